@@ -8,6 +8,7 @@ import { cached, invalidate } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { verifyAccessToken } from './access-tokens'
 import { members, workspaces } from './memberships/tables'
+import { workspaceSettings } from './memberships/workspace-settings'
 import { isPrivileged } from './permissions'
 import { apiTokens, sessionKeys, sessions, users } from './tables'
 
@@ -197,7 +198,7 @@ type ActorRow = { user: string; roles: string[]; version: number } & {
 /** Who is no member any more is in it no more, unless they reach every workspace. */
 async function toActiveWorkspace(tenant: Tenant, { workspace, name, labels, membership, roles }: ActorRow) {
   if (workspace === null || !(membership || isPrivileged(roles))) return null
-  const { isActive } = await getSettings(tenant, 'workspace-configuration')
+  const { isActive } = await getSettings(tenant, workspaceSettings)
   return isActive ? { _id: workspace, name: name!, roles: membership ?? [], labels: labels! } : null
 }
 

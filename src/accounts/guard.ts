@@ -2,6 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { config } from '../config'
 import { type BodyInspector, readJson } from '../core/body'
+import { slot } from '../core/extension'
 import { assertLengths } from '../core/length-limits'
 import { Problem, ProblemShape } from '../core/problem'
 import { noteRoute, noteUser } from '../core/request-log'
@@ -138,13 +139,8 @@ const readTenantParam = ({ url }: Request) => new URLSearchParams(url.split('?')
 
 type ReadBody = (request: Request, judging: BodyInspector) => Promise<unknown>
 
-type FindBodyShape = (method: string, route: string) => TSchema | undefined
-let findBodyShape: FindBodyShape = () => undefined
-
-/** Who knows the shapes of bodies, by the method and the path of their routes. */
-export const setBodyShapeLookup = (find: FindBodyShape) => {
-  findBodyShape = find
-}
+/** Returns the shape of a route's body, by the method and the path of the route. */
+export const bodyShapeLookup = slot<(method: string, route: string) => TSchema | undefined>('body shapes')
 
 type HookContext<C> = { request: Request; route: string; set: Set; ctx?: C }
 
@@ -167,7 +163,7 @@ function createHooks<C extends PublicCtx>(
       const checks: BodyInspector = {
         onBytes: (count, most) => reserveBody(request, ctx.tenant, count, most),
         onLargeValue: (value) => {
-          const shape = findBodyShape(request.method, route)
+          const shape = bodyShapeLookup()(request.method, route)
           if (shape) assertLengths(shape, value)
         },
       }

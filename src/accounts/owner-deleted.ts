@@ -1,3 +1,4 @@
+import { extensions } from '../core/extension'
 import type { Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 
@@ -5,12 +6,10 @@ import type { Tenant } from '../tenancy/tenants'
 export type DeletedOwner = { type: 'user' | 'workspace'; id: string }
 type OwnerDeletedHandler = (tenant: Pick<Tenant, 'tenant'>, tx: Tx, leaving: DeletedOwner) => Promise<unknown>
 
-const handlers: OwnerDeletedHandler[] = []
+/** What ends with users and workspaces, in the transaction that removes them. */
+export const ownerDeletedHandlers = extensions<OwnerDeletedHandler>('handlers of deleted owners')
 
-/** Says what ends with users and workspaces, in the transaction that removes them. */
-export const onOwnerDeleted = (...added: OwnerDeletedHandler[]) => void handlers.push(...added)
-
-/** Ends what goes with somebody. */
+/** Removes what belongs to a user or a workspace that is deleted in this transaction. */
 export async function runOwnerDeletedHandlers(tenant: Pick<Tenant, 'tenant'>, tx: Tx, owner: DeletedOwner) {
-  for (const handler of handlers) await handler(tenant, tx, owner)
+  for (const handler of ownerDeletedHandlers()) await handler(tenant, tx, owner)
 }

@@ -7,6 +7,7 @@ import { clientIp, clientNetwork } from '../tenancy/client-connection'
 import type { Tenant } from '../tenancy/tenants'
 import { issueAccessToken } from './access-tokens'
 import { type ActiveWorkspace, findActiveWorkspace } from './actors'
+import { authSettings } from './auth-settings'
 import { readSessionCookie, serializeExpiredSessionCookie, serializeSessionCookie } from './cookies'
 import { findKnownDevice, issueDeviceCookie } from './device-cookie'
 import type { Ctx } from './guard'
@@ -94,7 +95,7 @@ export const throwChallengeExpired = (): never => {
 
 /** Makes a user and signs them in. @throws 403 SIGNUP_CLOSED, 409 USERNAME_EXISTS, EMAIL_EXISTS, 429 RATE_LIMITED */
 export async function signUp(tenant: Tenant, input: Registration, answer: HttpContext) {
-  if (!(await getSettings(tenant, 'auth-configuration')).allowSignup) throw signupClosed()
+  if (!(await getSettings(tenant, authSettings)).allowSignup) throw signupClosed()
   countSignup(tenant, answer.request)
   const afterInsert = (tx: Tx, user: UserRow) => completeSignUp(tenant, tx, user)
   const user = await registerUser(tenant, input, ['user'], afterInsert, {}, hashSignupPassword)

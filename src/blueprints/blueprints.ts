@@ -109,7 +109,7 @@ export async function validateNew(definition: Definition) {
 export async function remove(ctx: Ctx, key: string, force: boolean, { request }: HttpContext) {
   const model = await getModel(ctx, key)
   assertIfMatch(request, etagOf(model.version, model.updated))
-  if (force) await entityStore.removeAll(ctx, model)
+  if (force) await entityStore().removeAll(ctx, model)
   await writeInvalidating(ctx, 'blueprints', async (tx) => {
     const rows = await tx.select().from(blueprints)
     const pointing = rows.find(
@@ -119,7 +119,7 @@ export async function remove(ctx: Ctx, key: string, force: boolean, { request }:
       throw notEmptyProblem(
         `The blueprint "${pointing.key}" has a relation to this one. Remove that first, or use ?force=true.`,
       )
-    if (await entityStore.hasEntities(tx, key))
+    if (await entityStore().hasEntities(tx, key))
       throw notEmptyProblem('This blueprint still has entities. Delete them first, or use ?force=true.')
     await tx.delete(blueprints).where(eq(blueprints.key, key))
   })

@@ -1,4 +1,5 @@
 import type { PublicCtx } from '../accounts/guard'
+import { slot } from '../core/extension'
 import type { Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { Model } from './model'
@@ -24,7 +25,4 @@ export type EntityStore = {
   resumeAlteration(tenant: Tenant, key: string): void
 }
 
-export let entityStore: EntityStore
-export const setEntityStore = (store: EntityStore) => {
-  entityStore = store
-}
+export const entityStore = slot<EntityStore>('entity store')

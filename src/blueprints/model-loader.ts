@@ -43,8 +43,8 @@ export async function loadModel(tenant: Tenant, key: string): Promise<Model | un
     if ((await findBlueprintRow(tenant, key))?.version !== row.version) continue
     const model = await compileModel(tenant, row, row.definition, numbers)
     if (alteration) model.alteration = await toAlterationState(tenant, row, alteration, numbers)
-    await entityStore.undoAbandonedImports(tenant, model)
-    if (alteration && alteration.state !== 'failed') entityStore.resumeAlteration(tenant, key)
+    await entityStore().undoAbandonedImports(tenant, model)
+    if (alteration && alteration.state !== 'failed') entityStore().resumeAlteration(tenant, key)
     return model
   }
 }

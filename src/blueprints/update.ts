@@ -41,7 +41,7 @@ export async function update(ctx: Ctx, key: string, input: BlueprintChange, answ
   const { problems } = await surveyChange(ctx, intent)
   if (problems.length) throw toProblem(toChangeError(problems))
   const form = await startAlteration(ctx, intent)
-  if (form) entityStore.resumeAlteration(ctx, key)
+  if (form) entityStore().resumeAlteration(ctx, key)
   const inForce = !form || (await waitForCutover(ctx, key, form))
   return {
     status: inForce ? (200 as const) : (202 as const),
@@ -74,7 +74,7 @@ async function resolveIntent(ctx: Ctx, key: string, input: BlueprintChange, answ
       return { before, change: { name, description, definition: wanted }, alteration }
     }
     if (performance.now() > until) throw changingProblem()
-    entityStore.resumeAlteration(ctx, key)
+    entityStore().resumeAlteration(ctx, key)
     await Bun.sleep(MAX_POLL_INTERVAL_MS)
   }
 }
@@ -117,7 +117,7 @@ async function surveyChange(ctx: Ctx, { before, alteration }: Intent): Promise<D
     return [key, (!alteration.reindexedKeys.has(key) && from && model.field.get(from)?.number) || -1 - index] as const
   })
   const next = await compileModel(ctx, before, alteration.definition, new Map(numbers))
-  const { problems, ...survey } = await entityStore.surveyChange(ctx, model, next, alteration)
+  const { problems, ...survey } = await entityStore().surveyChange(ctx, model, next, alteration)
   return { ...survey, problems: problems.map((problem) => redactObstacle(ctx, model, alteration, problem)) }
 }
 
@@ -188,8 +188,8 @@ const startAlteration = (ctx: Ctx, intent: Intent): Promise<number | undefined> 
     const { key, version } = before
     const row = await getAlterationIfUnchanged(tx, intent)
     if (row?.state === 'preparing') throw changingProblem()
-    if (!(await entityStore.hasEntities(tx, key))) return void (await saveDefinition(tx, intent))
-    if (await entityStore.isImporting(tx, key))
+    if (!(await entityStore().hasEntities(tx, key))) return void (await saveDefinition(tx, intent))
+    if (await entityStore().isImporting(tx, key))
       throw new Problem(
         409,
         'IMPORT_RUNNING',
@@ -226,7 +226,7 @@ async function waitForCutover(tenant: Tenant, key: string, form: number): Promis
     if (row && row.form > form) break
     if (row?.form !== form) continue
     if (row.problem) throw toProblem(row.problem)
-    entityStore.resumeAlteration(tenant, key)
+    entityStore().resumeAlteration(tenant, key)
   }
   return false
 }

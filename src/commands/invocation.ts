@@ -1,6 +1,4 @@
-/** How a person starts this program here, for hints that can be pasted: the binary by its name, a checkout by npx. */
-export const invocation = isCompiled() ? 'atoll' : 'npx atoll'
+import { IS_COMPILED } from '../core/worker-url'
 
-function isCompiled() {
-  return /^(\/\$bunfs|[A-Z]:[\\/]~BUN)/.test(Bun.main)
-}
+/** How a person starts this program here, for hints that can be pasted: the binary by its name, a checkout by npx. */
+export const invocation = IS_COMPILED ? 'atoll' : 'npx atoll'

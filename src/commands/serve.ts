@@ -42,14 +42,6 @@ export const serve = new Command('serve')
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
     const { lockDataFolder, databases } = await import('../tenancy/databases')
     const { releaseAllLeases } = await import('../jobs/with-lease')
-    const { startHousekeeping } = await import('../jobs/housekeeping')
-    const { startRunner } = await import('../jobs/runner')
-    const { closeAllStreams } = await import('../entities/changes/feed')
-    const { startPrewarming } = await import('../lambdas/prewarmer')
-    const { closeStreams } = await import('../plugins/proxy')
-    const { abortAllTurns } = await import('../ai/turn/completion')
-    const { housekeepingTasks } = await import('../operations/housekeeping-tasks')
-    const { startHostChecks } = await import('../tenancy/host-checks')
     const { countTenants, isRegistered } = await import('../tenancy/tenants')
     // Whatever was forgotten somewhere must not end all other requests.
     process.on('unhandledRejection', (error) => logError('UNHANDLED', { cause: error }))
@@ -65,14 +57,12 @@ export const serve = new Command('serve')
       })
     const engine = config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite'
     log.info({ event: 'start', version, bun: Bun.version, folder: resolve(config.ATOLL_TENANTS), engine })
+    const { startBackgroundWork } = await import('../app')
     const { listen } = await import('../gateway')
     const tenants = await countTenants()
     const isFirstStart = !tenants
     const server = listenOrExplain(listen)
-    const endHousekeeping = startHousekeeping(housekeepingTasks, config.ATOLL_HOUSEKEEPING * 1_000)
-    const endJobs = startRunner()
-    const endWarming = startPrewarming()
-    const endHostChecks = startHostChecks()
+    const background = startBackgroundWork()
     const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
     log.info({ event: 'ready', url, tenants })
     const defaultTenant = config.ATOLL_DEFAULT_TENANT
@@ -84,13 +74,8 @@ export const serve = new Command('serve')
     // Before the address is printed: whoever reads it may stop us at once.
     const stop = async (signal: string) => {
       log.info({ event: 'stop', signal })
-      endHousekeeping()
-      endJobs()
-      endWarming()
-      endHostChecks()
-      closeAllStreams()
-      closeStreams()
-      const grace = Bun.sleep(SHUTDOWN_GRACE_MS - STREAM_CLOSE_MS).then(abortAllTurns)
+      background.stop()
+      const grace = Bun.sleep(SHUTDOWN_GRACE_MS - STREAM_CLOSE_MS).then(background.abort)
       const answered = Promise.race([
         server.stop(),
         waitForAnswers(server),

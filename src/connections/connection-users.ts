@@ -1,17 +1,16 @@
+import { extensions } from '../core/extension'
 import { Problem } from '../core/problem'
 import type { Tx } from '../storage/port'
 
 /** Finds what goes by a connection, in a sentence's words, such as `the integration "Orders"`. */
 export type FindConnectionUsers = (tx: Tx, connection: string) => Promise<string[]>
 
-const userFinders: FindConnectionUsers[] = []
-
-/** Says who may go by connections: one of those can't be removed. */
-export const registerConnectionUsers = (...finders: FindConnectionUsers[]) => void userFinders.push(...finders)
+/** A connection that one of these finds in use cannot be removed. */
+export const connectionUsers = extensions<FindConnectionUsers>('users of connections')
 
 /** @throws 409 INTEGRATION_SOURCE_IN_USE */
 export async function assertUnused(tx: Tx, connection: string) {
-  const users = (await Promise.all(userFinders.map((find) => find(tx, connection)))).flat()
+  const users = (await Promise.all(connectionUsers().map((find) => find(tx, connection)))).flat()
   if (!users.length) return
   const [first] = users
   const more = users.length > 1 ? ` and ${users.length - 1} more` : ''

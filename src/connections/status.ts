@@ -1,6 +1,6 @@
 import type { Ctx } from '../accounts/guard'
 import { now, toIsoString } from '../core/clock'
-import { type FailureReason, UpstreamUnreachable } from '../core/http-client'
+import { FAILURE_MESSAGES, UpstreamUnreachable } from '../core/http-client'
 import { disableIdleTimeout } from '../tenancy/client-connection'
 import { type ConnectionKind, NotConnected } from './kinds/connection-kind'
 import { type KindName, kinds, type ResolvedConnection } from './kinds/index'
@@ -34,11 +34,4 @@ function describeFailure(error: unknown): string {
   if (error instanceof NotConnected) return error.message
   if (error instanceof UpstreamUnreachable) return FAILURE_MESSAGES[error.reason]
   throw error
-}
-
-const FAILURE_MESSAGES: Record<FailureReason, string> = {
-  refused: 'Requests to this address are not allowed.',
-  timeout: 'The server did not respond in time.',
-  'too-large': 'The response was too large.',
-  unreachable: 'The connection was refused or closed.',
 }

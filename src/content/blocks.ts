@@ -5,6 +5,7 @@ import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
 import { isTrue, parseOptional, success } from '../core/shapes'
+import { appSettings } from '../platform/settings/app-settings'
 import { getSettings } from '../platform/settings/tenant-settings'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
@@ -117,7 +118,7 @@ async function getForUpdate(db: Db, id: string, { request }: HttpContext) {
 
 /** Who may write: anybody who is signed in, unless the tenant names roles. */
 async function mayEdit({ actor, ...tenant }: Ctx) {
-  const { contentEditors } = await getSettings(tenant, 'app-configuration')
+  const { contentEditors } = await getSettings(tenant, appSettings)
   const allowed = (role: string) => role === '*' || actor.roles.includes(role)
   return actor.privileged || !contentEditors.length || contentEditors.some(allowed)
 }

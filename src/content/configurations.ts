@@ -3,6 +3,7 @@ import type { Ctx, PublicCtx } from '../accounts/guard'
 import { missingRoleMessage } from '../accounts/permissions'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { registry } from '../core/extension'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { redactSecrets, storeSecrets } from '../platform/settings/provider-secrets'
@@ -68,11 +69,8 @@ export async function getApp(ctx: PublicCtx, answer: HttpContext) {
 }
 
 type ConfigurationCheck = (ctx: Ctx, metadata: Metadata) => Promise<void>
-const configurationChecks = new Map<string, ConfigurationCheck>()
-
-/** Has what is written to a configuration of the server checked by the area that goes by it. */
-export const registerConfigurationCheck = (key: string, check: ConfigurationCheck) =>
-  void configurationChecks.set(key, check)
+/** Checks of other areas for what is written to their configurations, by the key of the configuration. */
+export const configurationChecks = registry<ConfigurationCheck>('configuration checks')
 
 /** A new configuration. @throws 400, 409 CONFIGURATION_EXISTS, TOO_MANY_CONFIGURATIONS. */
 export async function create(ctx: Ctx, input: NewConfiguration, answer: HttpContext) {
@@ -80,7 +78,7 @@ export async function create(ctx: Ctx, input: NewConfiguration, answer: HttpCont
   if (key === APP_CONFIGURATION) throw existsProblem()
   assertMayBePublic(key, isPublic)
   const time = toIsoString(now())
-  await configurationChecks.get(key)?.(ctx, metadata)
+  await configurationChecks().get(key)?.(ctx, metadata)
   const full = mergeMetadata(key, {}, metadata, '/metadata')
   const row = {
     ...{ _id: Bun.randomUUIDv7(), key, public: isPublic, kind, description, version: 1 },
@@ -105,7 +103,7 @@ export async function update(
   answer: HttpContext,
 ) {
   assertMayBePublic(key, input.public)
-  await configurationChecks.get(key)?.(ctx, metadata)
+  await configurationChecks().get(key)?.(ctx, metadata)
   return sendConfiguration(await writeMetadata(ctx, key, input, metadata, '/metadata', answer), answer)
 }
 

@@ -3,15 +3,16 @@ import { badRequest, type FieldError } from '../core/problem'
 import { partialOf } from '../core/shapes'
 import { listMisspelledKeys, listUnknownKeys } from '../core/unknown-keys'
 import { listFieldErrors } from '../core/validation'
+import { weakCached } from '../core/weak-cache'
 import { toOrigin } from '../http/allowed-origins'
-import { tenantSettings } from '../platform/settings/tenant-settings'
+import { settingsShapes } from '../platform/settings/tenant-settings'
 
 const MAX_METADATA_CHARACTERS = 64 << 10 // characters, as JSON
 
-export type Metadata = Record<string, unknown>
+/** What is sent for settings may leave out any of them. */
+const toPartialShape = weakCached<TObject, TObject>(partialOf)
 
-/** What is sent for a key of the server's settings, which it must be able to go by. */
-const settingsShapes = new Map(Object.entries<TObject>(tenantSettings).map(([key, shape]) => [key, partialOf(shape)]))
+export type Metadata = Record<string, unknown>
 
 /**
  * The metadata of a configuration with what was sent for it: key by key, `null` takes one away. Keys that the server does
@@ -19,8 +20,8 @@ const settingsShapes = new Map(Object.entries<TObject>(tenantSettings).map(([key
  */
 export function mergeMetadata(key: string, before: Metadata, sent: Metadata, basePath: '' | '/metadata'): Metadata {
   const setValues = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null))
-  const shape = settingsShapes.get(key)
-  const errors = shape ? validateSettings(shape, setValues, before, basePath) : []
+  const shape = settingsShapes().get(key)
+  const errors = shape ? validateSettings(toPartialShape(shape), setValues, before, basePath) : []
   if (!errors.length && key === 'app-configuration')
     errors.push(...validateWebsiteUrls(setValues.websiteUrls as string[] | undefined, basePath))
   if (errors.length) badRequest(...errors)

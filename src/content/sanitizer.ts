@@ -1,12 +1,12 @@
 import { logError } from '../core/log'
 import { badRequest } from '../core/problem'
+import { workerUrl } from '../core/worker-url'
 import { FairSemaphore } from '../tenancy/fair-semaphore'
 import type { Tenant } from '../tenancy/tenants'
 import type { SanitizeResult } from './sanitizer-worker'
 
 const SANITIZE_TIMEOUT_MS = 5_000 // ms; a text of the largest size takes some 50
 // Inside a compiled binary all code is one file at its root, and the thread's is where the entry points have it.
-const WORKER_FILE = import.meta.url.includes('/$bunfs/') ? './content/sanitizer-worker.js' : './sanitizer-worker.ts'
 
 const sanitizeSemaphore = new FairSemaphore(1, 100)
 let workerThread: Worker | undefined
@@ -25,7 +25,7 @@ export async function sanitizeHtml(
 }
 
 function runInWorker(html: string, timeoutMs: number): Promise<SanitizeResult> {
-  workerThread ??= new Worker(new URL(WORKER_FILE, import.meta.url).href)
+  workerThread ??= new Worker(workerUrl('content/sanitizer-worker'))
   const worker = workerThread
   worker.unref()
   return new Promise((resolve, reject) => {

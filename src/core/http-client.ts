@@ -25,6 +25,14 @@ export type FetchLimits = OutboundPolicy & {
 /** Why there is no answer: for the log of those who asked, not for strangers. */
 export type FailureReason = 'refused' | 'timeout' | 'too-large' | 'unreachable'
 
+/** What people read about a request to another server that failed. */
+export const FAILURE_MESSAGES: Record<FailureReason, string> = {
+  refused: 'Requests to this address are not allowed.',
+  timeout: 'The server did not respond in time.',
+  'too-large': 'The response was too large.',
+  unreachable: 'The connection was refused or closed.',
+}
+
 /** What is told of a server that gives no answer: nothing of what is there. */
 export class UpstreamUnreachable extends Problem {
   constructor(

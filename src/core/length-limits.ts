@@ -1,6 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { badRequest } from './problem'
 import { tooManyItemsMessage, tooManyKeysMessage } from './validation'
+import { weakCached } from './weak-cache'
 
 /** How long the lists of a shape may be and how many properties its objects may have; nothing where neither is bounded. */
 type LengthBounds = {
@@ -13,7 +14,7 @@ type LengthBounds = {
 /** Unknown properties that are looked at beside those that a shape names. */
 const MAX_UNNAMED_PROPERTIES = 100
 
-const boundsByShape = new WeakMap<TSchema, { bounds: LengthBounds | undefined }>()
+const getBounds = weakCached(boundsOf)
 
 /**
  * Refuses lists and objects that are longer than their shape allows, before anything looks at what is in them: a shape is
@@ -21,8 +22,7 @@ const boundsByShape = new WeakMap<TSchema, { bounds: LengthBounds | undefined }>
  * @throws 400 naming the first that is too long
  */
 export function assertLengths(shape: TSchema, value: unknown): void {
-  const { bounds } = boundsByShape.get(shape) ?? { bounds: boundsOf(shape) }
-  boundsByShape.set(shape, { bounds })
+  const bounds = getBounds(shape)
   if (bounds) assertBounds(bounds, value, '')
 }
 

@@ -1,8 +1,4 @@
-/** About the connection, not about what it carries (RFC 9110 §7.6.1). Nothing of this kind passes in either direction. */
-const HOP_BY_HOP = [
-  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer'],
-  ...['transfer-encoding', 'upgrade', 'expect', 'host'],
-]
+import { HOP_BY_HOP_HEADERS } from './hop-by-hop'
 
 /** What identifies callers to us, and what servers behind a proxy believe about the caller, the address or the method. */
 const STRIPPED_REQUEST_HEADERS = [
@@ -85,7 +81,7 @@ const isListed = (name: string, names: string[], prefixes: string[]) =>
 function stripHopByHop(headers: Headers) {
   const passed = new Headers(headers)
   const listedNames = (headers.get('connection') ?? '').split(',').map((name) => name.trim())
-  for (const name of [...HOP_BY_HOP, ...listedNames.filter(isHeaderName)]) passed.delete(name)
+  for (const name of [...HOP_BY_HOP_HEADERS, ...listedNames.filter(isHeaderName)]) passed.delete(name)
   return passed
 }
 

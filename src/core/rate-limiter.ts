@@ -1,3 +1,4 @@
+import { BoundedMap } from './bounded-map'
 import { now } from './clock'
 import { sha256 } from './crypto'
 
@@ -8,13 +9,15 @@ const MAX_KEY_LENGTH = 128 // characters; what callers send may be longer
  * beyond that the oldest is forgotten, which errs on the caller's side.
  */
 export class RateLimiter {
-  #timesByKey = new Map<string, number[]>()
+  #timesByKey: BoundedMap<string, number[]>
 
   constructor(
     private maxCount: number,
     private windowMs: number,
-    private maxKeys = 10_000,
-  ) {}
+    maxKeys = 10_000,
+  ) {
+    this.#timesByKey = new BoundedMap(maxKeys)
+  }
 
   /** How long (ms) until one more is allowed; counts nothing. */
   getWaitMs(name: string): number {
@@ -30,7 +33,6 @@ export class RateLimiter {
     const times = (this.#timesByKey.get(key) ?? []).filter((past) => past > time - this.windowMs && past <= time)
     this.#timesByKey.delete(key)
     this.#timesByKey.set(key, times)
-    if (this.#timesByKey.size > this.maxKeys) this.#timesByKey.delete(this.#timesByKey.keys().next().value!)
     const excess = times.length + count - this.maxCount
     if (excess > 0) return (times[excess - 1] ?? time) + this.windowMs - time
     for (let n = 0; n < count; n++) times.push(time)

@@ -79,7 +79,10 @@ export const toJsonOrNull = <Thing>(thing: Thing | null) => (thing ?? Response.j
 
 /** A flag in a query, which may be left out; clients send what they lack as nothing, or as this word. */
 export const flag = t.Optional(t.Union(['true', '1', 'false', '0', '', 'undefined'].map((value) => t.Literal(value))))
-export const isTrue = (value: string | undefined) => value === 'true' || value === '1'
+export const isTrue = (value: string | null | undefined) => value === 'true' || value === '1'
+
+/** Whether a text is a word for true or false. */
+export const isFlag = (value: string) => /^(true|1|false|0)$/.test(value)
 
 /** What a query says of something; clients send what they lack as nothing, or as this word. */
 export const parseOptional = (value: string | null | undefined) => (value && value !== 'undefined' ? value : undefined)
@@ -87,7 +90,7 @@ export const parseOptional = (value: string | null | undefined) => (value && val
 /** A flag in a query, where lists have one; undefined where nothing is said. @throws 400 for another word */
 export function parseFlag<Name extends string>(query: { [name in Name]?: string }, name: Name): boolean | undefined {
   const value = parseOptional(query[name])
-  if (value && !/^(true|1|false|0)$/.test(value)) badRequest({ path: name, message: `${name} must be true or false.` })
+  if (value && !isFlag(value)) badRequest({ path: name, message: `${name} must be true or false.` })
   return value === undefined ? undefined : isTrue(value)
 }
 

@@ -4,6 +4,7 @@ import { findNearestKey } from './nearest-key'
 import { badRequest } from './problem'
 import { KEY_POLICY, type KeyPolicy } from './schema-annotations'
 import { type FieldError, fieldNameOf, MAX_FIELD_ERRORS } from './validation'
+import { weakCached } from './weak-cache'
 
 const MAX_HEADER_LENGTH = 500
 const MAX_HEADER_KEY_LENGTH = 64
@@ -108,20 +109,11 @@ function keysOf(shape: TSchema): string[] {
 
 const policyOf = (shape: TSchema): KeyPolicy => (shape as { [KEY_POLICY]?: KeyPolicy })[KEY_POLICY] ?? {}
 
-const checkByShape = new WeakMap<TSchema, KeyCheck | 'none'>()
-
-/** How the strict parts of a shape are checked; undefined where it has none. */
-function getKeyCheck(shape: TSchema): KeyCheck | undefined {
-  const cached = checkByShape.get(shape)
-  if (cached) return cached === 'none' ? undefined : cached
-  const check = shape.anyOf
-    ? createUnionCheck(shape.anyOf)
-    : shape.type === 'array'
-      ? createArrayCheck(shape)
-      : createObjectCheck([shape])
-  checkByShape.set(shape, check ?? 'none')
-  return check
-}
+/** Returns how the strict parts of a shape are checked; undefined where it has none. */
+const getKeyCheck = weakCached((shape: TSchema): KeyCheck | undefined => {
+  if (shape.anyOf) return createUnionCheck(shape.anyOf)
+  return shape.type === 'array' ? createArrayCheck(shape) : createObjectCheck([shape])
+})
 
 function createUnionCheck(shapes: TSchema[]): KeyCheck | undefined {
   const objects = createObjectCheck(shapes.filter(({ type }) => type === 'object'))

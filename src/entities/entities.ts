@@ -5,27 +5,34 @@ import type { Model } from '../blueprints/model'
 import { isInScope, type RowScope, requireRowScope, rowScopeOf } from '../blueprints/permissions'
 import { assertIfMatch, etagOf, isNotModified } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
-import { createJsonResponse, jsonHeaders } from '../core/response'
-import { Conflict } from '../storage/errors'
+import { createJsonResponse } from '../core/response'
 import type { Db, Tx } from '../storage/port'
-import { invalidate } from '../tenancy/cache'
 import { populateOne } from './populate/populate'
 import { createPopulatePlan, type PopulatePlan } from './populate/populate-plan'
 import { readFairly } from './query/fair-reads'
 import { find, readMatchingByIds } from './query/find'
 import { requireResolvedLikes } from './query/like-filter'
-import { parseQuery, type Query } from './query/query-parser'
+import { parseQuery } from './query/query-parser'
+import { createHeaders, getQueryString, parseResponseShape, readConsistently, withoutPrivilege } from './request'
 import { ensureSearchIndex } from './search/search-index'
-import * as rows from './store/rows'
-import { createSerializer, FLAT_SHAPE, type ResponseShape } from './store/serializer'
+import { readShown, readStored, type ShownRow } from './store/rows'
+import { createSerializer, type ResponseShape } from './store/serializer'
 import { computeFields } from './write/computed-fields'
-import { assertEntityFresh, type ReadableScopes, StaleBlueprint, StaleEntity } from './write/constraints'
-import * as removal from './write/deletion'
-import { type DeletedEntityRow, toDeletedEntity } from './write/deletion'
+import { assertEntityFresh, getReadableScopes } from './write/constraints'
+import {
+  type DeletedEntityRow,
+  deleteEntities,
+  deleteInBatches,
+  deleteInTransaction,
+  takeBatch,
+  toDeletedEntity,
+} from './write/deletion'
 import { parseBody } from './write/document'
 import { limitGuestWrites } from './write/guest-rate-limit'
 import { createChange, createDraft, requireWritable } from './write/input'
 import { insertEntity, toEntityDraft } from './write/insert'
+import { rethrowConflict, retryOnStale } from './write/retry'
+import { updateEntity } from './write/update'
 
 /** One entity, by identifier or `_id`. */
 export async function get(
@@ -40,7 +47,7 @@ export async function get(
 
 async function readEntity(ctx: PublicCtx, model: Model, identifier: string, request: Request): Promise<Response> {
   const rowScope = requireRowScope(model, 'read', ctx.actor)
-  const row = (await rows.readShown(ctx.db, model, identifier)) ?? notFound('entity')
+  const row = (await readShown(ctx.db, model, identifier)) ?? notFound('entity')
   if (!isInScope(rowScope, { user: row[1], workspace: row[2] })) notFound('entity')
   const shape = parseResponseShape(model, ctx, request)
   const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
@@ -56,7 +63,7 @@ export async function create(ctx: PublicCtx, key: string, body: unknown, request
     const entity = toEntityDraft(model, draft.identity, doc, actor)
     const readableScopes = await getReadableScopes(ctx, model)
     const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
-    const row = await write(async (tx) => {
+    const { row } = await write(async (tx) => {
       await recordCreatedPath(tx, `/api/blueprints/${key}/entities/${entity._id}`)
       return insertEntity(tx, model, entity, readableScopes)
     }).catch(rethrowConflict)
@@ -88,7 +95,7 @@ export async function update(
     const { row, sent } = await write(async (tx) => {
       if (precomputed) await assertEntityFresh(tx, precomputed.before)
       const { before, sent, ...changed } = precomputed ?? (await computeChange(tx))
-      return { sent, row: await rows.update(tx, model, before, changed, readableScopes) }
+      return { sent, row: await updateEntity(tx, model, before, changed, readableScopes) }
     })
     return sent
       ? respond(model, ctx, row, request, { ...shape, select: sent })
@@ -101,9 +108,9 @@ export async function remove(ctx: PublicCtx, key: string, identifier: string, re
   const model = await getModel(ctx, key)
   const rowScope = requireRowScope(model, 'delete', ctx.actor)
   limitGuestWrites(ctx, key, request)
-  return removal.deleteInTransaction(ctx, async (tx, references) => {
+  return deleteInTransaction(ctx, async (tx, references) => {
     const row = await getWritableRow(tx, model, identifier, rowScope, ctx, request)
-    await removal.deleteEntities(tx, [{ ...row, blueprint: model.key }], { references, by: ctx })
+    await deleteEntities(tx, [{ ...row, blueprint: model.key }], { references, by: ctx })
     return { success: true as const, identifier: row.identifier }
   })
 }
@@ -134,7 +141,7 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
   if (query.search) await ensureSearchIndex(ctx, model)
   const visibleScope = deleteScope.all ? readScope : deleteScope
   const resolvedQuery = await requireResolvedLikes(ctx.db, model, query)
-  const deletedCount = await removal.deleteInBatches(ctx, async (tx, references, limit) => {
+  const deletedCount = await deleteInBatches(ctx, async (tx, references, limit) => {
     await assertFormUnchanged(tx, model)
     const filterRemovable = async (matches: number[]) =>
       (
@@ -150,7 +157,7 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
     const { rows: matches } = await find<DeletedEntityRow>(tx, DELETE_COLUMNS, model, visibleScope, resolvedQuery, {
       limit: limit,
     })
-    const removed = await removal.deleteEntities(tx, rows.takeBatch(matches.map(toDeletedEntity)), {
+    const removed = await deleteEntities(tx, takeBatch(matches.map(toDeletedEntity)), {
       references,
       by: ctx,
       filterRemovable,
@@ -166,67 +173,20 @@ export const hasEntities = async (db: Db, blueprint: string) =>
 
 /** Removes all entities of a blueprint, a slice at a time; those that refer to them can't hold them. */
 export async function removeAll(ctx: PublicCtx, { key }: Model) {
-  await removal.deleteInBatches(ctx, async (tx, references, limit) => {
+  await deleteInBatches(ctx, async (tx, references, limit) => {
     const slice = `select ${DELETE_COLUMNS.join(', ')} from entities e where e.blueprint = ? limit ?`
     const batch = (await tx.query(slice, [key, limit])) as DeletedEntityRow[]
-    return (
-      await removal.deleteEntities(tx, rows.takeBatch(batch.map(toDeletedEntity)), { references, by: ctx, forced: key })
-    ).length
+    return (await deleteEntities(tx, takeBatch(batch.map(toDeletedEntity)), { references, by: ctx, forced: key }))
+      .length
   })
 }
 
 const DELETE_COLUMNS = ['e.seq', 'e.keys', 'e.created', 'e.blueprint', 'e.identifier']
 
-/** Which rows of the blueprints that this one points to the caller may see. */
-export async function getReadableScopes(ctx: PublicCtx, { fields }: Model): Promise<ReadableScopes> {
-  const scopes: ReadableScopes = new Map()
-  for (const { target } of fields)
-    if (target && !scopes.has(target)) {
-      const model = await Promise.resolve(getModel(ctx, target)).catch(() => undefined)
-      scopes.set(target, model && rowScopeOf(model, 'read', ctx.actor))
-    }
-  return scopes
-}
-
-/**
- * Reads by what a blueprint is, and once more when its entities got another form meanwhile: what was read may be neither.
- */
-export async function readConsistently<T>(ctx: PublicCtx, key: string, read: (model: Model) => Promise<T>): Promise<T> {
-  for (;;) {
-    const model = await getModel(ctx, key)
-    const result = await read(model)
-    const latest = getModel(ctx, key)
-    const latestModel = latest instanceof Promise ? await latest : latest
-    if (latestModel.form === model.form) return result
-  }
-}
-
 /** For writes that go on for long: by the texts of another form they would find others. @throws 409 */
 async function assertFormUnchanged(tx: Tx, { key, form }: Model) {
   const [row] = await tx.query('select form from blueprints where key = ?', [key])
   if (row?.[0] !== form) throw new Problem(409, 'CONFLICT', 'The blueprint changed during the request. Retry.')
-}
-
-// Whoever was overtaken was so by a change that went through, so it goes on for all. A blueprint changes a few times in a row.
-const MAX_ENTITY_RETRIES = 200 // times
-const MAX_BLUEPRINT_RETRIES = 10 // times
-
-/** Does it again when what was read has changed meanwhile: the blueprint, or the entity. */
-export async function retryOnStale<T>(
-  ctx: PublicCtx,
-  key: string,
-  work: (model: Model, ctx: PublicCtx) => Promise<T>,
-): Promise<T> {
-  for (let tries = 0; ; tries++) {
-    try {
-      return await work(await getModel(ctx, key), ctx)
-    } catch (error) {
-      if (!(error instanceof StaleBlueprint)) throw error
-      const isEntityStale = error instanceof StaleEntity
-      if (tries >= (isEntityStale ? MAX_ENTITY_RETRIES : MAX_BLUEPRINT_RETRIES)) throw error
-      if (!isEntityStale) invalidate(ctx, 'blueprints')
-    }
-  }
 }
 
 /** The row that a change is for. @throws 403, 404, 412 */
@@ -238,7 +198,7 @@ async function getWritableRow(
   ctx: PublicCtx,
   request: Request,
 ) {
-  const row = requireWritable(model, await rows.readStored(executor, model, name), rowScope, ctx)
+  const row = requireWritable(model, await readStored(executor, model, name), rowScope, ctx)
   assertIfMatch(request, etagOf(row.version, row.updated, model.form))
   return row
 }
@@ -246,7 +206,7 @@ async function getWritableRow(
 function respond(
   model: Model,
   ctx: PublicCtx,
-  row: rows.ShownRow,
+  row: ShownRow,
   request: Request,
   shape: ResponseShape,
   { plan, status = 200 }: { plan?: PopulatePlan; status?: number } = {},
@@ -262,42 +222,4 @@ function respond(
   headers.set('etag', etag)
   if (request.method === 'GET' && isNotModified(request, etag)) return createJsonResponse(null, headers, 304)
   return createJsonResponse(createSerializer(model, ctx.actor, shape)(shown), headers, status)
-}
-
-/** The form that a request asks for. `Accept-Version: v1`, the only version there is, pins the flat one. */
-export function parseResponseShape(model: Model, { actor }: PublicCtx, request: Request, query?: Query): ResponseShape {
-  const search = getQueryString(request)
-  if (!search) return FLAT_SHAPE
-  const { flat, select, related } = query ?? parseQuery(model, actor, search)
-  return { flat: flat || request.headers.has('accept-version'), select, related }
-}
-
-const WRAPPED_HEADERS = new Headers([
-  ...jsonHeaders,
-  ['deprecation', 'true'],
-  ['link', '</openapi>; rel="deprecation"'],
-])
-
-/** For an answer in one of the two forms, of which one is not to be used any more. */
-export const createHeaders = ({ flat }: Pick<ResponseShape, 'flat'>) =>
-  new Headers(flat ? jsonHeaders : WRAPPED_HEADERS)
-
-/** The text of a request's query. */
-export function getQueryString({ url }: Request) {
-  const start = url.indexOf('?')
-  return start < 0 ? '' : url.slice(start + 1)
-}
-
-/** With `bypassAdmin=true` a privileged caller is as anybody with the same roles. */
-export function withoutPrivilege(ctx: PublicCtx, request: Request): PublicCtx {
-  if (!ctx.actor?.privileged || !request.url.includes('bypassAdmin=')) return ctx
-  const value = new URLSearchParams(getQueryString(request)).get('bypassAdmin')
-  return value === 'true' || value === '1' ? { ...ctx, actor: { ...ctx.actor, privileged: false } } : ctx
-}
-
-/** A key that exists is an identifier that does. */
-export function rethrowConflict(error: unknown): never {
-  if (error instanceof Conflict)
-    throw new Problem(409, 'IDENTIFIER_EXISTS', 'An entity with this identifier already exists.', { cause: error })
-  throw error
 }

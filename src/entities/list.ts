@@ -3,9 +3,7 @@ import type { Model } from '../blueprints/model'
 import { type RowScope, requireRowScope } from '../blueprints/permissions'
 import { badRequest, Problem } from '../core/problem'
 import { createJsonResponse } from '../core/response'
-import { isTrue } from '../core/shapes'
 import type { Db } from '../storage/port'
-import { createHeaders, getQueryString, parseResponseShape, readConsistently, withoutPrivilege } from './entities'
 import { populatePage } from './populate/populate'
 import { createPopulatePlan } from './populate/populate-plan'
 import { type CursorPosition, decodeCursor, encodeCursor } from './query/cursor'
@@ -14,6 +12,14 @@ import { readFairly } from './query/fair-reads'
 import { readShownByIds } from './query/find'
 import { countFiltered, findFiltered, resolveLikes } from './query/like-filter'
 import { MAX_LIMIT, parseQuery, type Query } from './query/query-parser'
+import {
+  createHeaders,
+  getQueryString,
+  parseResponseShape,
+  readConsistently,
+  splitPageOptions,
+  withoutPrivilege,
+} from './request'
 import { ensureSearchIndex } from './search/search-index'
 import { createSerializer, MAX_PAGE_CHARACTERS, shownColumnSql } from './store/serializer'
 
@@ -121,17 +127,3 @@ async function readPage(
 
 const nextPageUrl = ({ url }: Request, { listQueryString }: Query, cursor: string) =>
   `${url.slice(url.indexOf('/', 8), url.indexOf('?') >>> 0)}?${listQueryString}%24after=${cursor}`
-
-/** What a query says of one page only, and the rest, which all pages of a list have alike. @throws 400 */
-export function splitPageOptions(search: string): { search: string; cursor?: string; explain: boolean } {
-  if (!/after=|explain=/.test(search)) return { search, explain: false }
-  const rest = new URLSearchParams(search)
-  const [cursor, explain] = ['$after', '$explain'].map((name) => {
-    const value = rest.get(name)
-    rest.delete(name)
-    return value && value !== 'undefined' ? value : undefined
-  })
-  if (explain && !/^(true|false|0|1)$/.test(explain))
-    badRequest({ path: '$explain', message: '$explain must be true or false.' })
-  return { search: `${rest}`, cursor, explain: isTrue(explain) }
-}

@@ -3,16 +3,16 @@ import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import * as entities from './entities'
 import * as pages from './list'
+import {
+  blueprintParams,
+  filterParameters,
+  jsonContent,
+  shapeParameters,
+  toParameter,
+  toRequiredParameter,
+} from './parameters'
 import { EntitiesDeleted, Entity, EntityDeleted, EntityInput, QueryPlan } from './shapes'
 
-export const filterParameters = [
-  ['$limit', 'integer', 'page size; at most 1000', { minimum: 0, default: 100 }],
-  ['$skip', 'integer', 'number of entities to skip', { minimum: 0, default: 0 }],
-  ['$page', 'integer', 'the page of $limit entities, from 1', { minimum: 0, default: 1 }],
-  ['$sort', 'string', 'fields to sort by, comma-separated; "-" before one for descending'],
-  ['$select', 'string', 'the properties to return, comma-separated'],
-  ['$count', 'boolean', 'adds the header X-Total-Count'],
-] as const
 const searchParameters = [
   ['$q', 'string', 'words that the entity must contain'],
   ['$qProps', 'string', 'the properties to search, comma-separated'],
@@ -21,39 +21,10 @@ const pageParameters = [
   ['$after', 'string', 'the cursor of the `Link` to the next page'],
   ['$explain', 'boolean', 'true: returns the query plan instead of the entities; admins only'],
 ] as const
-export const flatParameter = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
-export const shapeParameters = [
-  flatParameter,
-  [
-    '$populate',
-    'string',
-    '"true", or a comma-separated list of relations, nested with dots (`author.country`): embeds the related entities',
-  ],
-  [
-    '$outerPopulate',
-    'string',
-    '`name:blueprint:scope`, comma-separated: embeds as `name` the newest 100 entities of the blueprint that refer to this one, within the scope user, workspace or tenant',
-  ],
-] as const
-
-type ParameterSpec = readonly [name: string, type: string, description: string, more?: object]
-export const toParameter = ([name, type, description, more]: ParameterSpec) => ({
-  name,
-  in: 'query' as const,
-  required: false,
-  description,
-  schema: { type: type as 'string', ...more },
-})
-
-export const jsonContent = (schema: object, description: string) => ({
-  description,
-  content: { 'application/json': { schema } },
-})
 const foundResponses = { 200: jsonContent(Entity, 'The entity') }
 const changedResponses = { ...foundResponses, 409: jsonContent(ProblemShape, ''), 412: jsonContent(ProblemShape, '') }
 const inputBody = jsonContent(EntityInput, 'The properties')
 const entityParams = t.Object({ key: t.String(), identifier: t.String() })
-export const blueprintParams = t.Object({ key: t.String() })
 
 export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
   .use(guard('entities'))
@@ -124,7 +95,7 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
     detail: {
       operationId: 'deleteMatchingEntities',
       parameters: [
-        { ...toParameter(['confirm', 'string', 'the key of the blueprint']), required: true },
+        toRequiredParameter(['confirm', 'string', 'the key of the blueprint']),
         ...searchParameters.map(toParameter),
       ],
       summary: 'Delete all entities that match a filter',

@@ -5,6 +5,7 @@ import { config } from '../config'
 import { DAY_MS, now } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { yieldToEventLoop } from '../core/event-loop'
+import { slot } from '../core/extension'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
 import { parseOptional } from '../core/shapes'
 import { deleteInBatches } from '../jobs/batch-delete'
@@ -54,11 +55,9 @@ export async function list({ db }: Ctx, query: Filters & GrowingListQuery, answe
 export const get = async ({ db }: Ctx, id: string): Promise<Event> =>
   toPublicEvent((!id.includes('\0') && (await db.select().from(events).where(eq(_id, id)).get())) || notFound('event'))
 
-let findSourcePlugin = async (_tenant: Tenant, _user: string): Promise<string | undefined> => undefined
-/** Says as which plugin a user comes, if they do. */
-export const setSourcePluginResolver = (name: typeof findSourcePlugin) => {
-  findSourcePlugin = name
-}
+/** Returns the name of the plugin whose service account a user is, if any. */
+export const sourcePluginLookup =
+  slot<(tenant: Tenant, user: string) => Promise<string | undefined>>('plugin of a service account')
 
 /** What only the system writes, so that whoever listens can rely on it. */
 const SYSTEM_SOURCES = ['accounts', 'blueprints', 'entities', 'payments', 'ai', 'plugins', 'content', 'jobs', 'storage']
@@ -72,7 +71,7 @@ export async function create(ctx: Ctx, { source, kind, eventName, ...rest }: New
     badRequest({ path: '/eventName', message: 'An event needs a source, a kind or an eventName.' })
   const { roles, user, workspace } = ctx.actor
   const withDefaults = { source: source ?? 'api', kind: kind ?? 'custom', eventName: eventName ?? 'custom' }
-  const plugin = await findSourcePlugin(ctx, user)
+  const plugin = await sourcePluginLookup()(ctx, user)
   const isForeign = !roles.includes('admin') && !roles.includes('editor') && !withDefaults.source.startsWith('plugin:')
   const markedSource =
     plugin !== undefined ? `plugin:${plugin}` : isForeign ? `plugin:${withDefaults.source}` : withDefaults.source

@@ -1,4 +1,5 @@
 import { Problem } from '../core/problem'
+import { appSettings } from '../platform/settings/app-settings'
 import { getSettings } from '../platform/settings/tenant-settings'
 import type { Store } from '../storage/port'
 import { cached } from '../tenancy/cache'
@@ -7,7 +8,7 @@ import { requestAuthority } from '../tenancy/client-connection'
 /** The origins of a tenant's websites, at once when they are known. */
 export const getAllowedOrigins = (tenant: Pick<Store, 'db' | 'remoteVersion'>) =>
   cached(tenant, 'configurations', 'origins', async () => {
-    const { websiteUrls } = await getSettings(tenant, 'app-configuration')
+    const { websiteUrls } = await getSettings(tenant, appSettings)
     return new Set(websiteUrls.flatMap((url) => toOrigin(url) ?? []))
   })
 

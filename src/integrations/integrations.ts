@@ -3,11 +3,11 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/guard'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { slot } from '../core/extension'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
 import { isTrue, parseOptional, success } from '../core/shapes'
 import { lastEventSeq } from '../jobs/event-dispatcher'
 import { deleteQueued } from '../jobs/queue'
-import { plugins } from '../plugins/tables'
 import { applyPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { getTargetKind, toRunOrderingKey } from './run-job'
@@ -147,6 +147,16 @@ export async function listIntegrationsUsing(tx: Tx, connection: string): Promise
   return rows.map(describeIntegration)
 }
 
+/** The first integration that runs a lambda, in words; undefined without any. */
+export async function findLambdaUser(tx: Tx, lambda: string): Promise<string | undefined> {
+  const rows = await tx
+    .select({ _id, name, target: integrations.target })
+    .from(integrations)
+    .where(eq(targetKind, 'lambda'))
+  const integration = rows.find(({ target }) => 'lambdaId' in target && target.lambdaId === lambda)
+  return integration && `the integration ${integration.name ?? integration._id}`
+}
+
 /**
  * Refuses a new integration that makes no sense. What it refers to is looked for only for those who administer
  * integrations: others are not told what there is. @throws 400
@@ -158,13 +168,13 @@ export async function assertValidIntegration(ctx: Ctx, { plugin = null, ...input
     await ctx.write((tx) => assertReferencesExist(tx, { plugin, target, targetKind: target.kind }))
 }
 
+/** Tells whether there is a plugin with an id. */
+export const pluginLookup = slot<(tx: Tx, id: string) => Promise<boolean>>('plugins by id')
+
 /** Refuses what refers to something that is not there. @throws 400 */
 async function assertReferencesExist(tx: Tx, row: Pick<IntegrationRow, 'plugin' | 'target' | 'targetKind'>) {
   const errors: FieldError[] = prefixPaths('/target', await getTargetKind(row).validate(tx, row.target as never))
-  if (
-    row.plugin !== null &&
-    !(await tx.select({ _id: plugins._id }).from(plugins).where(eq(plugins._id, row.plugin)).get())
-  )
+  if (row.plugin !== null && !(await pluginLookup()(tx, row.plugin)))
     errors.push({ path: '/plugin', message: 'There is no plugin with this id.' })
   if (errors.length) badRequest(...errors)
 }

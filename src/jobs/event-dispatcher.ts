@@ -1,4 +1,5 @@
 import { asc, eq, gt } from 'drizzle-orm'
+import { extensions } from '../core/extension'
 import type { Db, Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { Event } from './outbox'
@@ -21,12 +22,9 @@ const EVENT_CURSOR = 'events'
 const EVENTS_PER_BATCH = 500 // events at a time
 const MAX_JOBS_PER_WRITE = 2_000 // jobs made by one write, unless a single event makes more
 
-const subscribers: EventSubscriber[] = []
+export const eventSubscribers = extensions<EventSubscriber>('event subscribers')
 /** Up to which event this process knows that nothing is to be done. It saves a write for each that nobody hears. */
 const dispatchedUpTo = new WeakMap<Db, number>()
-
-/** Says who hears of events. */
-export const registerSubscribers = (...some: EventSubscriber[]) => void subscribers.push(...some)
 
 /** The number of the newest event: in a write, after which a new subscriber listens. */
 export async function lastEventSeq(db: Pick<Db, 'query'>): Promise<number> {
@@ -63,7 +61,7 @@ export const eventDispatcher: JobSource = {
 
 /** After which event there may be something to do; undefined where nobody listens. */
 async function findPosition(db: Db): Promise<number | undefined> {
-  const startPositions = (await Promise.all(subscribers.map((hearer) => hearer.startsAfter(db)))).filter(
+  const startPositions = (await Promise.all(eventSubscribers().map((subscriber) => subscriber.startsAfter(db)))).filter(
     (one) => one !== undefined,
   )
   if (!startPositions.length) return
@@ -88,7 +86,7 @@ async function dispatch(tenant: Tenant, batch: Event[]) {
 }
 
 const collectJobs = async (tenant: Tenant, part: Event[]) =>
-  (await Promise.all(subscribers.map((hearer) => hearer.jobsFor(tenant, part)))).flat()
+  (await Promise.all(eventSubscribers().map((subscriber) => subscriber.jobsFor(tenant, part)))).flat()
 
 const saveCursor = (tx: Tx, seq: number) =>
   tx.insert(cursors).values({ name: EVENT_CURSOR, seq }).onConflictDoUpdate({ target: cursors.name, set: { seq } })

@@ -1,4 +1,5 @@
 import { DAY_MS, now } from '../core/clock'
+import { extensions, registry } from '../core/extension'
 import { logError } from '../core/log'
 import { TooManyCalls } from '../core/outbound-calls'
 import type { Tx } from '../storage/port'
@@ -57,8 +58,9 @@ const DEFAULT_RETRY_FOR_MS = 3 * DAY_MS
 const FIRST_RETRY_DELAY_MS = 1_000
 const MAX_RETRY_DELAY_MS = 3_600_000
 
-const handlers = new Map<string, JobHandler>()
-const jobSources: JobSource[] = []
+/** Handlers of jobs, by the kind that is stored with a job. */
+export const jobHandlers = registry<JobHandler>('job handlers')
+export const jobSources = extensions<JobSource>('job sources')
 // Lanes whose last attempt failed have places of their own, so none of them is in the way of those that work.
 const laneSemaphores = {
   fresh: new FairSemaphore(MAX_STARTING_LANES_TOTAL.fresh, MAX_STARTING_LANES_PER_TENANT.fresh),
@@ -66,16 +68,10 @@ const laneSemaphores = {
 }
 const ATTEMPT_STATES = ['fresh', 'retried'] as const
 
-/** Says by whom jobs of these kinds are done. */
-export function registerJobs(newHandlers: Record<string, JobHandler>, ...newSources: JobSource[]) {
-  for (const [kind, work] of Object.entries(newHandlers)) handlers.set(kind, work)
-  jobSources.push(...newSources)
-}
-
 /** Whether there is anything to do at a tenant now. */
 export async function hasWork(tenant: Tenant): Promise<boolean> {
   if (await hasDueJobs(tenant.db)) return true
-  for (const feed of jobSources) if (await feed.hasPending(tenant)) return true
+  for (const source of jobSources()) if (await source.hasPending(tenant)) return true
   return false
 }
 
@@ -112,7 +108,7 @@ export async function drainJobs(tenant: Tenant & Lease, woken: () => Promise<voi
   let sourceFailure: { error: unknown } | undefined
   // A feed that fails is told of in the end: jobs that are there are none of its business.
   const collectAll = async () => {
-    for (const collectAll of jobSources) await collectAll.collect(tenant)
+    for (const source of jobSources()) await source.collect(tenant)
   }
   for (;;) {
     const nextWake = woken().then(() => {
@@ -160,9 +156,9 @@ async function waitUntilSlow(lane: Promise<unknown>): Promise<boolean> {
  */
 export async function rescheduleByClock(tenant: Tenant): Promise<void> {
   const time = now()
-  const timed = [...handlers].flatMap(([kind, { nextTime }]) => (nextTime ? [kind] : []))
+  const timed = [...jobHandlers()].flatMap(([kind, { nextTime }]) => (nextTime ? [kind] : []))
   const next = (job: Job) => {
-    const own = handlers.get(job.kind)?.nextTime
+    const own = jobHandlers().get(job.kind)?.nextTime
     if (own) return own(job)
     return job.due === null ? undefined : { due: time + Math.max(0, job.due - job.created) }
   }
@@ -189,7 +185,7 @@ async function runLane(tenant: Tenant & Lease, head: Job): Promise<number> {
     await tenant.write(async (tx) => {
       await completeJobs(tx, pending)
       for (const [kind, ofKind] of Map.groupBy(pending, ([{ kind }]) => kind))
-        await handlers.get(kind)?.onSettled?.(tenant, tx, ofKind)
+        await jobHandlers().get(kind)?.onSettled?.(tenant, tx, ofKind)
     })
   }
   let attemptCount = 0
@@ -211,7 +207,7 @@ async function runLane(tenant: Tenant & Lease, head: Job): Promise<number> {
 
 /** Nothing when it was cut off by the loss of the lease: then it is somebody else's. */
 async function runJob(tenant: Tenant & Lease, job: Job): Promise<JobResult | undefined> {
-  const handler = handlers.get(job.kind)
+  const handler = jobHandlers().get(job.kind)
   try {
     if (!handler) throw new JobError(`This version has no handler for jobs of the kind "${job.kind}".`)
     return await handler.run(tenant, job)

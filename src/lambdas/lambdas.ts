@@ -2,9 +2,9 @@ import { and, count, eq, lte, sum } from 'drizzle-orm'
 import type { Ctx } from '../accounts/guard'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { extensions } from '../core/extension'
 import { notFound, Problem } from '../core/problem'
 import { parseOptional, success } from '../core/shapes'
-import { integrations } from '../integrations/tables'
 import { deleteSecrets, type Vault, withVault } from '../platform/vault/vault'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
@@ -102,14 +102,15 @@ export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
   return success
 }
 
+/** Finds what uses a lambda, in words such as `the integration Orders`: then it cannot be removed. */
+export const lambdaUsers = extensions<(tx: Tx, lambda: string) => Promise<string | undefined>>('users of lambdas')
+
 /** @throws 409 LAMBDA_IN_USE */
 async function assertUnused(tx: Tx, id: string) {
-  const { _id, name, target, targetKind } = integrations
-  const rows = await tx.select({ _id, name, target }).from(integrations).where(eq(targetKind, 'lambda'))
-  const integration = rows.find(({ target }) => 'lambdaId' in target && target.lambdaId === id)
-  if (!integration) return
-  const message = `The lambda is used by the integration ${integration.name ?? integration._id}. Change or remove that first.`
-  throw new Problem(409, 'LAMBDA_IN_USE', message)
+  for (const find of lambdaUsers()) {
+    const user = await find(tx, id)
+    if (user) throw new Problem(409, 'LAMBDA_IN_USE', `The lambda is used by ${user}. Change or remove that first.`)
+  }
 }
 
 const selectWithCode = (db: Db) =>

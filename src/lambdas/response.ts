@@ -1,3 +1,4 @@
+import { HOP_BY_HOP_HEADERS } from '../core/hop-by-hop'
 import { Problem } from '../core/problem'
 import { isHarmlessCookie, PROXY_CONTROL_HEADERS } from '../core/proxy-headers'
 import type { ResultFormat } from './sandbox/protocol'
@@ -15,8 +16,8 @@ const MAX_HEADERS_LENGTH = 8 << 10 // characters
 
 /** What is between us and the next in line (RFC 9110 §7.6.1), ours to say, or about more than this answer. */
 const FORBIDDEN_HEADERS = new Set([
-  ...['connection', 'content-length', 'keep-alive', 'proxy-authenticate', 'proxy-connection', 'te', 'trailer'],
-  ...['transfer-encoding', 'upgrade', 'x-request-id', 'x-api-version', 'alt-svc', 'clear-site-data'],
+  ...HOP_BY_HOP_HEADERS,
+  ...['content-length', 'x-request-id', 'x-api-version', 'alt-svc', 'clear-site-data'],
   ...['service-worker-allowed', 'strict-transport-security', 'nel', 'report-to', ...PROXY_CONTROL_HEADERS],
 ])
 

@@ -6,10 +6,10 @@ import { moveClock, now, toIsoString } from '../core/clock'
 import { isTimingSafeEqual } from '../core/crypto'
 import { badRequest, Problem, ProblemShape } from '../core/problem'
 import { time } from '../core/shapes'
+import { housekeepingTasks } from '../jobs/housekeeping'
 import { runDueJobs } from '../jobs/runner'
 import { withLease } from '../jobs/with-lease'
 import { getTenant } from '../tenancy/tenants'
-import { housekeepingTasks } from './housekeeping-tasks'
 
 /** Lets in who knows the operator's token; it belongs to no tenant. */
 function assertOperator(request: Request) {
@@ -32,7 +32,7 @@ async function runTenantJobs(id: string) {
   const tenant = await getTenant(id)
   let ran = await runDueJobs(tenant)
   await withLease(tenant, 'operator', async (held) => {
-    for (const task of housekeepingTasks) await task(held)
+    for (const task of housekeepingTasks().values()) await task(held)
   })
   ran += await runDueJobs(tenant)
   return { ran }

@@ -5,6 +5,7 @@ import { users } from '../accounts/tables'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
 import { getSettings } from '../platform/settings/tenant-settings'
 import type { Db } from '../storage/port'
+import { paymentsSettings } from './payments-settings'
 import { type EntityType, subscriptions } from './tables'
 
 /** Who pays: a user, or a workspace. */
@@ -37,7 +38,7 @@ export function requireOwn<Thing extends Billable>(ctx: Pick<Ctx, 'actor'>, thin
 export async function requireBuyer(ctx: Ctx, { billableEntityType: type, billableEntityId: id }: Billable) {
   const { workspace, privileged } = ctx.actor
   if (type !== 'workspace' || privileged || (workspace?._id === id && workspace.roles.includes('admin'))) return
-  if (!(await getSettings(ctx, 'payments-configuration')).workspaceAdminsOnly) return
+  if (!(await getSettings(ctx, paymentsSettings)).workspaceAdminsOnly) return
   throw new Problem(
     403,
     'FORBIDDEN',

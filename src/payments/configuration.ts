@@ -6,13 +6,14 @@ import * as contentConfigurations from '../content/configurations'
 import type { HttpContext } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { configurations } from '../platform/settings/tables'
-import { getSettings, PAGE_URL_PATTERN } from '../platform/settings/tenant-settings'
+import { getSettings } from '../platform/settings/tenant-settings'
 import type { Tenant } from '../tenancy/tenants'
 import { parseCurrency } from './money'
+import { PAGE_URL_PATTERN, paymentsSettings } from './payments-settings'
 import { isProviderKind, providerKinds, providerOf } from './providers'
 import type { Provider, ProviderKind } from './providers/provider'
 
-const CONFIGURATION_KEY = 'payments-configuration'
+const CONFIGURATION_KEY = paymentsSettings.key
 
 type Metadata = Record<string, unknown>
 
@@ -26,7 +27,7 @@ export async function get(ctx: Ctx) {
     .get()
   return {
     key: CONFIGURATION_KEY as typeof CONFIGURATION_KEY,
-    metadata: { ...row?.metadata, ...(await getSettings(ctx, CONFIGURATION_KEY)) } as Metadata,
+    metadata: { ...row?.metadata, ...(await getSettings(ctx, paymentsSettings)) } as Metadata,
   }
 }
 
@@ -90,7 +91,7 @@ export type ConnectedProvider = { opened: ResolvedConnection<ProviderKind>; prov
 
 /** By whom new subscriptions are paid. @throws 500 PAYMENTS_NOT_CONFIGURED, 400 UNSUPPORTED_PROVIDER */
 export async function getActiveProvider(tenant: Tenant): Promise<ConnectedProvider> {
-  const { isEnabled, paymentSourceId } = await getSettings(tenant, CONFIGURATION_KEY)
+  const { isEnabled, paymentSourceId } = await getSettings(tenant, paymentsSettings)
   const row =
     isEnabled && paymentSourceId
       ? await getConnection(tenant.db, paymentSourceId).catch(undefinedIfNotFound)

@@ -9,6 +9,7 @@ import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storag
 import type { Db } from '../storage/port'
 import { findActor } from './billable-entity'
 import { fromMinorUnits, parseCurrency, toMinorUnits } from './money'
+import { paymentsSettings } from './payments-settings'
 import type { NewPlan, Plan as PlanResponse } from './shapes'
 import { type Plan, plans } from './tables'
 
@@ -52,7 +53,7 @@ export async function get({ db, actor }: Ctx, id: string): Promise<PlanResponse>
 
 /** A new plan. @throws 400 without a name, or without a price where nobody says one later */
 export async function create(ctx: Ctx, input: NewPlan): Promise<PlanResponse> {
-  const { defaultCurrency: currency } = await getSettings(ctx, 'payments-configuration')
+  const { defaultCurrency: currency } = await getSettings(ctx, paymentsSettings)
   const time = toIsoString(now())
   const blank: Plan = {
     ...{ _id: Bun.randomUUIDv7(), name: '', description: '', monthlyPrice: null, yearlyPrice: null, currency },

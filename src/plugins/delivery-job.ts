@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { isPrivateNetworkAllowed } from '../connections/url-policy'
 import { now, toIsoString } from '../core/clock'
-import { type FailureReason, fetchExternal, UpstreamUnreachable } from '../core/http-client'
+import { FAILURE_MESSAGES, type FailureReason, fetchExternal, UpstreamUnreachable } from '../core/http-client'
 import { TooManyCalls } from '../core/outbound-calls'
 import { emit } from '../jobs/outbox'
 import type { Job, JobResult } from '../jobs/queue'
@@ -54,7 +54,7 @@ export const deliveryJob: JobHandler = {
     if (response instanceof TooManyCalls) return { state: 'postponed', due: now() + BUSY_RETRY_DELAY_MS }
     const duration = Math.round(performance.now() - startedAt)
     if (response instanceof UpstreamUnreachable) {
-      const error = FAILURE_MESSAGES[response.reason]
+      const error = DELIVERY_FAILURE_MESSAGES[response.reason]
       throw new JobError(error, { outcome: { ...EMPTY_OUTCOME, duration, error } satisfies Outcome })
     }
     const { status, headers: responseHeaders, ok } = response
@@ -80,11 +80,9 @@ export const deliveryJob: JobHandler = {
 }
 
 const EMPTY_OUTCOME = { status: null, duration: null, answer: '', error: null }
-const FAILURE_MESSAGES: Record<FailureReason, string> = {
-  refused: 'Requests to this address are not allowed.',
+const DELIVERY_FAILURE_MESSAGES: Record<FailureReason, string> = {
+  ...FAILURE_MESSAGES,
   timeout: `The endpoint did not respond within ${DELIVERY_TIMEOUT_MS / 1_000} s.`,
-  'too-large': 'The response was too large.',
-  unreachable: 'The connection was refused or closed.',
 }
 
 /** The text of an answer, as far as it is one, of what can be kept. */

@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { now } from '../core/clock'
+import type { Tx } from '../storage/port'
 import { cached } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import type { PluginRow } from './plugins'
@@ -30,6 +31,10 @@ export async function findPluginByPath(tenant: Tenant, path: string): Promise<st
   })
   return paths.get(path)
 }
+
+/** Tells whether there is a plugin with this id. */
+export const pluginExists = async (tx: Tx, id: string): Promise<boolean> =>
+  !!(await tx.select({ _id: plugins._id }).from(plugins).where(eq(plugins._id, id)).get())
 
 /** The name of the plugin that comes as this user. */
 export async function findPluginNameByUser(tenant: Tenant, user: string): Promise<string | undefined> {

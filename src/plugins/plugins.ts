@@ -5,6 +5,7 @@ import { removeInTx } from '../accounts/users/administration'
 import { assertAllowedUrls } from '../connections/url-policy'
 import { now, toIsoString } from '../core/clock'
 import { type HttpContext, setNoStore } from '../core/etag'
+import { slot } from '../core/extension'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { lastEventSeq } from '../jobs/event-dispatcher'
@@ -189,11 +190,8 @@ const RESERVED_PATHS = [
   ...['ai', 'checkout', 'coupons', 'files', 'integration-sources', 'integrations', 'invoices', 'lambdas', 'operator'],
   ...['payments', 'permissions', 'plans', 'subscriptions', 'usage', 'v1', 'v2', 'webhooks'],
 ]
-let isPlatformPath = (_segment: string) => false
-/** Says which paths below `/api` are the platform's own. */
-export const setPlatformPaths = (isTaken: typeof isPlatformPath) => {
-  isPlatformPath = isTaken
-}
+/** Tells whether the platform has routes below `/api/<segment>`. */
+export const platformPaths = slot<(segment: string) => boolean>('paths of the platform')
 
 async function assertAvailable(tx: Tx, { _id, name, apiPath }: Pick<PluginRow, '_id' | 'name' | 'apiPath'>) {
   const sameNameOrPath = apiPath ? or(eq(plugins.name, name), eq(plugins.apiPath, apiPath)) : eq(plugins.name, name)
@@ -203,7 +201,7 @@ async function assertAvailable(tx: Tx, { _id, name, apiPath }: Pick<PluginRow, '
     .where(and(ne(plugins._id, _id), sameNameOrPath))
   if (others.some((other) => other.name === name))
     throw new Problem(409, 'PLUGIN_EXISTS', 'A plugin with this name already exists. Choose another name.')
-  if (others.length || (apiPath && (RESERVED_PATHS.includes(apiPath) || isPlatformPath(apiPath))))
+  if (others.length || (apiPath && (RESERVED_PATHS.includes(apiPath) || platformPaths()(apiPath))))
     throw new Problem(409, 'API_PATH_EXISTS', `/api/${apiPath} is already taken. Choose another path.`)
 }
 

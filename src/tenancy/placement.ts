@@ -1,4 +1,5 @@
 import { and, eq } from 'drizzle-orm'
+import { BoundedMap } from '../core/bounded-map'
 import { now, toIsoString } from '../core/clock'
 import { logError } from '../core/log'
 import { notFoundProblem, Problem } from '../core/problem'
@@ -89,13 +90,13 @@ function storageFailed({ id }: TenantRecord, cause: DiskFailure): Problem {
 }
 
 const REPORT_INTERVAL_MS = 60_000 // ms between two lines about the same
-const lastReportAt = new Map<string, number>()
+const MAX_TRACKED_REPORTS = 1_000
+const lastReportAt = new BoundedMap<string, number>(MAX_TRACKED_REPORTS)
 
 /** Every request of a tenant may meet the same failure. */
 function reportThrottled(what: string, tenant: string, details: { reason?: string; cause: Error }) {
   const [key, time] = [`${what} ${tenant}`, performance.now()]
   if (time < (lastReportAt.get(key) ?? Number.NEGATIVE_INFINITY) + REPORT_INTERVAL_MS) return
-  if (lastReportAt.size > 1_000) lastReportAt.clear()
   lastReportAt.set(key, time)
   logError(what, { tenant, ...details })
 }

@@ -17,6 +17,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { config } from '../config'
 import { ConfigError } from '../core/config-error'
+import { tryParseJson } from '../core/json'
 
 export const secretsFile = join(config.ATOLL_TENANTS, 'secrets.json')
 
@@ -33,7 +34,7 @@ export type Secrets = Static<typeof Secrets>
 
 /** The keys in a JSON text that was kept at `place`. @throws ConfigError for anything else */
 export function parseSecrets(text: string, place: string): Secrets {
-  const value = parseJsonOrUndefined(text)
+  const value = tryParseJson(text)
   if (Value.Check(Secrets, value)) return value
   throw new ConfigError(`${place} is damaged: it does not contain valid keys. Restore it from a backup.`)
 }
@@ -97,12 +98,4 @@ function fsyncFolder() {
   const folder = openSync(config.ATOLL_TENANTS, 'r')
   fsyncSync(folder)
   closeSync(folder)
-}
-
-function parseJsonOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,7 @@
 import { asc, eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { config } from '../config'
+import { BoundedMap } from '../core/bounded-map'
 import { now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
 import { notesOf } from '../core/request-log'
@@ -214,10 +215,10 @@ const findByHost = (host: string) =>
     return row?.tenants
   })
 
-/** Saves building stores, and what is remembered with them, for each request. They hold nothing open. */
-const cachedTenants = new Map<string, CachedTenant>()
 type CachedTenant = Tenant & Pick<TenantRecord, 'uid' | 'home' | 'moved' | 'made'> & { servedAt: number }
 const MAX_CACHED_TENANTS = 50_000
+/** Saves building stores, and what is remembered with them, for each request. They hold nothing open. */
+const cachedTenants = new BoundedMap<string, CachedTenant>(MAX_CACHED_TENANTS)
 
 function openTenant(entry: TenantRecord): CachedTenant {
   const { id, uid, status, home, moved, made } = entry
@@ -230,7 +231,6 @@ function openTenant(entry: TenantRecord): CachedTenant {
   if (existing && !isSame) databases.release(locationOf({ ...existing, id })).catch(() => {})
   const tenant = { tenant: id, uid, home, moved, made, servedAt: Number.NEGATIVE_INFINITY, ...storeOf(entry) }
   cachedTenants.set(id, tenant)
-  if (cachedTenants.size > MAX_CACHED_TENANTS) cachedTenants.delete(cachedTenants.keys().next().value!)
   return tenant
 }
 

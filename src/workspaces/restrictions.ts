@@ -1,4 +1,6 @@
 import type { Ctx } from '../accounts/guard'
+import { workspaceSettings } from '../accounts/memberships/workspace-settings'
+import { extensions } from '../core/extension'
 import { Problem } from '../core/problem'
 import { getSettings } from '../platform/settings/tenant-settings'
 import type { Tenant } from '../tenancy/tenants'
@@ -12,18 +14,17 @@ export type Restrictions = { labels: Set<string>; roles: Set<string> }
 /** Every workspace has them, so a rule that names one does not restrict it; a list does. */
 export const BUILT_IN_WORKSPACE_ROLES = ['admin', 'member']
 
-let nameSources: ((tenant: Tenant) => WorkspaceNames | Promise<WorkspaceNames>)[] = []
-/** Registers the areas whose rules name labels and roles of workspaces. */
-export const registerWorkspaceNames = (...sources: typeof nameSources) => {
-  nameSources = sources
-}
+/** Lists the labels and roles of workspaces that rules of other areas name. */
+export const workspaceNameSources = extensions<(tenant: Tenant) => WorkspaceNames | Promise<WorkspaceNames>>(
+  'names of workspace labels and roles',
+)
 
 /** What the tenant restricts: what its configuration lists and, by `restricted: "named"`, what its rules name. */
 export async function getRestrictions(tenant: Tenant): Promise<Restrictions> {
-  const settings = await getSettings(tenant, 'workspace-configuration')
+  const settings = await getSettings(tenant, workspaceSettings)
   const [labels, roles] = [new Set(settings.restrictedLabels), new Set(settings.restrictedRoles)]
   if (settings.restricted === 'listed') return { labels, roles }
-  for (const list of nameSources) {
+  for (const list of workspaceNameSources()) {
     const names = await list(tenant)
     for (const label of names.labels) labels.add(label)
     for (const role of names.roles) if (!BUILT_IN_WORKSPACE_ROLES.includes(role)) roles.add(role)

@@ -9,10 +9,12 @@ import {
   getWorkspaceAccess,
   requireWorkspaceAdmin,
 } from '../accounts/memberships/workspace-access'
+import { workspaceSettings } from '../accounts/memberships/workspace-settings'
 import { runOwnerDeletedHandlers } from '../accounts/owner-deleted'
 import { apiTokens, sessions } from '../accounts/tables'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
+import { slot } from '../core/extension'
 import { badRequest, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { getSettings } from '../platform/settings/tenant-settings'
@@ -27,11 +29,8 @@ import { assertMayGiveRoles, assertMayLabel, getCallerRestrictions } from './res
 import { loadWorkspaceDetails, toWorkspace } from './serializers'
 import type { NewWorkspace, WorkspaceChange } from './shapes'
 
-/** The area that keeps entities, which this one does not know. */
-let countEntities: (db: Db, workspace: string) => Promise<number>
-export const setEntityCounter = (count: typeof countEntities) => {
-  countEntities = count
-}
+/** Counts the entities that belong to a workspace. */
+export const entityCounter = slot<(db: Db, workspace: string) => Promise<number>>('entity counter')
 
 export const sortable = {
   _id: workspaces._id,
@@ -116,7 +115,7 @@ export async function remove(ctx: Ctx, id: string) {
       { name: workspace.name },
     )
   })
-  return { ...success, entities: await countEntities(ctx.db, id) }
+  return { ...success, entities: await entityCounter()(ctx.db, id) }
 }
 
 /** Makes it the active workspace of the caller's session, or of their API token. @throws 403, 404 */
@@ -144,14 +143,14 @@ export async function findWorkspaceSummaries(db: Db, ids: string[]) {
 }
 
 async function assertMayCreate(ctx: Ctx) {
-  const { creationPrivilegedRoles: roles } = await getSettings(ctx, 'workspace-configuration')
+  const { creationPrivilegedRoles: roles } = await getSettings(ctx, workspaceSettings)
   if (roles.length && !ctx.actor.privileged && !ctx.actor.roles.some((role) => roles.includes(role)))
     throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow you to create workspaces.')
 }
 
 /** Labels that it has already may stay, whatever the tenant has set since. */
 async function assertAllowedLabels(tenant: Tenant, labels: string[], before?: string[]) {
-  const { labels: allowedLabels, allowNonLabeledWorkspaces } = await getSettings(tenant, 'workspace-configuration')
+  const { labels: allowedLabels, allowNonLabeledWorkspaces } = await getSettings(tenant, workspaceSettings)
   const unknownLabel = allowedLabels.length
     ? labels.find((label) => !allowedLabels.includes(label) && !before?.includes(label))
     : undefined

@@ -10,7 +10,7 @@ const createTokenClient = (token: string) => stranger.with({ 'x-api-key': token 
 
 afterEach(resetClock)
 
-test('a new API token is shown once; after that only how it begins', async () => {
+test('POST /api/me/api-tokens returns the whole token once; the list shows only its prefix', async () => {
   const answer = await user.post('/me/api-tokens', { nickname: 'nightly job' })
   expect(answer.status).toBe(201)
   const { token, apiToken } = answer.body
@@ -38,33 +38,35 @@ test('a new API token is shown once; after that only how it begins', async () =>
   expect(JSON.stringify(body)).not.toMatch(/hash/)
 })
 
-test('it is noted when a token was used', async () => {
+test('a request with an API token updates lastUsedAt of the token', async () => {
   const { token, apiToken } = (await user.post('/me/api-tokens', { nickname: 'used' })).body
   const before = toIsoString(now())
   await createTokenClient(token).get('/me')
-  // The note is on its way; a write that comes after it waits for it.
+  // `lastUsedAt` is written in the background; a later write waits for it.
   await user.post('/me', { metadata: {} })
   const { body } = await user.get('/me/api-tokens')
   const { lastUsedAt } = body.find(({ _id }: { _id: string }) => _id === apiToken._id)
   expect(lastUsedAt >= before).toBe(true)
 })
 
-test('a user has twenty tokens at most, even of many who are made at once', async () => {
-  const other = await createSignedInClient(home, 'other') // who has one already
-  const made = await Promise.all([...Array(21).keys()].map((n) => other.post('/me/api-tokens', { nickname: `${n}` })))
-  const refused = made.filter(({ status }) => status !== 201)
+test('a user has at most twenty API tokens, even when they are created simultaneously; others get 409 TOO_MANY_TOKENS', async () => {
+  const otherUser = await createSignedInClient(home, 'other') // has one token already
+  const responses = await Promise.all(
+    [...Array(21).keys()].map((n) => otherUser.post('/me/api-tokens', { nickname: `${n}` })),
+  )
+  const refused = responses.filter(({ status }) => status !== 201)
   expect(refused.map(statusAndCode)).toEqual([
     [409, 'TOO_MANY_TOKENS'],
     [409, 'TOO_MANY_TOKENS'],
   ])
-  expect((await other.get('/me/api-tokens')).body).toHaveLength(20)
+  expect((await otherUser.get('/me/api-tokens')).body).toHaveLength(20)
 
-  const [{ _id }] = (await other.get('/me/api-tokens')).body
-  await other.delete(`/me/api-tokens/${_id}`)
-  expect((await other.post('/me/api-tokens', { nickname: 'one more' })).status).toBe(201)
+  const [{ _id }] = (await otherUser.get('/me/api-tokens')).body
+  await otherUser.delete(`/me/api-tokens/${_id}`)
+  expect((await otherUser.post('/me/api-tokens', { nickname: 'one more' })).status).toBe(201)
 })
 
-test('a token ends when it was said to, also for who used it a moment before', async () => {
+test('an API token gets 401 after its expiresAt, even when it was used shortly before', async () => {
   const expiresAt = toIsoString(now() + 60 * MINUTE)
   const { token, apiToken } = (await user.post('/me/api-tokens', { nickname: 'short', expiresAt })).body
   expect(apiToken.expiresAt).toBe(expiresAt)
@@ -74,12 +76,12 @@ test('a token ends when it was said to, also for who used it a moment before', a
   expect(statusAndCode(await createTokenClient(token).get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
 })
 
-test('the end of a token is told in UTC, in whatever zone it was given', async () => {
+test('expiresAt of an API token is returned in UTC, whatever time zone the request uses', async () => {
   const answer = await user.post('/me/api-tokens', { nickname: 'zone', expiresAt: '2999-01-01T00:30:00+02:00' })
   expect(answer.body.apiToken.expiresAt).toBe('2998-12-31T22:30:00.000Z')
 })
 
-test('scopes narrow what a token is good for', async () => {
+test('scopes limit the requests of an API token; requests outside them get 403 FORBIDDEN', async () => {
   const tokenFor = async (...scopes: string[]) => {
     const { status, body } = await user.post('/me/api-tokens', { nickname: 'scoped', scopes })
     expect([status, body.apiToken?.scopes]).toEqual([201, scopes])
@@ -100,24 +102,24 @@ test('scopes narrow what a token is good for', async () => {
   expect((await elsewhere.get('/blueprints')).status).toBe(200)
 })
 
-test('scopes give nobody more than they have', async () => {
+test('a scope does not give an API token more rights than its user has', async () => {
   const { token } = (await user.post('/me/api-tokens', { nickname: 'greedy', scopes: ['blueprints:write'] })).body
   expect(statusAndCode(await createTokenClient(token).post('/blueprints', {}))).toEqual([403, 'FORBIDDEN'])
 })
 
-test('who came by a token makes no other, and ends none', async () => {
+test('a request by API token gets 403 FORBIDDEN when it creates or deletes an API token', async () => {
   const { body } = await user.get('/me/api-tokens')
-  const bot = home.as('user')
-  expect(statusAndCode(await bot.post('/me/api-tokens', { nickname: 'heir' }))).toEqual([403, 'FORBIDDEN'])
-  expect(statusAndCode(await bot.delete(`/me/api-tokens/${body[0]._id}`))).toEqual([403, 'FORBIDDEN'])
+  const tokenClient = home.as('user')
+  expect(statusAndCode(await tokenClient.post('/me/api-tokens', { nickname: 'heir' }))).toEqual([403, 'FORBIDDEN'])
+  expect(statusAndCode(await tokenClient.delete(`/me/api-tokens/${body[0]._id}`))).toEqual([403, 'FORBIDDEN'])
   expect((await user.get('/me/api-tokens')).body).toHaveLength(body.length)
 })
 
-test('who came by a token does not see the others', async () => {
+test('a request by API token gets 403 FORBIDDEN when it lists API tokens', async () => {
   expect(statusAndCode(await home.as('user').get('/me/api-tokens'))).toEqual([403, 'FORBIDDEN'])
 })
 
-test('a token that was removed is refused at once', async () => {
+test('a deleted API token gets 401 at once', async () => {
   const { token, apiToken } = (await user.post('/me/api-tokens', { nickname: 'lost' })).body
   expect((await createTokenClient(token).get('/me')).status).toBe(200)
   const answer = await user.delete(`/me/api-tokens/${apiToken._id}`)
@@ -126,21 +128,21 @@ test('a token that was removed is refused at once', async () => {
   expect(statusAndCode(await user.delete(`/me/api-tokens/${apiToken._id}`))).toEqual([404, 'API_TOKEN_NOT_FOUND'])
 })
 
-test('tokens are nobody else’s: not another user’s, not an admin’s, not another tenant’s', async () => {
-  const abroad = await createTestTenant()
+test('an API token is hidden from other users, admins and tenants, whose DELETE gets 404 API_TOKEN_NOT_FOUND', async () => {
+  const otherTenant = await createTestTenant()
   const { token, apiToken } = (await user.post('/me/api-tokens', { nickname: 'mine' })).body
-  for (const other of [
+  for (const client of [
     await createSignedInClient(home, 'other'),
     await createSignedInClient(home, 'admin'),
-    await createSignedInClient(abroad, 'user'),
+    await createSignedInClient(otherTenant, 'user'),
   ]) {
-    expect(JSON.stringify((await other.get('/me/api-tokens')).body)).not.toContain(apiToken._id)
-    expect(statusAndCode(await other.delete(`/me/api-tokens/${apiToken._id}`))).toEqual([404, 'API_TOKEN_NOT_FOUND'])
+    expect(JSON.stringify((await client.get('/me/api-tokens')).body)).not.toContain(apiToken._id)
+    expect(statusAndCode(await client.delete(`/me/api-tokens/${apiToken._id}`))).toEqual([404, 'API_TOKEN_NOT_FOUND'])
   }
   expect((await createTokenClient(token).get('/me')).status).toBe(200)
 })
 
-test('strangers have no tokens', async () => {
+test('anonymous requests to /api/me/api-tokens get 401', async () => {
   expect((await stranger.get('/me/api-tokens')).status).toBe(401)
   expect((await stranger.post('/me/api-tokens', { nickname: 'x' })).status).toBe(401)
   expect((await stranger.delete('/me/api-tokens/x')).status).toBe(401)
@@ -149,22 +151,22 @@ test('strangers have no tokens', async () => {
 test.each([
   ['without a nickname', { nickname: undefined }],
   ['with an empty nickname', { nickname: '' }],
-  ['with a scope that is none', { scopes: ['everything'] }],
+  ['with an unknown scope', { scopes: ['everything'] }],
   ['with a scope that neither reads nor writes', { scopes: ['accounts:delete'] }],
-  ['with scopes that are no list', { scopes: 'accounts:read' }],
-  ['that has ended already', { expiresAt: '2020-01-01T00:00:00.000Z' }],
-  ['that ends at no time', { expiresAt: 'tomorrow' }],
-])('a token %s is not made', async (_, flaw) => {
+  ['whose scopes are not an array', { scopes: 'accounts:read' }],
+  ['that has already expired', { expiresAt: '2020-01-01T00:00:00.000Z' }],
+  ['whose expiresAt is not a date', { expiresAt: 'tomorrow' }],
+])('POST /api/me/api-tokens rejects a token %s with 400 INVALID_INPUT', async (_, flaw) => {
   const answer = await user.post('/me/api-tokens', { nickname: 'odd', ...flaw })
   expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
 })
 
 test.each([
-  ['a zero', '%00'],
+  ['a null character', '%00'],
   ['a word', 'x'],
   ['a quote', "'"],
-  ['not even decoded', '%zz'],
-  ['too long', 'x'.repeat(200)],
-])('an id that is %s is not found', async (_, id) => {
+  ['an invalid escape sequence', '%zz'],
+  ['two hundred characters long', 'x'.repeat(200)],
+])('DELETE /api/me/api-tokens/:id gets 404 API_TOKEN_NOT_FOUND where the ID is %s', async (_, id) => {
   expect(statusAndCode(await user.delete(`/me/api-tokens/${id}`))).toEqual([404, 'API_TOKEN_NOT_FOUND'])
 })

@@ -13,8 +13,8 @@ afterEach(() => {
   config.ATOLL_TENANT_HEADER = 'on'
 })
 
-describe('a session cookie', () => {
-  test('is refused at the host of another tenant, whose page names ours in the header', async () => {
+describe('session cookies', () => {
+  test('a session cookie gets 403 COOKIE_OF_ANOTHER_HOST at the host of another tenant despite the tenant header', async () => {
     const [ours, theirs] = [await createTestTenant(), await createTestTenant()]
     const { cookie } = await signInForCookie(ours, 'admin')
     const page = apiClient(theirs.origin, { cookie, tenant: ours.id })
@@ -24,13 +24,13 @@ describe('a session cookie', () => {
     expect(statusAndCode(await page.post('/users', person, { 'idempotency-key': 'k' }))).toEqual(COOKIE_OF_ANOTHER_HOST)
     expect(statusAndCode(await page.post('/cookie/refresh'))).toEqual(COOKIE_OF_ANOTHER_HOST)
     expect((await page.get('/users')).headers.get('set-cookie')).toBeNull()
-    // Tokens, which no browser sends by itself, count wherever they are sent.
+    // Browsers do not send tokens by themselves, so tokens are accepted at every host.
     const token = apiClient(theirs.origin, { 'x-api-key': ours.tokens.admin, tenant: ours.id })
     expect((await token.get('/users')).status).toBe(200)
     expect((await ours.stranger.get('/users', { cookie })).status).toBe(200)
   })
 
-  test('does not get the kept answer of an earlier request there either', async () => {
+  test('an idempotent repetition at the host of another tenant gets 403 COOKIE_OF_ANOTHER_HOST, not the stored response', async () => {
     const [ours, theirs] = [await createTestTenant(), await createTestTenant()]
     const mine = { ...(await signInForCookie(ours, 'admin')), 'idempotency-key': 'k' }
     const person = { username: 'grace', password: 'a secret of hers' }
@@ -42,7 +42,7 @@ describe('a session cookie', () => {
     ])
   })
 
-  test('counts at its own host, at hosts of nobody, and on the caller’s own machine, with the header or without', async () => {
+  test('a session cookie is accepted at its own host and, with the tenant header, at unassigned hosts and on localhost', async () => {
     const [ours, theirs] = [await createTestTenant(), await createTestTenant()]
     await setHosts(theirs.id, [`${theirs.id}.localhost`])
     const { cookie } = await signInForCookie(ours, 'user')
@@ -54,7 +54,7 @@ describe('a session cookie', () => {
     expect((await apiClient(ours.origin, { cookie }).get('/me')).status).toBe(200)
   })
 
-  test('is that of the host where headers name no tenant', async () => {
+  test('a session cookie belongs to the tenant of the host where ATOLL_TENANT_HEADER is off', async () => {
     const [ours, theirs] = [await createTestTenant(), await createTestTenant()]
     config.ATOLL_TENANT_HEADER = 'off'
     const { cookie } = await signInForCookie(ours, 'user')
@@ -65,33 +65,36 @@ describe('a session cookie', () => {
     ])
   })
 
-  test('counts for nothing when several of its name come, in whatever order', async () => {
+  test('a request with several session cookies of the same name gets 401 UNAUTHENTICATED', async () => {
     const home = await createTestTenant()
-    const [mine, tossed] = [(await signInForCookie(home, 'user')).cookie, (await signInForCookie(home, 'other')).cookie]
-    for (const cookie of [`${tossed}; ${mine}`, `${mine}; ${tossed}`, `${mine}; a=b; ${mine}`, `${mine};${mine}`])
+    const [mine, planted] = [
+      (await signInForCookie(home, 'user')).cookie,
+      (await signInForCookie(home, 'other')).cookie,
+    ]
+    for (const cookie of [`${planted}; ${mine}`, `${mine}; ${planted}`, `${mine}; a=b; ${mine}`, `${mine};${mine}`])
       expect(statusAndCode(await home.stranger.get('/me', { cookie })), cookie).toEqual([401, 'UNAUTHENTICATED'])
     expect((await home.stranger.get('/me', { cookie: `a=b; ${mine}; a=c` })).body.username).toBe('user')
   })
 })
 
-describe('by TLS', () => {
-  test('a session cookie has the prefix __Host-, and no other name counts', async () => {
+describe('session cookies over TLS', () => {
+  test('a session cookie over TLS has the prefix __Host-, and one without the prefix is ignored', async () => {
     const home = await createTestTenant()
-    const safe = apiClient(home.origin.replace('http:', 'https:'))
-    const signedUp = await safe.post('/signup', { username: 'ada', password })
+    const tlsClient = apiClient(home.origin.replace('http:', 'https:'))
+    const signedUp = await tlsClient.post('/signup', { username: 'ada', password })
     const { cookie, attributes } = readSetCookie(signedUp)
     expect(cookie).toMatch(new RegExp(`^__Host-atoll_${home.id}=[\\w-]{43}$`))
     expect(attributes).toEqual(['HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax', 'Secure'])
-    expect((await safe.get('/me', { cookie })).body.username).toBe('ada')
+    expect((await tlsClient.get('/me', { cookie })).body.username).toBe('ada')
     const { key } = await createSession(home.tenant, home.users.user, 'cookie', device)
-    const tossed = `atoll_${home.id}=${key}`
-    expect(statusAndCode(await safe.get('/me', { cookie: tossed }))).toEqual([401, 'UNAUTHENTICATED'])
-    expect((await safe.get('/me', { cookie: `${tossed}; ${cookie}` })).body.username).toBe('ada')
-    const renewed = readSetCookie(await safe.post('/cookie/refresh', undefined, { cookie }))
+    const planted = `atoll_${home.id}=${key}`
+    expect(statusAndCode(await tlsClient.get('/me', { cookie: planted }))).toEqual([401, 'UNAUTHENTICATED'])
+    expect((await tlsClient.get('/me', { cookie: `${planted}; ${cookie}` })).body.username).toBe('ada')
+    const renewed = readSetCookie(await tlsClient.post('/cookie/refresh', undefined, { cookie }))
     expect(renewed.cookie).toStartWith(`__Host-atoll_${home.id}=`)
-    const left = readSetCookie(await safe.post('/logout', undefined, { cookie: renewed.cookie }))
-    expect([left.cookie, left.attributes.includes('Max-Age=0')]).toEqual([`__Host-atoll_${home.id}=`, true])
-    // What was given by TLS is not sent without it.
+    const loggedOut = readSetCookie(await tlsClient.post('/logout', undefined, { cookie: renewed.cookie }))
+    expect([loggedOut.cookie, loggedOut.attributes.includes('Max-Age=0')]).toEqual([`__Host-atoll_${home.id}=`, true])
+    // A __Host- cookie is not accepted without TLS.
     expect(statusAndCode(await home.stranger.get('/me', { cookie }))).toEqual([401, 'UNAUTHENTICATED'])
   })
 })

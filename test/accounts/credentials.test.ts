@@ -25,7 +25,7 @@ const newPassword = 'battery staple'
 
 afterEach(resetClock)
 
-/** What needs proof, by what it is called. */
+/** The changes that need proof, by name. */
 const guarded: Record<string, (me: ApiClient, proof?: object) => ReturnType<ApiClient['post']>> = {
   'another e-mail address': (me, proof) => me.post('/me', { email: `e${crypto.randomUUID()}@x.test`, ...proof }),
   'no e-mail address': (me, proof) => me.post('/me', { email: '', ...proof }),
@@ -34,11 +34,11 @@ const guarded: Record<string, (me: ApiClient, proof?: object) => ReturnType<ApiC
   'an API token': (me, proof) => me.post('/me/api-tokens', { nickname: 'x', ...proof }),
 }
 
-describe.each(Object.keys(guarded))('%s', (what) => {
+describe.each(Object.keys(guarded))('a change that needs proof: %s', (what) => {
   const attempt = guarded[what]!
   const succeeds = what === 'an API token' ? 201 : 200
 
-  test('is given within ten minutes of a sign-in, and needs the current password after that', async () => {
+  test('the change succeeds within ten minutes of a sign-in and later needs currentPassword (403 PROOF_REQUIRED)', async () => {
     const { ada } = await createMailFixture()
     advanceClock(11 * MINUTE)
     const refused = await attempt(ada)
@@ -47,11 +47,11 @@ describe.each(Object.keys(guarded))('%s', (what) => {
     expect((await attempt(ada, { currentPassword: password })).status).toBe(succeeds)
     const { stranger } = await createMailFixture()
     const { headers } = await stranger.post('/signin', { username: 'ada', password })
-    const anew = stranger.with({ cookie: headers.get('set-cookie')!.split(';')[0]! })
-    expect((await attempt(anew)).status).toBe(succeeds)
+    const freshClient = stranger.with({ cookie: headers.get('set-cookie')!.split(';')[0]! })
+    expect((await attempt(freshClient)).status).toBe(succeeds)
   })
 
-  test('is given neither to an API token nor to an admin in the place of the user', async () => {
+  test('the change gets 403 FORBIDDEN by an API token and by an impersonating admin', async () => {
     const own = await createTestTenant()
     const { token } = await issueApiToken(own.tenant, own.users.user, { nickname: 'x', scopes: ['accounts:write'] })
     const before = (await own.as('user').get('/me')).body
@@ -63,8 +63,8 @@ describe.each(Object.keys(guarded))('%s', (what) => {
   })
 })
 
-describe('proof', () => {
-  test('is a code for who has a second factor; their password is none', async () => {
+describe('proof of identity', () => {
+  test('a user with TOTP proves their identity by a code; the password alone gets 403 PROOF_REQUIRED', async () => {
     const { ada } = await createMailFixture()
     const { secret } = (await ada.post('/me/totp')).body
     const code = () => codeAt(decodeBase32(secret), stepAt(now()))
@@ -79,7 +79,7 @@ describe('proof', () => {
     expect((await ada.post('/me', { username: 'countess', code: code() })).body.username).toBe('countess')
   })
 
-  test('is not needed to send a profile back as it was read, whoever sends it', async () => {
+  test('an unchanged profile can be sent back without proof by the user, an API token or an impersonating admin', async () => {
     const { ada, as, user, tenant } = await createMailFixture()
     advanceClock(11 * MINUTE)
     const { body } = await ada.get('/me')
@@ -91,7 +91,7 @@ describe('proof', () => {
     expect((await impersonating.post('/me', body)).status).toBe(200)
   })
 
-  test('is asked of admins for what they themselves sign in with, and for nothing of others', async () => {
+  test('an admin needs proof for their own sign-in credentials but not for those of other users', async () => {
     const own = await createTestTenant()
     const { body } = await own.stranger.post('/signup', { username: 'root', password, authType: 'oauth' })
     const [_id, root] = [body.payload.user._id, own.stranger.with(bearer(body.payload.token))]
@@ -109,18 +109,18 @@ describe('proof', () => {
     expect((await root.put(at, proven)).body.username).toBe('chief')
     expect((await own.stranger.post('/signin', { username: 'chief', password: newPassword })).status).toBe(200)
     expect((await root.put(`/users/${own.users.user}`, { username: 'guest', password })).body.username).toBe('guest')
-    // An API token of theirs stays below that, too.
+    // An API token of an admin cannot change their credentials either.
     const admin = own.as('admin')
     for (const change of [{ username: 'x' }, { email: 'x@x.test' }, { password: newPassword }])
       for (const user of ['', own.users.admin, _id]) {
-        const guise = { 'x-impersonate-user': user }
-        expect(statusAndCode(await admin.put(`/users/${own.users.admin}`, change, guise))).toEqual(FORBIDDEN)
+        const impersonation = { 'x-impersonate-user': user }
+        expect(statusAndCode(await admin.put(`/users/${own.users.admin}`, change, impersonation))).toEqual(FORBIDDEN)
       }
   })
 })
 
 describe('a new password together with a new username and e-mail address', () => {
-  /** Somebody without a password, as who comes by a provider, who has a second factor and signed in a while ago. */
+  /** A user without a password, as after a sign-in by a provider, with TOTP and a session older than ten minutes. */
   async function createPasswordlessFixture(name: TestUser) {
     const home = await createTestTenant()
     const me = await createSignedInClient(home, name)
@@ -132,7 +132,7 @@ describe('a new password together with a new username and e-mail address', () =>
     return { ...home, me, wanted }
   }
 
-  test('is set by one code where there was no password before, in the profile as at /users', async () => {
+  test('a user without a password sets password, username and address with one code, at /api/me and /api/users/:id', async () => {
     const atProfile = await createPasswordlessFixture('user')
     const changed = await atProfile.me.post('/me', atProfile.wanted())
     expect([changed.status, changed.body.username]).toEqual([200, 'countess'])
@@ -146,14 +146,14 @@ describe('a new password together with a new username and e-mail address', () =>
       ])
   })
 
-  test('that is too short leaves the code for the next attempt', async () => {
+  test('a password that is too short gets 400 and leaves the code valid for the next attempt', async () => {
     const { me, wanted } = await createPasswordlessFixture('user')
     const sent = wanted()
     expect(statusAndCode(await me.post('/me', { ...sent, password: 'short' }))).toEqual([400, 'INVALID_INPUT'])
     expect((await me.post('/me', sent)).status).toBe(200)
   })
 
-  test('has the current password verified once', async () => {
+  test('a change of username and password verifies the current password only once', async () => {
     const { ada } = await createMailFixture()
     advanceClock(11 * MINUTE)
     const verify = spyOn(Bun.password, 'verify')
@@ -163,7 +163,7 @@ describe('a new password together with a new username and e-mail address', () =>
     expect([changed.status, length]).toEqual([200, 1])
   })
 
-  test('needs a code and the current password from who has both', async () => {
+  test('a user with TOTP and a password needs both a code and the current password for a new password and username', async () => {
     const { ada } = await createMailFixture()
     const { secret } = (await ada.post('/me/totp')).body
     const code = () => codeAt(decodeBase32(secret), stepAt(now()))
@@ -179,7 +179,7 @@ describe('a new password together with a new username and e-mail address', () =>
 })
 
 describe('a new password', () => {
-  test('ends all API tokens as well where endTokens says so', async () => {
+  test('a new password keeps the API tokens of the user unless endTokens is true, which requires a new password', async () => {
     const { ada, stranger, token } = await createMailFixture()
     const tokenOf = async () => (await ada.post('/me/api-tokens', { nickname: 'x' })).body.token as string
     const statusOf = async (key: string) => (await stranger.get('/me', { 'x-api-key': key })).status
@@ -193,7 +193,7 @@ describe('a new password', () => {
     expect((await ada.post('/me', { endTokens: false })).status).toBe(200)
   })
 
-  test('ends them where an admin sets it and says so, and only those of that user', async () => {
+  test('an admin who sets a password with endTokens revokes the API tokens of that user only', async () => {
     const { as, users } = await createTestTenant()
     expect((await as('user').get('/me')).status).toBe(200)
     await as('admin').put(`/users/${users.user}`, { password: newPassword })
@@ -203,7 +203,7 @@ describe('a new password', () => {
     expect((await as('other').get('/me')).status).toBe(200)
   })
 
-  test('is set without a current one by who has none and has just signed in, but not by their API token', async () => {
+  test('a user without a password can set one after a recent sign-in, but their API token gets 403 FORBIDDEN', async () => {
     const own = await createTestTenant()
     expect(statusAndCode(await own.as('user').post('/me', { password }))).toEqual(FORBIDDEN)
     const user = await createSignedInClient(own, 'user')
@@ -212,7 +212,7 @@ describe('a new password', () => {
   })
 })
 
-describe('where mail is sent', () => {
+describe('credential changes where mail is configured', () => {
   let box: Awaited<ReturnType<typeof startSmtpServer>>
   beforeAll(async () => {
     box = await startSmtpServer()
@@ -223,8 +223,8 @@ describe('where mail is sent', () => {
     await box.close()
   })
 
-  /** Somebody with a verified address, and what was mailed to whom. */
-  async function verified() {
+  /** A user with a verified address, and access to the mails that were sent. */
+  async function createVerifiedFixture() {
     const [old, next] = [`old-${crypto.randomUUID()}@x.test`, `new-${crypto.randomUUID()}@x.test`]
     const home = await createMailFixture(old)
     const { ada, stranger, tenant } = home
@@ -240,15 +240,15 @@ describe('where mail is sent', () => {
     }
     const verify = async (token: string) => stranger.post('/email/verify', { token })
     const revert = async (token: string) => stranger.post('/email/revert', { token })
-    const signIn = async (username: string, word = password) =>
-      (await stranger.post('/signin', { username, password: word })).status
+    const signIn = async (username: string, givenPassword = password) =>
+      (await stranger.post('/signin', { username, password: givenPassword })).status
     return { ...home, old, next, codeTo, profile, verify, revert, signIn }
   }
 
-  test('another e-mail address is pending until its code came back', async () => {
-    const { ada, old, next, codeTo, profile, verify, signIn } = await verified()
-    const asked = await ada.post('/me', { email: next })
-    expect(asked.body).toMatchObject({ email: old, emailVerified: true, pendingEmail: next })
+  test('a new e-mail address is pending until its code is confirmed, and only then replaces the old one at sign-in', async () => {
+    const { ada, old, next, codeTo, profile, verify, signIn } = await createVerifiedFixture()
+    const response = await ada.post('/me', { email: next })
+    expect(response.body).toMatchObject({ email: old, emailVerified: true, pendingEmail: next })
     expect([await signIn(old), await signIn(next)]).toEqual([200, 401])
     const code = await codeTo(next)
     // Another change of the profile, sent back as it was read, leaves it pending.
@@ -260,8 +260,8 @@ describe('where mail is sent', () => {
     expect(statusAndCode(await verify(code))).toEqual(INVALID_TOKEN)
   })
 
-  test('the code can be asked for again, and only the latest wish counts', async () => {
-    const { ada, old, next, codeTo, profile, verify } = await verified()
+  test('the code of a pending e-mail address can be requested again, and only the latest address can be confirmed', async () => {
+    const { ada, old, next, codeTo, profile, verify } = await createVerifiedFixture()
     await ada.post('/me', { email: next })
     const first = await codeTo(next)
     await ada.post('/me', { email: `x${next}` })
@@ -272,8 +272,8 @@ describe('where mail is sent', () => {
     expect(await profile()).toEqual([`x${next}`, true, null])
   })
 
-  test('an address that somebody else has taken meanwhile stays theirs', async () => {
-    const { ada, stranger, old, next, codeTo, profile, verify } = await verified()
+  test('confirming an address that another user has taken meanwhile gets 409 EMAIL_EXISTS', async () => {
+    const { ada, stranger, old, next, codeTo, profile, verify } = await createVerifiedFixture()
     await ada.post('/me', { email: next })
     const code = await codeTo(next)
     expect((await stranger.post('/signup', { username: 'bob', email: next, password })).status).toBe(201)
@@ -281,8 +281,8 @@ describe('where mail is sent', () => {
     expect(await profile()).toEqual([old, true, next])
   })
 
-  test('the old address is told at once, and ends the wish before it is confirmed', async () => {
-    const { ada, old, next, codeTo, profile, verify, revert, stranger } = await verified()
+  test('the old address is notified at once, and its token cancels the pending change and ends sessions and API tokens', async () => {
+    const { ada, old, next, codeTo, profile, verify, revert, stranger } = await createVerifiedFixture()
     const key = (await ada.post('/me/api-tokens', { nickname: 'theirs' })).body.token
     await ada.post('/me', { email: next })
     const [code, token] = [await codeTo(next), await codeTo(old)]
@@ -300,30 +300,30 @@ describe('where mail is sent', () => {
     expect(await profile().catch(() => [])).toEqual([undefined, undefined, undefined])
   })
 
-  test('the old address has the account back within seven days, whatever was changed after', async () => {
-    const { ada, old, next, codeTo, verify, revert, signIn, stranger } = await verified()
+  test('the token of the old address restores it within seven days despite later changes, and keeps it reserved', async () => {
+    const { ada, old, next, codeTo, verify, revert, signIn, stranger } = await createVerifiedFixture()
     await ada.post('/me', { email: next })
     const token = await codeTo(old)
     await verify(await codeTo(next))
     await ada.post('/me', { email: `x${next}` })
-    const later1 = await codeTo(next)
+    const laterToken = await codeTo(next)
     await verify(await codeTo(`x${next}`))
     await ada.post('/me', { password: newPassword, currentPassword: password })
-    // Nobody gets the old address or its name meanwhile.
-    for (const person of [{ username: 'eve', email: old }, { username: old.toUpperCase() }])
-      expect((await stranger.post('/signup', { ...person, password })).status).toBe(409)
+    // Sign-ups with the old address as e-mail address or username are rejected meanwhile.
+    for (const signup of [{ username: 'eve', email: old }, { username: old.toUpperCase() }])
+      expect((await stranger.post('/signup', { ...signup, password })).status).toBe(409)
     advanceClock(6 * DAY)
     expect((await revert(token)).status).toBe(200)
-    expect(statusAndCode(await revert(later1))).toEqual(INVALID_TOKEN)
+    expect(statusAndCode(await revert(laterToken))).toEqual(INVALID_TOKEN)
     expect([await signIn(`x${next}`, newPassword), await signIn(old, newPassword)]).toEqual([401, 200])
-    // Its owner chooses a new password by that address again.
+    // The owner can reset the password by that address again.
     await stranger.post('/password/forgot', { email: old })
     expect((await stranger.post('/password/reset', { token: await codeTo(old), password })).status).toBe(200)
     expect(await signIn(old)).toBe(200)
   })
 
-  test('after seven days the old address is anybody’s', async () => {
-    const { ada, old, next, codeTo, verify, revert, stranger } = await verified()
+  test('the token of the old address expires after seven days, and the address becomes available', async () => {
+    const { ada, old, next, codeTo, verify, revert, stranger } = await createVerifiedFixture()
     await ada.post('/me', { email: next })
     const token = await codeTo(old)
     await verify(await codeTo(next))
@@ -332,7 +332,7 @@ describe('where mail is sent', () => {
     expect((await stranger.post('/signup', { username: 'eve', email: old, password })).status).toBe(201)
   })
 
-  test('an address that nobody verified has nothing to take back', async () => {
+  test('an unverified old address gets a notice without a token', async () => {
     const first = `typo-${crypto.randomUUID()}@x.test`
     const { ada, tenant } = await createMailFixture(first)
     await ada.post('/me', { email: `right-${first}` })
@@ -342,8 +342,8 @@ describe('where mail is sent', () => {
     expect(await tenant.db.query('select count(*) from email_changes')).toEqual([[0]])
   })
 
-  test('a reset of the password ends a pending change, and every session', async () => {
-    const { ada, old, next, codeTo, verify, stranger } = await verified()
+  test('a password reset cancels a pending e-mail change and ends every session', async () => {
+    const { ada, old, next, codeTo, verify, stranger } = await createVerifiedFixture()
     await ada.post('/me', { email: next })
     const code = await codeTo(next)
     await stranger.post('/password/forgot', { email: old })
@@ -357,8 +357,8 @@ describe('where mail is sent', () => {
     expect([back.email, back.pendingEmail]).toEqual([old, null])
   })
 
-  test('an admin sets another address at once, which nobody takes back', async () => {
-    const { ada, as, user, old, next, codeTo, profile, verify } = await verified()
+  test('an admin sets an e-mail address at once, without a token for the old one, and cancels a pending change', async () => {
+    const { ada, as, user, old, next, codeTo, profile, verify } = await createVerifiedFixture()
     await ada.post('/me', { email: `x${next}` })
     const pending = await codeTo(`x${next}`)
     expect((await as('admin').put(`/users/${user._id}`, { email: next })).status).toBe(200)
@@ -367,15 +367,15 @@ describe('where mail is sent', () => {
     expect(statusAndCode(await verify(pending))).toEqual(INVALID_TOKEN)
   })
 
-  test('a change is no other tenant’s, nor is what takes it back', async () => {
-    const { ada, next, old, codeTo } = await verified()
+  test('codes and tokens of an e-mail change get 400 INVALID_TOKEN at another tenant', async () => {
+    const { ada, next, old, codeTo } = await createVerifiedFixture()
     await ada.post('/me', { email: next })
     const [code, token] = [await codeTo(next), await codeTo(old)]
-    const abroad = await createTestTenant()
-    expect(statusAndCode(await abroad.stranger.post('/email/verify', { token: code }))).toEqual(INVALID_TOKEN)
+    const otherTenant = await createTestTenant()
+    expect(statusAndCode(await otherTenant.stranger.post('/email/verify', { token: code }))).toEqual(INVALID_TOKEN)
     for (const wrong of [token, code, `${token}x`, 'x'])
-      expect(statusAndCode(await abroad.stranger.post('/email/revert', { token: wrong }))).toEqual(INVALID_TOKEN)
-    const abroadUser = await signInForTokens(abroad, 'user')
-    expect((await abroad.stranger.get('/me', bearer(abroadUser.token))).status).toBe(200)
+      expect(statusAndCode(await otherTenant.stranger.post('/email/revert', { token: wrong }))).toEqual(INVALID_TOKEN)
+    const otherTenantUser = await signInForTokens(otherTenant, 'user')
+    expect((await otherTenant.stranger.get('/me', bearer(otherTenantUser.token))).status).toBe(200)
   })
 })

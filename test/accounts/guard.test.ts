@@ -27,7 +27,7 @@ const FORBIDDEN = [403, 'FORBIDDEN']
 afterEach(resetClock)
 
 describe('credentials', () => {
-  test('an API token comes before a bearer token, and that before a cookie', async () => {
+  test('an API token takes precedence over a bearer token, and a bearer token over a cookie', async () => {
     const cookie = await signInForCookie(home, 'other')
     const token = bearer((await signInForTokens(home, 'user')).token)
     expect(await getUsername({ ...cookie, ...token, ...toApiKeyHeader(home.tokens.admin) })).toBe('admin')
@@ -36,7 +36,7 @@ describe('credentials', () => {
     expect(await getUsername({ Authorization: token.authorization.replace('Bearer', 'bearer') })).toBe('user')
   })
 
-  test('one that is no good is refused, whatever good ones come with it', async () => {
+  test('an invalid credential gets 401 UNAUTHENTICATED even if valid credentials accompany it', async () => {
     const cookie = await signInForCookie(home, 'user')
     const token = bearer((await signInForTokens(home, 'user')).token)
     const answers = [
@@ -49,34 +49,34 @@ describe('credentials', () => {
     for (const answer of answers) expect(statusAndCode(answer)).toEqual(UNAUTHENTICATED)
   })
 
-  test('one that is no good does not make a guest of its bearer', async () => {
+  test('an invalid credential gets 401 where anonymous requests are admitted', async () => {
     const path = '/blueprints/nothing/entities'
     expect((await stranger.get(path)).status).not.toBe(401)
-    const dead = { cookie: `atoll_${home.id}=${'x'.repeat(43)}` }
-    for (const bad of [toApiKeyHeader('x'), bearer('x'), dead])
+    const invalidCookie = { cookie: `atoll_${home.id}=${'x'.repeat(43)}` }
+    for (const bad of [toApiKeyHeader('x'), bearer('x'), invalidCookie])
       expect(statusAndCode(await stranger.get(path, bad))).toEqual(UNAUTHENTICATED)
   })
 
-  test('a dead cookie is cleared by the answer that refuses it', async () => {
-    const dead = { cookie: `atoll_${home.id}=${'x'.repeat(43)}` }
+  test('a 401 response to an invalid cookie clears the cookie', async () => {
+    const invalidCookie = { cookie: `atoll_${home.id}=${'x'.repeat(43)}` }
     for (const answer of [
-      await stranger.get('/me', dead),
-      await stranger.post('/me', { name: 'x' }, dead),
-      await stranger.get('/blueprints/nothing/entities', dead),
-      await stranger.post('/logout', undefined, dead),
+      await stranger.get('/me', invalidCookie),
+      await stranger.post('/me', { name: 'x' }, invalidCookie),
+      await stranger.get('/blueprints/nothing/entities', invalidCookie),
+      await stranger.post('/logout', undefined, invalidCookie),
     ]) {
       expect(statusAndCode(answer)).toEqual(UNAUTHENTICATED)
       expect(clearsSessionCookie(answer, home)).toBe(true)
     }
   })
 
-  test('a good cookie is not touched by a refusal', async () => {
+  test('a 401 response because of another credential keeps a valid cookie', async () => {
     const answer = await stranger.get('/me', { ...(await signInForCookie(home, 'user')), ...bearer('x') })
     expect(answer.status).toBe(401)
     expect(answer.headers.get('set-cookie')).toBeNull()
   })
 
-  test('open routes do not look at credentials', async () => {
+  test('open routes ignore credentials', async () => {
     const bad = { ...toApiKeyHeader('x'), cookie: `atoll_${home.id}=x` }
     const { refreshToken } = await signInForTokens(home, 'user')
     expect((await stranger.post('/token/refresh', { refreshToken }, bad)).status).toBe(200)
@@ -86,26 +86,26 @@ describe('credentials', () => {
     expect((await callApi('GET', `${home.origin}/health`, { headers: bad })).status).toBe(200)
   })
 
-  test('of another kind is told where it belongs', async () => {
+  test('the 401 response explains a credential that was sent in the wrong header or to the wrong tenant', async () => {
     const { token } = await signInForTokens(home, 'user')
-    const told = async (headers: Record<string, string>, at = stranger) => {
+    const explain = async (headers: Record<string, string>, at = stranger) => {
       const answer = await at.get('/me', headers)
       expect(statusAndCode(answer)).toEqual(UNAUTHENTICATED)
       return answer.body.message as string
     }
-    expect(await told(bearer(home.tokens.user))).toBe('This is an API token. Send it in the header x-api-key.')
-    expect(await told(bearer(`atl_${'0'.repeat(64)}`))).toContain('x-api-key')
-    expect(await told(toApiKeyHeader(token))).toContain('Authorization: Bearer')
+    expect(await explain(bearer(home.tokens.user))).toBe('This is an API token. Send it in the header x-api-key.')
+    expect(await explain(bearer(`atl_${'0'.repeat(64)}`))).toContain('x-api-key')
+    expect(await explain(toApiKeyHeader(token))).toContain('Authorization: Bearer')
     for (const authorization of ['Basic YWRhOnNlY3JldA==', 'Bearer', 'Digest x'])
-      expect(await told({ authorization })).toStartWith('Only Bearer tokens')
-    expect(await told(bearer(token), (await createTestTenant()).stranger)).toStartWith(
+      expect(await explain({ authorization })).toStartWith('Only Bearer tokens')
+    expect(await explain(bearer(token), (await createTestTenant()).stranger)).toStartWith(
       'This token belongs to another tenant.',
     )
     for (const broken of ['x', 'a.b.c', `${token}x`, 'a.e30.c', 'a.bnVsbA.c', `x.${btoa('{"tid":5}')}`.slice(0, 3)])
-      expect(await told(bearer(broken)), broken).toStartWith('The token is invalid or has expired.')
+      expect(await explain(bearer(broken)), broken).toStartWith('The token is invalid or has expired.')
   })
 
-  test('each is good in its own place only', async () => {
+  test('a credential that is sent as another kind of credential gets 401 UNAUTHENTICATED', async () => {
     const { token, refreshToken } = await signInForTokens(home, 'user')
     const value = (await signInForCookie(home, 'user')).cookie.split('=')[1] ?? ''
     const cookie = (text: string) => ({ cookie: `atoll_${home.id}=${text}` })
@@ -123,23 +123,23 @@ describe('credentials', () => {
     for (const headers of swapped) expect(statusAndCode(await stranger.get('/me', headers))).toEqual(UNAUTHENTICATED)
   })
 
-  test('whoever knows the database by heart comes no further', async () => {
+  test('the stored hash of a session key is not accepted as cookie', async () => {
     const { cookie } = await signInForCookie(home, 'user')
     const hash = new Bun.CryptoHasher('sha256').update(cookie.split('=')[1] ?? '').digest('hex')
     expect(statusAndCode(await stranger.get('/me', { cookie: `atoll_${home.id}=${hash}` }))).toEqual(UNAUTHENTICATED)
   })
 })
 
-describe('what a caller may do', () => {
-  test('is decided by roles: a stranger is asked to sign in, a user is told no', async () => {
+describe('authorization by roles', () => {
+  test('POST /api/blueprints gets 401 without a credential, 403 without the role, and 400 for an empty body with the role', async () => {
     expect(statusAndCode(await stranger.post('/blueprints', {}))).toEqual(UNAUTHENTICATED)
     expect(statusAndCode(await home.as('user').post('/blueprints', {}))).toEqual(FORBIDDEN)
-    // Whose roles suffice gets as far as to what is missing.
+    // Callers with a sufficient role reach the validation of the body.
     for (const name of ['editor', 'admin'] as const)
       expect(statusAndCode(await home.as(name).post('/blueprints', {}))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('follows a change of roles at once, by every credential', async () => {
+  test('a change of roles applies at once to API tokens, access tokens and cookies', async () => {
     const callers = [
       toApiKeyHeader(home.tokens.other),
       bearer((await signInForTokens(home, 'other')).token),
@@ -158,7 +158,7 @@ describe('what a caller may do', () => {
   })
 })
 
-describe('a page of another site', () => {
+describe('requests from a page of another site', () => {
   const write = (headers: Record<string, string>) => stranger.post('/me', { metadata: { colour: 'red' } }, headers)
   const host = `${home.id}.test`
 
@@ -172,7 +172,7 @@ describe('a page of another site', () => {
     ['origin', 'nonsense'],
     ['origin', `http://${otherTenant.id}.test`],
     ['sec-fetch-site', 'cross-site'],
-  ])('writes nothing with the cookie of its visitor: %s %s', async (name, value) => {
+  ])('a write by cookie with the header %s: %s gets 403 CROSS_SITE', async (name, value) => {
     const cookie = await signInForCookie(home, 'user')
     const answer = await write({ ...cookie, [name]: value })
     expect(statusAndCode(answer)).toEqual([403, 'CROSS_SITE'])
@@ -189,7 +189,7 @@ describe('a page of another site', () => {
     expect((await stranger.get('/me', { ...cookie, [name]: value })).status).toBe(200)
   })
 
-  test('is turned away before its text is read', async () => {
+  test('a cross-site write gets 403 CROSS_SITE before its body is parsed', async () => {
     const headers = {
       ...(await signInForCookie(home, 'user')),
       origin: 'https://evil.example',
@@ -201,7 +201,7 @@ describe('a page of another site', () => {
     ])
   })
 
-  test('is told from a page of ours, from a program, and from who brings a credential on purpose', async () => {
+  test('writes from the same site, from programs and with explicit credentials are accepted', async () => {
     const cookie = await signInForCookie(home, 'editor')
     const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
     const { token } = await signInForTokens(home, 'editor')
@@ -218,10 +218,10 @@ describe('a page of another site', () => {
   })
 })
 
-describe('another tenant', () => {
+describe('credentials at another tenant', () => {
   const paths = ['/me', '/me/sessions', '/blueprints', '/blueprints/nothing/entities']
 
-  test('knows nothing of an API token, an access token or a refresh token', async () => {
+  test('API tokens, access tokens and refresh tokens of one tenant get 401 at another', async () => {
     const { token, refreshToken } = await signInForTokens(home, 'admin')
     for (const headers of [toApiKeyHeader(home.tokens.admin), bearer(token), bearer(refreshToken)])
       for (const path of paths)
@@ -230,7 +230,7 @@ describe('another tenant', () => {
     expect((await stranger.get('/me', bearer(token))).status).toBe(200)
   })
 
-  test('does not take a cookie for its own, not even under its own name', async () => {
+  test('a session cookie gets 401 at another tenant, even under the cookie name of that tenant', async () => {
     const { cookie } = await signInForCookie(home, 'admin')
     expect(statusAndCode(await otherTenant.stranger.get('/me', { cookie }))).toEqual(UNAUTHENTICATED)
     const renamed = { cookie: cookie.replace(home.id, otherTenant.id) }
@@ -239,22 +239,22 @@ describe('another tenant', () => {
     expect((await stranger.get('/me', { cookie })).status).toBe(200)
   })
 
-  test('is not reached with a header either', async () => {
-    const there = { tenant: otherTenant.id }
+  test('credentials of one tenant are rejected when the tenant header names another', async () => {
+    const tenantHeader = { tenant: otherTenant.id }
     const { token } = await signInForTokens(home, 'admin')
     const { cookie } = await signInForCookie(home, 'admin')
     const renamed = cookie.replace(home.id, otherTenant.id)
     for (const path of paths.slice(0, 3)) {
       for (const headers of [toApiKeyHeader(home.tokens.admin), bearer(token), { cookie }])
-        expect(statusAndCode(await stranger.get(path, { ...headers, ...there }))).toEqual(UNAUTHENTICATED)
-      const answer = await stranger.get(path, { cookie: renamed, ...there })
+        expect(statusAndCode(await stranger.get(path, { ...headers, ...tenantHeader }))).toEqual(UNAUTHENTICATED)
+      const answer = await stranger.get(path, { cookie: renamed, ...tenantHeader })
       expect(statusAndCode(answer)).toEqual([403, 'COOKIE_OF_ANOTHER_HOST'])
     }
-    // The header works: those who belong there get in.
-    expect(await getUsername({ ...toApiKeyHeader(otherTenant.tokens.user), ...there })).toBe('user')
+    // The header itself works for credentials of that tenant.
+    expect(await getUsername({ ...toApiKeyHeader(otherTenant.tokens.user), ...tenantHeader })).toBe('user')
   })
 
-  test('and this one can be visited by the same browser, each with its own cookie', async () => {
+  test('one browser can hold session cookies of two tenants', async () => {
     const [here, there] = [
       (await signInForCookie(home, 'user')).cookie,
       (await signInForCookie(otherTenant, 'other')).cookie,
@@ -265,10 +265,10 @@ describe('another tenant', () => {
   })
 })
 
-const right = await deriveKey(home.id, 'access-token')
-const foreign = await deriveKey(otherTenant.id, 'access-token')
+const tenantKey = await deriveKey(home.id, 'access-token')
+const otherTenantKey = await deriveKey(otherTenant.id, 'access-token')
 
-describe('an access token', () => {
+describe('access tokens', () => {
   type Claims = Record<string, unknown>
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const signed = (claims: Claims, secret: Uint8Array | string, head: Claims = {}, hash = 'sha256') => {
@@ -282,46 +282,46 @@ describe('an access token', () => {
   const seconds = Math.floor(Date.now() / 1000)
   const rsa = { kty: 'oct', k: Buffer.from('mine').toString('base64url') }
 
-  test('made with the key of the house is good, so what follows is refused for its own flaw', async () => {
-    expect(await getUsername(bearer(signed(claims, right)))).toBe('user')
-    expect(await getUsername(bearer(signed({ ...timeless, jti: 'other' }, right)))).toBe('user')
+  test('an access token signed by the key of the tenant is accepted, so forged ones fail for their own flaw', async () => {
+    expect(await getUsername(bearer(signed(claims, tenantKey)))).toBe('user')
+    expect(await getUsername(bearer(signed({ ...timeless, jti: 'other' }, tenantKey)))).toBe('user')
   })
 
   test.each([
     ['without signature', `${encoded({ alg: 'none', typ: 'JWT' })}.${body}.`],
     ['without signature, and without the last dot', `${encoded({ alg: 'none' })}.${body}`],
     ['of algorithm None', `${encoded({ alg: 'None' })}.${body}.${signature}`],
-    ['of algorithm none with a signature', signed(claims, right, { alg: 'none' })],
-    ['of no algorithm', signed(claims, right, { alg: undefined })],
-    ['of HS384 with the right key', signed(claims, right, { alg: 'HS384' }, 'sha384')],
-    ['of HS512 with the right key', signed(claims, right, { alg: 'HS512' }, 'sha512')],
-    ['of RS256 signed with the right key', signed(claims, right, { alg: 'RS256' })],
-    ['of an empty key', signed(claims, '')],
-    ['of a key that is the tenant’s id', signed(claims, home.id)],
-    ['of another tenant’s key', signed(claims, foreign)],
-    ['of a key that it brings along', signed(claims, 'mine', { jwk: rsa })],
-    ['with extensions that nobody understands', signed(claims, right, { crit: ['x'], x: 1 })],
+    ['of algorithm none with a signature', signed(claims, tenantKey, { alg: 'none' })],
+    ['of no algorithm', signed(claims, tenantKey, { alg: undefined })],
+    ['of HS384 with the right key', signed(claims, tenantKey, { alg: 'HS384' }, 'sha384')],
+    ['of HS512 with the right key', signed(claims, tenantKey, { alg: 'HS512' }, 'sha512')],
+    ['of RS256 signed with the right key', signed(claims, tenantKey, { alg: 'RS256' })],
+    ['signed by an empty key', signed(claims, '')],
+    ['signed by the ID of the tenant', signed(claims, home.id)],
+    ['signed by the key of another tenant', signed(claims, otherTenantKey)],
+    ['signed by a key in its own header', signed(claims, 'mine', { jwk: rsa })],
+    ['with unknown critical extensions', signed(claims, tenantKey, { crit: ['x'], x: 1 })],
     ['whose signature was cut', `${head}.${body}.${signature.slice(0, -4)}`],
     ['whose signature is missing', `${head}.${body}.`],
     ['whose user was changed', `${head}.${encoded({ ...claims, sub: home.users.admin })}.${signature}`],
-    ['for another user than its session’s', signed({ ...claims, sub: home.users.admin }, right)],
-    ['for another tenant', signed({ ...claims, tid: otherTenant.id }, right)],
-    ['for no tenant', signed({ ...claims, tid: undefined }, right)],
-    ['of a session that never was', signed({ ...claims, sid: Bun.randomUUIDv7() }, right)],
-    ['of no session', signed({ ...claims, sid: undefined }, right)],
-    ['of an earlier version of its user', signed({ ...claims, ver: 0 }, right)],
-    ['of a later version of its user', signed({ ...claims, ver: 2 }, right)],
-    ['that has expired', signed({ ...claims, nbf: seconds - 120, exp: seconds - 60 }, right)],
-    ['that never expires', signed(endless, right)],
-    ['that expires at no number', signed({ ...claims, exp: 'never' }, right)],
-    ['that is not good yet', signed({ ...claims, nbf: seconds + 120 }, right)],
-    ['that is no JSON', `${head}.${Buffer.from('sub').toString('base64url')}.${signature}`],
-  ])('%s is refused, however often it comes', async (_, forged) => {
+    ['for another user than that of its session', signed({ ...claims, sub: home.users.admin }, tenantKey)],
+    ['for another tenant', signed({ ...claims, tid: otherTenant.id }, tenantKey)],
+    ['for no tenant', signed({ ...claims, tid: undefined }, tenantKey)],
+    ['of an unknown session', signed({ ...claims, sid: Bun.randomUUIDv7() }, tenantKey)],
+    ['of no session', signed({ ...claims, sid: undefined }, tenantKey)],
+    ['of an earlier version of its user', signed({ ...claims, ver: 0 }, tenantKey)],
+    ['of a later version of its user', signed({ ...claims, ver: 2 }, tenantKey)],
+    ['that has expired', signed({ ...claims, nbf: seconds - 120, exp: seconds - 60 }, tenantKey)],
+    ['that never expires', signed(endless, tenantKey)],
+    ['whose expiry is not a number', signed({ ...claims, exp: 'never' }, tenantKey)],
+    ['that is not valid yet', signed({ ...claims, nbf: seconds + 120 }, tenantKey)],
+    ['whose claims are not JSON', `${head}.${Buffer.from('sub').toString('base64url')}.${signature}`],
+  ])('an access token %s gets 401 UNAUTHENTICATED at every attempt', async (_, forged) => {
     for (let times = 0; times < 2; times++)
       expect(statusAndCode(await stranger.get('/me', bearer(forged)))).toEqual(UNAUTHENTICATED)
   })
 
-  test('is good for fifteen minutes, also for who used it a moment before', async () => {
+  test('an access token expires after fifteen minutes, even when it was just used', async () => {
     const { token } = await signInForTokens(home, 'user')
     advanceClock(14 * MINUTE + 55 * SECOND)
     expect((await stranger.get('/me', bearer(token))).status).toBe(200)
@@ -329,13 +329,13 @@ describe('an access token', () => {
     expect(statusAndCode(await stranger.get('/me', bearer(token)))).toEqual(UNAUTHENTICATED)
   })
 
-  test('that is used for the first time after its end is refused', async () => {
+  test('an access token that is first used after its expiry gets 401', async () => {
     const { token } = await signInForTokens(home, 'user')
     advanceClock(15 * MINUTE + SECOND)
     expect(statusAndCode(await stranger.get('/me', bearer(token)))).toEqual(UNAUTHENTICATED)
   })
 
-  test('of a session that was ended elsewhere is refused at once, though it was good a moment before', async () => {
+  test('an access token gets 401 at once after its session was ended elsewhere', async () => {
     const { token } = await signInForTokens(home, 'editor')
     const [session] = (await stranger.get('/me/sessions', bearer(token))).body.filter(
       ({ current }: { current: boolean }) => current,
@@ -345,7 +345,7 @@ describe('an access token', () => {
     expect(statusAndCode(await stranger.get('/me', bearer(token)))).toEqual(UNAUTHENTICATED)
   })
 
-  test('that is refused while many use it at once is refused to all of them', async () => {
+  test('twenty simultaneous requests by one access token all succeed before a logout and all get 401 after it', async () => {
     const { token } = await signInForTokens(home, 'editor')
     const many = () => Promise.all([...Array(20).keys()].map(() => stranger.get('/me', bearer(token))))
     expect(new Set((await many()).map(({ status }) => status))).toEqual(new Set([200]))

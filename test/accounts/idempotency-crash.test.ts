@@ -7,7 +7,7 @@ const THINGS_PATH = '/api/blueprints/things/entities'
 
 type Request = { key: string; name: string; id?: string }
 
-test('after `kill -9` every create is answered when it is sent again, and was done once', async () => {
+test('creates that are repeated after `kill -9` get their response and have been executed once', async () => {
   const at = { at: createTempFolder(), ...(databaseUrl && { env: { ATOLL_DATABASE_URL: databaseUrl } }) }
   const id = `crash-${crypto.randomUUID().slice(0, 8)}`
   await createTenantByCli(at, id)
@@ -44,14 +44,14 @@ test('after `kill -9` every create is answered when it is sent again, and was do
     expect(unanswered.length).toBeGreaterThan(0)
     const repeat = async (request: Request) => {
       const call = apiCaller(server.url, { ...headers, 'idempotency-key': request.key })
-      const { status, body, headers: said } = await call('POST', THINGS_PATH, { name: request.name })
+      const { status, body, headers: responseHeaders } = await call('POST', THINGS_PATH, { name: request.name })
       expect([status, body.name]).toEqual([201, request.name])
-      const how = said.get('idempotency-replayed')
-      replayed.set(how, (replayed.get(how) ?? 0) + 1)
+      const replayedHeader = responseHeaders.get('idempotency-replayed')
+      replayed.set(replayedHeader, (replayed.get(replayedHeader) ?? 0) + 1)
       request.id = body._id
     }
     await Promise.all(unanswered.map(repeat))
-    // What was answered before the crash is answered alike.
+    // A request that was answered before the crash gets the same entity again.
     for (const request of sent.filter((one) => one.id).slice(-20)) {
       const before = request.id
       await repeat(request)

@@ -20,15 +20,15 @@ async function createThingsFixture(permissions: object[] = fullAccessRules('tena
     { key: 'title', type: 'string', required: true },
     { key: 'code', type: 'string', unique: true },
   ]
-  const made = await own.as('admin').post('/blueprints', { key: 'things', name: 'Things', fields, permissions })
-  expect(made.status).toBe(201)
+  const created = await own.as('admin').post('/blueprints', { key: 'things', name: 'Things', fields, permissions })
+  expect(created.status).toBe(201)
   const path = '/blueprints/things/entities'
   const count = async () => Number((await own.tenant.db.query('select count(*) from entities'))[0]![0])
-  const kept = async () => (await own.tenant.db.query('select * from idempotency_keys')) as unknown[][]
-  return { ...own, path, count, kept, user: own.as('user') }
+  const storedKeys = async () => (await own.tenant.db.query('select * from idempotency_keys')) as unknown[][]
+  return { ...own, path, count, storedKeys, user: own.as('user') }
 }
 
-test('a write under an Idempotency-Key begins its own transaction where it asks for one', async () => {
+test('a write under an Idempotency-Key runs in a transaction of its own where it asks for an exclusive one', async () => {
   const { tenant, origin } = await createTestTenant()
   const request = new Request(origin)
   const claim = new Claim('exclusive', () => undefined)
@@ -44,8 +44,8 @@ test('a write under an Idempotency-Key begins its own transaction where it asks 
   expect(claim.held).toBe(true)
 })
 
-describe('a POST with an Idempotency-Key', () => {
-  test('is done once, and answered alike each time', async () => {
+describe('POST with an Idempotency-Key', () => {
+  test('a repeated POST with one Idempotency-Key is executed once and gets the same response each time', async () => {
     const { user, path, count } = await createThingsFixture()
     const same = createKey()
     const first = await user.post(path, { title: 'x' }, same)
@@ -62,7 +62,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await count()).toBe(2)
   })
 
-  test('refuses the key with another body or query, and does nothing', async () => {
+  test('an Idempotency-Key with another body or query gets 422 IDEMPOTENCY_KEY_REUSED', async () => {
     const { user, path, count } = await createThingsFixture()
     const same = createKey()
     await user.post(path, { title: 'x' }, same)
@@ -75,7 +75,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await count()).toBe(1)
   })
 
-  test('waits for the one that is under way', async () => {
+  test('twenty simultaneous POSTs with one Idempotency-Key are executed once and all get the same response', async () => {
     const { user, path, count } = await createThingsFixture()
     const same = createKey()
     const answers = await Promise.all(Array.from({ length: 20 }, () => user.post(path, { title: 'x' }, same)))
@@ -85,14 +85,14 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await count()).toBe(1)
   })
 
-  test('counts for its caller, path and tenant alone', async () => {
+  test('an Idempotency-Key is scoped to its caller, path and tenant, and /api/v1 is the same path as /api', async () => {
     const { as, user, path, count } = await createThingsFixture()
-    const [same, other] = [createKey(), await createThingsFixture()]
+    const [same, otherFixture] = [createKey(), await createThingsFixture()]
     const answers = [
       await user.post(path, { title: 'x' }, same),
       await as('other').post(path, { title: 'x' }, same),
       await user.post(`${path}/batch`, { operations: [{ op: 'create', data: { title: 'x' } }] }, same),
-      await other.user.post(path, { title: 'x' }, same),
+      await otherFixture.user.post(path, { title: 'x' }, same),
     ]
     expect(answers.map(({ status, headers }) => [status, headers.get(REPLAYED_HEADER)])).toEqual([
       [201, null],
@@ -109,7 +109,7 @@ describe('a POST with an Idempotency-Key', () => {
     ])
   })
 
-  test('gives refusals again, too, but not those that are about the moment', async () => {
+  test('a response 400 or 409 is replayed under an Idempotency-Key, but a 401 is not', async () => {
     const { user, path, stranger, count } = await createThingsFixture()
     const [bad, conflict, unknown] = [createKey(), createKey(), createKey()]
     await user.post(path, { title: 'x', code: 'c' })
@@ -124,8 +124,8 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await count()).toBe(1)
   })
 
-  test('is free again after 24 hours, and what is over is removed', async () => {
-    const { user, path, count, kept } = await createThingsFixture()
+  test('an Idempotency-Key expires after 24 hours, and expired keys are deleted', async () => {
+    const { user, path, count, storedKeys } = await createThingsFixture()
     const same = createKey()
     await user.post(path, { title: 'x' }, same)
     moveClock(Date.now() + DAY - 60_000)
@@ -134,19 +134,22 @@ describe('a POST with an Idempotency-Key', () => {
     const late = await user.post(path, { title: 'y' }, same)
     expect([late.status, late.headers.get(REPLAYED_HEADER), await count()]).toEqual([201, null, 2])
     for (let n = 0; n < 30; n++) await user.post(path, { title: 'z' }, createKey())
-    expect((await kept()).length).toBe(31)
+    expect((await storedKeys()).length).toBe(31)
     moveClock(Date.now() + 2 * DAY + 120_000)
     for (let n = 0; n < 3; n++) await user.post(path, { title: 'z' }, createKey())
-    expect((await kept()).length).toBe(3)
+    expect((await storedKeys()).length).toBe(3)
   })
 
-  test.each(['', 'a b', 'ä', 'x'.repeat(256), 'tab\tbed', '\x7f'])('refuses %j as a key', async (bad) => {
-    const { user, path, count } = await createThingsFixture()
-    expect(statusAndCode(await user.post(path, { title: 'x' }, createKey(bad)))).toEqual([400, 'INVALID_INPUT'])
-    expect(await count()).toBe(0)
-  })
+  test.each(['', 'a b', 'ä', 'x'.repeat(256), 'tab\tbed', '\x7f'])(
+    'POST rejects the Idempotency-Key %j with 400 INVALID_INPUT',
+    async (bad) => {
+      const { user, path, count } = await createThingsFixture()
+      expect(statusAndCode(await user.post(path, { title: 'x' }, createKey(bad)))).toEqual([400, 'INVALID_INPUT'])
+      expect(await count()).toBe(0)
+    },
+  )
 
-  test('takes every key of 1 to 255 visible characters', async () => {
+  test('POST accepts an Idempotency-Key of 1 to 255 visible ASCII characters', async () => {
     const { user, path } = await createThingsFixture()
     for (const good of ['x', '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~', 'x'.repeat(255)]) {
       await user.post(path, { title: 'x' }, createKey(good))
@@ -154,41 +157,41 @@ describe('a POST with an Idempotency-Key', () => {
     }
   })
 
-  test('is about POST alone', async () => {
-    const { user, path, kept } = await createThingsFixture()
+  test('PUT and GET ignore an Idempotency-Key', async () => {
+    const { user, path, storedKeys } = await createThingsFixture()
     const { body } = await user.post(path, { title: 'x' })
     const same = createKey()
     for (const title of ['y', 'z'])
       expect((await user.put(`${path}/${body._id}`, { title }, same)).body.title).toBe(title)
     await user.get(path, same)
-    expect(await kept()).toEqual([])
+    expect(await storedKeys()).toEqual([])
   })
 
-  test('counts in all areas', async () => {
+  test('POST /api/blueprints and POST /api/me replay their responses under an Idempotency-Key', async () => {
     const { as, user } = await createThingsFixture()
-    const twice = async (who: ApiClient, path: string, body: object) => {
+    const postTwice = async (client: ApiClient, path: string, body: object) => {
       const same = createKey()
-      const [first, again] = [await who.post(path, body, same), await who.post(path, body, same)]
+      const [first, again] = [await client.post(path, body, same), await client.post(path, body, same)]
       expect([again.status, again.headers.get(REPLAYED_HEADER)], path).toEqual([first.status, 'true'])
       expect(again.body).toEqual(first.body)
       return first.status
     }
-    expect(await twice(as('admin'), '/blueprints', { key: 'more', name: 'More', fields: [] })).toBe(201)
-    expect(await twice(user, '/me', { firstName: 'Ada' })).toBe(200)
+    expect(await postTwice(as('admin'), '/blueprints', { key: 'more', name: 'More', fields: [] })).toBe(201)
+    expect(await postTwice(user, '/me', { firstName: 'Ada' })).toBe(200)
   })
 
-  test('of a guest counts for the guest’s address, and refusals of guests are not kept', async () => {
-    const { stranger, path, count, kept } = await createThingsFixture([
+  test('a repeated POST of an anonymous caller is replayed, but their rejected requests are not stored', async () => {
+    const { stranger, path, count, storedKeys } = await createThingsFixture([
       { operation: 'create', scope: 'tenant', guest: true },
     ])
     const same = createKey()
     for (const replayed of [null, 'true'])
       expect((await stranger.post(path, { title: 'x' }, same)).headers.get(REPLAYED_HEADER)).toBe(replayed)
     expect((await stranger.post(path, {}, createKey())).status).toBe(400)
-    expect([await count(), (await kept()).length]).toEqual([1, 1])
+    expect([await count(), (await storedKeys()).length]).toEqual([1, 1])
   })
 
-  test('neither helps nor hinders who is not let in', async () => {
+  test('an Idempotency-Key does not change the responses 401 and 404 to requests that are not admitted', async () => {
     const { origin, path, user } = await createThingsFixture()
     const same = createKey()
     await user.post(path, { title: 'x' }, same)
@@ -198,7 +201,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await user.post('/nowhere', { title: 'x' }, same)).status).toBe(404)
   })
 
-  test('that comes again but breaks off is refused as a body that breaks off', async () => {
+  test('a repeated POST whose body breaks off gets 400 MALFORMED_BODY', async () => {
     const { user, path, origin, tokens, count } = await createThingsFixture()
     const same = createKey()
     await user.post(path, { title: 'x' }, same)
@@ -211,16 +214,16 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await count()).toBe(1)
   })
 
-  test('costs no trace without the key', async () => {
-    const { user, path, kept } = await createThingsFixture()
+  test('a POST without an Idempotency-Key stores nothing for a replay', async () => {
+    const { user, path, storedKeys } = await createThingsFixture()
     await user.post(path, { title: 'x' })
-    expect(await kept()).toEqual([])
+    expect(await storedKeys()).toEqual([])
   })
 })
 
-describe('an answer with a secret', () => {
-  test('is given again, and kept where nobody can read it', async () => {
-    const { origin, stranger, kept } = await createThingsFixture()
+describe('storage of a response with secrets', () => {
+  test('a response with secrets is replayed, and the database contains neither secrets nor an unkeyed hash of the request', async () => {
+    const { origin, stranger, storedKeys } = await createThingsFixture()
     const [same, account] = [createKey(), { username: 'ada-lovelace', password: 'correct-horse', authType: 'oauth' }]
     const first = await stranger.post('/signup', account, same)
     const again = await stranger.post('/signup', account, same)
@@ -235,26 +238,26 @@ describe('an answer with a secret', () => {
     expect((await ada.post('/me/api-tokens', { nickname: 'n' }, named)).body).toEqual(issued.body)
     expect((await ada.get('/me/api-tokens')).body.length).toBe(1)
 
-    const disk = JSON.stringify(await kept())
+    const disk = JSON.stringify(await storedKeys())
     for (const secret of [token, refreshToken, issued.body.token, account.password, account.username])
       expect(disk).not.toContain(secret)
     const base64 = (text: string) => Buffer.from(text).toString('base64').slice(2, -4)
     expect(disk).not.toContain(base64(issued.body.token))
-    // Nor by hashing what the body could have been.
+    // A guessed body cannot be confirmed by hashing it.
     const plain = new Bun.CryptoHasher('sha256').update(`\n${JSON.stringify(account)}`).digest('hex')
     expect(disk).not.toContain(plain)
   })
 })
 
-describe('an answer with a secret', () => {
-  const signedUp = async (
+describe('replay of a response with secrets', () => {
+  const signUp = async (
     { stranger }: Pick<Awaited<ReturnType<typeof createThingsFixture>>, 'stranger'>,
     username: string,
   ) => (await stranger.post('/signup', { username, password: 'correct-horse', authType: 'oauth' })).body.payload
 
-  test('is not given to a neighbour who sends the same but for the credential', async () => {
+  test('a response with tokens is not replayed to another user who sends the same key and body', async () => {
     const own = await createThingsFixture()
-    const [ada, eve] = [await signedUp(own, 'ada-lovelace'), await signedUp(own, 'eve')]
+    const [ada, eve] = [await signUp(own, 'ada-lovelace'), await signUp(own, 'eve')]
     const same = createKey()
     const refresh = (token?: string) =>
       own.stranger.post('/token/refresh', undefined, { ...same, ...(token && { authorization: `Bearer ${token}` }) })
@@ -262,15 +265,15 @@ describe('an answer with a secret', () => {
     expect([first.status, first.body.payload.user.username]).toEqual([200, 'ada-lovelace'])
     const again = await refresh(ada.refreshToken)
     expect([again.headers.get(REPLAYED_HEADER), again.body]).toEqual(['true', first.body])
-    const other = await refresh(eve.refreshToken)
-    expect([other.status, other.body.payload.user.username]).toEqual([200, 'eve'])
+    const forEve = await refresh(eve.refreshToken)
+    expect([forEve.status, forEve.body.payload.user.username]).toEqual([200, 'eve'])
     for (const nobody of [undefined, 'x', ada.token])
       expect(statusAndCode(await refresh(nobody))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('is not given to who comes by an API token, where only a session may ask for it', async () => {
+  test('a response that requires a session is not replayed to an API token of the same user, which gets 403 FORBIDDEN', async () => {
     const own = await createThingsFixture()
-    const { token } = await signedUp(own, 'ada-lovelace')
+    const { token } = await signUp(own, 'ada-lovelace')
     const ada = apiClient(own.origin, { authorization: `Bearer ${token}` })
     const issued = await ada.post('/me/api-tokens', { nickname: 'n' }, createKey())
     const program = apiClient(own.origin, { 'x-api-key': issued.body.token })
@@ -279,9 +282,9 @@ describe('an answer with a secret', () => {
     expect(statusAndCode(await program.post('/me/api-tokens', { nickname: 'other' }, same))).toEqual([403, 'FORBIDDEN'])
   })
 
-  test('brings its cookies, each by itself', async () => {
+  test('a replayed response contains each Set-Cookie header of the original', async () => {
     const own = await createThingsFixture()
-    await signedUp(own, 'ada-lovelace')
+    await signUp(own, 'ada-lovelace')
     const [same, account] = [createKey(), { username: 'ada-lovelace', password: 'correct-horse' }]
     const [first, again] = [
       await own.stranger.post('/signin', account, same),
@@ -295,16 +298,16 @@ describe('an answer with a secret', () => {
   })
 })
 
-describe('work that is interrupted', () => {
-  /** As a process leaves it that dies after the work is committed, and before the answer is. */
-  const interrupted = async (tenant: Tenant, busy = '0', of = 'another process') =>
+describe('a request whose response was lost', () => {
+  /** Simulates a process that dies after it has committed the work and before it stores the response. */
+  const loseResponse = async (tenant: Tenant, busy = '0', of = 'another process') =>
     tenant.write((tx) => tx.query(`update idempotency_keys set answer = null, busy = ${busy}, attempt = ?`, [of]))
 
-  test('after a create is answered with what was created, as it is now, and nothing is done twice', async () => {
+  test('a lost response to a create is rebuilt from the current entity, and the create is not repeated', async () => {
     const { user, path, tenant, count } = await createThingsFixture()
     const same = createKey()
     const first = await user.post(path, { title: 'x' }, same)
-    await interrupted(tenant)
+    await loseResponse(tenant)
     for (let n = 0; n < 2; n++) {
       const again = await user.post(path, { title: 'x' }, same)
       expect([again.status, again.headers.get(REPLAYED_HEADER), again.body]).toEqual([201, 'rebuilt', first.body])
@@ -319,16 +322,16 @@ describe('work that is interrupted', () => {
     expect(await count()).toBe(0)
   })
 
-  test('is answered anew in the form that the query asks for', async () => {
+  test('a rebuilt response has the form that the query requests', async () => {
     const { user, path, tenant } = await createThingsFixture()
     const same = createKey()
     const first = await user.post(`${path}?$flat=false`, { title: 'x' }, same)
-    await interrupted(tenant)
+    await loseResponse(tenant)
     const again = await user.post(`${path}?$flat=false`, { title: 'x' }, same)
     expect([again.headers.get(REPLAYED_HEADER), again.body]).toEqual(['rebuilt', first.body])
   })
 
-  test('after a blueprint or a workspace was created is answered with that', async () => {
+  test('a lost response to the creation of a blueprint or workspace is rebuilt', async () => {
     const { as, tenant } = await createThingsFixture()
     const cases: [string, object][] = [
       ['/blueprints', { key: 'more', name: 'More', fields: [{ key: 'a', type: 'string' }] }],
@@ -337,18 +340,18 @@ describe('work that is interrupted', () => {
     for (const [path, body] of cases) {
       const same = createKey()
       const first = await as('admin').post(path, body, same)
-      await interrupted(tenant)
+      await loseResponse(tenant)
       const again = await as('admin').post(path, body, same)
       expect([again.status, again.headers.get(REPLAYED_HEADER), again.body]).toEqual([201, 'rebuilt', first.body])
     }
   })
 
-  test('where many things were done is never done twice, and who asks again is told so', async () => {
+  test('a lost response to a batch gets 409 IDEMPOTENCY_NO_ANSWER, and the batch is not repeated', async () => {
     const { user, path, tenant, count } = await createThingsFixture()
     const same = createKey()
     const operations = [{ op: 'create', data: { title: 'x' } }]
     await user.post(`${path}/batch`, { operations }, same)
-    await interrupted(tenant)
+    await loseResponse(tenant)
     expect(statusAndCode(await user.post(`${path}/batch`, { operations }, same))).toEqual([
       409,
       'IDEMPOTENCY_NO_ANSWER',
@@ -356,29 +359,29 @@ describe('work that is interrupted', () => {
     expect(await count()).toBe(1)
   })
 
-  test('is not rebuilt for who may not read it, or may not ask any more', async () => {
+  test('a lost response is not rebuilt for a caller who may not read the entity (409) or has been deleted (401)', async () => {
     const own = await createThingsFixture([{ operation: 'create', scope: 'tenant', roleBased: ['user'] }])
     const [same, token] = [createKey(), createKey()]
     expect((await own.user.post(own.path, { title: 'x' }, same)).status).toBe(201)
     expect((await own.as('other').post(own.path, { title: 'x' }, token)).status).toBe(201)
-    await interrupted(own.tenant)
+    await loseResponse(own.tenant)
     expect(statusAndCode(await own.user.post(own.path, { title: 'x' }, same))).toEqual([409, 'IDEMPOTENCY_NO_ANSWER'])
     await own.as('admin').delete(`/users/${own.users.other}`)
     expect(statusAndCode(await own.as('other').post(own.path, { title: 'x' }, token))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('is answered at once for a dead process on a file, and after its lease for one that shares a database', async () => {
+  test('a lost response is rebuilt at once on SQLite, and after the lease on a shared database', async () => {
     const { user, path, tenant, count } = await createThingsFixture()
     const same = createKey()
     await user.post(path, { title: 'x' }, same)
-    await interrupted(tenant, '(select now + 700 from clock)')
+    await loseResponse(tenant, '(select now + 700 from clock)')
     const began = performance.now()
     expect((await user.post(path, { title: 'x' }, same)).headers.get(REPLAYED_HEADER)).toBe('rebuilt')
     if (config.ATOLL_DATABASE_URL) expect(performance.now() - began).toBeGreaterThan(600)
     expect(await count()).toBe(1)
   })
 
-  test('by a refusal leaves the key free where nothing was done', async () => {
+  test('a failed request that wrote nothing leaves its Idempotency-Key usable', async () => {
     const { user, path, tenant, count } = await createThingsFixture()
     const same = createKey()
     const { write } = tenant
@@ -394,7 +397,7 @@ describe('work that is interrupted', () => {
   })
 })
 
-test('a cookie that is renewed on the way is no work that was begun', async () => {
+test('a renewal of the session cookie in a failed request leaves the Idempotency-Key usable', async () => {
   const { stranger, path, tenant, origin, as, count } = await createThingsFixture(fullAccessRules('tenant', '*'))
   await as('admin').get('/me')
   await stranger.post('/signup', { username: 'ada-lovelace', password: 'correct-horse' })
@@ -417,13 +420,13 @@ test('a cookie that is renewed on the way is no work that was begun', async () =
   expect(await count()).toBe(1)
 })
 
-test('the claim is in the transaction of the work', async () => {
-  const { user, path, tenant, kept, count } = await createThingsFixture()
-  await user.get('/me') // notes the use of the API token
+test('the claim of an Idempotency-Key is written in the same transaction as the work', async () => {
+  const { user, path, tenant, storedKeys, count } = await createThingsFixture()
+  await user.get('/me') // updates `lastUsedAt` of the API token
   const { write } = tenant
   const seen: unknown[] = []
-  const watched = tenant as { write: typeof write }
-  watched.write = (work) =>
+  const wrappedTenant = tenant as { write: typeof write }
+  wrappedTenant.write = (work) =>
     write(async (tx) => {
       const result = await work(tx)
       seen.push([
@@ -435,17 +438,17 @@ test('the claim is in the transaction of the work', async () => {
   try {
     await user.post(path, { title: 'x' }, createKey())
   } finally {
-    watched.write = write
+    wrappedTenant.write = write
   }
   expect(seen).toEqual([
     [1, ['object']],
     [1, ['string']],
   ])
-  expect([(await kept()).length, await count()]).toEqual([1, 1])
+  expect([(await storedKeys()).length, await count()]).toEqual([1, 1])
 })
 
-describe('a stored answer', () => {
-  const withRole = async () => {
+describe('replay of a stored response', () => {
+  const createRoleFixture = async () => {
     const own = await createThingsFixture(fullAccessRules('tenant', 'staff'))
     const admin = own.as('admin')
     const setRoles = async (roles: string[]) =>
@@ -454,8 +457,8 @@ describe('a stored answer', () => {
     return { ...own, admin, setRoles }
   }
 
-  test('is not given to a caller whose role was taken, and is again when it was given back', async () => {
-    const { user, path, setRoles, count } = await withRole()
+  test('a stored response gets 403 while the caller lacks the role, and is replayed once they have it again', async () => {
+    const { user, path, setRoles, count } = await createRoleFixture()
     const same = createKey()
     expect((await user.post(path, { title: 'x' }, same)).status).toBe(201)
     await setRoles(['user'])
@@ -465,7 +468,7 @@ describe('a stored answer', () => {
     expect(await count()).toBe(1)
   })
 
-  test('is not given where the guard refuses by now: an admin who is none any more', async () => {
+  test('a stored response gets 403 FORBIDDEN after the caller has stopped being an admin', async () => {
     const own = await createThingsFixture()
     const body = { username: 'new', roles: ['user'] }
     const [second, same] = [own.as('other'), createKey()]
@@ -475,7 +478,7 @@ describe('a stored answer', () => {
     expect(statusAndCode(await second.post('/users', body, same))).toEqual([403, 'FORBIDDEN'])
   })
 
-  test('is not given for a credential that was revoked', async () => {
+  test('a stored response gets 401 UNAUTHENTICATED after the API token was deleted', async () => {
     const own = await createThingsFixture()
     const { token } = await issueApiToken(own.tenant, own.users.user, { nickname: 'x' })
     const [program, same] = [apiClient(own.origin, { 'x-api-key': token }), createKey()]
@@ -486,7 +489,7 @@ describe('a stored answer', () => {
     expect(await own.count()).toBe(1)
   })
 
-  test('is not given to who has lost their role or its label in the workspace', async () => {
+  test('a stored response gets 403 FORBIDDEN after the caller lost their workspace role or the workspace lost its label', async () => {
     const permissions = ['create', 'read'].map((operation) => ({
       ...{ operation, scope: 'workspace', workspaceRoleBased: ['writer'], workspaceLabelsBased: ['pro'] },
     }))
@@ -506,7 +509,7 @@ describe('a stored answer', () => {
     expect(await own.count()).toBe(1)
   })
 
-  test('is judged by the guard without a byte of the work being done again', async () => {
+  test('a repeated execution of a lambda is replayed without running the lambda again', async () => {
     const own = await createThingsFixture()
     const same = createKey()
     const lambda = await own

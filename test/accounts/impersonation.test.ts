@@ -7,7 +7,7 @@ import { actAs, FORBIDDEN, listEvents, USER_NOT_FOUND } from './users/user-fixtu
 
 const NOTES_PATH = '/blueprints/notes/entities'
 
-/** An office with a blueprint in which everybody has their own notes, and workspaces share some. */
+/** Creates a workspace and a blueprint of notes that users own and members of a workspace can read. */
 async function createNotesFixture(fields: object[] = [{ key: 'text', type: 'string' }]) {
   const home = await createWorkspaceFixture()
   const permissions = [
@@ -19,31 +19,33 @@ async function createNotesFixture(fields: object[] = [{ key: 'text', type: 'stri
   return home
 }
 
-describe('an admin who acts as somebody else', () => {
-  test('is them: sees what they see, and makes what is theirs', async () => {
+describe('impersonation by an admin', () => {
+  test('an impersonating admin sees and may do exactly what the user may, and creates resources of the user', async () => {
     const home = await createNotesFixture()
     const admin = home.as('admin')
-    const self = actAs(admin, home.users.other)
+    const impersonating = actAs(admin, home.users.other)
     await home.as('user').post(NOTES_PATH, { text: 'not for others' })
     const mine = await home.as('other').post(NOTES_PATH, { text: 'mine' })
 
-    const me = (await self.get('/me')).body
+    const me = (await impersonating.get('/me')).body
     expect(me).toMatchObject({ _id: home.users.other, username: 'other', roles: ['user'], isPrivileged: false })
     expect(me).toEqual((await home.as('other').get('/me')).body)
-    expect((await self.get(NOTES_PATH)).body).toEqual([mine.body])
-    const made = await self.post(NOTES_PATH, { text: 'made', user: home.users.admin })
-    expect([made.status, made.body.user]).toEqual([201, home.users.other])
+    expect((await impersonating.get(NOTES_PATH)).body).toEqual([mine.body])
+    const created = await impersonating.post(NOTES_PATH, { text: 'made', user: home.users.admin })
+    expect([created.status, created.body.user]).toEqual([201, home.users.other])
     expect((await home.as('other').get(NOTES_PATH)).body).toHaveLength(2)
-    // And never more than they may.
+    // The admin may do no more than the user.
     for (const route of ['/users', '/roles', '/workspaces/all', '/events'])
-      expect(statusAndCode(await self.get(route))).toEqual(FORBIDDEN)
-    expect(statusAndCode(await self.post('/blueprints', { key: 'more', name: 'More', fields: [] }))).toEqual(FORBIDDEN)
-    expect((await self.get(`/workspaces/${home.elsewhere}`)).status).toBe(404)
-    // Without the header they are themselves again.
+      expect(statusAndCode(await impersonating.get(route))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await impersonating.post('/blueprints', { key: 'more', name: 'More', fields: [] }))).toEqual(
+      FORBIDDEN,
+    )
+    expect((await impersonating.get(`/workspaces/${home.elsewhere}`)).status).toBe(404)
+    // Without the header the admin acts as themselves.
     expect((await admin.get('/me')).body).toMatchObject({ username: 'admin', isPrivileged: true })
   })
 
-  test('is in no workspace but the one that they name, with the roles that the user has there', async () => {
+  test('an impersonating admin acts in a workspace only if it is named, with the roles of the user there', async () => {
     const home = await createNotesFixture()
     const [admin, { users, workspace }] = [home.as('admin'), home]
     await home.as('other').post(`${home.at}/activate`)
@@ -59,7 +61,7 @@ describe('an admin who acts as somebody else', () => {
     expect((await inside.get(NOTES_PATH)).body.map(({ text }: { text: string }) => text)).toEqual(['in the office'])
     expect((await inside.post(NOTES_PATH, { text: 'x' })).body.workspace).toBe(workspace)
     expect((await actAs(admin, users.user).get(NOTES_PATH)).body).toHaveLength(1)
-    // The user's own session stays where it was.
+    // The session of the user is not affected.
     expect((await home.as('user').get('/me')).body.workspace).toBeNull()
     const member = actAs(admin, users.other, workspace)
     expect(statusAndCode(await member.put(home.at, { name: 'Mine' }))).toEqual(FORBIDDEN)
@@ -70,14 +72,14 @@ describe('an admin who acts as somebody else', () => {
     expect(statusAndCode(await inside.get('/me'))).toEqual([403, 'WORKSPACES_INACTIVE'])
   })
 
-  test('as another admin has no roles in a workspace that they are no member of', async () => {
+  test('an admin who impersonates another admin has no roles in a workspace where that admin is not a member', async () => {
     const home = await createNotesFixture()
     await home.as('admin').put(`/users/${home.users.editor}`, { roles: ['admin'] })
-    const self = actAs(home.as('admin'), home.users.editor, home.workspace)
-    expect((await self.get('/me')).body).toMatchObject({ isPrivileged: true, workspace: { roles: [] } })
+    const impersonating = actAs(home.as('admin'), home.users.editor, home.workspace)
+    expect((await impersonating.get('/me')).body).toMatchObject({ isPrivileged: true, workspace: { roles: [] } })
   })
 
-  test('needs somebody to act as', async () => {
+  test('impersonation of an unknown user gets 404 USER_NOT_FOUND, and empty headers are ignored', async () => {
     const home = await createTestTenant()
     const admin = home.as('admin')
     for (const user of ['nobody', crypto.randomUUID(), 'undefined', 'x'.repeat(5_000)])
@@ -86,68 +88,68 @@ describe('an admin who acts as somebody else', () => {
       400,
       'INVALID_INPUT',
     ])
-    // What is empty says nothing.
+    // Empty headers are ignored.
     const empty = { 'x-impersonate-user': '', 'x-impersonate-workspace': '' }
-    for (const who of ['admin', 'user'] as const)
-      expect((await home.as(who).with(empty).get('/me')).body.username).toBe(who)
+    for (const caller of ['admin', 'user'] as const)
+      expect((await home.as(caller).with(empty).get('/me')).body.username).toBe(caller)
   })
 
-  test('is an admin, by whatever they come, and nobody else', async () => {
+  test('impersonation works for admins with any credential; other users get 403 and anonymous requests 401', async () => {
     const home = await createNotesFixture()
     const { users } = home
     const target = users.other
     const [cookie, pair] = [await signInForCookie(home, 'admin'), await signInForTokens(home, 'admin')]
     for (const headers of [cookie, bearer(pair.token)])
       expect((await actAs(home.stranger.with(headers), target).get('/me')).body.username).toBe('other')
-    for (const who of ['user', 'editor', 'other'] as const)
+    for (const caller of ['user', 'editor', 'other'] as const)
       for (const route of ['/me', NOTES_PATH, '/users', '/blueprints'])
-        for (const user of [target, users[who], 'nobody'])
-          expect(statusAndCode(await actAs(home.as(who), user).get(route)), `${who} ${route}`).toEqual(FORBIDDEN)
+        for (const user of [target, users[caller], 'nobody'])
+          expect(statusAndCode(await actAs(home.as(caller), user).get(route)), `${caller} ${route}`).toEqual(FORBIDDEN)
     expect(statusAndCode(await home.as('user').with({ 'x-impersonate-workspace': home.workspace }).get('/me'))).toEqual(
       FORBIDDEN,
     )
     for (const route of ['/me', NOTES_PATH]) expect((await actAs(home.stranger, target).get(route)).status).toBe(401)
-    // Somebody else's admin is a stranger, and their users are unknown.
-    const other = await createTestTenant()
-    expect((await actAs(apiClient(home.origin, { 'x-api-key': other.tokens.admin }), target).get('/me')).status).toBe(
-      401,
-    )
-    expect(statusAndCode(await actAs(other.as('admin'), target).get('/me'))).toEqual(USER_NOT_FOUND)
+    // An admin of another tenant is not authenticated here, and users of this tenant are unknown there.
+    const otherTenant = await createTestTenant()
+    expect(
+      (await actAs(apiClient(home.origin, { 'x-api-key': otherTenant.tokens.admin }), target).get('/me')).status,
+    ).toBe(401)
+    expect(statusAndCode(await actAs(otherTenant.as('admin'), target).get('/me'))).toEqual(USER_NOT_FOUND)
   })
 
-  test('stops being so at once: when demoted, when the user has other roles, leaves or is removed', async () => {
+  test('impersonation follows changes of roles, memberships and users at once', async () => {
     const home = await createNotesFixture()
     const admin = home.as('admin')
-    const [self, inside] = [actAs(admin, home.users.other), actAs(admin, home.users.other, home.workspace)]
-    expect([(await self.get('/users')).status, (await inside.get('/me')).status]).toEqual([403, 200])
+    const [impersonating, inside] = [actAs(admin, home.users.other), actAs(admin, home.users.other, home.workspace)]
+    expect([(await impersonating.get('/users')).status, (await inside.get('/me')).status]).toEqual([403, 200])
     await admin.put(`/users/${home.users.other}`, { roles: ['admin'] })
-    expect((await self.get('/users')).status).toBe(200)
+    expect((await impersonating.get('/users')).status).toBe(200)
     await admin.put(`/users/${home.users.other}`, { roles: ['user'] })
-    expect((await self.get('/users')).status).toBe(403)
+    expect((await impersonating.get('/users')).status).toBe(403)
     await home.as('other').delete(`${home.at}/members/${home.users.other}`)
     expect(statusAndCode(await inside.get('/me'))).toEqual([404, 'WORKSPACE_NOT_FOUND'])
     await admin.delete(`/users/${home.users.other}`)
-    expect(statusAndCode(await self.get('/me'))).toEqual(USER_NOT_FOUND)
+    expect(statusAndCode(await impersonating.get('/me'))).toEqual(USER_NOT_FOUND)
     await admin.put(`/users/${home.users.editor}`, { roles: ['admin'] })
     await home.as('editor').put(`/users/${home.users.admin}`, { roles: ['user'] })
     expect(statusAndCode(await actAs(admin, home.users.user).get('/me'))).toEqual(FORBIDDEN)
   })
 
-  test('by an API token does no more than it is good for', async () => {
+  test('impersonation by an API token is limited to the scopes and the workspace of the token', async () => {
     const home = await createNotesFixture()
     const { tenant, origin, users, workspace } = home
-    const token = async (more: object) =>
+    const createTokenClient = async (more: object) =>
       apiClient(origin, { 'x-api-key': (await issueApiToken(tenant, users.admin, { nickname: 'x', ...more })).token })
-    const reads = actAs(await token({ scopes: ['entities:read'] }), users.user)
-    expect((await reads.get(NOTES_PATH)).status).toBe(200)
-    expect(statusAndCode(await reads.post(NOTES_PATH, { text: 'x' }))).toEqual(FORBIDDEN)
-    expect(statusAndCode(await reads.get('/me'))).toEqual(FORBIDDEN)
-    // What it is not good for it can't find out either.
-    expect(statusAndCode(await actAs(await token({ scopes: ['entities:read'] }), 'nobody').get('/me'))).toEqual(
-      FORBIDDEN,
-    )
+    const readOnly = actAs(await createTokenClient({ scopes: ['entities:read'] }), users.user)
+    expect((await readOnly.get(NOTES_PATH)).status).toBe(200)
+    expect(statusAndCode(await readOnly.post(NOTES_PATH, { text: 'x' }))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await readOnly.get('/me'))).toEqual(FORBIDDEN)
+    // A token without the scope cannot find out whether a user exists.
+    expect(
+      statusAndCode(await actAs(await createTokenClient({ scopes: ['entities:read'] }), 'nobody').get('/me')),
+    ).toEqual(FORBIDDEN)
 
-    const bound = await token({ workspace })
+    const bound = await createTokenClient({ workspace })
     expect((await actAs(bound, users.user).get('/me')).body.workspace._id).toBe(workspace)
     expect((await actAs(bound, users.user).get('/workspaces')).body).toHaveLength(1)
     expect(statusAndCode(await actAs(bound, users.editor).get('/me'))).toEqual([404, 'WORKSPACE_NOT_FOUND'])
@@ -157,81 +159,81 @@ describe('an admin who acts as somebody else', () => {
     ])
   })
 
-  test('gets nothing that would outlast the request', async () => {
+  test('an impersonating admin gets 403 FORBIDDEN for sessions, API tokens and sign-in credentials of the user', async () => {
     const home = await createNotesFixture()
-    const self = actAs(home.as('admin'), home.users.user)
+    const impersonating = actAs(home.as('admin'), home.users.user)
     for (const answer of [
-      await self.get('/me/api-tokens'),
-      await self.post('/me/api-tokens', { nickname: 'x' }),
-      await self.get('/me/sessions'),
-      await self.post('/cookie/refresh'),
-      await self.post('/logout'),
-      await self.post(`${home.at}/activate`),
-      await self.post('/me', { password: 'battery-staple', currentPassword: 'x' }),
-      await self.post('/me', { email: 'mine@x.test' }),
-      await self.post('/me', { email: '' }),
-      await self.post('/me', { username: 'mine' }),
+      await impersonating.get('/me/api-tokens'),
+      await impersonating.post('/me/api-tokens', { nickname: 'x' }),
+      await impersonating.get('/me/sessions'),
+      await impersonating.post('/cookie/refresh'),
+      await impersonating.post('/logout'),
+      await impersonating.post(`${home.at}/activate`),
+      await impersonating.post('/me', { password: 'battery-staple', currentPassword: 'x' }),
+      await impersonating.post('/me', { email: 'mine@x.test' }),
+      await impersonating.post('/me', { email: '' }),
+      await impersonating.post('/me', { username: 'mine' }),
     ])
       expect(statusAndCode(answer)).toEqual(FORBIDDEN)
-    // Not even those who do not look at credentials are misled.
-    const { body } = await self.post('/signup', { username: 'new', password: 'correct-horse' })
+    // Routes that ignore credentials ignore impersonation, too.
+    const { body } = await impersonating.post('/signup', { username: 'new', password: 'correct-horse' })
     expect(body.payload.user.username).toBe('new')
     expect(await listEvents(home, 'kind=impersonation')).toEqual([])
   })
 })
 
-describe('what is written by an admin who acts as somebody else', () => {
-  test('is recorded with both, in the order in which it happened', async () => {
+describe('records of impersonation', () => {
+  test('each write of an impersonating admin is recorded in an event with the admin and the user, in order', async () => {
     const home = await createNotesFixture()
     const { users, workspace } = home
-    const self = actAs(home.as('admin'), users.other)
-    await self.get(NOTES_PATH)
-    await self.post('/me', { firstName: 'Jane' }, { 'x-request-id': 'ticket-17' })
-    const made = await actAs(home.as('admin'), users.other, workspace).post(NOTES_PATH, { text: 'x' })
-    await self.delete(`${NOTES_PATH}/${made.body._id}`)
-    const happened = (method: string, route: string, where: string | null = null) => ({
+    const impersonating = actAs(home.as('admin'), users.other)
+    await impersonating.get(NOTES_PATH)
+    await impersonating.post('/me', { firstName: 'Jane' }, { 'x-request-id': 'ticket-17' })
+    const created = await actAs(home.as('admin'), users.other, workspace).post(NOTES_PATH, { text: 'x' })
+    await impersonating.delete(`${NOTES_PATH}/${created.body._id}`)
+    const impersonationEvent = (method: string, route: string, where: string | null = null) => ({
       ...{ source: 'accounts', kind: 'impersonation', eventName: 'impersonation', user: users.admin, workspace: where },
       metadata: { impersonator: users.admin, user: users.other, method, path: `/api${route}` },
     })
-    const told = await listEvents(home, 'kind=impersonation')
-    expect(told).toMatchObject([
-      happened('POST', '/me'),
-      happened('POST', NOTES_PATH, workspace),
-      happened('DELETE', `${NOTES_PATH}/${made.body._id}`),
+    const events = await listEvents(home, 'kind=impersonation')
+    expect(events).toMatchObject([
+      impersonationEvent('POST', '/me'),
+      impersonationEvent('POST', NOTES_PATH, workspace),
+      impersonationEvent('DELETE', `${NOTES_PATH}/${created.body._id}`),
     ])
-    expect(told[0]!.metadata.requestId).toBe('ticket-17')
-    // What the service itself tells of it names the user.
+    expect(events[0]!.metadata.requestId).toBe('ticket-17')
+    // Other events of the request name the user.
     expect((await listEvents(home, 'eventName=user-updated'))[0]!.user).toBe(users.other)
   })
 
-  test('is recorded in the same transaction: what was refused is not', async () => {
+  test('rejected writes of an impersonating admin are not recorded', async () => {
     const home = await createNotesFixture([{ key: 'text', type: 'string', unique: true }])
-    const self = actAs(home.as('admin'), home.users.user)
+    const impersonating = actAs(home.as('admin'), home.users.user)
     const refused = [
-      await self.post(NOTES_PATH, { nothing: 'x' }),
-      await self.put(`${NOTES_PATH}/nobody`, { text: 'x' }),
-      await self.post('/workspaces', { name: '' }),
-      await self.post('/users', { username: 'x' }),
+      await impersonating.post(NOTES_PATH, { nothing: 'x' }),
+      await impersonating.put(`${NOTES_PATH}/nobody`, { text: 'x' }),
+      await impersonating.post('/workspaces', { name: '' }),
+      await impersonating.post('/users', { username: 'x' }),
     ]
     for (const { status } of refused) expect(status).toBeGreaterThanOrEqual(400)
     await home.as('other').post(NOTES_PATH, { text: 'taken' })
-    expect((await self.post(NOTES_PATH, { text: 'taken' })).status).toBe(409)
+    expect((await impersonating.post(NOTES_PATH, { text: 'taken' })).status).toBe(409)
     expect(await listEvents(home, 'kind=impersonation')).toEqual([])
   })
 
-  test('in several transactions of one request is recorded once', async () => {
+  test('a request that needs several transactions is recorded once', async () => {
     const home = await createNotesFixture()
     const admin = home.as('admin')
     for (let n = 0; n < 3; n++) {
       const operations = Array.from({ length: 200 }, () => ({ op: 'create', data: { text: 'x' } }))
       expect((await home.as('user').post(`${NOTES_PATH}/batch`, { operations })).status).toBe(200)
     }
-    const gone = await actAs(admin, home.users.user).delete(`${NOTES_PATH}/all?confirm=notes`)
-    expect(gone.body.deletedCount).toBe(600)
+    const deletion = await actAs(admin, home.users.user).delete(`${NOTES_PATH}/all?confirm=notes`)
+    expect(deletion.body.deletedCount).toBe(600)
     expect(await listEvents(home, 'kind=impersonation')).toHaveLength(1)
   })
 
-  test('with an Idempotency-Key is nobody else’s', async () => {
+  test('an Idempotency-Key of an impersonating admin is scoped to user and workspace and is replayed only to an admin', async () => {
     const home = await createNotesFixture()
     const admin = home.as('admin')
     const key = { 'idempotency-key': 'k' }
@@ -251,16 +253,16 @@ describe('what is written by an admin who acts as somebody else', () => {
     const again = await send(actAs(admin, home.users.other))
     expect([again.headers.get('idempotency-replayed'), again.body]).toEqual(['true', answers[1]!.body])
     expect(await listEvents(home, 'kind=impersonation')).toHaveLength(3)
-    // Who is no admin any more gets no answer of that time.
+    // A former admin gets no stored response.
     await admin.put(`/users/${home.users.editor}`, { roles: ['admin'] })
     await home.as('editor').put(`/users/${home.users.admin}`, { roles: ['user'] })
     expect(statusAndCode(await send(actAs(admin, home.users.other)))).toEqual(FORBIDDEN)
   })
 
-  test('comes from no other site', async () => {
+  test('an impersonating admin gets 403 CROSS_SITE for a write from another site', async () => {
     const home = await createNotesFixture()
     const cookie = await signInForCookie(home, 'admin')
-    const self = actAs(home.stranger.with({ ...cookie, origin: 'https://evil.test' }), home.users.user)
-    expect(statusAndCode(await self.post(NOTES_PATH, { text: 'x' }))).toEqual([403, 'CROSS_SITE'])
+    const impersonating = actAs(home.stranger.with({ ...cookie, origin: 'https://evil.test' }), home.users.user)
+    expect(statusAndCode(await impersonating.post(NOTES_PATH, { text: 'x' }))).toEqual([403, 'CROSS_SITE'])
   })
 })

@@ -7,7 +7,7 @@ import { bearer, createSignedInClient, readSetCookie, signInForCookie, signInFor
 const home = await createTestTenant()
 const { stranger, as } = home
 
-test('I see who I am, and nothing secret', async () => {
+test('GET /api/me returns the profile of the caller without secrets', async () => {
   const { status, body } = await as('user').get('/me')
   expect(status).toBe(200)
   expect(body).toEqual({
@@ -31,13 +31,13 @@ test('I see who I am, and nothing secret', async () => {
   })
 })
 
-test('an admin is told that they are privileged, and sees what is kept for the privileged', async () => {
+test('GET /api/me returns isPrivileged true and internalMetadata to an admin', async () => {
   const { body } = await as('admin').get('/me')
   expect(body).toMatchObject({ username: 'admin', isPrivileged: true, internalMetadata: {} })
   expect((await as('editor').get('/me')).body.isPrivileged).toBe(false)
 })
 
-test('I change what I name, and nothing else', async () => {
+test('POST /api/me changes the given fields and nothing else', async () => {
   const me = as('other')
   const before = (await me.get('/me')).body
   const change = {
@@ -58,7 +58,7 @@ test('I change what I name, and nothing else', async () => {
   expect((await me.post('/me', { fullName: 'Rear Admiral Hopper' })).body.fullName).toBe('Rear Admiral Hopper')
 })
 
-test('a name that is put together follows its parts, though it was read and sent back whole', async () => {
+test('fullName follows firstName and lastName until it is set, even in a whole profile that is sent back', async () => {
   const { stranger } = await createTestTenant()
   const { body } = await stranger.post('/signup', { username: 'mary', password: 'correct horse', authType: 'oauth' })
   const me = (more: object) => stranger.post('/me', more, { authorization: `Bearer ${body.payload.token}` })
@@ -70,13 +70,13 @@ test('a name that is put together follows its parts, though it was read and sent
   expect((await me({ fullName: '' })).body.fullName).toBe('Mary Shelley')
 })
 
-test('metadata are merged', async () => {
+test('POST /api/me merges metadata', async () => {
   await as('user').post('/me', { metadata: { colour: 'teal', size: 1 } })
   const { body } = await as('user').post('/me', { metadata: { size: 2, nested: { deep: [1, null, 'x'] } } })
   expect(body.metadata).toEqual({ colour: 'teal', size: 2, nested: { deep: [1, null, 'x'] } })
 })
 
-test('what only others may change stays as it is', async () => {
+test('POST /api/me ignores fields that users may not change', async () => {
   const before = (await as('user').get('/me')).body
   const answer = await as('user').post('/me', {
     _id: home.users.admin,
@@ -95,7 +95,7 @@ test('what only others may change stays as it is', async () => {
   expect((await as('admin').get('/me')).body.internalMetadata).toEqual({})
 })
 
-test('a profile that was read can be sent back whole', async () => {
+test('POST /api/me accepts a whole profile as it was read', async () => {
   const { _id } = await registerUser(home.tenant, { username: 'plain' }) // without e-mail
   const plain = stranger.with({ 'x-api-key': (await issueApiToken(home.tenant, _id, { nickname: 'test' })).token })
   for (const me of [as('editor'), plain]) {
@@ -105,7 +105,7 @@ test('a profile that was read can be sent back whole', async () => {
   }
 })
 
-test('I do not take the name or the address of somebody else, however I write it', async () => {
+test('POST /api/me rejects the username or address of another user in any case with 409', async () => {
   const me = await createSignedInClient(home, 'user')
   for (const username of ['admin', 'ADMIN', 'ａｄｍｉｎ', `admin@${home.id}.test`])
     expect(statusAndCode(await me.post('/me', { username }))).toEqual([409, 'USERNAME_EXISTS'])
@@ -114,38 +114,38 @@ test('I do not take the name or the address of somebody else, however I write it
   expect((await me.get('/me')).body).toMatchObject({ username: 'user', email: `user@${home.id}.test` })
 })
 
-test('my own name is mine to write as I like, and one that I gave up is free', async () => {
-  const [editor, other] = [await createSignedInClient(home, 'editor'), await createSignedInClient(home, 'other')]
+test('a user can change the case of their own username, and a username given up is available again', async () => {
+  const [editor, otherUser] = [await createSignedInClient(home, 'editor'), await createSignedInClient(home, 'other')]
   expect((await editor.post('/me', { username: 'EDITOR' })).body.username).toBe('EDITOR')
   expect((await editor.post('/me', { username: 'chief' })).body.username).toBe('chief')
-  expect((await other.post('/me', { username: 'Editor' })).body.username).toBe('Editor')
-  await other.post('/me', { username: 'other' })
+  expect((await otherUser.post('/me', { username: 'Editor' })).body.username).toBe('Editor')
+  await otherUser.post('/me', { username: 'other' })
 })
 
 test.each([
-  ['an empty name', { username: '' }],
-  ['no name', { username: null }],
+  ['an empty username', { username: '' }],
+  ['a null username', { username: null }],
   ['an address without @', { email: 'nobody' }],
   ['an image that is a script', { profileImage: 'javascript:alert(1)' }],
-  ['a date of another form', { birthDate: '9 Dec 1906' }],
-  ['a day that no calendar has', { birthDate: '1906-02-30' }],
+  ['a date in another format', { birthDate: '9 Dec 1906' }],
+  ['a date that does not exist', { birthDate: '1906-02-30' }],
   ['metadata that are a list', { metadata: [1] }],
   ['metadata that are text', { metadata: 'abc' }],
   ['a first name of two lines', { firstName: 'a\nb' }],
-])('%s is refused', async (_, change) => {
+])('POST /api/me rejects %s with 400 INVALID_INPUT', async (_, change) => {
   const before = (await as('user').get('/me')).body
   expect(statusAndCode(await as('user').post('/me', change))).toEqual([400, 'INVALID_INPUT'])
   expect((await as('user').get('/me')).body).toEqual(before)
 })
 
-test('a body that is no object is refused', async () => {
+test('POST /api/me rejects a body that is not an object with 400 INVALID_INPUT', async () => {
   const before = (await as('user').get('/me')).body
   for (const body of [[], [{ name: 'x' }], 'text', 5, true, null])
     expect(statusAndCode(await as('user').post('/me', body)), JSON.stringify(body)).toEqual([400, 'INVALID_INPUT'])
   expect((await as('user').get('/me')).body).toEqual(before)
 })
 
-test('strangers are nobody, and an API token that may only read changes nothing', async () => {
+test('anonymous requests to /api/me get 401, and an API token with a read scope gets 403 for a change', async () => {
   expect(statusAndCode(await stranger.get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
   expect(statusAndCode(await stranger.post('/me', { name: 'x' }))).toEqual([401, 'UNAUTHENTICATED'])
   const { token } = await issueApiToken(home.tenant, home.users.user, { nickname: 'reader', scopes: ['accounts:read'] })
@@ -153,13 +153,13 @@ test('strangers are nobody, and an API token that may only read changes nothing'
   expect(statusAndCode(await reader.post('/me', { name: 'x' }))).toEqual([403, 'FORBIDDEN'])
 })
 
-test('what I change in one tenant changes nobody of the same name in another', async () => {
-  const abroad = await createTestTenant()
+test('a change of a profile does not affect the user of the same name in another tenant', async () => {
+  const otherTenant = await createTestTenant()
   await as('user').post('/me', { lastName: 'Homely' })
-  expect((await abroad.as('user').get('/me')).body.lastName).toBe('')
+  expect((await otherTenant.as('user').get('/me')).body.lastName).toBe('')
 })
 
-test('a new password needs the old one, and ends all other sessions', async () => {
+test('a new password needs the current one and ends all other sessions', async () => {
   const [old, next] = ['correct horse', 'battery staple']
   const signedUp = await stranger.post('/signup', { username: 'ada', password: old })
   const mine = { cookie: readSetCookie(signedUp).cookie }
@@ -191,7 +191,7 @@ test('a new password needs the old one, and ends all other sessions', async () =
   expect((await signIn(next)).status).toBe(200)
 })
 
-test('who changes the password by tokens keeps their own session, tokens and all', async () => {
+test('a user who changes their password by bearer token keeps their own session and tokens', async () => {
   const [old, next] = ['correct horse', 'battery staple']
   const signedUp = await stranger.post('/signup', { username: 'bob', password: old, authType: 'oauth' })
   const { token, refreshToken } = signedUp.body.payload

@@ -16,7 +16,7 @@ const password = 'correct horse'
 await stranger.post('/signup', { username: 'ada', password })
 const { hash, verify } = Bun.password
 
-/** Looks on whenever a password is hashed or verified, or instead of it. */
+/** Replaces the hashing or the verification of passwords. */
 const watchHash = (work: typeof hash) => spyOn(Bun.password, 'hash').mockImplementation(work)
 const watchVerify = (work: typeof verify) => spyOn(Bun.password, 'verify').mockImplementation(work)
 
@@ -24,18 +24,18 @@ afterEach(() => {
   for (const spy of [spyOn(Bun.password, 'hash'), spyOn(Bun.password, 'verify')]) spy.mockRestore()
 })
 
-test('only so many passwords are hashed at once that the others have a core left, however many people come', async () => {
-  let [running, most] = [0, 0]
-  const counted = async <T>(work: Promise<T>) => {
-    most = Math.max(most, ++running)
+test('password hashing runs at most HASH_CONCURRENCY hashes at once and leaves a core free', async () => {
+  let [running, maxRunning] = [0, 0]
+  const countRunning = async <T>(work: Promise<T>) => {
+    maxRunning = Math.max(maxRunning, ++running)
     try {
       return await work
     } finally {
       running--
     }
   }
-  watchHash((...args) => counted(hash(...args)))
-  watchVerify((...args) => counted(verify(...args)))
+  watchHash((...args) => countRunning(hash(...args)))
+  watchVerify((...args) => countRunning(verify(...args)))
   const answers = await Promise.all(
     [1, 2, 3].flatMap((n) => [
       stranger.post('/signup', { username: `guest ${n}`, password }),
@@ -43,12 +43,12 @@ test('only so many passwords are hashed at once that the others have a core left
     ]),
   )
   expect(answers.map(({ status }) => status)).toEqual([201, 200, 201, 200, 201, 200])
-  expect(most).toBe(HASH_CONCURRENCY)
+  expect(maxRunning).toBe(HASH_CONCURRENCY)
   expect(HASH_CONCURRENCY).toBeWithin(1, Math.max(2, availableParallelism()))
   expect(running).toBe(0)
 })
 
-test('others are answered while a password is hashed', async () => {
+test('other requests are answered while a password is hashed', async () => {
   let overtaken = false
   watchVerify(async (...args) => {
     let done = false
@@ -63,13 +63,13 @@ test('others are answered while a password is hashed', async () => {
   expect(overtaken).toBe(true)
 })
 
-test('whether a user exists cannot be told from how long a refusal takes: the work is the same', async () => {
+test('a failed sign-in verifies one hash of the same cost for a user with a password, one without, and an unknown one', async () => {
   const seen: [unknown, string | undefined][] = []
   watchVerify((text, hash, ...more) => {
     seen.push([text, `${hash}`.match(/^\$argon2id\$v=19\$m=\d+,t=\d+,p=\d+\$/)?.[0]])
     return verify(text, hash, ...more)
   })
-  // One who has a password, one who has none, and nobody.
+  // A user with a password, one without, and an unknown one.
   for (const username of ['ada', 'user', 'nobody'])
     expect((await stranger.post('/signin', { username, password: 'wrong horse' })).status).toBe(401)
   expect(seen).toHaveLength(3)
@@ -78,7 +78,7 @@ test('whether a user exists cannot be told from how long a refusal takes: the wo
   expect(seen[2]).toEqual(seen[0])
 })
 
-test('when too many wait for their password to be hashed, the next is asked to come again', async () => {
+test('a sign-in gets 503 BUSY with retry-after while a thousand passwords are waiting to be hashed', async () => {
   const gate = Promise.withResolvers<string>()
   watchHash(() => gate.promise)
   const crowd = Array.from({ length: 1_000 }, () => hashPassword(home.tenant, password))
@@ -95,7 +95,7 @@ test('when too many wait for their password to be hashed, the next is asked to c
   expect((await stranger.post('/signin', { username: 'ada', password })).status).toBe(200)
 })
 
-test('two who have the same password cannot be told by its hash', async () => {
+test('two users with the same password have different hashes', async () => {
   await stranger.post('/signup', { username: 'bob', password })
   const rows = await home.tenant.db.select({ username: users.username, password: users.password }).from(users)
   const [ada, bob] = ['ada', 'bob'].map((name) => rows.find(({ username }) => username === name)?.password)
@@ -104,10 +104,10 @@ test('two who have the same password cannot be told by its hash', async () => {
   expect(ada).not.toBe(bob)
 })
 
-describe('a password is hashed by argon2id with 19 MiB, two passes and one lane', () => {
+describe('password hashes', () => {
   const PARAMETERS = '$argon2id$v=19$m=19456,t=2,p=1$'
-  /** Somebody whose password was hashed in another way, and how it is hashed after a sign-in. */
-  async function hashedBy(kind: Parameters<typeof hash>[1]) {
+  /** Signs in a user whose password has this kind of hash, and returns the hash before and after. */
+  async function signInWithHash(kind: Parameters<typeof hash>[1]) {
     const username = `of ${crypto.randomUUID()}`
     const { _id } = await registerUser(home.tenant, { username })
     const before = await hash(password, kind)
@@ -118,31 +118,31 @@ describe('a password is hashed by argon2id with 19 MiB, two passes and one lane'
     return { before, statuses: [status, again.status], after: row!.password! }
   }
 
-  test('when somebody signs up or chooses another one', async () => {
+  test('a new password is hashed by argon2id with 19 MiB, two passes and one lane', async () => {
     const row = await home.tenant.db.select().from(users).where(eq(users.username, 'ada')).get()
     expect(row!.password).toStartWith(PARAMETERS)
   })
 
-  test('and a stronger hash stays valid, as it is', async () => {
-    const { before, statuses, after } = await hashedBy({ algorithm: 'argon2id', memoryCost: 65_536, timeCost: 3 })
+  test('a stronger hash stays unchanged at a sign-in', async () => {
+    const { before, statuses, after } = await signInWithHash({ algorithm: 'argon2id', memoryCost: 65_536, timeCost: 3 })
     expect(before).toStartWith('$argon2id$v=19$m=65536,t=3,p=1$')
     expect([statuses, after]).toEqual([[200, 200], before])
   })
 
   test.each([
-    ['one of ours from before', { algorithm: 'argon2id', memoryCost: 65_536, timeCost: 2 }],
-    ['a weaker one', { algorithm: 'argon2id', memoryCost: 4_096, timeCost: 3 }],
-    ['one of argon2i', { algorithm: 'argon2i', memoryCost: 65_536, timeCost: 2 }],
-    ['one of bcrypt', { algorithm: 'bcrypt', cost: 4 }],
-  ] as const)('and %s is replaced at the next sign-in', async (_, kind) => {
-    const { before, statuses, after } = await hashedBy(kind)
+    ['argon2id with 64 MiB and two passes', { algorithm: 'argon2id', memoryCost: 65_536, timeCost: 2 }],
+    ['argon2id with 4 MiB and three passes', { algorithm: 'argon2id', memoryCost: 4_096, timeCost: 3 }],
+    ['argon2i', { algorithm: 'argon2i', memoryCost: 65_536, timeCost: 2 }],
+    ['bcrypt', { algorithm: 'bcrypt', cost: 4 }],
+  ] as const)('a hash of %s is replaced at the next sign-in', async (_, kind) => {
+    const { before, statuses, after } = await signInWithHash(kind)
     expect(before).not.toStartWith(PARAMETERS)
     expect(statuses).toEqual([200, 200])
     expect(after).toStartWith(PARAMETERS)
   })
 })
 
-/** All that is kept of a tenant: its files, or the rows of its tables. */
+/** Returns everything stored of a tenant: its files, or the rows of its tables. */
 async function dumpTenant({ id, tenant: { db } }: typeof home): Promise<(Buffer | string)[]> {
   const folder = tenantFolder(id)
   if (!config.ATOLL_DATABASE_URL) return readdirSync(folder).map((file) => readFileSync(`${folder}/${file}`))
@@ -152,7 +152,7 @@ async function dumpTenant({ id, tenant: { db } }: typeof home): Promise<(Buffer 
   return Promise.all(tables.map(async ([table]) => JSON.stringify(await db.query(`select t::text from "${table}" t`))))
 }
 
-test('a stolen database opens no doors: it holds nothing that anybody could sign in with', async () => {
+test('the database contains no passwords, tokens or cookies in plain text', async () => {
   const { token, refreshToken } = await signInForTokens(home, 'user')
   const value = (await signInForCookie(home, 'user')).cookie.split('=')[1] ?? ''
   const everything = await dumpTenant(home)
@@ -164,8 +164,8 @@ test('a stolen database opens no doors: it holds nothing that anybody could sign
   }
 })
 
-test('hashes the password of a sign-in before those of all sign-ups that wait, of its own tenant and of others', async () => {
-  const other = await createTestTenant()
+test('the password of a sign-in is hashed before those of waiting sign-ups, at its own and at other tenants', async () => {
+  const otherTenant = await createTestTenant()
   const gate = Promise.withResolvers<void>()
   const order: string[] = []
   watchHash(async () => {
@@ -173,11 +173,11 @@ test('hashes the password of a sign-in before those of all sign-ups that wait, o
     await gate.promise
     return 'x'
   })
-  const signups = [home, other].flatMap(({ tenant }) =>
+  const signups = [home, otherTenant].flatMap(({ tenant }) =>
     Array.from({ length: 20 }, () => hashSignupPassword(tenant, password)),
   )
   const attempt = async () => void order.push('sign-in')
-  const signins = [home, other].map(({ tenant }) => verifyPassword(tenant, password, null, attempt))
+  const signins = [home, otherTenant].map(({ tenant }) => verifyPassword(tenant, password, null, attempt))
   gate.resolve()
   await Promise.all([...signups, ...signins])
   expect(order.slice(0, HASH_CONCURRENCY + 2)).toEqual([
@@ -188,14 +188,14 @@ test('hashes the password of a sign-in before those of all sign-ups that wait, o
   expect(order).toHaveLength(42)
 })
 
-test('answers a sign-in while a flood of sign-ups at the same tenant is still waiting', async () => {
+test('a sign-in is answered before at least twenty of the sixty sign-ups that are waiting at the same tenant', async () => {
   const answered: string[] = []
-  const note = (what: string) => () => void answered.push(what)
+  const recordAnswer = (what: string) => () => void answered.push(what)
   const signups = Array.from({ length: 60 }, (_, n) =>
-    stranger.post('/signup', { username: `flood ${n}`, password }).then(note('sign-up')),
+    stranger.post('/signup', { username: `flood ${n}`, password }).then(recordAnswer('sign-up')),
   )
   await Promise.race(signups)
-  await stranger.post('/signin', { username: 'ada', password }).then(note('sign-in'))
+  await stranger.post('/signin', { username: 'ada', password }).then(recordAnswer('sign-in'))
   await Promise.all(signups)
   expect(answered.length - answered.indexOf('sign-in')).toBeGreaterThan(20)
 })

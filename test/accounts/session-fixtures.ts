@@ -2,14 +2,14 @@ import { createSession } from '../../src/accounts/sessions'
 import { moveClock, now } from '../../src/core/clock'
 import type { createTestTenant, TestResponse, TestUser } from '../test-tenant'
 
-type House = Awaited<ReturnType<typeof createTestTenant>>
+type TestTenant = Awaited<ReturnType<typeof createTestTenant>>
 
-/** What a sign-in by `oauth` pays out. */
+/** The payload of a sign-in with `authType: 'oauth'`. */
 export type TokenPair = { token: string; refreshToken: string; expiresIn: number }
 
 export const [SECOND, MINUTE, DAY] = [1000, 60_000, 86_400_000]
 
-/** Lets this much time (ms) pass. */
+/** Advances the clock by this many milliseconds. */
 export const advanceClock = (ms: number) => moveClock(now() + ms)
 export const resetClock = () => moveClock(Date.now())
 
@@ -17,31 +17,31 @@ export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 const device = { userAgent: 'a browser', address: '192.0.2.1' }
 
-/** Signs somebody in for tokens, without the time that a password takes. */
-export async function signInForTokens({ tenant, users, stranger }: House, name: TestUser): Promise<TokenPair> {
+/** Signs a user in for tokens without hashing a password. */
+export async function signInForTokens({ tenant, users, stranger }: TestTenant, name: TestUser): Promise<TokenPair> {
   const { key } = await createSession(tenant, users[name], 'oauth', device)
   return (await stranger.post('/token/refresh', { refreshToken: key })).body.payload
 }
 
-/** Signs somebody in for a cookie, without the time that a password takes. */
-export async function signInForCookie({ id, tenant, users }: House, name: TestUser) {
+/** Signs a user in for a cookie without hashing a password. */
+export async function signInForCookie({ id, tenant, users }: TestTenant, name: TestUser) {
   const { key } = await createSession(tenant, users[name], 'cookie', device)
   return { cookie: `atoll_${id}=${key}` }
 }
 
-/** A client of somebody who has just signed in, for what API tokens may not do. */
-export const createSignedInClient = async (here: House, name: TestUser) =>
-  here.stranger.with(await signInForCookie(here, name))
+/** Returns a client with a fresh session, for requests that API tokens may not make. */
+export const createSignedInClient = async (tenant: TestTenant, name: TestUser) =>
+  tenant.stranger.with(await signInForCookie(tenant, name))
 
-/** The cookie that an answer gives, as a browser would send it back, and with which attributes it came. */
+/** Returns the session cookie of a response as a browser sends it back, and its attributes. */
 export function readSetCookie({ headers }: TestResponse) {
-  // The first is that of the session; a sign-in also gives one of the device.
+  // The session cookie comes first; a sign-in also sets one for the device.
   const [cookie = '', ...attributes] = (headers.getSetCookie()[0] ?? '').split('; ')
   return { cookie, attributes: attributes.sort() }
 }
 
-/** Whether an answer takes the tenant's cookie away. */
-export function clearsSessionCookie(answer: TestResponse, { id }: House) {
+/** Whether a response deletes the session cookie of the tenant. */
+export function clearsSessionCookie(answer: TestResponse, { id }: TestTenant) {
   const { cookie, attributes } = readSetCookie(answer)
   return cookie === `atoll_${id}=` && attributes.includes('Max-Age=0') && attributes.includes('Path=/')
 }

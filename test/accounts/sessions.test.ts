@@ -23,8 +23,8 @@ const UNAUTHENTICATED = [401, 'UNAUTHENTICATED']
 
 afterEach(resetClock)
 
-describe('tokens', () => {
-  test('a refresh token is exchanged for a new pair of the same session', async () => {
+describe('refresh tokens', () => {
+  test('POST /api/token/refresh exchanges a refresh token for a new pair of the same session', async () => {
     const first = await signInForTokens(home, 'user')
     const answer = await refresh(first.refreshToken)
     expect(answer.status).toBe(200)
@@ -40,12 +40,12 @@ describe('tokens', () => {
     expect(await getStatus(bearer(token))).toBe(200)
   })
 
-  test('a refresh token may come as bearer token', async () => {
+  test('POST /api/token/refresh accepts the refresh token as bearer token', async () => {
     const { refreshToken } = await signInForTokens(home, 'user')
     expect((await stranger.post('/token/refresh', undefined, bearer(refreshToken))).status).toBe(200)
   })
 
-  test('who sends no refresh token, or what is none, is unknown', async () => {
+  test('POST /api/token/refresh without a valid refresh token gets 401 UNAUTHENTICATED', async () => {
     const { token } = await signInForTokens(home, 'user')
     for (const refreshToken of [undefined, null, '', 'x', token, 'x'.repeat(10_000)])
       expect(statusAndCode(await stranger.post('/token/refresh', { refreshToken }))).toEqual(UNAUTHENTICATED)
@@ -53,7 +53,7 @@ describe('tokens', () => {
     expect(statusAndCode(await stranger.post('/token/refresh', { refreshToken: 5 }))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('a spent refresh token that turns up again ends the session for the thief and for the owner', async () => {
+  test('a used refresh token that is sent again after half a minute ends the session', async () => {
     const first = await signInForTokens(home, 'user')
     const second: TokenPair = (await refresh(first.refreshToken)).body.payload
     advanceClock(31 * SECOND)
@@ -64,7 +64,7 @@ describe('tokens', () => {
     expect(await getStatus(bearer(first.token))).toBe(401)
   })
 
-  test('within half a minute, while its successor is unused, a spent one answers the same successor', async () => {
+  test('a used refresh token returns the same successor within half a minute, while the successor is unused', async () => {
     const first = await signInForTokens(home, 'user')
     const second: TokenPair = (await refresh(first.refreshToken)).body.payload
     advanceClock(10 * SECOND)
@@ -76,7 +76,7 @@ describe('tokens', () => {
     expect((await refresh(second.refreshToken)).status).toBe(200)
   })
 
-  test('a thief who exchanges a token in the same half minute is noticed when both go on', async () => {
+  test('a thief who uses a refresh token within the same half minute is detected at the next refresh, which ends the session', async () => {
     const { refreshToken } = await signInForTokens(home, 'user')
     const [owner, thief]: TokenPair[] = [
       (await refresh(refreshToken)).body.payload,
@@ -89,7 +89,7 @@ describe('tokens', () => {
     for (const { token } of [owner!, thief!]) expect(await getStatus(bearer(token))).toBe(401)
   })
 
-  test('a session has one chain of refresh tokens, however many ask at once', async () => {
+  test('twenty simultaneous refreshes of one session return the same refresh token', async () => {
     const here = await createTestTenant()
     const { refreshToken } = await signInForTokens(here, 'user')
     const answers = await Promise.all(
@@ -101,7 +101,7 @@ describe('tokens', () => {
     expect((await here.tenant.db.query(unspent)).map(([n]) => Number(n))).toEqual([1])
   })
 
-  test('once its successor is used, a spent one ends the session at any time', async () => {
+  test('a used refresh token ends the session once its successor has been used', async () => {
     const first = await signInForTokens(home, 'user')
     const second: TokenPair = (await refresh(first.refreshToken)).body.payload
     const third: TokenPair = (await refresh(second.refreshToken)).body.payload
@@ -110,16 +110,16 @@ describe('tokens', () => {
     expect(await getStatus(bearer(third.token))).toBe(401)
   })
 
-  test('the theft of one session does not end the others', async () => {
-    const [stolen, other] = [await signInForTokens(home, 'user'), await signInForTokens(home, 'user')]
+  test('the reuse of a stolen refresh token does not end other sessions of the user', async () => {
+    const [stolen, otherSession] = [await signInForTokens(home, 'user'), await signInForTokens(home, 'user')]
     await refresh(stolen.refreshToken)
     advanceClock(31 * SECOND)
     await refresh(stolen.refreshToken)
-    expect(await getStatus(bearer(other.token))).toBe(200)
-    expect((await refresh(other.refreshToken)).status).toBe(200)
+    expect(await getStatus(bearer(otherSession.token))).toBe(200)
+    expect((await refresh(otherSession.refreshToken)).status).toBe(200)
   })
 
-  test('two tabs that refresh in the same moment both go on', async () => {
+  test('two simultaneous refreshes of one token both succeed', async () => {
     const { refreshToken } = await signInForTokens(home, 'user')
     const both = await Promise.all([refresh(refreshToken), refresh(refreshToken)])
     for (const { status, body } of both) {
@@ -128,13 +128,15 @@ describe('tokens', () => {
     }
   })
 
-  test('nothing but a refresh token is exchanged', async () => {
+  test('POST /api/token/refresh rejects access tokens, cookies and API tokens with 401 UNAUTHENTICATED', async () => {
     const { token } = await signInForTokens(home, 'user')
     const { cookie } = await signInForCookie(home, 'user')
     const value = cookie.split('=')[1] ?? ''
-    for (const other of ['x', token, value, home.tokens.user]) {
-      expect(statusAndCode(await refresh(other.slice(0, 200)))).toEqual(UNAUTHENTICATED)
-      expect(statusAndCode(await stranger.post('/token/refresh', undefined, bearer(other)))).toEqual(UNAUTHENTICATED)
+    for (const credential of ['x', token, value, home.tokens.user]) {
+      expect(statusAndCode(await refresh(credential.slice(0, 200)))).toEqual(UNAUTHENTICATED)
+      expect(statusAndCode(await stranger.post('/token/refresh', undefined, bearer(credential)))).toEqual(
+        UNAUTHENTICATED,
+      )
     }
     expect(statusAndCode(await stranger.post('/token/refresh'))).toEqual(UNAUTHENTICATED)
     expect(statusAndCode(await stranger.post('/token/refresh', {}))).toEqual(UNAUTHENTICATED)
@@ -142,20 +144,20 @@ describe('tokens', () => {
     expect(statusAndCode(await home.as('user').post('/token/refresh'))).toEqual(UNAUTHENTICATED)
   })
 
-  test('another tenant does not know a refresh token, and does not spend it', async () => {
-    const abroad = await createTestTenant()
+  test('a refresh token gets 401 at another tenant and stays valid at its own', async () => {
+    const otherTenant = await createTestTenant()
     const { refreshToken } = await signInForTokens(home, 'user')
-    expect(statusAndCode(await abroad.stranger.post('/token/refresh', { refreshToken }))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await otherTenant.stranger.post('/token/refresh', { refreshToken }))).toEqual(UNAUTHENTICATED)
     expect((await refresh(refreshToken)).status).toBe(200)
   })
 
-  test('a session that nobody refreshes for thirty days ends', async () => {
+  test('a session that is not refreshed for thirty days ends', async () => {
     const { refreshToken } = await signInForTokens(home, 'user')
     advanceClock(30 * DAY + SECOND)
     expect(statusAndCode(await refresh(refreshToken))).toEqual(UNAUTHENTICATED)
   })
 
-  test('a session that is refreshed goes on beyond its first thirty days', async () => {
+  test('a refreshed session continues beyond its first thirty days', async () => {
     const first = await signInForTokens(home, 'user')
     expect(await getStatus(bearer(first.token))).toBe(200)
     advanceClock(29 * DAY)
@@ -167,10 +169,10 @@ describe('tokens', () => {
   })
 })
 
-describe('cookies', () => {
+describe('session cookies', () => {
   const renew = (headers: Record<string, string>) => stranger.post('/cookie/refresh', undefined, headers)
 
-  test('a cookie is exchanged for another of the same session', async () => {
+  test('POST /api/cookie/refresh exchanges the cookie for another one of the same session', async () => {
     const old = await signInForCookie(home, 'user')
     const [before] = (await stranger.get('/me/sessions', old)).body.filter(isCurrent)
     const answer = await renew(old)
@@ -186,7 +188,7 @@ describe('cookies', () => {
     expect(after._id).toBe(before._id)
   })
 
-  test('the old cookie is good for half a minute more, for requests that carry it already', async () => {
+  test('a replaced cookie gets 401 after half a minute and is cleared', async () => {
     const old = await signInForCookie(home, 'user')
     const { cookie } = readSetCookie(await renew(old))
     advanceClock(31 * SECOND)
@@ -196,7 +198,7 @@ describe('cookies', () => {
     expect(await getStatus({ cookie })).toBe(200)
   })
 
-  test('using the old cookie in that half minute neither prolongs its life nor brings it back', async () => {
+  test('a replaced cookie that is used within half a minute is neither renewed nor prolonged', async () => {
     const old = await signInForCookie(home, 'user')
     const { cookie } = readSetCookie(await renew(old))
     advanceClock(10 * SECOND)
@@ -208,20 +210,20 @@ describe('cookies', () => {
     expect(await getStatus({ cookie })).toBe(200)
   })
 
-  test('two tabs that renew the same cookie in the same moment get the same new one', async () => {
+  test('two simultaneous renewals of one cookie return the same new cookie', async () => {
     const old = await signInForCookie(home, 'user')
     const both = await Promise.all([renew(old), renew(old)])
-    const [one, other] = both.map((answer) => readSetCookie(answer).cookie)
-    expect(one).toBe(other!)
-    // Whoever comes last is not thrown back to one that has been replaced.
-    const newest = readSetCookie(await renew({ cookie: one! })).cookie
+    const [first, second] = both.map((answer) => readSetCookie(answer).cookie)
+    expect(first).toBe(second!)
+    // A late renewal returns the newest cookie, not one that has been replaced.
+    const newest = readSetCookie(await renew({ cookie: first! })).cookie
     expect(readSetCookie(await renew(old)).cookie).toBe(newest)
     advanceClock(31 * SECOND)
     expect(await getStatus({ cookie: newest })).toBe(200)
-    expect(await getStatus({ cookie: one! })).toBe(401)
+    expect(await getStatus({ cookie: first! })).toBe(401)
   })
 
-  test('only a cookie is refreshed as a cookie', async () => {
+  test('POST /api/cookie/refresh rejects access tokens and API tokens with 400 and refresh tokens with 401', async () => {
     const { token, refreshToken } = await signInForTokens(home, 'user')
     expect(statusAndCode(await renew(bearer(token)))).toEqual([400, 'INVALID_INPUT'])
     expect(statusAndCode(await renew({ 'x-api-key': home.tokens.user }))).toEqual([400, 'INVALID_INPUT'])
@@ -229,7 +231,7 @@ describe('cookies', () => {
     expect(statusAndCode(await renew({}))).toEqual(UNAUTHENTICATED)
   })
 
-  test('a cookie in use is renewed, once in thirty minutes at most', async () => {
+  test('a cookie in use is set again at most once in thirty minutes', async () => {
     const mine = await signInForCookie(home, 'user')
     const renewed = async () => readSetCookie(await stranger.get('/me', mine))
     expect((await renewed()).cookie).toBe('')
@@ -244,7 +246,7 @@ describe('cookies', () => {
     expect((await renewed()).cookie).toBe(mine.cookie)
   })
 
-  test('a cookie in use goes on for good, one out of use ends after thirty days and is cleared', async () => {
+  test('a cookie in use stays valid, and one that is unused for thirty days gets 401 and is cleared', async () => {
     const mine = await signInForCookie(home, 'user')
     for (let month = 0; month < 3; month++) {
       advanceClock(29 * DAY)
@@ -257,44 +259,44 @@ describe('cookies', () => {
   })
 })
 
-describe('signing out', () => {
+describe('POST /api/logout', () => {
   const signOut = (headers: Record<string, string>) => stranger.post('/logout', undefined, headers)
 
-  test('ends the session behind a cookie at once, and no other', async () => {
-    const [mine, other] = [await signInForCookie(home, 'user'), await signInForCookie(home, 'user')]
+  test('POST /api/logout by cookie ends its session at once, and no other', async () => {
+    const [mine, otherSession] = [await signInForCookie(home, 'user'), await signInForCookie(home, 'user')]
     expect(await getStatus(mine)).toBe(200)
     const answer = await signOut(mine)
     expect([answer.status, answer.body]).toEqual([200, { success: true }])
     expect(clearsSessionCookie(answer, home)).toBe(true)
     expect(await getStatus(mine)).toBe(401)
-    expect(await getStatus(other)).toBe(200)
+    expect(await getStatus(otherSession)).toBe(200)
   })
 
-  test('ends the session behind an access token at once, with all its tokens', async () => {
+  test('POST /api/logout by access token ends its session with all tokens at once, and no other', async () => {
     const first = await signInForTokens(home, 'user')
     const second: TokenPair = (await refresh(first.refreshToken)).body.payload
-    const other = await signInForTokens(home, 'user')
+    const otherSession = await signInForTokens(home, 'user')
     const answer = await signOut(bearer(second.token))
     expect([answer.status, answer.body]).toEqual([200, { success: true }])
     for (const { token } of [first, second]) expect(await getStatus(bearer(token))).toBe(401)
     expect(statusAndCode(await refresh(second.refreshToken))).toEqual(UNAUTHENTICATED)
-    expect(await getStatus(bearer(other.token))).toBe(200)
+    expect(await getStatus(bearer(otherSession.token))).toBe(200)
   })
 
-  test('does not end an API token', async () => {
+  test('POST /api/logout by API token keeps the API token valid', async () => {
     expect((await signOut({ 'x-api-key': home.tokens.user })).status).toBe(200)
     expect((await home.as('user').get('/me')).status).toBe(200)
   })
 
-  test('is for those who are signed in', async () => {
+  test('POST /api/logout without a credential gets 401 UNAUTHENTICATED', async () => {
     expect(statusAndCode(await signOut({}))).toEqual(UNAUTHENTICATED)
   })
 })
 
 const isCurrent = (session: { current: boolean }) => session.current
 
-describe('my sessions', () => {
-  test('are listed with what helps to recognise them, and nothing that continues them', async () => {
+describe('/api/me/sessions', () => {
+  test('GET /api/me/sessions lists the sessions of the caller with browser, address and times, but without keys', async () => {
     const here = await createTestTenant()
     const pair = await signInForTokens(here, 'user')
     await signInForCookie(here, 'other')
@@ -311,7 +313,7 @@ describe('my sessions', () => {
     for (const key of [pair.refreshToken, pair.token, mine.cookie.split('=')[1] ?? '']) expect(text).not.toContain(key)
   })
 
-  test('know the browser that signed in', async () => {
+  test('GET /api/me/sessions shows the user agent of the sign-in', async () => {
     const answer = await stranger.post(
       '/signup',
       { username: 'ada', password: 'correct horse' },
@@ -321,7 +323,7 @@ describe('my sessions', () => {
     expect(session.userAgent).toBe('Lynx')
   })
 
-  test('that have run out are not listed', async () => {
+  test('GET /api/me/sessions omits expired sessions', async () => {
     const here = await createTestTenant()
     await signInForCookie(here, 'user')
     const me = here.as('user')
@@ -330,7 +332,7 @@ describe('my sessions', () => {
     expect((await me.get('/me/sessions')).body).toEqual([])
   })
 
-  test('can be ended one by one, at once', async () => {
+  test('DELETE /api/me/sessions/:id ends a session at once', async () => {
     const [mine, phone, tablet] = [
       await signInForCookie(home, 'editor'),
       await signInForCookie(home, 'editor'),
@@ -352,18 +354,18 @@ describe('my sessions', () => {
     expect(await getStatus(mine)).toBe(401)
   })
 
-  test('are nobody else’s: not another user’s, not an admin’s, not another tenant’s', async () => {
-    const abroad = await createTestTenant()
+  test('a session is hidden from other users, admins and tenants, whose DELETE gets 404 SESSION_NOT_FOUND', async () => {
+    const otherTenant = await createTestTenant()
     const mine = await signInForCookie(home, 'user')
     const { _id } = (await stranger.get('/me/sessions', mine)).body.find(isCurrent)
-    for (const other of [home.as('other'), home.as('admin'), abroad.as('user')]) {
-      expect(JSON.stringify((await other.get('/me/sessions')).body)).not.toContain(_id)
-      expect(statusAndCode(await other.delete(`/me/sessions/${_id}`))).toEqual([404, 'SESSION_NOT_FOUND'])
+    for (const client of [home.as('other'), home.as('admin'), otherTenant.as('user')]) {
+      expect(JSON.stringify((await client.get('/me/sessions')).body)).not.toContain(_id)
+      expect(statusAndCode(await client.delete(`/me/sessions/${_id}`))).toEqual([404, 'SESSION_NOT_FOUND'])
     }
     expect(await getStatus(mine)).toBe(200)
   })
 
-  test('are closed to strangers, and to an API token that may only read', async () => {
+  test('anonymous requests to /api/me/sessions get 401, and an API token with a read scope gets 403 for DELETE', async () => {
     expect(statusAndCode(await stranger.get('/me/sessions'))).toEqual(UNAUTHENTICATED)
     expect(statusAndCode(await stranger.delete('/me/sessions/x'))).toEqual(UNAUTHENTICATED)
     const mine = await signInForCookie(home, 'user')
@@ -375,13 +377,13 @@ describe('my sessions', () => {
   })
 
   test.each([
-    ['a zero', '%00'],
+    ['a null character', '%00'],
     ['a word', 'x'],
-    ['nobody’s', '00000000-0000-7000-8000-000000000000'],
+    ['unknown', '00000000-0000-7000-8000-000000000000'],
     ['a quote', "'"],
-    ['not even decoded', '%zz'],
-    ['too long', 'x'.repeat(200)],
-  ])('an id that is %s is not found', async (_, id) => {
+    ['an invalid escape sequence', '%zz'],
+    ['two hundred characters long', 'x'.repeat(200)],
+  ])('DELETE /api/me/sessions/:id gets 404 SESSION_NOT_FOUND where the ID is %s', async (_, id) => {
     expect(statusAndCode(await home.as('user').delete(`/me/sessions/${id}`))).toEqual([404, 'SESSION_NOT_FOUND'])
   })
 })

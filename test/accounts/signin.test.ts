@@ -16,7 +16,7 @@ afterEach(() => {
   setServer(undefined)
 })
 
-test('a sign-in tells who it is, nothing secret, and gives a cookie that scripts and other sites cannot use', async () => {
+test('POST /api/signin returns the user without secrets and sets an HttpOnly cookie with SameSite=Lax', async () => {
   const answer = await stranger.post('/signin', { username: 'Ada', password })
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({ payload: { user, workspace: null } })
@@ -27,11 +27,11 @@ test('a sign-in tells who it is, nothing secret, and gives a cookie that scripts
   expect((await stranger.get('/me', { cookie })).body.username).toBe('Ada')
 })
 
-test('an answer with a secret in it tells everybody on its way not to keep it', async () => {
-  const given = await stranger.post('/signin', { username: 'Ada', password, authType: 'oauth' })
-  const { token, refreshToken } = given.body.payload
+test('responses with tokens or session cookies have cache-control: no-store', async () => {
+  const tokenResponse = await stranger.post('/signin', { username: 'Ada', password, authType: 'oauth' })
+  const { token, refreshToken } = tokenResponse.body.payload
   const answers = [
-    given,
+    tokenResponse,
     await stranger.post('/signin', { username: 'Ada', password }),
     await stranger.post('/signup', { username: 'Bob', password, authType: 'oauth' }),
     await stranger.post('/token/refresh', { refreshToken }),
@@ -40,13 +40,13 @@ test('an answer with a secret in it tells everybody on its way not to keep it', 
   expect(answers.map(({ headers }) => headers.get('cache-control'))).toEqual(answers.map(() => 'no-store'))
 })
 
-test.each(['/api', '/api/v1'])('a cookie that is given by TLS travels by TLS only: %s', async (root) => {
+test.each(['/api', '/api/v1'])('POST %s/signin over TLS sets a cookie with the attribute Secure', async (root) => {
   const url = `${home.origin.replace('http:', 'https:')}${root}/signin`
   const answer = await callApi('POST', url, { body: { username: 'Ada', password } })
   expect(readSetCookie(answer).attributes).toContain('Secure')
 })
 
-test('whoever asks for tokens gets a short access token and a refresh token, and no cookie', async () => {
+test('POST /api/signin with authType oauth returns a 15-minute access token and a refresh token, and sets no cookie', async () => {
   const answer = await stranger.post('/signin', { username: 'Ada', password, authType: 'oauth' })
   expect(answer.status).toBe(200)
   const { token, refreshToken } = answer.body.payload
@@ -58,18 +58,18 @@ test('whoever asks for tokens gets a short access token and a refresh token, and
   const [head, claims] = token.split('.')
   expect(decodePart(head)).toEqual({ alg: 'HS256', typ: 'JWT' })
   expect(decodePart(claims)).toMatchObject({ sub: user._id, tid: home.id, sid: expect.any(String), ver: 1 })
-  const left = decodePart(claims).exp - Date.now() / 1000
-  expect(left).toBeGreaterThan(800)
-  expect(left).toBeLessThanOrEqual(900)
+  const remainingSeconds = decodePart(claims).exp - Date.now() / 1000
+  expect(remainingSeconds).toBeGreaterThan(800)
+  expect(remainingSeconds).toBeLessThanOrEqual(900)
 })
 
-test('a name and an address sign in however they are written', async () => {
+test('POST /api/signin accepts the username and the e-mail address in any case and width', async () => {
   const names = ['ADA', 'ＡＤＡ', 'ada@lovelace.test']
   for (const { body } of await Promise.all(names.map((username) => stranger.post('/signin', { username, password }))))
     expect(body.payload?.user.username).toBe('Ada')
 })
 
-test('a refusal does not tell what was wrong', async () => {
+test('POST /api/signin responds alike to a wrong password, an unknown user and a user without a password', async () => {
   const wrong = await stranger.post('/signin', { username: 'Ada', password: 'wrong horse' })
   expect(statusAndCode(wrong)).toEqual([401, 'INVALID_CREDENTIALS'])
   expect(wrong.headers.get('set-cookie')).toBeNull()
@@ -78,7 +78,7 @@ test('a refusal does not tell what was wrong', async () => {
     expect((await stranger.post('/signin', { username, password })).body).toEqual(wrong.body)
 })
 
-test('an empty password opens no door', async () => {
+test('POST /api/signin rejects an empty password with 400 or 401', async () => {
   for (const username of ['Ada', 'user']) {
     const { status } = await stranger.post('/signin', { username, password: '' })
     expect(status).toBeOneOf([400, 401])
@@ -86,22 +86,22 @@ test('an empty password opens no door', async () => {
 })
 
 test.each([
-  ['without a name', { username: undefined }],
+  ['without a username', { username: undefined }],
   ['without a password', { password: undefined }],
-  ['of an unknown kind', { authType: 'basic' }],
-  ['whose name is a list', { username: ['Ada'] }],
-])('a sign-in %s is refused', async (_, flaw) => {
+  ['with an unknown authType', { authType: 'basic' }],
+  ['with a list as username', { username: ['Ada'] }],
+])('POST /api/signin %s gets 400 INVALID_INPUT', async (_, flaw) => {
   const answer = await stranger.post('/signin', { username: 'Ada', password, ...flaw })
   expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
 })
 
-test('another tenant does not know her', async () => {
-  const abroad = await createTestTenant()
-  const answer = await abroad.stranger.post('/signin', { username: 'Ada', password })
+test('a user of one tenant gets 401 INVALID_CREDENTIALS at another', async () => {
+  const otherTenant = await createTestTenant()
+  const answer = await otherTenant.stranger.post('/signin', { username: 'Ada', password })
   expect(statusAndCode(answer)).toEqual([401, 'INVALID_CREDENTIALS'])
 })
 
-/** A tenant that hears of each caller's address, and how somebody at an address tries to sign in. */
+/** Creates a tenant that knows the address of each caller, and a function that tries to sign in from an address. */
 async function createAddressFixture() {
   setServer({ requestIP: ({ headers }) => ({ address: headers.get('x-from') ?? '', port: 1, family: 'IPv4' }) })
   const { id, origin, stranger } = await createTestTenant()
@@ -111,7 +111,7 @@ async function createAddressFixture() {
   return { id, origin, stranger, attempt, device: readDeviceCookie(signedUp) }
 }
 
-/** The device cookie that an answer gives, as a browser would send it back. */
+/** Returns the device cookie of a response, as a browser sends it back. */
 const readDeviceCookie = ({ headers }: TestResponse) =>
   headers
     .getSetCookie()
@@ -122,7 +122,7 @@ const TEN_ATTEMPTS = [...Array(10).keys()]
 const toCodes = (answers: TestResponse[]) => answers.map(({ body }) => body.code)
 const RATE_LIMITED = [429, 'RATE_LIMITED']
 
-test('refuses an account and an address together after ten wrong guesses, for ten minutes', async () => {
+test('ten wrong passwords for an account from one address limit both together with 429 RATE_LIMITED for ten minutes', async () => {
   const { attempt } = await createAddressFixture()
   const guesses = TEN_ATTEMPTS.map((n) => attempt(n % 2 ? 'ADA' : 'ada', '192.0.2.1'))
   expect(new Set(toCodes(await Promise.all(guesses)))).toEqual(new Set(['INVALID_CREDENTIALS']))
@@ -132,24 +132,24 @@ test('refuses an account and an address together after ten wrong guesses, for te
   expect(Number(refused.headers.get('retry-after'))).toBeWithin(500, 601)
   expect(statusAndCode(await attempt('bob', '192.0.2.1'))).toEqual([401, 'INVALID_CREDENTIALS'])
   expect((await attempt('ada', '192.0.2.2', password)).status).toBe(200)
-  const abroad = await createTestTenant()
+  const otherTenant = await createTestTenant()
   expect(
-    statusAndCode(await abroad.stranger.post('/signin', { username: 'ada', password }, { 'x-from': '192.0.2.1' })),
+    statusAndCode(await otherTenant.stranger.post('/signin', { username: 'ada', password }, { 'x-from': '192.0.2.1' })),
   ).toEqual([401, 'INVALID_CREDENTIALS'])
 
   advanceClock(10 * MINUTE + 1000)
   expect((await attempt('ada', '192.0.2.1', password)).status).toBe(200)
 })
 
-test('counts guesses that name the user and those that name the e-mail address as one', async () => {
+test('wrong passwords by username and by e-mail address count for the same account', async () => {
   const { attempt } = await createAddressFixture()
   await Promise.all(TEN_ATTEMPTS.map((n) => attempt(n % 2 ? 'ada' : email, '192.0.2.1')))
   expect(statusAndCode(await attempt('ada', '192.0.2.1', password))).toEqual(RATE_LIMITED)
 })
 
-test('refuses an address after a hundred wrong guesses, and takes a household as one address', async () => {
+test('a hundred wrong passwords from one IPv6 /64 network make it get 429 RATE_LIMITED', async () => {
   const { attempt } = await createAddressFixture()
-  // The passwords need not be tried for that.
+  // Verifying passwords is slow and irrelevant here.
   const verify = spyOn(Bun.password, 'verify').mockImplementation(async () => false)
   for (let n = 0; n < 99; n++) await attempt(`nobody ${n}`, `2001:db8:0:1::${n}`)
   verify.mockRestore()
@@ -159,7 +159,7 @@ test('refuses an address after a hundred wrong guesses, and takes a household as
   expect((await attempt('ada', '2001:db8:0:2::1', password)).status).toBe(200)
 })
 
-test('clears the slate of who gets it right in the end', async () => {
+test('a successful sign-in resets the count of wrong passwords', async () => {
   const { attempt } = await createAddressFixture()
   await Promise.all(TEN_ATTEMPTS.slice(1).map(() => attempt('ada', '192.0.2.1')))
   expect((await attempt('ada', '192.0.2.1', password)).status).toBe(200)
@@ -167,16 +167,16 @@ test('clears the slate of who gets it right in the end', async () => {
   expect((await attempt('ada', '192.0.2.1', password)).status).toBe(200)
 })
 
-test('lets no guesses through beyond the limit when they come all at once', async () => {
+test('sixteen simultaneous wrong passwords for one account are verified at most twelve times', async () => {
   const { attempt } = await createAddressFixture()
   const guesses = [...Array(16).keys()].map(() => attempt('ada', '192.0.2.1'))
-  const tried = toCodes(await Promise.all(guesses)).filter((code) => code === 'INVALID_CREDENTIALS')
-  // Two may be under way when the tenth fails.
-  expect(tried.length).toBeWithin(10, 13)
+  const verified = toCodes(await Promise.all(guesses)).filter((code) => code === 'INVALID_CREDENTIALS')
+  // Two more may be running when the tenth fails.
+  expect(verified.length).toBeWithin(10, 13)
 })
 
-describe('a device that has signed in to the account before', () => {
-  test('gets a long-lived cookie that scripts cannot read, beside that of the session', async () => {
+describe('a known device', () => {
+  test('a sign-in sets a long-lived HttpOnly device cookie besides the session cookie, but not with authType oauth', async () => {
     const { id, attempt } = await createAddressFixture()
     const cookies = (await attempt('ada', '192.0.2.1', password)).headers.getSetCookie()
     expect(cookies).toHaveLength(2)
@@ -187,16 +187,16 @@ describe('a device that has signed in to the account before', () => {
     expect(tokens.headers.getSetCookie()).toEqual([])
   })
 
-  test('signs in although others at its address have guessed too often', async () => {
+  test('a known device can sign in although its address is rate-limited for the account', async () => {
     const { attempt, device } = await createAddressFixture()
     for (let n = 0; n < 11; n++) await attempt('ada', '192.0.2.1')
     expect(statusAndCode(await attempt('ada', '192.0.2.1', password))).toEqual(RATE_LIMITED)
     expect((await attempt('ada', '192.0.2.1', password, {}, device)).status).toBe(200)
-    // That others guess goes on counting against them.
+    // Other devices at the address stay rate-limited.
     expect(statusAndCode(await attempt('ada', '192.0.2.1', password))).toEqual(RATE_LIMITED)
   })
 
-  test('is refused after ten wrong guesses of its own, and nobody else is', async () => {
+  test('ten wrong passwords from a known device rate-limit that device only', async () => {
     const { attempt, device } = await createAddressFixture()
     for (const n of TEN_ATTEMPTS)
       expect((await attempt('ada', `192.0.2.${n}`, 'wrong horse', {}, device)).status).toBe(401)
@@ -204,7 +204,7 @@ describe('a device that has signed in to the account before', () => {
     expect((await attempt('ada', '192.0.2.1', password)).status).toBe(200)
   })
 
-  test('is known for its own accounts only, also where several people use it', async () => {
+  test('a device cookie counts only for the accounts that have signed in with it', async () => {
     const { stranger, attempt, device } = await createAddressFixture()
     const eve = { username: 'eve', password }
     const both = readDeviceCookie(await stranger.post('/signup', eve, { 'x-from': '192.0.2.1', cookie: device! }))!
@@ -216,13 +216,13 @@ describe('a device that has signed in to the account before', () => {
     expect(statusAndCode(await attempt('eve', '192.0.2.1', password, {}, device))).toEqual(RATE_LIMITED)
   })
 
-  test('is not one that shows a forged or foreign cookie, or two', async () => {
+  test('a forged, foreign, shortened or duplicate device cookie does not count', async () => {
     const { id, attempt, device } = await createAddressFixture()
     for (let n = 0; n < 11; n++) await attempt('ada', '192.0.2.1')
-    const abroad = await createAddressFixture()
+    const otherTenant = await createAddressFixture()
     const value = device!.split('=')[1]!
     const forged = [
-      `atoll_${id}_device=${abroad.device!.split('=')[1]}`,
+      `atoll_${id}_device=${otherTenant.device!.split('=')[1]}`,
       `atoll_${id}_device=${value.replace(/^./, (sign) => (sign === 'A' ? 'B' : 'A'))}`,
       `atoll_${id}_device=${value.split('.')[0]}`,
       `${device}; ${device}`,
@@ -232,21 +232,21 @@ describe('a device that has signed in to the account before', () => {
     expect((await attempt('ada', '192.0.2.1', password, {}, device)).status).toBe(200)
   })
 
-  test('has a cookie with the prefix __Host- by TLS, which no cookie of a neighbour at the parent domain takes away', async () => {
+  test('the device cookie over TLS has the prefix __Host- and is not displaced by a cookie without the prefix', async () => {
     const { id, origin, attempt } = await createAddressFixture()
-    const safe = apiClient(origin.replace('http:', 'https:'))
+    const tlsClient = apiClient(origin.replace('http:', 'https:'))
     const signIn = (from: string, cookie = '') =>
-      safe.post('/signin', { username: 'ada', password }, { 'x-from': from, ...(cookie && { cookie }) })
+      tlsClient.post('/signin', { username: 'ada', password }, { 'x-from': from, ...(cookie && { cookie }) })
     const [pair, ...attributes] = (await signIn('192.0.2.2')).headers.getSetCookie()[1]!.split('; ')
     expect(pair).toMatch(new RegExp(`^__Host-atoll_${id}_device=[\\w-]{43}\\.[\\w-]{43}$`))
     expect(attributes.sort()).toEqual(['HttpOnly', 'Max-Age=34560000', 'Path=/', 'SameSite=Lax', 'Secure'])
     for (let n = 0; n < 11; n++) await attempt('ada', '192.0.2.1')
-    const tossed = `atoll_${id}_device=${pair!.split('=')[1]}`
-    expect((await signIn('192.0.2.1', `${tossed}; ${pair}`)).status).toBe(200)
-    expect(statusAndCode(await signIn('192.0.2.1', tossed))).toEqual(RATE_LIMITED)
+    const planted = `atoll_${id}_device=${pair!.split('=')[1]}`
+    expect((await signIn('192.0.2.1', `${planted}; ${pair}`)).status).toBe(200)
+    expect(statusAndCode(await signIn('192.0.2.1', planted))).toEqual(RATE_LIMITED)
   })
 
-  test('is known by its last refresh token where it has no cookies', async () => {
+  test('a client without cookies is recognized by its latest refresh token', async () => {
     const { stranger, attempt } = await createAddressFixture()
     const { payload } = (await attempt('ada', '192.0.2.7', password, { authType: 'oauth' })).body
     const { refreshToken } = (await stranger.post('/token/refresh', { refreshToken: payload.refreshToken })).body

@@ -9,7 +9,7 @@ const home = await createTestTenant()
 const { stranger } = home
 const password = 'correct horse'
 
-test('whoever signs up is signed in at once, and is told who they are but nothing secret', async () => {
+test('POST /api/signup signs the user in at once and returns their profile without secrets', async () => {
   const answer = await stranger.post('/signup', {
     username: 'Ada',
     password,
@@ -46,7 +46,7 @@ test('whoever signs up is signed in at once, and is told who they are but nothin
   expect((await stranger.get('/me', { cookie })).body._id).toBe(answer.body.payload.user._id)
 })
 
-test('whoever asks for tokens gets them instead of a cookie', async () => {
+test('POST /api/signup with authType oauth returns tokens instead of a cookie', async () => {
   const answer = await stranger.post('/signup', { username: 'grace', password, authType: 'oauth' })
   expect(answer.status).toBe(201)
   expect(Object.keys(answer.body.payload).sort()).toEqual(['expiresIn', 'refreshToken', 'token', 'user', 'workspace'])
@@ -54,7 +54,7 @@ test('whoever asks for tokens gets them instead of a cookie', async () => {
   expect((await stranger.get('/me', bearer(answer.body.payload.token))).body.username).toBe('grace')
 })
 
-test('nobody signs up as more than a user, or as somebody else', async () => {
+test('POST /api/signup ignores roles, IDs and other fields that users may not set', async () => {
   const answer = await stranger.post('/signup', {
     username: 'mallory',
     password,
@@ -77,7 +77,7 @@ test('nobody signs up as more than a user, or as somebody else', async () => {
   expect(body.created).not.toStartWith('2000')
 })
 
-test('what a form leaves empty is not said', async () => {
+test('POST /api/signup treats empty and null fields as absent', async () => {
   const empty = { email: '', firstName: 'Jane', lastName: 'Doe', fullName: '', phone: '', birthDate: null }
   for (const [username, form] of [
     ['empty', empty],
@@ -88,7 +88,7 @@ test('what a form leaves empty is not said', async () => {
   }
 })
 
-test('any Unicode name is a name', async () => {
+test('POST /api/signup accepts Unicode usernames and names', async () => {
   const answer = await stranger.post('/signup', {
     username: '李小龍 🐉',
     password,
@@ -102,17 +102,17 @@ test('any Unicode name is a name', async () => {
 const signUpTogether = (...inputs: { username: string; email?: string }[]) =>
   Promise.all(inputs.map(async (input) => statusAndCode(await stranger.post('/signup', { password, ...input }))))
 
-test('a username is taken however it is written', async () => {
+test('POST /api/signup rejects a taken username in any case and width with 409 USERNAME_EXISTS', async () => {
   const names = ['user', 'USER', 'ＵＳＥＲ'].map((username) => ({ username }))
   for (const answer of await signUpTogether(...names)) expect(answer).toEqual([409, 'USERNAME_EXISTS'])
 })
 
-test('an e-mail address is taken in lower and in upper case', async () => {
+test('POST /api/signup rejects a taken e-mail address in any case with 409 EMAIL_EXISTS', async () => {
   const addresses = [`user@${home.id}.test`, `USER@${home.id}.TEST`].map((email) => ({ username: 'somebody', email }))
   for (const answer of await signUpTogether(...addresses)) expect(answer).toEqual([409, 'EMAIL_EXISTS'])
 })
 
-test('nobody takes the address of another for a name, or the name of another for an address', async () => {
+test('POST /api/signup rejects the address of another user as username, and a username as address, with 409', async () => {
   await registerUser(home.tenant, { username: 'eve@eden.test' })
   const [named, addressed] = await signUpTogether(
     { username: `user@${home.id}.test` },
@@ -122,16 +122,20 @@ test('nobody takes the address of another for a name, or the name of another for
   expect(addressed).toEqual([409, 'EMAIL_EXISTS'])
 })
 
-test('of two who want the same name at the same moment, one gets it', async () => {
+test('two simultaneous sign-ups with one username get 201 and 409 USERNAME_EXISTS', async () => {
   const both = await Promise.all(['Twin', 'twin'].map((username) => stranger.post('/signup', { username, password })))
   expect(both.map(({ status }) => status).sort()).toEqual([201, 409])
   expect(both.map(({ body }) => body.code)).toContain('USERNAME_EXISTS')
 })
 
-test('a name and an address that are taken in one tenant are free in another', async () => {
-  const abroad = await createTestTenant()
+test('a username and an address that are taken in one tenant are available in another', async () => {
+  const otherTenant = await createTestTenant()
   await registerUser(home.tenant, { username: 'Nomad', email: 'nomad@example.test' })
-  const answer = await abroad.stranger.post('/signup', { username: 'Nomad', password, email: 'nomad@example.test' })
+  const answer = await otherTenant.stranger.post('/signup', {
+    username: 'Nomad',
+    password,
+    email: 'nomad@example.test',
+  })
   expect(answer.status).toBe(201)
 })
 
@@ -140,44 +144,44 @@ test.each([
   ['has seven characters', '1234567'],
   ['has seven characters of four bytes each', '🐚'.repeat(7)],
   ['has more than 256 bytes', 'é'.repeat(129)],
-  ['is no text', 12345678],
-])('a password that %s is refused, and the refusal says where the flaw is', async (_, password) => {
+  ['is not a string', 12345678],
+])('POST /api/signup rejects a password that %s with 400 INVALID_INPUT and the path /password', async (_, password) => {
   const answer = await stranger.post('/signup', { username: 'nobody', password })
   expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
   expect(answer.body.details).toContainEqual({ path: '/password', message: expect.any(String) })
 })
 
 test.each([
-  ['a missing name', { username: undefined }],
-  ['an empty name', { username: '' }],
-  ['a name that begins with a space', { username: ' nobody' }],
-  ['a name of two lines', { username: 'no\nbody' }],
-  ['a name of 129 characters', { username: 'n'.repeat(129) }],
+  ['a missing username', { username: undefined }],
+  ['an empty username', { username: '' }],
+  ['a username that begins with a space', { username: ' nobody' }],
+  ['a username of two lines', { username: 'no\nbody' }],
+  ['a username of 129 characters', { username: 'n'.repeat(129) }],
   ['an address without @', { email: 'nobody.example.test' }],
   ['two addresses', { email: 'a@example.test,b@example.test' }],
-  ['a date of another form', { birthDate: '10/12/1815' }],
+  ['a date in another format', { birthDate: '10/12/1815' }],
   ['an unknown authType', { authType: 'basic' }],
-])('%s is refused', async (_, flaw) => {
+])('POST /api/signup rejects %s with 400 INVALID_INPUT', async (_, flaw) => {
   const answer = await stranger.post('/signup', { username: 'nobody', password, ...flaw })
   expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
 })
 
-test('nobody is born on a day that no calendar has', async () => {
+test('POST /api/signup rejects a birthDate that does not exist with 400 INVALID_INPUT', async () => {
   const days = ['1990-13-45', '1990-02-30']
   const answers = days.map((birthDate) => stranger.post('/signup', { username: birthDate, password, birthDate }))
   for (const answer of await Promise.all(answers)) expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
 })
 
-describe('a sign-up', () => {
-  /** A tenant, and how somebody at an address signs up there. The names are taken, so that nothing is hashed for most. */
-  async function watched() {
+describe('the rate limit of sign-ups', () => {
+  /** A fresh tenant, and a function that signs up there from an address; the default username is taken, which avoids hashing. */
+  async function createSignupFixture() {
     const { stranger } = await createTestTenant()
     const signUp = (from: string, username = 'user', more: Record<string, string> = {}) =>
       stranger.post('/signup', { username, password }, { 'x-from': from, ...more })
     return { stranger, signUp }
   }
   const TAKEN = [409, 'USERNAME_EXISTS']
-  const LATER = [429, 'RATE_LIMITED']
+  const RATE_LIMITED = [429, 'RATE_LIMITED']
 
   beforeEach(() =>
     setServer({ requestIP: ({ headers }) => ({ address: headers.get('x-from') ?? '', port: 1, family: 'IPv4' }) }),
@@ -188,50 +192,53 @@ describe('a sign-up', () => {
     config.ATOLL_RATE_LIMITS = 'on'
   })
 
-  test('is refused after twenty from one address within an hour, and free again after it', async () => {
-    const { signUp } = await watched()
+  test('the 21st sign-up from one address within an hour gets 429 RATE_LIMITED, and later sign-ups succeed again', async () => {
+    const { signUp } = await createSignupFixture()
     expect((await signUp('192.0.2.1', 'ada')).status).toBe(201)
     for (let n = 1; n < 20; n++) expect(statusAndCode(await signUp('192.0.2.1'))).toEqual(TAKEN)
     const refused = await signUp('192.0.2.1', 'grace')
-    expect(statusAndCode(refused)).toEqual(LATER)
+    expect(statusAndCode(refused)).toEqual(RATE_LIMITED)
     expect(Number(refused.headers.get('retry-after'))).toBeWithin(3_000, 3_601)
     expect((await signUp('192.0.2.2', 'grace')).status).toBe(201)
-    const abroad = await watched()
-    expect((await abroad.signUp('192.0.2.1', 'ada')).status).toBe(201)
+    const otherTenant = await createSignupFixture()
+    expect((await otherTenant.signUp('192.0.2.1', 'ada')).status).toBe(201)
     advanceClock(60 * MINUTE + SECOND)
     expect((await signUp('192.0.2.1', 'joan')).status).toBe(201)
   })
 
-  test('is refused after five hundred at one tenant within an hour, from wherever', async () => {
-    const { signUp } = await watched()
+  test('the 501st sign-up at one tenant within an hour gets 429 RATE_LIMITED, whatever its address', async () => {
+    const { signUp } = await createSignupFixture()
     for (let n = 0; n < 500; n++) expect(statusAndCode(await signUp(`198.51.${n % 100}.1`))).toEqual(TAKEN)
-    expect(statusAndCode(await signUp('192.0.2.1'))).toEqual(LATER)
-    const abroad = await watched()
-    expect(statusAndCode(await abroad.signUp('192.0.2.1'))).toEqual(TAKEN)
+    expect(statusAndCode(await signUp('192.0.2.1'))).toEqual(RATE_LIMITED)
+    const otherTenant = await createSignupFixture()
+    expect(statusAndCode(await otherTenant.signUp('192.0.2.1'))).toEqual(TAKEN)
   })
 
-  test.each(['127.0.0.1', '::1'])('from this machine (%s) is not counted, unless a proxy passes it on', async (own) => {
-    const { signUp } = await watched()
-    for (let n = 0; n < 25; n++) expect(statusAndCode(await signUp(own))).toEqual(TAKEN)
-    for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip']) {
-      const { signUp } = await watched()
-      for (let n = 0; n < 20; n++)
-        expect(statusAndCode(await signUp(own, 'user', { [header]: '192.0.2.9' }))).toEqual(TAKEN)
-      expect(statusAndCode(await signUp(own, 'user', { [header]: '192.0.2.9' }))).toEqual(LATER)
-    }
-  })
+  test.each(['127.0.0.1', '::1'])(
+    'sign-ups from the loopback address %s are not limited unless a proxy header is present',
+    async (own) => {
+      const { signUp } = await createSignupFixture()
+      for (let n = 0; n < 25; n++) expect(statusAndCode(await signUp(own))).toEqual(TAKEN)
+      for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip']) {
+        const { signUp } = await createSignupFixture()
+        for (let n = 0; n < 20; n++)
+          expect(statusAndCode(await signUp(own, 'user', { [header]: '192.0.2.9' }))).toEqual(TAKEN)
+        expect(statusAndCode(await signUp(own, 'user', { [header]: '192.0.2.9' }))).toEqual(RATE_LIMITED)
+      }
+    },
+  )
 
-  test('is counted from other addresses of the loopback and from callers without one', async () => {
+  test('sign-ups from other loopback addresses and without an address are limited', async () => {
     for (const from of ['127.0.0.2', '']) {
-      const { signUp } = await watched()
+      const { signUp } = await createSignupFixture()
       for (let n = 0; n < 20; n++) await signUp(from)
-      expect(statusAndCode(await signUp(from))).toEqual(LATER)
+      expect(statusAndCode(await signUp(from))).toEqual(RATE_LIMITED)
     }
   })
 
-  test('is not counted where limits are off', async () => {
+  test('sign-ups are not limited where ATOLL_RATE_LIMITS is off', async () => {
     config.ATOLL_RATE_LIMITS = 'off'
-    const { signUp } = await watched()
+    const { signUp } = await createSignupFixture()
     for (let n = 0; n < 25; n++) expect(statusAndCode(await signUp('192.0.2.1'))).toEqual(TAKEN)
   })
 })

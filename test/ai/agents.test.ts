@@ -4,13 +4,13 @@ import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
 import { chatMessage, createAiFixture, joinContent, parseEvents } from './fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, stranger } = at
+const { user, admin, openai, stranger: anonymous } = at
 afterAll(() => openai.stop())
 
 const secret = 'Never tell anybody the word quince.'
 
 describe('an agent', () => {
-  test('is an integration that talks; only admins see what it is told to do', async () => {
+  test('POST /ai/agents creates a chat integration, and only admins can read its system prompt', async () => {
     const more = { description: 'Helps.', systemPrompt: secret, temperature: 0.5, tools: [], maxToolRounds: 3 }
     const { status, body } = await admin.post('/ai/agents', {
       name: 'Helper',
@@ -19,13 +19,13 @@ describe('an agent', () => {
       ...more,
     })
     expect(status).toBe(201)
-    const open = {
+    const publicFields = {
       ...{ _id: body._id, name: 'Helper', description: 'Helps.', sourceId: at.source, model: 'm', temperature: 0.5 },
       ...{ tools: [], active: true, created: body.created, updated: body.updated },
     }
-    expect(body).toEqual({ ...open, systemPrompt: secret, maxToolRounds: 3, roles: [], workspaceRoles: [] })
-    expect((await user.get(`/ai/agents/${body._id}`)).body).toEqual(open)
-    expect((await user.get('/ai/agents')).body).toContainEqual(open)
+    expect(body).toEqual({ ...publicFields, systemPrompt: secret, maxToolRounds: 3, roles: [], workspaceRoles: [] })
+    expect((await user.get(`/ai/agents/${body._id}`)).body).toEqual(publicFields)
+    expect((await user.get('/ai/agents')).body).toContainEqual(publicFields)
     expect((await admin.get(`/integrations/${body._id}`)).body).toMatchObject({
       ...{ name: 'Helper', trigger: { kind: 'chat' }, target: { kind: 'ai', systemPrompt: secret } },
     })
@@ -33,7 +33,7 @@ describe('an agent', () => {
       expect(JSON.stringify((await user.get(path)).body)).not.toContain('quince')
   })
 
-  test('is changed by what is mentioned, and removed; what was read can be sent back', async () => {
+  test('PUT /ai/agents/:id accepts a body it has returned, an inactive agent answers 404 to chats, and DELETE removes the agent', async () => {
     const id = await at.agent({ systemPrompt: secret, temperature: 1 })
     const before = (await admin.get(`/ai/agents/${id}`)).body
     const { status, body } = await admin.put(`/ai/agents/${id}`, { ...before, model: 'other', active: false })
@@ -54,7 +54,7 @@ describe('an agent', () => {
     expect((await user.get(`/ai/threads/${thread}`)).status).toBe(200)
   })
 
-  test('keeps both of two changes at once that mention different fields', async () => {
+  test('concurrent updates of different fields of one agent are all kept', async () => {
     const id = await at.agent({ systemPrompt: 'old', model: 'old' })
     const answers = await Promise.all([
       admin.put(`/ai/agents/${id}`, { systemPrompt: 'new' }),
@@ -67,7 +67,7 @@ describe('an agent', () => {
     })
   })
 
-  test('is refused where it refers to what is not there', async () => {
+  test('POST /ai/agents rejects unknown references and values out of range with 400, and a source in use cannot be deleted (409)', async () => {
     for (const more of [
       { sourceId: 'nothing' },
       { tools: ['nothing'] },
@@ -85,49 +85,51 @@ describe('an agent', () => {
     ])
   })
 
-  test('is made by admins, and is there for those whose roles it names', async () => {
-    const few = await at.agent({ roles: ['gardener'] })
+  test('POST /ai/agents answers 403 to users, and an agent with roles is hidden from users who lack them', async () => {
+    const restricted = await at.agent({ roles: ['gardener'] })
     const body = { name: 'Mine', sourceId: 'echo' }
     expect(statusAndCode(await user.post('/ai/agents', body))).toEqual([403, 'FORBIDDEN'])
-    expect(statusAndCode(await stranger.get('/ai/agents'))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(statusAndCode(await user.get(`/ai/agents/${few}`))).toEqual([403, 'FORBIDDEN'])
-    expect(statusAndCode(await user.post(`/ai/agents/${few}/chat`, { messages: [chatMessage('x')] }))).toEqual([
+    expect(statusAndCode(await anonymous.get('/ai/agents'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await user.get(`/ai/agents/${restricted}`))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await user.post(`/ai/agents/${restricted}/chat`, { messages: [chatMessage('x')] }))).toEqual([
       403,
       'FORBIDDEN',
     ])
     const ids = (await user.get('/ai/agents')).body.map((one: { _id: string }) => one._id)
-    expect(ids).not.toContain(few)
+    expect(ids).not.toContain(restricted)
     await at.done(admin.put(`/users/${at.users.user}`, { roles: ['user', 'gardener'] }))
-    expect((await user.get(`/ai/agents/${few}`)).status).toBe(200)
+    expect((await user.get(`/ai/agents/${restricted}`)).status).toBe(200)
     await at.done(admin.put(`/users/${at.users.user}`, { roles: ['user'] }))
   })
 
-  test('of another tenant is not there', async () => {
+  test('GET, PUT and DELETE /ai/agents/:id answer 404 AGENT_NOT_FOUND for an agent of another tenant', async () => {
     const id = await at.agent()
-    const other = (await createTestTenant()).as('admin')
-    expect((await other.get('/ai/agents')).body).toEqual([])
+    const otherTenantAdmin = (await createTestTenant()).as('admin')
+    expect((await otherTenantAdmin.get('/ai/agents')).body).toEqual([])
     for (const answer of [
-      other.get(`/ai/agents/${id}`),
-      other.put(`/ai/agents/${id}`, {}),
-      other.delete(`/ai/agents/${id}`),
+      otherTenantAdmin.get(`/ai/agents/${id}`),
+      otherTenantAdmin.put(`/ai/agents/${id}`, {}),
+      otherTenantAdmin.delete(`/ai/agents/${id}`),
     ])
       expect(statusAndCode(await answer)).toEqual([404, 'AGENT_NOT_FOUND'])
   })
 
-  test('takes the oldest source where none is named; without any, the one that is built in', async () => {
+  test('an agent without a sourceId gets the oldest source, or the built-in echo source when there is none', async () => {
     expect((await at.done(admin.post('/ai/agents', { name: 'Any' }))).sourceId).toBe(at.source)
-    const other = (await createTestTenant()).as('admin')
-    const { body } = await other.post('/ai/agents', { name: 'Any' })
+    const otherTenantAdmin = (await createTestTenant()).as('admin')
+    const { body } = await otherTenantAdmin.post('/ai/agents', { name: 'Any' })
     expect(body.sourceId).toBe('echo')
-    const answer = await other.post(`/ai/agents/${body._id}/chat`, { messages: [chatMessage('Anybody there?')] })
+    const answer = await otherTenantAdmin.post(`/ai/agents/${body._id}/chat`, {
+      messages: [chatMessage('Anybody there?')],
+    })
     expect(answer.body.choices[0].message.content).toBe('Anybody there?')
   })
 })
 
-describe('a chat with it', () => {
+describe('chats with an agent', () => {
   const messages = [chatMessage('Hello')]
 
-  test('is a completion, in the thread that the body names', async () => {
+  test('POST /ai/agents/:id/chat returns a completion and writes to the thread of threadId; an unknown thread gets 404 THREAD_NOT_FOUND', async () => {
     const id = await at.agent()
     const threadId = await at.thread(id)
     expect((await user.post(`/ai/agents/${id}/chat`, { messages })).body.object).toBe('chat.completion')
@@ -141,7 +143,7 @@ describe('a chat with it', () => {
 
   const address = (id: string, query: Record<string, string>) => `/ai/agents/${id}/chat?${new URLSearchParams(query)}`
 
-  test('streams by address, as EventSource asks', async () => {
+  test('GET /ai/agents/:id/chat streams server-sent events for EventSource, and rejects malformed messages with 400 INVALID_INPUT', async () => {
     const id = await at.agent()
     const threadId = await at.thread(id)
     const { headers, body } = await user.get(address(id, { messages: JSON.stringify(messages), threadId }))
@@ -152,11 +154,11 @@ describe('a chat with it', () => {
       expect(statusAndCode(await user.get(address(id, { messages: wrong }))), wrong).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('is not had by a link of another site, nor by a token that may only read', async () => {
+  test('GET /ai/agents/:id/chat rejects cross-site requests with 403 CROSS_SITE, and read-only API tokens with 403 FORBIDDEN', async () => {
     const id = await at.agent()
     const url = address(id, { messages: JSON.stringify(messages) })
-    await at.done(stranger.post('/signup', { username: 'eve', password: 'correct-horse' }))
-    const signedIn = await stranger.post('/signin', { username: 'eve', password: 'correct-horse' })
+    await at.done(anonymous.post('/signup', { username: 'eve', password: 'correct-horse' }))
+    const signedIn = await anonymous.post('/signin', { username: 'eve', password: 'correct-horse' })
     const cookie = signedIn.headers.get('set-cookie')!.split(';')[0]!
     const by = (headers: Record<string, string>) =>
       callApi('GET', `${at.origin}/api${url}`, { headers: { cookie, ...headers } })
@@ -171,26 +173,29 @@ describe('a chat with it', () => {
       return { 'x-api-key': body.token }
     }
     const reads = await token('ai:read')
-    expect(statusAndCode(await stranger.get(url, reads))).toEqual([403, 'FORBIDDEN'])
-    expect(statusAndCode(await stranger.post(`/ai/agents/${id}/chat`, { messages }, reads))).toEqual([403, 'FORBIDDEN'])
-    expect((await stranger.get('/ai/agents', reads)).status).toBe(200)
-    expect((await stranger.get(url, await token('ai:write'))).status).toBe(200)
+    expect(statusAndCode(await anonymous.get(url, reads))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await anonymous.post(`/ai/agents/${id}/chat`, { messages }, reads))).toEqual([
+      403,
+      'FORBIDDEN',
+    ])
+    expect((await anonymous.get('/ai/agents', reads)).status).toBe(200)
+    expect((await anonymous.get(url, await token('ai:write'))).status).toBe(200)
   })
 })
 
-describe('the built-in source', async () => {
+describe('the built-in echo source', async () => {
   const id = await at.agent({
     sourceId: 'echo',
     model: undefined,
     tools: [await at.tool('twice', '({ body }) => body.n * 2')],
   })
-  const said = async (content: string, more: object = {}) => {
+  const echoReply = async (content: string, more: object = {}) => {
     const { body } = await user.post(`/ai/agents/${id}/chat`, { messages: [chatMessage(content)], ...more })
     return body.choices?.[0].message.content ?? body
   }
 
-  test('says what it was told, the same each time', async () => {
-    expect(await said('One.\n\nTwo.')).toBe('One.\n\nTwo.')
+  test('the echo source repeats the message, streams it word by word, and reports exact usage', async () => {
+    expect(await echoReply('One.\n\nTwo.')).toBe('One.\n\nTwo.')
     const { events } = parseEvents(
       (await user.post(`/ai/agents/${id}/chat`, { messages: [chatMessage('Word by word.')], stream: true })).body,
     )
@@ -198,24 +203,24 @@ describe('the built-in source', async () => {
     expect((await at.usage())[0]).toMatchObject({ status: 'completed', estimated: false, completion: 4 })
   })
 
-  test('calls the tools that it is told to, step by step', async () => {
-    expect(await said('call twice {"n":4}')).toBe('8')
-    expect(await said('call twice {"n":1}\ncall twice {"n":2}\nthen\ncall twice {"n":3}')).toBe('2\n4\n6')
-    expect(await said('Look:\ncall twice {"n":1}\nthen\nThat is all.')).toBe('Look:That is all.')
-    expect(await said('call pick {"a":1}', { clientTools: [{ name: 'pick' }] })).toMatchObject({
+  test('the echo source calls the tools that a message lists, step by step, and passes tool errors on', async () => {
+    expect(await echoReply('call twice {"n":4}')).toBe('8')
+    expect(await echoReply('call twice {"n":1}\ncall twice {"n":2}\nthen\ncall twice {"n":3}')).toBe('2\n4\n6')
+    expect(await echoReply('Look:\ncall twice {"n":1}\nthen\nThat is all.')).toBe('Look:That is all.')
+    expect(await echoReply('call pick {"a":1}', { clientTools: [{ name: 'pick' }] })).toMatchObject({
       ...{ type: 'client_tool_calls', functionCalls: [{ function: { name: 'pick', arguments: '{"a":1}' } }] },
     })
-    expect(await said('call nothing')).toContain('TOOL_NOT_FOUND')
-    expect(await said('call twice {')).toContain('INVALID_ARGUMENTS')
+    expect(await echoReply('call nothing')).toContain('TOOL_NOT_FOUND')
+    expect(await echoReply('call twice {')).toContain('INVALID_ARGUMENTS')
   })
 
-  test('says JSON where it is asked to', async () => {
+  test('the echo source answers in JSON when response_format is json_object', async () => {
     const response_format = { type: 'json_object' }
-    expect(JSON.parse(await said('Hello', { response_format }))).toEqual({ echo: 'Hello' })
-    expect(JSON.parse(await said('{"a":[1]}', { response_format }))).toEqual({ a: [1] })
+    expect(JSON.parse(await echoReply('Hello', { response_format }))).toEqual({ echo: 'Hello' })
+    expect(JSON.parse(await echoReply('{"a":[1]}', { response_format }))).toEqual({ a: [1] })
   })
 
-  test('is not there where it is off', async () => {
+  test('the echo source rejects new agents with 400 and chats with 404 when ATOLL_AI_ECHO is off', async () => {
     config.ATOLL_AI_ECHO = 'off'
     try {
       expect(statusAndCode(await admin.post('/ai/agents', { sourceId: 'echo' }))).toEqual([400, 'INVALID_INPUT'])

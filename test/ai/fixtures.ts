@@ -3,7 +3,7 @@ import { config } from '../../src/config'
 import { type ReplyPlan, startOpenai } from '../fakes/openai-server'
 import { createTestTenant, type TestResponse } from '../test-tenant'
 
-/** A tenant with a server of models, and an agent that asks it. */
+/** Creates a tenant with a fake OpenAI server and an agent that uses it. */
 export async function createAiFixture() {
   config.ATOLL_ALLOW_PRIVATE_NETWORK = 'on'
   const own = await createTestTenant()
@@ -35,7 +35,7 @@ export async function createAiFixture() {
     thread: async (integration = main, client = user): Promise<string> =>
       (await expectSuccess(client.post('/ai/threads', { integration })))._id,
     threadOf: async (id: string) => (await expectSuccess(user.get(`/ai/threads/${id}`))) as Thread,
-    /** What completions took, the newest first. */
+    /** Returns the usage rows, newest first. */
     usage: async () => {
       const columns = 'status, estimated, prompt_tokens, completion_tokens, cost, "user", thread, integration, model'
       const rows = await own.tenant.db.query(`select ${columns} from ai_usage order by created desc, _id desc`)
@@ -44,7 +44,7 @@ export async function createAiFixture() {
         ...{ cost: Number(row[4]), user: row[5], thread: row[6], integration: row[7], model: row[8] },
       }))
     },
-    /** A tool that a lambda is. */
+    /** Creates a tool integration that runs a lambda, and returns its id. */
     tool: async (name: string, code: string, more: object = {}): Promise<string> => {
       const { _id: lambdaId } = await create('/lambdas', { name, code: `export default ${code}` })
       const trigger = { kind: 'tool', name, description: `The tool ${name}.` }
@@ -54,12 +54,12 @@ export async function createAiFixture() {
 }
 export type AiFixture = Awaited<ReturnType<typeof createAiFixture>>
 
-// biome-ignore lint/suspicious/noExplicitAny: messages are of several forms, and expectations say which
+// biome-ignore lint/suspicious/noExplicitAny: messages have several forms, and the expectations say which
 type Thread = { messages: any[]; messageSummaries: any[]; title: string | null }
 
 export const chatMessage = (content: string, role = 'user') => ({ role, content })
 
-/** What the model said, and did. */
+/** Returns a reply in which the model calls these tools. */
 export const toolCalls = (...calls: [name: string, input?: object | string, id?: string][]): ReplyPlan => ({
   calls: calls.map(([name, input = {}, id]) => ({
     ...{ name, arguments: typeof input === 'string' ? input : JSON.stringify(input) },
@@ -67,7 +67,7 @@ export const toolCalls = (...calls: [name: string, input?: object | string, id?:
   })),
 })
 
-/** Server-sent events, read as clients read them; `end` is `[DONE]`. */
+/** Parses server-sent events as clients do; `end` is the data of the last one, `[DONE]`. */
 export function parseEvents(text: string) {
   const messages: EventSourceMessage[] = []
   const parser = createParser({ onEvent: (event) => messages.push(event) })
@@ -76,11 +76,11 @@ export function parseEvents(text: string) {
   return { end, events: messages.slice(0, -1).map(({ data }) => JSON.parse(data)) }
 }
 
-/** The words of a stream. */
+/** Joins the text of the chunks of a stream. */
 export const joinContent = (events: { choices?: { delta: { content?: string } }[] }[]) =>
   events.map(({ choices }) => choices?.[0]?.delta.content ?? '').join('')
 
-/** Waits for something that comes without anybody telling. */
+/** Polls until the check returns something truthy, and returns that. */
 export async function waitUntil<T>(check: () => T | Promise<T>): Promise<NonNullable<T>> {
   for (;;) {
     const result = await check()

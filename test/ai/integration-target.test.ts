@@ -4,15 +4,15 @@ import { statusAndCode } from '../test-tenant'
 import { createAiFixture, toolCalls } from './fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, stranger } = at
+const { user, admin, openai, stranger: anonymous } = at
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 
 const target = { kind: 'ai', sourceId: at.source, model: 'model-1', systemPrompt: 'Sort it.' }
 
-test('a webhook has a model answer what it was sent', async () => {
+test('a webhook integration sends its body to a model and returns the completion, or 502 AI_UPSTREAM_ERROR when that fails', async () => {
   const { _id } = await at.made('/integrations', { trigger: { kind: 'webhook' }, target, guest: true })
-  const { status, body } = await stranger.post(`/webhooks/${_id}`, { message: 'Where is my parcel?' })
+  const { status, body } = await anonymous.post(`/webhooks/${_id}`, { message: 'Where is my parcel?' })
   expect(status).toBe(200)
   expect(body.choices[0].message.content).toBe('Hello there!')
   expect(openai.last().body.messages).toEqual([
@@ -23,10 +23,10 @@ test('a webhook has a model answer what it was sent', async () => {
   await user.post(`/webhooks/${_id}`, { parcel: 7 })
   expect(JSON.parse(openai.last().body.messages[1].content).body).toEqual({ parcel: 7 })
   openai.says({ status: 401 })
-  expect(statusAndCode(await stranger.post(`/webhooks/${_id}`, { message: 'x' }))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+  expect(statusAndCode(await anonymous.post(`/webhooks/${_id}`, { message: 'x' }))).toEqual([502, 'AI_UPSTREAM_ERROR'])
 })
 
-test('an event has a model do something by its tools, and hears nothing of what it causes', async () => {
+test('an event integration lets a model call tools, and is not triggered by the events that these tools emit', async () => {
   const tools = [
     await at.tool(
       'note',
@@ -49,7 +49,7 @@ test('an event has a model do something by its tools, and hears nothing of what 
   await at.done(admin.delete(`/integrations/${_id}`))
 })
 
-test('a failure is tried again', async () => {
+test('a failed run of an integration waits with one attempt, and a replay completes it', async () => {
   const { _id } = await at.made('/integrations', { trigger: { kind: 'event', source: 'shop' }, target })
   openai.says({ status: 401 })
   await at.done(admin.post('/events', { source: 'shop', kind: 'order', eventName: 'placed' }))

@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
 import { registerUser } from '../../src/accounts/users/users'
+import { housekeepingTasks } from '../../src/jobs/housekeeping'
 import { runDueJobs } from '../../src/jobs/runner'
-import { housekeepingTasks } from '../../src/operations/housekeeping-tasks'
 import { apiClient, statusAndCode } from '../test-tenant'
 import { chatMessage, createAiFixture, waitUntil } from './fixtures'
 
@@ -12,7 +12,7 @@ afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 
 let userCount = 0
-/** Somebody who may be removed. */
+/** Creates a user whom the test may delete. */
 async function createUser(...roles: string[]) {
   const { _id } = await registerUser(tenant, { username: `guest${userCount++}` }, ['user', ...roles])
   const { token } = await issueApiToken(tenant, _id, { nickname: 'test' })
@@ -23,8 +23,8 @@ const countRows = async (sql: string, ...params: string[]) => Number((await tena
 const countThreads = (id: string) => countRows('select count(*) from threads where "user" = ?', id)
 const storagePath = `/ai/sources/${source}/storage`
 
-describe('somebody who is removed', () => {
-  test('takes along what they said to models, however much, and nothing of others', async () => {
+describe('a deleted user', () => {
+  test('a deleted user’s threads and messages are all deleted, and the threads of other users stay', async () => {
     const { _id, client } = await createUser()
     const long = await at.thread(main, client)
     await tenant.write((tx) =>
@@ -45,7 +45,7 @@ describe('somebody who is removed', () => {
     expect((await at.threadOf(own)).messages).toHaveLength(2)
   })
 
-  test('takes along their own vector stores and those of their threads, but leaves what they shared', async () => {
+  test('a deleted user’s own vector stores and those of their threads are deleted, while files in shared stores stay', async () => {
     const { _id, client } = await createUser('editor')
     const agent = await at.agent({ vectorStores: ['user', 'tenant'] })
     const thread = await at.thread(agent, client)
@@ -62,14 +62,14 @@ describe('somebody who is removed', () => {
     await runDueJobs(tenant)
     expect(await left()).toEqual([['tenant']])
     const held = { ...tenant, signal: new AbortController().signal }
-    for (const chore of housekeepingTasks) await chore(held as never)
+    for (const task of housekeepingTasks().values()) await task(held as never)
     const files = 'select count(*) from knowledge_files where "user" = ?'
     expect(await countRows(files, _id)).toBe(1)
     const { body } = await at.chat(user, agent, { messages: [chatMessage('What of quinces?')] })
     expect(body.citations).toHaveLength(1)
   })
 
-  test('leaves what it all took, for those who add it up', async () => {
+  test('a deleted user’s usage rows stay', async () => {
     const { _id, client } = await createUser()
     await at.chat(client)
     await deleteUser(_id)
@@ -77,7 +77,7 @@ describe('somebody who is removed', () => {
     expect(await at.done(admin.get(`/ai/usage?user=${_id}`))).toMatchObject([{ user: _id, status: 'completed' }])
   })
 
-  test('leaves nothing behind by what they are just being told', async () => {
+  test('a completion that runs while its user is deleted ends normally, and leaves usage rows but no thread', async () => {
     const { _id, client } = await createUser()
     const records = await at.agent({ recordThread: true })
     const thread = await at.thread(main, client)
@@ -94,7 +94,7 @@ describe('somebody who is removed', () => {
   })
 })
 
-test('a workspace that is removed takes its vector stores along, and leaves the threads that were begun in it', async () => {
+test('a deleted workspace’s vector stores are deleted, while the threads begun in it stay', async () => {
   const { _id: workspace } = await at.made('/workspaces', { name: 'Office' })
   await at.done(admin.post(`/workspaces/${workspace}/activate`))
   const thread = await at.thread(main, admin)
@@ -102,7 +102,7 @@ test('a workspace that is removed takes its vector stores along, and leaves the 
   const { vectorStore } = await at.done(admin.post(storagePath, body))
   await at.done(admin.delete(`/workspaces/${workspace}`))
   await runDueJobs(tenant)
-  const gone = { vectorStoreId: vectorStore._id, content: 'Quinces.' }
-  expect(statusAndCode(await admin.post(`${storagePath}/upload`, gone))).toEqual([404, 'VECTOR_STORE_NOT_FOUND'])
+  const upload = { vectorStoreId: vectorStore._id, content: 'Quinces.' }
+  expect(statusAndCode(await admin.post(`${storagePath}/upload`, upload))).toEqual([404, 'VECTOR_STORE_NOT_FOUND'])
   expect((await admin.get(`/ai/threads/${thread}`)).status).toBe(200)
 })

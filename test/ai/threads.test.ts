@@ -3,8 +3,8 @@ import { createTestTenant, statusAndCode } from '../test-tenant'
 import { chatMessage, createAiFixture, parseEvents, toolCalls } from './fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, main, chat, stranger } = at
-const other = at.as('other')
+const { user, admin, openai, main, chat, stranger: anonymous } = at
+const otherUser = at.as('other')
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 
@@ -13,7 +13,7 @@ const toLines = (messages: { role: string; content: string }[]) =>
 const linesToModel = () => toLines(openai.last().body.messages)
 
 describe('a thread', () => {
-  test('begins empty, and belongs to who made it', async () => {
+  test('POST /ai/threads creates an empty thread that belongs to its creator', async () => {
     const { status, body } = await user.post('/ai/threads', { integration: main, title: 'Plans' })
     expect(status).toBe(201)
     expect(body).toEqual({
@@ -23,37 +23,37 @@ describe('a thread', () => {
     expect((await user.get(`/ai/threads/${body._id}`)).body).toEqual(body)
   })
 
-  test('is with an integration that talks, and that its user may use', async () => {
-    const few = await at.agent({ roles: ['gardener'] })
+  test('POST /ai/threads needs a chat integration that the caller may use, or returns 400, 401, 403 or 404', async () => {
+    const restricted = await at.agent({ roles: ['gardener'] })
     expect(statusAndCode(await user.post('/ai/threads', { integration: 'nothing' }))).toEqual([
       404,
       'INTEGRATION_NOT_FOUND',
     ])
-    expect(statusAndCode(await user.post('/ai/threads', { integration: few }))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await user.post('/ai/threads', { integration: restricted }))).toEqual([403, 'FORBIDDEN'])
     expect(statusAndCode(await user.post('/ai/threads', {}))).toEqual([400, 'INVALID_INPUT'])
-    expect(statusAndCode(await stranger.post('/ai/threads', { integration: main }))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.post('/ai/threads', { integration: main }))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('is nobody else’s: neither to read, nor to go on with, nor to remove', async () => {
+  test('a thread of another user gets 404 THREAD_NOT_FOUND, while admins may read it but not continue it', async () => {
     const id = await at.thread()
     await chat(user, main, {}, id)
-    const neighbours = [other, (await createTestTenant()).as('admin')]
-    for (const client of neighbours) {
+    const otherClients = [otherUser, (await createTestTenant()).as('admin')]
+    for (const client of otherClients) {
       expect(statusAndCode(await client.get(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
       expect(statusAndCode(await client.delete(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
       expect((await client.get('/ai/threads')).body).toEqual([])
     }
-    expect(statusAndCode(await chat(other, main, {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
-    // Admins read it, but don't speak for its user.
+    expect(statusAndCode(await chat(otherUser, main, {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
+    // Admins may read a thread but not write to it.
     expect((await admin.get(`/ai/threads/${id}`)).body.messages).toHaveLength(2)
     expect(statusAndCode(await chat(admin, main, {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
-    // It goes on with whom it began.
+    // A thread continues only with its own agent.
     expect(statusAndCode(await chat(user, await at.agent(), {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
     expect(statusAndCode(await chat(user, main, {}, 'nothing'))).toEqual([404, 'THREAD_NOT_FOUND'])
     expect((await at.threadOf(id)).messages).toHaveLength(2)
   })
 
-  test('is removed with all that was said in it', async () => {
+  test('DELETE /ai/threads/:id removes the thread and all its messages', async () => {
     const id = await at.thread()
     await chat(user, main, {}, id)
     expect((await user.delete(`/ai/threads/${id}`)).body).toEqual({ success: true })
@@ -62,7 +62,7 @@ describe('a thread', () => {
     expect(await at.tenant.db.query('select number from thread_messages where thread = ?', [id])).toEqual([])
   })
 
-  test('that is removed while the model speaks stays removed', async () => {
+  test('a thread that is deleted while the model answers stays deleted', async () => {
     const id = await at.thread()
     openai.own.always = () => ({ pace: 30 })
     const answer = chat(user, main, { stream: true }, id)
@@ -75,8 +75,8 @@ describe('a thread', () => {
   })
 })
 
-describe('the list', () => {
-  test('is of one’s own, newest first, in pages; admins see all of them, unless they say otherwise', async () => {
+describe('GET /ai/threads', () => {
+  test('GET /ai/threads lists the caller’s threads by page, newest first; admins see all threads unless bypassAdmin is set', async () => {
     const own = await createAiFixture()
     const second = await own.agent()
     const ids = [await own.thread(), await own.thread(second), await own.thread()]
@@ -101,7 +101,7 @@ describe('the list', () => {
     await own.openai.stop()
   })
 
-  test('tells in which workspace they were made', async () => {
+  test('GET /ai/threads finds the threads that were created in a workspace', async () => {
     const { _id } = await at.done(user.post('/workspaces', { name: 'Office' }))
     await at.done(user.post(`/workspaces/${_id}/activate`))
     const id = await at.thread()
@@ -109,37 +109,40 @@ describe('the list', () => {
   })
 })
 
-describe('what is said', () => {
-  test.each([false, true])('is kept, and told the model with the next message (stream: %p)', async (stream) => {
-    const id = await at.thread()
-    const before = Date.now()
-    openai.says({ text: 'Hello, Ada.' }, { text: 'You are Ada.' })
-    await chat(
-      user,
-      main,
-      {
-        stream,
-        messages: [
-          chatMessage(
-            'I am Ada,\n  and this is the first of many words that I am going to say to you today, dear model.',
-          ),
-        ],
-      },
-      id,
-    )
-    await chat(user, main, { stream, messages: [chatMessage('Who am I?')], rules: ['Be short.'] }, id)
-    expect(linesToModel().slice(1)).toEqual([
-      expect.stringContaining('user: I am Ada'),
-      'assistant: Hello, Ada.',
-      'user: Who am I?',
-    ])
-    const { messages, title } = await at.threadOf(id)
-    expect(toLines(messages)).toEqual([...linesToModel().slice(1), 'assistant: You are Ada.'])
-    for (const { timestamp } of messages) expect(Date.parse(timestamp)).toBeGreaterThanOrEqual(before)
-    expect(title).toBe('I am Ada, and this is the first of many words that I am going to say to you…')
-  })
+describe('the messages of a thread', () => {
+  test.each([false, true])(
+    'messages are stored, and sent to the model with the next message (stream: %p)',
+    async (stream) => {
+      const id = await at.thread()
+      const before = Date.now()
+      openai.says({ text: 'Hello, Ada.' }, { text: 'You are Ada.' })
+      await chat(
+        user,
+        main,
+        {
+          stream,
+          messages: [
+            chatMessage(
+              'I am Ada,\n  and this is the first of many words that I am going to say to you today, dear model.',
+            ),
+          ],
+        },
+        id,
+      )
+      await chat(user, main, { stream, messages: [chatMessage('Who am I?')], rules: ['Be short.'] }, id)
+      expect(linesToModel().slice(1)).toEqual([
+        expect.stringContaining('user: I am Ada'),
+        'assistant: Hello, Ada.',
+        'user: Who am I?',
+      ])
+      const { messages, title } = await at.threadOf(id)
+      expect(toLines(messages)).toEqual([...linesToModel().slice(1), 'assistant: You are Ada.'])
+      for (const { timestamp } of messages) expect(Date.parse(timestamp)).toBeGreaterThanOrEqual(before)
+      expect(title).toBe('I am Ada, and this is the first of many words that I am going to say to you…')
+    },
+  )
 
-  test('may be said twice; but what a client sends again is there once, and told once', async () => {
+  test('messages that a client sends again are stored and sent to the model once, while a new message may repeat an old one', async () => {
     const id = await at.thread()
     openai.says({ text: 'Yes?' }, { text: 'Yes!' }, { text: 'Still here.' })
     await chat(user, main, { messages: [chatMessage('Hey')] }, id)
@@ -153,13 +156,13 @@ describe('what is said', () => {
     ]
     await chat(user, main, { messages: [...all, chatMessage('Hello?')] }, id)
     expect(linesToModel()).toEqual([...toLines(all), 'user: Hello?'])
-    // Some send only the latest.
+    // Some clients send only the latest messages.
     await chat(user, main, { messages: [chatMessage('Still here.', 'assistant'), chatMessage('Bye')] }, id)
     expect(linesToModel()).toEqual([...toLines(all), 'user: Hello?', 'assistant: Still here.', 'user: Bye'])
     expect(toLines((await at.threadOf(id)).messages)).toEqual([...linesToModel(), 'assistant: Hello there!'])
   })
 
-  test('is seen as one answer by clients, however many rounds of tools it took', async () => {
+  test('clients see one answer for a turn of several tool rounds, and may send it again with the next message', async () => {
     const tools = [await at.tool('now', '() => "noon"')]
     const agent = await at.agent({ tools })
     const id = await at.thread(agent)
@@ -178,19 +181,19 @@ describe('what is said', () => {
   })
 
   test.each([false, true])(
-    'goes on after a tool of the client’s, whatever of it is sent again (stream: %p)',
+    'a thread continues after the result of a client tool, however much of it is sent again (stream: %p)',
     async (stream) => {
       const tools = [await at.tool(`now${stream}`, '() => "noon"')]
       const agent = await at.agent({ tools })
       const clientTools = [{ name: 'pick' }]
-      const ways = [
+      const resends = [
         (pause: { assistantToolCalls: object[] }) => [
           chatMessage('Hello'),
           { role: 'assistant', content: '', tool_calls: pause.assistantToolCalls },
         ],
         () => [],
       ]
-      for (const before of ways) {
+      for (const before of resends) {
         const id = await at.thread(agent)
         openai.says(
           toolCalls([`now${stream}`, {}, 'c1']),
@@ -203,16 +206,16 @@ describe('what is said', () => {
         const messages = [...before(pause), { role: 'tool', tool_call_id: 'c2', content: 'red' }]
         expect((await chat(user, agent, { stream, clientTools, messages }, id)).status).toBe(200)
         expect(linesToModel()).toEqual(['user: Hello', 'assistant: Choose!', 'tool: noon', 'tool: red'])
-        const kept = ['user: Hello', 'assistant: Choose!', 'tool: noon', 'tool: red', 'assistant: Red.']
-        expect(toLines((await at.threadOf(id)).messages)).toEqual(kept)
-        // Once more, because the answer got lost on the way: nothing is there twice.
+        const expectedLines = ['user: Hello', 'assistant: Choose!', 'tool: noon', 'tool: red', 'assistant: Red.']
+        expect(toLines((await at.threadOf(id)).messages)).toEqual(expectedLines)
+        // A client that lost the answer sends everything again, and nothing is stored twice.
         await chat(user, agent, { stream, clientTools, messages: [...messages, chatMessage('And now?')] }, id)
         expect(linesToModel().filter((one) => one === 'tool: red')).toHaveLength(1)
       }
     },
   )
 
-  test('without an answer of the client’s goes on, too', async () => {
+  test('a client tool call without a result is completed with a placeholder, and the thread continues', async () => {
     const id = await at.thread()
     openai.says(toolCalls(['pick', {}, 'c1']))
     await chat(user, main, { clientTools: [{ name: 'pick' }] }, id)
@@ -225,7 +228,7 @@ describe('what is said', () => {
     ])
   })
 
-  test('by two at once is there whole, one after the other', async () => {
+  test('concurrent messages to one thread are stored one after the other, each with its answer', async () => {
     const id = await at.thread()
     await Promise.all(['a', 'b', 'c', 'd'].map((text) => chat(user, main, { messages: [chatMessage(text)] }, id)))
     const { messages } = await at.threadOf(id)
@@ -237,7 +240,7 @@ describe('what is said', () => {
       ])
   })
 
-  test('becomes a thread by itself where the integration says so', async () => {
+  test('an agent with recordThread creates a thread for each completion and returns its id', async () => {
     const agent = await at.agent({ recordThread: true })
     const { body } = await chat(user, agent)
     expect(toLines((await at.threadOf(body.threadId)).messages)).toEqual(['user: Hello', 'assistant: Hello there!'])
@@ -247,10 +250,10 @@ describe('what is said', () => {
 })
 
 describe('a long conversation', () => {
-  test('is told in short, as far as it is too long', async () => {
+  test('a conversation longer than historyTokens is summarized, and each summary continues the previous one', async () => {
     const agent = await at.agent({ historyTokens: 300, systemPrompt: 'Be kind.' })
     const id = await at.thread(agent)
-    const sums = () => openai.asked.filter(({ body }) => body.messages[0].content.startsWith('Sum up'))
+    const summaryRequests = () => openai.asked.filter(({ body }) => body.messages[0].content.startsWith('Sum up'))
     openai.own.always = ({ body }) => ({
       text: body.messages[0].content.startsWith('Sum up') ? 'They counted.' : 'Next.',
     })
@@ -264,21 +267,21 @@ describe('a long conversation', () => {
     openai.own.always = {}
     const { messages, messageSummaries } = await at.threadOf(id)
     expect(messages).toHaveLength(24)
-    expect(messageSummaries.length).toBe(sums().length)
+    expect(messageSummaries.length).toBe(summaryRequests().length)
     expect(messageSummaries.length).toBeGreaterThan(1)
     expect(messageSummaries[0]).toEqual({
       content: 'They counted.',
       upTo: expect.any(Number),
       created: expect.any(String),
     })
-    // Each goes on where the one before ended.
-    expect(sums()[1]!.body.messages[1].content).toContain('They counted.')
+    // Each summary continues the previous one.
+    expect(summaryRequests()[1]!.body.messages[1].content).toContain('They counted.')
     const [system, before, first] = openai.last().body.messages
     expect([system.content, before.content]).toEqual(['Be kind.', 'What was said before, in short:\nThey counted.'])
     expect(first.role).toBe('user')
   })
 
-  test('goes on without it where the model can’t tell', async () => {
+  test('a conversation continues without a summary when the model fails to write one', async () => {
     const agent = await at.agent({ historyTokens: 100 })
     const id = await at.thread(agent)
     const long = { messages: [chatMessage('word '.repeat(150))] }

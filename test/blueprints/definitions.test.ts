@@ -14,8 +14,8 @@ let keyCount = 0
 const freshKey = () => `b${++keyCount}`
 const errorPaths = (body: { details?: { path: string }[] }) => body.details?.map(({ path }) => path)
 
-describe('a blueprint', () => {
-  test('is made, read, changed in part and removed', async () => {
+describe('CRUD of blueprints', () => {
+  test('an editor creates, reads, updates and deletes a blueprint', async () => {
     const { as } = await createTestTenant()
     const editor = as('editor')
     const created = await editor.post('/blueprints', notesBlueprint({ description: 'What I think' }))
@@ -41,9 +41,9 @@ describe('a blueprint', () => {
     const changed = await editor.put('/blueprints/notes', { name: 'My notes' })
     expect(changed.status).toBe(200)
     expect(changed.body).toEqual({ ...created.body, name: 'My notes', updated: changed.body.updated })
-    const again = await editor.patch('/blueprints/notes', { description: '', permissionScope: 'tenant' })
-    expect(again.body).toMatchObject({ name: 'My notes', description: '', permissionScope: 'tenant' })
-    expect((await editor.get('/blueprints/notes')).body).toEqual(again.body)
+    const patched = await editor.patch('/blueprints/notes', { description: '', permissionScope: 'tenant' })
+    expect(patched.body).toMatchObject({ name: 'My notes', description: '', permissionScope: 'tenant' })
+    expect((await editor.get('/blueprints/notes')).body).toEqual(patched.body)
 
     const removed = await editor.delete('/blueprints/notes')
     expect([removed.status, removed.body]).toEqual([200, { success: true }])
@@ -51,7 +51,7 @@ describe('a blueprint', () => {
     expect((await editor.get('/blueprints')).body).toEqual([])
   })
 
-  test('is given back as it was defined, down to defaults, bounds and schemas', async () => {
+  test('a blueprint is returned as it was defined, with its defaults, bounds and schemas', async () => {
     const editor = (await sharedTenant).as('editor')
     const schema = { type: 'object', properties: { zip: { type: 'string', pattern: '^\\d+$' } }, required: ['zip'] }
     const fields = [
@@ -86,17 +86,17 @@ describe('a blueprint', () => {
     expect((await editor.get(`/blueprints/${key}`)).body.fields).toEqual(fields)
   })
 
-  test('that was read can be sent back whole, and keeps its key', async () => {
+  test('PUT accepts a blueprint as it was read, ignores unknown properties and keeps the key', async () => {
     const editor = (await sharedTenant).as('editor')
     const key = freshKey()
     const { body } = await editor.post('/blueprints', notesBlueprint({ key }))
-    const back = await editor.put(`/blueprints/${key}`, { ...body, name: 'Renamed', key: 'another', nonsense: 1 })
-    expect(back.status).toBe(200)
-    expect(back.body).toEqual({ ...body, name: 'Renamed', updated: back.body.updated })
+    const changed = await editor.put(`/blueprints/${key}`, { ...body, name: 'Renamed', key: 'another', nonsense: 1 })
+    expect(changed.status).toBe(200)
+    expect(changed.body).toEqual({ ...body, name: 'Renamed', updated: changed.body.updated })
     expect(statusAndCode(await editor.get('/blueprints/another'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
-  test('has a key that no other has, also when two are made at once', async () => {
+  test('rejects a key that is taken with 409 BLUEPRINT_EXISTS, also for concurrent requests', async () => {
     const editor = (await sharedTenant).as('editor')
     const key = freshKey()
     const answers = await Promise.all([1, 2, 3].map(() => editor.post('/blueprints', notesBlueprint({ key }))))
@@ -104,13 +104,13 @@ describe('a blueprint', () => {
     expect(statusAndCode(await editor.post('/blueprints', notesBlueprint({ key })))).toEqual([409, 'BLUEPRINT_EXISTS'])
   })
 
-  test.each(['a', 'a-b_c9', 'x'.repeat(63)])('may be called %s', async (key) => {
+  test.each(['a', 'a-b_c9', 'x'.repeat(63)])('accepts the blueprint key %s', async (key) => {
     const editor = (await sharedTenant).as('editor')
     expect((await editor.post('/blueprints', notesBlueprint({ key: key.replace(/^a$/, freshKey()) }))).status).toBe(201)
   })
 
   test.each(['', 'A', 'aB', '1a', '-a', '_a', 'a b', 'a/b', 'a.b', 'ä', '__proto__', 'x'.repeat(64)])(
-    'may not be called "%s"',
+    'rejects the blueprint key "%s" with 400 INVALID_INPUT',
     async (key) => {
       const answer = await (await sharedTenant).as('editor').post('/blueprints', notesBlueprint({ key }))
       expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
@@ -129,7 +129,7 @@ describe('a blueprint', () => {
     '%zz',
     '%ED%A0%80',
     'x'.repeat(9_000),
-  ])('that is not there is 404, whatever its name: %s', async (key) => {
+  ])('GET, PUT and DELETE of a missing blueprint answer 404 BLUEPRINT_NOT_FOUND: %s', async (key) => {
     const { as } = await sharedTenant
     for (const answer of [
       await as('editor').get(`/blueprints/${key}`),
@@ -139,7 +139,7 @@ describe('a blueprint', () => {
       expect(statusAndCode(answer)).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
-  test('that is removed and made again starts empty', async () => {
+  test('a blueprint that is deleted and created again has no entities', async () => {
     const { as, tenant } = await createTestTenant()
     const editor = as('admin')
     await editor.post('/blueprints', notesBlueprint())
@@ -160,7 +160,7 @@ describe('a blueprint', () => {
   })
 })
 
-describe('a definition that makes no sense is refused', () => {
+describe('invalid blueprint definitions', () => {
   const rejected = async (definition: object) => {
     const answer = await (await sharedTenant)
       .as('editor')
@@ -171,76 +171,84 @@ describe('a definition that makes no sense is refused', () => {
   const field = (more: object) => rejected({ fields: [{ key: 'a', type: 'string', ...more }] })
 
   test.each(['_id', 'identifier', 'created', 'updated', 'user', 'workspace', 'metadata', 'blueprint', 'tenant', 'id'])(
-    'for a field with the name of a system field: %s',
+    'rejects a field with the name of the system field %s with 400 INVALID_INPUT',
     async (key) => {
       expect(await field({ key })).toEqual(['/fields/0/key'])
     },
   )
 
   test.each(['', '1a', '_a', 'a-b', 'a.b', '$a', 'ä', 'a b', '__proto__', 'constructor', 'toString', 'a'.repeat(64)])(
-    'for a field called "%s"',
+    'rejects the field key "%s" with 400 INVALID_INPUT',
     async (key) => {
       expect(await field({ key })).toContain('/fields/0/key')
     },
   )
 
   test.each([
-    ['a type that is none', { type: 'colour' }, '/fields/0/type'],
+    ['an unknown type', { type: 'colour' }, '/fields/0/type'],
     ['a pattern on a number', { type: 'number', pattern: '1' }, '/fields/0/pattern'],
-    ['a pattern that is none', { pattern: '(' }, '/fields/0/pattern'],
-    ['a pattern that looks back', { pattern: '(a)\\1' }, '/fields/0/pattern'],
-    ['a pattern that explodes', { pattern: '((a{1,1000}){1,1000}){1,1000}' }, '/fields/0/pattern'],
-    ['a schema on a text', { schema: { type: 'string' } }, '/fields/0/schema'],
-    ['a schema that is none', { type: 'object', schema: { type: 'colour' } }, '/fields/0/schema'],
-    ['a schema that points elsewhere', { type: 'object', schema: { $ref: 'http://x.test/y' } }, '/fields/0/schema'],
-    ['a schema of many characters', { type: 'object', schema: { x: 'x'.repeat(20_000) } }, '/fields/0/schema'],
-    ['a target on a text', { target: 'notes' }, '/fields/0/target'],
-    ['a relation to nowhere', { type: 'relation' }, '/fields/0/target'],
-    ['a relation to a blueprint that is not there', { type: 'relation', target: 'nowhere' }, '/fields/0/target'],
-    ['onDelete on a text', { onDelete: 'cascade' }, '/fields/0/onDelete'],
-    ['a unique list', { multi: true, unique: true }, '/fields/0/unique'],
+    ['an invalid pattern', { pattern: '(' }, '/fields/0/pattern'],
+    ['a pattern with a backreference', { pattern: '(a)\\1' }, '/fields/0/pattern'],
+    ['a pattern that is too complex', { pattern: '((a{1,1000}){1,1000}){1,1000}' }, '/fields/0/pattern'],
+    ['a schema on a string', { schema: { type: 'string' } }, '/fields/0/schema'],
+    ['an invalid schema', { type: 'object', schema: { type: 'colour' } }, '/fields/0/schema'],
+    [
+      'a schema with an external reference',
+      { type: 'object', schema: { $ref: 'http://x.test/y' } },
+      '/fields/0/schema',
+    ],
+    [
+      'a schema of more than 20,000 characters',
+      { type: 'object', schema: { x: 'x'.repeat(20_000) } },
+      '/fields/0/schema',
+    ],
+    ['a target on a string', { target: 'notes' }, '/fields/0/target'],
+    ['a relation without a target', { type: 'relation' }, '/fields/0/target'],
+    ['a relation to a missing blueprint', { type: 'relation', target: 'nowhere' }, '/fields/0/target'],
+    ['onDelete on a string', { onDelete: 'cascade' }, '/fields/0/onDelete'],
+    ['a unique multi field', { multi: true, unique: true }, '/fields/0/unique'],
     ['a unique object', { type: 'object', unique: true }, '/fields/0/unique'],
-    ['a least boolean', { type: 'boolean', min: 1 }, '/fields/0/min'],
-    ['a length of one and a half', { min: 1.5 }, '/fields/0/min'],
-    ['a length below zero', { max: -1 }, '/fields/0/max'],
-    ['a length that is a text', { max: 'long' }, '/fields/0/max'],
-    ['a bound that is no number', { type: 'number', max: '9' }, '/fields/0/max'],
-    ['a bound that is no date', { type: 'date', min: '2026-02-30' }, '/fields/0/min'],
-    ['a bound that is no decimal', { type: 'decimal', min: '1,5' }, '/fields/0/min'],
-    ['a bound that no decimal can be written as', { type: 'decimal', min: 1e-7 }, '/fields/0/min'],
-    ['a least value above the greatest', { type: 'number', min: 5, max: 1 }, '/fields/0/min'],
-    ['a choice of another type', { type: 'integer', enum: [1, 'two'] }, '/fields/0/enum/1'],
-    ['no choice at all', { enum: [] }, '/fields/0/enum'],
+    ['a minimum of a boolean', { type: 'boolean', min: 1 }, '/fields/0/min'],
+    ['a fractional length', { min: 1.5 }, '/fields/0/min'],
+    ['a negative length', { max: -1 }, '/fields/0/max'],
+    ['a length that is a string', { max: 'long' }, '/fields/0/max'],
+    ['a number bound that is no number', { type: 'number', max: '9' }, '/fields/0/max'],
+    ['a date bound that is no date', { type: 'date', min: '2026-02-30' }, '/fields/0/min'],
+    ['a decimal bound that is no decimal', { type: 'decimal', min: '1,5' }, '/fields/0/min'],
+    ['a decimal bound in exponential notation', { type: 'decimal', min: 1e-7 }, '/fields/0/min'],
+    ['a minimum above the maximum', { type: 'number', min: 5, max: 1 }, '/fields/0/min'],
+    ['an enum value of another type', { type: 'integer', enum: [1, 'two'] }, '/fields/0/enum/1'],
+    ['an empty enum', { enum: [] }, '/fields/0/enum'],
     ['a default of another type', { default: 5 }, '/fields/0/default'],
-    ['a default beside the choices', { enum: ['a'], default: 'b' }, '/fields/0/default'],
+    ['a default outside of the enum', { enum: ['a'], default: 'b' }, '/fields/0/default'],
     ['a default beyond the bounds', { type: 'number', max: 1, default: 2 }, '/fields/0/default'],
     ['a default that breaks the pattern', { pattern: '^a$', default: 'b' }, '/fields/0/default'],
-    ['a default that is no list', { multi: true, default: 'a' }, '/fields/0/default'],
-    ['a default with one misfit', { multi: true, default: ['a', 1] }, '/fields/0/default/1'],
+    ['a default of a multi field that is no list', { multi: true, default: 'a' }, '/fields/0/default'],
+    ['a default list with one invalid value', { multi: true, default: ['a', 1] }, '/fields/0/default/1'],
     [
-      'a default against its schema',
+      'a default that violates its schema',
       { type: 'object', schema: { required: ['x'] }, default: {} },
       '/fields/0/default/x',
     ],
-  ])('for %s', async (_, more, path) => {
+  ])('rejects %s with 400 INVALID_INPUT at its path', async (_, more, path) => {
     const [found] = (await field(more)) ?? []
     expect(found).toBe(path)
   })
 
-  test('for two fields of one name', async () => {
+  test('rejects two fields with the same key with 400 INVALID_INPUT', async () => {
     const fields = ['a', 'b', 'a'].map((key) => ({ key, type: 'string' }))
     expect(await rejected({ fields })).toEqual(['/fields/2/key'])
   })
 
-  test('for a rule for nobody, an unknown operation and an unknown scope', async () => {
+  test('rejects a permission rule without audience, with an unknown operation or scope with 400 INVALID_INPUT', async () => {
     expect(await rejected({ permissions: [{ operation: 'read' }] })).toEqual(['/permissions/0'])
     expect(await rejected({ permissions: [{ operation: 'fly', guest: true }] })).toContain('/permissions/0/operation')
     const permissions = [{ operation: 'read', guest: true, scope: 'world' }]
     expect(await rejected({ permissions })).toContain('/permissions/0/scope')
   })
 
-  test('with every flaw that it has, each at its place', async () => {
-    const flaws = await rejected({
+  test('rejects a definition with several errors with 400 and the path of each error', async () => {
+    const paths = await rejected({
       fields: [
         { key: 'user', type: 'string', target: 'x', onDelete: 'cascade' },
         { key: 'fine', type: 'string' },
@@ -249,13 +257,13 @@ describe('a definition that makes no sense is refused', () => {
       ],
       permissions: [{ operation: 'read', roleBased: [] }],
     })
-    expect(flaws?.sort()).toEqual([
+    expect(paths?.sort()).toEqual([
       ...['/fields/0/key', '/fields/0/onDelete', '/fields/0/target', '/fields/2/key', '/fields/2/min'],
       ...['/fields/2/pattern', '/fields/3/enum/0', '/fields/3/max', '/fields/3/min', '/permissions/0'],
     ])
   })
 
-  test('also in a change, which then changes nothing', async () => {
+  test('rejects an invalid change with 400 INVALID_INPUT and changes nothing', async () => {
     const editor = (await sharedTenant).as('editor')
     const key = freshKey()
     const { body } = await editor.post('/blueprints', notesBlueprint({ key }))
@@ -264,7 +272,7 @@ describe('a definition that makes no sense is refused', () => {
     expect((await editor.get(`/blueprints/${key}`)).body).toEqual(body)
   })
 
-  test('when it is no definition at all', async () => {
+  test('rejects a body that is no definition with 400 INVALID_INPUT, 400 MALFORMED_BODY or 415 UNSUPPORTED_MEDIA_TYPE', async () => {
     const { as, origin, tokens } = await sharedTenant
     for (const body of [
       [],
@@ -289,7 +297,7 @@ describe('a definition that makes no sense is refused', () => {
     ])
   })
 
-  test('while a relation to itself makes sense', async () => {
+  test('accepts a relation of a blueprint to itself', async () => {
     const editor = (await sharedTenant).as('editor')
     const key = freshKey()
     const fields = [{ key: 'parent', type: 'relation', target: key, onDelete: 'nullify' }]
@@ -298,8 +306,8 @@ describe('a definition that makes no sense is refused', () => {
   })
 })
 
-describe('who is who', () => {
-  test('only editors define: users are refused, strangers asked to sign in', async () => {
+describe('access to blueprints', () => {
+  test('POST, PUT, PATCH and DELETE of blueprints answer 403 to users and 401 to anonymous callers', async () => {
     const { as, stranger } = await sharedTenant
     const key = freshKey()
     await as('admin').post('/blueprints', notesBlueprint({ key }))
@@ -318,7 +326,7 @@ describe('who is who', () => {
     expect(statusAndCode(await stranger.get(`/blueprints/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('users see the blueprints that some rule of theirs is about, without the rules; editors see all', async () => {
+  test('users see blueprints with a rule that applies to them, without the rules, and editors see all blueprints', async () => {
     const { as } = await createTestTenant()
     const permissions: Record<string, object[]> = {
       admins: [],
@@ -345,7 +353,7 @@ describe('who is who', () => {
     }
   })
 
-  test('fields that a caller may not read are not even mentioned', async () => {
+  test('fields that a caller may not read are missing from the blueprint', async () => {
     const { as } = await sharedTenant
     const key = freshKey()
     const fields = [
@@ -361,31 +369,31 @@ describe('who is who', () => {
     expect(keys((await as('editor').get(`/blueprints/${key}`)).body)).toEqual(['open', 'closed', 'mine'])
   })
 
-  test('another tenant has other blueprints, and knows nobody from here', async () => {
-    const [here, there] = [await sharedTenant, await createTestTenant()]
+  test('a blueprint is invisible to another tenant, which may use its key, and tokens are valid for their own tenant only', async () => {
+    const [one, otherTenant] = [await sharedTenant, await createTestTenant()]
     const key = freshKey()
-    await here.as('admin').post('/blueprints', notesBlueprint({ key }))
-    expect((await there.as('admin').get('/blueprints')).body).toEqual([])
-    expect(statusAndCode(await there.as('admin').get(`/blueprints/${key}`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
-    for (const headers of [{ host: `${there.id}.test` }, { tenant: there.id }] as Record<string, string>[])
-      expect(statusAndCode(await here.as('admin').with(headers).get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
-    expect((await there.as('admin').post('/blueprints', notesBlueprint({ key }))).status).toBe(201)
+    await one.as('admin').post('/blueprints', notesBlueprint({ key }))
+    expect((await otherTenant.as('admin').get('/blueprints')).body).toEqual([])
+    expect(statusAndCode(await otherTenant.as('admin').get(`/blueprints/${key}`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+    for (const headers of [{ host: `${otherTenant.id}.test` }, { tenant: otherTenant.id }] as Record<string, string>[])
+      expect(statusAndCode(await one.as('admin').with(headers).get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect((await otherTenant.as('admin').post('/blueprints', notesBlueprint({ key }))).status).toBe(201)
   })
 })
 
-describe('versions', () => {
-  test('a change or removal that was decided on an older state is refused', async () => {
+describe('versions of blueprints', () => {
+  test('PUT, PATCH and DELETE of a blueprint with an outdated If-Match answer 412 VERSION_MISMATCH', async () => {
     const editor = (await sharedTenant).as('editor')
     const key = freshKey()
-    const old = (await editor.post('/blueprints', notesBlueprint({ key }))).headers.get('etag')!
-    expect(old).toMatch(/^".+"$/)
-    expect((await editor.get(`/blueprints/${key}`)).headers.get('etag')).toBe(old)
+    const firstEtag = (await editor.post('/blueprints', notesBlueprint({ key }))).headers.get('etag')!
+    expect(firstEtag).toMatch(/^".+"$/)
+    expect((await editor.get(`/blueprints/${key}`)).headers.get('etag')).toBe(firstEtag)
 
-    const changed = await editor.put(`/blueprints/${key}`, { name: 'Second' }, { 'if-match': old })
+    const changed = await editor.put(`/blueprints/${key}`, { name: 'Second' }, { 'if-match': firstEtag })
     expect(changed.status).toBe(200)
     const latest = changed.headers.get('etag')!
-    expect(latest).not.toBe(old)
-    const stale = { 'if-match': old }
+    expect(latest).not.toBe(firstEtag)
+    const stale = { 'if-match': firstEtag }
     for (const answer of [
       await editor.put(`/blueprints/${key}`, { name: 'Third' }, stale),
       await editor.patch(`/blueprints/${key}`, { name: 'Third' }, stale),
@@ -396,11 +404,11 @@ describe('versions', () => {
 
     expect((await editor.patch(`/blueprints/${key}`, { name: 'Third' }, { 'if-match': '*' })).status).toBe(200)
     const { headers } = await editor.get(`/blueprints/${key}`)
-    const either = `"1-x", ${headers.get('etag')}`
-    expect((await editor.delete(`/blueprints/${key}`, { 'if-match': either })).status).toBe(200)
+    const etags = `"1-x", ${headers.get('etag')}`
+    expect((await editor.delete(`/blueprints/${key}`, { 'if-match': etags })).status).toBe(200)
   })
 
-  test('what is made anew under an old key has a version of its own', async () => {
+  test('a blueprint that is created again has a new ETag, so that the former one answers 412 VERSION_MISMATCH', async () => {
     const editor = (await sharedTenant).as('editor')
     const key = freshKey()
     const first = (await editor.post('/blueprints', notesBlueprint({ key }))).headers.get('etag')!
@@ -414,26 +422,27 @@ describe('versions', () => {
   })
 })
 
-describe('while there are entities', () => {
+describe('blueprints with entities', () => {
   const fields = [
     { key: 'title', type: 'string', required: true, max: 10 },
     { key: 'count', type: 'integer' },
     { key: 'tags', type: 'string', multi: true },
     { key: 'plain', type: 'string', indexed: false },
   ]
-  /** Their fields with one of them changed. */
-  const but = (key: string, more: object) => fields.map((field) => (field.key === key ? { ...field, ...more } : field))
-  const used = async () => {
+  /** The fields with one of them changed. */
+  const fieldsWith = (key: string, more: object) =>
+    fields.map((field) => (field.key === key ? { ...field, ...more } : field))
+  const createBlueprintWithEntity = async () => {
     const editor = (await sharedTenant).as('admin')
     const path = `/blueprints/${freshKey()}`
     await editor.post('/blueprints', notesBlueprint({ key: path.slice('/blueprints/'.length), fields }))
     await editor.post(`${path}/entities`, { identifier: 'one', title: 'One', count: 1, tags: ['a'] })
     return { editor, path }
   }
-  test('what they would not fit is refused, and nothing is changed', async () => {
-    const { editor, path } = await used()
+  test('rejects a change that existing values do not fit with 409 VALUES_DO_NOT_FIT and changes nothing', async () => {
+    const { editor, path } = await createBlueprintWithEntity()
     const { body } = await editor.get(path)
-    const changed = { name: 'New', fields: but('count', { type: 'string' }) }
+    const changed = { name: 'New', fields: fieldsWith('count', { type: 'string' }) }
     expect(statusAndCode(await editor.put(path, changed))).toEqual([409, 'VALUES_DO_NOT_FIT'])
     expect((await editor.get(path)).body).toEqual(body)
     await editor.delete(`${path}/entities/one`)
@@ -444,21 +453,24 @@ describe('while there are entities', () => {
     ['the name, the rules and the order of fields', { name: 'New', permissions: [], fields: [...fields].reverse() }],
     ['new optional fields', { fields: [...fields, { key: 'new', type: 'string', unique: true, default: 'x' }] }],
     [
-      'what is told of a field',
-      { fields: but('title', { title: 'Heading', description: 'short', writeRoles: ['x'] }) },
+      'the title, description and roles of a field',
+      { fields: fieldsWith('title', { title: 'Heading', description: 'short', writeRoles: ['x'] }) },
     ],
-    ['looser bounds', { fields: but('title', { max: 20, required: false }) }],
-    ['what was the case unsaid', { fields: but('count', { indexed: true, unique: false, multi: false }) }],
-  ])('these may change: %s', async (_, changed) => {
-    const { editor, path } = await used()
+    ['looser bounds and an optional field', { fields: fieldsWith('title', { max: 20, required: false }) }],
+    [
+      'explicit defaults of properties',
+      { fields: fieldsWith('count', { indexed: true, unique: false, multi: false }) },
+    ],
+  ])('a blueprint with entities accepts a change of %s', async (_, changed) => {
+    const { editor, path } = await createBlueprintWithEntity()
     expect((await editor.put(path, changed)).status).toBe(200)
     expect((await editor.get(`${path}/entities?title=One&count=1&tags=a`)).body).toHaveLength(1)
     expect((await editor.put(`${path}/entities/one`, { count: 2 })).status).toBe(200)
     expect((await editor.get(`${path}/entities?count=2`)).body).toHaveLength(1)
   })
 
-  test('a blueprint is removed only by force', async () => {
-    const { editor, path } = await used()
+  test('DELETE of a blueprint with entities answers 409 BLUEPRINT_NOT_EMPTY without force=true', async () => {
+    const { editor, path } = await createBlueprintWithEntity()
     for (const query of ['', '?force=false', '?force=0', '?force='])
       expect(statusAndCode(await editor.delete(path + query))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
     expect((await editor.get(`${path}/entities`)).body).toHaveLength(1)
@@ -466,8 +478,8 @@ describe('while there are entities', () => {
     expect(statusAndCode(await editor.get(`${path}/entities`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
-  test('force can be written as 1, like every flag; as nothing, or undefined, it is not said', async () => {
-    const { editor, path } = await used()
+  test('force=1 forces the deletion of a blueprint, and an empty or undefined force does not', async () => {
+    const { editor, path } = await createBlueprintWithEntity()
     for (const force of ['', 'undefined', 'false', '0'])
       expect(statusAndCode(await editor.delete(`${path}?force=${force}`))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
     expect((await editor.delete(`${path}?force=1`)).status).toBe(200)
@@ -475,54 +487,54 @@ describe('while there are entities', () => {
 })
 
 describe('relations to a blueprint', () => {
-  const pair = async () => {
+  const createRelatedBlueprints = async () => {
     const editor = (await sharedTenant).as('editor')
-    const [target, pointing] = [freshKey(), freshKey()]
+    const [target, source] = [freshKey(), freshKey()]
     await editor.post('/blueprints', notesBlueprint({ key: target }))
     const fields = [{ key: 'to', type: 'relation', target }]
-    await editor.post('/blueprints', notesBlueprint({ key: pointing, fields }))
-    return { editor, target: `/blueprints/${target}`, pointing: `/blueprints/${pointing}` }
+    await editor.post('/blueprints', notesBlueprint({ key: source, fields }))
+    return { editor, target: `/blueprints/${target}`, source: `/blueprints/${source}` }
   }
 
-  test('keep it, unless it is removed by force', async () => {
-    const { editor, target } = await pair()
+  test('DELETE of a blueprint that is the target of a relation answers 409 BLUEPRINT_NOT_EMPTY without force', async () => {
+    const { editor, target } = await createRelatedBlueprints()
     expect(statusAndCode(await editor.delete(target))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
     expect((await editor.delete(`${target}?force=true`)).status).toBe(200)
   })
 
-  test('let it go when they are gone', async () => {
-    const { editor, target, pointing } = await pair()
-    await editor.put(pointing, { fields: [] })
+  test('a blueprint can be deleted after the relation to it is removed', async () => {
+    const { editor, target, source } = await createRelatedBlueprints()
+    await editor.put(source, { fields: [] })
     expect((await editor.delete(target)).status).toBe(200)
   })
 
-  test('do not freeze a blueprint when what it pointed to was removed by force', async () => {
-    const { editor, target, pointing } = await pair()
-    await (await sharedTenant).as('admin').post(`${pointing}/entities`, {})
+  test('a blueprint can be changed after the target of its relation was deleted by force', async () => {
+    const { editor, target, source } = await createRelatedBlueprints()
+    await (await sharedTenant).as('admin').post(`${source}/entities`, {})
     await editor.delete(`${target}?force=true`)
-    expect((await editor.put(pointing, { name: 'Still mine' })).status).toBe(200)
+    expect((await editor.put(source, { name: 'Still mine' })).status).toBe(200)
   })
 })
 
-describe('what one editor defines harms nobody', () => {
-  const object = async (schema: object, value: unknown) => {
+describe('hostile blueprint definitions', () => {
+  const createObjectEntity = async (schema: object, value: unknown) => {
     const admin = (await sharedTenant).as('admin')
     const key = freshKey()
-    const made = await admin.post(
+    const created = await admin.post(
       '/blueprints',
       notesBlueprint({ key, fields: [{ key: 'a', type: 'object', schema }] }),
     )
-    return made.status === 201 ? admin.post(`/blueprints/${key}/entities`, { a: value }) : made
+    return created.status === 201 ? admin.post(`/blueprints/${key}/entities`, { a: value }) : created
   }
 
-  test('a schema that never ends is refused, with the definition or with the value', async () => {
-    expect(statusAndCode(await object({ allOf: [{ $ref: '#' }] }, {}))).toEqual([400, 'INVALID_INPUT'])
+  test('rejects an endlessly recursive schema or its value with 400 INVALID_INPUT', async () => {
+    expect(statusAndCode(await createObjectEntity({ allOf: [{ $ref: '#' }] }, {}))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('a schema that wants to be checked later is refused, for nobody would wait for it', async () => {
+  test('rejects a schema with $async with 400 INVALID_INPUT', async () => {
     const admin = (await sharedTenant).as('admin')
-    const later = { $async: true, required: ['x'] }
-    for (const schema of [later, { $defs: { later }, allOf: [{ $ref: '#/$defs/later' }] }]) {
+    const asyncSchema = { $async: true, required: ['x'] }
+    for (const schema of [asyncSchema, { $defs: { later: asyncSchema }, allOf: [{ $ref: '#/$defs/later' }] }]) {
       const fields = [{ key: 'a', type: 'object', schema }]
       expect(statusAndCode(await admin.post('/blueprints', notesBlueprint({ key: freshKey(), fields })))).toEqual([
         400,
@@ -531,10 +543,13 @@ describe('what one editor defines harms nobody', () => {
     }
   })
 
-  test('a pattern in a schema takes a time in proportion to the text', async () => {
+  test('a pattern in a schema is checked in linear time', async () => {
     const properties = { text: { pattern: '^(a+)+$' } }
-    const answer = await object({ properties, patternProperties: { '^(x+)+$': {} } }, { text: `${'a'.repeat(1_500)}!` })
+    const answer = await createObjectEntity(
+      { properties, patternProperties: { '^(x+)+$': {} } },
+      { text: `${'a'.repeat(1_500)}!` },
+    )
     expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
-    expect((await object({ properties }, { text: 'a'.repeat(1_500) })).status).toBe(201)
+    expect((await createObjectEntity({ properties }, { text: 'a'.repeat(1_500) })).status).toBe(201)
   })
 })

@@ -12,7 +12,7 @@ const PERMISSIONS = [
   { operation: 'update', scope: 'tenant', roleBased: ['user'], workspaceLabelsBased: ['pro'] },
 ]
 
-test('tells for every operation which rules allow it, what they reach, and why the others do not', async () => {
+test('GET /blueprints/:key/permissions/explain lists for each operation the rules that allow it, their row scope, and why others do not', async () => {
   const { as, users } = await createThingsFixture([], PERMISSIONS)
   const { status, body } = await as('admin').get(`${explainPath}?user=${users.user}`)
   expect(status).toBe(200)
@@ -56,7 +56,7 @@ test('tells for every operation which rules allow it, what they reach, and why t
   })
 })
 
-test('without a user it is about a guest; with an operation about that', async () => {
+test('explain without a user describes a guest, and with an operation only that operation', async () => {
   const { as } = await createThingsFixture([], PERMISSIONS)
   for (const query of ['', '?user=', '?user=undefined&operation=undefined', '?operation=']) {
     const { body } = await as('admin').get(explainPath + query)
@@ -75,28 +75,35 @@ test('without a user it is about a guest; with an operation about that', async (
   ])
 })
 
-test('says what a user lacks, and that admins and blueprints without rules need none', async () => {
-  const own = await createThingsFixture(
+test('explain names the roles that a user lacks, and states that admins may do everything', async () => {
+  const fixture = await createThingsFixture(
     [],
     [{ operation: 'create', scope: 'workspace', roleBased: ['boss'], workspaceRoleBased: ['member'] }],
   )
-  const admin = own.as('admin')
-  const first = async (user: string) =>
+  const admin = fixture.as('admin')
+  const explainCreate = async (user: string) =>
     (await admin.get(`${explainPath}?operation=create&user=${user}`)).body.operations[0]
-  const user = await first(own.users.user)
+  const user = await explainCreate(fixture.users.user)
   expect([user.allowed, user.because]).toEqual([false, 'No rule about create is for this user.'])
   expect(user.rules[0].because).toBe(
     'It asks for one of the roles boss or one of the roles member in the active workspace.',
   )
-  const boss = await registerUser(own.tenant, { username: 'boss', email: 'boss@x.test' }, ['boss'])
-  expect((await first(boss._id)).because).toBe('Rule 0 allows it only in a workspace, and this user is in none.')
-  const chief = await first(own.users.admin)
-  expect([chief.allowed, chief.because]).toEqual([true, 'Admins may do everything, whatever the rules say.'])
+  const boss = await registerUser(fixture.tenant, { username: 'boss', email: 'boss@x.test' }, ['boss'])
+  expect((await explainCreate(boss._id)).because).toBe(
+    'Rule 0 allows it only in a workspace, and this user is in none.',
+  )
+  const adminOperation = await explainCreate(fixture.users.admin)
+  expect([adminOperation.allowed, adminOperation.because]).toEqual([
+    true,
+    'Admins may do everything, whatever the rules say.',
+  ])
   await admin.put('/blueprints/things', { permissions: [] })
-  expect((await first(own.users.user)).because).toBe('The blueprint has no rules, so it is for admins only.')
+  expect((await explainCreate(fixture.users.user)).because).toBe(
+    'The blueprint has no rules, so it is for admins only.',
+  )
 })
 
-test('what it says is what happens', async () => {
+test('requests succeed and fail as explain predicts', async () => {
   const { as, path, users, stranger } = await createThingsFixture([], PERMISSIONS)
   const { body } = await as('admin').get(`${explainPath}?user=${users.user}`)
   const [create, read, , remove] = body.operations
@@ -106,13 +113,13 @@ test('what it says is what happens', async () => {
   expect(statusAndCode(await stranger.post(path, {}))).toEqual([401, 'UNAUTHENTICATED'])
 })
 
-test('is for admins, about users and blueprints that there are', async () => {
+test('explain answers 401 or 403 to others than admins, 404 for unknown users and blueprints, and 400 for unknown operations', async () => {
   const { as, stranger } = await createThingsFixture([], PERMISSIONS)
   for (const name of ['user', 'editor'] as const)
     expect(statusAndCode(await as(name).get(explainPath))).toEqual([403, 'FORBIDDEN'])
   expect(statusAndCode(await stranger.get(explainPath))).toEqual([401, 'UNAUTHENTICATED'])
-  const other = await createThingsFixture([], PERMISSIONS)
-  for (const user of ['nobody', other.users.user, '%ff', "'", 'x'.repeat(5_000)])
+  const otherTenant = await createThingsFixture([], PERMISSIONS)
+  for (const user of ['nobody', otherTenant.users.user, '%ff', "'", 'x'.repeat(5_000)])
     expect(statusAndCode(await as('admin').get(`${explainPath}?user=${user}`)), user.slice(0, 50)).toEqual([
       404,
       'USER_NOT_FOUND',

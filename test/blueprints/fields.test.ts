@@ -4,7 +4,7 @@ import { createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant
 const sharedTenant = createTestTenant()
 let blueprintCount = 0
 
-/** The entities of a new blueprint with one field, `value`. */
+/** Creates a blueprint with one field, `value`, and returns ways to its entities. */
 async function createFieldFixture(field: object) {
   const admin = (await sharedTenant).as('admin')
   const key = `b${++blueprintCount}`
@@ -57,21 +57,21 @@ const TEXTS = [
 ]
 const NON_TEXTS = [0, 1, true, false, {}, [], ['text']]
 
-/** For each type: values that fit, and values that don't. `null` is no value, but clears one. */
-const VALUES_BY_TYPE: Record<string, { fits: unknown[]; misfits: unknown[] }> = {
-  string: { fits: TEXTS, misfits: NON_TEXTS },
-  text: { fits: TEXTS, misfits: NON_TEXTS },
+/** Valid and invalid values of each type; `null` is neither, because it clears a value. */
+const VALUES_BY_TYPE: Record<string, { valid: unknown[]; invalid: unknown[] }> = {
+  string: { valid: TEXTS, invalid: NON_TEXTS },
+  text: { valid: TEXTS, invalid: NON_TEXTS },
   number: {
-    fits: [0, 1, -1, 1.5, -0.1, 1e300, 5e-324, 2 ** 53 + 2, 0.1 + 0.2],
-    misfits: ['1', '', true, {}, [], [1], 'NaN', '1e3'],
+    valid: [0, 1, -1, 1.5, -0.1, 1e300, 5e-324, 2 ** 53 + 2, 0.1 + 0.2],
+    invalid: ['1', '', true, {}, [], [1], 'NaN', '1e3'],
   },
   integer: {
-    fits: [0, 1, -1, 1e15, 2 ** 53 - 1, -(2 ** 53 - 1)],
-    misfits: [1.5, -0.1, 2 ** 53, 1e300, '1', true, {}, [1]],
+    valid: [0, 1, -1, 1e15, 2 ** 53 - 1, -(2 ** 53 - 1)],
+    invalid: [1.5, -0.1, 2 ** 53, 1e300, '1', true, {}, [1]],
   },
   decimal: {
-    fits: ['0', '-0', '19.90', '-0.001', '007', '1'.repeat(60), `-${'9'.repeat(60)}.${'9'.repeat(60)}`],
-    misfits: [
+    valid: ['0', '-0', '19.90', '-0.001', '007', '1'.repeat(60), `-${'9'.repeat(60)}.${'9'.repeat(60)}`],
+    invalid: [
       0,
       19.9,
       '',
@@ -90,10 +90,10 @@ const VALUES_BY_TYPE: Record<string, { fits: unknown[]; misfits: unknown[] }> = 
       ['1'],
     ],
   },
-  boolean: { fits: [true, false], misfits: ['true', 'false', 0, 1, '', 'yes', {}, [true]] },
+  boolean: { valid: [true, false], invalid: ['true', 'false', 0, 1, '', 'yes', {}, [true]] },
   date: {
-    fits: ['2026-01-31', '2024-02-29', '1582-10-15', '0001-01-01', '9999-12-31'],
-    misfits: [
+    valid: ['2026-01-31', '2024-02-29', '1582-10-15', '0001-01-01', '9999-12-31'],
+    invalid: [
       '2026-02-29',
       '2026-13-01',
       '2026-00-10',
@@ -106,33 +106,33 @@ const VALUES_BY_TYPE: Record<string, { fits: unknown[]; misfits: unknown[] }> = 
     ],
   },
   datetime: {
-    fits: [
+    valid: [
       '2026-01-31T12:00:00Z',
       '2026-01-31T12:00:00.123Z',
       '2026-01-31T12:00+02:00',
       '2024-02-29T23:59:59.999999-11:30',
     ],
-    misfits: [
+    invalid: [
       ...['2026-01-31', '2026-01-31T12:00:00', '2026-02-30T12:00:00Z', '2026-01-31T24:00:00Z', '2026-01-31T12:60:00Z'],
       ...['2026-01-31 12:00:00Z', '2026-01-31T12:00:00+2', '', 'now', 0, 1_769_860_800_000, {}],
     ],
   },
   time: {
-    fits: ['00:00', '23:59', '12:30:15', '00:00:00'],
-    misfits: ['24:00', '12:60', '12:30:60', '1:30', '12', '12:30:15.5', '12:30Z', '', 1230, ['12:30']],
+    valid: ['00:00', '23:59', '12:30:15', '00:00:00'],
+    invalid: ['24:00', '12:60', '12:30:60', '1:30', '12', '12:30:15.5', '12:30Z', '', 1230, ['12:30']],
   },
   object: {
-    fits: [
+    valid: [
       {},
       { a: 1 },
       { a: { b: [1, { c: null }] }, 'd.e': 'x', '': true },
       { constructor: { prototype: { x: 1 } } },
     ],
-    misfits: ['{}', 1, true, [], [{}], ''],
+    invalid: ['{}', 1, true, [], [{}], ''],
   },
   file: {
-    fits: ['https://example.com/a.png', 'http://localhost:3000/x?y=z#w', '/static/a.png', '/'],
-    misfits: [
+    valid: ['https://example.com/a.png', 'http://localhost:3000/x?y=z#w', '/static/a.png', '/'],
+    invalid: [
       ...[
         'a.png',
         'ftp://example.com/a',
@@ -147,8 +147,8 @@ const VALUES_BY_TYPE: Record<string, { fits: unknown[]; misfits: unknown[] }> = 
     ],
   },
   email: {
-    fits: ['a@example.com', 'First.Last+tag@sub.example.co', "o'neil@example.org", 'müller@exämple.de'],
-    misfits: [
+    valid: ['a@example.com', 'First.Last+tag@sub.example.co', "o'neil@example.org", 'müller@exämple.de'],
+    invalid: [
       'a',
       'a@',
       '@b.c',
@@ -163,8 +163,8 @@ const VALUES_BY_TYPE: Record<string, { fits: unknown[]; misfits: unknown[] }> = 
     ],
   },
   url: {
-    fits: ['https://example.com', 'http://127.0.0.1:8080/a?b=c', 'HTTPS://EXAMPLE.COM/'],
-    misfits: [
+    valid: ['https://example.com', 'http://127.0.0.1:8080/a?b=c', 'HTTPS://EXAMPLE.COM/'],
+    invalid: [
       'example.com',
       '/a',
       'ftp://example.com',
@@ -178,27 +178,29 @@ const VALUES_BY_TYPE: Record<string, { fits: unknown[]; misfits: unknown[] }> = 
   },
 }
 
-describe.each(Object.keys(VALUES_BY_TYPE))('a field of type %s', (type) => {
-  const { fits, misfits } = VALUES_BY_TYPE[type]!
+describe.each(Object.keys(VALUES_BY_TYPE))('values of the type %s', (type) => {
+  const { valid, invalid } = VALUES_BY_TYPE[type]!
 
-  test('keeps what fits as it was sent', () => expectAccepted({ type }, fits))
-  test('refuses what does not fit, and never turns it into what would', () => expectRejected({ type }, misfits))
-  test('as a list keeps lists of what fits', () =>
-    expectAccepted({ type, multi: true }, [[], fits, [fits[0], fits[0]]]))
-  test('as a list refuses what is no list', () => expectRejected({ type, multi: true }, [fits[0], {}, '', 'a,b', 1]))
-  test('as a list refuses the one that does not fit', () =>
+  test(`a field of type ${type} stores valid values as they were sent`, () => expectAccepted({ type }, valid))
+  test(`a field of type ${type} rejects invalid values with 400 instead of converting them`, () =>
+    expectRejected({ type }, invalid))
+  test(`a multi field of type ${type} stores lists of valid values`, () =>
+    expectAccepted({ type, multi: true }, [[], valid, [valid[0], valid[0]]]))
+  test(`a multi field of type ${type} rejects single values`, () =>
+    expectRejected({ type, multi: true }, [valid[0], {}, '', 'a,b', 1]))
+  test(`a multi field of type ${type} rejects a list with one invalid value and names its index`, () =>
     expectRejected(
       { type, multi: true },
-      [...misfits, null].map((misfit) => [fits[0], misfit]),
+      [...invalid, null].map((one) => [valid[0], one]),
       '/value/1',
     ))
-  test('says what would fit', async () => {
-    const { body } = await (await createFieldFixture({ type })).add(misfits[0])
+  test(`an invalid value of type ${type} is answered with a message about valid values`, async () => {
+    const { body } = await (await createFieldFixture({ type })).add(invalid[0])
     expect(body.message).toMatch(/^value must be .+\.$/)
   })
 })
 
-describe('bounds', () => {
+describe('min and max of fields', () => {
   const cases: [object, inside: unknown[], outside: unknown[]][] = [
     [{ type: 'number', min: -1.5, max: 10 }, [-1.5, 0, 9.99, 10], [-1.51, 10.01, -1e300, 1e300]],
     [{ type: 'number', min: 0 }, [0, 5e-324], [-5e-324, -1]],
@@ -227,14 +229,17 @@ describe('bounds', () => {
     [{ type: 'number', multi: true, min: 1, max: 2 }, [[500], [-1, 7]], [[], [1, 2, 3]]],
     [{ type: 'boolean', multi: true, max: 1 }, [[], [true]], [[true, false]]],
   ]
-  test.each(cases)('of %j hold values by what they are, texts and lists by length', async (field, inside, outside) => {
-    await expectAccepted(field, inside)
-    await expectRejected(field, outside)
-  })
+  test.each(cases)(
+    'a field with %j accepts values within its bounds and rejects others',
+    async (field, inside, outside) => {
+      await expectAccepted(field, inside)
+      await expectRejected(field, outside)
+    },
+  )
 })
 
-describe('choices', () => {
-  test('are the only values that fit', async () => {
+describe('enum of fields', () => {
+  test('a field with an enum accepts only its values', async () => {
     await expectAccepted({ enum: ['red', 'green'] }, ['red', 'green'])
     await expectRejected({ enum: ['red', 'green'] }, ['', 'Red', 'blue', 'red,green', 1])
     await expectAccepted({ type: 'number', enum: [1, 2.5] }, [1, 2.5])
@@ -243,14 +248,14 @@ describe('choices', () => {
     await expectRejected({ type: 'object', enum: [{ a: [1] }] }, [{}, { a: [2] }])
   })
 
-  test('hold for each value of a list', async () => {
+  test('a multi field with an enum checks each value of a list', async () => {
     await expectAccepted({ enum: ['red', 'green'], multi: true }, [[], ['red'], ['green', 'red']])
     await expectRejected({ enum: ['red', 'green'], multi: true }, [['red', 'blue']], '/value/1')
   })
 })
 
-describe('patterns', () => {
-  test('are looked for anywhere, unless they say where', async () => {
+describe('patterns of fields', () => {
+  test('a pattern matches anywhere in the text unless it is anchored', async () => {
     await expectAccepted({ pattern: 'b' }, ['b', 'abc'])
     await expectRejected({ pattern: 'b' }, ['', 'ac', 'B'])
     await expectAccepted({ pattern: '^[A-Z]{2}-\\d+$' }, ['AB-1', 'ZZ-0042'])
@@ -258,29 +263,29 @@ describe('patterns', () => {
     await expectAccepted({ pattern: '^\\p{L}+$' }, ['Ärger', '中文'])
   })
 
-  test('hold for each value of a list', async () => {
+  test('a multi field with a pattern checks each value of a list', async () => {
     await expectAccepted({ pattern: '^a', multi: true }, [['a', 'ab']])
     await expectRejected({ pattern: '^a', multi: true }, [['a', 'b']], '/value/1')
   })
 
-  // A backtracking engine would need longer than the universe has.
+  // A backtracking engine would practically never end.
   test.each(['(a+)+$', '^(a|aa)+$', '^(a|a)*$', '(x+x+)+y', '^(([a-z])+.)+[A-Z]([a-z])+$'])(
-    'take a time in proportion to the text: %s',
+    'a pattern is checked in linear time: %s',
     async (pattern) => {
       await expectRejected({ pattern }, [`${'a'.repeat(3_000)}!`, `${'x'.repeat(3_000)}!`])
     },
   )
 })
 
-describe('defaults', () => {
-  test('fill what a new entity does not mention, and nothing else', async () => {
+describe('defaults of fields', () => {
+  test('a default fills only a property that a new entity does not have', async () => {
     const { admin, path, add } = await createFieldFixture({ default: 'new', required: true })
     expect((await admin.post(path, {})).body.value).toBe('new')
     expect((await add('own')).body.value).toBe('own')
     expect((await add('')).body.value).toBe('')
   })
 
-  test('do not come back when the value is cleared', async () => {
+  test('a default does not return when the value is cleared with null', async () => {
     const { admin, path, add } = await createFieldFixture({ default: 'new' })
     const { body } = await add('own')
     expect((await admin.put(`${path}/${body._id}`, { value: null })).body.metadata).toEqual({})
@@ -294,21 +299,21 @@ describe('defaults', () => {
     ['decimal', '0.00'],
     ['string', ''],
     ['object', { a: { b: [1] } }],
-  ])('may be of any type, also one that counts for nothing: %s', async (type, value) => {
+  ])('a default may be a value of the type %s, including falsy ones', async (type, value) => {
     const { admin, path } = await createFieldFixture({ type, default: value })
-    const [one, other] = [await admin.post(path, {}), await admin.post(path, {})]
-    expect([one.body.value, other.body.value]).toEqual([value, value])
+    const [one, two] = [await admin.post(path, {}), await admin.post(path, {})]
+    expect([one.body.value, two.body.value]).toEqual([value, value])
   })
 
-  test('are found like every value', async () => {
+  test('a default value is found by queries', async () => {
     const { admin, path } = await createFieldFixture({ multi: true, default: ['a', 'b'] })
     await admin.post(path, {})
     expect((await admin.get(`${path}?value=b`)).body).toHaveLength(1)
   })
 })
 
-describe('required values', () => {
-  test('are asked for at creation, and cannot be cleared', async () => {
+describe('required fields', () => {
+  test('a required value must be sent at creation and cannot be cleared, else 400 INVALID_INPUT', async () => {
     const { admin, path, add } = await createFieldFixture({ required: true })
     for (const body of [{}, { value: null }, { metadata: {} }]) {
       const answer = await admin.post(path, body)
@@ -323,7 +328,7 @@ describe('required values', () => {
   })
 })
 
-describe('unique values', () => {
+describe('unique fields', () => {
   const same: [string, unknown, unknown][] = [
     ['string', 'x', 'x'],
     ['text', LONG_TEXT, LONG_TEXT],
@@ -333,12 +338,15 @@ describe('unique values', () => {
     ['time', '12:00', '12:00:00'],
     ['boolean', true, true],
   ]
-  test.each(same)('are values that no other entity has: %s', async (type, one, other) => {
-    const { add } = await createFieldFixture({ type, unique: true })
-    expect((await add(one)).status).toBe(201)
-    const answer = await add(other)
-    expect([...statusAndCode(answer), answer.body.details[0].path]).toEqual([409, 'UNIQUE_VIOLATION', '/value'])
-  })
+  test.each(same)(
+    'rejects a value of the type %s that equals the one of another entity with 409 UNIQUE_VIOLATION',
+    async (type, one, equal) => {
+      const { add } = await createFieldFixture({ type, unique: true })
+      expect((await add(one)).status).toBe(201)
+      const answer = await add(equal)
+      expect([...statusAndCode(answer), answer.body.details[0].path]).toEqual([409, 'UNIQUE_VIOLATION', '/value'])
+    },
+  )
 
   const different: [string, unknown, unknown][] = [
     ['string', 'x', 'X'],
@@ -347,17 +355,20 @@ describe('unique values', () => {
     ['decimal', '1.5', '-1.5'],
     ['boolean', true, false],
   ]
-  test.each(different)('may be as near as they like: %s', async (type, one, other) => {
-    const { add } = await createFieldFixture({ type, unique: true })
-    expect([(await add(one)).status, (await add(other)).status]).toEqual([201, 201])
-  })
+  test.each(different)(
+    'a unique field of the type %s accepts values that are only similar',
+    async (type, one, similar) => {
+      const { add } = await createFieldFixture({ type, unique: true })
+      expect([(await add(one)).status, (await add(similar)).status]).toEqual([201, 201])
+    },
+  )
 
-  test('may be missing as often as one likes', async () => {
+  test('a unique value may be missing in several entities', async () => {
     const { admin, path } = await createFieldFixture({ unique: true })
     for (const body of [{}, {}, { value: null }]) expect((await admin.post(path, body)).status).toBe(201)
   })
 
-  test('are kept by the one who has them, and free again when it gives them away', async () => {
+  test('a unique value stays with its entity and is free after a change, a clearing or a deletion', async () => {
     const { admin, path, add } = await createFieldFixture({ unique: true })
     await add('x', { identifier: 'one' })
     await add('y', { identifier: 'two' })
@@ -372,13 +383,13 @@ describe('unique values', () => {
     expect((await add('z')).status).toBe(201)
   })
 
-  test('are taken by one of those who come at once', async () => {
+  test('a unique value goes to one of five concurrent requests, and the others get 409', async () => {
     const { add } = await createFieldFixture({ unique: true })
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => add('x')))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
   })
 
-  test('are unique also in a field that is not indexed, or such a field is refused', async () => {
+  test('a unique field that is not indexed is either rejected or enforced', async () => {
     const admin = (await sharedTenant).as('admin')
     const key = `b${++blueprintCount}`
     const fields = [{ key: 'value', type: 'string', unique: true, indexed: false }]
@@ -389,9 +400,9 @@ describe('unique values', () => {
     expect(statuses.map(({ status }) => status)).toEqual([201, 409])
   })
 
-  test('are a matter of one blueprint', async () => {
-    const [one, other] = [await createFieldFixture({ unique: true }), await createFieldFixture({ unique: true })]
-    expect([(await one.add('x')).status, (await other.add('x')).status]).toEqual([201, 201])
+  test('a unique value may occur in another blueprint', async () => {
+    const [one, two] = [await createFieldFixture({ unique: true }), await createFieldFixture({ unique: true })]
+    expect([(await one.add('x')).status, (await two.add('x')).status]).toEqual([201, 201])
   })
 })
 
@@ -407,7 +418,7 @@ describe('objects with a schema', () => {
     additionalProperties: false,
   }
 
-  test('fit it or are refused', async () => {
+  test('an object that violates its schema is rejected with 400 INVALID_INPUT and the path', async () => {
     await expectAccepted({ type: 'object', schema: address }, [
       { city: 'Ulm' },
       { city: 'Ulm', zip: '89073', lines: ['a', 'b'] },
@@ -419,12 +430,12 @@ describe('objects with a schema', () => {
     await expectRejected({ type: 'object', schema: address }, [{ city: 'Ulm', street: 'x' }])
   })
 
-  test('fit it one by one in a list', async () => {
+  test('each object of a list is checked against the schema', async () => {
     await expectAccepted({ type: 'object', schema: address, multi: true }, [[], [{ city: 'Ulm' }, { city: 'Bonn' }]])
     await expectRejected({ type: 'object', schema: address, multi: true }, [[{ city: 'Ulm' }, {}]], '/value/1/city')
   })
 
-  test('may use what schemas offer: choices, conditions and references', async () => {
+  test('a schema may use enum, if-then-else and $ref', async () => {
     const schema = {
       $defs: {
         leaf: { properties: { kind: { enum: ['a', 'b'] } }, required: ['kind'] },
@@ -440,21 +451,21 @@ describe('objects with a schema', () => {
   })
 })
 
-describe('relations', () => {
-  test('lead to an entity that is there, by its identifier', async () => {
+describe('relations of fields', () => {
+  test('a relation accepts the identifier of an existing entity and rejects others with 400 INVALID_INPUT', async () => {
     const { admin, key, path, add } = await createFieldFixture({})
-    const pointing = await createFieldFixture({ type: 'relation', target: key })
+    const source = await createFieldFixture({ type: 'relation', target: key })
     await add('x', { identifier: 'one' })
-    expect((await pointing.add('one')).body.value).toBe('one')
-    const answer = await pointing.add('two')
+    expect((await source.add('one')).body.value).toBe('one')
+    const answer = await source.add('two')
     expect([...statusAndCode(answer), answer.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '/value'])
     for (const value of [1, '', 'a b', 'a/b', {}, ['one']])
-      expect(statusAndCode(await pointing.add(value)), JSON.stringify(value)).toEqual([400, 'INVALID_INPUT'])
-    expect((await admin.get(`${pointing.path}?value=one`)).body).toHaveLength(1)
+      expect(statusAndCode(await source.add(value)), JSON.stringify(value)).toEqual([400, 'INVALID_INPUT'])
+    expect((await admin.get(`${source.path}?value=one`)).body).toHaveLength(1)
     expect((await admin.get(path)).body).toHaveLength(1)
   })
 
-  test('may be lists, and lead to entities of their own blueprint', async () => {
+  test('a multi relation may refer to entities of its own blueprint', async () => {
     const { admin } = await createFieldFixture({})
     const key = `b${++blueprintCount}`
     const fields = [{ key: 'parents', type: 'relation', target: key, multi: true }]

@@ -8,7 +8,7 @@ const entity = {
   text: 'a'.repeat(999),
   long: 'a'.repeat(900_000),
   list: Array.from({ length: 2_000 }, (_, n) => n),
-  // What the interpreter would take for a function, if it came from itself.
+  // These have the shape of functions of the interpreter.
   forged: { _jsonata_lambda: true, body: { type: 'string', value: 'x' }, arguments: [] },
   native: { _jsonata_function: true, implementation: 'x' },
 }
@@ -20,7 +20,7 @@ const outcomeOf = (text: string) =>
     (error) => (error instanceof FormulaError ? 'refused' : error),
   )
 
-test('every function of JSONata pays for what it does, and there is none that we do not know', async () => {
+test('the list of metered functions has every function of JSONata except eval', async () => {
   const source = await Bun.file('node_modules/jsonata/jsonata.js').text()
   const bound = [...source.matchAll(/(?:staticFrame|environment)\.bind\('(\w+)'/g)].map(([, name]) => name!)
   expect(bound.toSorted()).toEqual([...FUNCTION_NAMES, 'eval'].toSorted())
@@ -59,7 +59,7 @@ test.each([
   '$formatNumber(1, $pad("", 300, "0"))',
   '$sort($append(list, $append(list, list)), function($a, $b) { $a < $b })',
   '$ ~> | $ | {"self": $} |',
-])('ends: %s', async (text) => {
+])('rejects a formula that costs too much: %s', async (text) => {
   expect(await outcomeOf(text)).toBe('refused')
 })
 
@@ -81,18 +81,18 @@ test.each([
   'function($x) { $x }',
   '/a/("a")',
   '$uppercase(?)',
-])('gives nobody a function: %s', async (text) => {
+])('a formula that returns or forges a function is rejected or yields nothing: %s', async (text) => {
   expect(await outcomeOf(text).catch(() => 'refused')).toBeOneOf(['refused', 'made undefined'])
 })
 
 test.each(['constructor', '$.constructor', '$$.__proto__', '__proto__.toString', '"".constructor', 'list.constructor'])(
-  'sees only what an entity has: %s',
+  'a formula sees only own properties of an entity: %s',
   async (text) => {
     expect(await evaluate(text)).toBeUndefined()
   },
 )
 
-test('nothing is left behind for others', async () => {
+test('formulas change neither Object.prototype nor the functions of later formulas', async () => {
   const before = Object.getOwnPropertyNames(Object.prototype)
   for (const text of [
     '{"__proto__": {"polluted": 1}}',
@@ -108,40 +108,40 @@ test('nothing is left behind for others', async () => {
   expect(await evaluate('$string(1)')).toBe('1')
 })
 
-test('an entity is not changed by its formulas', async () => {
+test('a formula does not change its entity', async () => {
   const before = structuredClone(entity)
   await evaluate('$count($ ~> | forged | {"changed": true} |)')
   await evaluate('($append(list, 1); $sort(list); $reverse(list); 1)')
   expect(entity).toEqual(before)
 })
 
-test('formulas of one write share what they may cost, those of several do not', async () => {
-  const [sum, meter] = [await compileFormula('$count($map(list, function($x) { $x + 1 }))'), new Meter()]
-  const runs = async (meter: () => Meter) => {
-    for (let n = 1; n <= 20; n++) if ((await sum.evaluate(entity, meter()).catch(() => 0)) !== 2_000) return n
+test('formulas of one write share a budget, and each write has its own', async () => {
+  const [formula, meter] = [await compileFormula('$count($map(list, function($x) { $x + 1 }))'), new Meter()]
+  const countRuns = async (meter: () => Meter) => {
+    for (let n = 1; n <= 20; n++) if ((await formula.evaluate(entity, meter()).catch(() => 0)) !== 2_000) return n
     return 'all'
   }
-  expect(await runs(() => new Meter())).toBe('all')
-  expect(await runs(() => meter)).toBeNumber()
+  expect(await countRuns(() => new Meter())).toBe('all')
+  expect(await countRuns(() => meter)).toBeNumber()
 })
 
-test('many at once, of many entities, do not mix', async () => {
+test('concurrent evaluations of one formula for many entities do not mix', async () => {
   const double = await compileFormula('($slow := $map([1..10], function($x) { $x }); n * 2)')
   const all = Array.from({ length: 200 }, (_, n) => double.evaluate({ n }, new Meter()))
   expect(await Promise.all(all)).toEqual(Array.from({ length: 200 }, (_, n) => n * 2))
 })
 
-test('a costly one does not take from what a cheap one may cost meanwhile', async () => {
+test('a rejected costly formula does not affect cheap formulas that run at the same time', async () => {
   const [endless, cheap] = [await compileFormula('($f := function() { $f() }; $f())'), await compileFormula('1 + 1')]
-  const [one, ...others] = await Promise.allSettled([
+  const [costly, ...cheapOnes] = await Promise.allSettled([
     endless.evaluate({}, new Meter()),
     ...Array.from({ length: 10 }, () => cheap.evaluate({}, new Meter())),
   ])
-  expect(one!.status).toBe('rejected')
-  for (const other of others) expect(other).toEqual({ status: 'fulfilled', value: 2 })
+  expect(costly!.status).toBe('rejected')
+  for (const result of cheapOnes) expect(result).toEqual({ status: 'fulfilled', value: 2 })
 })
 
-test('what comes out is plain: without what the interpreter notes on its lists', async () => {
+test('a result is plain data without the properties that the interpreter adds to lists', async () => {
   const made = (await evaluate('list[[0..2]]')) as number[]
   expect([made, Object.getOwnPropertyNames(made)]).toEqual([
     [0, 1, 2],
@@ -150,7 +150,7 @@ test('what comes out is plain: without what the interpreter notes on its lists',
   expect(await evaluate('{"a": nowhere, "b": 1}')).toEqual({ b: 1 })
 })
 
-test('random expressions give a value or are refused, whatever they are', async () => {
+test('random expressions yield a value or are rejected with a FormulaError', async () => {
   const { pick } = seededRandom(7)
   const parts = [
     ...FUNCTION_NAMES.map((name) => `$${name}`),

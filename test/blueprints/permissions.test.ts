@@ -36,61 +36,131 @@ const OWN_ROWS = { all: false, user: 'u' } as const
 const WORKSPACE_ROWS = { all: false, workspace: 'w' } as const
 const tenant = 'tenant' as const
 
-type RowScopeCase = [what: string, rules: Partial<Rule>[], who: Caller | undefined, reach: object | undefined]
+type RowScopeCase = [title: string, rules: Partial<Rule>[], caller: Caller | undefined, scope: object | undefined]
 const cases: RowScopeCase[] = [
-  ['no rules: nobody', [], user, undefined],
-  ['no rules: but admins', [], admin, ALL_ROWS],
-  ['guest: a guest', [{ guest: true, scope: tenant }], guest, ALL_ROWS],
-  ['guest: anybody', [{ guest: true, scope: tenant }], user, ALL_ROWS],
-  ['guest, own: a guest owns nothing', [{ guest: true, scope: 'user' }], guest, NO_ROWS],
-  ['guest: false is for nobody by that', [{ guest: false, scope: tenant }], guest, undefined],
-  ['a role: who has it', [{ roleBased: ['x', 'user'], scope: tenant }], user, ALL_ROWS],
-  ['a role: who lacks it', [{ roleBased: ['boss'], scope: tenant }], user, undefined],
-  ['a role: not a guest', [{ roleBased: ['user'], scope: tenant }], guest, undefined],
-  ['a role: not one of the workspace', [{ roleBased: ['member'], scope: tenant }], member, undefined],
-  ['*: who is signed in', [{ roleBased: ['*'], scope: tenant }], callerWith([]), ALL_ROWS],
-  ['*: not a guest', [{ roleBased: ['*'], scope: tenant }], guest, undefined],
-  ['a role of the workspace: who has it', [{ workspaceRoleBased: ['member'], scope: tenant }], member, ALL_ROWS],
+  ['a user has no row scope without rules', [], user, undefined],
+  ['an admin gets all rows without rules', [], admin, ALL_ROWS],
+  ['a guest gets all rows by a guest rule', [{ guest: true, scope: tenant }], guest, ALL_ROWS],
+  ['a user gets all rows by a guest rule', [{ guest: true, scope: tenant }], user, ALL_ROWS],
+  ['a guest gets no rows by a guest rule with scope user', [{ guest: true, scope: 'user' }], guest, NO_ROWS],
+  ['a guest has no row scope by a rule with guest: false', [{ guest: false, scope: tenant }], guest, undefined],
+  ['a user with the role gets all rows', [{ roleBased: ['x', 'user'], scope: tenant }], user, ALL_ROWS],
+  ['a user without the role has no row scope', [{ roleBased: ['boss'], scope: tenant }], user, undefined],
+  ['a guest has no row scope by a role', [{ roleBased: ['user'], scope: tenant }], guest, undefined],
   [
-    'a role of the workspace: who lacks it',
+    'a member has no row scope by a workspace role in roleBased',
+    [{ roleBased: ['member'], scope: tenant }],
+    member,
+    undefined,
+  ],
+  ['a user without roles gets all rows by *', [{ roleBased: ['*'], scope: tenant }], callerWith([]), ALL_ROWS],
+  ['a guest has no row scope by *', [{ roleBased: ['*'], scope: tenant }], guest, undefined],
+  [
+    'a member with the workspace role gets all rows',
+    [{ workspaceRoleBased: ['member'], scope: tenant }],
+    member,
+    ALL_ROWS,
+  ],
+  [
+    'a member without the workspace role has no row scope',
     [{ workspaceRoleBased: ['member'], scope: tenant }],
     memberWithoutRoles,
     undefined,
   ],
-  ['a role of the workspace: outside of all', [{ workspaceRoleBased: ['member'], scope: tenant }], user, undefined],
   [
-    'a role of the workspace: not one of the tenant',
+    'a user outside of workspaces has no row scope by a workspace role',
+    [{ workspaceRoleBased: ['member'], scope: tenant }],
+    user,
+    undefined,
+  ],
+  [
+    'a member has no row scope by a tenant role in workspaceRoleBased',
     [{ workspaceRoleBased: ['user'], scope: tenant }],
     member,
     undefined,
   ],
-  ['* of the workspace: who is in one', [{ workspaceRoleBased: ['*'], scope: tenant }], memberWithoutRoles, ALL_ROWS],
-  ['* of the workspace: outside of all', [{ workspaceRoleBased: ['*'], scope: tenant }], user, undefined],
-  ['either role suffices', [{ roleBased: ['boss'], workspaceRoleBased: ['member'], scope: tenant }], member, ALL_ROWS],
-  ['labels: a further gate', [{ roleBased: ['user'], workspaceLabelsBased: ['pro'], scope: tenant }], member, ALL_ROWS],
-  ['labels: closed', [{ roleBased: ['user'], workspaceLabelsBased: ['max'], scope: tenant }], member, undefined],
   [
-    'labels: closed outside of all',
+    'a member without roles gets all rows by * of the workspace',
+    [{ workspaceRoleBased: ['*'], scope: tenant }],
+    memberWithoutRoles,
+    ALL_ROWS,
+  ],
+  [
+    'a user outside of workspaces has no row scope by * of the workspace',
+    [{ workspaceRoleBased: ['*'], scope: tenant }],
+    user,
+    undefined,
+  ],
+  [
+    'a member with one of both roles gets all rows',
+    [{ roleBased: ['boss'], workspaceRoleBased: ['member'], scope: tenant }],
+    member,
+    ALL_ROWS,
+  ],
+  [
+    'a member with the role and the label gets all rows',
+    [{ roleBased: ['user'], workspaceLabelsBased: ['pro'], scope: tenant }],
+    member,
+    ALL_ROWS,
+  ],
+  [
+    'a member with the role but without the label has no row scope',
+    [{ roleBased: ['user'], workspaceLabelsBased: ['max'], scope: tenant }],
+    member,
+    undefined,
+  ],
+  [
+    'a user outside of workspaces has no row scope by a label',
     [{ roleBased: ['user'], workspaceLabelsBased: ['pro'], scope: tenant }],
     user,
     undefined,
   ],
-  ['labels: open nothing by themselves', [{ workspaceLabelsBased: ['pro'], scope: tenant }], member, undefined],
   [
-    'labels: * is any workspace',
+    'a member has no row scope by a label without a role',
+    [{ workspaceLabelsBased: ['pro'], scope: tenant }],
+    member,
+    undefined,
+  ],
+  [
+    'a member of any workspace gets all rows by the label *',
     [{ roleBased: ['user'], workspaceLabelsBased: ['*'], scope: tenant }],
     memberWithoutRoles,
     ALL_ROWS,
   ],
-  ['labels: * is one at least', [{ roleBased: ['user'], workspaceLabelsBased: ['*'], scope: tenant }], user, undefined],
-  ['labels: none asked', [{ roleBased: ['user'], workspaceLabelsBased: [], scope: tenant }], user, ALL_ROWS],
-  ['labels: also for guest rules', [{ guest: true, workspaceLabelsBased: ['pro'], scope: tenant }], guest, undefined],
-  ['scope user', [{ roleBased: ['user'], scope: 'user' }], member, OWN_ROWS],
-  ['scope workspace', [{ roleBased: ['user'], scope: 'workspace' }], member, WORKSPACE_ROWS],
-  ['scope workspace, outside of all', [{ roleBased: ['user'], scope: 'workspace' }], user, NO_ROWS],
-  ['no scope is the blueprint’s, which is user', [{ roleBased: ['user'] }], member, OWN_ROWS],
   [
-    'scopes add up',
+    'a user outside of workspaces has no row scope by the label *',
+    [{ roleBased: ['user'], workspaceLabelsBased: ['*'], scope: tenant }],
+    user,
+    undefined,
+  ],
+  [
+    'a user gets all rows by an empty list of labels',
+    [{ roleBased: ['user'], workspaceLabelsBased: [], scope: tenant }],
+    user,
+    ALL_ROWS,
+  ],
+  [
+    'a guest has no row scope by a guest rule with a label',
+    [{ guest: true, workspaceLabelsBased: ['pro'], scope: tenant }],
+    guest,
+    undefined,
+  ],
+  ['a member gets their own rows by the scope user', [{ roleBased: ['user'], scope: 'user' }], member, OWN_ROWS],
+  [
+    'a member gets the rows of the workspace by the scope workspace',
+    [{ roleBased: ['user'], scope: 'workspace' }],
+    member,
+    WORKSPACE_ROWS,
+  ],
+  [
+    'a user outside of workspaces gets no rows by the scope workspace',
+    [{ roleBased: ['user'], scope: 'workspace' }],
+    user,
+    NO_ROWS,
+  ],
+  ['a member gets their own rows by a rule without a scope', [{ roleBased: ['user'] }], member, OWN_ROWS],
+  [
+    'a member gets the union of the scopes of two rules',
     [
       { roleBased: ['user'], scope: 'user' },
       { workspaceRoleBased: ['member'], scope: 'workspace' },
@@ -99,7 +169,7 @@ const cases: RowScopeCase[] = [
     { all: false, user: 'u', workspace: 'w' },
   ],
   [
-    'the widest wins, in whatever order',
+    'a member gets all rows when the first of two rules is the widest',
     [
       { roleBased: ['user'], scope: tenant },
       { roleBased: ['user'], scope: 'user' },
@@ -108,7 +178,7 @@ const cases: RowScopeCase[] = [
     ALL_ROWS,
   ],
   [
-    'rules that do not apply add nothing',
+    'a user gets only their own rows when the wider rule does not apply',
     [
       { roleBased: ['user'], scope: 'user' },
       { roleBased: ['boss'], scope: tenant },
@@ -116,67 +186,77 @@ const cases: RowScopeCase[] = [
     user,
     OWN_ROWS,
   ],
-  ['rules of other operations count for nothing', [{ operation: 'update', roleBased: ['user'] }], user, undefined],
+  [
+    'a user has no row scope by a rule of another operation',
+    [{ operation: 'update', roleBased: ['user'] }],
+    user,
+    undefined,
+  ],
 ]
 
-test.each(cases)('reach: %s', (_, rules, who, reach) => {
-  expect(rowScopeOf(modelWith(rules), 'read', who)).toEqual(reach as never)
+test.each(cases)('%s', (_, rules, caller, scope) => {
+  expect(rowScopeOf(modelWith(rules), 'read', caller)).toEqual(scope as never)
 })
 
-test('the scope of the blueprint stands in for one that a rule does not name', () => {
+test('a rule without a scope has the permissionScope of its blueprint', () => {
   const rules = [{ roleBased: ['user'] }]
   expect(rowScopeOf(modelWith(rules, 'tenant'), 'read', member)).toEqual(ALL_ROWS)
   expect(rowScopeOf(modelWith(rules, 'workspace'), 'read', member)).toEqual(WORKSPACE_ROWS)
 })
 
-test('what is made in the name of a workspace needs one', () => {
+test('a create rule with the scope workspace asks a user without one to activate a workspace', () => {
   const rules: Partial<Rule>[] = [{ operation: 'create', roleBased: ['user'], scope: 'workspace' }]
   expect(rowScopeOf(modelWith(rules), 'create', member)).toEqual(WORKSPACE_ROWS)
   expect(() => requireRowScope(modelWith(rules), 'create', user)).toThrow('Activate one first')
   expect(rowScopeOf(modelWith([...rules, { ...rules[0], scope: 'user' }]), 'create', user)).toEqual(OWN_ROWS)
 })
 
-test('the same blueprint gives each caller their own reach, also when asked in turns', () => {
+test('a blueprint with a user scope gives each of several callers only their own rows', () => {
   const own = modelWith([{ roleBased: ['user'], scope: 'user' }])
   const callers = ['a', 'b', 'c'].map((id) => ({ ...user, user: id }))
   for (const _ of [1, 2])
     for (const one of callers) expect(rowScopeOf(own, 'read', one)).toEqual({ all: false, user: one.user })
 })
 
-describe('refused', () => {
-  const status = (rules: Partial<Rule>[], who?: Caller) => {
+describe('the status of a refused caller', () => {
+  const status = (rules: Partial<Rule>[], caller?: Caller) => {
     try {
-      requireRowScope(modelWith(rules), 'read', who)
+      requireRowScope(modelWith(rules), 'read', caller)
     } catch (error) {
       return (error as { status?: number }).status
     }
   }
 
   test.each([
-    ['a guest, where signing in could help', [{ roleBased: ['user'] }], guest, 401],
-    ['a guest, where a workspace could help', [{ workspaceRoleBased: ['*'] }], guest, 401],
-    ['a guest, where a label of a workspace could help', [{ guest: true, workspaceLabelsBased: ['x'] }], guest, 401],
-    ['a guest, where nothing could help', [], guest, 403],
-    ['a guest, where only another operation is for others', [{ operation: 'update', roleBased: ['user'] }], guest, 403],
-    ['somebody known', [{ roleBased: ['boss'] }], user, 403],
-  ] as [string, Partial<Rule>[], Caller | undefined, number][])('%s', (_, rules, who, expected) => {
-    expect(status(rules, who)).toBe(expected)
+    ['a guest gets 401 when a role could help', [{ roleBased: ['user'] }], guest, 401],
+    ['a guest gets 401 when a workspace could help', [{ workspaceRoleBased: ['*'] }], guest, 401],
+    ['a guest gets 401 when a workspace label could help', [{ guest: true, workspaceLabelsBased: ['x'] }], guest, 401],
+    ['a guest gets 403 when there are no rules', [], guest, 403],
+    [
+      'a guest gets 403 when only another operation has a rule',
+      [{ operation: 'update', roleBased: ['user'] }],
+      guest,
+      403,
+    ],
+    ['a signed-in user gets 403 when no rule applies', [{ roleBased: ['boss'] }], user, 403],
+  ] as [string, Partial<Rule>[], Caller | undefined, number][])('%s', (_, rules, caller, expected) => {
+    expect(status(rules, caller)).toBe(expected)
   })
 })
 
-test('a row is within reach of its user, of its workspace, and of who reaches all', () => {
+test('a row is in the scope of its user, of its workspace and of all rows', () => {
   const row = { user: 'u', workspace: 'w' }
-  for (const reach of [ALL_ROWS, OWN_ROWS, WORKSPACE_ROWS, { all: false, user: 'x', workspace: 'w' }])
-    expect(isInScope(reach, row)).toBe(true)
-  for (const reach of [NO_ROWS, { all: false, user: 'x' }, { all: false, workspace: 'x' }])
-    expect(isInScope(reach, row)).toBe(false)
-  for (const reach of [NO_ROWS, OWN_ROWS, WORKSPACE_ROWS])
-    expect(isInScope(reach, { user: null, workspace: null })).toBe(false)
+  for (const scope of [ALL_ROWS, OWN_ROWS, WORKSPACE_ROWS, { all: false, user: 'x', workspace: 'w' }])
+    expect(isInScope(scope, row)).toBe(true)
+  for (const scope of [NO_ROWS, { all: false, user: 'x' }, { all: false, workspace: 'x' }])
+    expect(isInScope(scope, row)).toBe(false)
+  for (const scope of [NO_ROWS, OWN_ROWS, WORKSPACE_ROWS])
+    expect(isInScope(scope, { user: null, workspace: null })).toBe(false)
 })
 
-test('a blueprint concerns whom any of its rules is for', () => {
+test('a blueprint is visible to callers to whom any of its rules applies, and to admins', () => {
   const rules = modelWith([{ operation: 'delete', workspaceRoleBased: ['member'] }])
-  expect([guest, user, memberWithoutRoles, member, admin].map((who) => isVisibleTo(rules, who))).toEqual([
+  expect([guest, user, memberWithoutRoles, member, admin].map((caller) => isVisibleTo(rules, caller))).toEqual([
     false,
     false,
     false,
@@ -185,13 +265,13 @@ test('a blueprint concerns whom any of its rules is for', () => {
   ])
 })
 
-test('fields are for the roles that they name, for everybody when they name none', () => {
+test('a field with readRoles or writeRoles is for those roles and admins, and without them for everybody', () => {
   const field = (readRoles?: string[]) => ({ readRoles, writeRoles: readRoles }) as ModelField
-  const who = [guest, user, member, callerWith(['boss']), admin]
-  for (const may of [mayReadField, mayWriteField]) {
-    expect(who.map((one) => may(field(['boss']), one))).toEqual([false, false, false, true, true])
-    expect(who.map((one) => may(field(['*']), one))).toEqual([false, true, true, true, true])
-    expect(who.map((one) => may(field(['member']), one))).toEqual([false, false, false, false, true])
-    for (const all of [[], undefined]) expect(who.every((one) => may(field(all), one))).toBe(true)
+  const callers = [guest, user, member, callerWith(['boss']), admin]
+  for (const isAllowed of [mayReadField, mayWriteField]) {
+    expect(callers.map((one) => isAllowed(field(['boss']), one))).toEqual([false, false, false, true, true])
+    expect(callers.map((one) => isAllowed(field(['*']), one))).toEqual([false, true, true, true, true])
+    expect(callers.map((one) => isAllowed(field(['member']), one))).toEqual([false, false, false, false, true])
+    for (const all of [[], undefined]) expect(callers.every((one) => isAllowed(field(all), one))).toBe(true)
   }
 })

@@ -20,10 +20,10 @@ export function seededRandom(seed: number) {
 }
 export type SeededRandom = ReturnType<typeof seededRandom>
 
-/** As an index does: byte by byte. */
+/** Compares byte by byte, as an index does. */
 export const compareBytes = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other))
 
-/** A decimal text as a whole number of its 60th places. */
+/** The decimal text times 10^60, as a whole number. */
 export function toDecimalUnits(text: string): bigint {
   const [, minus, whole = '', part = ''] = text.match(/^(-?)(\d+)\.?(\d*)$/)!
   const size = BigInt(whole + part.padEnd(60, '0'))

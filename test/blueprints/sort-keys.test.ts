@@ -25,13 +25,15 @@ const valuesByType = Object.entries(valueArbitraries).map(([type, { values }]) =
   return [type, valued] as const
 })
 
-test.each(valuesByType)('keys are ordered as the values are, and equal only for equal ones: %s', (_, values) =>
-  checkProperty(
-    3_000,
-    fc.property(values, values, (one, other) => {
-      expect<number>(compareBytes(one.key, other.key)).toBe(compareScalars(one.meaning, other.meaning))
-    }),
-  ),
+test.each(valuesByType)(
+  'sort keys of the type %s have the order of their values and are equal only for equal values',
+  (_, values) =>
+    checkProperty(
+      3_000,
+      fc.property(values, values, (one, other) => {
+        expect<number>(compareBytes(one.key, other.key)).toBe(compareScalars(one.meaning, other.meaning))
+      }),
+    ),
 )
 
 describe.each(engines)('%s', (_, engine) => {
@@ -39,30 +41,34 @@ describe.each(engines)('%s', (_, engine) => {
   const { db, write } = storage.getStore(freshLocation(), migrations)
   afterAll(() => storage.close())
 
-  test.each(valuesByType)('orders keys as the values are, in a column and in JSON: %s', (_, values) =>
-    checkProperty(
-      10,
-      fc.asyncProperty(fc.uniqueArray(values, { selector: ({ key }) => key, maxLength: 30 }), async (all) => {
-        await write(async (tx) => {
-          await tx.delete(things)
-          for (const { key } of all) await tx.insert(things).values({ id: key, count: 0, doc: { f1: key } })
-        })
-        const sorted = [...all].sort((one, other) => compareScalars(one.meaning, other.meaning)).map(({ key }) => [key])
-        expect(await db.query('select id from things order by id')).toEqual(sorted)
-        expect(await db.query('select id from things order by doc ->> ? desc', ['f1'])).toEqual(sorted.reverse())
-      }),
-    ),
+  test.each(valuesByType)(
+    'a database orders sort keys of the type %s like their values, in a column and in JSON',
+    (_, values) =>
+      checkProperty(
+        10,
+        fc.asyncProperty(fc.uniqueArray(values, { selector: ({ key }) => key, maxLength: 30 }), async (all) => {
+          await write(async (tx) => {
+            await tx.delete(things)
+            for (const { key } of all) await tx.insert(things).values({ id: key, count: 0, doc: { f1: key } })
+          })
+          const sorted = [...all]
+            .sort((one, other) => compareScalars(one.meaning, other.meaning))
+            .map(({ key }) => [key])
+          expect(await db.query('select id from things order by id')).toEqual(sorted)
+          expect(await db.query('select id from things order by doc ->> ? desc', ['f1'])).toEqual(sorted.reverse())
+        }),
+      ),
   )
 })
 
-test('special numbers are in order, too: huge, tiny, negative, and one zero whatever its sign', () => {
+test('sort keys of huge, tiny and negative numbers are in order, and both zeros have one key', () => {
   for (const one of numbers)
     for (const other of numbers)
       expect(compareBytes(numberKey(one), numberKey(other)), `${one} and ${other}`).toBe(compareValues(one, other))
   expect(numberKey(-0)).toBe(numberKey(0))
 })
 
-test('a number can be read from its key', () => {
+test('a number is read back from its sort key', () => {
   for (const value of numbers) expect(numberOf(numberKey(value))).toBe(value || 0)
   checkProperty(
     3_000,
@@ -70,7 +76,7 @@ test('a number can be read from its key', () => {
   )
 })
 
-test('decimals that are near each other are in order, too', () =>
+test('sort keys of decimals that are close to each other are in order', () =>
   checkProperty(
     3_000,
     fc.property(valueArbitraries.decimal!.values, fc.nat(20), fc.boolean(), (value, more, turned) => {
@@ -83,7 +89,7 @@ test('decimals that are near each other are in order, too', () =>
     }),
   ))
 
-test('decimals in ascending order, of every sign and size', () => {
+test('sort keys of decimals of every sign and size are in ascending order', () => {
   const [nines, zeros] = ['9'.repeat(60), '0'.repeat(59)]
   const sizes = [`0.${zeros}1`, `0.${zeros}2`, '0.009', '0.01', '0.0100001', '0.099', '0.1', '0.5', '0.9', '1', '1.05']
   sizes.push('1.5', '9', '9.99', '10', '10.01', '99', '100', `1${zeros}`, nines, `${nines}.${nines}`)
@@ -98,11 +104,11 @@ test.each([
   [['-19.9', '-19.90', '-019.900']],
   [['1000', '1000.0', '0001000']],
   [['0.001', '0.0010', '00.001']],
-])('decimals that say the same have one key: %s', (same) => {
-  expect(new Set(same.map(decimalKey)).size).toBe(1)
+])('equal decimals in different notations have one sort key: %s', (notations) => {
+  expect(new Set(notations.map(decimalKey)).size).toBe(1)
 })
 
-test('long texts have keys of bounded size, which are equal only for equal texts and are well-formed', () => {
+test('sort keys of long texts are bounded and well-formed, and equal only for equal texts', () => {
   checkProperty(
     1_000,
     fc.property(fc.integer({ min: 240, max: 260 }), anyText(), anyText(), (length, ...ends) => {
@@ -116,7 +122,7 @@ test('long texts have keys of bounded size, which are equal only for equal texts
   expect(textKey(`${'y'.repeat(100_000)}1`)).not.toBe(textKey(`${'y'.repeat(100_000)}2`))
 })
 
-test('texts that differ within their first 256 characters are in the order of that difference, however long', () => {
+test('sort keys of texts that differ within their first 256 characters have the order of the texts', () => {
   const length = fc.constantFrom(0, 1, 100, 253, 254, 255)
   const tail = fc.tuple(anyText().filter(Boolean), fc.constantFrom(0, 1, 300))
   return checkProperty(

@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import { anyNumber, anyText } from '../property-runner'
 
-/** Random values; usual ones most of the time, so that some are alike. */
-
-/** `asked` are other words for values, and values that nobody has. */
+/** Random values, often common ones so that some are equal; `queries` also has other notations and absent values. */
 export type ValueArbitrary = { values: fc.Arbitrary<unknown>; queries: fc.Arbitrary<string> }
 
 export const anyOf = <T>(...values: T[]) => fc.constantFrom(...values)
@@ -39,7 +37,7 @@ export const anyWords = valueArbitrary(
 )
 export const anyInteger = mostly(fc.integer({ min: -3, max: 11 }), fc.maxSafeInteger())
 
-/** Each type of field. */
+/** The arbitrary of each field type. */
 export const valueArbitraries: Record<string, ValueArbitrary> = {
   string: anyWords,
   text: anyWords,

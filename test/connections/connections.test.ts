@@ -25,8 +25,8 @@ const newStripe = (more: object = {}) => ({
 })
 const createConnection = async (more: object = {}) => (await admin.post(PATH, newStripe(more))).body
 
-describe('a connection', () => {
-  test('is made, read, listed, changed and removed, and never tells its secrets', async () => {
+describe('CRUD of connections', () => {
+  test('an admin creates, reads, lists, updates and deletes a connection, whose secrets are never returned', async () => {
     const created = await admin.post(PATH, newStripe())
     expect(created.status).toBe(201)
     expect(created.body).toEqual({
@@ -41,7 +41,7 @@ describe('a connection', () => {
     const path = `${PATH}/${created.body._id}`
     expect((await admin.get(path)).body).toEqual(created.body)
     expect((await admin.get(PATH)).body).toEqual([created.body])
-    // What was read can be sent back whole.
+    // A connection can be sent back as it was read.
     const changed = await admin.put(path, {
       ...created.body,
       name: 'Purse',
@@ -69,7 +69,7 @@ describe('a connection', () => {
     expect((await admin.get(PATH)).body).toEqual([])
   })
 
-  test('is changed and removed only as it was read', async () => {
+  test('PUT and DELETE of a connection with an outdated If-Match answer 412 VERSION_MISMATCH', async () => {
     const created = await admin.post(PATH, newStripe())
     const path = `${PATH}/${created.body._id}`
     const first = { 'if-match': created.headers.get('etag')! }
@@ -79,9 +79,9 @@ describe('a connection', () => {
     expect((await admin.delete(path)).status).toBe(200)
   })
 
-  test('is the business of admins only', async () => {
+  test('every connection route answers 403 to other roles and 401 to anonymous callers', async () => {
     const { _id } = await createConnection()
-    const asks: ((client: ApiClient) => Promise<unknown>)[] = [
+    const requests: ((client: ApiClient) => Promise<unknown>)[] = [
       (client) => client.get(PATH),
       (client) => client.get(`${PATH}/${_id}`),
       (client) => client.post(PATH, newStripe()),
@@ -91,29 +91,29 @@ describe('a connection', () => {
       (client) => client.post(`${PATH}/${_id}/status`),
       (client) => client.post(`${PATH}/status`, { kind: 'http' }),
     ]
-    for (const asked of asks) {
+    for (const send of requests) {
       for (const name of ['user', 'editor'] as const)
-        expect(statusAndCode((await asked(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
-      expect(statusAndCode((await asked(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
+        expect(statusAndCode((await send(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode((await send(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
     }
     await admin.delete(`${PATH}/${_id}`)
   })
 
-  test('is seen by no other tenant', async () => {
+  test('admins of another tenant get 404 for a connection and do not see it in their list', async () => {
     const { _id } = await createConnection()
-    const abroad = (await createTestTenant()).as('admin')
-    expect((await abroad.get(PATH)).body).toEqual([])
+    const otherAdmin = (await createTestTenant()).as('admin')
+    expect((await otherAdmin.get(PATH)).body).toEqual([])
     for (const answer of [
-      await abroad.get(`${PATH}/${_id}`),
-      await abroad.put(`${PATH}/${_id}`, { name: 'x' }),
-      await abroad.delete(`${PATH}/${_id}`),
-      await abroad.post(`${PATH}/${_id}/status`),
+      await otherAdmin.get(`${PATH}/${_id}`),
+      await otherAdmin.put(`${PATH}/${_id}`, { name: 'x' }),
+      await otherAdmin.delete(`${PATH}/${_id}`),
+      await otherAdmin.post(`${PATH}/${_id}/status`),
     ])
       expect(answer.status).toBe(404)
     expect((await admin.delete(`${PATH}/${_id}`)).status).toBe(200)
   })
 
-  test('keeps its secrets in the vault, each by itself, and whoever needs them gets them', async () => {
+  test('each secret of a connection is encrypted in the vault, changes on its own, and is resolved for the server', async () => {
     const { _id } = await createConnection()
     const path = `${PATH}/${_id}`
     const secrets = async () => (await resolveConnection(h.tenant, _id, 'stripe')).authentication
@@ -127,8 +127,8 @@ describe('a connection', () => {
       admin.put(path, { authentication: { webhookSecret: ['whsec_d'] } }),
     ])
     expect(await secrets()).toEqual({ secretKey: 'sk_2', webhookSecret: ['whsec_d'] })
-    const kept = JSON.stringify(await h.tenant.db.select().from(sealed))
-    for (const secret of ['sk_', 'whsec_']) expect(kept).not.toContain(secret)
+    const sealedRows = JSON.stringify(await h.tenant.db.select().from(sealed))
+    for (const secret of ['sk_', 'whsec_']) expect(sealedRows).not.toContain(secret)
     expect((await rotateVaultKey()).failed).toEqual([])
     expect(await secrets()).toEqual({ secretKey: 'sk_2', webhookSecret: ['whsec_d'] })
     expect((await resolveAllOfKind(h.tenant, 'stripe')).map((one) => one.authentication)).toEqual([await secrets()])
@@ -140,37 +140,41 @@ describe('a connection', () => {
     expect(await resolveAllOfKind(h.tenant, 'stripe')).toEqual([])
   })
 
-  test('is as its kind has to be, and stays of it', async () => {
-    const flawsOf = async (body: object) => {
+  test('rejects a connection that does not fit its kind, and a change of the kind, with 400 INVALID_INPUT', async () => {
+    const invalidPathsOf = async (body: object) => {
       const answer = await admin.post(PATH, { name: 'x', ...body })
       expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
       expect(JSON.stringify(answer.body)).not.toContain('s3cret')
       return answer.body.details.map(({ path }: { path: string }) => path)
     }
-    expect(await flawsOf({ kind: 'fax' })).toContain('/kind')
-    expect(await flawsOf({ kind: 'http' })).toContain('/metadata/url')
-    expect(await flawsOf({ kind: 'http', metadata: { url: 'ftp://x' } })).toEqual(['/metadata/url'])
-    expect(await flawsOf({ kind: 'email', metadata: { host: 'a b', port: 0 } })).toEqual([
+    expect(await invalidPathsOf({ kind: 'fax' })).toContain('/kind')
+    expect(await invalidPathsOf({ kind: 'http' })).toContain('/metadata/url')
+    expect(await invalidPathsOf({ kind: 'http', metadata: { url: 'ftp://x' } })).toEqual(['/metadata/url'])
+    expect(await invalidPathsOf({ kind: 'email', metadata: { host: 'a b', port: 0 } })).toEqual([
       '/metadata/host',
       '/metadata/port',
     ])
-    expect(await flawsOf({ kind: 'openai', authentication: { tokn: 's3cret' } })).toEqual(['/authentication/tokn'])
-    expect(await flawsOf({ kind: 'openai', authentication: { token: { a: 's3cret' } } })).toEqual([
+    expect(await invalidPathsOf({ kind: 'openai', authentication: { tokn: 's3cret' } })).toEqual([
+      '/authentication/tokn',
+    ])
+    expect(await invalidPathsOf({ kind: 'openai', authentication: { token: { a: 's3cret' } } })).toEqual([
       '/authentication/token',
     ])
-    expect(await flawsOf({ kind: 'paypal', metadata: { environment: 'moon' } })).toContain('/metadata/environment')
-    expect(await flawsOf({ kind: 'stripe', authentication: { webhookSecret: ['s3cret', 'b', 'c'] } })).toContain(
+    expect(await invalidPathsOf({ kind: 'paypal', metadata: { environment: 'moon' } })).toContain(
+      '/metadata/environment',
+    )
+    expect(await invalidPathsOf({ kind: 'stripe', authentication: { webhookSecret: ['s3cret', 'b', 'c'] } })).toContain(
       '/authentication/webhookSecret',
     )
-    expect(await flawsOf({ kind: 'stripe', metadata: { much: 'x'.repeat(20_000) } })).toEqual(['/metadata'])
+    expect(await invalidPathsOf({ kind: 'stripe', metadata: { much: 'x'.repeat(20_000) } })).toEqual(['/metadata'])
     const headers = { 'x y': '1' }
-    const broken = { kind: 'http', metadata: { url: 'https://x.test' }, authentication: { headers } }
-    expect((await flawsOf(broken)).length).toBeGreaterThan(0)
+    const withInvalidHeader = { kind: 'http', metadata: { url: 'https://x.test' }, authentication: { headers } }
+    expect((await invalidPathsOf(withInvalidHeader)).length).toBeGreaterThan(0)
     expect(
-      (await flawsOf({ ...broken, authentication: { headers: { ok: 's3cret\r\nevil: 1' } } })).length,
+      (await invalidPathsOf({ ...withInvalidHeader, authentication: { headers: { ok: 's3cret\r\nevil: 1' } } })).length,
     ).toBeGreaterThan(0)
     for (const url of ['http://x.test', 'https://10.0.0.1', 'https://ada:x@x.test'])
-      expect(await flawsOf({ kind: 'http', metadata: { url } })).toEqual(['/metadata/url'])
+      expect(await invalidPathsOf({ kind: 'http', metadata: { url } })).toEqual(['/metadata/url'])
     const { _id } = await createConnection()
     expect(statusAndCode(await admin.put(`${PATH}/${_id}`, { metadata: { apiUrl: 'http://127.0.0.1' } }))).toEqual([
       400,
@@ -184,7 +188,7 @@ describe('a connection', () => {
     await admin.delete(`${PATH}/${_id}`)
   })
 
-  test('is found by kind, name and label, page by page', async () => {
+  test('a list of connections is filtered by kind, name and label, and has pages', async () => {
     await createConnection({ name: 'a', labels: ['x'] })
     await createConnection({ name: 'b', labels: ['y', 'z'] })
     await createConnection({ name: 'c', kind: 'paddle', authentication: {}, labels: [] })

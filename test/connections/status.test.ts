@@ -9,7 +9,7 @@ setDefaultTimeout(30_000)
 const PATH = '/integration-sources'
 const BASIC = `Basic ${btoa('client:s3cret')}`
 
-/** The outer world: what it answers depends on who asks, as with the real ones. */
+/** Stands for all providers; like the real ones, it checks the credentials. */
 const requests: string[] = []
 const upstream = Bun.serve({
   hostname: '127.0.0.1',
@@ -18,12 +18,13 @@ const upstream = Bun.serve({
     const { pathname } = new URL(request.url)
     requests.push(`${request.method} ${pathname}`)
     const authorization = request.headers.get('authorization')
-    const is = (what: string) => new Response(null, { status: authorization === what ? 200 : 401 })
+    const requireAuthorization = (expected: string) =>
+      new Response(null, { status: authorization === expected ? 200 : 401 })
     if (pathname === '/v1/models' || pathname === '/v1/balance' || pathname === '/event-types')
-      return is('Bearer s3cret')
+      return requireAuthorization('Bearer s3cret')
     if (pathname === '/v1/oauth2/token')
       return (await request.text()) === 'grant_type=client_credentials'
-        ? is(BASIC)
+        ? requireAuthorization(BASIC)
         : new Response(null, { status: 400 })
     if (pathname === '/keyed')
       return new Response(null, { status: request.headers.get('x-key') === 's3cret' ? 204 : 403 })
@@ -68,13 +69,16 @@ describe('the status of a connection', () => {
     ['stripe', { apiUrl: url }, { secretKey: 's3cret' }, { secretKey: 'x' }],
     ['paypal', { apiUrl: url, clientId: 'client' }, { clientSecret: 's3cret' }, { clientSecret: 'x' }],
     ['paddle', { apiUrl: `${url}/` }, { apiKey: 's3cret' }, { apiKey: 'x' }],
-  ])('%s is found out by a small call', async (kind, metadata, good, bad) => {
-    expect(await checkDraft(kind, metadata, good)).toEqual(CONNECTED)
-    expect(await checkDraft(kind, metadata, bad)).toEqual(REFUSED)
-    expect(await checkDraft(kind, { ...metadata, apiUrl: 'http://127.0.0.1:1' }, good)).toEqual(UNREACHABLE)
-  })
+  ])(
+    'the status of a connection of the kind %s is determined by a small call to the provider',
+    async (kind, metadata, good, bad) => {
+      expect(await checkDraft(kind, metadata, good)).toEqual(CONNECTED)
+      expect(await checkDraft(kind, metadata, bad)).toEqual(REFUSED)
+      expect(await checkDraft(kind, { ...metadata, apiUrl: 'http://127.0.0.1:1' }, good)).toEqual(UNREACHABLE)
+    },
+  )
 
-  test('says what is missing, where nothing can be asked without it', async () => {
+  test('the status of a connection names a missing setting without which nothing can be requested', async () => {
     for (const [kind, missing] of [
       ['stripe', 'authentication.secretKey'],
       ['paddle', 'authentication.apiKey'],
@@ -84,7 +88,7 @@ describe('the status of a connection', () => {
     expect(await checkDraft('openai', { apiUrl: `${url}/v1` })).toEqual(REFUSED)
   })
 
-  test('http is asked with its headers, by HEAD, or else by GET', async () => {
+  test('a connection of the kind http is checked with its headers by HEAD, and by GET where HEAD is not allowed', async () => {
     requests.length = 0
     expect(await checkDraft('http', { url: `${url}/keyed` }, { headers: { 'x-key': 's3cret' } })).toEqual([
       'connected',
@@ -99,7 +103,7 @@ describe('the status of a connection', () => {
     expect(await checkDraft('http', { url: `${url}/broken` })).toEqual(['failed', 'The server answered 500.'])
   })
 
-  test('email is spoken to as far as its sign-in', async () => {
+  test('a connection of the kind email is checked up to the sign-in at the mail server, without sending a mail', async () => {
     const metadata = { host: '127.0.0.1', port: mailServer.port, user: 'ada' }
     expect(await checkDraft('email', metadata, { password: 's3cret' })).toEqual([
       'connected',
@@ -113,62 +117,62 @@ describe('the status of a connection', () => {
     expect(mailServer.letters).toEqual([])
   })
 
-  test('is that of what is kept, with the secrets that are kept', async () => {
-    const kept = {
+  test('POST /integration-sources/:id/status checks the stored connection with its stored secrets', async () => {
+    const stored = {
       name: 'Mine',
       kind: 'openai',
       metadata: { apiUrl: `${url}/v1` },
       authentication: { token: 's3cret' },
     }
-    const { _id } = (await admin.post(PATH, kept)).body
+    const { _id } = (await admin.post(PATH, stored)).body
     const status = async () => (await admin.post(`${PATH}/${_id}/status`)).body
     expect(await status()).toEqual({ status: 'connected', message: 'The server answered 200.', checkedAt: TIME })
     await admin.put(`${PATH}/${_id}`, { authentication: { token: 'other' } })
     expect((await status()).status).toBe('failed')
   })
 
-  test('leads nobody into our own network', async () => {
+  test('checks of private addresses fail without a request when the private network is not allowed', async () => {
     denyPrivateNetwork()
-    const no = ['failed', 'Requests to this address are not allowed.']
-    expect(await checkDraft('http', { url })).toEqual(no)
-    expect(await checkDraft('http', { url: 'https://127.0.0.1' })).toEqual(no)
-    expect(await checkDraft('email', { host: '127.0.0.1', port: mailServer.port })).toEqual(no)
-    expect(await checkDraft('email', { host: 'localhost', port: mailServer.port })).toEqual(no)
+    const notAllowed = ['failed', 'Requests to this address are not allowed.']
+    expect(await checkDraft('http', { url })).toEqual(notAllowed)
+    expect(await checkDraft('http', { url: 'https://127.0.0.1' })).toEqual(notAllowed)
+    expect(await checkDraft('email', { host: '127.0.0.1', port: mailServer.port })).toEqual(notAllowed)
+    expect(await checkDraft('email', { host: 'localhost', port: mailServer.port })).toEqual(notAllowed)
     allowPrivateNetwork()
   })
 
-  test('of hundreds of servers that never answer delays no check of another tenant', async () => {
-    const [acme, quiet] = [(await createTestTenant()).as('admin'), (await createTestTenant()).as('admin')]
-    const held: (() => void)[] = []
+  test('hundreds of checks that never end delay no check of another tenant, and those beyond the queue get 503 BUSY', async () => {
+    const [busyAdmin, otherAdmin] = [(await createTestTenant()).as('admin'), (await createTestTenant()).as('admin')]
+    const unanswered: (() => void)[] = []
     const silent = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
       idleTimeout: 0,
-      fetch: () => new Promise<Response>((resolve) => held.push(() => resolve(new Response()))),
+      fetch: () => new Promise<Response>((resolve) => unanswered.push(() => resolve(new Response()))),
     })
     const draft = (at: string) => ({ kind: 'http', metadata: { url: at } })
-    const hanging = times(300).map(() => acme.post(`${PATH}/status`, draft(silent.url.href)))
-    // Eight are under way and 256 wait; the others are told to come again.
+    const hanging = times(300).map(() => busyAdmin.post(`${PATH}/status`, draft(silent.url.href)))
+    // Eight are under way and 256 wait; the others get 503.
     const busy: TestResponse[] = []
     for (const one of hanging) one.then((answer) => answer.status === 503 && busy.push(answer))
-    while (busy.length < 36 || held.length < 8) await Bun.sleep(5)
-    expect(held).toHaveLength(8)
+    while (busy.length < 36 || unanswered.length < 8) await Bun.sleep(5)
+    expect(unanswered).toHaveLength(8)
     expect([busy[0]!.body.code, busy[0]!.headers.get('retry-after')]).toEqual(['BUSY', '1'])
-    const other = await quiet.post(`${PATH}/status`, draft(`${url}/no-head`))
-    expect(other.body.status).toBe('connected')
-    // A server of the same tenant that answers does so, too.
-    expect((await acme.post(`${PATH}/status`, draft(`${url}/no-head`))).body.status).toBe('connected')
-    expect([held.length, busy.length]).toEqual([8, 36])
+    const otherCheck = await otherAdmin.post(`${PATH}/status`, draft(`${url}/no-head`))
+    expect(otherCheck.body.status).toBe('connected')
+    // The same tenant reaches a server that does answer, too.
+    expect((await busyAdmin.post(`${PATH}/status`, draft(`${url}/no-head`))).body.status).toBe('connected')
+    expect([unanswered.length, busy.length]).toEqual([8, 36])
     let ended = 0
     for (const one of hanging) one.then(() => ended++)
     while (ended < 300) {
-      for (const release of held.splice(0)) release()
+      for (const release of unanswered.splice(0)) release()
       await Bun.sleep(5)
     }
     await silent.stop(true)
   })
 
-  test('a draft is as its kind has to be', async () => {
+  test('rejects a draft that does not fit its kind with 400', async () => {
     for (const draft of [
       {},
       { kind: 'fax' },

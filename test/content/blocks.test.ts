@@ -12,11 +12,14 @@ const heroBlock = (more: object = {}) => ({
 const SANITIZED_CONTENT = '<h1>Hello</h1>'
 
 const joinNames = ({ body }: { body: { name: string }[] }) => body.map(({ name }) => name).join(' ')
-const setContentEditors = async (home: Awaited<ReturnType<typeof createTestTenant>>, ...contentEditors: string[]) =>
-  expect((await home.as('admin').put('/configurations/app-configuration', { contentEditors })).status).toBe(200)
+const setContentEditors = async (
+  testTenant: Awaited<ReturnType<typeof createTestTenant>>,
+  ...contentEditors: string[]
+) =>
+  expect((await testTenant.as('admin').put('/configurations/app-configuration', { contentEditors })).status).toBe(200)
 
-describe('a block', () => {
-  test('is made, read, changed in part and removed by whoever is signed in', async () => {
+describe('CRUD of blocks', () => {
+  test('a signed-in user creates, reads, updates and deletes a block', async () => {
     const user = (await createTestTenant()).as('user')
     const created = await user.post('/blocks', { name: 'hero', content: 'Hello & <welcome>' })
     expect([created.status, created.body]).toEqual([
@@ -40,9 +43,9 @@ describe('a block', () => {
       200,
       { ...created.body, description: 'On top', updated: changed.body.updated },
     ])
-    const again = await user.patch(path, { name: 'top', content: '' })
-    expect(again.body).toMatchObject({ name: 'top', description: 'On top', content: '' })
-    expect((await user.get(path)).body).toEqual(again.body)
+    const patched = await user.patch(path, { name: 'top', content: '' })
+    expect(patched.body).toMatchObject({ name: 'top', description: 'On top', content: '' })
+    expect((await user.get(path)).body).toEqual(patched.body)
 
     expect((await user.delete(path)).body).toEqual({ success: true })
     for (const answer of [await user.get(path), await user.put(path, {}), await user.delete(path)])
@@ -52,7 +55,7 @@ describe('a block', () => {
       expect(statusAndCode(await user.get(`/blocks/${id}`))).toEqual([404, 'BLOCK_NOT_FOUND'])
   })
 
-  test('is changed and removed only as it was read', async () => {
+  test('PUT and DELETE of a block with an outdated If-Match answer 412 VERSION_MISMATCH', async () => {
     const user = (await createTestTenant()).as('user')
     const created = await user.post('/blocks', heroBlock())
     const path = `/blocks/${created.body._id}`
@@ -71,7 +74,7 @@ describe('a block', () => {
     expect((await user.get(path)).body).toEqual(body)
   })
 
-  test('loses nothing when several change different parts of it at once', async () => {
+  test('concurrent changes of different properties of a block are all kept', async () => {
     const user = (await createTestTenant()).as('user')
     const { body } = await user.post('/blocks', heroBlock())
     const changes = [{ name: 'new' }, { description: 'other' }, { content: '<p onclick="x">New</p>' }]
@@ -80,7 +83,7 @@ describe('a block', () => {
     expect((await user.get(`/blocks/${body._id}?raw=true`)).body).toMatchObject(Object.assign({}, ...changes))
   })
 
-  test('is nobody’s business who is not signed in', async () => {
+  test('every block route answers 401 to anonymous callers', async () => {
     const { as, stranger } = await createTestTenant()
     const { body } = await as('user').post('/blocks', heroBlock())
     const path = `/blocks/${body._id}`
@@ -96,12 +99,12 @@ describe('a block', () => {
     expect((await as('other').get(path)).body).toEqual(body)
   })
 
-  test('is written only by the roles that the tenant names, and by admins', async () => {
-    const home = await createTestTenant()
-    const { as } = home
+  test('blocks are written only by admins and by the roles in contentEditors, else 403 FORBIDDEN', async () => {
+    const testTenant = await createTestTenant()
+    const { as } = testTenant
     const { body } = await as('user').post('/blocks', heroBlock())
     const path = `/blocks/${body._id}`
-    await setContentEditors(home, 'plugin', 'writer')
+    await setContentEditors(testTenant, 'plugin', 'writer')
     for (const answer of [
       await as('user').post('/blocks', heroBlock()),
       await as('user').put(path, { name: 'x' }),
@@ -114,18 +117,18 @@ describe('a block', () => {
     expect(joinNames(await as('user').get('/blocks'))).toBe('hero')
     expect((await as('editor').put(path, { name: 'by a plugin' })).status).toBe(200)
     expect((await as('admin').put(path, { name: 'by an admin' })).status).toBe(200)
-    await setContentEditors(home, '*')
+    await setContentEditors(testTenant, '*')
     expect((await as('user').put(path, { name: 'by a user' })).status).toBe(200)
-    await setContentEditors(home, 'writer')
+    await setContentEditors(testTenant, 'writer')
     expect((await as('user').put(path, { name: 'x' })).status).toBe(403)
-    await setContentEditors(home)
+    await setContentEditors(testTenant)
     expect((await as('user').delete(path)).status).toBe(200)
   })
 
-  test('belongs to one tenant', async () => {
-    const [one, other] = [await createTestTenant(), await createTestTenant()]
+  test('blocks and contentEditors of one tenant do not affect another tenant', async () => {
+    const [one, otherTenant] = [await createTestTenant(), await createTestTenant()]
     const { body } = await one.as('user').post('/blocks', heroBlock())
-    const admin = other.as('admin')
+    const admin = otherTenant.as('admin')
     expect((await admin.get('/blocks')).body).toEqual([])
     for (const answer of [
       await admin.get(`/blocks/${body._id}`),
@@ -133,11 +136,11 @@ describe('a block', () => {
       await admin.delete(`/blocks/${body._id}`),
     ])
       expect(statusAndCode(answer)).toEqual([404, 'BLOCK_NOT_FOUND'])
-    await setContentEditors(other, 'nobody')
+    await setContentEditors(otherTenant, 'nobody')
     expect((await one.as('user').put(`/blocks/${body._id}`, { name: 'still mine' })).status).toBe(200)
   })
 
-  test('needs a name and content, and tells what does not fit', async () => {
+  test('rejects a block without a valid name and content with 400 INVALID_INPUT', async () => {
     const user = (await createTestTenant()).as('user')
     for (const wrong of [
       ...[{ name: undefined }, { name: '' }, { name: 5 }, { name: 'a\nb' }, { name: 'a'.repeat(201) }],
@@ -154,7 +157,7 @@ describe('a block', () => {
     expect(statusAndCode(await user.put(`/blocks/${body._id}`, { name: '' }))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('is made once when it is sent twice with the same key', async () => {
+  test('a block that is sent twice with the same idempotency-key is created once', async () => {
     const user = (await createTestTenant()).as('user')
     const send = () => user.post('/blocks', heroBlock(), { 'idempotency-key': 'hero-1' })
     const [first, second] = [await send(), await send()]
@@ -163,20 +166,20 @@ describe('a block', () => {
   })
 })
 
-describe('HTML', () => {
-  test('is shown without what could do harm, and kept as it was written', async () => {
-    const home = await createTestTenant()
-    const [user, other] = [home.as('user'), home.as('other')]
+describe('HTML of blocks', () => {
+  test('HTML is returned sanitized by default and as it was written with raw=true', async () => {
+    const testTenant = await createTestTenant()
+    const [user, otherUser] = [testTenant.as('user'), testTenant.as('other')]
     const { body } = await user.post('/blocks', heroBlock())
     expect(body).toMatchObject({ content: SANITIZED_CONTENT, contentType: 'html' })
     const path = `/blocks/${body._id}`
     for (const query of ['', '?raw=false', '?raw=0', '?raw=']) {
-      expect((await other.get(`${path}${query}`)).body.content).toBe(SANITIZED_CONTENT)
-      expect((await other.get(`/blocks${query}`)).body[0].content).toBe(SANITIZED_CONTENT)
+      expect((await otherUser.get(`${path}${query}`)).body.content).toBe(SANITIZED_CONTENT)
+      expect((await otherUser.get(`/blocks${query}`)).body[0].content).toBe(SANITIZED_CONTENT)
     }
     for (const query of ['?raw=true', '?raw=1']) {
-      expect((await other.get(`${path}${query}`)).body.content).toBe(heroBlock().content)
-      expect((await other.get(`/blocks${query}`)).body[0].content).toBe(heroBlock().content)
+      expect((await otherUser.get(`${path}${query}`)).body.content).toBe(heroBlock().content)
+      expect((await otherUser.get(`/blocks${query}`)).body[0].content).toBe(heroBlock().content)
     }
     expect(statusAndCode(await user.get(`${path}?raw=maybe`))).toEqual([400, 'INVALID_INPUT'])
     expect((await user.post('/blocks?raw=true', heroBlock())).body.content).toBe(heroBlock().content)
@@ -184,33 +187,33 @@ describe('HTML', () => {
     expect((await user.put(path, { name: 'x' })).body.content).toBe(SANITIZED_CONTENT)
   })
 
-  test('is shown as it was written to none but those who may write, also when they ask', async () => {
-    const home = await createTestTenant()
-    await setContentEditors(home, 'plugin')
-    const { body } = await home.as('editor').post('/blocks', heroBlock())
-    for (const [who, content] of [
+  test('HTML is returned raw only to callers who may write blocks', async () => {
+    const testTenant = await createTestTenant()
+    await setContentEditors(testTenant, 'plugin')
+    const { body } = await testTenant.as('editor').post('/blocks', heroBlock())
+    for (const [name, content] of [
       ['user', SANITIZED_CONTENT],
       ['editor', heroBlock().content],
       ['admin', heroBlock().content],
     ] as const) {
-      expect((await home.as(who).get(`/blocks/${body._id}?raw=true`)).body.content).toBe(content)
-      expect((await home.as(who).get('/blocks?raw=true')).body[0].content).toBe(content)
+      expect((await testTenant.as(name).get(`/blocks/${body._id}?raw=true`)).body.content).toBe(content)
+      expect((await testTenant.as(name).get('/blocks?raw=true')).body[0].content).toBe(content)
     }
   })
 
-  test('that was shown can be sent back whole, and what was written stays', async () => {
+  test('a block with sanitized HTML can be sent back as it was read, which keeps the raw HTML', async () => {
     const user = (await createTestTenant()).as('user')
     const { body } = await user.post('/blocks', heroBlock())
     const path = `/blocks/${body._id}`
     const sent = await user.put(path, { ...body, name: 'renamed', more: 1 })
     expect(sent.body).toEqual({ ...body, name: 'renamed', updated: sent.body.updated })
     expect((await user.get(`${path}?raw=true`)).body.content).toBe(heroBlock().content)
-    // Who means it says so.
+    // With raw=true the sanitized HTML replaces the raw one.
     await user.put(`${path}?raw=true`, { content: SANITIZED_CONTENT })
     expect((await user.get(`${path}?raw=true`)).body.content).toBe(SANITIZED_CONTENT)
   })
 
-  test('is text when its type says so, and HTML again when that says so', async () => {
+  test('a change of the contentType switches between sanitized HTML and unchanged text', async () => {
     const user = (await createTestTenant()).as('user')
     const { body } = await user.post('/blocks', heroBlock({ contentType: 'content' }))
     const path = `/blocks/${body._id}`
@@ -219,7 +222,7 @@ describe('HTML', () => {
     expect((await user.put(path, { contentType: 'content' })).body.content).toBe(heroBlock().content)
   })
 
-  test('that is nested too deep is refused, and nothing is kept of it', async () => {
+  test('rejects HTML with elements nested more than 128 levels deep with 400 INVALID_INPUT', async () => {
     const user = (await createTestTenant()).as('user')
     const deep = { content: '<b>'.repeat(200) }
     const answer = await user.post('/blocks', heroBlock(deep))
@@ -231,11 +234,11 @@ describe('HTML', () => {
     expect((await user.get('/blocks')).body).toEqual([])
     const { body } = await user.post('/blocks', heroBlock())
     expect(statusAndCode(await user.put(`/blocks/${body._id}`, deep))).toEqual([400, 'INVALID_INPUT'])
-    // As text it is as good as any.
+    // The content is valid as text.
     expect((await user.post('/blocks', heroBlock({ ...deep, contentType: 'content' }))).status).toBe(201)
   })
 
-  test('that was kept by other rules is shown by those of today', async () => {
+  test('HTML that was sanitized by older rules is returned and stored sanitized by the current ones', async () => {
     const { as, tenant } = await createTestTenant()
     const [fine, deep] = [
       (await as('user').post('/blocks', heroBlock())).body,
@@ -257,15 +260,15 @@ describe('HTML', () => {
 })
 
 describe('a list of blocks', () => {
-  async function shelf() {
+  async function createListFixture() {
     const user = (await createTestTenant()).as('user')
     for (const name of ['c', 'a', 'b', 'a']) await user.post('/blocks', { name, content: name })
     await user.post('/blocks', heroBlock())
     return (query: string) => user.get(`/blocks${query}`)
   }
 
-  test('comes newest first, or sorted and filtered as asked', async () => {
-    const get = await shelf()
+  test('GET /blocks lists the newest first, or sorts and filters as requested', async () => {
+    const get = await createListFixture()
     for (const [query, order] of [
       ['', 'hero a b a c'],
       ['?sort=created', 'c a b a hero'],
@@ -284,8 +287,8 @@ describe('a list of blocks', () => {
       expect(statusAndCode(await get(query))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('leads to its next page, and counts when it is asked to', async () => {
-    const get = await shelf()
+  test('GET /blocks links to the next page and counts with count=true', async () => {
+    const get = await createListFixture()
     const pages = [await get('?name=a&limit=1&count=true')]
     expect(pages[0]!.headers.get('x-total-count')).toBe('2')
     for (let next = nextPagePath(pages[0]!.headers); next; next = nextPagePath(pages.at(-1)!.headers))
@@ -293,7 +296,7 @@ describe('a list of blocks', () => {
     expect(pages.map(joinNames)).toEqual(['a', 'a'])
   })
 
-  test('holds a thousand at once', async () => {
+  test('GET /blocks returns up to 1,000 blocks at once', async () => {
     const { as, tenant } = await createTestTenant()
     const { body } = await as('user').post('/blocks', heroBlock())
     await copyBlock(tenant, body._id, 1_000)
@@ -303,7 +306,7 @@ describe('a list of blocks', () => {
   })
 })
 
-test('a tenant has room for a bounded number of blocks, of a bounded size', async () => {
+test('rejects blocks beyond 10,000 per tenant or 16 MiB in total with 409 TOO_MANY_BLOCKS', async () => {
   const { as, tenant } = await createTestTenant()
   const user = as('user')
   const { body } = await user.post('/blocks', { name: 'a', content: 'a' })
@@ -312,7 +315,7 @@ test('a tenant has room for a bounded number of blocks, of a bounded size', asyn
   await grow((16 << 20) - 1)
   expect(statusAndCode(await user.post('/blocks', { name: 'b', content: 'bb' }))).toEqual(full)
   expect((await user.post('/blocks', { name: 'b', content: 'b' })).status).toBe(201)
-  // Who takes less than before is let, also where there is too much already.
+  // A change that makes a block smaller is allowed even beyond the limit.
   await grow((16 << 20) - 5)
   expect((await user.put(`/blocks/${body._id}`, { content: 'less' })).status).toBe(200)
   expect(statusAndCode(await user.put(`/blocks/${body._id}`, { content: 'more than less' }))).toEqual(full)
@@ -324,7 +327,7 @@ test('a tenant has room for a bounded number of blocks, of a bounded size', asyn
   expect((await user.post('/blocks', { name: 'b', content: 'b' })).status).toBe(201)
 }, 60_000)
 
-/** Puts this many more like a block beside it. */
+/** Inserts this many copies of a block. */
 const copyBlock = ({ write }: Awaited<ReturnType<typeof createTestTenant>>['tenant'], id: string, times: number) =>
   write(async (tx) => {
     const columns = 'name, content_type, size, version, created, updated, rules, description, content, shown'

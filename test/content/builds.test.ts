@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { callApi, statusAndCode } from '../test-tenant'
 import { cardComponent, createComponentsFixture } from './fixtures'
 
-describe('the files of a component', () => {
-  test('are listed for anybody, and can be kept forever', async () => {
+describe('the compiled files of a component', () => {
+  test('anonymous callers list and read the files of a component, which are immutable and cached by ETag', async () => {
     const { editor, stranger, origin, fetch } = await createComponentsFixture()
     const { compiledContent } = (await editor.post('/components', cardComponent())).body
     const { status, body } = await stranger.get('/static')
@@ -21,7 +21,7 @@ describe('the files of a component', () => {
       expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
       expect(headers.get('x-content-type-options')).toBe('nosniff')
       expect(headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
-      // A module is asked for by CORS, and there is nothing in it that is not for everybody.
+      // Browsers load modules by CORS, and the files are public.
       expect(headers.get('access-control-allow-origin')).toBe('*')
       expect(headers.get('access-control-allow-credentials')).toBeNull()
       const etag = headers.get('etag')!
@@ -33,7 +33,7 @@ describe('the files of a component', () => {
     }
   })
 
-  test('come without looking at credentials, and never with a cookie', async () => {
+  test('GET /static ignores credentials, even invalid ones, and sets no cookie', async () => {
     const { id, make, paths, fetch } = await createComponentsFixture()
     await make('export const a = 1')
     for (const path of ['/api/static', (await paths()).js])
@@ -43,7 +43,7 @@ describe('the files of a component', () => {
       }
   })
 
-  test('have an address that says what is in them', async () => {
+  test('the address of a file changes with its content only', async () => {
     const { editor, make, paths } = await createComponentsFixture()
     await make('export const a = 1')
     const first = await paths()
@@ -57,13 +57,13 @@ describe('the files of a component', () => {
     expect([back.status, await paths()]).toEqual([200, first])
   })
 
-  test('are there for pages that were loaded before a change, ten builds long', async () => {
+  test('the files of the last ten builds of a component are kept', async () => {
     const { editor, make, paths, fetch } = await createComponentsFixture()
     await make('export const a = 0')
     const all = [await paths()]
     for (let n = 1; n < 10; n++) {
       await editor.put('/components/card', { content: `export const a = ${n}` })
-      // What changes nothing of the build makes none.
+      // A change that does not affect the build makes no new one.
       await editor.put('/components/card', { description: `${n}` })
       all.push(await paths())
     }
@@ -72,14 +72,14 @@ describe('the files of a component', () => {
     expect(statusAndCode(await fetch(all[0]!.js))).toEqual([404, 'STATIC_FILE_NOT_FOUND'])
     for (const [n, { js }] of all.entries()) if (n) expect((await fetch(js)).body).toBe(`export const a = ${n};\n`)
 
-    // An old one that is used again is the newest: it is not forgotten while newer ones are kept.
+    // An old build that is current again counts as the newest.
     await editor.put('/components/card', { content: 'export const a = 1' })
     for (let n = 20; n < 29; n++) await editor.put('/components/card', { content: `export const a = ${n}` })
     expect((await fetch(all[1]!.js)).status).toBe(200)
     expect((await fetch(all[2]!.js)).status).toBe(404)
   })
 
-  test('stay when it gets another identifier, and go when it is removed', async () => {
+  test('the files of a renamed component stay, and the files of a deleted component are removed', async () => {
     const { editor, make, paths, fetch } = await createComponentsFixture()
     const { _id } = await make('export const a = 1')
     const before = await paths()
@@ -88,7 +88,7 @@ describe('the files of a component', () => {
     expect(after.js).toStartWith('/api/static/tile.')
     for (const { js } of [before, after]) expect((await fetch(js)).body).toBe('export const a = 1;\n')
 
-    // Another one that is as it was has the same address, whoever goes first.
+    // Two components with equal files share an address until both are deleted.
     await make('export const a = 1')
     expect(await paths()).toEqual(before)
     expect((await fetch(before.js)).status).toBe(200)
@@ -99,7 +99,7 @@ describe('the files of a component', () => {
     expect((await fetch(before.js)).status).toBe(404)
   })
 
-  test('are not found by any other name', async () => {
+  test('GET /static answers 404 STATIC_FILE_NOT_FOUND for any other path', async () => {
     const { make, paths, fetch } = await createComponentsFixture()
     await make('export const a = 1')
     const { js } = await paths()

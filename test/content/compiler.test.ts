@@ -9,7 +9,7 @@ import { constantFoldingBomb, createComponentsFixture } from './fixtures'
 const sharedFixture = createComponentsFixture()
 let moduleCount = 0
 
-/** What becomes of a content: the module and the style sheet as they are served. */
+/** Creates a component with this content and returns its module and style sheet as they are served. */
 async function compileAndFetch(content: string) {
   const { make, paths, fetch } = await sharedFixture
   const identifier = `c${++moduleCount}`
@@ -19,7 +19,7 @@ async function compileAndFetch(content: string) {
   return { js: (script.body ?? '') as string, css: (style.body ?? '') as string }
 }
 
-/** Where a content is wrong. */
+/** The details of the 400 answer to this content. */
 async function compileErrors(
   content: string,
 ): Promise<{ path: string; message: string; line?: number; column?: number }[]> {
@@ -32,15 +32,15 @@ async function compileErrors(
 const folder = mkdtempSync(join(tmpdir(), 'atoll-modules-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Loads what was served as a browser would, without anybody compiling it again. */
+/** Imports a served module as a browser would, without compiling it again. */
 function importModule(js: string) {
   const file = join(folder, `${++moduleCount}.mjs`)
   writeFileSync(file, js)
   return import(file)
 }
 
-describe('content becomes a module that a browser can use', () => {
-  test('TypeScript loses its types', async () => {
+describe('the module of a component', () => {
+  test('TypeScript is compiled to JavaScript without types and type imports', async () => {
     const { js } = await compileAndFetch(`
       import type { Gone } from './types'
       import { AlsoGone } from './types'
@@ -53,7 +53,7 @@ describe('content becomes a module that a browser can use', () => {
     expect(greet({ name: 'Ada' })).toBe('Ada 2')
   })
 
-  test('JSX calls the React of the page, and whatever a comment names instead', async () => {
+  test('JSX calls the global React, or the functions that a @jsx comment names', async () => {
     const { js } = await compileAndFetch('export const Card = ({ name }) => <b id="x" {...{ key: 1 }}>{name}<></></b>')
     const { Card } = await importModule(js)
     const React = { Fragment: 'fragment', createElement: (...all: unknown[]) => all }
@@ -61,13 +61,13 @@ describe('content becomes a module that a browser can use', () => {
     expect(Card({ name: 'Ada' })).toEqual(['b', { id: 'x', key: 1 }, 'Ada', ['fragment', null]])
     Reflect.deleteProperty(globalThis, 'React')
 
-    const own = await compileAndFetch(
+    const withComment = await compileAndFetch(
       '/** @jsx h @jsxFrag F */\nconst [h, F] = [Array.of, 0]; export const a = <><b/></>',
     )
-    expect((await importModule(own.js)).a).toEqual([0, null, ['b', null]])
+    expect((await importModule(withComment.js)).a).toEqual([0, null, ['b', null]])
   })
 
-  test('what would need a bundler is not asked for by a comment', async () => {
+  test('comments that ask for the automatic JSX runtime are ignored', async () => {
     for (const comment of [
       '/** @jsxRuntime automatic */',
       '// @jsxImportSource preact',
@@ -78,7 +78,7 @@ describe('content becomes a module that a browser can use', () => {
       )
   })
 
-  test('imports stay as they are, for the page to say what they mean', async () => {
+  test('imports of modules stay as they are written', async () => {
     const { js } = await compileAndFetch(`import React, { useState } from 'react'
       import './side'; import x from 'https://cdn.test/x.js'; export * from '../y.js'
       export default () => <b>{useState}{x}{import('./lazy')}</b>`)
@@ -87,16 +87,17 @@ describe('content becomes a module that a browser can use', () => {
     )
   })
 
-  test('it is for production, and knows nothing of the server', async () => {
+  test('a module is compiled for production and contains no paths or variables of the server', async () => {
     const { js } = await compileAndFetch(
       'export const mode = process.env.NODE_ENV; export const all = () => [process.env.HOME, process.env.PATH, __dirname, __filename, import.meta.dir, import.meta.url]',
     )
     expect(js).toContain('mode = "production"')
     expect(js).toContain('process.env.HOME')
-    for (const told of [process.env.HOME, process.cwd(), import.meta.dir]) expect(js).not.toContain(`"${told}`)
+    for (const serverPath of [process.env.HOME, process.cwd(), import.meta.dir])
+      expect(js).not.toContain(`"${serverPath}`)
   })
 
-  test('texts keep what is in them', async () => {
+  test('string literals keep style tags, script tags and special characters', async () => {
     const text = "</script><style>.a{}</style> \u2028 é 😀 // '"
     const { js, css } = await compileAndFetch(
       `export const a = ${JSON.stringify(text)}; export const b = \`<style>.b{}</style>\``,
@@ -105,8 +106,8 @@ describe('content becomes a module that a browser can use', () => {
   })
 })
 
-describe('style', () => {
-  test('becomes one sheet, wherever its parts stand', async () => {
+describe('style elements of a component', () => {
+  test('top-level style elements become one style sheet, wherever they stand', async () => {
     const { js, css } = await compileAndFetch(
       `<style>
   .a > b { content: '</p>' }
@@ -121,25 +122,25 @@ export const b = () => { const don't = 0 }
     expect(await importModule(js)).toMatchObject({ a: 1 })
   })
 
-  test('is never run: it is not even looked into', async () => {
+  test('the content of a style element is neither parsed nor run', async () => {
     const css = '*/ alert(1) } process.exit() @import "x"; \\ ` <script>alert(1)</script>'
     const { css: sheet, js } = await compileAndFetch(`<style>${css}</style>`)
     expect([sheet, js]).toEqual([css, ''])
   })
 
-  test('of JSX is left to JSX', async () => {
+  test('a style element inside JSX stays in JSX', async () => {
     const { js, css } = await compileAndFetch('export const a = () => <p><style>{`.a { color: red }`}</style></p>')
     expect(css).toBe('')
     expect(js).toContain('React.createElement("style", null, `.a { color: red }`)')
   })
 
-  test('does not move the place of what is wrong behind it', async () => {
+  test('an error after a style element has its original line and column', async () => {
     expect(await compileErrors('<style>\n.a{}\n</style> let x = ;')).toMatchObject([{ line: 3, column: 18 }])
   })
 })
 
 describe('content that does not compile', () => {
-  test('is refused with the place', async () => {
+  test('rejects syntax errors with 400 INVALID_INPUT and their lines and columns, and keeps the component', async () => {
     expect(await compileErrors('export const a = 1\nlet x = ;\n')).toEqual([
       { path: '/content', message: 'Line 2, column 9: Unexpected ;.', line: 2, column: 9 },
     ])
@@ -152,7 +153,7 @@ describe('content that does not compile', () => {
     expect((await editor.get('/components/kept')).body).toEqual(before)
   })
 
-  test('is told in a sentence, however long its names are', async () => {
+  test('an error that contains very long names is shortened', async () => {
     const { editor } = await sharedFixture
     const name = 'a'.repeat(100_000)
     const answer = await editor.post('/components', {
@@ -163,12 +164,12 @@ describe('content that does not compile', () => {
     expect(JSON.stringify(answer.body).length).toBeLessThan(1_500)
   })
 
-  test('is also what a browser could not run', async () => {
+  test('rejects syntax that browsers do not support yet', async () => {
     for (const content of ['@d class A {}', 'class A { accessor x = 1 }; new A()', 'using a = b()'])
       expect((await compileErrors(content))[0]!.message).toContain('browsers')
   })
 
-  test('macros are off: no code runs, and no file is read', async () => {
+  test('rejects macros, and file imports neither run code nor read the file', async () => {
     const [file, trace] = [join(folder, 'macro.ts'), join(folder, 'ran')]
     writeFileSync(
       file,
@@ -198,12 +199,12 @@ describe('hostile content', () => {
     JSX: `let x = ${'<a>'.repeat(DEEP / 4)}${'</a>'.repeat(DEEP / 4)}`,
     functions: `${'function f(){'.repeat(DEEP / 8)}${'}'.repeat(DEEP / 8)}`,
   }
-  test.each(Object.keys(deep))('%s, nested however deep, end nothing but their own request', async (kind) => {
+  test.each(Object.keys(deep))('rejects deeply nested %s with 400 INVALID_INPUT', async (kind) => {
     expect(deep[kind]!.length).toBeLessThanOrEqual(256 << 10)
     expect((await compileErrors(deep[kind]!))[0]!.message).toEndWith('The code is nested too deeply.')
   })
 
-  test('that would fold constants without end is refused, and leaves the server its memory and its time', async () => {
+  test('rejects content that folds constants without end, while the server keeps its memory and event loop', async () => {
     expect(constantFoldingBomb(60).length).toBeLessThan(2_000)
     const before = process.memoryUsage.rss()
     let turns = 0
@@ -215,17 +216,17 @@ describe('hostile content', () => {
     expect(turns).toBeGreaterThan(10)
   })
 
-  test('that becomes much larger than it was is refused', async () => {
+  test('rejects content that compiles to more than 524,288 characters', async () => {
     expect((await compileErrors(constantFoldingBomb(20)))[0]!.message).toBe(
       'It compiles to more than 524288 characters.',
     )
   })
 
-  test('that keeps the compiler busy is given up', async () => {
+  test('rejects content that keeps the compiler busy', async () => {
     expect((await compileErrors('<style>.'.repeat((256 << 10) / 8)))[0]!.path).toBe('/content')
   })
 
-  test('in any number delays only its own tenant, and at last is asked to come again', async () => {
+  test('a flood of compilations delays no other tenant and answers 503 beyond the queue', async () => {
     const [flooded, { make }] = [await createComponentsFixture(), await sharedFixture]
     const flood = Array.from({ length: 60 }, (_, n) =>
       flooded.editor.post('/components', { identifier: `c${n}`, content: 'export const a = 1' }),
@@ -236,7 +237,7 @@ describe('hostile content', () => {
     expect(statuses.filter((status) => status === 201).length).toBeGreaterThanOrEqual(50)
   })
 
-  test('costs those who come with it nothing, unless there is too much of it', async () => {
+  test('a hostile component fails alone in a bulk request, unless the request has too many of them', async () => {
     const { editor } = await sharedFixture
     const bulk = async (...contents: string[]) => {
       const components = contents.map((content, n) => ({ identifier: `bulk${n}`, content }))
@@ -250,7 +251,7 @@ describe('hostile content', () => {
     expect(await bulk(good)).toEqual([true])
   })
 
-  test('the largest that is allowed compiles', async () => {
+  test('content of the largest allowed size compiles', async () => {
     const start = 'export const a = ['
     const content = `${start}${'1,'.repeat(((256 << 10) - start.length - 1) >> 1)}]`
     expect((await compileAndFetch(content)).js.length).toBeGreaterThan(250_000)
@@ -259,7 +260,7 @@ describe('hostile content', () => {
   })
 })
 
-/** The compilers that this process has started. */
+/** The ids of the compiler processes of this process. */
 const listCompilerPids = () =>
   readdirSync('/proc')
     .filter((pid) => /^\d+$/.test(pid))
@@ -268,18 +269,15 @@ const listCompilerPids = () =>
         const [, parent] = /\) \w (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))!
         return Number(parent) === process.pid && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('Bun.Transpiler')
       } catch {
-        return false // ended meanwhile
+        return false // the process has ended
       }
     })
     .map(Number)
 
-test.skipIf(!existsSync('/proc/self/stat'))(
-  'a compiler that somebody else ended says nothing about the content',
-  async () => {
-    const { tenant } = await sharedFixture
-    const compiling = compile(tenant, [constantFoldingBomb(60)])
-    for (const pid of listCompilerPids()) process.kill(pid, 'SIGKILL')
-    await expect(compiling).rejects.toMatchObject({ status: 503 })
-    expect(listCompilerPids()).toEqual([])
-  },
-)
+test.skipIf(!existsSync('/proc/self/stat'))('a compilation whose process was killed fails with 503', async () => {
+  const { tenant } = await sharedFixture
+  const compiling = compile(tenant, [constantFoldingBomb(60)])
+  for (const pid of listCompilerPids()) process.kill(pid, 'SIGKILL')
+  await expect(compiling).rejects.toMatchObject({ status: 503 })
+  expect(listCompilerPids()).toEqual([])
+})

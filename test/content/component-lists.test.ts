@@ -7,13 +7,13 @@ const joinIdentifiers = ({ body }: { body: { identifier: string }[] }) =>
   body.map(({ identifier }) => identifier).join('')
 
 async function createListFixture() {
-  const own = await createComponentsFixture()
+  const fixture = await createComponentsFixture()
   const components = [...'cabed'].map((identifier) => ({ identifier, content: 'export {}' }))
-  await own.editor.post('/components/bulk', { components })
-  return { ...own, get: (query: string) => own.editor.get(`/components${query}`) }
+  await fixture.editor.post('/components/bulk', { components })
+  return { ...fixture, get: (query: string) => fixture.editor.get(`/components${query}`) }
 }
 
-test('a list comes newest first, or sorted as asked', async () => {
+test('GET /components lists the newest first, or sorts and pages as requested', async () => {
   const { get } = await createListFixture()
   for (const [query, order] of [
     ['', 'debac'],
@@ -36,7 +36,7 @@ test('a list comes newest first, or sorted as asked', async () => {
     expect([query, joinIdentifiers(await get(query!))]).toEqual([query!, order!])
 })
 
-test('a list leads to its next page, until there is none', async () => {
+test('GET /components and GET /static link to the next page until the last one', async () => {
   const { get, stranger } = await createListFixture()
   for (const [path, list] of [
     ['/components', get],
@@ -52,7 +52,7 @@ test('a list leads to its next page, until there is none', async () => {
   }
 })
 
-test('a list counts when it is asked to, and not otherwise', async () => {
+test('GET /components and GET /static return x-total-count only with count=true', async () => {
   const { get, stranger } = await createListFixture()
   for (const query of ['?count=true', '?count=1&limit=2', '?count=true&page=9', '?$count=true', '?count=&$count=1'])
     expect((await get(query)).headers.get('x-total-count')).toBe('5')
@@ -61,7 +61,7 @@ test('a list counts when it is asked to, and not otherwise', async () => {
     expect((await get(query)).headers.get('x-total-count')).toBeNull()
 })
 
-test('a list says what it cannot do', async () => {
+test('GET /components and GET /static reject invalid limit, page, sort and count with 400 INVALID_INPUT', async () => {
   const { get, stranger } = await createListFixture()
   for (const [query, path] of [
     ['?limit=-1', 'limit'],

@@ -4,8 +4,8 @@ import { cardComponent, createComponentsFixture } from './fixtures'
 
 const identifiers = (body: { identifier: string }[]) => body.map(({ identifier }) => identifier)
 
-describe('a component', () => {
-  test('is made, read, changed in part and removed, by its id or its identifier', async () => {
+describe('CRUD of components', () => {
+  test('an editor creates, reads, updates and deletes a component by its id or its identifier', async () => {
     const { as } = await createTestTenant()
     const [editor, user] = [as('editor'), as('user')]
     const created = await editor.post('/components', cardComponent())
@@ -29,22 +29,22 @@ describe('a component', () => {
     const { updated: _, ...unchanged } = created.body
     const changed = await editor.put(`/components/${created.body._id}`, { description: 'Shows anybody' })
     expect([changed.status, changed.body]).toMatchObject([200, { ...unchanged, description: 'Shows anybody' }])
-    const again = await editor.patch('/components/card', { content: 'export const Card = 1', requiredProps: [] })
-    expect(again.body).toMatchObject({
+    const patched = await editor.patch('/components/card', { content: 'export const Card = 1', requiredProps: [] })
+    expect(patched.body).toMatchObject({
       description: 'Shows anybody',
       compiledContent: { js: 'export const Card = 1;\n', css: '' },
       requiredProps: [],
     })
-    expect((await user.get('/components/card')).body).toEqual(again.body)
+    expect((await user.get('/components/card')).body).toEqual(patched.body)
 
     expect((await editor.delete('/components/card')).body).toEqual({ success: true })
-    for (const ask of [user.get, editor.delete])
-      expect(statusAndCode(await ask('/components/card'))).toEqual([404, 'COMPONENT_NOT_FOUND'])
+    for (const send of [user.get, editor.delete])
+      expect(statusAndCode(await send('/components/card'))).toEqual([404, 'COMPONENT_NOT_FOUND'])
     expect(statusAndCode(await editor.put('/components/card', {}))).toEqual([404, 'COMPONENT_NOT_FOUND'])
     expect((await user.get('/components')).body).toEqual([])
   })
 
-  test('needs an identifier and content; the rest has defaults', async () => {
+  test('a component needs a valid identifier and content, else 400 INVALID_INPUT, and has defaults for the rest', async () => {
     const editor = (await createTestTenant()).as('editor')
     const made = await editor.post('/components', { identifier: 'A-1.b_c', content: 'export const a = 1' })
     expect(made.body).toMatchObject({ componentName: 'A-1.b_c', description: '', requiredProps: [] })
@@ -63,38 +63,38 @@ describe('a component', () => {
     expect(identifiers((await editor.get('/components')).body)).toEqual(['A-1.b_c'])
   })
 
-  test('that was read can be sent back whole', async () => {
+  test('PUT accepts a component as it was read and ignores read-only properties', async () => {
     const { as } = await createTestTenant()
     const created = await as('editor').post('/components', cardComponent())
     const sent = await as('editor').put('/components/card', { ...created.body, _id: 'x', created: 'x', more: 1 })
     expect(sent.body).toEqual({ ...created.body, updated: sent.body.updated })
   })
 
-  test('shares its identifier with no other', async () => {
+  test('rejects an identifier that another component has with 409 COMPONENT_EXISTS', async () => {
     const editor = (await createTestTenant()).as('editor')
     await editor.post('/components', cardComponent())
-    const other = await editor.post('/components', cardComponent({ identifier: 'Card' }))
-    expect(other.status).toBe(201)
+    const otherComponent = await editor.post('/components', cardComponent({ identifier: 'Card' }))
+    expect(otherComponent.status).toBe(201)
     expect(statusAndCode(await editor.post('/components', cardComponent()))).toEqual([409, 'COMPONENT_EXISTS'])
     expect(statusAndCode(await editor.put('/components/Card', { identifier: 'card' }))).toEqual([
       409,
       'COMPONENT_EXISTS',
     ])
-    expect((await editor.get('/components/Card')).body).toEqual(other.body)
-    const both = await Promise.all(
+    expect((await editor.get('/components/Card')).body).toEqual(otherComponent.body)
+    const racing = await Promise.all(
       [1, 2, 3].map(() => editor.post('/components', cardComponent({ identifier: 'new' }))),
     )
-    expect(both.map(({ status }) => status).sort()).toEqual([201, 409, 409])
+    expect(racing.map(({ status }) => status).sort()).toEqual([201, 409, 409])
   })
 
-  test('cannot stand in for another one by taking its id as an identifier', async () => {
+  test('a component whose identifier is the id of another component does not replace it', async () => {
     const editor = (await createTestTenant()).as('editor')
     const { body } = await editor.post('/components', cardComponent())
     await editor.post('/components', cardComponent({ identifier: body._id }))
     expect((await editor.get(`/components/${body._id}`)).body.identifier).toBe('card')
   })
 
-  test('is changed and removed only as it was read', async () => {
+  test('PUT and DELETE of a component with an outdated If-Match answer 412 VERSION_MISMATCH', async () => {
     const editor = (await createTestTenant()).as('editor')
     const first = (await editor.post('/components', cardComponent())).headers.get('etag')!
     expect((await editor.get('/components/card')).headers.get('etag')).toBe(first)
@@ -116,45 +116,45 @@ describe('a component', () => {
     expect((await editor.get('/components/card')).body).toEqual(body)
   })
 
-  test('is read by whoever is signed in and written by admins and plugins', async () => {
+  test('components are read by signed-in users and written by admins and plugins, else 401 or 403', async () => {
     const { as, stranger } = await createTestTenant()
     const made = await as('admin').post('/components', cardComponent())
     expect(made.status).toBe(201)
-    for (const [who, code] of [
+    for (const [client, code] of [
       [as('user'), [403, 'FORBIDDEN']],
       [stranger, [401, 'UNAUTHENTICATED']],
     ] as const) {
-      expect(statusAndCode(await who.post('/components', cardComponent({ identifier: 'b' })))).toEqual([...code])
-      expect(statusAndCode(await who.post('/components/bulk', { components: [cardComponent()] }))).toEqual([...code])
-      for (const ask of [who.put, who.patch])
-        expect(statusAndCode(await ask('/components/card', { description: 'x' }))).toEqual([...code])
-      expect(statusAndCode(await who.delete('/components/card'))).toEqual([...code])
+      expect(statusAndCode(await client.post('/components', cardComponent({ identifier: 'b' })))).toEqual([...code])
+      expect(statusAndCode(await client.post('/components/bulk', { components: [cardComponent()] }))).toEqual([...code])
+      for (const send of [client.put, client.patch])
+        expect(statusAndCode(await send('/components/card', { description: 'x' }))).toEqual([...code])
+      expect(statusAndCode(await client.delete('/components/card'))).toEqual([...code])
     }
     for (const path of ['/components', '/components/card'])
       expect(statusAndCode(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
     expect((await as('user').get('/components')).body).toEqual([made.body])
   })
 
-  test('belongs to one tenant', async () => {
-    const [one, other] = [await createComponentsFixture(), await createComponentsFixture()]
+  test('components and their files answer 404 to another tenant', async () => {
+    const [one, otherTenant] = [await createComponentsFixture(), await createComponentsFixture()]
     await one.make('export const a = 1')
     const { js } = await one.paths()
-    expect((await other.editor.get('/components')).body).toEqual([])
-    expect((await other.stranger.get('/static')).body).toEqual([])
+    expect((await otherTenant.editor.get('/components')).body).toEqual([])
+    expect((await otherTenant.stranger.get('/static')).body).toEqual([])
     for (const { status } of [
-      await other.editor.get('/components/card'),
-      await other.editor.put('/components/card', {}),
-      await other.editor.delete('/components/card'),
-      await other.fetch(js),
+      await otherTenant.editor.get('/components/card'),
+      await otherTenant.editor.put('/components/card', {}),
+      await otherTenant.editor.delete('/components/card'),
+      await otherTenant.fetch(js),
     ])
       expect(status).toBe(404)
-    // By the header its files are at the same address, so whatever lies between must not mix them up.
-    const { body, headers } = await other.fetch(js, { tenant: one.id })
+    // The tenant header selects files at the same address, so caches must vary by it.
+    const { body, headers } = await otherTenant.fetch(js, { tenant: one.id })
     expect([body, headers.get('vary')]).toEqual(['export const a = 1;\n', 'tenant'])
   })
 })
 
-test('required props are names, or names with types, and come back as they were sent', async () => {
+test('requiredProps accepts names and names with types, and returns them as they were sent', async () => {
   const { editor } = await createComponentsFixture()
   const requiredProps = ['title', { prop: 'count', type: 'number' }]
   const made = await editor.post('/components', { identifier: 'props', content: 'export const a = 1', requiredProps })
@@ -167,8 +167,8 @@ test('required props are names, or names with types, and come back as they were 
   ])
 })
 
-describe('several at once', () => {
-  test('are made or changed, each on its own', async () => {
+describe('POST /components/bulk', () => {
+  test('a bulk request creates or updates each component on its own and reports each failure', async () => {
     const { editor, make } = await createComponentsFixture()
     const card = await make('export const a = 1')
     const { status, body } = await editor.post('/components/bulk', {
@@ -205,7 +205,7 @@ describe('several at once', () => {
     expect(listed.body[1].compiledContent.js).toBe('export const b = 3;\n')
   })
 
-  test('are at most a hundred', async () => {
+  test('rejects a bulk request of more than 100 components with 400 INVALID_INPUT', async () => {
     const { editor } = await createComponentsFixture()
     const components = Array.from({ length: 101 }, (_, n) => ({
       identifier: `c${n}`,
@@ -223,10 +223,10 @@ describe('several at once', () => {
   })
 })
 
-test('a tenant has room for a bounded number of components, of a bounded size', async () => {
+test('rejects components beyond 1,000 per tenant or 16 MiB in total with 409 TOO_MANY_COMPONENTS', async () => {
   const { editor, tenant, make } = await createComponentsFixture()
   const small = await make('export const a = 1', 'small')
-  // Nobody wants to compile 16 MiB in a test.
+  // Set directly, because compiling 16 MiB takes long.
   const grow = (size: number) =>
     tenant.write(async (tx) => void (await tx.query('update components set size = ? where _id = ?', [size, small._id])))
   await grow((16 << 20) - 10)

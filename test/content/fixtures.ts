@@ -16,23 +16,26 @@ export const Card = ({ name }: Props) => <b className="card">{name}</b>
   ...more,
 })
 
-/** A tenant, and short ways to what its components are about. */
+/** A tenant with short ways to create components and read their files. */
 export async function createComponentsFixture() {
-  const own = await createTestTenant()
-  const editor = own.as('editor')
+  const testTenant = await createTestTenant()
+  const editor = testTenant.as('editor')
   return {
-    ...own,
+    ...testTenant,
     editor,
-    /** Makes a component of this content. */
+    /** Creates a component with this content. */
     make: async (content: string, identifier = 'card') => {
       const { status, body } = await editor.post('/components', { identifier, content })
       expect([status, body.message]).toEqual([201, undefined])
       return body
     },
-    /** The paths of its files, as strangers are told. */
+    /** The paths of the files of a component, as anonymous callers get them. */
     paths: async (identifier = 'card'): Promise<{ js: string; css: string }> =>
-      (await own.stranger.get('/static')).body.find((one: { identifier: string }) => one.identifier === identifier),
-    fetch: (path: string, headers: Record<string, string> = {}) => callApi('GET', `${own.origin}${path}`, { headers }),
+      (await testTenant.stranger.get('/static')).body.find(
+        (one: { identifier: string }) => one.identifier === identifier,
+      ),
+    fetch: (path: string, headers: Record<string, string> = {}) =>
+      callApi('GET', `${testTenant.origin}${path}`, { headers }),
   }
 }
 

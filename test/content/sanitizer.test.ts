@@ -16,7 +16,7 @@ const ALLOWED_ATTRIBUTES = new Set([
   ),
 ])
 
-/** What a browser would make of it that is none of what we let through, by the algorithm that browsers follow. */
+/** The nodes and attributes beyond the policy in the tree that a browser would build from this HTML. */
 function findHarm(html: string): string[] {
   const findings: string[] = []
   const visit = (node: Tree.Node) => {
@@ -27,7 +27,7 @@ function findHarm(html: string): string[] {
       if (node.namespaceURI !== 'http://www.w3.org/1999/xhtml') findings.push(node.namespaceURI)
       for (const { name, value } of node.attrs) {
         if (!ALLOWED_ATTRIBUTES.has(name) && !name.startsWith('aria-')) findings.push(name)
-        // What browsers leave out before they look for a scheme.
+        // Browsers drop these characters before they look for a scheme.
         const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(value.replace(/[\p{Cc}\s]/gu, ''))?.[1]?.toLowerCase()
         const address = ['href', 'src', 'poster', 'cite'].includes(name)
         if (address && scheme && !['http', 'https', 'mailto', 'tel'].includes(scheme)) findings.push(`${name}=${value}`)
@@ -36,13 +36,13 @@ function findHarm(html: string): string[] {
     if ('content' in node) visit(node.content)
     if ('childNodes' in node) node.childNodes.forEach(visit)
   }
-  // As a fragment that a script puts into a page, and as a part of the page itself.
+  // Parsed as a fragment that a script inserts, and as a part of the page.
   visit(parseFragment(html))
   visit(parse(`<!doctype html><body><div>${html}</div>`))
   return findings
 }
 
-describe('what is harmless', () => {
+describe('harmless HTML', () => {
   test.each([
     '<h1 class="a b" title="x">A</h1><p>text <strong>bold</strong> <em>soft</em></p>',
     '<a href="https://example.com/?a=1&amp;b=2" target="_blank">link</a> <a href="/here#there">here</a>',
@@ -54,13 +54,13 @@ describe('what is harmless', () => {
     '<p lang="ar" dir="rtl" aria-label="x" role="note">سلام 😀 &amp; &lt;b&gt;</p>',
     'plain text, 1 &lt; 2',
     '',
-  ])('stays: %s', async (html) => {
+  ])('the sanitizer keeps harmless HTML: %s', async (html) => {
     expect(await sanitizeForTest(html)).toBe(html)
     expect(findHarm(html)).toEqual([])
   })
 })
 
-describe('what could do harm', () => {
+describe('harmful HTML', () => {
   test.each([
     ['a script', '<script>alert(1)</script>a', 'a'],
     ['a script in capitals', '<SCRIPT SRC=//evil.example/x></SCRIPT>a', 'a'],
@@ -77,31 +77,31 @@ describe('what could do harm', () => {
     ['data: that is a page', '<a href="data:text/html,<script>alert(1)</script>">a</a>', '<a>a</a>'],
     ['data: in a picture', '<img src="data:image/svg+xml;base64,PHN2Zz4=">', '<img />'],
     ['javascript: in a picture', '<video poster="javascript:x" src="javascript:x"></video>', '<video></video>'],
-    ['a drawing', '<svg onload=alert(1)><a xlink:href="javascript:x">a</a></svg>', '<a>a</a>'],
-    ['a drawing that animates', '<svg><animate attributeName=href values=javascript:x /></svg>', ''],
-    ['mathematics', '<math href="javascript:x"><mi>a</mi></math>', 'a'],
+    ['an SVG element', '<svg onload=alert(1)><a xlink:href="javascript:x">a</a></svg>', '<a>a</a>'],
+    ['an SVG animation', '<svg><animate attributeName=href values=javascript:x /></svg>', ''],
+    ['a MathML element', '<math href="javascript:x"><mi>a</mi></math>', 'a'],
     ['a style', '<p style="position:fixed;inset:0">a</p><style>*{display:none}</style>', '<p>a</p>'],
     ['a frame', '<iframe src="//evil.example"></iframe><object data=x></object><embed src=x>a', 'a'],
     ['a form', '<form action="//evil.example"><input name=password><button>a</button></form>', 'a'],
     ['a base', '<base href="//evil.example"><link rel=stylesheet href=//evil.example><meta http-equiv=refresh>a', 'a'],
-    ['names of variables', '<a id="config" name="config">a</a>', '<a>a</a>'],
+    ['ids and names that shadow variables', '<a id="config" name="config">a</a>', '<a>a</a>'],
     ['another window', '<a href="/x" target="_parent">a</a>', '<a href="/x" target>a</a>'],
     ['a comment', '<!-- <img src=x> -->a<!--[if IE]><script>x</script><![endif]-->', 'a'],
-    ['a slot or an element of the page', '<x-gadget data-bind="x" slot="y">a</x-gadget>', 'a'],
-    ['what is no end', '<b title="x" onclick="alert(1)"', ''],
-  ])('goes: %s', async (_, html, left) => {
-    expect(await sanitizeForTest(html)).toBe(left)
-    expect(findHarm(left)).toEqual([])
+    ['a custom element with a slot', '<x-gadget data-bind="x" slot="y">a</x-gadget>', 'a'],
+    ['an unterminated tag', '<b title="x" onclick="alert(1)"', ''],
+  ])('the sanitizer removes %s', async (_, html, sanitized) => {
+    expect(await sanitizeForTest(html)).toBe(sanitized)
+    expect(findHarm(sanitized)).toEqual([])
   })
 
-  test('is what we look for', () => {
+  test('the harm finder of these tests reports each kind of harm', () => {
     expect(findHarm('<!----><svg></svg><b id=x onclick=x><a href=" java\tscript:x">')).toEqual([
       ...['comment', '<svg>', 'http://www.w3.org/2000/svg', 'id', 'onclick', 'href= java\tscript:x'],
       ...['comment', '<svg>', 'http://www.w3.org/2000/svg', 'id', 'onclick', 'href= java\tscript:x'],
     ])
   })
 
-  // Ways known from the literature to have one parser see text where another sees elements.
+  // Known mutation attacks, in which one parser sees text where another sees elements.
   test.each([
     '<svg></p><style><a id="</style><img src=1 onerror=alert(1)>">',
     '<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=alert(1)&gt;">',
@@ -131,10 +131,10 @@ describe('what could do harm', () => {
     '<img src=x onerror\u0000=alert(1)>',
     '<img\u000csrc=x\u000conerror=alert(1)>',
     '</p/onclick=alert(1)><table><b><caption><img src=x onerror=alert(1)>',
-  ])('goes, whoever reads it: %s', async (html) => {
-    const left = await sanitizeForTest(html)
-    expect(findHarm(left)).toEqual([])
-    expect(await sanitizeForTest(left)).toBe(left)
+  ])('the sanitizer leaves nothing harmful for any parser in %s', async (html) => {
+    const sanitized = await sanitizeForTest(html)
+    expect(findHarm(sanitized)).toEqual([])
+    expect(await sanitizeForTest(sanitized)).toBe(sanitized)
   })
 
   const PIECES = [
@@ -220,50 +220,50 @@ describe('what could do harm', () => {
     ],
   ]
 
-  test('goes, however its pieces are put together', async () => {
+  test('the sanitizer leaves nothing harmful in random combinations of harmful pieces', async () => {
     const soup = fc.array(fc.constantFrom(...PIECES), { maxLength: 40 }).map((pieces) => pieces.join(''))
     await checkProperty(
       1_500,
       fc.asyncProperty(soup, async (html) => {
-        const left = await sanitizeForTest(html)
-        expect(findHarm(left)).toEqual([])
-        expect(findHarm(await sanitizeForTest(left))).toEqual([])
+        const sanitized = await sanitizeForTest(html)
+        expect(findHarm(sanitized)).toEqual([])
+        expect(findHarm(await sanitizeForTest(sanitized))).toEqual([])
       }),
     )
   })
 })
 
-describe('a text that is meant to keep the server busy', () => {
+describe('HTML that keeps the sanitizer busy', () => {
   const SIZE = 256 << 10
   test.each([
     ['elements that never end', '<b>'],
     ['unknown elements that never end', '<x>'],
     ['tables in tables', '<table><tr><td>'],
     ['frames in frames', '<iframe>'],
-    ['noscript', '<noscript></div>'],
-    ['drawings', '<svg><p>'],
-    ['beginnings', '<'],
-    ['ends', '</p>'],
+    ['noscript elements', '<noscript></div>'],
+    ['SVG elements', '<svg><p>'],
+    ['opening brackets', '<'],
+    ['end tags', '</p>'],
     ['elements and wrong ends', `${'<b>'.repeat(100)}${'</p>'.repeat(5_000)}${'</b>'.repeat(100)}`],
     ['comments', '<!--'],
     ['entities', '&amp'],
     ['quotes', '"'],
     ['control characters in an address', '<a href="\u0001\u0002">'],
-  ])('is done with or refused: %s', async (_, piece) => {
+  ])('the sanitizer handles or rejects 256 KiB of %s', async (_, piece) => {
     const html = piece.repeat(Math.ceil(SIZE / piece.length)).slice(0, SIZE)
     const outcome = await sanitizeForTest(html).catch((error) => error.code)
     if (outcome === 'INVALID_INPUT') expect(await sanitizeForTest('<p>next</p>')).toBe('<p>next</p>')
     else expect(findHarm(outcome)).toEqual([])
   })
 
-  test('is given up when it takes too long, and what comes next is done', async () => {
+  test('HTML that takes too long is rejected with INVALID_INPUT, and the next request succeeds', async () => {
     const refused = sanitizeHtml(tenant, '<'.repeat(SIZE), 1).catch(({ code, message }) => [code, message])
     const next = sanitizeForTest('<p>next</p>')
     expect(await refused).toEqual(['INVALID_INPUT', 'The HTML is too complex to sanitize.'])
     expect(await next).toBe('<p>next</p>')
   })
 
-  test('is not what others wait for', async () => {
+  test('the event loop keeps turning while large HTML is sanitized', async () => {
     let turns = 0
     let done = false
     const long = sanitizeForTest('<'.repeat(SIZE)).finally(() => {
@@ -274,7 +274,7 @@ describe('a text that is meant to keep the server busy', () => {
     expect(turns).toBeGreaterThan(10)
   })
 
-  test('keeps its tenant waiting, and no more of it than a bounded number', async () => {
+  test('a tenant with more than 100 waiting requests gets BUSY, and another tenant is served', async () => {
     const all = await Promise.allSettled(Array.from({ length: 150 }, () => sanitizeForTest('<p>a</p>')))
     const done = all.filter(({ status }) => status === 'fulfilled')
     expect(done.length).toBeGreaterThanOrEqual(100)

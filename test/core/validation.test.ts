@@ -10,7 +10,7 @@ import { targets } from '../../src/integrations/targets/index'
 import { triggers } from '../../src/integrations/triggers/index'
 import { CouponData } from '../../src/payments/shapes'
 import { ParsedEvent } from '../../src/payments/webhooks/shapes'
-import { tenantSettings } from '../../src/platform/settings/tenant-settings'
+import { settingsShapes } from '../../src/platform/settings/tenant-settings'
 import { Manifest } from '../../src/plugins/shapes'
 
 /** Every shape that what is sent is checked by. */
@@ -20,7 +20,7 @@ const shapes: [string, TSchema][] = [
       hooks[part] ? [[`${part} of ${method} ${path}`, hooks[part] as TSchema]] : [],
     ),
   ),
-  ...Object.entries(tenantSettings).map(([key, shape]): [string, TSchema] => [key, shape]),
+  ...settingsShapes(),
   ...Object.entries({ ...triggers, ...targets }).map(([kind, { shape }]): [string, TSchema] => [kind, shape]),
   ...Object.entries(kinds).flatMap(([kind, { metadata, authentication }]): [string, TSchema][] => [
     [kind, metadata],

@@ -12,7 +12,7 @@ const fixture = createThingsFixture(fields)
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-/** A new entity, by the user. */
+/** Creates an entity as the user. */
 const createThing = async (body: object) => {
   const { as, path } = await fixture
   const { status, body: entity, headers } = await as('user').post(path, body)
@@ -21,7 +21,7 @@ const createThing = async (body: object) => {
 }
 
 describe('an entity', () => {
-  test('is made, read, changed and removed', async () => {
+  test('an entity is created, read, updated and deleted, and is 404 ENTITY_NOT_FOUND afterwards', async () => {
     const { as, path, users } = await fixture
     const user = as('user')
     const made = await user.post(path, { identifier: 'first', title: 'One', price: 1.5, tags: ['a'] })
@@ -60,7 +60,7 @@ describe('an entity', () => {
     expect((await user.get(`${path}?identifier=first`)).body).toEqual([])
   })
 
-  test('may be sent flat, under metadata, or partly so', async () => {
+  test('a body may hold the properties at the top level, under metadata, or in both places', async () => {
     const sent = [
       { title: 'T', price: 1 },
       { metadata: { title: 'T', price: 1 } },
@@ -71,7 +71,7 @@ describe('an entity', () => {
     for (const body of sent) expect((await createThing(body)).entity.metadata).toEqual({ title: 'T', price: 1 })
   })
 
-  test('has an answer for every blueprint that is not there', async () => {
+  test('every entity route answers 404 BLUEPRINT_NOT_FOUND for an unknown blueprint', async () => {
     const { as } = await fixture
     const user = as('user')
     for (const key of ['nowhere', 'UPPER', '__proto__', 'constructor', '%00', '%zz', '%ED%A0%80']) {
@@ -100,7 +100,7 @@ describe('an entity', () => {
     '__proto__',
     "'%20or%201=1",
     'x'.repeat(9_000),
-  ])('that is not there is 404, whatever its name: %s', async (name) => {
+  ])('GET, PUT, PATCH and DELETE answer 404 ENTITY_NOT_FOUND for the unknown identifier %s', async (name) => {
     const { as, path } = await fixture
     for (const answer of [
       await as('user').get(`${path}/${name}`),
@@ -112,10 +112,10 @@ describe('an entity', () => {
   })
 })
 
-describe('shapes', () => {
+describe('flat and wrapped shapes', () => {
   const properties = { title: 'T', price: 1 }
 
-  test('are flat unless asked otherwise, on every answer with an entity', async () => {
+  test('every answer with an entity is flat by default, and wrapped with a deprecation header for $flat=false', async () => {
     const { as, path } = await fixture
     const user = as('user')
     for (const [flat, wrapped] of [
@@ -146,7 +146,7 @@ describe('shapes', () => {
     }
   })
 
-  test('are pinned to flat by Accept-Version: v1', async () => {
+  test('Accept-Version: v1 forces the flat shape, and unknown versions get 400 UNSUPPORTED_VERSION', async () => {
     const { user, at } = await createThing(properties)
     for (const version of ['v1', 'V1', ' v1 ']) {
       const { body, headers } = await user.get(`${at}?$flat=false`, { 'accept-version': version })
@@ -156,14 +156,14 @@ describe('shapes', () => {
       expect(statusAndCode(await user.get(at, { 'accept-version': version }))).toEqual([400, 'UNSUPPORTED_VERSION'])
   })
 
-  test('are the same at /api/v1', async () => {
+  test('/api/v1 answers with the same entity as /api', async () => {
     const { entity, at } = await createThing(properties)
     const { origin, tokens } = await fixture
     const { status, body } = await callApi('GET', `${origin}/api/v1${at}`, { headers: { 'x-api-key': tokens.user } })
     expect([status, body]).toEqual([200, entity])
   })
 
-  test('show an entity without properties as one', async () => {
+  test('an entity without properties has the system fields and metadata in both shapes', async () => {
     const { as } = await fixture
     await as('admin').post('/blueprints', { key: 'bare', name: 'Bare', fields: [] })
     for (const query of ['', '?$flat=false']) {
@@ -173,10 +173,10 @@ describe('shapes', () => {
   })
 })
 
-describe('what was read can be sent back', () => {
+describe('an entity that is sent back as it was read', () => {
   const stored = { title: 'One', price: 1, tags: ['a', 'b'], address: { city: 'Ulm', lines: [1, { x: null }] } }
 
-  test('whole, without changing anything', async () => {
+  test('PUT with an unchanged entity changes nothing but its updated time', async () => {
     const { user, admin, entity, at } = await createThing(stored)
     for (const caller of [user, admin]) {
       const { status, body } = await caller.put(at, entity)
@@ -184,19 +184,19 @@ describe('what was read can be sent back', () => {
     }
   })
 
-  test('after a change beside metadata', async () => {
+  test('PUT with a read entity applies a change beside metadata', async () => {
     const { user, entity, at } = await createThing(stored)
     const { body } = await user.put(at, { ...entity, title: 'Two', address: { city: 'Bonn' } })
     expect(body.metadata).toEqual({ ...stored, title: 'Two', address: { city: 'Bonn' } })
   })
 
-  test('after a change in metadata', async () => {
+  test('PUT with a read entity applies a change inside metadata', async () => {
     const { user, entity, at } = await createThing(stored)
     const { body } = await user.put(at, { ...entity, metadata: { ...stored, title: 'Two', tags: ['b', 'a'] } })
     expect(body.metadata).toEqual({ ...stored, title: 'Two', tags: ['b', 'a'] })
   })
 
-  test('after different changes in both places, or the same one', async () => {
+  test('PUT with a read entity merges changes beside and inside metadata when they do not conflict', async () => {
     const { user, entity, at } = await createThing(stored)
     const { body } = await user.put(at, {
       ...entity,
@@ -207,21 +207,21 @@ describe('what was read can be sent back', () => {
     expect(body.metadata).toEqual({ ...stored, title: 'Two', price: 3, tags: [] })
   })
 
-  test('after clearing a value in either place', async () => {
+  test('PUT with a read entity clears a value that is null beside or inside metadata', async () => {
     const { user, entity, at } = await createThing(stored)
     const { body } = await user.put(at, { ...entity, price: null, metadata: { ...stored, tags: null } })
     const { tags: _, price: __, ...left } = stored
     expect(body.metadata).toEqual(left)
   })
 
-  test('but not when both places were changed to different values', async () => {
+  test('PUT rejects different changes of one property beside and inside metadata with 400 INVALID_INPUT', async () => {
     const { user, entity, at } = await createThing(stored)
     const answer = await user.put(at, { ...entity, title: 'Two', metadata: { ...stored, title: 'Three' } })
     expect([...statusAndCode(answer), answer.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '/metadata/title'])
     expect((await user.get(at)).body).toEqual(entity)
   })
 
-  test('and a new entity is given each value once, or twice the same', async () => {
+  test('POST rejects different values of one property beside and inside metadata with 400 INVALID_INPUT', async () => {
     const { as, path } = await fixture
     const answer = await as('user').post(path, { title: 'One', metadata: { title: 'Two' } })
     expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
@@ -231,7 +231,7 @@ describe('what was read can be sent back', () => {
 describe('system fields', () => {
   const claims = { _id: 'x', created: '2000-01-01T00:00:00.000Z', updated: 5, blueprint: 'y', tenant: 'z', id: {} }
 
-  test('in a body are ignored, whatever they say', async () => {
+  test('system fields in a body are ignored, whatever their values', async () => {
     const { user, entity, at } = await createThing({ title: 'T', ...claims })
     expect(entity).toMatchObject({ _id: expect.stringMatching(UUID), metadata: { title: 'T' } })
     expect(entity.created > '2020').toBe(true)
@@ -240,7 +240,7 @@ describe('system fields', () => {
     expect(body).toEqual({ ...entity, price: 2, metadata: { title: 'T', price: 2 }, updated: body.updated })
   })
 
-  test('user and workspace are for admins to set, and for nobody else', async () => {
+  test('user and workspace can be set by admins only, and are ignored in the bodies of other users', async () => {
     const { users, as, path } = await fixture
     const { admin, entity, at } = await createThing({ title: 'T', user: users.other, workspace: 'w' })
     expect(entity).toMatchObject({ user: users.user, workspace: null })
@@ -258,7 +258,7 @@ describe('system fields', () => {
 
 describe('an identifier', () => {
   test.each(['a', 'A.b-c_d~1', 'ü', '😀', 'a?b#c%d&e=f+g', "';drop-table-entities;--", '"', '\\', 'x'.repeat(128)])(
-    'may be %s',
+    'an identifier may be %s',
     async (identifier) => {
       const { user, entity } = await createThing({ identifier, title: 'T' })
       const { path } = await fixture
@@ -269,7 +269,7 @@ describe('an identifier', () => {
   )
 
   test.each(['a b', ' ', 'a/b', '/', 'a\tb', 'a\nb', '\u00a0', 'x'.repeat(129), 5, true, {}, [['a']]])(
-    'may not be %j',
+    'an identifier of %j is rejected with 400 INVALID_INPUT',
     async (identifier) => {
       const { as, path } = await fixture
       const answer = await as('user').post(path, { identifier, title: 'T' })
@@ -277,14 +277,14 @@ describe('an identifier', () => {
     },
   )
 
-  test('is the _id when none is given', async () => {
+  test('an entity without a given identifier gets its _id as identifier', async () => {
     for (const body of [{}, { identifier: null }, { identifier: '' }]) {
       const { entity } = await createThing({ title: 'T', ...body })
       expect(entity.identifier).toBe(entity._id)
     }
   })
 
-  test('is that of one entity of its blueprint', async () => {
+  test('an identifier is unique in its blueprint: a duplicate gets 409 IDENTIFIER_EXISTS, also under concurrency', async () => {
     const { as, path } = await fixture
     const user = as('user')
     const answers = await Promise.all([1, 2, 3, 4].map((n) => user.post(path, { identifier: 'twin', title: `${n}` })))
@@ -299,14 +299,14 @@ describe('an identifier', () => {
     expect((await user.post(path, { identifier: 'twin', title: 'T' })).status).toBe(201)
   })
 
-  test('never leads from the _id of one entity to another one', async () => {
+  test('the _id of one entity never resolves to another entity that has it as identifier', async () => {
     const { entity, at, user } = await createThing({ identifier: 'mine', title: 'Mine' })
     const { as, path } = await fixture
     await as('other').post(path, { identifier: entity._id, title: 'Not mine' })
     expect((await user.get(at)).body.title).toBe('Mine')
   })
 
-  test('stays, whatever a change says', async () => {
+  test('an update cannot change the identifier of an entity', async () => {
     const { user, entity, at } = await createThing({ identifier: 'stays', title: 'T' })
     for (const identifier of ['goes', null, 'a b', 5, ''])
       expect((await user.put(at, { identifier, price: 1 })).body.identifier, `${identifier}`).toBe(entity.identifier)
@@ -314,7 +314,7 @@ describe('an identifier', () => {
 })
 
 describe('a body', () => {
-  test('names only properties that there are', async () => {
+  test('a body with an unknown property is rejected with 400 INVALID_INPUT', async () => {
     const { user, entity, at } = await createThing({ title: 'T' })
     const { path } = await fixture
     for (const more of [
@@ -331,14 +331,14 @@ describe('a body', () => {
     expect((await user.get(at)).body).toEqual(entity)
   })
 
-  test('is told all that is wrong with it', async () => {
+  test('a rejected body gets details for every flaw at once', async () => {
     const { as, path } = await fixture
     const { body } = await as('user').post(path, { price: 'x', tags: ['a', 1], colour: 1, address: [] })
     const paths = body.details.map((flaw: { path: string }) => flaw.path).sort()
     expect(paths).toEqual(['/address', '/colour', '/price', '/tags/1', '/title'])
   })
 
-  test('that is none, or no object, is refused', async () => {
+  test('a body that is missing, malformed or not a JSON object is rejected with 400 or 415', async () => {
     const { as, path, origin, tokens } = await fixture
     const { at } = await createThing({ title: 'T' })
     for (const body of [undefined, null, [], 'x', 5, true, { metadata: null }, { metadata: [] }, { metadata: 'x' }]) {
@@ -362,7 +362,7 @@ describe('a body', () => {
     expect((await send('{"title":"T"}', 'application/json; charset=utf-8')).status).toBe(201)
   })
 
-  test('cannot reach into the program by special names', async () => {
+  test('a body cannot pollute prototypes by special property names', async () => {
     const { as, path, origin, tokens } = await fixture
     const send = (raw: string) =>
       callApi('POST', `${origin}/api${path}`, {
@@ -382,7 +382,7 @@ describe('a body', () => {
     expect((await as('user').get(`${path}?address.constructor.prototype.polluted=1`)).body).toHaveLength(1)
   })
 
-  test('may be deep, but not bottomless', async () => {
+  test('a body may be nested 40 levels deep, and is rejected with 400 from 100 levels on', async () => {
     const { as, path, origin, tokens } = await fixture
     const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
     expect((await as('user').post(path, { title: 'T', address: JSON.parse(nested(40)) })).status).toBe(201)
@@ -402,7 +402,7 @@ describe('a body', () => {
       ).toBe(400)
   })
 
-  test('holds no text that cannot be kept: NUL and halves of surrogate pairs', async () => {
+  test('a text with NUL or an unpaired surrogate is rejected with 400 INVALID_INPUT', async () => {
     const { as, path } = await fixture
     for (const text of ['\0', 'a\0b', '\ud800', 'a\udc00', '\udc00\ud800'])
       for (const body of [
@@ -418,7 +418,7 @@ describe('a body', () => {
     expect((await createThing({ title })).entity.title).toBe(title)
   })
 
-  test('holds no number that would come back as something else', async () => {
+  test('a number that overflows to infinity is rejected with 400 INVALID_INPUT', async () => {
     const { path, origin, tokens } = await fixture
     for (const part of ['"price":1e999', '"address":{"n":1e999}', '"address":{"list":[{"n":-1e999}]}']) {
       const raw = `{"title":"T",${part}}`
@@ -430,14 +430,14 @@ describe('a body', () => {
     }
   })
 
-  test('has a bounded number of values that can be found', async () => {
+  test('an entity may have 1,000 indexed values, and is rejected with 400 INVALID_INPUT for 3,000', async () => {
     const { as, path } = await fixture
     const tags = Array.from({ length: 3_000 }, (_, n) => `t${n}`)
     expect(statusAndCode(await as('user').post(path, { title: 'T', tags }))).toEqual([400, 'INVALID_INPUT'])
     expect((await createThing({ title: 'T', tags: tags.slice(0, 1_000) })).entity.tags).toHaveLength(1_000)
   })
 
-  test('may hold what means something elsewhere', async () => {
+  test('a body may hold SQL, quotes and placeholders in texts and keys, which are stored and found unchanged', async () => {
     const title = `'; drop table entities; -- " \\ \${1} %s ?1 :a @b`
     const { user, entity, at } = await createThing({ title, address: { "a'b": title, 'c"d': 1, $e: 2 } })
     expect((await user.get(at)).body).toEqual(entity)
@@ -447,7 +447,7 @@ describe('a body', () => {
 })
 
 describe('versions', () => {
-  test('a change or removal that was decided on an older state is refused', async () => {
+  test('PUT, PATCH and DELETE with an outdated If-Match get 412 VERSION_MISMATCH', async () => {
     const { user, etag, at } = await createThing({ title: 'First' })
     expect(etag).toMatch(/^".+"$/)
     const changed = await user.put(at, { title: 'Second' }, { 'if-match': etag })
@@ -465,7 +465,7 @@ describe('versions', () => {
     expect((await user.delete(at, { 'if-match': '*' })).status).toBe(200)
   })
 
-  test('of those who change one state at once, one succeeds', async () => {
+  test('one of several concurrent updates with the same If-Match succeeds, and the others get 412', async () => {
     const { user, etag, at } = await createThing({ title: '0' })
     const answers = await Promise.all([1, 2, 3, 4].map((n) => user.put(at, { title: `${n}` }, { 'if-match': etag })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412])
@@ -473,13 +473,13 @@ describe('versions', () => {
     expect((await user.get(at)).body).toEqual(winner?.body)
   })
 
-  test('changes to different properties at once all happen', async () => {
+  test('concurrent updates of different properties are all applied', async () => {
     const { user, at } = await createThing({ title: 'T' })
     await Promise.all([{ price: 1 }, { tags: ['a'] }, { address: { a: 1 } }].map((change) => user.put(at, change)))
     expect((await user.get(at)).body.metadata).toEqual({ title: 'T', price: 1, tags: ['a'], address: { a: 1 } })
   })
 
-  test('who has the latest state already is told only that', async () => {
+  test('GET with an If-None-Match that matches answers 304, and 200 after a change', async () => {
     const { user, etag, at } = await createThing({ title: 'T' })
     for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
       const { status, body, headers } = await user.get(at, { 'if-none-match': known })

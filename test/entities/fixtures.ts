@@ -14,7 +14,7 @@ export type Entity = Record<string, unknown> & {
   metadata: Record<string, unknown>
 }
 
-/** A tenant with one blueprint, `things`, and where its entities are. */
+/** Returns a tenant with one blueprint, `things`, the path of its entities, and a counter of table rows. */
 export async function createThingsFixture(
   fields: object[],
   permissions: object[] = fullAccessRules('tenant', 'user'),
@@ -30,7 +30,7 @@ export async function createThingsFixture(
   return { ...own, path: '/blueprints/things/entities', rows }
 }
 
-/** Puts many things on a shelf at once. */
+/** Imports many things at once. */
 export async function importThings(
   { origin, tokens, path }: Pick<Awaited<ReturnType<typeof createThingsFixture>>, 'origin' | 'tokens' | 'path'>,
   things: object[],
@@ -43,13 +43,13 @@ export async function importThings(
 
 export const identifiers = (body: { identifier: string }[]) => body.map(({ identifier }) => identifier)
 
-/** Where the next page is, relative to `/api`. */
+/** Returns the path of the next page, relative to `/api`. */
 export const nextPagePath = (headers: Headers) => headers.get('link')?.match(/<\/api([^>]*)>; rel="next"/)?.[1]
 
-/** Who may do everything with a blueprint, as its rules say it: nobody but admins when none are given. */
+/** A blueprint of a fixture. Users have full access to its entities unless `permissions` are given. */
 export type BlueprintSpec = { key: string; fields?: object[]; permissions?: object[]; computed?: object }
 
-/** A tenant with several blueprints; `add` makes an entity, `at` is where those of a blueprint are. */
+/** Returns a tenant with several blueprints; `add` creates an entity, `at` returns the path of its blueprint. */
 export async function createBlueprintsFixture(...blueprints: BlueprintSpec[]) {
   const own = await createTestTenant()
   const admin = own.as('admin')
@@ -63,7 +63,7 @@ export async function createBlueprintsFixture(...blueprints: BlueprintSpec[]) {
     expect([status, entity.details ?? entity.message], `${key} ${identifier}`).toEqual([201, undefined])
     return entity as Entity
   }
-  /** Many of them, so many at a time that each finds room in the queue. */
+  /** Adds many entities, in groups that are small enough for the queue. */
   const addMany = async (key: string, count: number, body: (n: number) => object) => {
     for (let start = 0; start < count; start += 200)
       await Promise.all(
@@ -75,12 +75,12 @@ export async function createBlueprintsFixture(...blueprints: BlueprintSpec[]) {
   return { ...own, admin, user: own.as('user'), other: own.as('other'), at, add, addMany, has: identifiersOf }
 }
 
-/** What the server asks the tenant's database meanwhile. */
+/** Returns the statements that the server sends to the tenant's database during the work. */
 export async function recordStatements(origin: string, work: () => Promise<unknown>): Promise<string[]> {
   const { db } = await resolveTenant(new Request(origin, { headers: { host: new URL(origin).host } }))
   const [statements, { query, select }] = [[] as string[], db]
   db.query = (sql, params) => {
-    // Once a second it looks whether another process has changed something, whatever it is asked.
+    // The server polls this table once a second, independently of the work.
     if (!sql.includes('from versions')) statements.push(sql)
     return query(sql, params)
   }
@@ -92,13 +92,13 @@ export async function recordStatements(origin: string, work: () => Promise<unkno
   return statements
 }
 
-/** Does something while every formula of the tenant is refused with 503 BUSY: its budget is spent and its queue is full. */
+/** Runs the work while every formula of the tenant gets 503 BUSY: its budget is spent and its queue is full. */
 export async function withFullFormulaQueue<T>(tenant: string, work: () => Promise<T>): Promise<T> {
-  const somebodyElse = { tenant, caller: 'somebody else' }
-  await evaluateInTurn(somebodyElse, async () => {
+  const otherCaller = { tenant, caller: 'somebody else' }
+  await evaluateInTurn(otherCaller, async () => {
     for (const until = performance.now() + 500; performance.now() < until; );
   })
-  const releases = Array.from({ length: 500 }, () => costlyWork.acquireSlot(somebodyElse))
+  const releases = Array.from({ length: 500 }, () => costlyWork.acquireSlot(otherCaller))
   try {
     return await work()
   } finally {

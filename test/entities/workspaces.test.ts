@@ -15,8 +15,8 @@ const inWorkspace = (rule: object) => OPERATIONS.map((operation) => ({ operation
 const { listener } = startTestServer()
 
 /**
- * Two workspaces: "north", which the user administers and the other is a member of, and "south" of the editor. All three
- * are active there, and each has made an entity. The admin made one outside of all.
+ * Creates two workspaces: "north" with the user as admin and the other user as member, and "south" of the editor.
+ * Each of the three owns an entity of their active workspace. A fourth entity belongs to no workspace.
  */
 async function createTwoWorkspaces(permissions: object[], more: object = {}) {
   const own = await createTestTenant()
@@ -42,38 +42,40 @@ async function createTwoWorkspaces(permissions: object[], more: object = {}) {
     { identifier: 'old', title: 'own', user: own.users.other, workspace: null },
   ]
   for (const row of rows) expect((await own.as('admin').post(path, row)).status).toBe(201)
-  const seen = async (who: ApiClient | TestUser, query = '') => {
-    const { body } = await (typeof who === 'string' ? own.as(who) : who).get(`${path}?$sort=identifier&${query}`)
+  const seen = async (client: ApiClient | TestUser, query = '') => {
+    const { body } = await (typeof client === 'string' ? own.as(client) : client).get(
+      `${path}?$sort=identifier&${query}`,
+    )
     return Array.isArray(body) ? identifiers(body) : body.code
   }
   return { ...own, north: north._id as string, south: south._id as string, path, seen }
 }
 
 describe('the scope workspace', () => {
-  test('is about the entities of the active workspace, whoever made them', async () => {
+  test('the scope workspace reaches all entities of the active workspace, independent of their owner', async () => {
     const { as, path, seen, users, north } = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
     for (const name of ['user', 'other'] as const) expect(await seen(name)).toEqual(['n1', 'n2'])
     expect(await seen('editor')).toEqual(['s1'])
     expect(await seen('admin')).toEqual(['n1', 'n2', 'old', 's1'])
-    const other = as('other')
+    const otherUser = as('other')
     for (const name of ['s1', 'old', 'nothing'])
       for (const answer of [
-        await other.get(`${path}/${name}`),
-        await other.put(`${path}/${name}`, { title: 'x' }),
-        await other.patch(`${path}/${name}`, { title: 'x' }),
-        await other.delete(`${path}/${name}`),
+        await otherUser.get(`${path}/${name}`),
+        await otherUser.put(`${path}/${name}`, { title: 'x' }),
+        await otherUser.patch(`${path}/${name}`, { title: 'x' }),
+        await otherUser.delete(`${path}/${name}`),
       ])
         expect(statusAndCode(answer)).toEqual(NOT_FOUND)
-    expect((await other.get(`${path}/n1`)).body.title).toBe('one')
-    expect((await other.put(`${path}/n1`, { title: 'new' })).body).toMatchObject({
+    expect((await otherUser.get(`${path}/n1`)).body.title).toBe('one')
+    expect((await otherUser.put(`${path}/n1`, { title: 'new' })).body).toMatchObject({
       title: 'new',
       user: users.user,
       workspace: north,
     })
-    expect((await other.delete(`${path}/n1`)).status).toBe(200)
+    expect((await otherUser.delete(`${path}/n1`)).status).toBe(200)
   })
 
-  test('is where new entities are, whatever a caller writes; only admins choose', async () => {
+  test('a new entity belongs to the active workspace of its creator, and only admins can choose another', async () => {
     const { as, path, north, south, users, seen } = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
     const create = async (name: TestUser, body: object) => (await as(name).post(path, body)).body
     expect(await create('other', { identifier: 'n3', workspace: south, user: users.editor })).toMatchObject({
@@ -89,7 +91,7 @@ describe('the scope workspace', () => {
     expect(await seen('editor')).toEqual(['a1', 'a3', 's1'])
   })
 
-  test('holds for every way to find, count and remove', async () => {
+  test('the scope workspace limits lists, searches, counts, charts, exports and DELETE /all', async () => {
     const { as, path, seen, south, stranger } = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
     const user = as('user')
     for (const query of ['title=one', 'title[$ne]=x&title=one', '$q=one', 'identifier[$in]=n1,s1'])
@@ -109,10 +111,10 @@ describe('the scope workspace', () => {
     expect([removed.body, await seen('admin')]).toEqual([{ success: true, deletedCount: 2 }, ['old', 's1']])
   })
 
-  test('holds in batches and imports', async () => {
+  test('the scope workspace limits batches and imports', async () => {
     const { as, path, origin, tokens, seen, north } = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
-    const other = as('other')
-    const batch = (...operations: object[]) => other.post(`${path}/batch`, { operations })
+    const otherUser = as('other')
+    const batch = (...operations: object[]) => otherUser.post(`${path}/batch`, { operations })
     const made = { op: 'create', data: { identifier: 'b1' } }
     const change = (identifier: string) => ({ op: 'update', identifier, data: { title: 'x' } })
     expect(statusAndCode(await batch(made, change('s1')))).toEqual(NOT_FOUND)
@@ -123,11 +125,11 @@ describe('the scope workspace', () => {
     const { body } = await callApi('POST', url, { raw: lines.join('\n'), headers: { 'x-api-key': tokens.other } })
     expect(body).toMatchObject({ imported: 2, failed: 1, errors: [{ line: 3 }] })
     expect(await seen('other')).toEqual(['b1', 'i1', 'n1', 'n2'])
-    for (const name of ['b1', 'i1']) expect((await other.get(`${path}/${name}`)).body.workspace).toBe(north)
+    for (const name of ['b1', 'i1']) expect((await otherUser.get(`${path}/${name}`)).body.workspace).toBe(north)
     expect((await as('editor').get(`${path}/s1`)).body.title).toBe('one')
   })
 
-  test('is added to that of other rules: what one of them reaches is reached', async () => {
+  test('rules of scope workspace and scope user together reach the union of their entities', async () => {
     const { as, path, seen } = await createTwoWorkspaces([
       { operation: 'read', scope: 'workspace', roleBased: ['*'] },
       { operation: 'read', scope: 'user', roleBased: ['*'] },
@@ -140,18 +142,18 @@ describe('the scope workspace', () => {
     expect(statusAndCode(await as('other').put(`${path}/s1`, { title: 'x' }))).toEqual(NOT_FOUND)
   })
 
-  test('is nothing for those who are in none, who make nothing by it', async () => {
-    const home = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
-    const { _id } = await registerUser(home.tenant, { username: 'lonely' })
-    const { token } = await issueApiToken(home.tenant, _id, { nickname: 'x' })
-    const lonely = home.stranger.with({ 'x-api-key': token })
-    expect(await home.seen(lonely)).toEqual([])
-    expect(statusAndCode(await lonely.get(`${home.path}/n1`))).toEqual(NOT_FOUND)
-    expect(statusAndCode(await lonely.post(home.path, {}))).toEqual(FORBIDDEN)
-    expect((await lonely.delete(`${home.path}/all?confirm=things`)).body.deletedCount).toBe(0)
+  test('a user without a workspace reaches no entities by the scope workspace, and cannot create any', async () => {
+    const fixture = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
+    const { _id } = await registerUser(fixture.tenant, { username: 'lonely' })
+    const { token } = await issueApiToken(fixture.tenant, _id, { nickname: 'x' })
+    const lonely = fixture.stranger.with({ 'x-api-key': token })
+    expect(await fixture.seen(lonely)).toEqual([])
+    expect(statusAndCode(await lonely.get(`${fixture.path}/n1`))).toEqual(NOT_FOUND)
+    expect(statusAndCode(await lonely.post(fixture.path, {}))).toEqual(FORBIDDEN)
+    expect((await lonely.delete(`${fixture.path}/all?confirm=things`)).body.deletedCount).toBe(0)
   })
 
-  test('narrows an admin who asks as anybody would', async () => {
+  test('an admin with bypassAdmin=true reaches only the entities of their active workspace', async () => {
     const { as, seen, south } = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
     expect(await seen('admin', 'bypassAdmin=true')).toEqual([])
     await as('admin').post(`/workspaces/${south}/activate`)
@@ -160,8 +162,8 @@ describe('the scope workspace', () => {
   })
 })
 
-describe('rules by role in the workspace', () => {
-  test('are for those who have it in the active one', async () => {
+describe('rules with workspaceRoleBased', () => {
+  test('a rule for a workspace role allows callers who have the role in their active workspace', async () => {
     const { as, seen, path, users, north } = await createTwoWorkspaces(inWorkspace({ workspaceRoleBased: ['admin'] }))
     expect(await seen('user')).toEqual(['n1', 'n2'])
     expect(await seen('other')).toBe('FORBIDDEN')
@@ -171,7 +173,7 @@ describe('rules by role in the workspace', () => {
     expect((await as('other').post(path, {})).status).toBe(201)
   })
 
-  test('for * are for every member, and for nobody outside', async () => {
+  test('a rule for the workspace role * allows every member, and no former member', async () => {
     const { as, seen, users, north, south } = await createTwoWorkspaces(inWorkspace({ workspaceRoleBased: ['*'] }))
     expect([await seen('user'), await seen('other'), await seen('editor')]).toEqual([
       ['n1', 'n2'],
@@ -185,7 +187,7 @@ describe('rules by role in the workspace', () => {
     expect(await seen('other')).toEqual(['s1'])
   })
 
-  test('follow the caller from one active workspace to the next', async () => {
+  test('a rule for a workspace role follows the caller when they activate another workspace', async () => {
     const { as, seen, north, south, users } = await createTwoWorkspaces(inWorkspace({ workspaceRoleBased: ['admin'] }))
     await as('editor').post(`/workspaces/${south}/members`, { userId: users.user, roles: ['member'] })
     expect(await seen('user')).toEqual(['n1', 'n2'])
@@ -195,14 +197,14 @@ describe('rules by role in the workspace', () => {
     expect(await seen('user')).toEqual(['n1', 'n2'])
   })
 
-  test('may reach all entities of the tenant, if they say so', async () => {
+  test('a rule for a workspace role with the scope tenant reaches all entities of the tenant', async () => {
     const { seen } = await createTwoWorkspaces([{ operation: 'read', scope: 'tenant', workspaceRoleBased: ['admin'] }])
     expect([await seen('user'), await seen('other')]).toEqual([['n1', 'n2', 'old', 's1'], 'FORBIDDEN'])
   })
 })
 
-describe('rules by label of the workspace', () => {
-  test('are for workspaces with one of the labels, at once when they change', async () => {
+describe('rules with workspaceLabelsBased', () => {
+  test('a rule for workspace labels allows members of workspaces with one of them, as soon as labels change', async () => {
     const rule = { roleBased: ['*'], workspaceLabelsBased: ['pro', 'max'] }
     const { as, seen, path, north, south } = await createTwoWorkspaces(inWorkspace(rule))
     expect([await seen('user'), await seen('other'), await seen('editor')]).toEqual([
@@ -216,7 +218,7 @@ describe('rules by label of the workspace', () => {
     expect([await seen('user'), await seen('other'), await seen('editor')]).toEqual(['FORBIDDEN', 'FORBIDDEN', ['s1']])
   })
 
-  test('for * ask only for some workspace', async () => {
+  test('a rule for the workspace label * allows members of any workspace, with or without labels', async () => {
     const { as, seen, users, north } = await createTwoWorkspaces(
       inWorkspace({ roleBased: ['*'], workspaceLabelsBased: ['*'] }),
     )
@@ -227,8 +229,8 @@ describe('rules by label of the workspace', () => {
   })
 })
 
-describe('limitations', () => {
-  test('of a workspace count its entities, whoever makes them', async () => {
+describe('workspace limitations', () => {
+  test('a limitation of scope workspace counts the entities of the workspace, independent of their owner', async () => {
     const limitations = [{ scope: 'workspace', value: 3 }]
     const { as, path } = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }), { limitations })
     expect((await as('user').post(path, {})).status).toBe(201)
@@ -238,7 +240,7 @@ describe('limitations', () => {
     expect((await as('admin').post(path, {})).status).toBe(201)
   })
 
-  test('by label bind workspaces that have it, also when many write at once', async () => {
+  test('a limitation by workspace label applies to labelled workspaces only, also under concurrency', async () => {
     const limitations = [{ scope: 'workspace', workspaceLabels: ['free'], value: 4 }]
     const { as, path, seen } = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }), { limitations })
     const many = (name: TestUser) => Promise.all(Array.from({ length: 6 }, () => as(name).post(path, {})))
@@ -249,11 +251,11 @@ describe('limitations', () => {
   })
 })
 
-describe('changes', () => {
-  test('are told of the entities of the active workspace, and of what comes and goes there', async () => {
-    const home = await createTwoWorkspaces(inWorkspace({ workspaceRoleBased: ['*'] }))
-    const { as, path, north, south } = home
-    await using follower = await listener(home, 'other')
+describe('entity change streams', () => {
+  test('a change stream sends changes in the active workspace, and moves into and out of it as create and delete', async () => {
+    const fixture = await createTwoWorkspaces(inWorkspace({ workspaceRoleBased: ['*'] }))
+    const { as, path, north, south } = fixture
+    await using follower = await listener(fixture, 'other')
     for (const [name, body] of [
       ['s1', { title: 'unseen' }],
       ['n1', { title: 'seen' }],
@@ -264,18 +266,18 @@ describe('changes', () => {
     expect(await follower.take(3)).toEqual(['update n1', 'create s1', 'delete n1'])
   })
 
-  test('are told no more to who is no member any more', async () => {
-    const home = await createTwoWorkspaces(inWorkspace({ workspaceRoleBased: ['*'] }))
-    const { as, path, north, users } = home
-    await using follower = await listener(home, 'other')
+  test('a change stream ends when its listener is removed from the workspace', async () => {
+    const fixture = await createTwoWorkspaces(inWorkspace({ workspaceRoleBased: ['*'] }))
+    const { as, path, north, users } = fixture
+    await using follower = await listener(fixture, 'other')
     await as('user').delete(`/workspaces/${north}/members/${users.other}`)
     await as('admin').put(`${path}/n1`, { title: 'secret' })
     expect(await follower.take(1)).toEqual(['end'])
   })
 })
 
-describe('related entities', () => {
-  test('the workspace of an entity is told by name and logo, where it is there', async () => {
+describe('populate and relations across workspaces', () => {
+  test('$populate=workspace returns _id, name and logo, and the bare id once the workspace is removed', async () => {
     const { as, path, north } = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
     const one = async (query: string, name: TestUser = 'other') => (await as(name).get(`${path}/n1?${query}`)).body
     expect((await one('$populate=workspace')).workspace).toEqual({ _id: north, name: 'North', logo: null })
@@ -291,7 +293,7 @@ describe('related entities', () => {
     expect((await one('$populate=workspace', 'admin')).workspace).toBe(north)
   })
 
-  test('what is in another workspace is not led to, nor shown', async () => {
+  test('a relation to an entity of another workspace is rejected with 400, and $populate leaves its identifier', async () => {
     const rule = inWorkspace({ roleBased: ['*'] })
     const { as, path, seen } = await createTwoWorkspaces(rule, {
       fields: [title, { key: 'next', type: 'relation', target: 'things' }],
@@ -308,8 +310,8 @@ describe('related entities', () => {
   })
 })
 
-describe('a workspace that is removed', () => {
-  test('leaves its entities, which nobody reaches by it any more, and says how many', async () => {
+describe('the removal of a workspace', () => {
+  test('DELETE of a workspace keeps its entities, counts them, and only admins reach them afterwards', async () => {
     const { as, seen, north, path } = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
     await as('admin').post('/blueprints', { key: 'others', name: 'Others', fields: [] })
     await as('admin').post('/blueprints/others/entities', { workspace: north })
@@ -320,17 +322,17 @@ describe('a workspace that is removed', () => {
   })
 })
 
-describe('permissions/explain', () => {
+describe('GET permissions/explain', () => {
   const at = '/blueprints/things/permissions/explain'
 
-  test('tells what a user may in a workspace, and why', async () => {
-    const home = await createTwoWorkspaces([
+  test('GET permissions/explain returns what a user may do in a workspace, and why', async () => {
+    const fixture = await createTwoWorkspaces([
       { operation: 'read', scope: 'workspace', workspaceRoleBased: ['admin'] },
       { operation: 'read', scope: 'user', roleBased: ['user'], workspaceLabelsBased: ['pro'] },
     ])
-    const { users, north, south } = home
+    const { users, north, south } = fixture
     const read = async (user: string, workspace: string) => {
-      const { status, body } = await home.as('admin').get(`${at}?operation=read&user=${user}&workspace=${workspace}`)
+      const { status, body } = await fixture.as('admin').get(`${at}?operation=read&user=${user}&workspace=${workspace}`)
       return status === 200 ? { workspace: body.workspace, ...body.operations[0] } : body.code
     }
     const user = await read(users.user, north)
@@ -353,20 +355,20 @@ describe('permissions/explain', () => {
     expect((await read(users.admin, south)).workspace.roles).toEqual([])
   })
 
-  test('what it says is what happens', async () => {
-    const home = await createTwoWorkspaces(
+  test('GET permissions/explain agrees with the answers that the users get', async () => {
+    const fixture = await createTwoWorkspaces(
       inWorkspace({ workspaceRoleBased: ['admin'], workspaceLabelsBased: ['pro'] }),
     )
     for (const [name, workspace] of [
-      ['user', home.north],
-      ['other', home.north],
-      ['editor', home.south],
+      ['user', fixture.north],
+      ['other', fixture.north],
+      ['editor', fixture.south],
     ] as const) {
-      const { body } = await home
+      const { body } = await fixture
         .as('admin')
-        .get(`${at}?operation=read&user=${home.users[name]}&workspace=${workspace}`)
-      const told = await home.seen(name)
-      expect([name, body.operations[0].allowed]).toEqual([name, told !== 'FORBIDDEN'])
+        .get(`${at}?operation=read&user=${fixture.users[name]}&workspace=${workspace}`)
+      const visible = await fixture.seen(name)
+      expect([name, body.operations[0].allowed]).toEqual([name, visible !== 'FORBIDDEN'])
     }
   })
 })

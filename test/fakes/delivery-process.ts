@@ -1,19 +1,14 @@
 // A process that makes events and delivers them until it is killed: `bun delivery-process.ts <tenant>`. It begins with the first line
 // that it reads, a number, and tells the number of each event that was committed.
 import { writeSync } from 'node:fs'
-import { eventDispatcher, registerSubscribers } from '../../src/jobs/event-dispatcher'
+import '../../src/app'
 import { emitAll } from '../../src/jobs/outbox'
 import { startRunner } from '../../src/jobs/runner'
-import { registerJobs } from '../../src/jobs/worker'
-import { deliveryJob } from '../../src/plugins/delivery-job'
-import { DELIVERY_JOB, pluginSubscriber } from '../../src/plugins/event-subscriber'
 import { getTenant } from '../../src/tenancy/tenants'
 import { newOrderEvent } from '../plugins/fixtures'
 
 const EVENTS_PER_COMMIT = 2
 
-registerJobs({ [DELIVERY_JOB]: deliveryJob }, eventDispatcher)
-registerSubscribers(pluginSubscriber)
 for await (const line of console) {
   const tenant = await getTenant(process.argv[2]!)
   // Whoever had it before is known to be dead.

@@ -19,7 +19,7 @@ beforeAll(async () => {
   await otherTenant.as('admin').put(APP_CONFIGURATION, { websiteUrls: [otherOrigin()] })
 })
 
-/** What an answer lets the page of an origin do. */
+/** The CORS grant of a response. */
 const toGrant = ({ headers }: TestResponse) => ({
   origin: headers.get('access-control-allow-origin'),
   credentials: headers.get('access-control-allow-credentials'),
@@ -38,8 +38,9 @@ const sendPreflight = (origin: string, { method = 'PUT', names = [], headers = {
   })
 
 /**
- * Asks as a browser does for a page of this origin (the Fetch standard's CORS protocol): first whether it may, unless any
- * page may; undefined where the page gets nothing. Only what is exposed can be read. `credentials` is `include`, or `omit`.
+ * Sends a request as a browser does for a page of this origin, by the CORS protocol of the Fetch standard: a preflight
+ * where one is needed, then the request. Returns undefined where the page may not read the response; `header` reads only
+ * exposed headers. `credentials` stands for `include`, and false for `omit`.
  */
 async function fetchAsBrowser(
   origin: string,
@@ -55,38 +56,38 @@ async function fetchAsBrowser(
     headers.get('access-control-allow-origin') === origin &&
     (!credentials || headers.get('access-control-allow-credentials') === 'true')
   if (names.length || !['GET', 'HEAD', 'POST'].includes(method)) {
-    const asked = await sendPreflight(origin, { method, names, url })
-    const list = (name: string) => (asked.headers.get(name) ?? '').toLowerCase().split(/, */)
-    if (asked.status > 299 || !passes(asked)) return
+    const preflight = await sendPreflight(origin, { method, names, url })
+    const list = (name: string) => (preflight.headers.get(name) ?? '').toLowerCase().split(/, */)
+    if (preflight.status > 299 || !passes(preflight)) return
     if (!['get', 'head', 'post', ...list('access-control-allow-methods')].includes(method.toLowerCase())) return
     if (!names.every((name) => list('access-control-allow-headers').includes(name))) return
   }
   const answer = await callApi(method, url, { headers: { ...sent, origin, 'sec-fetch-site': 'cross-site' }, body })
   if (!passes(answer)) return
-  const seen = (answer.headers.get('access-control-expose-headers') ?? '').toLowerCase().split(/, */)
-  return { ...answer, header: (name: string) => (seen.includes(name) ? answer.headers.get(name) : undefined) }
+  const exposed = (answer.headers.get('access-control-expose-headers') ?? '').toLowerCase().split(/, */)
+  return { ...answer, header: (name: string) => (exposed.includes(name) ? answer.headers.get(name) : undefined) }
 }
 
-describe('a page of a website of the tenant', () => {
-  test('uses the whole API from a browser', async () => {
+describe('CORS for a website of the tenant', () => {
+  test('a website of the tenant can use the API with all its methods and headers, and reads the exposed headers', async () => {
     const token = { authorization: `Bearer x` }
     const refused = await fetchAsBrowser(ownOrigin(), 'GET', `${home.origin}/api/me`, { headers: token })
     expect(refused && statusAndCode(refused)).toEqual([401, 'UNAUTHENTICATED'])
     const key = { 'x-api-key': home.tokens.user }
     const blocks = `${home.origin}/api/blocks`
-    const made = await fetchAsBrowser(ownOrigin(), 'POST', blocks, {
+    const created = await fetchAsBrowser(ownOrigin(), 'POST', blocks, {
       headers: { ...key, 'idempotency-key': 'a', 'accept-version': 'v1', 'x-request-id': 'mine' },
       body: { name: 'a', content: 'a' },
     })
-    expect(made?.status).toBe(201)
-    expect(made?.header('x-request-id')).toBe('mine')
-    const path = `${blocks}/${made!.body._id}`
+    expect(created?.status).toBe(201)
+    expect(created?.header('x-request-id')).toBe('mine')
+    const path = `${blocks}/${created!.body._id}`
     const changed = await fetchAsBrowser(ownOrigin(), 'PUT', path, {
-      headers: { ...key, 'if-match': made!.header('etag')! },
+      headers: { ...key, 'if-match': created!.header('etag')! },
       body: { name: 'b' },
     })
     expect([changed?.status, changed?.body.name]).toEqual([200, 'b'])
-    const stale = { ...key, 'if-match': made!.header('etag')! }
+    const stale = { ...key, 'if-match': created!.header('etag')! }
     expect((await fetchAsBrowser(ownOrigin(), 'PATCH', path, { headers: stale, body: {} }))?.status).toBe(412)
     await fetchAsBrowser(ownOrigin(), 'POST', blocks, { headers: key, body: { name: 'c', content: 'c' } })
     const listed = await fetchAsBrowser(ownOrigin(), 'GET', `${blocks}?limit=1&count=true`, { headers: key })
@@ -100,7 +101,7 @@ describe('a page of a website of the tenant', () => {
       headers: { ...key, 'idempotency-key': 'a' },
       body: { name: 'a', content: 'a' },
     })
-    expect([replayed?.body, replayed?.header('idempotency-replayed')]).toEqual([made!.body, 'true'])
+    expect([replayed?.body, replayed?.header('idempotency-replayed')]).toEqual([created!.body, 'true'])
     for (const [method, at, status] of [
       ['GET', '/nowhere', 404],
       ['PUT', '/me', 405],
@@ -112,7 +113,7 @@ describe('a page of a website of the tenant', () => {
     expect(old?.body._id).toBe(home.users.user)
   })
 
-  test('writes with the cookie of its visitor', async () => {
+  test('a website of the tenant can write with the session cookie of its visitor', async () => {
     const cookie = await signInForCookie(home, 'user')
     const me = `${home.origin}/api/me`
     const changed = await fetchAsBrowser(ownOrigin(), 'POST', me, { headers: cookie, body: { firstName: 'Ada' } })
@@ -122,7 +123,7 @@ describe('a page of a website of the tenant', () => {
     )
   })
 
-  test('may be a program that somebody develops on their machine', async () => {
+  test('a website at a port of localhost can use the API, and a page at another port cannot', async () => {
     const local = 'http://localhost:5173'
     const key = { 'x-api-key': home.tokens.user, tenant: home.id }
     expect((await fetchAsBrowser(local, 'GET', `${home.origin}/api/me`, { headers: key }))?.status).toBe(200)
@@ -131,20 +132,20 @@ describe('a page of a website of the tenant', () => {
     ).toBeUndefined()
   })
 
-  test('stops being one as soon as the tenant says so', async () => {
-    const one = await createTestTenant()
-    const origin = `https://${one.id}.site.example`
+  test('a change of websiteUrls takes effect at once', async () => {
+    const tenant = await createTestTenant()
+    const origin = `https://${tenant.id}.site.example`
     const me = () =>
-      fetchAsBrowser(origin, 'GET', `${one.origin}/api/me`, { headers: { 'x-api-key': one.tokens.user } })
+      fetchAsBrowser(origin, 'GET', `${tenant.origin}/api/me`, { headers: { 'x-api-key': tenant.tokens.user } })
     expect(await me()).toBeUndefined()
-    await one.as('admin').put(APP_CONFIGURATION, { websiteUrls: [origin] })
+    await tenant.as('admin').put(APP_CONFIGURATION, { websiteUrls: [origin] })
     expect((await me())?.status).toBe(200)
-    await one.as('admin').put(APP_CONFIGURATION, { websiteUrls: [] })
+    await tenant.as('admin').put(APP_CONFIGURATION, { websiteUrls: [] })
     expect(await me()).toBeUndefined()
   })
 })
 
-describe('a page of any other site', () => {
+describe('CORS for other sites', () => {
   test.each([
     'https://evil.example',
     'null',
@@ -162,7 +163,7 @@ describe('a page of any other site', () => {
     () => `${ownOrigin()}/`,
     () => `https://evil-${home.id}.site.example`,
     otherOrigin,
-  ])('gets nothing, and the answer says that it depends on who asks: %p', async (one) => {
+  ])('the origin %p gets no CORS grant but Vary: Origin, and a write by cookie gets 403 CROSS_SITE', async (one) => {
     const origin = typeof one === 'string' ? one : one()
     const key = { 'x-api-key': home.tokens.user }
     for (const answer of [
@@ -184,7 +185,7 @@ describe('a page of any other site', () => {
     ])
   })
 
-  test('gets what is meant for all pages', async () => {
+  test('a static file is granted to every origin', async () => {
     const editor = home.as('editor')
     await editor.post('/components', { identifier: 'card', content: 'export const a = 1' })
     const [{ js }] = (await home.stranger.get('/static')).body
@@ -195,10 +196,10 @@ describe('a page of any other site', () => {
   })
 })
 
-describe('a page of the caller’s own machine that is no website', () => {
+describe('CORS for pages at localhost that are not websites of the tenant', () => {
   const pages = ['http://localhost:5174', 'https://localhost:7443', 'http://127.0.0.1:7080', 'http://[::1]:7000']
 
-  test.each(pages)('%s uses the API by token, and signs in, without cookies', async (origin) => {
+  test.each(pages)('an unlisted page at %s can use the API by token and sign in, without cookies', async (origin) => {
     const url = `${home.origin}/api/me`
     const headers = { 'x-api-key': home.tokens.user }
     expect((await fetchAsBrowser(origin, 'GET', url, { headers, credentials: false }))?.body._id).toBe(home.users.user)
@@ -207,22 +208,28 @@ describe('a page of the caller’s own machine that is no website', () => {
     const body = { username: 'nobody', password: 'wrong', authType: 'oauth' }
     const refused = await fetchAsBrowser(origin, 'POST', `${home.origin}/api/signin`, { body, credentials: false })
     expect(refused && statusAndCode(refused)).toEqual([401, 'INVALID_CREDENTIALS'])
-    const lost = await fetchAsBrowser(origin, 'GET', 'http://nobody.test/api/me', { headers, credentials: false })
-    expect(lost && statusAndCode(lost)).toEqual([404, 'TENANT_NOT_FOUND'])
+    const unknownTenant = await fetchAsBrowser(origin, 'GET', 'http://nobody.test/api/me', {
+      headers,
+      credentials: false,
+    })
+    expect(unknownTenant && statusAndCode(unknownTenant)).toEqual([404, 'TENANT_NOT_FOUND'])
   })
 
-  test.each(pages)('%s reads nothing by the cookie of its visitor, and is told so before', async (origin) => {
-    const headers = await signInForCookie(home, 'user')
-    expect(await fetchAsBrowser(origin, 'GET', `${home.origin}/api/me`, { headers })).toBeUndefined()
-    const answer = await callApi('GET', `${home.origin}/api/me`, { headers: { ...headers, origin } })
-    expect([answer.status, toGrant(answer)]).toEqual([200, NO_GRANT])
-    expect(toGrant(await sendPreflight(origin))).toEqual({ origin, credentials: null })
-    expect(
-      statusAndCode(await callApi('POST', `${home.origin}/api/me`, { headers: { ...headers, origin }, body: {} })),
-    ).toEqual([403, 'CROSS_SITE'])
-  })
+  test.each(pages)(
+    'an unlisted page at %s can neither read nor write with the session cookie of its visitor',
+    async (origin) => {
+      const headers = await signInForCookie(home, 'user')
+      expect(await fetchAsBrowser(origin, 'GET', `${home.origin}/api/me`, { headers })).toBeUndefined()
+      const answer = await callApi('GET', `${home.origin}/api/me`, { headers: { ...headers, origin } })
+      expect([answer.status, toGrant(answer)]).toEqual([200, NO_GRANT])
+      expect(toGrant(await sendPreflight(origin))).toEqual({ origin, credentials: null })
+      expect(
+        statusAndCode(await callApi('POST', `${home.origin}/api/me`, { headers: { ...headers, origin }, body: {} })),
+      ).toEqual([403, 'CROSS_SITE'])
+    },
+  )
 
-  test('gets no other answer before than after, whichever header it sends', async () => {
+  test('a preflight request and the request itself get the same grant, whatever headers the preflight names', async () => {
     for (const names of [[], ['content-type'], ['tenant', 'x-api-key']])
       for (const origin of [...pages, 'https://evil.example', 'null']) {
         const before = toGrant(await sendPreflight(origin, { names }))
@@ -232,8 +239,8 @@ describe('a page of the caller’s own machine that is no website', () => {
   })
 })
 
-describe('what a browser asks before', () => {
-  test('is answered for every address alike, without credentials and without work', async () => {
+describe('preflight requests', () => {
+  test('a preflight request of a website gets 204 with the allowed methods and headers for every path', async () => {
     for (const path of ['/api/me', '/api/blocks/x', '/api/blueprints/x/entities/import', '/api/v1/me', '/api/none']) {
       const answer = await sendPreflight(ownOrigin(), { url: `${home.origin}${path}` })
       expect([path, answer.status, answer.body, toGrant(answer)]).toEqual([path, 204, undefined, expectedGrant()])
@@ -249,7 +256,7 @@ describe('what a browser asks before', () => {
     }
   })
 
-  test('is told from an OPTIONS that asks what an address knows', async () => {
+  test('OPTIONS without the headers of a preflight returns Allow and the grant of the origin', async () => {
     const plain = await callApi('OPTIONS', `${home.origin}/api/blocks/x`, { headers: { origin: ownOrigin() } })
     expect([plain.status, plain.headers.get('allow'), toGrant(plain)]).toEqual([
       204,
@@ -258,57 +265,57 @@ describe('what a browser asks before', () => {
     ])
   })
 
-  test('is judged by the host, for it cannot say which tenant the header will name', async () => {
-    const nowhere = 'http://nobody.test/api/me'
-    const asked = { url: nowhere, names: ['tenant', 'x-api-key'] }
-    // The website of some tenant may ask; what it then asks is judged by the tenant that it names.
-    expect(toGrant(await sendPreflight(ownOrigin(), asked))).toEqual(expectedGrant())
-    expect(toGrant(await sendPreflight(ownOrigin(), { ...asked, names: ['Tenant'] }))).toEqual(expectedGrant())
-    expect(toGrant(await sendPreflight(ownOrigin(), { ...asked, url: `${otherTenant.origin}/api/me` }))).toEqual(
+  test('a preflight request that names the tenant header is granted to a website of any tenant', async () => {
+    const unassignedUrl = 'http://nobody.test/api/me'
+    const preflight = { url: unassignedUrl, names: ['tenant', 'x-api-key'] }
+    // A website of any tenant may send the request; the tenant that the request names then decides.
+    expect(toGrant(await sendPreflight(ownOrigin(), preflight))).toEqual(expectedGrant())
+    expect(toGrant(await sendPreflight(ownOrigin(), { ...preflight, names: ['Tenant'] }))).toEqual(expectedGrant())
+    expect(toGrant(await sendPreflight(ownOrigin(), { ...preflight, url: `${otherTenant.origin}/api/me` }))).toEqual(
       expectedGrant(),
     )
-    expect(toGrant(await sendPreflight('http://localhost:1', asked))).toEqual({
+    expect(toGrant(await sendPreflight('http://localhost:1', preflight))).toEqual({
       origin: 'http://localhost:1',
       credentials: null,
     })
-    expect(toGrant(await sendPreflight('http://localhost:5173', asked)).credentials).toBe('true')
+    expect(toGrant(await sendPreflight('http://localhost:5173', preflight)).credentials).toBe('true')
     for (const [origin, names] of [
       ['https://evil.example', ['tenant']],
       [`${ownOrigin()}:1`, ['tenant']],
       [ownOrigin(), ['x-tenant']],
       [ownOrigin(), []],
     ] as const)
-      expect(toGrant(await sendPreflight(origin, { url: nowhere, names: [...names] }))).toEqual(NO_GRANT)
+      expect(toGrant(await sendPreflight(origin, { url: unassignedUrl, names: [...names] }))).toEqual(NO_GRANT)
 
     const key = { 'x-api-key': home.tokens.user, tenant: home.id }
-    expect((await fetchAsBrowser(ownOrigin(), 'GET', nowhere, { headers: key }))?.status).toBe(200)
+    expect((await fetchAsBrowser(ownOrigin(), 'GET', unassignedUrl, { headers: key }))?.status).toBe(200)
     const wrong = { 'x-api-key': otherTenant.tokens.user, tenant: otherTenant.id }
-    expect(await fetchAsBrowser(ownOrigin(), 'GET', nowhere, { headers: wrong })).toBeUndefined()
+    expect(await fetchAsBrowser(ownOrigin(), 'GET', unassignedUrl, { headers: wrong })).toBeUndefined()
   })
 
-  describe('without the header', () => {
+  describe('preflight requests where ATOLL_TENANT_HEADER is off', () => {
     beforeAll(() => {
       config.ATOLL_TENANT_HEADER = 'off'
     })
     afterAll(() => {
       config.ATOLL_TENANT_HEADER = 'on'
     })
-    test('is about the host alone', async () => {
-      const asked = { url: 'http://nobody.test/api/me', names: ['tenant'] }
-      expect(toGrant(await sendPreflight(ownOrigin(), asked))).toEqual(NO_GRANT)
+    test('a preflight request that names the tenant header is granted to websites of the host only', async () => {
+      const preflight = { url: 'http://nobody.test/api/me', names: ['tenant'] }
+      expect(toGrant(await sendPreflight(ownOrigin(), preflight))).toEqual(NO_GRANT)
       expect(toGrant(await sendPreflight(ownOrigin(), { names: ['tenant'] }))).toEqual(expectedGrant())
     })
   })
 })
 
-test('who is no browser gets nothing of all this', async () => {
+test('a response to a request without an origin has no CORS headers', async () => {
   for (const path of ['/api/me', '/api/none', '/api/blocks']) {
     const { headers } = await callApi('GET', `${home.origin}${path}`, { headers: { 'x-api-key': home.tokens.user } })
     expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
   }
 })
 
-test('a real server answers a real request of a page', async () => {
+test('a running server answers a preflight request and a request of a website', async () => {
   const place = { at: createTempFolder(), env: { ATOLL_DATABASE_URL: config.ATOLL_DATABASE_URL } }
   const id = `c${crypto.randomUUID().slice(0, 8)}`
   await createTenantByCli(place, id)
@@ -318,12 +325,12 @@ test('a real server answers a real request of a page', async () => {
   const origin = `https://${id}.example`
   const set = { method: 'PUT', headers: { ...json, ...credentials }, body: JSON.stringify({ websiteUrls: [origin] }) }
   expect((await fetch(`${server.url}/api${APP_CONFIGURATION}`, set)).status).toBe(200)
-  const asked = {
+  const preflightHeaders = {
     origin,
     'access-control-request-method': 'GET',
     'access-control-request-headers': 'authorization,tenant',
   }
-  const first = await fetch(`${server.url}/api/me`, { method: 'OPTIONS', headers: asked })
+  const first = await fetch(`${server.url}/api/me`, { method: 'OPTIONS', headers: preflightHeaders })
   expect([first.status, first.headers.get('access-control-allow-origin')]).toEqual([204, origin])
   const second = await fetch(`${server.url}/api/me`, { headers: { ...credentials, origin } })
   expect([second.status, second.headers.get('access-control-allow-origin')]).toEqual([200, origin])

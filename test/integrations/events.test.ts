@@ -25,14 +25,15 @@ beforeEach(async () => {
 })
 afterEach(resetClock)
 
-/** A lambda that notes what this expression says of the request, with the rights of a plugin. */
-const createNoteWriter = (what: string, more = '') =>
-  h.lambda(`async (request, atoll) => { ${more}; await atoll.entities('notes').create({ text: String(${what}) }) }`, {
-    serviceRole: 'plugin',
-  })
+/** Creates a lambda that stores the value of this expression as a note, with the role of a plugin. */
+const createNoteWriter = (expression: string, statement = '') =>
+  h.lambda(
+    `async (request, atoll) => { ${statement}; await atoll.entities('notes').create({ text: String(${expression}) }) }`,
+    { serviceRole: 'plugin' },
+  )
 const listNotes = async (): Promise<{ _id: string; text: string }[]> =>
   (await h.admin.get('/blueprints/notes/entities?$sort=created&$limit=1000')).body
-/** What was noted in this test. */
+/** The texts of the notes of this test. */
 const listNewTexts = async () => (await listNotes()).filter(({ _id }) => !before.includes(_id)).map(({ text }) => text)
 const listEvents = async (eventName: string) =>
   (await h.admin.get(`/events?eventName=${eventName}&source=plugins`)).body
@@ -40,8 +41,8 @@ const countRuns = async (lambdaId: string) => (await h.admin.get(`/lambdas/${lam
 const createEventIntegration = (trigger: object, lambdaId: string, more: object = {}) =>
   h.integration({ kind: 'event', ...trigger }, { kind: 'lambda', lambdaId }, more)
 
-describe('an integration that waits for events', () => {
-  test('runs its lambda for each, in their order, with what has happened', async () => {
+describe('integrations with an event trigger', () => {
+  test('an event trigger runs its lambda with each event in order, without a user', async () => {
     const { _id } = await createEventIntegration({ source: 'shop' }, await createNoteWriter('request.event.metadata.n'))
     await emitAndDeliver(h.tenant, ...times(12).map(newOrderEvent))
     expect(await listNewTexts()).toEqual(times(12).map(String))
@@ -53,8 +54,8 @@ describe('an integration that waits for events', () => {
     expect(JSON.parse((await listNewTexts()).at(-1)!)).toEqual([event, null, null])
   })
 
-  test('hears of those that it names, and of any where it names none', async () => {
-    const other: NewEvent = { source: 'stock', kind: 'item', eventName: 'gone' }
+  test('an event trigger matches source, kind and name, and any value where one is missing or *', async () => {
+    const stockEvent: NewEvent = { source: 'stock', kind: 'item', eventName: 'gone' }
     await createEventIntegration({}, await createNoteWriter(`'any ' + request.event.source`))
     await createEventIntegration(
       { source: '*', eventKind: 'item', eventName: '*' },
@@ -66,12 +67,12 @@ describe('an integration that waits for events', () => {
     )
     await createEventIntegration({ source: 'shop', eventName: 'gone' }, await createNoteWriter(`'never'`))
     await createEventIntegration({ source: 'shop' }, await createNoteWriter(`'off'`), { active: false })
-    await emitAndDeliver(h.tenant, newOrderEvent(1), other)
-    const those = (await listNewTexts()).filter((one) => !/entities|accounts/.test(one)).sort()
-    expect(those).toEqual(['any shop', 'any stock', 'items stock', 'placed'])
+    await emitAndDeliver(h.tenant, newOrderEvent(1), stockEvent)
+    const texts = (await listNewTexts()).filter((one) => !/entities|accounts/.test(one)).sort()
+    expect(texts).toEqual(['any shop', 'any stock', 'items stock', 'placed'])
   })
 
-  test('hears of nothing that was before it, before it was switched on, or that it stopped waiting for', async () => {
+  test('an event trigger ignores events from before its creation, while inactive, or after a change of its source', async () => {
     await emitAndDeliver(h.tenant, newOrderEvent(1))
     const { _id } = await createEventIntegration({ source: 'shop' }, await createNoteWriter('request.event.metadata.n'))
     await emitAndDeliver(h.tenant, newOrderEvent(2))
@@ -84,12 +85,12 @@ describe('an integration that waits for events', () => {
     expect(await listNewTexts()).toEqual(['2', '4'])
   })
 
-  test('is changed and removed at once, also while something waits', async () => {
+  test('a change of the target applies to waiting runs, and a deletion removes them', async () => {
     const lambdaId = await createNoteWriter('1', `throw new Error('not yet')`)
     const { _id } = await createEventIntegration({ source: 'shop' }, lambdaId)
     await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
     expect((await listJobs(h.tenant, 'integration')).length).toBe(2)
-    // Another target is tried for what waits.
+    // Waiting runs use the new target.
     await h.admin.put(`/integrations/${_id}`, {
       target: { kind: 'lambda', lambdaId: await createNoteWriter('request.event.metadata.n') },
     })
@@ -105,7 +106,7 @@ describe('an integration that waits for events', () => {
     expect(await listNewTexts()).toEqual(['1', '2'])
   })
 
-  test('is tried again ever later, and what is given up is told as an event', async () => {
+  test('a failing run is retried with doubling pauses, is dead after ten attempts and emits lambda-failed', async () => {
     const lambdaId = await createNoteWriter('1', `throw new Error('broken')`)
     const { _id } = await createEventIntegration({ source: 'shop' }, lambdaId, { name: 'Orders' })
     await emitAndDeliver(h.tenant, newOrderEvent(1))
@@ -135,7 +136,7 @@ describe('an integration that waits for events', () => {
     })
   })
 
-  test('shows what waits and what was given up, which can be tried again', async () => {
+  test('GET /integrations/:id/runs lists waiting and dead runs for admins, who can replay a dead one', async () => {
     const lambdaId = await createNoteWriter(
       'request.event.metadata.n',
       `if (request.event.metadata.n === 1) throw new Error('no')`,
@@ -156,54 +157,59 @@ describe('an integration that waits for events', () => {
       moveClock(now() + 3_600_000)
       await h.due()
     }
-    const [dead, ...others] = await list('state=dead')
-    expect([dead, others]).toEqual([{ ...first, state: 'dead', attempts: 10, nextAttempt: null, finished: TIME }, []])
+    const [dead, ...furtherRuns] = await list('state=dead')
+    expect([dead, furtherRuns]).toEqual([
+      { ...first, state: 'dead', attempts: 10, nextAttempt: null, finished: TIME },
+      [],
+    ])
     expect([await listNewTexts(), await list('state=waiting')]).toEqual([['2'], []])
     await h.admin.put(`/integrations/${_id}`, {
       target: { kind: 'lambda', lambdaId: await createNoteWriter(`'at last'`) },
     })
-    const again = await h.admin.post(`${path}/${dead._id}/replay`)
-    expect([again.status, again.body.state, again.body.attempts]).toEqual([200, 'waiting', 0])
+    const replayed = await h.admin.post(`${path}/${dead._id}/replay`)
+    expect([replayed.status, replayed.body.state, replayed.body.attempts]).toEqual([200, 'waiting', 0])
     await h.due()
     expect([await listNewTexts(), await list()]).toEqual([['2', 'at last'], []])
 
-    const strange = await createEventIntegration({ source: 'shop' }, lambdaId)
+    const otherIntegration = await createEventIntegration({ source: 'shop' }, lambdaId)
     await emitAndDeliver(h.tenant, newOrderEvent(1))
-    const [mine] = (await h.admin.get(`/integrations/${strange._id}/runs`)).body
+    const [otherRun] = (await h.admin.get(`/integrations/${otherIntegration._id}/runs`)).body
     for (const answer of [
       await h.admin.post(`${path}/none/replay`),
-      await h.admin.post(`${path}/${mine._id}/replay`),
-      await h.admin.post(`/integrations/none/runs/${mine._id}/replay`),
+      await h.admin.post(`${path}/${otherRun._id}/replay`),
+      await h.admin.post(`/integrations/none/runs/${otherRun._id}/replay`),
       await h.admin.get('/integrations/none/runs'),
     ])
       expect(answer.status).toBe(404)
     for (const client of [h.as('user'), h.as('editor')]) {
       expect(statusAndCode(await client.get(path))).toEqual([403, 'FORBIDDEN'])
-      expect(statusAndCode(await client.post(`${path}/${mine._id}/replay`))).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode(await client.post(`${path}/${otherRun._id}/replay`))).toEqual([403, 'FORBIDDEN'])
     }
     expect(statusAndCode(await h.stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('that fails holds up none but itself', async () => {
+  test('a failing integration does not delay another integration with the same trigger', async () => {
     await createEventIntegration({ source: 'shop' }, await createNoteWriter('1', `throw new Error('broken')`))
     await createEventIntegration({ source: 'shop' }, await createNoteWriter('request.event.metadata.n'))
     await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2), newOrderEvent(3))
     expect(await listNewTexts()).toEqual(['1', '2', '3'])
   })
 
-  test('gives up at once where its lambda is gone', async () => {
+  test('a run whose lambda is missing is not retried and emits lambda-failed with LAMBDA_NOT_FOUND', async () => {
     const lambdaId = await createNoteWriter('1')
     const { _id } = await createEventIntegration({ source: 'shop' }, lambdaId)
-    // Nobody can remove it while it is used; only who restores a part of the data could.
+    // The API refuses to delete a lambda in use; only a partial restore could lose it.
     await h.tenant.write((tx) => tx.delete(lambdas).where(eq(lambdas._id, lambdaId)).run())
     await emitAndDeliver(h.tenant, newOrderEvent(1))
-    const those = (await listEvents('lambda-failed')).filter(({ metadata }: NewEvent) => metadata?.integration === _id)
-    expect(those.map(({ metadata }: NewEvent) => metadata?.outcome)).toEqual([
+    const failures = (await listEvents('lambda-failed')).filter(
+      ({ metadata }: NewEvent) => metadata?.integration === _id,
+    )
+    expect(failures.map(({ metadata }: NewEvent) => metadata?.outcome)).toEqual([
       { code: 'LAMBDA_NOT_FOUND', message: 'There is no such lambda.' },
     ])
   })
 
-  test('does not hear of what it does itself, and no chain of them goes on forever', async () => {
+  test('an integration ignores the events of its own runs, and a chain of integrations ends after five runs', async () => {
     const echo = `await atoll.events.emit({ source: 'shop', eventName: 'echo', metadata: {} })`
     const alone = await createNoteWriter('1', echo)
     const { _id } = await createEventIntegration({ source: '*' }, alone)
@@ -215,23 +221,23 @@ describe('an integration that waits for events', () => {
     await createEventIntegration({ source, eventName: 'echo' }, ping)
     await createEventIntegration({ source, eventName: 'echo' }, pong)
     await emitAndDeliver(h.tenant, { source, kind: 'order', eventName: 'echo' })
-    // Both hear of the first, then each of the other's, until five runs led to an event.
+    // Both run for the first event, then for each other's events, until a chain has five runs.
     expect([await countRuns(ping), await countRuns(pong)]).toEqual([5, 5])
     expect((await listJobs(h.tenant, 'integration')).every(([, , , , state]) => state === 'dead')).toBeTrue()
   })
 
-  test('that wait for failures do not feed each other forever', async () => {
+  test('integrations that fail on delivery-failed events trigger each other at most five deep', async () => {
     const trigger = { kind: 'event', source: 'plugins', eventName: 'delivery-failed' }
-    // It goes to nobody, so it fails at once.
+    // A mail without a recipient fails at once.
     const target = { kind: 'email', to: '{{nobody}}', subject: 'x', text: 'x' }
     for (const _ of times(2)) await h.integration(trigger, target)
     await emitAndDeliver(h.tenant, { source: 'plugins', kind: 'x', eventName: 'delivery-failed' })
-    // The first, which both hear, and what each hears of the other's failures, five deep.
+    // The first event, which triggers both, and the failures that they trigger in each other, five deep.
     expect((await listEvents('delivery-failed')).length).toBe(11)
     expect((await listJobs(h.tenant, 'integration')).every(([, , , , state]) => state === 'dead')).toBeTrue()
   })
 
-  test('has the rights of guests, unless its lambda has a role', async () => {
+  test('a lambda without a serviceRole has only the permissions of a guest when an event runs it', async () => {
     const lambdaId = await h.lambda(`(_, atoll) => atoll.entities('notes').create({ text: 'no' })`)
     await createEventIntegration({ source: 'shop' }, lambdaId)
     await emitAndDeliver(h.tenant, newOrderEvent(1))
@@ -239,15 +245,15 @@ describe('an integration that waits for events', () => {
     expect((await h.admin.get(`/lambdas/${lambdaId}/logs`)).body[0]).toMatchObject({ trigger: 'event', status: 500 })
   })
 
-  test('hears of nothing that happens at another tenant', async () => {
+  test('an event trigger ignores the events of another tenant', async () => {
     await createEventIntegration({ source: 'shop' }, await createNoteWriter('request.event.metadata.n'))
-    const abroad = await createTestTenant()
-    await emitAndDeliver(abroad.tenant, newOrderEvent(1))
+    const otherTenant = await createTestTenant()
+    await emitAndDeliver(otherTenant.tenant, newOrderEvent(1))
     await emitAndDeliver(h.tenant, newOrderEvent(2))
     expect(await listNewTexts()).toEqual(['2'])
   })
 
-  test('runs once for each event, however many look for work at once', async () => {
+  test('an event trigger runs once for each event when six workers look for due jobs at once', async () => {
     await createEventIntegration({ source: 'shop' }, await createNoteWriter('request.event.metadata.n'))
     await Promise.all(times(6).map((n) => emitAndDeliver(h.tenant, newOrderEvent(n))))
     expect((await listNewTexts()).sort()).toEqual(times(6).map(String))

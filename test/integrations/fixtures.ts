@@ -2,10 +2,10 @@ import { runDueJobs } from '../../src/jobs/runner'
 import type { Tenant } from '../../src/tenancy/tenants'
 import { type ApiClient, createTestTenant } from '../test-tenant'
 
-/** A tenant whose admin makes integrations in a few words. */
+/** A tenant with short ways to create integrations as its admin. */
 export async function createIntegrationsFixture() {
-  const own = await createTestTenant()
-  const admin = own.as('admin')
+  const testTenant = await createTestTenant()
+  const admin = testTenant.as('admin')
   const create = async (path: string, body: object) => {
     const answer = await admin.post(path, body)
     if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
@@ -14,21 +14,21 @@ export async function createIntegrationsFixture() {
   const lambda = async (code: string, more: object = {}): Promise<string> =>
     (await create('/lambdas', { name: 'l', code: `export default ${code}`, ...more }))._id
   return {
-    ...own,
+    ...testTenant,
     admin,
     lambda,
     integration: (trigger: object, target: object, more: object = {}) =>
       create('/integrations', { trigger, target, ...more }),
-    /** A webhook that runs this code; its path. */
+    /** Creates a webhook that runs this code, and returns its path. */
     webhook: async (code: string, more: object = {}): Promise<string> => {
       const target = { kind: 'lambda', lambdaId: await lambda(code) }
       return `/webhooks/${(await create('/integrations', { trigger: { kind: 'webhook' }, target, ...more }))._id}`
     },
     source: async (kind: string, metadata: object, authentication: object = {}): Promise<string> =>
       (await create('/integration-sources', { name: kind, kind, metadata, authentication }))._id,
-    /** Removes all integrations, so that none of one test hears of the next. */
+    /** Removes all integrations, so that they do not react to the next test. */
     clear: () => removeIntegrations(admin),
-    due: () => runDueJobs(own.tenant),
+    due: () => runDueJobs(testTenant.tenant),
   }
 }
 export type IntegrationsFixture = Awaited<ReturnType<typeof createIntegrationsFixture>>
@@ -37,7 +37,7 @@ async function removeIntegrations(admin: ApiClient) {
   for (const { _id } of (await admin.get('/integrations?limit=1000')).body) await admin.delete(`/integrations/${_id}`)
 }
 
-/** What is waited for in the queue, by the kind of jobs. */
+/** The queued jobs of a kind. */
 export const listJobs = async ({ db }: Tenant, kind: string) =>
   (await db.query('select _id, lane, due, attempts, state from jobs where kind = ? order by seq', [kind])) as [
     string,

@@ -21,8 +21,8 @@ const newWebhook = (more: object = {}) => ({
   ...more,
 })
 
-describe('an integration', () => {
-  test('is made, read, listed, changed and removed', async () => {
+describe('CRUD of integrations', () => {
+  test('an admin creates, reads, lists, updates and deletes an integration', async () => {
     const created = await admin.post(PATH, newWebhook({ name: 'Orders', roles: ['buyer'], workspaceRoles: ['owner'] }))
     expect(created.status).toBe(201)
     expect(created.body).toEqual({
@@ -64,7 +64,7 @@ describe('an integration', () => {
     expect((await admin.get(PATH)).body).toEqual([])
   })
 
-  test('is changed and removed only as it was read', async () => {
+  test('PUT and DELETE of an integration with an outdated If-Match answer 412 VERSION_MISMATCH', async () => {
     const created = await admin.post(PATH, newWebhook())
     const path = `${PATH}/${created.body._id}`
     const first = { 'if-match': created.headers.get('etag')! }
@@ -74,9 +74,9 @@ describe('an integration', () => {
     await h.clear()
   })
 
-  test('is the business of admins only', async () => {
+  test('every integration route answers 403 to other roles and 401 to anonymous callers', async () => {
     const { _id } = (await admin.post(PATH, newWebhook())).body
-    const asks: ((client: ApiClient) => Promise<unknown>)[] = [
+    const requests: ((client: ApiClient) => Promise<unknown>)[] = [
       (client) => client.get(PATH),
       (client) => client.get(`${PATH}/${_id}`),
       (client) => client.post(PATH, newWebhook()),
@@ -84,31 +84,31 @@ describe('an integration', () => {
       (client) => client.patch(`${PATH}/${_id}`, { name: 'x' }),
       (client) => client.delete(`${PATH}/${_id}`),
     ]
-    for (const asked of asks) {
+    for (const send of requests) {
       for (const name of ['user', 'editor'] as const)
-        expect(statusAndCode((await asked(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
-      expect(statusAndCode((await asked(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
+        expect(statusAndCode((await send(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode((await send(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
     }
     await h.clear()
   })
 
-  test('is seen by no other tenant, and refers to nothing of theirs', async () => {
+  test('admins of another tenant get 404 for an integration, and 400 for one that refers to a foreign lambda', async () => {
     const { _id } = (await admin.post(PATH, newWebhook())).body
-    const abroad = (await createTestTenant()).as('admin')
-    expect((await abroad.get(PATH)).body).toEqual([])
+    const otherAdmin = (await createTestTenant()).as('admin')
+    expect((await otherAdmin.get(PATH)).body).toEqual([])
     for (const answer of [
-      await abroad.get(`${PATH}/${_id}`),
-      await abroad.put(`${PATH}/${_id}`, { name: 'x' }),
-      await abroad.delete(`${PATH}/${_id}`),
-      await abroad.get(`/webhooks/${_id}`),
+      await otherAdmin.get(`${PATH}/${_id}`),
+      await otherAdmin.put(`${PATH}/${_id}`, { name: 'x' }),
+      await otherAdmin.delete(`${PATH}/${_id}`),
+      await otherAdmin.get(`/webhooks/${_id}`),
     ])
       expect(answer.status).toBe(404)
-    expect(statusAndCode(await abroad.post(PATH, newWebhook()))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await otherAdmin.post(PATH, newWebhook()))).toEqual([400, 'INVALID_INPUT'])
     await h.clear()
   })
 
-  test('is as its kinds have to be, and what it refers to is there', async () => {
-    const flawsOf = async (body: object) => {
+  test('rejects an integration with invalid properties or missing references with 400 INVALID_INPUT', async () => {
+    const invalidPathsOf = async (body: object) => {
       const answer = await admin.post(PATH, newWebhook(body))
       expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
       return answer.body.details.map(({ path }: { path: string }) => path)
@@ -116,45 +116,53 @@ describe('an integration', () => {
     const http = await h.source('http', { url: 'https://x.test' })
     const openai = await h.source('openai', {})
     const plain = (await admin.post(PATH, newWebhook())).body._id
-    expect(await flawsOf({ trigger: { kind: 'moon' } })).toContain('/trigger/kind')
-    expect(await flawsOf({ trigger: {} })).toContain('/trigger/kind')
-    expect(await flawsOf({ trigger: undefined })).toContain('/trigger')
-    expect(await flawsOf({ target: { kind: 'moon' } })).toContain('/target/kind')
-    expect(await flawsOf({ trigger: { kind: 'schedule' } })).toContain('/trigger/cron')
-    expect(await flawsOf({ trigger: { kind: 'event', source: 7 } })).toEqual(['/trigger/source'])
-    expect(await flawsOf({ trigger: { kind: 'tool', name: 'a b', description: 'x' } })).toEqual(['/trigger/name'])
+    expect(await invalidPathsOf({ trigger: { kind: 'moon' } })).toContain('/trigger/kind')
+    expect(await invalidPathsOf({ trigger: {} })).toContain('/trigger/kind')
+    expect(await invalidPathsOf({ trigger: undefined })).toContain('/trigger')
+    expect(await invalidPathsOf({ target: { kind: 'moon' } })).toContain('/target/kind')
+    expect(await invalidPathsOf({ trigger: { kind: 'schedule' } })).toContain('/trigger/cron')
+    expect(await invalidPathsOf({ trigger: { kind: 'event', source: 7 } })).toEqual(['/trigger/source'])
+    expect(await invalidPathsOf({ trigger: { kind: 'tool', name: 'a b', description: 'x' } })).toEqual([
+      '/trigger/name',
+    ])
     expect(
-      await flawsOf({ trigger: { kind: 'tool', name: 'a', description: 'x', parameters: { type: 'string' } } }),
+      await invalidPathsOf({ trigger: { kind: 'tool', name: 'a', description: 'x', parameters: { type: 'string' } } }),
     ).toEqual(['/trigger/parameters/type'])
-    expect(await flawsOf({ target: { kind: 'lambda' } })).toContain('/target/lambdaId')
-    expect(await flawsOf({ target: { kind: 'lambda', lambdaId: 'none' } })).toEqual(['/target/lambdaId'])
-    expect(await flawsOf({ target: { kind: 'http' } })).toEqual(['/target/url'])
-    expect(await flawsOf({ target: { kind: 'http', url: 'https://x.test', sourceId: http } })).toEqual(['/target/url'])
-    expect(await flawsOf({ target: { kind: 'http', url: 'https://x.test', path: '/a' } })).toEqual(['/target/path'])
-    expect(await flawsOf({ target: { kind: 'http', sourceId: openai } })).toEqual(['/target/sourceId'])
-    expect(await flawsOf({ target: { kind: 'http', url: 'https://x.test', method: 'TRACE' } })).toContain(
+    expect(await invalidPathsOf({ target: { kind: 'lambda' } })).toContain('/target/lambdaId')
+    expect(await invalidPathsOf({ target: { kind: 'lambda', lambdaId: 'none' } })).toEqual(['/target/lambdaId'])
+    expect(await invalidPathsOf({ target: { kind: 'http' } })).toEqual(['/target/url'])
+    expect(await invalidPathsOf({ target: { kind: 'http', url: 'https://x.test', sourceId: http } })).toEqual([
+      '/target/url',
+    ])
+    expect(await invalidPathsOf({ target: { kind: 'http', url: 'https://x.test', path: '/a' } })).toEqual([
+      '/target/path',
+    ])
+    expect(await invalidPathsOf({ target: { kind: 'http', sourceId: openai } })).toEqual(['/target/sourceId'])
+    expect(await invalidPathsOf({ target: { kind: 'http', url: 'https://x.test', method: 'TRACE' } })).toContain(
       '/target/method',
     )
-    expect(await flawsOf({ target: { kind: 'email', to: 'a@b.test', subject: 's' } })).toContain('/target/text')
+    expect(await invalidPathsOf({ target: { kind: 'email', to: 'a@b.test', subject: 's' } })).toContain('/target/text')
     expect(
-      await flawsOf({ target: { kind: 'email', to: 'a@b.test', subject: 's', text: 't', sourceId: http } }),
+      await invalidPathsOf({ target: { kind: 'email', to: 'a@b.test', subject: 's', text: 't', sourceId: http } }),
     ).toEqual(['/target/sourceId'])
     expect(
-      await flawsOf({
+      await invalidPathsOf({
         target: { kind: 'ai', sourceId: http, tools: ['none', plain], blueprints: ['none'] },
         plugin: 'none',
       }),
     ).toEqual(['/target/sourceId', '/target/tools/0', '/target/tools/1', '/target/blueprints/0', '/plugin'])
-    expect(await flawsOf({ target: { kind: 'ai', sourceId: 'echo', temperature: 3 } })).toEqual(['/target/temperature'])
+    expect(await invalidPathsOf({ target: { kind: 'ai', sourceId: 'echo', temperature: 3 } })).toEqual([
+      '/target/temperature',
+    ])
     expect(
       statusAndCode(await admin.put(`${PATH}/${plain}`, { target: { kind: 'lambda', lambdaId: 'none' } })),
     ).toEqual([400, 'INVALID_INPUT'])
-    // What is gone meanwhile stands in nobody's way who switches it off.
-    const gone = await h.lambda('() => 1')
+    // Sending an integration back with `active: false` deactivates it.
+    const secondLambda = await h.lambda('() => 1')
     const path = `${PATH}/${plain}`
-    const target = { kind: 'lambda', lambdaId: gone }
+    const target = { kind: 'lambda', lambdaId: secondLambda }
     const before = (await admin.put(path, { target })).body
-    await admin.delete(`/lambdas/${gone}`)
+    await admin.delete(`/lambdas/${secondLambda}`)
     expect((await admin.put(path, { ...before, active: false })).status).toBe(200)
     expect(statusAndCode(await admin.put(path, { target: { ...target, lambdaId: 'none' } }))).toEqual([
       400,
@@ -163,7 +171,7 @@ describe('an integration', () => {
     await h.clear()
   })
 
-  test('of a chat with an AI, with its tools, is kept and checked', async () => {
+  test('a chat integration is stored with its AI target, is no webhook, and its tool answers 409 INTEGRATION_IN_USE on DELETE', async () => {
     const tool = await h.integration(
       { kind: 'tool', name: 'weather', description: 'Tells the weather', parameters: { type: 'object' } },
       { kind: 'lambda', lambdaId },
@@ -176,7 +184,7 @@ describe('an integration', () => {
     }
     const chat = await h.integration({ kind: 'chat' }, target, { roles: ['user'] })
     expect(chat).toMatchObject({ trigger: { kind: 'chat' }, target })
-    // It is no webhook, whoever asks.
+    // A chat is no webhook, even for an admin.
     expect(statusAndCode(await admin.post(`/webhooks/${chat._id}`, {}))).toEqual([404, 'WEBHOOK_NOT_FOUND'])
     const offered = await admin.delete(`${PATH}/${tool._id}`)
     expect([...statusAndCode(offered), offered.body.message]).toEqual([
@@ -192,18 +200,18 @@ describe('an integration', () => {
     await h.clear()
   })
 
-  test('holds the connection that it goes by', async () => {
+  test('DELETE of a connection that an integration uses answers 409 INTEGRATION_SOURCE_IN_USE', async () => {
     const sourceId = await h.source('http', { url: 'https://x.test' })
     const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'http', sourceId }, { name: 'Shop' })
-    const held = await admin.delete(`/integration-sources/${sourceId}`)
-    expect([...statusAndCode(held), held.body.message, held.body.details]).toEqual([
+    const refused = await admin.delete(`/integration-sources/${sourceId}`)
+    expect([...statusAndCode(refused), refused.body.message, refused.body.details]).toEqual([
       409,
       'INTEGRATION_SOURCE_IN_USE',
       'The integration source is used by the integration "Shop". Change or remove what uses it first.',
       { usedBy: ['the integration "Shop"'] },
     ])
     await admin.put(`${PATH}/${_id}`, { target: { kind: 'http', url: 'https://x.test' } })
-    // Of two at once, one comes first: never is there an integration without its connection.
+    // Of two concurrent requests one fails, so that no integration lacks its connection.
     const [removed, changed] = await Promise.all([
       admin.delete(`/integration-sources/${sourceId}`),
       admin.put(`${PATH}/${_id}`, { target: { kind: 'http', sourceId } }),
@@ -212,7 +220,7 @@ describe('an integration', () => {
     await h.clear()
   })
 
-  test('is found by kinds, source, plugin, user, whether it is active, and id, page by page', async () => {
+  test('GET /integrations filters by kind, source, plugin, user, active and id, and has pages', async () => {
     const sourceId = await h.source('http', { url: 'https://x.test' })
     const plugin = (await admin.post('/plugins', { name: 'P' })).body._id
     await h.integration({ kind: 'webhook' }, { kind: 'lambda', lambdaId }, { name: 'a' })

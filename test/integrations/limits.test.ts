@@ -21,7 +21,7 @@ const mail = { kind: 'email', to: 'ada@x.test', subject: 'x', text: 'x' } as con
 const time = toIsoString(now())
 const countMails = async (own: Pick<IntegrationsFixture, 'admin'> = h) => (await own.admin.get('/mails')).body.length
 
-test('a tenant has 500 connections, and then no more', async () => {
+test('rejects the 501st connection of a tenant with 409 TOO_MANY_INTEGRATION_SOURCES', async () => {
   const row = { name: 'x', kind: 'paddle' as const, labels: [], metadata: {}, version: 1, created: time, updated: time }
   const rows = times(499).map((n) => ({ ...row, _id: `c${n}` }))
   await h.tenant.write((tx) => tx.insert(connections).values(rows))
@@ -30,13 +30,13 @@ test('a tenant has 500 connections, and then no more', async () => {
   )
   expect(made.map(({ status }) => status).sort()).toEqual([201, 409, 409])
   expect(made.find(({ status }) => status === 409)!.body.code).toBe('TOO_MANY_INTEGRATION_SOURCES')
-  // A label is found wherever it stands in the list.
+  // The filter by label reads all connections.
   for (const sort of ['created', '-created'])
     expect((await h.admin.get(`/integration-sources?labels=last&sort=${sort}`)).body.length).toBe(1)
   await h.tenant.write((tx) => tx.delete(connections).run())
 })
 
-test('a tenant has 1,000 integrations, and then no more', async () => {
+test('rejects the 1,001st integration of a tenant with 409 TOO_MANY_INTEGRATIONS', async () => {
   const row = {
     ...{ name: null, active: false, guest: false, trigger: { kind: 'chat' as const }, triggerKind: 'chat' as const },
     ...{ target: mail, targetKind: 'email' as const, source: null, roles: [], workspaceRoles: [], plugin: null },
@@ -51,7 +51,7 @@ test('a tenant has 1,000 integrations, and then no more', async () => {
   await h.tenant.write((tx) => tx.delete(integrations).run())
 })
 
-test('an event that was removed before it was its turn is given up', async () => {
+test('a run whose event was removed meanwhile is dead and sends no mail', async () => {
   const { _id } = await h.integration(
     { kind: 'event', source: 'shop' },
     { kind: 'http', url: 'https://nobody.invalid' },
@@ -70,7 +70,7 @@ test('an event that was removed before it was its turn is given up', async () =>
   resetClock()
 })
 
-test('what was taken from a caller is dropped when the integration waits for something else by then', async () => {
+test('a webhook run that is still queued is dropped when the integration gets another trigger', async () => {
   const { _id } = await h.integration({ kind: 'webhook' }, mail)
   await h.as('user').post(`/webhooks/${_id}`, {})
   expect((await h.admin.get(`/integrations/${_id}/runs`)).body[0]).toMatchObject({
@@ -84,25 +84,25 @@ test('what was taken from a caller is dropped when the integration waits for som
   await h.clear()
 })
 
-test('the times of one tenant are nobody else’s, and one that is suspended catches up once', async () => {
+test('schedules run only for their own tenant, and run once after a suspension', async () => {
   moveClock(Date.parse('2031-05-01T10:00:30Z'))
-  const abroad = await createIntegrationsFixture()
-  await abroad.integration({ kind: 'schedule', cron: '* * * * *' }, mail)
+  const otherTenant = await createIntegrationsFixture()
+  await otherTenant.integration({ kind: 'schedule', cron: '* * * * *' }, mail)
   moveClock(Date.parse('2031-05-01T10:01:30Z'))
   expect(await h.due()).toBe(0)
   expect(await listJobs(h.tenant, 'schedule')).toEqual([])
-  await setStatus(abroad.id, 'suspended')
+  await setStatus(otherTenant.id, 'suspended')
   moveClock(Date.parse('2031-05-01T11:30:30Z'))
-  expect((await abroad.admin.get('/mails')).status).toBe(403)
-  await setStatus(abroad.id, 'active')
-  await abroad.due()
-  expect([await countMails(abroad), await countMails()]).toEqual([1, 0])
+  expect((await otherTenant.admin.get('/mails')).status).toBe(403)
+  await setStatus(otherTenant.id, 'active')
+  await otherTenant.due()
+  expect([await countMails(otherTenant), await countMails()]).toEqual([1, 0])
   resetClock()
 })
 
-test('an integration of one tenant goes by no connection of another', async () => {
-  const theirs = (await createTestTenant()).as('admin')
-  const { body } = await theirs.post('/integration-sources', {
+test('rejects an integration with a connection of another tenant with 400 INVALID_INPUT', async () => {
+  const otherAdmin = (await createTestTenant()).as('admin')
+  const { body } = await otherAdmin.post('/integration-sources', {
     name: 'x',
     kind: 'http',
     metadata: { url: 'https://x.test' },

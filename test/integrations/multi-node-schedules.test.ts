@@ -9,11 +9,11 @@ setDefaultTimeout(60_000)
 const NODES = databaseUrl ? 2 : 1
 const env = { ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ...(databaseUrl && { ATOLL_DATABASE_URL: databaseUrl }) }
 
-test('a schedule is run once each second by whichever server, and goes on when one is stopped', async () => {
+test('a schedule runs once each second on several servers, and goes on when one of them is stopped', async () => {
   const receiver = startWebhookReceiver()
   const { got, url } = receiver
-  const until = async (many: number) => {
-    while (got.length < many) await Bun.sleep(20)
+  const waitForRuns = async (count: number) => {
+    while (got.length < count) await Bun.sleep(20)
   }
   const places = Array.from({ length: NODES }, () => ({ at: createTempFolder(), env }))
   const id = `timed-${crypto.randomUUID().slice(0, 8)}`
@@ -22,21 +22,21 @@ test('a schedule is run once each second by whichever server, and goes on when o
   try {
     const [first] = servers
     const admin = apiCaller(first!.url, await signIn(first!.url, id))
-    // All of them look after the tenant.
+    // Each server opens the tenant.
     for (const server of servers)
       await apiCaller(server.url, { tenant: id })('GET', '/api/configurations/app-configuration')
     const body = { trigger: { kind: 'schedule', cron: '* * * * * *' }, target: { kind: 'http', url } }
     expect((await admin('POST', '/api/integrations', body)).status).toBe(201)
-    await until(2)
-    const dues = () => got.map(({ body }) => (body.metadata as { due: string }).due)
-    expect(new Set(dues()).size).toBe(got.length)
-    expect(dues()).toEqual(dues().toSorted())
+    await waitForRuns(2)
+    const listDueTimes = () => got.map(({ body }) => (body.metadata as { due: string }).due)
+    expect(new Set(listDueTimes()).size).toBe(got.length)
+    expect(listDueTimes()).toEqual(listDueTimes().toSorted())
 
     await first!.end('SIGTERM')
     const before = got.length
     if (NODES === 1) servers.push(await startAtoll(places[0]!))
-    await until(before + 2)
-    expect(dues()).toEqual(dues().toSorted())
+    await waitForRuns(before + 2)
+    expect(listDueTimes()).toEqual(listDueTimes().toSorted())
   } finally {
     for (const server of servers) await server.end('SIGKILL')
     await receiver.stop()

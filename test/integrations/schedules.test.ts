@@ -28,7 +28,7 @@ afterAll(async () => {
 })
 
 const setTime = (moment: string) => moveClock(Date.parse(moment))
-/** Does what is due at a moment. */
+/** Sets the clock and runs the jobs that are due. */
 const advanceTo = async (moment: string) => {
   setTime(moment)
   await h.due()
@@ -39,8 +39,8 @@ const receivedDueTimes = () => got.map(({ body }) => (body.metadata as { due: st
 const listNextDueTimes = async () =>
   (await listJobs(h.tenant, 'schedule')).flatMap(([, , due]) => (due === null ? [] : toIsoString(due)))
 
-describe('a schedule', () => {
-  test('is run when its time comes, once, and again the next time', async () => {
+describe('schedules', () => {
+  test('a schedule runs once at each of its times', async () => {
     setTime('2031-05-01T10:00:30Z')
     const { _id } = await createSchedule('*/5 * * * *')
     await advanceTo('2031-05-01T10:04:59Z')
@@ -60,31 +60,31 @@ describe('a schedule', () => {
     expect(receivedDueTimes()).toEqual(['2031-05-01T10:05:00.000Z', '2031-05-01T10:10:00.000Z'])
   })
 
-  test('waits no longer than until its next time by a clock that was set back', async () => {
+  test('a schedule runs at its next time by a clock that was set back', async () => {
     setTime('2031-06-10T10:04:00Z')
     await createSchedule('*/5 * * * *')
     await advanceTo('2031-06-10T10:05:01Z')
-    // It was ahead, and is right again.
+    // The clock was ahead and is right again.
     await advanceTo('2031-05-01T10:00:30Z')
     expect(await listNextDueTimes()).toEqual(['2031-05-01T10:05:00.000Z'])
     await advanceTo('2031-05-01T10:05:01Z')
     expect(receivedDueTimes()).toEqual(['2031-06-10T10:05:00.000Z', '2031-05-01T10:05:00.000Z'])
   })
 
-  test('is not held up by a run that waits since the clock was ahead', async () => {
+  test('a schedule runs again after a run that failed while the clock was ahead', async () => {
     setTime('2031-07-10T10:04:00Z')
     await createSchedule('*/5 * * * *')
     own.answer = () => 503
     await advanceTo('2031-07-10T10:05:01Z')
     own.answer = () => 200
     await advanceTo('2031-07-01T10:05:30Z')
-    // That run stands for the times until it is done.
+    // The pending run replaces the times until it succeeds.
     await advanceTo('2031-07-01T10:15:01Z')
     await advanceTo('2031-07-01T10:20:01Z')
     expect(receivedDueTimes().at(-1)).toBe('2031-07-01T10:20:00.000Z')
   })
 
-  test('runs a lambda, which sees what time has come', async () => {
+  test('a schedule runs a lambda, which receives the due time', async () => {
     setTime('2031-05-01T10:00:30Z')
     const lambdaId = await h.lambda('({ event, user }) => { console.log(event.metadata.due, user) }')
     await h.integration({ kind: 'schedule', cron: '30 0 10 * * *' }, { kind: 'lambda', lambdaId })
@@ -93,7 +93,7 @@ describe('a schedule', () => {
     expect([run.trigger, run.status, run.logs[0].text]).toEqual(['schedule', 200, '2031-05-02T10:00:30.000Z null'])
   })
 
-  test('that was missed is run once, and not for each time', async () => {
+  test('a schedule that missed several times runs once', async () => {
     setTime('2031-05-01T10:00:30Z')
     await createSchedule('* * * * *')
     await advanceTo('2031-05-03T12:34:56Z')
@@ -103,7 +103,7 @@ describe('a schedule', () => {
     expect(receivedDueTimes()[1]).toBe('2031-05-03T12:35:00.000Z')
   })
 
-  test('that still waits to be tried again stands for the times that come meanwhile', async () => {
+  test('a schedule with a run that waits for its retry skips the times until the retry succeeds', async () => {
     setTime('2031-05-01T10:00:30Z')
     await createSchedule('* * * * *')
     own.answer = () => 500
@@ -115,7 +115,7 @@ describe('a schedule', () => {
     expect(receivedDueTimes().at(-1)).toBe('2031-05-01T12:01:00.000Z')
   })
 
-  test('follows the clocks of its time zone, also when they are changed', async () => {
+  test('a schedule follows the local time of its time zone across changes to and from daylight saving time', async () => {
     const zone = { timezone: 'Europe/Berlin' }
     setTime('2031-03-28T12:00:00Z')
     await createSchedule('30 2 * * *', zone)
@@ -125,7 +125,7 @@ describe('a schedule', () => {
       seen.push(due!)
       await advanceTo(due!)
     }
-    // On the 30th there is no half past two.
+    // 30 March 2031 has no 02:30.
     expect(seen).toEqual([
       ...[
         '2031-03-29T01:30:00.000Z',
@@ -137,7 +137,7 @@ describe('a schedule', () => {
     expect(receivedDueTimes()).toEqual(seen)
     const after = (cron: string, moment: string, timezone?: string) =>
       toIsoString(findNextDue({ cron, timezone }, Date.parse(moment))!)
-    // On 26 October 2031 there are two.
+    // 26 October 2031 has 02:30 twice.
     const first = after('30 2 * * *', '2031-10-25T12:00:00Z', 'Europe/Berlin')
     expect([first, after('30 2 * * *', first, 'Europe/Berlin')]).toEqual([
       '2031-10-26T00:30:00.000Z',
@@ -150,7 +150,7 @@ describe('a schedule', () => {
     expect(after('0 9 * * *', '2031-05-01T00:00:00Z', 'Asia/Kathmandu')).toBe('2031-05-01T03:15:00.000Z')
   })
 
-  test('that is changed, switched off or removed counts at once', async () => {
+  test('a schedule that is changed, deactivated or deleted gets its new due time, or none, at once', async () => {
     setTime('2031-05-01T10:00:30Z')
     const { _id } = await createSchedule('* * * * *')
     await h.admin.put(`/integrations/${_id}`, { trigger: { kind: 'schedule', cron: '0 12 * * *' } })
@@ -174,9 +174,9 @@ describe('a schedule', () => {
     expect(await listJobs(h.tenant, 'schedule')).toEqual([])
   })
 
-  test('makes sense, or is refused with what is wrong with it', async () => {
+  test('rejects an invalid cron expression or time zone with 400 INVALID_INPUT', async () => {
     const target = { kind: 'http', url }
-    const refused = async (trigger: object) => {
+    const readInvalidPath = async (trigger: object) => {
       const answer = await h.admin.post('/integrations', { trigger: { kind: 'schedule', ...trigger }, target })
       expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
       return answer.body.details[0].path
@@ -192,11 +192,11 @@ describe('a schedule', () => {
       '@daily',
       '\n',
     ])
-      expect(await refused({ cron })).toBe('/trigger/cron')
-    expect(await refused({ cron: '* * * * *', timezone: 'Mars/Olympus' })).toBe('/trigger/timezone')
+      expect(await readInvalidPath({ cron })).toBe('/trigger/cron')
+    expect(await readInvalidPath({ cron: '* * * * *', timezone: 'Mars/Olympus' })).toBe('/trigger/timezone')
   })
 
-  test('is run once, however many look for what is due at once', async () => {
+  test('a schedule runs once when eight workers look for due jobs at once', async () => {
     setTime('2031-05-01T10:00:30Z')
     await createSchedule('* * * * *')
     await createSchedule('* * * * *')

@@ -33,7 +33,7 @@ afterAll(async () => {
   await mailServer.close()
 })
 
-test('a lambda stays for as long as an integration runs it', async () => {
+test('DELETE /lambdas/:id answers 409 LAMBDA_IN_USE while an integration runs the lambda', async () => {
   const lambdaId = await h.lambda('() => 1')
   const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'lambda', lambdaId })
   expect(statusAndCode(await h.admin.delete(`/lambdas/${lambdaId}`))).toEqual([409, 'LAMBDA_IN_USE'])
@@ -46,7 +46,7 @@ const listFailures = async () => (await h.admin.get('/events?eventName=delivery-
 const SHOP_TRIGGER = { kind: 'event', source: 'shop' }
 
 describe('the target http', () => {
-  test('is sent what has happened, by a connection with its headers', async () => {
+  test('the http target of an event receives the event through a connection with its headers and an idempotency key', async () => {
     const sourceId = await h.source(
       'http',
       { url: `${url}/base/` },
@@ -65,7 +65,7 @@ describe('the target http', () => {
     expect(got[0]!.headers.host).toBe(new URL(url).host)
   })
 
-  test('is sent the request of a webhook, and its caller gets the answer', async () => {
+  test('the http target of a webhook receives the request, and the caller gets its answer without cookies', async () => {
     own.answer = () =>
       new Response('<ok/>', { status: 201, headers: { 'content-type': 'text/xml', 'set-cookie': 'a=1' } })
     const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'http', url: `${url}/hook` })
@@ -86,7 +86,7 @@ describe('the target http', () => {
     expect(got[1]!.text).toBe('')
   })
 
-  test('that is not there is 502 to callers', async () => {
+  test('a webhook whose http target is unreachable or not allowed answers 502 OUTSIDE_UNREACHABLE', async () => {
     const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'http', url: 'http://127.0.0.1:1' })
     expect(statusAndCode(await h.as('user').post(`/webhooks/${_id}`))).toEqual([502, 'OUTSIDE_UNREACHABLE'])
     await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url } })
@@ -99,7 +99,7 @@ describe('the target http', () => {
     expect(got).toEqual([])
   })
 
-  test('is tried again with the same key for three days, in order, and then told as failed', async () => {
+  test('an http target that fails is retried in order with the same key for three days, then emits delivery-failed', async () => {
     own.answer = () => 503
     const { _id } = await h.integration(SHOP_TRIGGER, { kind: 'http', url })
     await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
@@ -111,7 +111,7 @@ describe('the target http', () => {
     await h.due()
     const [event] = await listFailures()
     expect(event.metadata).toMatchObject({ integration: _id, outcome: { message: 'The target answered 503.' } })
-    // The next one had its own three days.
+    // The second event has its own three days.
     own.answer = () => 200
     await h.due()
     expect((await listJobs(h.tenant, 'integration')).filter(([, , , , state]) => state === 'waiting')).toEqual([])
@@ -128,7 +128,7 @@ describe('the target email', () => {
   const order = (to: string) => ({ ...newOrderEvent(7), metadata: { n: 7, to, items: ['a', 'b'] } })
   const TEXT = 'Hello,\n["a","b"] a .'
 
-  test('is written in the words of what has happened, and sent by a connection', async () => {
+  test('the email target renders its template with the event and sends the mail through a connection', async () => {
     const sourceId = await h.source('email', { host: '127.0.0.1', port: mailServer.port, from: 'Shop <shop@x.test>' })
     await h.integration(SHOP_TRIGGER, { ...mail, sourceId })
     await emitAndDeliver(h.tenant, order('ada@x.test, bob@x.test'))
@@ -138,11 +138,17 @@ describe('the target email', () => {
     expect(letter!.headers).toContain('Subject: Order 7')
   })
 
-  test('is the mail of the tenant without one, in its own frame', async () => {
+  test('the email target without a connection sends a mail of the tenant with its mail template', async () => {
     await h.integration(SHOP_TRIGGER, mail)
     await emitAndDeliver(h.tenant, order('ada@x.test'))
-    const [kept] = (await h.admin.get('/mails')).body
-    expect(kept).toMatchObject({ to: 'ada@x.test', template: 'message', state: 'kept', subject: 'Order 7', text: TEXT })
+    const [storedMail] = (await h.admin.get('/mails')).body
+    expect(storedMail).toMatchObject({
+      to: 'ada@x.test',
+      template: 'message',
+      state: 'kept',
+      subject: 'Order 7',
+      text: TEXT,
+    })
     const frame = { message: { text: '{{text}}\n\nYour shop' } }
     await h.admin.post('/configurations', { key: 'mail-templates', metadata: frame })
     config.ATOLL_SMTP_URL = mailServer.url
@@ -153,23 +159,23 @@ describe('the target email', () => {
     config.ATOLL_SMTP_URL = ''
   })
 
-  test('answers the caller of a webhook at once, and is sent after that', async () => {
+  test('a webhook with an email target answers 202 at once, and its mail is written later without injected headers', async () => {
     const target = { kind: 'email', to: '{{body.to}}', subject: 'From {{user._id}}', text: '{{body.text}}' }
     const { _id } = await h.integration({ kind: 'webhook' }, target)
-    // Nothing of what somebody writes is a header, another recipient's or a template.
+    // Input of the caller becomes neither a header, nor a recipient, nor a template.
     const body = { to: 'ada@x.test', text: '{{user._id}}\r\nBcc: evil@x.test' }
     const answer = await h.as('user').post(`/webhooks/${_id}`, body)
     expect([answer.status, answer.body]).toEqual([202, { success: true }])
     await h.due()
-    const [kept] = (await h.admin.get('/mails?to=ada@x.test')).body
-    expect([kept.subject, kept.text]).toEqual([`From ${h.users.user}`, `${body.text}\n\nYour shop`])
+    const [storedMail] = (await h.admin.get('/mails?to=ada@x.test')).body
+    expect([storedMail.subject, storedMail.text]).toEqual([`From ${h.users.user}`, `${body.text}\n\nYour shop`])
     await h.as('user').post(`/webhooks/${_id}`, { to: 'ada@x.test\r\nBcc: evil@x.test', text: 'x' })
     await h.due()
     expect((await listFailures())[0].metadata.outcome.message).toContain('is not an e-mail address.')
     expect(JSON.stringify((await h.admin.get('/mails')).body)).not.toContain('"to":"evil')
   })
 
-  test('to nobody, or to somebody whom the server never takes, is given up at once', async () => {
+  test('an email target without recipients, or with one that the server refuses with 550, is not retried', async () => {
     const sourceId = await h.source('email', { host: '127.0.0.1', port: mailServer.port })
     await h.integration(SHOP_TRIGGER, { ...mail, sourceId })
     mailServer.refuse('no@x.test', 550)

@@ -9,7 +9,7 @@ const render = (template: string, body: unknown) =>
     input: inputToLambdaRequest({ body, query: { page: '2' } }),
   })
 
-test('what stands in braces is what came in, wherever it lies', () => {
+test('a template replaces {{path}} with the value of the input at any depth', () => {
   const body = { name: 'Ada', n: 0, no: false, none: null, list: [{ name: 'a' }, 'b'], 'a b': 1 }
   expect(render('{{body.name}}/{{query.page}}/{{method}}', body)).toBe('Ada/2/POST')
   expect(render('{{body.n}} {{body.no}} [{{body.none}}] [{{body.unknown.deep}}] [{{nothing}}]', body)).toBe(
@@ -22,7 +22,7 @@ test('what stands in braces is what came in, wherever it lies', () => {
   )
 })
 
-test('what is no name in braces stays as it is written', () => {
+test('a template keeps braces without a valid name as they are', () => {
   for (const text of [
     '{body.name}',
     '{{ body.name }}',
@@ -34,7 +34,7 @@ test('what is no name in braces stays as it is written', () => {
     expect(render(text, { name: 'Ada' })).toBe(text)
 })
 
-test('nobody gets at what is not theirs, nor has their own words read as a template', () => {
+test('a template reads no inherited properties and does not expand values as templates', () => {
   for (const name of [
     'constructor',
     '__proto__',
@@ -50,7 +50,7 @@ test('nobody gets at what is not theirs, nor has their own words read as a templ
   expect(render('{{body.name}}', { name: 'a\0b\ud800' })).toBe('ab\ufffd')
 })
 
-test('what is no object has no parts', () => {
+test('a template renders paths into values that are no objects as empty text', () => {
   for (const body of ['text', 7, null, undefined, ['a']]) expect(render('[{{body.name}}]', body)).toBe('[]')
   expect(render('{{body}}', 'text')).toBe('text')
   expect(render('{{body.0}}', ['a'])).toBe('a')

@@ -12,7 +12,7 @@ setDefaultTimeout(30_000)
 
 let h: IntegrationsFixture
 let admin: ApiClient
-let echoPath: string // a webhook that tells what it has seen
+let echoPath: string // a webhook that answers with its request
 beforeAll(async () => {
   h = await createIntegrationsFixture()
   admin = h.admin
@@ -24,8 +24,8 @@ const NOT_FOUND = [404, 'WEBHOOK_NOT_FOUND']
 const send = (method: string, path: string, init: Parameters<typeof callApi>[2] = {}) =>
   callApi(method, `${h.origin}/api${path}`, { ...init, headers: { 'x-api-key': h.tokens.user, ...init.headers } })
 
-describe('a webhook', () => {
-  test('hands a request to its lambda, and answers what that answers', async () => {
+describe('webhooks', () => {
+  test('a webhook passes the request to its lambda and returns the answer of the lambda', async () => {
     const path = echoPath
     const posted = await send('POST', `${path}?a=1&b=2&b=3`, { body: { n: 1 }, headers: { 'x-signature': 'abc' } })
     expect(posted.status).toBe(200)
@@ -55,7 +55,7 @@ describe('a webhook', () => {
     expect((await send('GET', `/v1${path}`)).body).toMatchObject({ path: `/api${path}` })
   })
 
-  test('refuses a body that calls itself JSON and is not with 400 MALFORMED_BODY', async () => {
+  test('rejects a body with a JSON content type that is not JSON with 400 MALFORMED_BODY', async () => {
     for (const type of ['application/json', 'application/json; charset=utf-8', 'application/problem+json'])
       for (const method of ['POST', 'PUT'])
         expect(
@@ -69,13 +69,13 @@ describe('a webhook', () => {
     )
   })
 
-  test('answers with the status, headers and body that its lambda says', async () => {
+  test('a webhook answers with the status, headers and body of its lambda, and sandboxes a page', async () => {
     const path = await h.webhook(
       `() => ({ status: 418, headers: { 'x-tea': 'pot', 'content-type': 'text/html' }, body: '<b>no</b>' })`,
     )
     const answer = await send('POST', path)
     expect([answer.status, answer.body, answer.headers.get('x-tea')]).toEqual([418, '<b>no</b>', 'pot'])
-    // What it shows is a page of its own, and can't act as who looks at it.
+    // A page of a lambda must not act as the user who looks at it.
     expect(answer.headers.get('content-security-policy')).toStartWith('sandbox ')
     expect(answer.headers.get('content-security-policy')).not.toContain('allow-same-origin')
     expect((await send('GET', await h.webhook('() => {}'))).body).toBe(null)
@@ -86,7 +86,7 @@ describe('a webhook', () => {
     ['" "', /^sandbox [^,]*$/],
     [`"default-src 'self'"`, /^sandbox [^,]*, default-src 'self'$/],
     ['"sandbox allow-same-origin allow-scripts"', /^sandbox (?![^,]*same-origin)[^,]*, sandbox allow-same-origin/],
-  ])('sandboxes a page without its origin in addition to its own policy %s', async (policy, expected) => {
+  ])('a page is sandboxed without its origin in addition to its own policy %s', async (policy, expected) => {
     const path = await h.webhook(
       `() => ({ status: 200, headers: { 'content-type': 'text/html', 'Content-Security-Policy': ${policy} }, body: '' })`,
     )
@@ -98,7 +98,7 @@ describe('a webhook', () => {
     ['new Uint8Array([9, 0, 200, 9]).subarray(1, 3)', [0, 200]],
     ['new Uint16Array([513]).buffer', [1, 2]],
     ['new Uint8Array()', []],
-  ])('answers with the bytes of %s', async (bytes, expected) => {
+  ])('a webhook answers with the bytes of %s', async (bytes, expected) => {
     const path = await h.webhook(`() => ({ status: 200, headers: { 'content-type': 'image/png' }, body: ${bytes} })`)
     const headers = { host: new URL(h.origin).host, 'x-api-key': h.tokens.user }
     const answer = await handleRequest(new Request(`${h.origin}/api${path}`, { headers }))
@@ -107,7 +107,7 @@ describe('a webhook', () => {
   })
 
   test.each(['application/json', 'application/problem+json; charset=utf-8'])(
-    'refuses a body of the type %s that is not JSON with 400 MALFORMED_BODY, and runs nothing',
+    'rejects a body of the type %s that is not JSON with 400 MALFORMED_BODY and runs nothing',
     async (type) => {
       const path = await h.webhook(`() => { throw new Error('run') }`)
       const headers = { 'content-type': type }
@@ -121,20 +121,20 @@ describe('a webhook', () => {
     },
   )
 
-  test('tells an event when its lambda fails, at most once a minute and lambda', async () => {
+  test('a webhook whose lambda fails emits lambda-failed at most once a minute for each lambda', async () => {
     const path = await h.webhook(`() => { throw new Error('the secret reason') }`, { guest: true })
-    const other = await h.webhook(`() => { throw new Error('the secret reason') }`, { guest: true })
+    const otherPath = await h.webhook(`() => { throw new Error('the secret reason') }`, { guest: true })
     const failures = async () => (await admin.get('/events?source=plugins&eventName=lambda-failed&limit=100')).body
     const before = (await failures()).length
-    const runs = async (count: number) => {
-      for (const one of [path, other]) {
+    const waitForRuns = async (count: number) => {
+      for (const one of [path, otherPath]) {
         const integration = (await admin.get(`/integrations/${one.split('/').at(-1)}`)).body
         const logs = () => admin.get(`/lambdas/${integration.target.lambdaId}/logs`)
         await waitUntil(logs, ({ body }) => body.length === count)
       }
     }
-    await Promise.all([...times(5).map(() => h.stranger.post(path)), ...times(5).map(() => h.stranger.post(other))])
-    await runs(5)
+    await Promise.all([...times(5).map(() => h.stranger.post(path)), ...times(5).map(() => h.stranger.post(otherPath))])
+    await waitForRuns(5)
     const first = (await failures()).slice(0, -before || undefined)
     expect(first).toHaveLength(2)
     expect(first).toMatchObject(
@@ -143,12 +143,12 @@ describe('a webhook', () => {
     expect(new Set(first.map(({ metadata }: { metadata: { lambda: string } }) => metadata.lambda)).size).toBe(2)
     expect(JSON.stringify(first)).not.toContain('secret')
     advanceClock(61_000)
-    for (const one of [path, other]) await h.stranger.post(one)
-    await runs(6)
+    for (const one of [path, otherPath]) await h.stranger.post(one)
+    await waitForRuns(6)
     expect((await failures()).length - before).toBe(4)
   })
 
-  test('tells only admins why its lambda failed', async () => {
+  test('a webhook whose lambda fails answers 500 LAMBDA_FAILED, with the error only for admins', async () => {
     const path = await h.webhook(`() => { throw new Error('the secret reason') }`)
     const [user, privileged] = [await send('POST', path), await admin.post(path)]
     expect([statusAndCode(user), statusAndCode(privileged)]).toEqual([
@@ -160,32 +160,32 @@ describe('a webhook', () => {
     expect(privileged.body.message).toContain('the secret reason')
   })
 
-  test('that there is not, is switched off, or waits for something else, is 404 to everybody', async () => {
+  test('a webhook that does not exist, is inactive or has another trigger answers 404 WEBHOOK_NOT_FOUND', async () => {
     const target = { kind: 'lambda', lambdaId: await h.lambda('() => 1') }
-    const off = await h.integration({ kind: 'webhook' }, target, { active: false, guest: true })
-    const timed = await h.integration({ kind: 'schedule', cron: '0 0 1 1 *' }, target, { guest: true })
-    for (const id of ['none', '%00', off._id, timed._id])
+    const inactive = await h.integration({ kind: 'webhook' }, target, { active: false, guest: true })
+    const scheduled = await h.integration({ kind: 'schedule', cron: '0 0 1 1 *' }, target, { guest: true })
+    for (const id of ['none', '%00', inactive._id, scheduled._id])
       for (const client of [admin, h.as('user'), h.stranger])
         for (const method of ['get', 'post', 'put', 'delete'] as const)
           expect(statusAndCode(await client[method](`/webhooks/${id}`))).toEqual(NOT_FOUND)
-    await admin.put(`/integrations/${off._id}`, { active: true })
-    expect((await h.stranger.post(`/webhooks/${off._id}`)).body).toBe(1)
-    await admin.delete(`/integrations/${off._id}`)
-    expect(statusAndCode(await h.stranger.post(`/webhooks/${off._id}`))).toEqual(NOT_FOUND)
+    await admin.put(`/integrations/${inactive._id}`, { active: true })
+    expect((await h.stranger.post(`/webhooks/${inactive._id}`)).body).toBe(1)
+    await admin.delete(`/integrations/${inactive._id}`)
+    expect(statusAndCode(await h.stranger.post(`/webhooks/${inactive._id}`))).toEqual(NOT_FOUND)
   })
 
-  test('is open to strangers only where it says so', async () => {
+  test('a webhook answers anonymous callers with 401 unless it has guest: true', async () => {
     expect(statusAndCode(await h.stranger.post(echoPath, { n: 1 }))).toEqual([401, 'UNAUTHENTICATED'])
     const open = await h.webhook('({ user }) => ({ user })', { guest: true, roles: ['nobody'] })
     expect((await h.stranger.post(open)).body).toEqual({ user: null })
     expect((await h.as('user').post(open)).body.user._id).toBe(h.users.user)
-    // Senders have credentials of their own, which mean nothing to us.
+    // Senders may have credentials that are no credentials of the API.
     const sender = h.stranger.with({ authorization: 'Basic YWRhOnNlY3JldA==' })
     expect((await sender.post(open)).body).toEqual({ user: null })
     expect(statusAndCode(await sender.post(echoPath))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('is for its roles, in the tenant or in the active workspace', async () => {
+  test('a webhook with roles answers 403 to callers who have none of them in the tenant or the active workspace', async () => {
     const path = await h.webhook('() => 1', { roles: ['plugin'], workspaceRoles: ['clerk'] })
     expect((await h.as('editor').post(path)).status).toBe(200)
     expect((await admin.post(path)).status).toBe(200)
@@ -199,7 +199,7 @@ describe('a webhook', () => {
     expect((await h.as('user').post(await h.webhook('() => 1', { roles: ['*'] }))).status).toBe(200)
   })
 
-  test('has the rights of its caller, and a guest those of guests', async () => {
+  test('the lambda of a webhook has the permissions of its caller or of a guest, or of its serviceRole', async () => {
     const all = ['create', 'read'].map((operation) => ({ operation, scope: 'tenant', roleBased: ['plugin'] }))
     const permissions = [...all, { operation: 'read', scope: 'tenant', guest: true }]
     await admin.post('/blueprints', {
@@ -223,21 +223,24 @@ describe('a webhook', () => {
     expect((await h.stranger.post(`/webhooks/${_id}`, 'by its own right')).body.text).toBe('by its own right')
   })
 
-  test('is not called by a cookie from the page of another site', async () => {
+  test('a POST with a cookie from the page of another site answers 403 CROSS_SITE', async () => {
     const headers = await signInForCookie(h, 'user')
-    const home = h.stranger.with(headers)
-    expect((await home.post(echoPath, {}, { origin: h.origin })).status).toBe(200)
-    expect(statusAndCode(await home.post(echoPath, {}, { origin: 'https://evil.test' }))).toEqual([403, 'CROSS_SITE'])
+    const browser = h.stranger.with(headers)
+    expect((await browser.post(echoPath, {}, { origin: h.origin })).status).toBe(200)
+    expect(statusAndCode(await browser.post(echoPath, {}, { origin: 'https://evil.test' }))).toEqual([
+      403,
+      'CROSS_SITE',
+    ])
   })
 
-  test('treats the cookie of a GET or HEAD from another site as no credential', async () => {
-    const home = h.stranger.with(await signInForCookie(h, 'user'))
+  test('a GET or HEAD from another site is anonymous despite its cookie', async () => {
+    const browser = h.stranger.with(await signInForCookie(h, 'user'))
     const open = await h.webhook('({ user }) => ({ user: user?._id ?? null })', { guest: true })
     const crossSite = { 'sec-fetch-site': 'cross-site' }
-    expect((await home.get(open, crossSite)).body).toEqual({ user: null })
-    expect(statusAndCode(await home.get(echoPath, crossSite))).toEqual([401, 'UNAUTHENTICATED'])
+    expect((await browser.get(open, crossSite)).body).toEqual({ user: null })
+    expect(statusAndCode(await browser.get(echoPath, crossSite))).toEqual([401, 'UNAUTHENTICATED'])
     for (const site of ['same-origin', 'same-site', 'none'])
-      expect((await home.get(open, { 'sec-fetch-site': site })).body, site).toEqual({ user: h.users.user })
+      expect((await browser.get(open, { 'sec-fetch-site': site })).body, site).toEqual({ user: h.users.user })
     // Other credentials are not sent by a browser on its own.
     expect((await h.as('user').get(open, crossSite)).body).toEqual({ user: h.users.user })
     const { origin } = h
@@ -246,13 +249,13 @@ describe('a webhook', () => {
     expect((await callApi('HEAD', `${origin}/api${open}`, { headers })).status).toBe(200)
   })
 
-  test('takes a body of bounded size', async () => {
+  test('rejects a body beyond ATOLL_BODY_LIMIT with 413 BODY_TOO_LARGE', async () => {
     const raw = 'x'.repeat(config.ATOLL_BODY_LIMIT + 1)
     expect(statusAndCode(await send('POST', echoPath, { raw }))).toEqual([413, 'BODY_TOO_LARGE'])
     expect((await send('POST', echoPath, { raw: 'x'.repeat(100_000) })).body.rawBody.length).toBe(100_000)
   })
 
-  test('tells that somebody listens without running anything, and knows no other methods', async () => {
+  test('HEAD and OPTIONS answer without running the lambda, and PATCH answers 405 METHOD_NOT_ALLOWED', async () => {
     const path = await h.webhook(`() => { throw new Error('run') }`, { guest: true })
     const head = await callApi('HEAD', `${h.origin}/api${path}`)
     expect([head.status, head.body]).toEqual([200, undefined])
@@ -266,7 +269,7 @@ describe('a webhook', () => {
     expect(statusAndCode(await send('PATCH', path))).toEqual([405, 'METHOD_NOT_ALLOWED'])
   })
 
-  test('is not flooded by guests of one address', async () => {
+  test('rejects the 51st guest call from one address with 429 RATE_LIMITED, but no other address or user', async () => {
     const path = await h.webhook('() => 1', { guest: true })
     let address = '192.0.2.1'
     setServer({ requestIP: () => ({ address, family: 'IPv4', port: 1 }) as never })
@@ -286,7 +289,7 @@ describe('a webhook', () => {
     setServer(undefined)
   })
 
-  test('asked again with the same key is run only once', async () => {
+  test('a repeated request with the same idempotency-key runs the lambda only once', async () => {
     const path = await h.webhook('() => Math.random()')
     const key = { 'idempotency-key': 'one' }
     const [first, second] = [await h.as('user').post(path, {}, key), await h.as('user').post(path, {}, key)]

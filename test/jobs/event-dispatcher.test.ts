@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { eventDispatcher, lastEventSeq, registerSubscribers } from '../../src/jobs/event-dispatcher'
+import { type EventSubscriber, eventDispatcher, lastEventSeq } from '../../src/jobs/event-dispatcher'
 import { type Event, emit, emitAll } from '../../src/jobs/outbox'
 import { enqueue, type NewJob } from '../../src/jobs/queue'
 import { runDueJobs } from '../../src/jobs/runner'
-import { registerJobs } from '../../src/jobs/worker'
+import type { JobHandler } from '../../src/jobs/worker'
 import type { Tenant } from '../../src/tenancy/tenants'
+import { useTestArea } from '../test-area'
 import { createTestTenant } from '../test-tenant'
 
 setDefaultTimeout(30_000)
@@ -19,7 +20,7 @@ const subscriberCalls: [string, number][] = []
 const doneJobs: [string, string, number][] = []
 const failingTenants = new Set<string>()
 const tenantIds = new Map<Tenant['db'], string>()
-registerSubscribers({
+const testSubscriber: EventSubscriber = {
   async startsAfter(db) {
     const all = subscribers.get(tenantIds.get(db) ?? '') ?? []
     return all.length ? Math.min(...all.map(({ since }) => since)) : undefined
@@ -38,16 +39,15 @@ registerSubscribers({
         ),
     )
   },
-})
-registerJobs({
-  heard: {
-    async run({ tenant }, { payload }) {
-      const { name, n } = payload as { name: string; n: number }
-      doneJobs.push([tenant, name, n])
-      return { state: 'done' }
-    },
+}
+const testHandler: JobHandler = {
+  async run({ tenant }, { payload }) {
+    const { name, n } = payload as { name: string; n: number }
+    doneJobs.push([tenant, name, n])
+    return { state: 'done' }
   },
-})
+}
+useTestArea({ subscribers: [testSubscriber], jobs: { heard: testHandler } })
 
 async function createSubscribersFixture(...names: string[]) {
   const testTenant = await createTestTenant()

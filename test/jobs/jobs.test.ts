@@ -3,8 +3,9 @@ import { moveClock, now } from '../../src/core/clock'
 import { emit } from '../../src/jobs/outbox'
 import { enqueue, type Job, type JobResult, type NewJob, replaceQueued, requeue } from '../../src/jobs/queue'
 import { runDueJobs, startRunner } from '../../src/jobs/runner'
-import { JobError, registerJobs } from '../../src/jobs/worker'
+import { JobError, type JobHandler } from '../../src/jobs/worker'
 import { setStatus, type Tenant } from '../../src/tenancy/tenants'
+import { useTestArea } from '../test-area'
 import { createTestTenant } from '../test-tenant'
 
 setDefaultTimeout(30_000)
@@ -13,20 +14,22 @@ const times = (n: number) => Array.from({ length: n }, (_, i) => i)
 const HOUR = 3_600_000
 let kindCount = 0
 
+const testJobs: Record<string, JobHandler> = {}
+const recompose = useTestArea({ jobs: testJobs })
+
 /** A kind of job of this test's own, done by what is given. */
 function registerTestKind(run: (job: Job, tenant: Tenant) => unknown, retryFor?: number) {
   const kind = `test-${kindCount++}`
   const done: unknown[] = []
-  registerJobs({
-    [kind]: {
-      retryFor,
-      run: async (tenant, job) => {
-        const result = await run(job, tenant)
-        done.push(job.payload)
-        return (typeof result === 'object' && result ? result : { state: 'done' }) as JobResult
-      },
+  testJobs[kind] = {
+    retryFor,
+    run: async (tenant, job) => {
+      const result = await run(job, tenant)
+      done.push(job.payload)
+      return (typeof result === 'object' && result ? result : { state: 'done' }) as JobResult
     },
-  })
+  }
+  recompose()
   return { kind, done }
 }
 const enqueueJobs = (tenant: Tenant, ...jobs: NewJob[]) =>

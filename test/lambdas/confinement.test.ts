@@ -12,7 +12,7 @@ if (!isLinux) console.warn('SKIPPED: sandbox processes are confined on Linux onl
 const isRoot = process.getuid?.() === 0
 const NOBODY = 65_534
 
-/** What becomes of a process that tries all this once it was confined. Each attempt tells its outcome. */
+/** A script that confines itself, tries all that is forbidden then, and prints each outcome. */
 const probe = (files: string[], port: number) => `
 import { confineProcess } from '${import.meta.dir}/../../src/lambdas/sandbox/confinement'
 import { readFileSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs'
@@ -20,17 +20,17 @@ import { connect } from 'node:net'
 import { spawnSync } from 'node:child_process'
 const wasReadable = ${JSON.stringify(files)}.map((file) => readFileSync(file).length > 0)
 const missing = confineProcess()
-const outcome = (act) => { try { return act() ?? 'done' } catch (error) { return error.code ?? String(error) } }
+const outcomeOf = (act) => { try { return act() ?? 'done' } catch (error) { return error.code ?? String(error) } }
 const inThread = new Worker(URL.createObjectURL(new Blob([\`
   const { readFileSync } = process.getBuiltinModule('node:fs')
   try { readFileSync('/etc/passwd'); postMessage('read') } catch ({ code }) { postMessage(code) }\`])))
 const report = {
   missing, wasReadable,
-  reads: ${JSON.stringify(files)}.map((file) => outcome(() => readFileSync(file).length)),
-  lists: outcome(() => readdirSync('/').length),
-  writes: outcome(() => writeFileSync('/tmp/atoll-probe-' + process.pid, 'x')),
-  removes: outcome(() => unlinkSync(${JSON.stringify(files[0])})),
-  runs: outcome(() => spawnSync('/bin/true').error?.code),
+  reads: ${JSON.stringify(files)}.map((file) => outcomeOf(() => readFileSync(file).length)),
+  lists: outcomeOf(() => readdirSync('/').length),
+  writes: outcomeOf(() => writeFileSync('/tmp/atoll-probe-' + process.pid, 'x')),
+  removes: outcomeOf(() => unlinkSync(${JSON.stringify(files[0])})),
+  runs: outcomeOf(() => spawnSync('/bin/true').error?.code),
   connects: await new Promise((resolve) => {
     try { connect(${port}, '127.0.0.1', () => resolve('done')).on('error', ({ code }) => resolve(code)) } catch ({ code }) { resolve(code) }
   }),
@@ -42,57 +42,60 @@ process.stdout.write(JSON.stringify(report))
 process.exit()
 `
 
-describe.skipIf(!isLinux)('a sandbox process', () => {
+describe.skipIf(!isLinux)('the confinement of a sandbox process', () => {
   const child = new SandboxProcess()
   afterAll(() => child.kill())
-  const about = (file: string) => readFileSync(`/proc/${child.pid}/${file}`, 'utf8')
+  const readProcFile = (file: string) => readFileSync(`/proc/${child.pid}/${file}`, 'utf8')
 
-  test('runs lambdas', async () => {
+  test('a confined process runs lambdas in the time zone of the system', async () => {
     expect(await child.ready).toBeTrue()
     const job = { js: 'export default () => new Date().getTimezoneOffset()', request: '{}', env: '{}' }
     const listener = { call: async () => ({ ok: true, answer: 'null' }), line() {} }
     const ending = await child.run({ ...job, bounds: { time: 20_000, memory: 1 << 20 } }, listener)
-    // The zone is known, though no file tells of it any more.
+    // The time zone was read before the process lost its access to files.
     expect(ending).toEqual({ value: `${systemOffset()}`, shape: 'value' })
   })
 
-  test('has, in each of its threads, no way to new privileges, and a filter of system calls', async () => {
+  test('each thread of a sandbox process has no_new_privs and a seccomp filter', async () => {
     await child.ready
     for (const task of readdirSync(`/proc/${child.pid}/task`)) {
-      const status = about(`task/${task}/status`)
+      const status = readProcFile(`task/${task}/status`)
       expect(status).toMatch(/^NoNewPrivs:\s*1$/m)
       expect(status).toMatch(/^Seccomp:\s*2$/m)
     }
   })
 
-  test.skipIf(!isRoot)('is nobody, where the server is root', async () => {
-    await child.ready
-    const status = about('status')
-    for (const name of ['Uid', 'Gid']) expect(status).toMatch(new RegExp(`^${name}:(\\s+${NOBODY}){4}$`, 'm'))
-    expect(status).toMatch(/^Groups:\s*$/m)
-    for (const name of ['CapPrm', 'CapEff']) expect(status).toMatch(new RegExp(`^${name}:\\s*0+$`, 'm'))
-  })
+  test.skipIf(!isRoot)(
+    'a sandbox process of a server that runs as root has the user nobody and no capabilities',
+    async () => {
+      await child.ready
+      const status = readProcFile('status')
+      for (const name of ['Uid', 'Gid']) expect(status).toMatch(new RegExp(`^${name}:(\\s+${NOBODY}){4}$`, 'm'))
+      expect(status).toMatch(/^Groups:\s*$/m)
+      for (const name of ['CapPrm', 'CapEff']) expect(status).toMatch(new RegExp(`^${name}:\\s*0+$`, 'm'))
+    },
+  )
 
-  test('writes no file, dumps no core, opens few descriptors, and has none of our folder or environment', async () => {
+  test('a sandbox process writes no files and no core dumps, opens at most 64 files, and has neither our folder nor environment', async () => {
     await child.ready
-    const limits = about('limits')
-    for (const [name, most] of [
+    const limits = readProcFile('limits')
+    for (const [name, limit] of [
       ['file size', 0],
       ['core file size', 0],
       ['open files', 64],
     ] as const)
-      expect(limits).toMatch(new RegExp(`^Max ${name}\\s+${most}\\s+${most}\\s`, 'm'))
+      expect(limits).toMatch(new RegExp(`^Max ${name}\\s+${limit}\\s+${limit}\\s`, 'm'))
     expect(readlinkSync(`/proc/${child.pid}/cwd`)).toBe('/')
-    expect(about('environ')).not.toMatch(/ATOLL_|HOME=|PATH=|USER=/)
+    expect(readProcFile('environ')).not.toMatch(/ATOLL_|HOME=|PATH=|USER=/)
   })
 
-  test('reads no file of a tenant, starts no program, and connects to nobody', async () => {
+  test('a sandbox process reads no files, starts no programs and opens no connections', async () => {
     const [folder, registry] = [createTempFolder(), join(config.ATOLL_TENANTS, 'registry.db')]
-    const [script, open] = [join(folder, 'probe.ts'), join(folder, 'open.txt')]
-    writeFileSync(open, 'for everybody', { mode: 0o666 })
+    const [script, readableFile] = [join(folder, 'probe.ts'), join(folder, 'open.txt')]
+    writeFileSync(readableFile, 'readable', { mode: 0o666 })
     writeFileSync(registry, 'x', { flag: 'a' })
     const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-    writeFileSync(script, probe([open, registry], server.port))
+    writeFileSync(script, probe([readableFile, registry], server.port))
     const { stdout, stderr } = Bun.spawnSync([process.execPath, script], { stdout: 'pipe', stderr: 'pipe' })
     server.stop(true)
     const report = JSON.parse(stdout.toString() || `"${stderr}"`)
@@ -108,6 +111,6 @@ describe.skipIf(!isLinux)('a sandbox process', () => {
   })
 })
 
-/** The system's, whatever zone the tests are run in. */
+/** The offset of the system, whatever zone the tests are run in. */
 const systemOffset = () =>
   Number(Bun.spawnSync([process.execPath, '-e', 'console.log(new Date().getTimezoneOffset())'], { env: {} }).stdout)

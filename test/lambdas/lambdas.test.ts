@@ -3,13 +3,13 @@ import { lambdas, runs, versions } from '../../src/lambdas/tables'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { createLambda, toResult } from './fixtures'
 
-const home = await createTestTenant()
-const admin = home.as('admin')
+const testTenant = await createTestTenant()
+const admin = testTenant.as('admin')
 const draft = (more: object = {}) => ({ name: 'greet', code: 'export default () => "hello"', ...more })
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-describe('a lambda', () => {
-  test('is made, read, changed in part and removed', async () => {
+describe('CRUD of lambdas', () => {
+  test('an admin creates, reads, updates and deletes a lambda, and a deleted lambda answers 404 LAMBDA_NOT_FOUND', async () => {
     const created = await admin.post('/lambdas', draft({ env: { KEY: 'secret', A: '1' } }))
     expect([created.status, created.body]).toEqual([
       201,
@@ -38,21 +38,21 @@ describe('a lambda', () => {
     ])
       expect(statusAndCode(answer)).toEqual([404, 'LAMBDA_NOT_FOUND'])
     const id = created.body._id
-    const left = await home.tenant.db.query(
+    const remainingRows = await testTenant.tenant.db.query(
       `select 1 from lambda_versions where lambda = ? union all select 1 from lambda_runs where lambda = ?
         union all select 1 from sealed where owner = ?`,
       [id, id, id],
     )
-    expect(left).toEqual([])
+    expect(remainingRows).toEqual([])
   })
 
-  test('that was read can be sent back whole', async () => {
+  test('PUT accepts a lambda as it was read and ignores read-only properties', async () => {
     const created = await admin.post('/lambdas', draft({ env: { A: '1' } }))
     const sent = await admin.put(`/lambdas/${created.body._id}`, { ...created.body, _id: 'x', version: 9, more: 1 })
     expect(sent.body).toEqual({ ...created.body, updated: sent.body.updated })
   })
 
-  test('is refused when it does not fit', async () => {
+  test('rejects invalid names, code, limits, environments and roles with 400 INVALID_INPUT', async () => {
     for (const wrong of [
       ...[{ name: '' }, { name: 'a\nb' }, { name: undefined }, { code: '' }, { code: 5 }, { code: undefined }],
       ...[{ code: `//${' '.repeat(256 << 10)}` }, { timeoutMs: 30_001 }, { timeoutMs: 0 }, { timeoutMs: 1.5 }],
@@ -66,7 +66,7 @@ describe('a lambda', () => {
       ])
   })
 
-  test('is refused when it imports a module, and told what to use instead', async () => {
+  test('rejects a lambda that imports a module with 400 INVALID_INPUT and names the alternatives', async () => {
     for (const code of ['import _ from "lodash"', 'import fs from "node:fs"', 'import { a } from "./a.ts"']) {
       const { status, body } = await admin.post('/lambdas', draft({ code: `${code}\nexport default () => 1` }))
       expect([status, body.code]).toEqual([400, 'INVALID_INPUT'])
@@ -76,7 +76,7 @@ describe('a lambda', () => {
     }
   })
 
-  test('is changed and removed only as it was read', async () => {
+  test('PUT, DELETE and rollback with an outdated If-Match answer 412 VERSION_MISMATCH', async () => {
     const created = await admin.post('/lambdas', draft())
     const [path, first] = [`/lambdas/${created.body._id}`, created.headers.get('etag')!]
     expect((await admin.get(path)).headers.get('etag')).toBe(first)
@@ -94,49 +94,53 @@ describe('a lambda', () => {
     ])
   })
 
-  test('is the business of admins', async () => {
+  test('every lambda route answers 403 to other roles and 401 to anonymous callers', async () => {
     const path = await createLambda(admin, '() => 1')
-    for (const [who, expected] of [
-      [home.as('editor'), [403, 'FORBIDDEN']],
-      [home.as('user'), [403, 'FORBIDDEN']],
-      [home.stranger, [401, 'UNAUTHENTICATED']],
+    for (const [client, expected] of [
+      [testTenant.as('editor'), [403, 'FORBIDDEN']],
+      [testTenant.as('user'), [403, 'FORBIDDEN']],
+      [testTenant.stranger, [401, 'UNAUTHENTICATED']],
     ] as const)
       for (const answer of [
-        ...[await who.get('/lambdas'), await who.get(path), await who.post('/lambdas', draft())],
-        ...[await who.put(path, {}), await who.delete(path), await who.post(`${path}/execute`, {})],
-        ...[await who.get(`${path}/logs`), await who.get(`${path}/versions`), await who.post(`${path}/rollback`, {})],
+        ...[await client.get('/lambdas'), await client.get(path), await client.post('/lambdas', draft())],
+        ...[await client.put(path, {}), await client.delete(path), await client.post(`${path}/execute`, {})],
+        ...[
+          await client.get(`${path}/logs`),
+          await client.get(`${path}/versions`),
+          await client.post(`${path}/rollback`, {}),
+        ],
       ])
         expect(statusAndCode(answer)).toEqual([...expected])
   })
 
-  test('is nothing to another tenant', async () => {
+  test('admins of another tenant get 404 for a lambda and do not see it in their list', async () => {
     const path = await createLambda(admin, '() => 1')
-    const other = (await createTestTenant()).as('admin')
-    expect((await other.get('/lambdas')).body).toEqual([])
+    const otherAdmin = (await createTestTenant()).as('admin')
+    expect((await otherAdmin.get('/lambdas')).body).toEqual([])
     for (const answer of [
-      ...[await other.get(path), await other.put(path, { name: 'b' }), await other.delete(path)],
-      ...[await other.post(`${path}/execute`, {}), await other.get(`${path}/logs`)],
+      ...[await otherAdmin.get(path), await otherAdmin.put(path, { name: 'b' }), await otherAdmin.delete(path)],
+      ...[await otherAdmin.post(`${path}/execute`, {}), await otherAdmin.get(`${path}/logs`)],
     ])
       expect(statusAndCode(answer)).toEqual([404, 'LAMBDA_NOT_FOUND'])
     expect((await admin.get(path)).status).toBe(200)
   })
 
-  test('is one of a list with pages, an order and a filter', async () => {
-    const list = (await createTestTenant()).as('admin')
-    for (const name of ['a', 'b', 'c', 'b']) await createLambda(list, '() => 1', { name })
+  test('GET /lambdas sorts, filters and pages through the lambdas', async () => {
+    const listAdmin = (await createTestTenant()).as('admin')
+    for (const name of ['a', 'b', 'c', 'b']) await createLambda(listAdmin, '() => 1', { name })
     const names = async (query: string) =>
-      (await list.get(`/lambdas?${query}`)).body.map(({ name }: { name: string }) => name)
+      (await listAdmin.get(`/lambdas?${query}`)).body.map(({ name }: { name: string }) => name)
     expect(await names('')).toEqual(['b', 'c', 'b', 'a'])
     expect(await names('sort=name&limit=2&page=2')).toEqual(['b', 'c'])
     expect(await names('name=b')).toEqual(['b', 'b'])
-    const page = await list.get('/lambdas?limit=3&count=true')
+    const page = await listAdmin.get('/lambdas?limit=3&count=true')
     expect(page.headers.get('x-total-count')).toBe('4')
     expect(page.headers.get('link')).toContain('page=2')
-    expect(statusAndCode(await list.get('/lambdas?sort=code'))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await listAdmin.get('/lambdas?sort=code'))).toEqual([400, 'INVALID_INPUT'])
   })
 })
 
-test('a lambda is run by hand without a body, with one, and with more than it knows of', async () => {
+test('POST /lambdas/:id/execute accepts no body, a body, and unknown properties, but no invalid method', async () => {
   const path = await createLambda(admin, '({ method, body }) => [method, body]')
   expect(toResult(await admin.post(`${path}/execute`))).toEqual(['POST', null])
   expect(toResult(await admin.post(`${path}/execute`, { method: 'PUT', body: 1, input: 2 }))).toEqual(['PUT', 1])
@@ -149,7 +153,7 @@ describe('the code of a lambda', () => {
     return [status, body.code, body.message, body.details?.[0]?.line, body.details?.[0]?.column]
   }
 
-  test('may be TypeScript; what is JavaScript stays as it was written, so that errors name its lines', async () => {
+  test('a lambda may be TypeScript, and JavaScript keeps its lines for the stacks of errors', async () => {
     const typed = `type Body = { n: number }
       enum Kind { Small, Large }
       interface Answer { kind: string }
@@ -167,11 +171,11 @@ describe('the code of a lambda', () => {
     })
   })
 
-  test('that is none is refused, with line and column', async () => {
+  test('rejects code with a syntax error with 400 INVALID_INPUT, its line and its column', async () => {
     expect(await refused('export default () => {\n  const a = ;\n}')).toEqual([
       ...[400, 'INVALID_INPUT', expect.stringMatching(/^Line 2, column 13: /), 2, 13],
     ])
-    // What one engine reads and the other does not.
+    // One engine accepts this and the other does not.
     expect(await refused('\nexport default () => /(?<a>x/')).toMatchObject([
       400,
       'INVALID_INPUT',
@@ -183,7 +187,7 @@ describe('the code of a lambda', () => {
     expect([status, code]).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('exports a function, and imports nothing', async () => {
+  test('rejects code without a default export, with imports or with unsupported syntax with 400 INVALID_INPUT', async () => {
     expect(await refused('export const a = 1')).toEqual([
       400,
       'INVALID_INPUT',
@@ -199,8 +203,8 @@ describe('the code of a lambda', () => {
         undefined,
         undefined,
       ])
-    const helped = 'export default () => { using a = { [Symbol.dispose]() {} } }'
-    expect(await refused(helped)).toEqual([
+    const unsupported = 'export default () => { using a = { [Symbol.dispose]() {} } }'
+    expect(await refused(unsupported)).toEqual([
       400,
       'INVALID_INPUT',
       expect.stringMatching(/are not supported/),
@@ -214,7 +218,7 @@ describe('the code of a lambda', () => {
     ])
   })
 
-  test('cannot make the compiler take all time and memory', async () => {
+  test('rejects code that would exhaust the compiler with 400 INVALID_INPUT', async () => {
     const lines = Array.from({ length: 60 }, (_, n) => `a${n + 1} = a${n} + a${n}`)
     const bomb = `const enum E { a0 = 'xxxxxxxx', ${lines.join(', ')} }\nexport default () => E.a60`
     const [status, code] = await refused(bomb)
@@ -222,13 +226,13 @@ describe('the code of a lambda', () => {
     expect(toResult(await admin.post(`${await createLambda(admin, '() => 1')}/execute`, {}))).toBe(1)
   })
 
-  test('has versions, of which an older one can be made to run again', async () => {
+  test('each change of the code is a new version, and a rollback makes an older one the newest', async () => {
     const path = await createLambda(admin, '() => 1')
     const returned = async () => toResult(await admin.post(`${path}/execute`, {}))
     expect(await returned()).toBe(1)
     expect((await admin.put(path, { code: 'export default () => 2' })).body.version).toBe(2)
     expect(await returned()).toBe(2)
-    // The same code is no change of it.
+    // Equal code makes no new version.
     expect((await admin.put(path, { code: 'export default () => 2', name: 'b' })).body.version).toBe(2)
     expect(statusAndCode(await admin.put(path, { code: 'export default (' }))).toEqual([400, 'INVALID_INPUT'])
     const back = await admin.post(`${path}/rollback`, { version: 1 })
@@ -240,7 +244,7 @@ describe('the code of a lambda', () => {
       [2, '2'],
       [1, '1'],
     ])
-    expect(body[0]).toEqual({ ...body[0], user: home.users.admin, created: expect.stringMatching(TIME) })
+    expect(body[0]).toEqual({ ...body[0], user: testTenant.users.admin, created: expect.stringMatching(TIME) })
     const page = await admin.get(`${path}/versions?limit=1&page=2&count=1`)
     expect([page.body[0].version, page.headers.get('x-total-count')]).toEqual([2, '3'])
     expect(statusAndCode(await admin.post(`${path}/rollback`, { version: 9 }))).toEqual([404, 'VERSION_NOT_FOUND'])
@@ -248,11 +252,11 @@ describe('the code of a lambda', () => {
       expect(statusAndCode(await admin.post(`${path}/rollback`, { version }))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('is kept in its last fifty versions', async () => {
+  test('a lambda keeps the last 50 versions of its code', async () => {
     const path = await createLambda(admin, '() => 1')
     const id = path.slice('/lambdas/'.length)
-    // As if it had been changed often.
-    await home.tenant.write(async (tx) => {
+    // Inserted directly, because so many changes take long.
+    await testTenant.tenant.write(async (tx) => {
       const row = { lambda: id, code: 'export default 1', js: 'export default 1', user: null }
       for (let version = 2; version <= 60; version++)
         await tx.insert(versions).values({ ...row, version, created: new Date(0).toISOString() })
@@ -264,7 +268,7 @@ describe('the code of a lambda', () => {
   })
 })
 
-test('the environment of a lambda is written as values, read as names, and told to it alone', async () => {
+test('the values of the environment of a lambda are seen by it alone, and the API returns only their names', async () => {
   const path = await createLambda(admin, '(_, { env }) => env', { env: { A: 'one', B: 'two' } })
   const seen = async () => toResult(await admin.post(`${path}/execute`, {}))
   expect(await seen()).toEqual({ A: 'one', B: 'two' })
@@ -274,16 +278,16 @@ test('the environment of a lambda is written as values, read as names, and told 
   expect((await admin.put(path, { env: ['D', 'B'] })).body.env).toEqual(['B', 'D'])
   expect(await seen()).toEqual({ B: 'zwei', D: 'four' })
   expect((await admin.put(path, { env: {} })).body.env).toEqual(['B', 'D'])
-  const rows = await home.tenant.db.query('select * from sealed')
+  const rows = await testTenant.tenant.db.query('select * from sealed')
   expect(JSON.stringify(rows)).not.toContain('zwei')
   const many = Object.fromEntries(Array.from({ length: 99 }, (_, n) => [`N${n}`, '']))
   expect(statusAndCode(await admin.put(path, { env: many }))).toEqual([400, 'INVALID_INPUT'])
 })
 
-test('a tenant has room for so much code, of which a list can show all', async () => {
+test('rejects a lambda beyond 16 MiB of code per tenant with 409 TOO_MANY_LAMBDAS', async () => {
   const full = await createTestTenant()
   const path = await createLambda(full.as('admin'), '() => 1')
-  // As if there were many.
+  // Set directly, because so much code takes long.
   await full.tenant.write((tx) =>
     tx
       .update(lambdas)

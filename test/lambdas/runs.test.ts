@@ -7,18 +7,23 @@ import { DAY_MS, moveClock } from '../../src/core/clock'
 import { log } from '../../src/core/log'
 import type { Problem } from '../../src/core/problem'
 import { withLease } from '../../src/jobs/with-lease'
-import { registerHostCalls, serveCalls } from '../../src/lambdas/host-api/host-api'
+import { hostCalls, serveCalls } from '../../src/lambdas/host-api/host-api'
 import { httpToLambdaRequest, inputToLambdaRequest } from '../../src/lambdas/request'
 import { toResponse } from '../../src/lambdas/response'
 import { type RunOptions, runLambda } from '../../src/lambdas/run'
 import { removeOld } from '../../src/lambdas/runs'
 import { runs } from '../../src/lambdas/tables'
 import { times } from '../plugins/fixtures'
+import { useTestArea } from '../test-area'
 import { apiClient, createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
 import { createLambda, runOnce, toResult, waitUntil } from './fixtures'
 
-const home = await createTestTenant()
-const admin = home.as('admin')
+/** What the host call `test.hold` does in the test that uses it. */
+let holdCall: (n: number) => Promise<unknown> = async () => {}
+useTestArea({ provides: [hostCalls.provide({ 'test.hold': (_, n) => holdCall(n as number) })] })
+
+const testTenant = await createTestTenant()
+const admin = testTenant.as('admin')
 await admin.post('/blueprints', {
   key: 'notes',
   name: 'Notes',
@@ -29,29 +34,29 @@ await admin.post('/blueprints', {
   permissions: [...fullAccessRules('user', 'user'), ...fullAccessRules('tenant', 'keeper')],
 })
 
-/** Runs a lambda for somebody as a webhook would. */
+/** Runs a lambda for an actor, as a webhook does. */
 async function runFor(
   actor: PublicCtx['actor'],
   path: string,
-  how: Partial<RunOptions> = {},
+  options: Partial<RunOptions> = {},
   lambdaRequest = inputToLambdaRequest({}),
 ) {
-  const ctx = { ...home.tenant, actor }
-  return runLambda(ctx, path.slice('/lambdas/'.length), lambdaRequest, { trigger: 'webhook', ...how })
+  const ctx = { ...testTenant.tenant, actor }
+  return runLambda(ctx, path.slice('/lambdas/'.length), lambdaRequest, { trigger: 'webhook', ...options })
 }
-const runAnonymously = async (body: string, how: Partial<RunOptions> = {}) =>
-  runFor(undefined, await createLambda(admin, body), how)
+const runAnonymously = async (body: string, options: Partial<RunOptions> = {}) =>
+  runFor(undefined, await createLambda(admin, body), options)
 const readRefusal = (running: Promise<unknown>) =>
   running.then(
     (answer) => [answer],
     ({ status, code }: Problem) => [status, code],
   )
 const readReason = (running: Promise<unknown>) => running.catch(({ message }: Problem) => message)
-const user = { user: home.users.user, roles: ['user'], privileged: false, workspace: null, scopes: [] }
+const user = { user: testTenant.users.user, roles: ['user'], privileged: false, workspace: null, scopes: [] }
 const asUser = { ...user, via: 'api-key' as const }
 
-describe('a run by hand', () => {
-  test('answers what the lambda returned, what it logged and how long it took', async () => {
+describe('POST /lambdas/:id/execute', () => {
+  test('a run returns the result of the lambda, its logs and its duration', async () => {
     const path = await createLambda(
       admin,
       `async (request, atoll) => {
@@ -66,7 +71,7 @@ describe('a run by hand', () => {
     expect(body).toEqual({
       result: {
         ...{ method: 'PUT', path: '/x', query: { a: '1' }, body: { d: 1 }, rawBody: '{"d":1}', event: { e: 2 } },
-        ...{ user: { _id: home.users.admin, roles: ['admin', 'user'] }, workspace: null },
+        ...{ user: { _id: testTenant.users.admin, roles: ['admin', 'user'] }, workspace: null },
       },
       logs: [
         { at: expect.any(Number), level: 'info', text: 'a 1 {"b":[null,true]} undefined' },
@@ -75,12 +80,12 @@ describe('a run by hand', () => {
       ],
       durationMs: expect.any(Number),
     })
-    // A body is not needed.
+    // The body of the request is optional.
     expect((await admin.post(`${path}/execute`)).body.result).toMatchObject({ method: 'POST', body: null, query: {} })
     expect(statusAndCode(await admin.post(`${path}/execute`, { method: 5 }))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('answers the error that the lambda threw, and what it had logged before', async () => {
+  test('a run of a lambda that throws returns the error with its stack and the logs up to it', async () => {
     const path = await createLambda(admin, '() => { console.log("before"); throw new RangeError("no") }')
     const { status, body } = await admin.post(`${path}/execute`, {})
     expect([status, body.error, body.logs.length]).toEqual([
@@ -91,7 +96,7 @@ describe('a run by hand', () => {
     expect(body).not.toHaveProperty('result')
   })
 
-  test('gives a lambda what it expects of JavaScript', async () => {
+  test('a lambda has URL, timers, text encoding, base64, random values and atoll.crypto', async () => {
     const all = await runOnce(
       admin,
       `async (_, atoll) => {
@@ -132,7 +137,7 @@ describe('a run by hand', () => {
     })
   })
 
-  test('can check the signature of a webhook', async () => {
+  test('a lambda can verify the signature of a webhook with its environment and atoll.crypto', async () => {
     const key = Buffer.from('a secret of some length')
     const rawBody = '{"a": 1}'
     const signature = new Bun.CryptoHasher('sha256', key).update(`msg.1.${rawBody}`).digest('base64')
@@ -142,14 +147,14 @@ describe('a run by hand', () => {
       return crypto.timingSafeEqual('v1,' + made, headers['webhook-signature'])
     }`
     const path = await createLambda(admin, check, { env: { SECRET: `whsec_${key.toString('base64')}` } })
-    const ask = async (value: string, raw = rawBody) =>
+    const execute = async (value: string, raw = rawBody) =>
       toResult(await admin.post(`${path}/execute`, { rawBody: raw, headers: { 'webhook-signature': value } }))
-    expect(await ask(`v1,${signature}`)).toBe(true)
-    expect(await ask(`v1,${signature}`, '{"a":1}')).toBe(false)
-    expect(await ask('v1,AAAA')).toBe(false)
+    expect(await execute(`v1,${signature}`)).toBe(true)
+    expect(await execute(`v1,${signature}`, '{"a":1}')).toBe(false)
+    expect(await execute('v1,AAAA')).toBe(false)
   })
 
-  test('leaves nothing to the next one', async () => {
+  test('globals and prototypes that a lambda changes are fresh in its next run', async () => {
     const path = await createLambda(
       admin,
       '() => { globalThis.n = (globalThis.n ?? 0) + 1; Array.prototype.x = 1; return n }',
@@ -159,8 +164,8 @@ describe('a run by hand', () => {
   })
 })
 
-describe('the answer of a lambda', () => {
-  test('is any JSON, or says its status, its headers and its body', async () => {
+describe('the HTTP answer of a lambda', () => {
+  test('an answer is any JSON value with status 200, or an object with its own status, headers and body', async () => {
     const json = { 'content-type': 'application/json;charset=utf-8' }
     expect(await runAnonymously('() => ({ a: [1] })')).toEqual({ status: 200, headers: json, body: '{"a":[1]}' })
     expect(await runAnonymously('() => undefined')).toEqual({ status: 200, headers: json, body: 'null' })
@@ -205,11 +210,11 @@ describe('the answer of a lambda', () => {
     ['{ status: 200, headers: { nel: "{}" } }', /cannot set the header "nel"/],
     ['{ status: 200, headers: { "Report-To": "{}" } }', /cannot set the header "report-to"/],
     ['{ status: 200, headers: { a: "x".repeat(9000) } }', /at most 8192/],
-  ])('is refused when it makes no sense: %s', async (value, message) => {
+  ])('rejects an invalid status, header or cookie of an answer with LAMBDA_FAILED: %s', async (value, message) => {
     expect(await runOnce(admin, `() => (${value})`)).toEqual(['LAMBDA_FAILED', expect.stringMatching(message)])
   })
 
-  test('has at most a mebibyte', async () => {
+  test('rejects an answer of more than 1 MiB with LAMBDA_FAILED', async () => {
     expect(await runOnce(admin, '() => "x".repeat(1048574).length')).toBe(1_048_574)
     expect((await runAnonymously('() => "x".repeat(1048574)')).body?.length).toBe(1 << 20)
     expect(await runOnce(admin, '() => "x".repeat(1048575)')).toEqual([
@@ -219,7 +224,7 @@ describe('the answer of a lambda', () => {
   })
 })
 
-describe('what a lambda asks', () => {
+describe('the API calls of a lambda', () => {
   const script = `async ({ body }, { entities }) => {
     const notes = entities('notes')
     const { identifier } = await notes.create({ text: 'one', n: 1 })
@@ -232,19 +237,19 @@ describe('what a lambda asks', () => {
     return { found: found.map(({ text }) => text), changed: changed.text, read: read.text, success, gone, owner: read.user }
   }`
 
-  test('of entities is done by the routes of entities, with the rights of who calls it', async () => {
+  test('a lambda reads and writes entities with the permissions and scopes of its caller', async () => {
     const path = await createLambda(admin, script)
     const { body } = await runFor(asUser, path)
-    const done = {
+    const expected = {
       found: ['two', 'one'],
       changed: 'uno',
       read: 'uno',
       success: true,
       gone: [404, 'ENTITY_NOT_FOUND', 'AtollError'],
     }
-    expect(JSON.parse(`${body}`)).toEqual({ ...done, owner: home.users.user })
-    expect((await home.as('user').get('/blueprints/notes/entities')).body).toMatchObject([{ text: 'two' }])
-    expect((await home.as('other').get('/blueprints/notes/entities')).body).toEqual([])
+    expect(JSON.parse(`${body}`)).toEqual({ ...expected, owner: testTenant.users.user })
+    expect((await testTenant.as('user').get('/blueprints/notes/entities')).body).toMatchObject([{ text: 'two' }])
+    expect((await testTenant.as('other').get('/blueprints/notes/entities')).body).toEqual([])
 
     const failing = async (actor: PublicCtx['actor']) => readRefusal(runFor(actor, path))
     expect(await failing({ ...asUser, roles: ['stranger'] })).toEqual([500, 'LAMBDA_FAILED'])
@@ -257,7 +262,7 @@ describe('what a lambda asks', () => {
     expect((await runFor({ ...asUser, scopes: ['entities:read'] }, reading)).status).toBe(200)
   })
 
-  test('is refused as it is elsewhere, with code, message and details', async () => {
+  test('a rejected call throws the status, code and details of the API inside the lambda', async () => {
     const caught = (call: string) =>
       runOnce(admin, `(_, { entities }) => ${call}.catch(({ status, code, details }) => [status, code, !!details])`)
     expect(await caught('entities("notes").create({ n: "x" })')).toEqual([400, 'INVALID_INPUT', true])
@@ -272,7 +277,7 @@ describe('what a lambda asks', () => {
     ])
   })
 
-  test('is asked with the rights of its own role, when it has one, by whomever it is run', async () => {
+  test('a lambda with a serviceRole has the permissions of that role instead of those of its caller', async () => {
     const path = await createLambda(admin, script, { serviceRole: 'keeper' })
     for (const actor of [undefined, { ...asUser, roles: ['stranger'] }]) {
       const { body } = await runFor(actor, path)
@@ -281,16 +286,20 @@ describe('what a lambda asks', () => {
         owner: actor?.user ?? path.slice('/lambdas/'.length),
       })
     }
-    // Nor do its caller's rights count beside it.
-    const without = await createLambda(admin, '(_, { entities }) => entities("notes").find()', {
+    // The permissions of the caller are not added.
+    const powerless = await createLambda(admin, '(_, { entities }) => entities("notes").find()', {
       serviceRole: 'nothing',
     })
-    expect(toResult(await admin.post(`${without}/execute`, {}))).toMatchObject(['LAMBDA_FAILED', expect.any(String)])
+    expect(toResult(await admin.post(`${powerless}/execute`, {}))).toMatchObject(['LAMBDA_FAILED', expect.any(String)])
   })
 
-  test('of events is told in the name of those who may tell them', async () => {
+  test('a lambda emits events in the name of callers who may emit them, and never with a reserved source', async () => {
     const emit = `(_, { events }) => events.emit({ source: 'shop', kind: 'order', eventName: 'paid', metadata: { n: 1 } })`
-    expect(await runOnce(admin, emit)).toMatchObject({ source: 'shop', user: home.users.admin, metadata: { n: 1 } })
+    expect(await runOnce(admin, emit)).toMatchObject({
+      source: 'shop',
+      user: testTenant.users.admin,
+      metadata: { n: 1 },
+    })
     const found = await admin.get('/events?source=shop')
     expect(found.body).toMatchObject([{ kind: 'order', eventName: 'paid' }])
     const path = await createLambda(admin, emit)
@@ -306,34 +315,32 @@ describe('what a lambda asks', () => {
     ])
   })
 
-  test('is done at most a thousand times', async () => {
+  test('a lambda that makes more than 1,000 calls gets an error for those beyond', async () => {
     const counting = `async (_, { entities }) => {
-      const asked = Array.from({ length: 1_100 }, () => entities('none').find().catch(({ code, message }) => code ?? message))
-      return [...new Set(await Promise.all(asked))]
+      const calls = Array.from({ length: 1_100 }, () => entities('none').find().catch(({ code, message }) => code ?? message))
+      return [...new Set(await Promise.all(calls))]
     }`
     expect(await runOnce(admin, counting)).toEqual(['BLUEPRINT_NOT_FOUND', expect.stringMatching(/at most 1000 calls/)])
   })
 
-  test('is done some at once, and no more when the run has ended', async () => {
-    const [held, done] = [Promise.withResolvers<void>(), [] as number[]]
-    registerHostCalls({
-      'test.hold': async (_, n) => {
-        done.push(n as number)
-        await held.promise
-      },
-    })
-    const { call, end } = serveCalls({ ctx: { ...home.tenant, actor: undefined }, deadline: 0, fetchCount: 0 })
-    const asked = Array.from({ length: 12 }, (_, n) => call('test.hold', JSON.stringify([n])))
-    expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
+  test('a run makes eight calls at once, and starts no waiting call after its end', async () => {
+    const [release, started] = [Promise.withResolvers<void>(), [] as number[]]
+    holdCall = async (n) => {
+      started.push(n)
+      await release.promise
+    }
+    const { call, end } = serveCalls({ ctx: { ...testTenant.tenant, actor: undefined }, deadline: 0, fetchCount: 0 })
+    const calls = Array.from({ length: 12 }, (_, n) => call('test.hold', JSON.stringify([n])))
+    expect(started).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
     end()
-    held.resolve()
-    expect((await Promise.all(asked)).filter(({ ok }) => ok)).toHaveLength(8)
-    expect(done).toHaveLength(8)
+    release.resolve()
+    expect((await Promise.all(calls)).filter(({ ok }) => ok)).toHaveLength(8)
+    expect(started).toHaveLength(8)
     expect(await call('test.none', '[]')).toEqual({ ok: false, answer: 'null' })
   })
 })
 
-describe('another server', () => {
+describe('fetch in a lambda', () => {
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
@@ -350,17 +357,17 @@ describe('another server', () => {
     },
   })
   afterAll(() => server.stop(true))
-  const asking = (address: string, init = '{}', then = 'async (r) => [r.status, r.ok, await r.json()]') =>
+  const fetchInLambda = (address: string, init = '{}', handler = 'async (r) => [r.status, r.ok, await r.json()]') =>
     runOnce(
       admin,
-      `async (_, { fetch }) => fetch(${JSON.stringify(address)}, ${init}).then(${then}).catch(({ status, code, message }) => [status ?? message, code])`,
+      `async (_, { fetch }) => fetch(${JSON.stringify(address)}, ${init}).then(${handler}).catch(({ status, code, message }) => [status ?? message, code])`,
     )
 
-  test('is asked by the one way out of here, which leads into no private network', async () => {
+  test('rejects private addresses with 502 OUTSIDE_UNREACHABLE and invalid URLs with 400 INVALID_INPUT', async () => {
     for (const address of [server.url.href, 'https://127.0.0.1/', 'http://169.254.169.254/latest/', 'https://[::1]/'])
-      expect(await asking(address)).toEqual([502, 'OUTSIDE_UNREACHABLE'])
+      expect(await fetchInLambda(address)).toEqual([502, 'OUTSIDE_UNREACHABLE'])
     for (const address of ['file:///etc/passwd', 'ftp://a.test/', 'data:,a', 'none', 'https://a:b@a.test/', '/api/me'])
-      expect(await asking(address)).toEqual([400, 'INVALID_INPUT'])
+      expect(await fetchInLambda(address)).toEqual([400, 'INVALID_INPUT'])
   })
 
   test.each([
@@ -370,41 +377,41 @@ describe('another server', () => {
     ['a name that is no text', '{ headers: [[{ toString: 1, valueOf: 1 }, "b"]] }'],
     ['a value that is no text', '{ headers: { a: { toString: 1, valueOf: 1 } } }'],
     ['more than a hundred headers', '{ headers: Array.from({ length: 101 }, (_, n) => ["x-" + n, "a"]) }'],
-  ])('is not asked with %s, which is 400 and no line in the log of the operator', async (_, init) => {
+  ])('rejects %s with 400 INVALID_INPUT and writes nothing to the error log of the server', async (_, init) => {
     const logged = spyOn(log, 'error')
     try {
-      expect(await asking('https://a.test/', init)).toEqual([400, 'INVALID_INPUT'])
+      expect(await fetchInLambda('https://a.test/', init)).toEqual([400, 'INVALID_INPUT'])
       expect(logged).not.toHaveBeenCalled()
     } finally {
       logged.mockRestore()
     }
   })
 
-  test('answers with status, headers and body', async () => {
+  test('fetch returns status, headers and body, limits both bodies to 1 MiB and allows 50 requests per run', async () => {
     config.ATOLL_ALLOW_PRIVATE_NETWORK = 'on'
     try {
       const init = '{ method: "post", headers: { "X-A": "b" }, body: "hello" }'
-      expect(await asking(server.url.href, init)).toEqual([
+      expect(await fetchInLambda(server.url.href, init)).toEqual([
         201,
         true,
         { method: 'POST', agent: 'atoll', x: 'b', text: 'hello' },
       ])
       expect(
-        await asking(
+        await fetchInLambda(
           server.url.href,
           '{}',
           'async ({ headers, text }) => [headers.get("Content-Type"), (await text()).length > 9]',
         ),
       ).toEqual([expect.stringMatching(/^application\/json/), true])
-      expect(await asking(`${server.url}bytes`, '{}', 'async (r) => [...await r.bytes()]')).toEqual([0, 255])
-      expect(await asking(`${server.url}large`)).toEqual([502, 'OUTSIDE_UNREACHABLE'])
+      expect(await fetchInLambda(`${server.url}bytes`, '{}', 'async (r) => [...await r.bytes()]')).toEqual([0, 255])
+      expect(await fetchInLambda(`${server.url}large`)).toEqual([502, 'OUTSIDE_UNREACHABLE'])
       for (const wrong of [
         '{ method: "TRACE" }',
         '{ headers: { Host: "a" } }',
         '{ headers: { "a b": "c" } }',
         '{ method: "PUT", body: "x".repeat(1048577) }',
       ])
-        expect(await asking(server.url.href, wrong)).toEqual([400, 'INVALID_INPUT'])
+        expect(await fetchInLambda(server.url.href, wrong)).toEqual([400, 'INVALID_INPUT'])
       const many = `async () => Promise.allSettled(Array.from({ length: 60 }, () => fetch("${server.url}"))).then((all) => all.filter(({ reason }) => reason?.code === 'TOO_MANY_FETCHES').length)`
       expect(await runOnce(admin, many)).toBe(10)
     } finally {
@@ -413,7 +420,7 @@ describe('another server', () => {
   })
 })
 
-describe('a lambda out of time', () => {
+describe('the time limit of a lambda', () => {
   const silent = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Promise<Response>(() => {}) })
   afterAll(() => silent.stop(true))
   beforeAll(() => {
@@ -426,37 +433,37 @@ describe('a lambda out of time', () => {
   test.each([
     ['a server that never answers', `(_, { fetch }) => fetch('${silent.url}')`],
     [
-      'one whose silence it would catch',
+      'a silent server inside try and catch',
       `async (_, { fetch }) => { try { await fetch('${silent.url}') } catch { return 1 } }`,
     ],
     [
-      'several of them',
+      'several silent servers',
       `(_, { fetch }) => Promise.any([fetch('${silent.url}'), fetch('${silent.url}')]).catch(() => 1)`,
     ],
     ['a timer', '() => new Promise((resolve) => setTimeout(resolve, 60_000))'],
-    ['a timer that rings again and again', '() => new Promise(() => setInterval(() => {}, 1))'],
-    ['itself', '() => { for (;;); }'],
-  ])('answers 504 LAMBDA_TIMEOUT while it waits for %s', async (_, body) => {
+    ['an interval', '() => new Promise(() => setInterval(() => {}, 1))'],
+    ['an endless loop', '() => { for (;;); }'],
+  ])('a lambda that waits for %s answers 504 LAMBDA_TIMEOUT', async (_, body) => {
     const path = await createLambda(admin, body, { timeoutMs: 100 })
     const all = await Promise.all(times(16).map(() => readRefusal(runFor(asUser, path))))
     expect(all).toEqual(times(16).map(() => [504, 'LAMBDA_TIMEOUT']))
   })
 
-  test('does not go on with an answer that comes too late', async () => {
-    // The engine is busy beyond its time in a step of its own, and the answer to what it asked waits meanwhile.
+  test('a lambda whose call is answered after its time limit answers 504 LAMBDA_TIMEOUT', async () => {
+    // The engine is busy beyond its time in one step, while the answer to its call waits.
     const body = `async (_, { entities }) => {
-      const asked = entities('notes').find().catch(() => 1)
+      const pending = entities('notes').find().catch(() => 1)
       const began = Date.now()
       while (Date.now() - began < 300);
-      return asked
+      return pending
     }`
     const path = await createLambda(admin, body, { timeoutMs: 100 })
     expect(await readRefusal(runFor(asUser, path))).toEqual([504, 'LAMBDA_TIMEOUT'])
   })
 })
 
-describe('a call that is refused', () => {
-  test('names itself, its place and the way out in the log of its lambda', async () => {
+describe('the error of a call without permission', () => {
+  test('the log of the lambda names the rejected call, its line and serviceRole as the remedy', async () => {
     const code = `async (_, atoll) => {
       await atoll.entities('notes').find()
     }`
@@ -476,13 +483,13 @@ describe('a call that is refused', () => {
         runFor(privileged, await createLambda(admin, `(_, { events }) => events.emit({ source: 'x' })`)),
       ),
     ).toMatch(/events\.emit was refused to the caller: .* serviceRole/)
-    const own = await createLambda(admin, code, { serviceRole: 'nobody' })
-    expect(await readReason(runFor(privileged, own))).toMatch(/to the lambda's serviceRole "nobody": /)
+    const withServiceRole = await createLambda(admin, code, { serviceRole: 'nobody' })
+    expect(await readReason(runFor(privileged, withServiceRole))).toMatch(/to the lambda's serviceRole "nobody": /)
   })
 })
 
-describe('the request of a lambda', () => {
-  test('is what was sent, without what its sender signed in with', async () => {
+describe('the request that a lambda receives', () => {
+  test('a lambda receives the request as it was sent, without the credentials of a signed-in sender', async () => {
     const headers = { cookie: 'a=b', 'x-api-key': 'atl_x', authorization: 'Basic x', 'x-signature': 'y' }
     const request = new Request('http://a.test/api/webhooks/1?a=1&b=2&b=3', { method: 'POST', headers, body: '{}' })
     const path = await createLambda(admin, '(request) => request')
@@ -497,9 +504,9 @@ describe('the request of a lambda', () => {
         rawBody: '{"c": 1}',
       },
       ...{ headers: { 'x-signature': 'y' } },
-      ...{ user: { _id: home.users.user, roles: ['user'] }, workspace: null },
+      ...{ user: { _id: testTenant.users.user, roles: ['user'] }, workspace: null },
     })
-    // What nobody signed in with may be what the sender shows to the lambda.
+    // A header that did not sign anybody in may be meant for the lambda.
     expect(await seen(undefined, 'a=b')).toMatchObject({
       headers: { authorization: 'Basic x' },
       body: 'a=b',
@@ -509,11 +516,11 @@ describe('the request of a lambda', () => {
   })
 })
 
-describe('of a lambda that fails', () => {
+describe('failing lambdas', () => {
   const failing = async (body: string, more: object = {}) =>
     readRefusal(runFor(asUser, await createLambda(admin, body, more)))
 
-  test('callers are told that, and admins why', async () => {
+  test('callers get 500 LAMBDA_FAILED or 504 LAMBDA_TIMEOUT, and only admins get the message of the error', async () => {
     const path = await createLambda(admin, '() => { throw new Error("the password is x") }')
     expect(await readRefusal(runFor(asUser, path))).toEqual([500, 'LAMBDA_FAILED'])
     expect(await readReason(runFor(asUser, path))).not.toContain('password')
@@ -524,7 +531,7 @@ describe('of a lambda that fails', () => {
     expect(await readRefusal(runFor(asUser, '/lambdas/none'))).toEqual([404, 'LAMBDA_NOT_FOUND'])
   })
 
-  test('an event tells where nobody waits for it', async () => {
+  test('a failed unattended run emits a lambda-failed event without the message, and an attended run emits none', async () => {
     const path = await createLambda(admin, '() => { throw new Error("alone") }', { name: 'nightly' })
     const events = async () =>
       (await admin.get('/events?source=plugins&eventName=lambda-failed')).body.filter(
@@ -546,7 +553,7 @@ describe('of a lambda that fails', () => {
 })
 
 describe('the log of a lambda', () => {
-  test('tells of each run when, why, how long, with what status, and what it logged', async () => {
+  test('GET /lambdas/:id/logs lists the runs with trigger, status, error, user and logs, and filters them', async () => {
     const path = await createLambda(
       admin,
       '({ body }) => { console.warn("seen", body); if (body > 1) throw new Error("no"); return { status: 202 } }',
@@ -559,7 +566,7 @@ describe('the log of a lambda', () => {
     const line = (n: number) => [{ at: expect.any(Number), level: 'warn', text: `seen ${n}` }]
     const error = { code: 'LAMBDA_FAILED', message: 'Error: no', stack: expect.any(String) }
     expect(all.sort((a: { status: number }, b: { status: number }) => a.status - b.status)).toEqual([
-      { ...common, trigger: 'webhook', status: 202, error: null, user: home.users.user, logs: line(1) },
+      { ...common, trigger: 'webhook', status: 202, error: null, user: testTenant.users.user, logs: line(1) },
       { ...common, trigger: 'event', status: 500, error, user: null, logs: line(2) },
     ])
     expect(await log('?status=500')).toMatchObject([{ trigger: 'event' }])
@@ -568,11 +575,11 @@ describe('the log of a lambda', () => {
     expect((await admin.get(`${path}/logs?limit=1`)).headers.get('link')).toContain('%24after=')
   })
 
-  test('keeps the last two hundred runs, and none for longer than a month', async () => {
+  test('housekeeping keeps the last 200 runs of a lambda and removes those older than 30 days', async () => {
     const path = await createLambda(admin, '() => 1')
     const lambda = path.slice('/lambdas/'.length)
     const row = { lambda, version: 1, trigger: 'event', status: 200, error: null, duration: 1, user: null, logs: [] }
-    await home.tenant.write(async (tx) => {
+    await testTenant.tenant.write(async (tx) => {
       for (let n = 0; n < 250; n++)
         await tx
           .insert(runs)
@@ -580,11 +587,11 @@ describe('the log of a lambda', () => {
     })
     const count = async () => Number((await admin.get(`${path}/logs?limit=1&count=1`)).headers.get('x-total-count'))
     expect(await count()).toBe(250)
-    await withLease(home.tenant, 'housekeeping', removeOld)
+    await withLease(testTenant.tenant, 'housekeeping', removeOld)
     expect(await count()).toBe(200)
     moveClock(Date.now() + 31 * DAY_MS)
     try {
-      await withLease(home.tenant, 'housekeeping', removeOld)
+      await withLease(testTenant.tenant, 'housekeeping', removeOld)
     } finally {
       moveClock(Date.now())
     }
@@ -592,10 +599,10 @@ describe('the log of a lambda', () => {
   })
 })
 
-test('an admin who comes by an API token for lambdas only lends a lambda no more than that', async () => {
-  const helper = await registerUser(home.tenant, { username: 'helper' }, ['admin'])
-  const { token } = await issueApiToken(home.tenant, helper._id, { nickname: 'x', scopes: ['lambdas:write'] })
-  const limited = apiClient(home.origin, { 'x-api-key': token })
+test('a lambda run with an API token of an admin has only the scopes of that token', async () => {
+  const helper = await registerUser(testTenant.tenant, { username: 'helper' }, ['admin'])
+  const { token } = await issueApiToken(testTenant.tenant, helper._id, { nickname: 'x', scopes: ['lambdas:write'] })
+  const limited = apiClient(testTenant.origin, { 'x-api-key': token })
   expect(await runOnce(limited, '(_, { entities }) => entities("notes").find()')).toEqual([
     'LAMBDA_FAILED',
     expect.stringContaining('This API token does not have the scope entities:read.'),

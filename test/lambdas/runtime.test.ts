@@ -21,7 +21,7 @@ const runToEnd = (body: string) =>
     ).start()
   })
 
-test('however deep a lambda goes, nothing of it is on the stack of the next', async () => {
+test('a lambda leaves nothing in the stack and data memory of the engine for the next, however deep it recursed', async () => {
   const occupant = {
     calls: 0,
     timerCount: 0,
@@ -32,11 +32,11 @@ test('however deep a lambda goes, nothing of it is on the stack of the next', as
     timer() {},
     end() {},
   }
-  const begun = () => {
+  const snapshotAfterReset = () => {
     resetRuntime(occupant, 64 << 20)
     return Buffer.from(viewMemory().subarray(0, STACK_AND_DATA))
   }
-  const before = begun()
+  const before = snapshotAfterReset()
   for (const body of [
     '1',
     '{ const deep = (n) => 1 + deep(n + 1); return deep(0) }',
@@ -52,6 +52,6 @@ test('however deep a lambda goes, nothing of it is on the stack of the next', as
     '{ let text = ""; for (let n = 0; n < 2e4; n++) text = text + n; return text.length }',
   ]) {
     await runToEnd(body)
-    expect(begun().equals(before), body).toBe(true)
+    expect(snapshotAfterReset().equals(before), body).toBe(true)
   }
 })

@@ -5,11 +5,11 @@ import { databaseUrl } from '../storage/engines'
 import { createTestTenant, type TestResponse } from '../test-tenant'
 import { createLambda, runOnce, toModule, toResult, waitUntil } from './fixtures'
 
-const home = await createTestTenant()
+const attacker = await createTestTenant()
 const victim = await createTestTenant()
-const admin = home.as('admin')
+const admin = attacker.as('admin')
 const OPEN = [{ operation: 'read', scope: 'tenant', guest: true }]
-for (const { as } of [home, victim]) {
+for (const { as } of [attacker, victim]) {
   await as('admin').post('/blueprints', { key: 'safe', name: 'Safe', fields: [{ key: 'text', type: 'string' }] })
   await as('admin').post('/blueprints', { key: 'shop', name: 'Shop', fields: [], permissions: OPEN })
 }
@@ -18,25 +18,25 @@ const { body: secret } = await victim.as('admin').post('/blueprints/safe/entitie
 const FAILED = ['LAMBDA_FAILED', expect.any(String)]
 const TIMED_OUT = ['LAMBDA_TIMEOUT', expect.any(String)]
 const OUT_OF_MEMORY = ['LAMBDA_OUT_OF_MEMORY', expect.any(String)]
-/** Which bound comes first, depends on how fast the machine is. */
+/** The speed of the machine decides which limit is reached first. */
 const ENDED = expect.stringMatching(/^LAMBDA_(TIMEOUT|OUT_OF_MEMORY|FAILED)$/)
-/** Nobody has this: whatever it is read from gave nothing away. */
+/** What an attempt returns when it learned nothing. */
 const NOTHING = 'nothing'
 
 const globalsBefore = Object.getOwnPropertyNames(globalThis).sort()
-let began = 0
+let memoryBefore = 0
 beforeAll(async () => {
-  // Whatever other files left it at.
+  // Other test files may have changed it.
   config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
-  // What the first run needs is there from now on.
+  // The first run allocates what all later runs reuse.
   expect(await runOnce(admin, '() => 1')).toBe(1)
   Bun.gc(true)
-  began = process.memoryUsage.rss()
+  memoryBefore = process.memoryUsage.rss()
 })
 
-/** What is tried, and what comes of it. */
+/** The attempt, its code, and the expected outcome. */
 const attempts: [string, string, unknown, object?][] = [
-  // Ways to what is around the sandbox.
+  // Ways out of the sandbox.
   ['the constructor of a function', `() => (() => {}).constructor('return typeof process')()`, 'undefined'],
   [
     'the constructor of what atoll gives',
@@ -92,13 +92,17 @@ const attempts: [string, string, unknown, object?][] = [
     `(_, a) => a.entities('safe').create(JSON.parse('{"text": "x", "__proto__": {"a": 1}}')).catch(({ code }) => code)`,
     'INVALID_INPUT',
   ],
-  ['promises that lie', `() => ({ then(resolve) { resolve({ then(again) { again('told') } }) } })`, 'told'],
   [
-    'exchanged words of the language',
+    'thenables that resolve with thenables',
+    `() => ({ then(resolve) { resolve({ then(again) { again('told') } }) } })`,
+    'told',
+  ],
+  [
+    'replaced built-in functions',
     `async (_, a) => { JSON.stringify = () => '{"status": 1}'; JSON.parse = () => ({}); Promise.prototype.then = () => 1; Map.prototype.get = () => ({ resolve() {} }); String.prototype.slice = () => ({}); return 'still' }`,
     expect.anything(),
   ],
-  // Other tenants, and what callers may not do.
+  // Other tenants, and forbidden calls.
   [
     'an entity of another tenant by its id',
     `(_, a) => a.entities('safe').get('${secret._id}').then(() => 'seen', () => '${NOTHING}')`,
@@ -110,7 +114,7 @@ const attempts: [string, string, unknown, object?][] = [
     [NOTHING, NOTHING, NOTHING, NOTHING],
   ],
   [
-    'another tenant by what a query says',
+    'another tenant by a query',
     `(_, a) => a.entities('safe').find({ tenant: '${victim.id}' }).then(() => 'seen', () => '${NOTHING}')`,
     NOTHING,
   ],
@@ -120,13 +124,13 @@ const attempts: [string, string, unknown, object?][] = [
     NOTHING,
   ],
   [
-    'what nobody offers',
+    'functions that the API does not offer',
     `(_, a) => [typeof a.users, typeof a.db, typeof a.tenant, typeof a.write]`,
     Array(4).fill('undefined'),
   ],
-  // The network inside.
+  // The private network.
   [
-    'addresses inside',
+    'private addresses',
     `(_, a) => Promise.all(['http://127.0.0.1/', 'https://localhost/', 'http://169.254.169.254/', 'https://[::ffff:127.0.0.1]/', 'https://0x7f.1/', 'https://2130706433/'].map((url) => a.fetch(url).then(() => 'seen', () => '${NOTHING}')))`,
     Array(6).fill(NOTHING),
   ],
@@ -172,7 +176,7 @@ const attempts: [string, string, unknown, object?][] = [
   ],
   ['an endless interval', '() => new Promise(() => setInterval(() => {}, 0))', TIMED_OUT],
   [
-    'a loop inside the engine, which asks nobody',
+    'a loop inside the engine, which cannot be interrupted',
     '() => Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)',
     TIMED_OUT,
   ],
@@ -223,7 +227,7 @@ const attempts: [string, string, unknown, object?][] = [
     { memoryMb: 1 },
   ],
   [
-    'memory that is not given up',
+    'memory that is allocated again after each failure',
     '() => { const all = []; for (;;) try { for (;;) all.push(new Array(1e5).fill(1)) } catch {} }',
     TIMED_OUT,
     { memoryMb: 1 },
@@ -245,7 +249,7 @@ const attempts: [string, string, unknown, object?][] = [
   ],
   ['code that is nested deeply', `() => eval('('.repeat(1e5))`, FAILED],
   ['a pattern that is nested deeply', `() => new RegExp('(?:'.repeat(1e5))`, FAILED],
-  // What is given out.
+  // Results, errors and logs.
   ['a result that refers to itself', '() => { const a = {}; a.a = a; return a }', FAILED],
   ['a result that throws', '() => ({ get a() { throw new Error("x") } })', FAILED],
   ['a result of hostile proxies', '() => new Proxy({}, { ownKeys() { throw 1 }, get() { throw 2 } })', FAILED],
@@ -257,8 +261,8 @@ const attempts: [string, string, unknown, object?][] = [
     '() => { throw { get message() { throw 1 }, toString() { throw 2 }, toJSON() { throw 3 } } }',
     FAILED,
   ],
-  ['nothing as an error', '() => { throw undefined }', FAILED],
-  ['a rejection that nobody hears', `() => { Promise.reject(new Error('unheard')); return 'fine' }`, 'fine'],
+  ['undefined as an error', '() => { throw undefined }', FAILED],
+  ['an unhandled rejection', `() => { Promise.reject(new Error('unheard')); return 'fine' }`, 'fine'],
   ['an error in a timer', `() => new Promise(() => setTimeout(() => { throw new Error('late') }, 1))`, FAILED],
   [
     'a flood of logs',
@@ -271,12 +275,12 @@ const attempts: [string, string, unknown, object?][] = [
   ['calls without end', `(_, a) => { for (;;) a.entities('safe').find() }`, TIMED_OUT],
   ['a call that is too large', `(_, a) => a.entities('safe').create({ text: 'x'.repeat(3_000_000) })`, FAILED],
   ['random bytes without end', '() => crypto.getRandomValues(new Uint8Array(1e6))', FAILED],
-  ['hashes of what is none', `(_, a) => a.crypto.hash('md4', {})`, FAILED],
+  ['a hash of an unknown algorithm', `(_, a) => a.crypto.hash('md4', {})`, FAILED],
 ]
 
 // The sandbox knows nothing of databases, so once is enough.
-describe.skipIf(!!databaseUrl)('nobody gets out of the sandbox by', () => {
-  test.each(attempts)('%s', async (_, body, expected, more = {}) => {
+describe.skipIf(!!databaseUrl)('attacks on the sandbox', () => {
+  test.each(attempts)('the sandbox withstands %s', async (_, body, expected, more = {}) => {
     expect(await runOnce(admin, body, {}, { ...more, timeoutMs: expected === TIMED_OUT ? 100 : 20_000 })).toEqual(
       expected,
     )
@@ -288,16 +292,16 @@ test.each([
   'async () => import("node:" + "fs")',
   'async () => import("lambda.js")',
   '() => 1; export * from "data:text/javascript,1"',
-])('nor is anything imported: %s', async (body) => {
+])('rejects a lambda that imports a module with 400: %s', async (body) => {
   const { status, body: refused } = await admin.post('/lambdas', { name: 'test', code: toModule(body) })
   expect([status, refused.message]).toEqual([400, expect.stringMatching(/^A lambda cannot import/)])
 })
 
-test('so many ways were tried', () => {
+test('the list has more than 60 attacks', () => {
   expect(attempts.length).toBeGreaterThan(60)
 })
 
-test('what a lambda asks after its end is not done', async () => {
+test('a call that a lambda makes after its end is not executed', async () => {
   const path = await createLambda(
     admin,
     `(_, a) => { setTimeout(() => a.entities('safe').create({ text: 'late' }), 1); return 'over' }`,
@@ -307,14 +311,14 @@ test('what a lambda asks after its end is not done', async () => {
   expect((await admin.get('/blueprints/safe/entities?text=late')).body).toEqual([])
 })
 
-test('the log of a flood is cut, and says so', async () => {
+test('a log of more than 64 KiB is truncated and ends with a warning', async () => {
   const path = await createLambda(admin, `() => { for (let n = 0; n < 5_000; n++) console.log('line ' + n) }`)
   const { logs } = (await admin.post(`${path}/execute`, {})).body
   expect(logs.reduce((sum: number, { text }: { text: string }) => sum + text.length, 0)).toBeLessThan(65 << 10)
   expect(logs.at(-1)).toMatchObject({ level: 'warn', text: expect.stringMatching(/truncated/) })
 })
 
-test('what a lambda logged before it had to be ended is told', async () => {
+test('the logs of a lambda whose process was killed for a timeout are returned', async () => {
   const path = await createLambda(
     admin,
     `() => { console.log('so far'); [].indexOf.call({ length: 2 ** 53 - 1 }, 1) }`,
@@ -324,44 +328,44 @@ test('what a lambda logged before it had to be ended is told', async () => {
   expect([body.error.code, body.logs.map(({ text }: { text: string }) => text)]).toEqual(['LAMBDA_TIMEOUT', ['so far']])
 })
 
-test('others are served meanwhile, and one tenant takes not all places', async () => {
+test('a tenant is served while endless lambdas of another tenant run', async () => {
   const path = await createLambda(admin, '() => { for (;;); }', { timeoutMs: 600 })
   const loops = Array.from({ length: 6 }, () => admin.post(`${path}/execute`, {}))
-  const other = await createLambda(victim.as('admin'), '() => "served"')
-  expect(toResult(await victim.as('admin').post(`${other}/execute`, {}))).toBe('served')
+  const servedLambda = await createLambda(victim.as('admin'), '() => "served"')
+  expect(toResult(await victim.as('admin').post(`${servedLambda}/execute`, {}))).toBe('served')
   expect((await victim.as('admin').get(`/blueprints/safe/entities/${secret._id}`)).body.text).toBe('of another tenant')
   for (const loop of loops) expect(toResult(await loop)).toEqual(TIMED_OUT)
 })
 
-test('a tenant whose lambdas wait in a long row is told to come again', async () => {
+test('a tenant with 100 waiting lambdas gets 503 LAMBDA_BUSY with Retry-After for further ones', async () => {
   const waiting: (() => void)[] = []
-  let over = false
+  let released = false
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
     fetch: async () => {
-      if (!over) await new Promise<void>((resolve) => waiting.push(resolve))
+      if (!released) await new Promise<void>((resolve) => waiting.push(resolve))
       return new Response('go')
     },
   })
   config.ATOLL_ALLOW_PRIVATE_NETWORK = 'on'
   const path = await createLambda(admin, `async () => (await fetch('${server.url}')).text()`, { timeoutMs: 30_000 })
-  const some = (count: number) => Array.from({ length: count }, () => admin.post(`${path}/execute`, {}))
-  const running = some(2)
+  const execute = (count: number) => Array.from({ length: count }, () => admin.post(`${path}/execute`, {}))
+  const running = execute(2)
   await waitUntil(
     async () => waiting.length,
     (count) => count === 2,
   )
-  const others = some(130)
+  const queued = execute(130)
   const refused: TestResponse[] = []
-  for (const other of others) other.then((answer) => answer.status === 503 && refused.push(answer))
+  for (const one of queued) one.then((answer) => answer.status === 503 && refused.push(answer))
   await waitUntil(
     async () => refused.length,
     (count) => count === 30,
   )
-  over = true
-  for (const go of waiting) go()
-  const answers = await Promise.all([...running, ...others])
+  released = true
+  for (const release of waiting) release()
+  const answers = await Promise.all([...running, ...queued])
   config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
   server.stop(true)
   expect(answers.filter(({ status }) => status === 200).map(toResult)).toEqual(Array(102).fill('go'))
@@ -369,7 +373,7 @@ test('a tenant whose lambdas wait in a long row is told to come again', async ()
   expect([refused[0]!.body.code, refused[0]!.headers.get('retry-after')]).toEqual(['LAMBDA_BUSY', '1'])
 })
 
-test('after all of that the server is as it was: its words, its memory, its processes', async () => {
+test('the globals, the memory and the number of sandbox processes of the server are unchanged after all attacks', async () => {
   expect(Object.getOwnPropertyNames(globalThis).sort()).toEqual(globalsBefore)
   expect(({} as { polluted?: number; isAdmin?: boolean }).polluted).toBeUndefined()
   expect(await runOnce(admin, '() => 1')).toBe(1)
@@ -383,5 +387,5 @@ test('after all of that the server is as it was: its words, its memory, its proc
     ).toBeLessThanOrEqual(most)
   }
   Bun.gc(true)
-  expect(process.memoryUsage.rss() - began).toBeLessThan(150 << 20)
+  expect(process.memoryUsage.rss() - memoryBefore).toBeLessThan(150 << 20)
 })

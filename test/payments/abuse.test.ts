@@ -15,7 +15,7 @@ const [stripe, paddle, paypal] = [await startStripe(), await startPaddle(), awai
 const at = await createPaymentsFixture(stripe.connection())
 const { admin } = at
 const monthly = { planId: at.pro, billingCycle: 'monthly' }
-const newest = () => [...stripe.sessions.keys()].at(-1)!
+const newestSession = () => [...stripe.sessions.keys()].at(-1)!
 
 beforeAll(allowPrivateNetwork)
 afterEach(() => {
@@ -27,80 +27,80 @@ afterAll(async () => {
   await Promise.all([stripe.stop(), paddle.stop(), paypal.stop()])
 })
 
-/** Has all that Stripe tells from now on come in, and what follows from it done. */
-async function deliverEventsOf(what: () => unknown) {
+/** Delivers all events that Stripe sends during the action, and runs the due jobs. */
+async function deliverEventsOf(action: () => unknown) {
   const before = stripe.events.length
-  await what()
+  await action()
   for (const event of stripe.events.slice(before)) await done(deliver(at, 'stripe', stripe.sent(event)))
   await at.later(0)
 }
 
-/** Somebody who begins at half the price with the only redemption of a coupon, and then once more with another coupon. */
+/** Starts a checkout at half the price with the only redemption of a coupon; `again` starts one with a lesser coupon. */
 async function startTwoCheckouts() {
-  const who = await at.customer()
+  const client = await at.customer()
   const half = await at.coupon({ maxRedemptions: 1 })
   const little = await at.coupon({ discountValue: 1 })
-  const { subscriptionId } = await done(who.post('/checkout', { ...monthly, couponCode: half.code }))
-  const first = newest()
+  const { subscriptionId } = await done(client.post('/checkout', { ...monthly, couponCode: half.code }))
+  const first = newestSession()
   return {
-    ...{ who, half, subscriptionId, first },
-    again: () => done(who.post('/checkout', { subscriptionId, couponCode: little.code })),
+    ...{ client, half, subscriptionId, first },
+    again: () => done(client.post('/checkout', { subscriptionId, couponCode: little.code })),
   }
 }
 
-test('who pays an earlier checkout at a better price pays, from the next cycle on, the price of what they have', async () => {
-  const { who, half, subscriptionId, first, again } = await startTwoCheckouts()
-  // It is paid before it can be called off, and heard of later.
+test('a customer who pays an earlier, cheaper checkout is repriced at the provider to the current price', async () => {
+  const { client, half, subscriptionId, first, again } = await startTwoCheckouts()
+  // The session is paid before it can be expired, and its event arrives later.
   await deliverEventsOf(async () => {
     stripe.pay(first)
     await again()
   })
-  const row = await done(who.get('/subscriptions/me'))
+  const row = await done(client.get('/subscriptions/me'))
   expect([row._id, row.status, row.finalPrice]).toEqual([subscriptionId, 'active', 19.8])
   expect(stripe.subscriptions.get(row.externalSubscriptionId).items.data[0].price.unit_amount).toBe(1980)
   expect((await done(admin.get(`/coupons/${half._id}`))).currentRedemptions).toBe(0)
 })
 
-test('who pays an earlier checkout after all, of what was for nothing, pays the price that it has since', async () => {
-  const who = await at.customer()
+test('a payment of an earlier checkout that arrives after a free activation is linked, and repriced to the current price', async () => {
+  const client = await at.customer()
   const [half, all] = [await at.coupon({}), await at.coupon({ discountValue: 100 })]
-  const { subscriptionId } = await done(who.post('/checkout', { ...monthly, couponCode: half.code }))
-  const session = newest()
+  const { subscriptionId } = await done(client.post('/checkout', { ...monthly, couponCode: half.code }))
+  const session = newestSession()
   const before = stripe.events.length
   const external = stripe.pay(session)
-  await done(who.post('/checkout', { subscriptionId, couponCode: all.code }))
+  await done(client.post('/checkout', { subscriptionId, couponCode: all.code }))
   await done(admin.put(`/subscriptions/${subscriptionId}/coupon`, { couponCode: null }))
   for (const event of stripe.events.slice(before)) await done(deliver(at, 'stripe', stripe.sent(event)))
   await at.later(0)
-  expect(await done(who.get('/subscriptions/me'))).toMatchObject({
+  expect(await done(client.get('/subscriptions/me'))).toMatchObject({
     ...{ _id: subscriptionId, status: 'active', externalSubscriptionId: external, finalPrice: 20 },
   })
-  const theirs = stripe.subscriptions.get(external)
-  expect([theirs.status, theirs.items.data[0].price.unit_amount]).toEqual(['active', 2000])
+  const atStripe = stripe.subscriptions.get(external)
+  expect([atStripe.status, atStripe.items.data[0].price.unit_amount]).toEqual(['active', 2000])
 })
 
-test('what is paid at a provider that was changed meanwhile is ended there', async () => {
+test('a payment at a former provider is linked to the subscription, and a cancellation ends it there', async () => {
   const own = await createPaymentsFixture(stripe.connection())
-  const who = await own.customer()
-  const begin = (body: object) => done(who.post('/checkout', body))
+  const client = await own.customer()
+  const begin = (body: object) => done(client.post('/checkout', body))
   const { subscriptionId } = await begin({ planId: own.pro, billingCycle: 'monthly' })
-  const session = newest()
-  const other = await done(own.admin.post('/integration-sources', paypal.connection()), 201)
-  await done(own.admin.put('/payments/configuration', { metadata: { paymentSourceId: other._id } }))
+  const session = newestSession()
+  const paypalSource = await done(own.admin.post('/integration-sources', paypal.connection()), 201)
+  await done(own.admin.put('/payments/configuration', { metadata: { paymentSourceId: paypalSource._id } }))
   paypal.plan('P-PRO', '20.00')
   await done(own.admin.put(`/plans/${own.pro}`, { externalIds: { paypal: { monthlyPlanId: 'P-PRO' } } }))
   const before = stripe.events.length
   const external = stripe.pay(session)
   await begin({ subscriptionId })
   for (const event of stripe.events.slice(before)) await done(deliver(own, 'stripe', stripe.sent(event)))
-  expect(await done(who.get('/subscriptions/me'))).toMatchObject({
+  expect(await done(client.get('/subscriptions/me'))).toMatchObject({
     ...{ _id: subscriptionId, providerKind: 'stripe', providerSourceId: own.source, externalSubscriptionId: external },
   })
-  await done(who.put(`/subscriptions/${subscriptionId}/cancel`))
+  await done(client.put(`/subscriptions/${subscriptionId}/cancel`))
   expect(stripe.subscriptions.get(external).status).toBe('canceled')
 })
 
-test('who begins at PayPal by themselves, with a cheaper plan, pays the price of what they have', async () => {
+test('an order placed directly at PayPal with a cheaper plan is repriced to the price of the subscription', async () => {
   const own = await createPaymentsFixture(paypal.connection())
   for (const [plan, price] of [
     ['P-PRO', '20.00'],
@@ -108,37 +108,37 @@ test('who begins at PayPal by themselves, with a cheaper plan, pays the price of
   ] as const)
     paypal.plan(plan, price)
   await done(own.admin.put(`/plans/${own.pro}`, { externalIds: { paypal: { monthlyPlanId: 'P-PRO' } } }))
-  const who = await own.customer()
-  const { subscriptionId } = await done(who.post('/checkout', { planId: own.pro, billingCycle: 'monthly' }))
-  const theirs = createOrder({ subscriptionId, externalIds: { monthlyPlanId: 'P-CHEAP' } })
+  const client = await own.customer()
+  const { subscriptionId } = await done(client.post('/checkout', { planId: own.pro, billingCycle: 'monthly' }))
+  const cheapOrder = createOrder({ subscriptionId, externalIds: { monthlyPlanId: 'P-CHEAP' } })
   const { externalSubscriptionId: id } = await paypalProvider.createCheckout(
     createOpenedConnection(paypal.connection()),
-    theirs,
+    cheapOrder,
   )
   const before = paypal.events.length
   paypal.approve(id!)
   for (const event of paypal.events.slice(before)) await done(deliver(own, 'paypal', paypal.sent(event)))
   await own.later(0)
-  expect(await done(who.get('/subscriptions/me'))).toMatchObject({ externalSubscriptionId: id, finalPrice: 20 })
+  expect(await done(client.get('/subscriptions/me'))).toMatchObject({ externalSubscriptionId: id, finalPrice: 20 })
   expect(paypal.subscriptions.get(id!).price.value).toBe('20.00')
 })
 
-test('a trial begins at the price that holds when it begins', async () => {
-  const who = await at.customer()
-  const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, planId: at.dynamic }))
+test('a trial starts at the dynamic amount that is current when it starts, not at that of its checkout', async () => {
+  const client = await at.customer()
+  const { _id: subscriptionId } = await done(client.post('/subscriptions', { ...monthly, planId: at.dynamic }))
   const price = (amount: number) => done(admin.put(`/subscriptions/${subscriptionId}/dynamic-amount`, { amount }))
   await price(5)
-  await done(who.post('/checkout', { subscriptionId }))
+  await done(client.post('/checkout', { subscriptionId }))
   await price(50)
   let external = ''
   await deliverEventsOf(() => {
-    external = stripe.pay(newest(), { trial: 7 })
+    external = stripe.pay(newestSession(), { trial: 7 })
   })
   expect(await at.status(subscriptionId)).toBe('trialing')
   expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(5000)
 })
 
-test('a fixed coupon is in the currency of what was subscribed to, whatever the plan has become', async () => {
+test('a fixed coupon in another currency than the subscription gets 400 COUPON_NOT_APPLICABLE, even if the plan has switched to it', async () => {
   const plan = await at.plan({ name: 'Moved', monthlyPrice: 100, yearlyPrice: 100 })
   const id = await at.pending('user', { planId: plan._id })
   await done(admin.put(`/plans/${plan._id}`, { currency: 'KWD' }))
@@ -148,11 +148,11 @@ test('a fixed coupon is in the currency of what was subscribed to, whatever the 
   const attach = ({ code }: { code: string }) => admin.put(`/subscriptions/${id}/coupon`, { couponCode: code })
   expect(statusAndCode(await attach(dinars))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
   expect((await done(attach(dollars))).finalPrice).toBe(90)
-  const other = { subscriptionId: id, couponCode: dinars.code }
-  expect(statusAndCode(await at.as('user').post('/checkout', other))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
+  const order = { subscriptionId: id, couponCode: dinars.code }
+  expect(statusAndCode(await at.as('user').post('/checkout', order))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
 })
 
-test('a provider that answers nonsense has begun nothing', async () => {
+test('a checkout with a malformed answer of the provider fails with 502 PROVIDER_ERROR and leaves no subscription', async () => {
   const providers = [
     [stripe, { id: 'cs_1' }, { url: 'https://pay.test/' }, { id: 1, url: 'https://pay.test/' }, [], 'x'],
     [paypal, { id: 'I-1' }, { links: [{ rel: 'approve', href: 'https://pay.test/' }] }, { id: 'I-1', links: 5 }, []],
@@ -172,23 +172,23 @@ test('a provider that answers nonsense has begun nothing', async () => {
   }
 })
 
-test('who begins anew gives up what they are late to pay, too', async () => {
-  const who = await at.customer()
-  const { subscriptionId } = await done(who.post('/checkout', monthly))
+test('a checkout with reset cancels a past-due subscription, here and at the provider', async () => {
+  const client = await at.customer()
+  const { subscriptionId } = await done(client.post('/checkout', monthly))
   let external = ''
   await deliverEventsOf(() => {
-    external = stripe.pay(newest())
+    external = stripe.pay(newestSession())
   })
   await at.told(subscriptionId, 'payment failed', {})
-  await done(who.post('/checkout', { ...monthly, reset: true }))
+  await done(client.post('/checkout', { ...monthly, reset: true }))
   expect([await at.status(subscriptionId), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
 })
 
-test('who is late to pay and begins another subscription pays for that one only, whatever is paid then', async () => {
-  const who = await at.customer()
+test('a new subscription replaces a past-due one, whose late payment is only stored as an invoice and reported', async () => {
+  const client = await at.customer()
   const begin = async () => {
-    const { subscriptionId: id } = await done(who.post('/checkout', monthly))
-    return { id: id as string, external: stripe.pay(newest()) }
+    const { subscriptionId: id } = await done(client.post('/checkout', monthly))
+    return { id: id as string, external: stripe.pay(newestSession()) }
   }
   let late = { id: '', external: '' }
   await deliverEventsOf(async () => {
@@ -199,24 +199,24 @@ test('who is late to pay and begins another subscription pays for that one only,
     open = stripe.fail(late.external)
   })
   expect(await at.status(late.id)).toBe('past_due')
-  let other = late
+  let current = late
   await deliverEventsOf(async () => {
-    other = await begin()
+    current = await begin()
   })
   const rows = async () =>
-    (await done(who.get('/subscriptions'))).map(({ _id, status }: { _id: string; status: string }) => [_id, status])
+    (await done(client.get('/subscriptions'))).map(({ _id, status }: { _id: string; status: string }) => [_id, status])
   const expected = expect.arrayContaining([
     [late.id, 'canceled'],
-    [other.id, 'active'],
+    [current.id, 'active'],
   ])
   expect(await rows()).toEqual(expected)
   expect(stripe.subscriptions.get(late.external).status).toBe('canceled')
-  // What was on its way is an invoice, of which people are told.
-  const told = (await done(admin.get('/events?eventName=webhook-failed'))).length
+  // The late payment is stored as an invoice and reported.
+  const reportedBefore = (await done(admin.get('/events?eventName=webhook-failed'))).length
   await deliverEventsOf(() => stripe.recover(open))
   expect(await rows()).toEqual(expected)
-  expect((await done(admin.get('/events?eventName=webhook-failed'))).length).toBeGreaterThan(told)
-  const paid = (await done(who.get('/invoices'))).map(({ subscriptionId, status }: Record<string, string>) => [
+  expect((await done(admin.get('/events?eventName=webhook-failed'))).length).toBeGreaterThan(reportedBefore)
+  const paid = (await done(client.get('/invoices'))).map(({ subscriptionId, status }: Record<string, string>) => [
     subscriptionId,
     status,
   ])
@@ -224,31 +224,31 @@ test('who is late to pay and begins another subscription pays for that one only,
     [
       [late.id, 'paid'],
       [late.id, 'paid'],
-      [other.id, 'paid'],
+      [current.id, 'paid'],
     ].sort(),
   )
 })
 
-test('what is for nothing takes the place of what somebody is late to pay, as anything does', async () => {
-  const who = await at.customer()
-  const { subscriptionId: id } = await done(who.post('/checkout', monthly))
-  const external = stripe.pay(newest())
+test('a free subscription replaces a past-due one, which is canceled at the provider', async () => {
+  const client = await at.customer()
+  const { subscriptionId: id } = await done(client.post('/checkout', monthly))
+  const external = stripe.pay(newestSession())
   stripe.fail(external)
   await at.told(id, 'activated', { occurredAt: now(), externalSubscriptionId: external })
   await at.told(id, 'payment failed', { occurredAt: now() })
-  await done(who.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
+  await done(client.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
   await at.later(0)
   expect([await at.status(id), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
 })
 
-test('a coupon that was attached is the same in every way to write it', async () => {
+test('an attached coupon is recognized in any case, spacing and Unicode form of its code, even when it is inactive', async () => {
   const { _id, code } = await at.coupon({ code: 'caf\u00e9' })
   const id = await at.pending('other', { couponCode: code })
   await done(admin.put(`/coupons/${_id}`, { isActive: false }))
   expect((await done(admin.put(`/subscriptions/${id}/coupon`, { couponCode: ' CAFE\u0301 ' }))).couponId).toBe(_id)
 })
 
-test('what is signed but makes no sense is refused, and spoils nothing that people read', async () => {
+test('a signed webhook with invalid values gets 400 INVALID_INPUT, and the lists of payments stay readable', async () => {
   const subscriptionId = await at.pending('other')
   const metadata = { tenant: at.id, subscription: subscriptionId }
   let events = 0
@@ -272,7 +272,7 @@ test('what is signed but makes no sense is refused, and spoils nothing that peop
     expect(statusAndCode(await sent(object)), JSON.stringify(object)).toEqual([400, 'INVALID_INPUT'])
   for (const created of absurd) expect((await sent(invoice({}), { created })).status, String(created)).toBe(400)
   expect(await at.status(subscriptionId)).toBe('pending')
-  // A period that can't be is none.
+  // An impossible period is ignored.
   for (const end of absurd) await done(sent(line({ period: { start: 1, end } })))
   for (const path of ['/payments/events', '/invoices', '/subscriptions', '/events?source=payments'])
     await done(admin.get(path))
@@ -280,17 +280,17 @@ test('what is signed but makes no sense is refused, and spoils nothing that peop
   expect(Date.parse(currentPeriodEnd)).toBeGreaterThan(now())
 })
 
-test('what an admin says while a checkout fails stays said', async () => {
-  const who = await at.customer()
-  const [his, ours] = [await at.coupon({}), await at.coupon({})]
-  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+test('a coupon that an admin attaches during a failing checkout stays attached', async () => {
+  const client = await at.customer()
+  const [customerCoupon, adminCoupon] = [await at.coupon({}), await at.coupon({})]
+  const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
   let attached: Promise<unknown> = Promise.resolve()
   stripe.own.failing = () => {
-    attached = done(admin.put(`/subscriptions/${subscriptionId}/coupon`, { couponCode: ours.code }))
+    attached = done(admin.put(`/subscriptions/${subscriptionId}/coupon`, { couponCode: adminCoupon.code }))
     return { status: 500 }
   }
-  const begun = who.post('/checkout', { subscriptionId, couponCode: his.code })
+  const begun = client.post('/checkout', { subscriptionId, couponCode: customerCoupon.code })
   expect(statusAndCode(await begun)).toEqual([502, 'PROVIDER_ERROR'])
   await attached
-  expect((await done(who.get(`/subscriptions/${subscriptionId}`))).couponId).toBe(ours._id)
+  expect((await done(client.get(`/subscriptions/${subscriptionId}`))).couponId).toBe(adminCoupon._id)
 })

@@ -4,32 +4,41 @@ import { createPaymentsFixture, done, FORBIDDEN, UNAUTHENTICATED } from './fixtu
 
 const PATH = '/payments/configuration'
 const DEFAULTS = { isEnabled: false, defaultCurrency: 'USD', gracePeriodDays: 3 }
-const answer = (metadata: object) => ({ key: 'payments-configuration', metadata: { ...DEFAULTS, ...metadata } })
+const configurationOf = (metadata: object) => ({
+  key: 'payments-configuration',
+  metadata: { ...DEFAULTS, ...metadata },
+})
 
 const at = await createPaymentsFixture()
 const { admin } = at
 
-test('the configuration has values where nothing is set, and changes key by key', async () => {
+test('GET /payments/configuration returns defaults for missing keys, and PUT changes only the keys it gets', async () => {
   const own = (await createTestTenant()).as('admin')
-  expect(await done(own.get(PATH))).toEqual(answer({}))
-  expect(await done(own.put(PATH, {}))).toEqual(answer({}))
+  expect(await done(own.get(PATH))).toEqual(configurationOf({}))
+  expect(await done(own.put(PATH, {}))).toEqual(configurationOf({}))
   const urls = { successUrl: 'https://shop.example.com/thanks', cancelUrl: 'http://localhost:3000/cart' }
   expect(await done(own.put(PATH, { metadata: { ...urls, gracePeriodDays: 7 } }))).toEqual(
-    answer({ ...urls, gracePeriodDays: 7 }),
+    configurationOf({ ...urls, gracePeriodDays: 7 }),
   )
   const changed = { metadata: { isEnabled: true, cancelUrl: null, defaultCurrency: 'eur', mine: { a: 1 } } }
-  const { cancelUrl: _, ...kept } = urls
-  const after = answer({ ...kept, gracePeriodDays: 7, isEnabled: true, defaultCurrency: 'EUR', mine: { a: 1 } })
+  const { cancelUrl: _, ...remaining } = urls
+  const after = configurationOf({
+    ...remaining,
+    gracePeriodDays: 7,
+    isEnabled: true,
+    defaultCurrency: 'EUR',
+    mine: { a: 1 },
+  })
   expect(await done(own.put(PATH, changed))).toEqual(after)
   expect(await done(own.get(PATH))).toEqual(after)
   expect((await done(own.get('/configurations/payments-configuration'))).metadata).toEqual({
-    ...{ ...kept, gracePeriodDays: 7, isEnabled: true, defaultCurrency: 'EUR', mine: { a: 1 } },
+    ...{ ...remaining, gracePeriodDays: 7, isEnabled: true, defaultCurrency: 'EUR', mine: { a: 1 } },
   })
   const plan = await done(own.post('/plans', { name: 'x', monthlyPrice: 1, yearlyPrice: 1 }))
   expect(plan.currency).toBe('EUR')
 })
 
-test('addresses must be such that a browser can be led there', async () => {
+test('PUT /payments/configuration rejects invalid redirect URLs with 400 INVALID_PAYMENTS_CONFIGURATION and stores nothing', async () => {
   const bad = [
     '/thanks',
     'thanks',
@@ -47,10 +56,10 @@ test('addresses must be such that a browser can be led there', async () => {
       const sent = await admin.put(PATH, { metadata: { [name]: url, gracePeriodDays: 9 } })
       expect(statusAndCode(sent), `${name} ${url}`).toEqual([400, 'INVALID_PAYMENTS_CONFIGURATION'])
     }
-  expect(await done(admin.get(PATH))).toEqual(answer({}))
+  expect(await done(admin.get(PATH))).toEqual(configurationOf({}))
 })
 
-test('what does not fit is refused, and nothing of it is kept', async () => {
+test('PUT /payments/configuration rejects invalid values with 400 INVALID_INPUT and stores nothing', async () => {
   const bad: object[] = [
     ...[{ isEnabled: 'yes' }, { gracePeriodDays: -1 }, { gracePeriodDays: '3' }, { defaultCurrency: 'XYZ' }],
     ...[{ defaultCurrency: 5 }, { paymentSourceId: 5 }, { gracePeriodDays: 1e21 }],
@@ -58,10 +67,10 @@ test('what does not fit is refused, and nothing of it is kept', async () => {
   for (const metadata of bad)
     expect(statusAndCode(await admin.put(PATH, { metadata })), JSON.stringify(metadata)).toEqual([400, 'INVALID_INPUT'])
   expect(statusAndCode(await admin.put(PATH, { metadata: 'x' }))).toEqual([400, 'INVALID_INPUT'])
-  expect(await done(admin.get(PATH))).toEqual(answer({}))
+  expect(await done(admin.get(PATH))).toEqual(configurationOf({}))
 })
 
-test('the generic route refuses a currency that does not exist and unusable redirect URLs, in updates and creates', async () => {
+test('POST and PUT /configurations reject an unknown currency and unusable redirect URLs of payments with 400', async () => {
   const own = (await createTestTenant()).as('admin')
   const key = 'payments-configuration'
   const send = (metadata: object) => [
@@ -81,36 +90,36 @@ test('the generic route refuses a currency that does not exist and unusable redi
     expect(statusAndCode(answer)).toEqual([400, 'INVALID_PAYMENTS_CONFIGURATION'])
     expect(answer.body.details[0].path).toBe('/metadata/successUrl')
   }
-  expect(await done(own.get(PATH))).toEqual(answer({}))
+  expect(await done(own.get(PATH))).toEqual(configurationOf({}))
   const plan = await done(own.post('/plans', { name: 'x', monthlyPrice: 1, yearlyPrice: 1 }))
   expect(plan.currency).toBe('USD')
 
   const valid = { defaultCurrency: 'EUR', successUrl: 'https://shop.example.com/thanks' }
   await done(own.put(`/configurations/${key}`, { metadata: valid }))
-  expect(await done(own.get(PATH))).toEqual(answer(valid))
+  expect(await done(own.get(PATH))).toEqual(configurationOf(valid))
   await done(own.put(`/configurations/${key}`, { metadata: { defaultCurrency: null, successUrl: null } }))
-  expect(await done(own.get(PATH))).toEqual(answer({}))
+  expect(await done(own.get(PATH))).toEqual(configurationOf({}))
 })
 
-test('it is for admins only', async () => {
-  for (const who of [at.as('user'), at.as('editor')])
-    for (const sent of [who.get(PATH), who.put(PATH, {})]) expect(statusAndCode(await sent)).toEqual(FORBIDDEN)
+test('GET and PUT /payments/configuration get 403 from users and 401 without credentials', async () => {
+  for (const client of [at.as('user'), at.as('editor')])
+    for (const sent of [client.get(PATH), client.put(PATH, {})]) expect(statusAndCode(await sent)).toEqual(FORBIDDEN)
   for (const sent of [at.stranger.get(PATH), at.stranger.put(PATH, {})])
     expect(statusAndCode(await sent)).toEqual(UNAUTHENTICATED)
 })
 
-test('refuses a payment connection that does not exist or is of another kind, on both routes', async () => {
+test('PUT of the payments configuration rejects an unknown connection and one of another kind with 400, on both routes', async () => {
   const own = await createPaymentsFixture()
   const http = { name: 'Ours', kind: 'http', metadata: { url: 'https://example.com' } }
-  const { _id: other } = await done(own.admin.post('/integration-sources', http), 201)
+  const { _id: httpSource } = await done(own.admin.post('/integration-sources', http), 201)
   for (const path of [PATH, '/configurations/payments-configuration'])
-    for (const paymentSourceId of ['none', other, 'a\0b']) {
+    for (const paymentSourceId of ['none', httpSource, 'a\0b']) {
       const { status, body } = await own.admin.put(path, { metadata: { paymentSourceId, gracePeriodDays: 9 } })
       expect([path, status], JSON.stringify(body)).toEqual([path, 400])
       if (!paymentSourceId.includes('\0')) expect(body.code).toBe('INVALID_PAYMENTS_CONFIGURATION')
       expect((await done(own.admin.get(PATH))).metadata.gracePeriodDays).toBe(3)
     }
-  const refused = await own.admin.put(PATH, { metadata: { paymentSourceId: other } })
+  const refused = await own.admin.put(PATH, { metadata: { paymentSourceId: httpSource } })
   expect(refused.body.details[0].path).toBe('/metadata/paymentSourceId')
   expect(refused.body.message).toContain('is of kind http')
   const stripe = {

@@ -14,16 +14,16 @@ export const UNAUTHENTICATED = [401, 'UNAUTHENTICATED']
 export const NO_PLAN = [404, 'PLAN_NOT_FOUND']
 export const NO_SUBSCRIPTION = [404, 'SUBSCRIPTION_NOT_FOUND']
 
-/** What came back where nothing was refused. */
+/** Expects this status without an error message, and returns the body. */
 export async function done(answer: Promise<TestResponse>, status = 200) {
-  const { status: was, body } = await answer
-  expect([was, body?.message]).toEqual([status, undefined])
+  const { status: actual, body } = await answer
+  expect([actual, body?.message]).toEqual([status, undefined])
   return body
 }
 
 type Connection = { name: string; kind: string; metadata: object; authentication: object }
 
-/** A tenant that sells: plans for 20 a month and 200 a year, for nothing, and at a price of each one's own. */
+/** Creates a tenant with a plan for 20 a month and 200 a year, a free one and a dynamic one, and a connection if given. */
 export async function createPaymentsFixture(connection?: Connection) {
   const own = await createTestTenant()
   const admin = own.as('admin')
@@ -39,33 +39,33 @@ export async function createPaymentsFixture(connection?: Connection) {
     ...own,
     ...{ admin, plan, source: source as string },
     ...{ pro: pro._id as string, free: free._id as string, dynamic: dynamic._id as string },
-    /** A coupon, as it was made. */
+    /** Creates a coupon, and returns it. */
     coupon: (body: object) =>
       done(
         admin.post('/coupons', { code: `code${counter++}`, discountType: 'percentage', discountValue: 50, ...body }),
         201,
       ),
-    /** Somebody new. */
+    /** Creates a user, and returns their id and client. */
     async customer() {
       const name = `customer${counter++}`
       const { _id } = await registerUser(own.tenant, { username: name, email: `${name}@${own.id}.test` }, ['user'])
       const { token } = await issueApiToken(own.tenant, _id, { nickname: 'test' })
       return { id: _id, ...apiClient(own.origin, { 'x-api-key': token }) }
     },
-    /** A subscription that waits. */
+    /** Creates a pending subscription, and returns its id. */
     pending: async (who: TestUser = 'user', body: object = {}) =>
       (await done(own.as(who).post('/subscriptions', { planId: pro._id, billingCycle: 'monthly', ...body })))
         ._id as string,
-    /** Has a provider tell something of a subscription. */
-    told: (_id: string, trigger: Trigger | 'updated' | 'voided', told: TransitionInput = {}) =>
-      own.tenant.write((tx) => transition(tx, own.tenant, { _id }, trigger, told)),
+    /** Applies a trigger to a subscription as if its provider had sent it. */
+    told: (_id: string, trigger: Trigger | 'updated' | 'voided', input: TransitionInput = {}) =>
+      own.tenant.write((tx) => transition(tx, own.tenant, { _id }, trigger, input)),
     status: async (id: string) => (await done(admin.get(`/subscriptions/${id}`))).status as string,
-    /** Has time go on (ms), and what is due done. */
+    /** Moves the clock by ms and runs the due jobs. */
     async later(ms: number) {
       moveClock(now() + ms)
       await runDueJobs(own.tenant)
     },
-    /** The names of what has happened to payments, oldest first. */
+    /** Returns the names of the events of payments, oldest first. */
     events: async () =>
       ((await done(admin.get('/events?source=payments&sort=created&limit=1000'))) as { eventName: string }[]).map(
         ({ eventName }) => eventName,

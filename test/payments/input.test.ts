@@ -14,16 +14,16 @@ afterAll(async () => {
   await stripe.stop()
 })
 
-test('a customer has an address that is one', async () => {
-  const asked = stripe.seen.length
+test('POST /checkout rejects an invalid e-mail address of the customer with 400 INVALID_INPUT and asks no provider', async () => {
+  const requestCount = stripe.seen.length
   for (const email of ['nobody', ' ', 'a b@c.de', 'a@b.de\r\nBcc: all@b.de'])
     expect(statusAndCode(await at.as('user').post('/checkout', { ...monthly, customer: { email } })), email).toEqual([
       ...[400, 'INVALID_INPUT'],
     ])
-  expect(stripe.seen.length).toBe(asked)
+  expect(stripe.seen.length).toBe(requestCount)
 })
 
-test('a price is not so small that it is none', async () => {
+test('POST /plans rejects a price that rounds to zero with 400 INVALID_INPUT', async () => {
   for (const monthlyPrice of [0.004, 1e-7])
     expect(statusAndCode(await admin.post('/plans', { name: 'Cheap', monthlyPrice, yearlyPrice: 1 }))).toEqual([
       ...[400, 'INVALID_INPUT'],
@@ -31,24 +31,24 @@ test('a price is not so small that it is none', async () => {
   expect((await at.plan({ name: 'Cheap', monthlyPrice: 0.005, yearlyPrice: 0 })).monthlyPrice).toBe(0.01)
 })
 
-test('a coupon is good from and until days and moments that there are', async () => {
-  const make = (validUntil: string) =>
+test('POST /coupons accepts existing dates and times as validUntil, and rejects others with 400 INVALID_COUPON_DATA', async () => {
+  const createCoupon = (validUntil: string) =>
     admin.post('/coupons', { code: crypto.randomUUID(), discountType: 'percentage', discountValue: 1, validUntil })
   for (const when of ['2027-02-30', '1', '+200000-01-01T00:00:00Z', '2027-01-01T25:00:00Z', 'tomorrow', ''])
-    expect(statusAndCode(await make(when)), when).toEqual([400, 'INVALID_COUPON_DATA'])
+    expect(statusAndCode(await createCoupon(when)), when).toEqual([400, 'INVALID_COUPON_DATA'])
   for (const when of ['2027-02-28', '2027-01-31T12:00:00Z', '2027-01-31T12:00:00.000+01:00'])
-    expect((await done(make(when), 201)).validUntil).toBe(new Date(when).toISOString())
+    expect((await done(createCoupon(when), 201)).validUntil).toBe(new Date(when).toISOString())
 })
 
-test('what is active or not is asked for in words that are known', async () => {
+test('GET /plans, /plans/public and /coupons reject an unknown isActive value with 400 INVALID_INPUT', async () => {
   for (const path of ['/plans', '/plans/public', '/coupons']) {
     expect(statusAndCode(await admin.get(`${path}?isActive=maybe`)), path).toEqual([400, 'INVALID_INPUT'])
     for (const word of ['undefined', '', '1', 'false']) await done(admin.get(`${path}?isActive=${word}`))
   }
 })
 
-test('an address to come back to has nothing in it that only looks like one', async () => {
-  const who = await at.customer()
+test('redirect URLs with control characters, spaces or credentials are rejected with 400', async () => {
+  const client = await at.customer()
   for (const url of [
     'https://a.test/\r\nx: y',
     'https://a.test/\t',
@@ -56,7 +56,7 @@ test('an address to come back to has nothing in it that only looks like one', as
     'https://shop.test@evil.test/',
   ])
     for (const name of ['successUrl', 'cancelUrl']) {
-      expect(statusAndCode(await who.post('/checkout', { ...monthly, [name]: url })), url).toEqual([
+      expect(statusAndCode(await client.post('/checkout', { ...monthly, [name]: url })), url).toEqual([
         ...[400, 'INVALID_REDIRECT_URL'],
       ])
       expect(statusAndCode(await admin.put('/payments/configuration', { metadata: { [name]: url } })), url).toEqual([
@@ -64,10 +64,10 @@ test('an address to come back to has nothing in it that only looks like one', as
       ])
     }
   const successUrl = 'https://a.test/thanks?session={CHECKOUT_SESSION_ID}#a@b'
-  await done(who.post('/checkout', { ...monthly, successUrl }))
+  await done(client.post('/checkout', { ...monthly, successUrl }))
 })
 
-test('a coupon is judged without a plan where that is nothing', async () => {
+test('POST /coupons/validate ignores plan restrictions when planId is null or missing', async () => {
   const { code } = await at.coupon({ applicablePlanIds: [at.free] })
   for (const planId of [null, undefined]) await done(at.stranger.post('/coupons/validate', { code, planId }))
 })

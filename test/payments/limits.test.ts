@@ -12,63 +12,63 @@ const limitedBlueprint = (value: unknown, scope = 'user') => ({
 })
 await done(at.admin.post('/blueprints', limitedBlueprint({ planLimit: 'projects' })), 201)
 
-/** How many of so many creations at once went through; the others have to be refused by a limit. */
-async function fill(who: ApiClient, count: number) {
-  const answers = await Promise.all(times(count).map(() => who.post(PATH, {})))
+/** Returns how many of `count` concurrent creations succeed; the others have to get LIMIT_REACHED. */
+async function fill(client: ApiClient, count: number) {
+  const answers = await Promise.all(times(count).map(() => client.post(PATH, {})))
   for (const answer of answers) if (answer.status !== 201) expect(statusAndCode(answer)).toEqual(LIMIT)
   return answers.filter(({ status }) => status === 201).length
 }
-/** Somebody who has subscribed to a plan of such limits. */
+/** Creates a customer with a free plan of these limits. */
 async function subscribe(limits: object) {
   const { _id: planId } = await at.plan({ name: 'x', monthlyPrice: 0, yearlyPrice: 0, limits })
-  const who = await at.customer()
-  const { subscriptionId } = await done(who.post('/checkout', { planId, billingCycle: 'monthly' }))
-  return { who: who as unknown as ApiClient & { id: string }, id: subscriptionId as string, planId }
+  const client = await at.customer()
+  const { subscriptionId } = await done(client.post('/checkout', { planId, billingCycle: 'monthly' }))
+  return { client: client as unknown as ApiClient & { id: string }, id: subscriptionId as string, planId }
 }
 
-describe('the limit of a plan', () => {
-  test('is how many there may be, also of those who come at once, and is told', async () => {
-    const { who, planId } = await subscribe({ projects: 3 })
-    expect((await done(who.get('/subscriptions/me'))).limits).toEqual({ projects: 3 })
-    expect(await fill(who, 10)).toBe(3)
-    expect((await who.post(PATH, {})).body.details).toMatchObject({ value: 3 })
+describe('plan limits', () => {
+  test('a plan limit bounds the entities of a user, also for concurrent requests, and further ones get 403 LIMIT_REACHED', async () => {
+    const { client, planId } = await subscribe({ projects: 3 })
+    expect((await done(client.get('/subscriptions/me'))).limits).toEqual({ projects: 3 })
+    expect(await fill(client, 10)).toBe(3)
+    expect((await client.post(PATH, {})).body.details).toMatchObject({ value: 3 })
     await done(at.admin.put(`/plans/${planId}`, { limits: { projects: 5 } }))
-    expect(await fill(who, 10)).toBe(2)
+    expect(await fill(client, 10)).toBe(2)
     const operations = [{ op: 'create', data: {} }]
-    expect(statusAndCode(await who.post(`${PATH}/batch`, { operations }))).toEqual(LIMIT)
+    expect(statusAndCode(await client.post(`${PATH}/batch`, { operations }))).toEqual(LIMIT)
   })
 
-  test('counts whole ones, however large', async () => {
-    expect(await fill((await subscribe({ projects: 1.5 })).who, 3)).toBe(1)
-    expect(await fill((await subscribe({ projects: 1e300 })).who, 3)).toBe(3)
-    expect(await fill((await subscribe({ projects: -1 })).who, 1)).toBe(0)
+  test('a plan limit is rounded down to a whole number and may be very large', async () => {
+    expect(await fill((await subscribe({ projects: 1.5 })).client, 3)).toBe(1)
+    expect(await fill((await subscribe({ projects: 1e300 })).client, 3)).toBe(3)
+    expect(await fill((await subscribe({ projects: -1 })).client, 1)).toBe(0)
   })
 
-  test('is nothing without a subscription, as before one and after it', async () => {
-    const nobody = await at.customer()
-    expect(await fill(nobody as unknown as ApiClient, 2)).toBe(0)
-    const { who, id } = await subscribe({ projects: 3 })
-    expect(await fill(who, 1)).toBe(1)
-    await done(who.put(`/subscriptions/${id}/cancel`))
-    expect(await fill(who, 1)).toBe(0)
-    expect((await done(who.get(PATH))).length).toBeGreaterThan(0)
+  test('a plan limit is zero without a subscription, before one and after its cancellation', async () => {
+    const unsubscribed = await at.customer()
+    expect(await fill(unsubscribed as unknown as ApiClient, 2)).toBe(0)
+    const { client, id } = await subscribe({ projects: 3 })
+    expect(await fill(client, 1)).toBe(1)
+    await done(client.put(`/subscriptions/${id}/cancel`))
+    expect(await fill(client, 1)).toBe(0)
+    expect((await done(client.get(PATH))).length).toBeGreaterThan(0)
   })
 
-  test('stays for who is late to pay, until the grace is over', async () => {
-    const { who, id } = await subscribe({ projects: 2 })
+  test('a plan limit applies to a past-due subscription until its grace period ends', async () => {
+    const { client, id } = await subscribe({ projects: 2 })
     await at.told(id, 'payment failed', { occurredAt: Date.now() })
-    expect(await fill(who, 1)).toBe(1)
+    expect(await fill(client, 1)).toBe(1)
     await at.told(id, 'grace ended')
-    expect(await fill(who, 1)).toBe(0)
+    expect(await fill(client, 1)).toBe(0)
   })
 
-  test('is none where the plan does not say, and none for admins', async () => {
+  test('a plan limit applies neither when the plan does not define it nor to admins', async () => {
     for (const limits of [{}, { projects: null }, { others: 1 }])
-      expect(await fill((await subscribe(limits)).who, 4)).toBe(4)
+      expect(await fill((await subscribe(limits)).client, 4)).toBe(4)
     expect(await fill(at.admin, 3)).toBe(3)
   })
 
-  test('is the workspace’s for who acts in one', async () => {
+  test('a plan limit of a workspace applies to users who act in it', async () => {
     const own = await createPaymentsFixture()
     await done(
       own.admin.post('/blueprints', limitedBlueprint({ planLimit: 'projects', otherwise: 1 }, 'workspace')),
@@ -85,7 +85,7 @@ describe('the limit of a plan', () => {
     expect((await done(user.get('/subscriptions/me'))).limits).toEqual({ projects: 2 })
   })
 
-  test('has a name, and what holds otherwise is a number', async () => {
+  test('a blueprint with an invalid planLimit or otherwise value is rejected with 400 INVALID_INPUT', async () => {
     for (const value of [{}, { planLimit: '' }, { planLimit: 5 }, { planLimit: 'x', otherwise: -1 }, '5', null])
       expect(
         statusAndCode(await at.admin.post('/blueprints', { ...limitedBlueprint(value), key: 'bad' })),

@@ -15,7 +15,7 @@ const currency = fc.constantFrom('USD', 'EUR', 'JPY', 'KWD', 'CLF', 'TND')
 const minor = fc.integer({ min: 0, max: MAX_MINOR_AMOUNT })
 const percent = fc.double({ min: 0, max: 100, noNaN: true })
 
-test('an amount is whole in the currency’s smallest unit, rounded half away from zero by its digits', () => {
+test('toMinorUnits rounds an amount to whole minor units, half away from zero by its decimal digits', () => {
   const cases = [
     [19.99, 'USD', 1999],
     [1.005, 'USD', 101],
@@ -29,18 +29,18 @@ test('an amount is whole in the currency’s smallest unit, rounded half away fr
   for (const [amount, code, expected] of cases) expect(toMinorUnits(amount, code), `${amount} ${code}`).toBe(expected)
 })
 
-test('what is no amount is none', () => {
+test('toMinorUnits returns undefined for values that are no amounts', () => {
   for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, 1e21, -1e21, 1e14, '10', null, undefined, [10], {}, true])
     expect(toMinorUnits(bad, 'USD'), String(bad)).toBeUndefined()
 })
 
-test('currencies are those of ISO 4217, however they are written', () => {
+test('parseCurrency accepts ISO 4217 codes in any case, and exponentOf returns their number of decimals', () => {
   expect([' usd ', 'Eur', 'JPY'].map(parseCurrency)).toEqual(['USD', 'EUR', 'JPY'])
   expect(['US', 'XYZW', 'ZZZ', '', 12, null].map(parseCurrency)).toEqual(Array(6).fill(undefined))
   expect(['JPY', 'USD', 'KWD'].map(exponentOf)).toEqual([0, 2, 3])
 })
 
-test('whatever is kept comes back as the same amount', () => {
+test('an amount survives the conversion from minor units and back', () => {
   checkProperty(
     300,
     fc.property(minor, currency, (amount, code) => {
@@ -49,7 +49,7 @@ test('whatever is kept comes back as the same amount', () => {
   )
 })
 
-test('no discount leads below zero or above the price, and a larger one never to a higher price', () => {
+test('a discount keeps the price between zero and the full price, and a larger percentage never raises it', () => {
   checkProperty(
     300,
     fc.property(minor, percent, percent, minor, (price, one, other, amount) => {
@@ -64,7 +64,7 @@ test('no discount leads below zero or above the price, and a larger one never to
   )
 })
 
-test('a percentage is exact to half a unit, and a fixed discount to all of it', () => {
+test('a percentage discount is exact to half a minor unit, and a fixed discount to the unit', () => {
   checkProperty(
     300,
     fc.property(minor, fc.integer({ min: 0, max: 10_000 }), (price, hundredths) => {
@@ -80,13 +80,13 @@ test('a percentage is exact to half a unit, and a fixed discount to all of it', 
   expect([0, 100].map((percent) => applyDiscount(1999, { type: 'percentage', percent }))).toEqual([1999, 0])
 })
 
-test('months end where the month ends, and days are days', () => {
-  const later = (text: string, value: number, unit: 'days' | 'months' = 'months') =>
+test('addSpan ends a month at its last day when the day does not exist, and adds days exactly', () => {
+  const addTo = (text: string, value: number, unit: 'days' | 'months' = 'months') =>
     new Date(addSpan(Date.parse(text), { unit, value })).toISOString()
-  expect(later('2026-01-31T10:20:30.456Z', 1)).toBe('2026-02-28T10:20:30.456Z')
-  expect(later('2028-01-31T10:20:30.456Z', 1)).toBe('2028-02-29T10:20:30.456Z')
-  expect(later('2026-08-31T00:00:00.000Z', 6)).toBe('2027-02-28T00:00:00.000Z')
-  expect(later('2024-02-29T23:59:59.999Z', 12)).toBe('2025-02-28T23:59:59.999Z')
-  expect(later('2026-12-15T12:00:00.000Z', 2)).toBe('2027-02-15T12:00:00.000Z')
-  expect(later('2026-12-15T12:00:00.000Z', 30, 'days')).toBe('2027-01-14T12:00:00.000Z')
+  expect(addTo('2026-01-31T10:20:30.456Z', 1)).toBe('2026-02-28T10:20:30.456Z')
+  expect(addTo('2028-01-31T10:20:30.456Z', 1)).toBe('2028-02-29T10:20:30.456Z')
+  expect(addTo('2026-08-31T00:00:00.000Z', 6)).toBe('2027-02-28T00:00:00.000Z')
+  expect(addTo('2024-02-29T23:59:59.999Z', 12)).toBe('2025-02-28T23:59:59.999Z')
+  expect(addTo('2026-12-15T12:00:00.000Z', 2)).toBe('2027-02-15T12:00:00.000Z')
+  expect(addTo('2026-12-15T12:00:00.000Z', 30, 'days')).toBe('2027-01-14T12:00:00.000Z')
 })

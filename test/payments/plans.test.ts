@@ -3,10 +3,10 @@ import { createTestTenant, statusAndCode } from '../test-tenant'
 import { createPaymentsFixture, done, FORBIDDEN, ID, NO_PLAN, TIME, UNAUTHENTICATED } from './fixtures'
 
 const at = await createPaymentsFixture()
-const { admin, as, stranger } = at
+const { admin, as, stranger: anonymous } = at
 
 describe('plans', () => {
-  test('are what can be subscribed to, and answered without how providers call them', async () => {
+  test('a plan is returned with its provider ids to admins, and without them to users and the public', async () => {
     const externalIds = { stripe: { monthlyPriceId: 'price_1' } }
     const { status, body } = await admin.post('/plans', {
       ...{
@@ -36,12 +36,12 @@ describe('plans', () => {
     expect(body).toEqual({ ...team, externalIds })
     expect(await done(admin.get(`/plans/${body._id}`))).toEqual({ ...team, externalIds })
     expect(await done(as('user').get(`/plans/${body._id}`))).toEqual(team)
-    expect((await done(stranger.get('/plans/public'))).at(-1)).toEqual(team)
+    expect((await done(anonymous.get('/plans/public'))).at(-1)).toEqual(team)
     expect((await done(admin.put(`/plans/${body._id}`, body))).externalIds).toEqual(externalIds)
     await admin.delete(`/plans/${body._id}`)
   })
 
-  test('are sorted by their order, then by price, and those without one come last', async () => {
+  test('GET /plans/public sorts by sortOrder and price, with plans without a price last, and supports limit, count and sort', async () => {
     const own = await createPaymentsFixture()
     await own.plan({ name: 'First', monthlyPrice: 90, yearlyPrice: 900, sortOrder: -1 })
     const names = (await done(own.stranger.get('/plans/public'))).map(({ name }: { name: string }) => name)
@@ -51,7 +51,7 @@ describe('plans', () => {
     expect([headers.get('x-total-count'), headers.get('link')]).toEqual(['4', expect.stringContaining('rel="next"')])
   })
 
-  test('need a name, and both prices unless an admin says them later', async () => {
+  test('POST and PUT /plans reject a missing name, missing prices and invalid fields with 400 INVALID_INPUT', async () => {
     const prices = { monthlyPrice: 1, yearlyPrice: 1 }
     const bad: object[] = [
       ...[{ ...prices }, { name: '', ...prices }, { name: 'x' }, { name: 'x', monthlyPrice: 1 }],
@@ -78,7 +78,7 @@ describe('plans', () => {
     expect((await done(admin.get(`/plans/${at.dynamic}`))).monthlyPrice).toBeNull()
   })
 
-  test('keep their prices by the decimals when the currency changes', async () => {
+  test('a change of currency keeps the prices of a plan, rounded to the decimals of the new currency', async () => {
     const { _id } = await at.plan({ name: 'x', monthlyPrice: 12.5, yearlyPrice: 100 })
     const changed = await done(admin.put(`/plans/${_id}`, { currency: 'KWD' }))
     expect([changed.monthlyPrice, changed.currency]).toEqual([12.5, 'KWD'])
@@ -86,34 +86,39 @@ describe('plans', () => {
     await admin.delete(`/plans/${_id}`)
   })
 
-  test('that are given up are there for admins only', async () => {
+  test('an archived plan is visible to admins only; users get 404 PLAN_NOT_FOUND', async () => {
     const { _id } = await at.plan({ name: 'Old', monthlyPrice: 1, yearlyPrice: 1 })
     expect((await done(admin.delete(`/plans/${_id}`))).isActive).toBe(false)
     expect((await done(admin.get(`/plans/${_id}`))).name).toBe('Old')
     expect(statusAndCode(await as('user').get(`/plans/${_id}`))).toEqual(NO_PLAN)
-    const ids = async (who: typeof admin, query = '') =>
-      (await done(who.get(`/plans/public${query}`))).map((plan: { _id: string }) => plan._id)
+    const ids = async (client: typeof admin, query = '') =>
+      (await done(client.get(`/plans/public${query}`))).map((plan: { _id: string }) => plan._id)
     expect(await ids(admin)).not.toContain(_id)
     expect(await ids(admin, '?isActive=false')).toContain(_id)
-    for (const who of [stranger, as('user'), stranger.with({ 'x-api-key': 'nonsense' })])
-      expect(await ids(who, '?isActive=false')).toEqual([])
+    for (const client of [anonymous, as('user'), anonymous.with({ 'x-api-key': 'nonsense' })])
+      expect(await ids(client, '?isActive=false')).toEqual([])
     expect((await done(admin.get('/plans?isActive=false'))).length).toBeGreaterThan(0)
     expect((await done(admin.get('/plans'))).map((plan: { _id: string }) => plan._id)).toContain(_id)
   })
 
-  test('are made by admins; unknown ones are 404, and other tenants see nothing', async () => {
+  test('plan routes answer 403 to users, 401 without credentials and 404 PLAN_NOT_FOUND for unknown or foreign plans', async () => {
     const [path, body] = [`/plans/${at.pro}`, { name: 'x' }]
-    for (const who of [as('user'), as('editor')])
-      for (const answer of [who.get('/plans'), who.post('/plans', body), who.put(path, body), who.delete(path)])
+    for (const client of [as('user'), as('editor')])
+      for (const answer of [
+        client.get('/plans'),
+        client.post('/plans', body),
+        client.put(path, body),
+        client.delete(path),
+      ])
         expect(statusAndCode(await answer)).toEqual(FORBIDDEN)
-    for (const answer of [stranger.get('/plans'), stranger.get(path), stranger.post('/plans', body)])
+    for (const answer of [anonymous.get('/plans'), anonymous.get(path), anonymous.post('/plans', body)])
       expect(statusAndCode(await answer)).toEqual(UNAUTHENTICATED)
     for (const id of ['x', '%00', Bun.randomUUIDv7(), 'x'.repeat(500)])
       for (const answer of [admin.get(`/plans/${id}`), admin.put(`/plans/${id}`, body), admin.delete(`/plans/${id}`)])
         expect(statusAndCode(await answer)).toEqual(NO_PLAN)
-    const other = await createTestTenant()
-    expect(await done(other.stranger.get('/plans/public'))).toEqual([])
-    expect(statusAndCode(await other.as('admin').get(path))).toEqual(NO_PLAN)
+    const otherTenant = await createTestTenant()
+    expect(await done(otherTenant.stranger.get('/plans/public'))).toEqual([])
+    expect(statusAndCode(await otherTenant.as('admin').get(path))).toEqual(NO_PLAN)
   })
 })
 

@@ -21,9 +21,11 @@ afterAll(async () => {
 const customers = await Promise.all(times(100).map(() => at.customer()))
 const redemptions = async (id: string) => (await done(admin.get(`/coupons/${id}`))).currentRedemptions as number
 
-test('of 100 who check out at once with the last redemption of a coupon, one gets it', async () => {
+test('one of 100 concurrent checkouts gets the last redemption of a coupon, and the others get 400 COUPON_MAX_REDEMPTIONS', async () => {
   const { _id, code } = await at.coupon({ discountValue: 100, maxRedemptions: 1 })
-  const answers = await Promise.all(customers.map((who) => who.post('/checkout', { ...monthly, couponCode: code })))
+  const answers = await Promise.all(
+    customers.map((client) => client.post('/checkout', { ...monthly, couponCode: code })),
+  )
   const refusals = answers.filter(({ status }) => status !== 200)
   expect(refusals.map(statusAndCode)).toEqual(Array(99).fill([400, 'COUPON_MAX_REDEMPTIONS']))
   expect(await redemptions(_id)).toBe(1)
@@ -32,11 +34,11 @@ test('of 100 who check out at once with the last redemption of a coupon, one get
   await done(admin.put(`/subscriptions/${winner!.body.subscriptionId}/cancel`))
 })
 
-test('of 100 who have paid with the last redemption of a coupon, one gets it, and the others pay the price of the plan', async () => {
+test('one of 100 concurrent payments gets the last redemption of a coupon, and the others pay the price of the plan', async () => {
   const { _id, code } = await at.coupon({ maxRedemptions: 1 })
   const ids = await Promise.all(
     customers.map(
-      async (who) => (await done(who.post('/subscriptions', { ...monthly, couponCode: code })))._id as string,
+      async (client) => (await done(client.post('/subscriptions', { ...monthly, couponCode: code })))._id as string,
     ),
   )
   const moves = await Promise.all(ids.map((id, n) => at.told(id, 'activated', { occurredAt: n })))
@@ -48,12 +50,12 @@ test('of 100 who have paid with the last redemption of a coupon, one gets it, an
   expect(prices).toEqual([...Array(99).fill('false 20'), 'true 10'])
   expect(await redemptions(_id)).toBe(1)
   expect((await at.events()).filter((name) => name === 'coupon-lost').length).toBe(99)
-  // Told once more, and later, nobody redeems anything again.
+  // Repeated and later events redeem nothing again.
   await Promise.all(ids.map((id, n) => at.told(id, 'activated', { occurredAt: 1_000 + n })))
   expect(await redemptions(_id)).toBe(1)
 })
 
-test('of 100 subscriptions to which the last redemption is attached at once, one gets it', async () => {
+test('one of 100 concurrent attachments of a coupon gets its last redemption', async () => {
   const { _id, code } = await at.coupon({ maxRedemptions: 1 })
   const own = await done(admin.get('/subscriptions?status=active&limit=1000'))
   const attach = ({ _id }: { _id: string }) => admin.put(`/subscriptions/${_id}/coupon`, { couponCode: code })
@@ -63,94 +65,94 @@ test('of 100 subscriptions to which the last redemption is attached at once, one
   expect(await redemptions(_id)).toBe(1)
 })
 
-test('of two checkouts of one entity at once, one begins', async () => {
+test('one of two concurrent checkouts of an entity succeeds, and the other gets 409 ACTIVE_SUBSCRIPTION_EXISTS', async () => {
   for (const body of [monthly, { planId: at.free, billingCycle: 'monthly' }]) {
-    const who = await at.customer()
+    const client = await at.customer()
     stripe.own.next = [{ slow: 100 }]
-    const answers = await Promise.all([who.post('/checkout', body), who.post('/checkout', body)])
+    const answers = await Promise.all([client.post('/checkout', body), client.post('/checkout', body)])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
     const [one, other] = answers.sort((a, b) => a.status - b.status)
     expect([other!.body.code, other!.body.details]).toEqual([
       'ACTIVE_SUBSCRIPTION_EXISTS',
       { existingSubscriptionId: one!.body.subscriptionId },
     ])
-    expect((await done(who.get('/subscriptions'))).length).toBe(1)
+    expect((await done(client.get('/subscriptions'))).length).toBe(1)
     stripe.own.next = []
   }
 })
 
-test('of a subscription that waits, two checkouts at once make one', async () => {
-  const who = await at.customer()
-  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+test('one of five concurrent checkouts of a pending subscription succeeds, and the others get 409', async () => {
+  const client = await at.customer()
+  const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
   stripe.own.next = [{ slow: 100 }]
-  const answers = await Promise.all(times(5).map(() => who.post('/checkout', { subscriptionId })))
+  const answers = await Promise.all(times(5).map(() => client.post('/checkout', { subscriptionId })))
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
 })
 
-test('who died while a checkout began keeps others from theirs for a minute only', async () => {
-  const who = await at.customer()
-  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+test('a checkout that a crash left unfinished blocks others for a minute only', async () => {
+  const client = await at.customer()
+  const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
   const claim = { checkoutUntil: now() + 60_000 }
   await at.tenant.write((tx) => tx.update(subscriptions).set(claim).where(eq(subscriptions._id, subscriptionId)))
-  expect(statusAndCode(await who.post('/checkout', monthly))).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
+  expect(statusAndCode(await client.post('/checkout', monthly))).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
   await at.later(61_000)
-  await done(who.post('/checkout', monthly))
+  await done(client.post('/checkout', monthly))
   moveClock(Date.now())
 })
 
-test('what is paid before we know that its checkout has begun is active', async () => {
-  const who = await at.customer()
-  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+test('a payment that arrives before the checkout has been answered activates the subscription', async () => {
+  const client = await at.customer()
+  const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
   let paid = Promise.resolve<unknown>(undefined)
   stripe.own.failing = ({ path }) => {
     if (!path.endsWith('/sessions')) return
     paid = at.told(subscriptionId, 'activated', { occurredAt: 1, externalSubscriptionId: `sub_${subscriptionId}` })
     return { slow: 50 }
   }
-  await done(who.post('/checkout', { subscriptionId }))
+  await done(client.post('/checkout', { subscriptionId }))
   await paid
   stripe.own.failing = () => undefined
-  expect(await done(who.get('/subscriptions/me'))).toMatchObject({
+  expect(await done(client.get('/subscriptions/me'))).toMatchObject({
     ...{ status: 'active', externalSubscriptionId: `sub_${subscriptionId}`, providerSourceId: at.source },
   })
 })
 
-test('what is canceled while its checkout begins can’t be paid any more', async () => {
-  const who = await at.customer()
-  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+test('a cancellation during a checkout expires its new session, and the checkout gets 400 SUBSCRIPTION_NOT_PENDING', async () => {
+  const client = await at.customer()
+  const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
   let arrived = () => {}
-  const asked = new Promise<void>((resolve) => {
+  const requested = new Promise<void>((resolve) => {
     arrived = resolve
   })
   stripe.own.failing = ({ path }) => {
     if (path.endsWith('/sessions')) arrived()
     return path.endsWith('/sessions') ? { slow: 200 } : undefined
   }
-  const begun = who.post('/checkout', { subscriptionId })
-  await asked
-  await done(who.put(`/subscriptions/${subscriptionId}/cancel`))
+  const begun = client.post('/checkout', { subscriptionId })
+  await requested
+  await done(client.put(`/subscriptions/${subscriptionId}/cancel`))
   expect(statusAndCode(await begun)).toEqual([400, 'SUBSCRIPTION_NOT_PENDING'])
   stripe.own.failing = () => undefined
   expect([...stripe.sessions.values()].at(-1).status).toBe('expired')
 })
 
-test('what is paid by an earlier checkout while the last one is called off ends at the provider, too', async () => {
-  const who = await at.customer()
-  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
-  await done(who.post('/checkout', { subscriptionId }))
+test('a payment of an earlier checkout during a cancellation is canceled at the provider', async () => {
+  const client = await at.customer()
+  const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
+  await done(client.post('/checkout', { subscriptionId }))
   const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)
   await at.tenant.write((tx) =>
     tx.update(subscriptions).set({ externalCheckoutId: 'cs_of_another' }).where(eq(subscriptions._id, subscriptionId)),
   )
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   const answered = Promise.withResolvers<void>()
   stripe.own.failing = ({ path }) => {
     if (!path.endsWith('/expire')) return
-    asked.resolve()
+    requested.resolve()
     return { late: answered.promise }
   }
-  const canceling = who.put(`/subscriptions/${subscriptionId}/cancel`)
-  await asked.promise
+  const canceling = client.put(`/subscriptions/${subscriptionId}/cancel`)
+  await requested.promise
   await at.told(subscriptionId, 'activated', {
     ...{ occurredAt: Date.now(), externalSubscriptionId: external, providerKind: 'stripe' },
   })
@@ -161,20 +163,20 @@ test('what is paid by an earlier checkout while the last one is called off ends 
   expect(stripe.subscriptions.get(external).status).toBe('canceled')
 })
 
-test('at most one subscription of an entity is in force, however many are paid at once', async () => {
-  const who = await at.customer()
+test('one of ten concurrent payments of an entity activates its subscription, and the others stay pending and are reported', async () => {
+  const client = await at.customer()
   const ids: string[] = []
-  for (const _ of times(10)) ids.push((await done(who.post('/subscriptions', monthly)))._id)
+  for (const _ of times(10)) ids.push((await done(client.post('/subscriptions', monthly)))._id)
   const moves = await Promise.all(
     ids.map((id, n) =>
       at.told(id, 'activated', { occurredAt: n, externalSubscriptionId: `sub_${id}`, providerKind: 'stripe' }),
     ),
   )
   expect(moves.filter(({ outcome }) => outcome === 'applied').length).toBe(1)
-  const rows = await done(who.get('/subscriptions'))
+  const rows = await done(client.get('/subscriptions'))
   const statuses = rows.map(({ status }: { status: string }) => status).sort()
   expect(statuses).toEqual(['active', ...Array(9).fill('pending')])
-  // By its name at the provider, whoever has paid in vain can be helped.
+  // The id at the provider is needed to refund the others.
   expect(rows.every((row: { externalSubscriptionId: string }) => row.externalSubscriptionId)).toBeTrue()
   const failed = await done(admin.get('/events?eventName=webhook-failed'))
   expect(failed.length).toBe(9)

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { statusAndCode } from '../test-tenant'
 import { createPaymentsFixture, done, FORBIDDEN } from './fixtures'
 
-/** A tenant with a workspace of "user", in which "other" is a member without the role admin. */
+/** Creates a tenant with a workspace of "user", in which "other" is a member without the role admin. */
 async function createWorkspaceFixture() {
   const own = await createPaymentsFixture()
   const [owner, member] = [own.as('user'), own.as('other')]
@@ -18,13 +18,13 @@ async function createWorkspaceFixture() {
   return { ...own, owner, member, workspace: workspace._id as string, restrict }
 }
 
-test('any member of a workspace may subscribe and cancel for it by default', async () => {
+test('a member of a workspace may subscribe and cancel for it by default', async () => {
   const { member, free } = await createWorkspaceFixture()
   const { _id } = await done(member.post('/subscriptions', { planId: free, billingCycle: 'monthly' }))
   expect((await done(member.put(`/subscriptions/${_id}/cancel`))).status).toBe('canceled')
 })
 
-test('only admins of a workspace subscribe, check out and cancel for it with workspaceAdminsOnly', async () => {
+test('a member gets 403 FORBIDDEN with workspaceAdminsOnly, and only workspace admins subscribe, check out and cancel', async () => {
   const { owner, member, free, pro, workspace, restrict } = await createWorkspaceFixture()
   await restrict(true)
   const order = { planId: free, billingCycle: 'monthly' }

@@ -34,7 +34,7 @@ beforeEach(() => {
 })
 afterEach(async () => {
   moveClock(Date.now())
-  // Whoever is left from one test hears nothing of the next.
+  // Plugins of one test must not receive the events of the next.
   for (const { _id } of (await h.as('admin').get('/plugins')).body) await h.as('admin').delete(`/plugins/${_id}`)
 })
 afterAll(async () => {
@@ -49,8 +49,8 @@ const receivedNumbers = (path?: string) =>
   got.filter((one) => !path || one.path === path).map(({ body }) => (body.metadata as { n: number }).n)
 const verify = (secret: string, { text, headers }: ReceivedDelivery) => new Webhook(secret).verify(text, headers)
 
-describe('an event that a plugin has subscribed to', () => {
-  test('is delivered to it as it is told here, signed as a Standard Webhook', async () => {
+describe('the delivery of events to plugins', () => {
+  test('a subscribed event is delivered as GET /events shows it, signed as a Standard Webhook', async () => {
     const { secret, ...made } = await createOrderPlugin(h.as('admin'), [`${url}/hooks`])
     await emitAndDeliver(h.tenant, newOrderEvent(1))
     const [one] = got
@@ -76,7 +76,7 @@ describe('an event that a plugin has subscribed to', () => {
     expect((await getPlugin(made)).health).toMatchObject({ status: 'ok', lastError: null })
   })
 
-  test('is chosen by source, kind and name, and delivered once to each address', async () => {
+  test('a subscription filters by source, kind and event name, and each address receives an event once', async () => {
     const hook = (path: string, more: object) => ({ hookUrl: `${url}${path}`, ...more })
     await h
       .as('admin')
@@ -106,7 +106,7 @@ describe('an event that a plugin has subscribed to', () => {
     expect(new Set(got.map(({ id }) => id)).size).toBe(got.length)
   })
 
-  test('is everything that happens, also what the platform tells itself', async () => {
+  test('a plugin may subscribe to events of the platform itself, such as user-created', async () => {
     const subscribedEvents = [{ source: 'accounts', eventName: 'user-created', hookUrl: url }]
     await h.as('admin').post('/plugins', { name: 'greeter', subscribedEvents })
     await h.as('admin').post('/users', { username: 'newcomer' })
@@ -114,7 +114,7 @@ describe('an event that a plugin has subscribed to', () => {
     expect(got.map(({ body }) => body.metadata)).toEqual([expect.objectContaining({ username: 'newcomer' })])
   })
 
-  test('comes in the order in which it happened, at each address by itself', async () => {
+  test('each address receives the events in the order in which they were emitted', async () => {
     await createOrderPlugin(h.as('admin'), [`${url}/a`, `${url}/b`])
     await createOrderPlugin(h.as('admin'), [`${url}/c`])
     own.answer = () => Bun.sleep(Math.random() * 2).then(() => 200)
@@ -130,34 +130,34 @@ describe('an event that a plugin has subscribed to', () => {
     for (const path of ['/a', '/b', '/c']) expect(receivedNumbers(path)).toEqual(times(200))
   })
 
-  test('reaches a subscriber while twenty others, each at a server of its own, do not answer', async () => {
-    const held: (() => void)[] = []
+  test('a subscriber receives its events while twenty other servers do not answer', async () => {
+    const unanswered: (() => void)[] = []
     const silent = times(20).map(() =>
       Bun.serve({
         hostname: '127.0.0.1',
         port: 0,
         idleTimeout: 0,
-        fetch: () => new Promise<Response>((resolve) => held.push(() => resolve(new Response()))),
+        fetch: () => new Promise<Response>((resolve) => unanswered.push(() => resolve(new Response()))),
       }),
     )
     for (const { url: address } of silent) await createOrderPlugin(h.as('admin'), [address.href])
     await createOrderPlugin(h.as('admin'), [`${url}/good`])
     const delivering = emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
     while (receivedNumbers('/good').length < 2) await Bun.sleep(5)
-    // All have begun, and none has ended: nobody waited for their time-out.
-    while (held.length < 20) await Bun.sleep(5)
+    // All twenty have begun and none has ended: the subscriber did not wait for their time-outs.
+    while (unanswered.length < 20) await Bun.sleep(5)
     let ended = false
     delivering.then(() => {
       ended = true
     })
     while (!ended) {
-      for (const release of held.splice(0)) release()
+      for (const release of unanswered.splice(0)) release()
       await Bun.sleep(5)
     }
     await Promise.all(silent.map((server) => server.stop(true)))
   })
 
-  test('is one that happens while the plugin is active and subscribed', async () => {
+  test('a plugin receives only events that were emitted while it was active and subscribed', async () => {
     const admin = h.as('admin')
     await emitAndDeliver(h.tenant, newOrderEvent(1))
     const made = await createOrderPlugin(admin, [`${url}/a`])
@@ -181,7 +181,7 @@ describe('an event that a plugin has subscribed to', () => {
     ])
   })
 
-  test('that waits for a plugin which is switched off meanwhile is not delivered any more', async () => {
+  test('deliveries that wait for a plugin are canceled when it is deactivated', async () => {
     const made = await createOrderPlugin(h.as('admin'), [url])
     own.answer = () => 500
     await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
@@ -194,8 +194,8 @@ describe('an event that a plugin has subscribed to', () => {
   })
 })
 
-describe('a delivery that fails', () => {
-  test('is tried again, with the same id, and what comes after it waits', async () => {
+describe('failing deliveries', () => {
+  test('a failed delivery is retried with the same id, and later events wait for it', async () => {
     const { secret, ...made } = await createOrderPlugin(h.as('admin'), [url])
     own.answer = () => new Response('Not now!', { status: 503 })
     await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
@@ -222,7 +222,7 @@ describe('a delivery that fails', () => {
     expect(verify(secret, got[0]!)).toBeTruthy()
   })
 
-  test('is any that is not answered by success', async () => {
+  test('a delivery fails when it is redirected, cannot connect or is not allowed to call the address', async () => {
     const made = await createOrderPlugin(h.as('admin'), [`${url}/a`, 'http://127.0.0.1:1/', 'http://nowhere.invalid/'])
     own.answer = () => Response.redirect(`${url}/elsewhere`, 302)
     await emitAndDeliver(h.tenant, newOrderEvent(1))
@@ -238,7 +238,7 @@ describe('a delivery that fails', () => {
     )
   })
 
-  test('comes back when the other side says, within an hour', async () => {
+  test('a delivery is retried after the Retry-After of a 429 answer, at most an hour later', async () => {
     const made = await createOrderPlugin(h.as('admin'), [url])
     const after = (seconds: number) => () =>
       new Response(null, { status: 429, headers: { 'retry-after': `${seconds}` } })
@@ -254,7 +254,7 @@ describe('a delivery that fails', () => {
     }
   })
 
-  test('is given up after three days, which is told, and can be sent again', async () => {
+  test('a delivery is dead after three days, which emits a delivery-failed event, and can be replayed', async () => {
     const admin = h.as('admin')
     const made = await createOrderPlugin(admin, [url])
     own.answer = () => 500
@@ -266,8 +266,8 @@ describe('a delivery that fails', () => {
     await runDueJobs(h.tenant)
     const [dead] = await listDeliveries(made)
     expect(dead).toMatchObject({ state: 'dead', attempts: 3, nextAttempt: null })
-    const [event, ...others] = (await admin.get('/events?source=plugins')).body
-    expect([event, others]).toEqual([
+    const [event, ...furtherEvents] = (await admin.get('/events?source=plugins')).body
+    expect([event, furtherEvents]).toEqual([
       expect.objectContaining({
         ...{ kind: 'plugin', eventName: 'delivery-failed', description: 'The endpoint answered 500.' },
         metadata: { plugin: made._id, delivery: dead._id, event: dead.event, hookUrl: url, status: 500 },
@@ -278,18 +278,18 @@ describe('a delivery that fails', () => {
     expect(await runDueJobs(h.tenant)).toBe(0)
 
     own.answer = () => 200
-    const again = await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`)
-    expect([again.status, again.body.state]).toEqual([200, 'waiting'])
+    const replayed = await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`)
+    expect([replayed.status, replayed.body.state]).toEqual([200, 'waiting'])
     await runDueJobs(h.tenant)
     expect((await listDeliveries(made))[0]).toMatchObject({ state: 'delivered', attempts: 4, status: 200 })
-    // Also what arrived may be sent once more.
+    // A delivered event may be replayed, too.
     await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`)
     await runDueJobs(h.tenant)
     expect(new Set(got.map(({ id }) => id))).toEqual(new Set([dead._id]))
     expect(got).toHaveLength(5)
   })
 
-  test('of the news that one failed is no such news', async () => {
+  test('a failed delivery of a delivery-failed event emits no further delivery-failed event', async () => {
     const subscribedEvents = [
       { source: 'plugins', hookUrl: url },
       { source: 'shop', hookUrl: url },
@@ -311,7 +311,7 @@ describe('a delivery that fails', () => {
     expect((await h.as('admin').get('/events/count?source=plugins')).body.count - before).toBe(1)
   })
 
-  test('because nobody is there any more ends the subscription', async () => {
+  test('an endpoint that answers 410 has its subscription deactivated until an admin activates it again', async () => {
     const admin = h.as('admin')
     const made = await createOrderPlugin(admin, [`${url}/gone`, `${url}/here`])
     own.answer = ({ path }) => (path === '/gone' ? 410 : 200)
@@ -326,7 +326,7 @@ describe('a delivery that fails', () => {
       409,
       'NOT_SUBSCRIBED',
     ])
-    // Who sends back what was read changes nothing; who says so has it go on from now.
+    // Sending the plugin back as it was read changes nothing; `active: true` resumes the subscription.
     await admin.put(`/plugins/${made._id}`, { subscribedEvents })
     await emitAndDeliver(h.tenant, newOrderEvent(5))
     own.answer = () => 200
@@ -338,8 +338,8 @@ describe('a delivery that fails', () => {
   })
 })
 
-describe('a delivery that gets no turn, because the tenant has too many calls under way,', () => {
-  test('is no attempt, says nothing against the plugin, and is made seconds later', async () => {
+describe('a delivery while the tenant has too many outbound calls', () => {
+  test('a delivery without a free outbound call counts no attempt, keeps the plugin healthy and is made seconds later', async () => {
     const made = await createOrderPlugin(h.as('admin'), [url])
     await emitAndDeliver(h.tenant, newOrderEvent(1))
     const release = exhaustOutboundCalls(h.tenant, url)
@@ -353,7 +353,7 @@ describe('a delivery that gets no turn, because the tenant has too many calls un
     expect((await listDeliveries(made))[0]).toMatchObject({ state: 'delivered', attempts: 1 })
   })
 
-  test('keeps the attempts and the error that it had, and says when it is tried next', async () => {
+  test('a postponed retry keeps its attempts and its error, and shows its next attempt', async () => {
     const made = await createOrderPlugin(h.as('admin'), [url])
     own.answer = () => 500
     await emitAndDeliver(h.tenant, newOrderEvent(1))
@@ -368,8 +368,8 @@ describe('a delivery that gets no turn, because the tenant has too many calls un
   })
 })
 
-describe('the secret that signs', () => {
-  test('is the old one, too, for a day after it was replaced', async () => {
+describe('the signature of deliveries', () => {
+  test('deliveries are signed with both the old and the new secret for a day after a rotation, then with the new one', async () => {
     const { secret, ...made } = await createOrderPlugin(h.as('admin'), [url])
     const { body } = await h.as('admin').post(`/plugins/${made._id}/rotate-secret`)
     await emitAndDeliver(h.tenant, newOrderEvent(1))
@@ -386,10 +386,10 @@ describe('the secret that signs', () => {
   })
 })
 
-describe('the log of deliveries', () => {
+describe('the delivery log of a plugin', () => {
   const names = ({ body }: TestResponse) => body.map(({ eventName }: { eventName: string }) => eventName)
 
-  test('is read page by page, and filtered', async () => {
+  test('GET /plugins/:id/deliveries sorts, filters and pages through the deliveries of a plugin', async () => {
     const admin = h.as('admin')
     const made = await createOrderPlugin(admin, [url])
     await emitAndDeliver(h.tenant, ...['a', 'b', 'c', 'd'].map((eventName, n) => ({ ...newOrderEvent(n), eventName })))
@@ -406,38 +406,41 @@ describe('the log of deliveries', () => {
       expect(statusAndCode(await admin.get(`${path}?${wrong}`)), wrong).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('has what the other side said, in part, whatever it is', async () => {
+  test('the delivery log stores the first 1,024 bytes of an answer as text, whatever the endpoint sends', async () => {
     const made = await createOrderPlugin(h.as('admin'), [url])
-    const said: [string | Uint8Array<ArrayBuffer>, string][] = [
+    const answers: [string | Uint8Array<ArrayBuffer>, string][] = [
       ['x'.repeat(5_000_000), 'x'.repeat(1_024)],
       [new Uint8Array([0xff, 0x00, 0x41]), '\ufffdA'],
       [`${'x'.repeat(1_023)}ä`, `${'x'.repeat(1_023)}\ufffd`],
     ]
-    for (const [n, [answer, kept]] of said.entries()) {
+    for (const [n, [answer, storedAnswer]] of answers.entries()) {
       own.answer = () => new Response(answer)
       await emitAndDeliver(h.tenant, newOrderEvent(n))
       expect((await listDeliveries(made, 'limit=1'))[0]).toMatchObject({
         state: 'delivered',
         status: 200,
-        answer: kept,
+        answer: storedAnswer,
       })
     }
   })
 
-  test('forgets what is a month old, and plugins that are gone', async () => {
-    const [made, gone] = [await createOrderPlugin(h.as('admin'), [url]), await createOrderPlugin(h.as('admin'), [url])]
+  test('housekeeping removes deliveries after 30 days or with their plugin, and a replay without its event is 409 EVENT_NOT_KEPT', async () => {
+    const [made, deletedPlugin] = [
+      await createOrderPlugin(h.as('admin'), [url]),
+      await createOrderPlugin(h.as('admin'), [url]),
+    ]
     const { tenant } = h
     await emitAndDeliver(tenant, newOrderEvent(1))
     moveClock(now() + 20 * 24 * HOUR_MS)
     await emitAndDeliver(tenant, newOrderEvent(2))
-    await h.as('admin').delete(`/plugins/${gone._id}`)
+    await h.as('admin').delete(`/plugins/${deletedPlugin._id}`)
     await withLease(tenant, 'test', removeOld)
     expect(await tenant.db.query('select distinct plugin from deliveries')).toEqual([[made._id]])
     expect(await listDeliveries(made)).toHaveLength(2)
     moveClock(now() + 11 * 24 * HOUR_MS)
     await withLease(tenant, 'test', removeOld)
     expect(await listDeliveries(made)).toHaveLength(1)
-    // Of an event that is not kept any more nothing can be sent.
+    // A delivery whose event was removed cannot be replayed.
     await emitAndDeliver(tenant, newOrderEvent(3))
     moveClock(now() + 100 * 24 * HOUR_MS)
     await emitAndDeliver(tenant, { ...newOrderEvent(4), source: 'other' })
@@ -449,17 +452,23 @@ describe('the log of deliveries', () => {
     ])
   })
 
-  test('is of one plugin of one tenant', async () => {
-    const [one, other] = [await createOrderPlugin(h.as('admin'), [url]), await createOrderPlugin(h.as('admin'), [])]
+  test('deliveries of one plugin are neither shown nor replayed by another plugin, nor made for another tenant', async () => {
+    const [one, otherPlugin] = [
+      await createOrderPlugin(h.as('admin'), [url]),
+      await createOrderPlugin(h.as('admin'), []),
+    ]
     await emitAndDeliver(h.tenant, newOrderEvent(1))
     const [{ _id }] = await listDeliveries(one)
-    expect(await listDeliveries(other)).toEqual([])
-    for (const path of [`/plugins/${other._id}/deliveries/${_id}/replay`, `/plugins/${one._id}/deliveries/x/replay`])
+    expect(await listDeliveries(otherPlugin)).toEqual([])
+    for (const path of [
+      `/plugins/${otherPlugin._id}/deliveries/${_id}/replay`,
+      `/plugins/${one._id}/deliveries/x/replay`,
+    ])
       expect(statusAndCode(await h.as('admin').post(path))).toEqual([404, 'DELIVERY_NOT_FOUND'])
-    const elsewhere = await createTestTenant()
-    await createOrderPlugin(elsewhere.as('admin'), [`${url}/elsewhere`])
+    const otherTenant = await createTestTenant()
+    await createOrderPlugin(otherTenant.as('admin'), [`${url}/elsewhere`])
     await emitAndDeliver(h.tenant, newOrderEvent(2))
-    await emitAndDeliver(elsewhere.tenant, newOrderEvent(3))
+    await emitAndDeliver(otherTenant.tenant, newOrderEvent(3))
     expect([receivedNumbers('/'), receivedNumbers('/elsewhere')]).toEqual([[1, 2], [3]])
   })
 })

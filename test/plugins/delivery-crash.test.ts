@@ -7,8 +7,8 @@ import { createTestTenant } from '../test-tenant'
 import { allowPrivateNetwork, createOrderPlugin, denyPrivateNetwork, times } from './fixtures'
 
 const KILLS = 50
-const MAX_DELIVERIES_PER_PROCESS = 6 // deliveries of a process until its end
-const DELIVERY_WAIT_MS = 500 // ms for them
+const MAX_DELIVERIES_PER_PROCESS = 6 // before it is killed
+const DELIVERY_WAIT_MS = 500 // for the deliveries of one process
 const program = resolve(import.meta.dir, '../fakes/delivery-process.ts')
 const receiver = startWebhookReceiver()
 afterAll(async () => {
@@ -17,7 +17,7 @@ afterAll(async () => {
   await receiver.stop()
 })
 
-/** A process that is ready to begin. */
+/** Starts a process that emits and delivers events as soon as it is given a first number. */
 function startDeliveryProcess(tenant: string) {
   const child = Bun.spawn([process.execPath, program, tenant], {
     env: { ...process.env, ATOLL_ALLOW_PRIVATE_NETWORK: 'on' },
@@ -26,12 +26,12 @@ function startDeliveryProcess(tenant: string) {
     stderr: 'inherit',
   })
   return {
-    /** Lives until it has made some deliveries, and a moment longer; the numbers of the events that it has committed. */
-    async live(first: number, deliveries: number) {
+    /** Runs the process until it has made some deliveries, kills it, and returns the numbers of the committed events. */
+    async runUntilKilled(first: number, deliveries: number) {
       const from = receiver.got.length
-      // However busy the machine is: some are delivered before the end.
+      // A busy machine gets more time, so that some deliveries are made at all.
       const until = performance.now() + (from ? DELIVERY_WAIT_MS : 40 * DELIVERY_WAIT_MS)
-      const end = async () => {
+      const killAfterDeliveries = async () => {
         while (receiver.got.length - from < deliveries && performance.now() < until) await Bun.sleep(1)
         await Bun.sleep(Math.random() * 10)
         child.kill('SIGKILL')
@@ -40,7 +40,7 @@ function startDeliveryProcess(tenant: string) {
       child.stdin.flush()
       let output = ''
       for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
-        if (!output) void end()
+        if (!output) void killAfterDeliveries()
         output += chunk
       }
       await child.exited
@@ -54,22 +54,22 @@ function startDeliveryProcess(tenant: string) {
   }
 }
 
-test('whoever is killed at whatever moment, no event is lost, and each subscriber gets them in their order', async () => {
+test('subscribers receive every committed event in order, with stable ids, when delivering processes are killed at random', async () => {
   allowPrivateNetwork()
   const { as, tenant, id } = await createTestTenant()
   await createOrderPlugin(as('admin'), [`${receiver.url}/a`, `${receiver.url}/b`])
   await createOrderPlugin(as('admin'), [`${receiver.url}/c`])
-  // One of them has its weak moments.
+  // One endpoint fails now and then.
   receiver.own.answer = ({ path }) => (path === '/c' && Math.random() < 0.02 ? 503 : 200)
   const committed: number[] = []
   const ready = times(2).map(() => startDeliveryProcess(id))
   for (const n of times(KILLS)) {
     await using next = ready.shift()!
     if (n < KILLS - 2) ready.push(startDeliveryProcess(id))
-    committed.push(...(await next.live(n * 100_000, Math.floor(Math.random() * MAX_DELIVERIES_PER_PROCESS))))
+    committed.push(...(await next.runUntilKilled(n * 100_000, Math.floor(Math.random() * MAX_DELIVERIES_PER_PROCESS))))
   }
-  const under = receiver.got.length
-  expect([committed.length >= KILLS, under > 0]).toEqual([true, true])
+  const arrivedDuringKills = receiver.got.length
+  expect([committed.length >= KILLS, arrivedDuringKills > 0]).toEqual([true, true])
 
   receiver.own.answer = () => 200
   await tenant.write((tx) => tx.query("update leases set expires = 0, holder = null where name = 'jobs'"))
@@ -81,16 +81,16 @@ test('whoever is killed at whatever moment, no event is lost, and each subscribe
     const ids = new Map<number, string>()
     for (const { body, id } of got) {
       const { n } = body.metadata as { n: number }
-      // What comes twice comes as the same.
+      // A repeated delivery has the same id.
       expect(ids.get(n) ?? id).toBe(id)
       ids.set(n, id)
     }
     const order = [...ids.keys()]
-    expect(order).toEqual(order.toSorted((one, other) => one - other))
+    expect(order).toEqual(order.toSorted((a, b) => a - b))
     expect(committed.filter((n) => !ids.has(n))).toEqual([])
     expect(new Set(ids.values()).size).toBe(ids.size)
   }
   console.log(
-    `${KILLS} processes were killed after ${committed.length} events; ${under} deliveries had arrived, ${receiver.got.length} in the end.`,
+    `${KILLS} processes were killed after ${committed.length} events; ${arrivedDuringKills} deliveries had arrived, ${receiver.got.length} in the end.`,
   )
 }, 120_000)

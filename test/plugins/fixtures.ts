@@ -7,7 +7,7 @@ import type { ApiClient } from '../test-tenant'
 
 export const times = (n: number) => Array.from({ length: n }, (_, i) => i)
 
-/** Neighbours may be asked, as in an office. */
+/** Allows requests to private networks, as in an office. */
 export const allowPrivateNetwork = () => {
   config.ATOLL_ALLOW_PRIVATE_NETWORK = 'on'
 }
@@ -15,7 +15,7 @@ export const denyPrivateNetwork = () => {
   config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
 }
 
-/** Has a tenant call a host so often that no other call gets a turn, until what is returned is called. */
+/** Uses up the outbound calls of a tenant to one host until the returned function is called. */
 export function exhaustOutboundCalls({ tenant }: Tenant, url: string) {
   const { promise, resolve } = Promise.withResolvers<void>()
   const { signal } = new AbortController()
@@ -27,7 +27,7 @@ export function exhaustOutboundCalls({ tenant }: Tenant, url: string) {
 }
 
 let pluginCount = 0
-/** A plugin that hears of what `orders` tell, at these addresses. */
+/** Creates a plugin that subscribes these addresses to the events of the source `shop`. */
 export async function createOrderPlugin(admin: ApiClient, hookUrls: string[], more: object = {}) {
   const subscribedEvents = hookUrls.map((hookUrl) => ({ source: 'shop', hookUrl }))
   const { status, body } = await admin.post('/plugins', { name: `plugin ${pluginCount++}`, subscribedEvents, ...more })
@@ -42,7 +42,7 @@ export const newOrderEvent = (n: number): NewEvent => ({
   metadata: { n },
 })
 
-/** Has this happen, and delivers it. */
+/** Emits these events and runs the jobs that deliver them. */
 export async function emitAndDeliver(tenant: Tenant, ...newEvents: NewEvent[]) {
   await tenant.write((tx) => emitAll(tenant, tx, newEvents))
   return runDueJobs(tenant)

@@ -38,21 +38,21 @@ const toSiteUrl = (path: string) => `http://127.0.0.1:${site.port}${path}`
 const createPlugin = async (more: object = {}) =>
   (await h.as('admin').post('/plugins', { name: nextName(), ...more })).body
 
-describe('a plugin', () => {
-  test('is made, read, changed and removed by admins, and its secret is told once', async () => {
+describe('CRUD of plugins', () => {
+  test('an admin creates, reads, updates and deletes a plugin, and only the answer to the creation contains its secret', async () => {
     const admin = h.as('admin')
-    const told = {
+    const input = {
       ...{ name: 'Shop', description: 'Sells', apiPath: 'shop', proxyUrl: 'http://127.0.0.1:9/base' },
       subscribedEvents: [
         { source: 'accounts', kind: '*', eventName: '*', hookUrl: 'http://127.0.0.1:9/hooks', active: true },
       ],
     }
-    const { status, body, headers } = await admin.post('/plugins', told)
+    const { status, body, headers } = await admin.post('/plugins', input)
     expect([status, headers.get('cache-control')]).toEqual([201, 'no-store'])
     const { secret, ...plugin } = body
     expect(Buffer.from(secret.slice(6), 'base64')).toHaveLength(32)
     expect(plugin).toEqual({
-      ...told,
+      ...input,
       ...{ _id: expect.any(String), active: true, manifestUrl: null },
       health: { status: 'unknown', lastError: null, lastErrorAt: null, lastSuccessAt: null },
       ...{ created: expect.any(String), updated: expect.any(String) },
@@ -65,7 +65,7 @@ describe('a plugin', () => {
       ...plugin,
       ...{ description: 'Sells more', active: false, updated: expect.any(String) },
     })
-    // What was read can be sent back.
+    // A plugin can be sent back as it was read.
     const same = await admin.put(`/plugins/${plugin._id}`, changed.body)
     expect(same.body).toEqual({ ...changed.body, updated: expect.any(String) })
     expect((await admin.patch(`/plugins/${plugin._id}`, { apiPath: null })).body.apiPath).toBeNull()
@@ -76,17 +76,20 @@ describe('a plugin', () => {
     expect(await h.tenant.db.query("select owner from sealed where purpose = 'plugin'")).toEqual([])
   })
 
-  test('has a name and a path of its own, and none of ours', async () => {
+  test('rejects a name or API path that is taken or reserved with 409 PLUGIN_EXISTS or API_PATH_EXISTS', async () => {
     const admin = h.as('admin')
     const { _id } = await createPlugin({ name: 'one', apiPath: 'one' })
-    const other = await createPlugin({ name: 'other' })
+    const otherPlugin = await createPlugin({ name: 'other' })
     expect(statusAndCode(await admin.post('/plugins', { name: 'one' }))).toEqual([409, 'PLUGIN_EXISTS'])
     expect(statusAndCode(await admin.post('/plugins', { name: nextName(), apiPath: 'one' }))).toEqual([
       409,
       'API_PATH_EXISTS',
     ])
-    expect(statusAndCode(await admin.put(`/plugins/${other._id}`, { name: 'one' }))).toEqual([409, 'PLUGIN_EXISTS'])
-    expect(statusAndCode(await admin.put(`/plugins/${other._id}`, { apiPath: 'one' }))).toEqual([
+    expect(statusAndCode(await admin.put(`/plugins/${otherPlugin._id}`, { name: 'one' }))).toEqual([
+      409,
+      'PLUGIN_EXISTS',
+    ])
+    expect(statusAndCode(await admin.put(`/plugins/${otherPlugin._id}`, { apiPath: 'one' }))).toEqual([
       409,
       'API_PATH_EXISTS',
     ])
@@ -98,11 +101,11 @@ describe('a plugin', () => {
         409,
         'API_PATH_EXISTS',
       ])
-    const both = await Promise.all(times(5).map(() => admin.post('/plugins', { name: 'twin', apiPath: 'twin' })))
-    expect(both.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
+    const racing = await Promise.all(times(5).map(() => admin.post('/plugins', { name: 'twin', apiPath: 'twin' })))
+    expect(racing.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
   })
 
-  test('is the business of admins alone', async () => {
+  test('every plugin route answers 403 to other roles, 401 to anonymous callers and 404 to admins of another tenant', async () => {
     const { _id } = await createPlugin()
     const routes: [string, string, unknown?][] = [
       ...([
@@ -125,20 +128,26 @@ describe('a plugin', () => {
       ] as [string, string][]),
       ['post', `/plugins/${_id}/deliveries/x/replay`],
     ]
-    const ask = (who: ReturnType<typeof h.as>, [method, path, body]: (typeof routes)[number]) =>
-      (who as unknown as Record<string, (path: string, body?: unknown) => Promise<TestResponse>>)[method]!(path, body)
-    const other = await createTestTenant()
+    const send = (client: ReturnType<typeof h.as>, [method, path, body]: (typeof routes)[number]) =>
+      (client as unknown as Record<string, (path: string, body?: unknown) => Promise<TestResponse>>)[method]!(
+        path,
+        body,
+      )
+    const otherTenant = await createTestTenant()
     for (const route of routes) {
       for (const name of ['user', 'editor'] as const)
-        expect(statusAndCode(await ask(h.as(name), route)), route.join(' ')).toEqual([403, 'FORBIDDEN'])
-      expect((await ask(h.stranger, route)).status, route.join(' ')).toBe(401)
+        expect(statusAndCode(await send(h.as(name), route)), route.join(' ')).toEqual([403, 'FORBIDDEN'])
+      expect((await send(h.stranger, route)).status, route.join(' ')).toBe(401)
       if (route[1].includes(_id))
-        expect(statusAndCode(await ask(other.as('admin'), route)), route.join(' ')).toEqual([404, 'PLUGIN_NOT_FOUND'])
+        expect(statusAndCode(await send(otherTenant.as('admin'), route)), route.join(' ')).toEqual([
+          404,
+          'PLUGIN_NOT_FOUND',
+        ])
     }
-    expect((await other.as('admin').get('/plugins')).body).toEqual([])
+    expect((await otherTenant.as('admin').get('/plugins')).body).toEqual([])
   })
 
-  test('says what is wrong with it', async () => {
+  test('rejects invalid plugins, and plain HTTP or private addresses unless they are allowed, with 400 INVALID_INPUT', async () => {
     const admin = h.as('admin')
     const hook = (hookUrl: unknown, more = {}) => ({ subscribedEvents: [{ hookUrl, ...more }] })
     const wrong = [
@@ -185,7 +194,7 @@ describe('a plugin', () => {
     expect((await admin.post('/plugins', { name: nextName(), ...hook('https://example.com/') })).status).toBe(201)
   })
 
-  test('is one of a hundred at most', async () => {
+  test('rejects the 101st plugin with 409 TOO_MANY_PLUGINS and lists plugins page by page', async () => {
     const { as } = await createTestTenant()
     const made = await Promise.all(times(103).map((n) => as('admin').post('/plugins', { name: `p${n}` })))
     expect(made.filter(({ status }) => status === 201)).toHaveLength(100)
@@ -199,7 +208,7 @@ describe('a plugin', () => {
 })
 
 describe('the secret of a plugin', () => {
-  test('may be given, and is replaced by another', async () => {
+  test('an admin may choose the secret of a plugin, and a rotation returns a new secret and when the former one expires', async () => {
     const admin = h.as('admin')
     const made = await createPlugin({ secret })
     expect(made.secret).toBe(secret)
@@ -216,41 +225,41 @@ describe('the secret of a plugin', () => {
     expect((await admin.post(`/plugins/${made._id}/rotate-secret`, { name: 'of nothing here' })).status).toBe(200)
     expect(statusAndCode(await admin.post('/plugins/nobody/rotate-secret'))).toEqual([404, 'PLUGIN_NOT_FOUND'])
   })
-  test('is nowhere in the database to be read', async () => {
+  test('the database contains no plugin secret in plain text', async () => {
     await createPlugin({ secret })
     const rows = await h.tenant.db.query('select * from plugins')
-    const kept = await h.tenant.db.query('select * from sealed')
-    expect(JSON.stringify([rows, kept])).not.toContain(secret.slice(6, 30))
+    const sealedRows = await h.tenant.db.query('select * from sealed')
+    expect(JSON.stringify([rows, sealedRows])).not.toContain(secret.slice(6, 30))
   })
 })
 
 describe('the manifest of a plugin', () => {
-  const whole = {
+  const fullManifest = {
     ...{ name: 'From afar', description: 'Told by itself', apiPath: 'afar', proxyUrl: '/api', version: '1.2' },
     subscribedEvents: [{ source: 'shop', hookUrl: 'hooks?x=1' }],
   }
 
-  test('says what it is; addresses may be relative to its own, and what is told here counts more', async () => {
-    manifest = whole
+  test('a manifest describes the plugin with relative URLs, and the values of the request take precedence', async () => {
+    manifest = fullManifest
     const made = await createPlugin({ name: undefined, manifestUrl: toSiteUrl('/manifest.json') })
     expect(made).toMatchObject({
       ...{ name: 'From afar', description: 'Told by itself', apiPath: 'afar', proxyUrl: toSiteUrl('/api') },
       subscribedEvents: [{ source: 'shop', kind: '*', eventName: '*', hookUrl: toSiteUrl('/hooks?x=1'), active: true }],
     })
     expect(made).not.toHaveProperty('version')
-    const other = await createPlugin({ name: 'mine', apiPath: 'mine', manifestUrl: toSiteUrl('/moved') })
-    expect(other).toMatchObject({ name: 'mine', apiPath: 'mine', description: 'Told by itself' })
+    const otherPlugin = await createPlugin({ name: 'mine', apiPath: 'mine', manifestUrl: toSiteUrl('/moved') })
+    expect(otherPlugin).toMatchObject({ name: 'mine', apiPath: 'mine', description: 'Told by itself' })
 
-    manifest = { ...whole, description: 'Told anew', name: undefined }
+    manifest = { ...fullManifest, description: 'Told anew', name: undefined }
     const { body } = await h.as('admin').post(`/plugins/${made._id}/reload`)
     expect(body).toMatchObject({ name: 'From afar', description: 'Told anew', health: { status: 'ok' } })
     const moved = await h
       .as('admin')
-      .put(`/plugins/${other._id}`, { manifestUrl: toSiteUrl('/manifest.json'), apiPath: 'other' })
+      .put(`/plugins/${otherPlugin._id}`, { manifestUrl: toSiteUrl('/manifest.json'), apiPath: 'other' })
     expect(moved.body).toMatchObject({ name: 'mine', apiPath: 'other', description: 'Told anew' })
   })
 
-  test('that is no manifest, or is not there, changes nothing, and the plugin says so', async () => {
+  test('a manifest that is invalid (400) or unreachable (502) leaves the plugin unchanged and sets its health to failing', async () => {
     const admin = h.as('admin')
     manifest = { name: nextName() }
     const made = await createPlugin({ manifestUrl: toSiteUrl('/manifest.json'), description: 'before' })
@@ -293,14 +302,17 @@ describe('the manifest of a plugin', () => {
       health: { status: 'failing', lastErrorAt: expect.any(String) },
     })
     expect(body.health.lastError).toStartWith('Manifest: ')
-    const without = await createPlugin()
-    expect(statusAndCode(await admin.post(`/plugins/${without._id}/reload`))).toEqual([409, 'NO_MANIFEST'])
+    const pluginWithoutManifest = await createPlugin()
+    expect(statusAndCode(await admin.post(`/plugins/${pluginWithoutManifest._id}/reload`))).toEqual([
+      409,
+      'NO_MANIFEST',
+    ])
     manifest = { apiPath: 'users' }
     allowPrivateNetwork()
     expect(statusAndCode(await admin.post(`/plugins/${made._id}/reload`))).toEqual([409, 'API_PATH_EXISTS'])
   })
 
-  test('that is not asked for, because the tenant has too many calls under way, says nothing against the plugin', async () => {
+  test('a reload answers 503 BUSY while the tenant has too many outbound calls, and the health of the plugin stays ok', async () => {
     manifest = { name: nextName() }
     const made = await createPlugin({ manifestUrl: toSiteUrl('/manifest.json') })
     await h.as('admin').post(`/plugins/${made._id}/reload`)
@@ -312,8 +324,8 @@ describe('the manifest of a plugin', () => {
   })
 })
 
-describe('a plugin that calls us', () => {
-  test('comes as itself, and what it tells has its name', async () => {
+describe('the API token of a plugin', () => {
+  test('a token signs in as the user of its plugin, the plugin is the source of its events, and a new token revokes the old', async () => {
     const made = await createPlugin({ name: 'Teller' })
     const first = await h.as('admin').post(`/plugins/${made._id}/token`)
     expect([first.status, first.headers.get('cache-control')]).toEqual([201, 'no-store'])
@@ -324,33 +336,33 @@ describe('a plugin that calls us', () => {
       fullName: 'Teller',
     })
     const sources = async () => {
-      const told = await Promise.all(
+      const answers = await Promise.all(
         ['accounts', 'plugin:Other', undefined].map((source) => plugin.post('/events', { source, kind: 'news' })),
       )
-      return told.map(({ body }) => body.source)
+      return answers.map(({ body }) => body.source)
     }
     expect(await sources()).toEqual(Array(3).fill('plugin:Teller'))
     await h.as('admin').put(`/plugins/${made._id}`, { name: 'Told' })
     expect(await sources()).toEqual(Array(3).fill('plugin:Told'))
     expect((await plugin.get('/plugins')).status).toBe(403)
-    // Another token ends the first, for the same user.
+    // Another token of the same user revokes the first one.
     const second = await h.as('admin').post(`/plugins/${made._id}/token`)
     expect(second.body.user).toBe(first.body.user)
     expect((await plugin.get('/me')).status).toBe(401)
-    const again = h.stranger.with({ 'x-api-key': second.body.token })
-    expect((await again.get('/me')).status).toBe(200)
+    const pluginWithNewToken = h.stranger.with({ 'x-api-key': second.body.token })
+    expect((await pluginWithNewToken.get('/me')).status).toBe(200)
     await h.as('admin').delete(`/plugins/${made._id}`)
-    expect((await again.get('/me')).status).toBe(401)
+    expect((await pluginWithNewToken.get('/me')).status).toBe(401)
     expect(statusAndCode(await h.as('admin').get(`/users/${first.body.user}`))).toEqual([404, 'USER_NOT_FOUND'])
   })
 
-  test('gets an account anew when an admin has removed it', async () => {
+  test('a plugin whose user an admin has deleted gets a new user with its next token', async () => {
     const made = await createPlugin()
     const { body } = await h.as('admin').post(`/plugins/${made._id}/token`)
     await h.as('admin').delete(`/users/${body.user}`)
-    const again = await h.as('admin').post(`/plugins/${made._id}/token`)
-    expect(again.status).toBe(201)
-    expect(again.body.user).not.toBe(body.user)
+    const secondToken = await h.as('admin').post(`/plugins/${made._id}/token`)
+    expect(secondToken.status).toBe(201)
+    expect(secondToken.body.user).not.toBe(body.user)
     expect(statusAndCode(await h.as('admin').post('/plugins/nobody/token'))).toEqual([404, 'PLUGIN_NOT_FOUND'])
   })
 })

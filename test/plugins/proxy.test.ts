@@ -65,10 +65,10 @@ beforeAll(async () => {
     '/base/nothing': (_, response) => response.writeHead(204).end(),
     '/base/large': (_, response) => {
       const chunk = Buffer.alloc(65_536)
-      let left = LARGE / chunk.length
+      let chunksLeft = LARGE / chunk.length
       const write = () => {
-        while (left > 0) {
-          left--
+        while (chunksLeft > 0) {
+          chunksLeft--
           if (!response.write(chunk)) return void response.once('drain', write)
         }
         response.end()
@@ -93,8 +93,8 @@ beforeAll(async () => {
       streams.push(() => response.destroy())
     },
   })
-  const told = { name: 'crm', apiPath: 'crm', proxyUrl: `${upstream.url}/base` }
-  plugin = (await h.as('admin').post('/plugins', told)).body
+  const crmPlugin = { name: 'crm', apiPath: 'crm', proxyUrl: `${upstream.url}/base` }
+  plugin = (await h.as('admin').post('/plugins', crmPlugin)).body
 })
 afterAll(async () => {
   denyPrivateNetwork()
@@ -111,8 +111,8 @@ const readRefusal = async (answer: Promise<Response>) => {
   return [response.status, ((await response.json()) as { code: string }).code]
 }
 
-describe('what no route of ours is for', () => {
-  test('is passed on to the plugin of its path, with method, query and body, without that path', async () => {
+describe('requests that the proxy forwards to plugins', () => {
+  test('a request is forwarded with its method, query and body to the plugin that has its path, and the path prefix is removed', async () => {
     const ways: [string, RequestInit | undefined, Partial<RecordedRequest>][] = [
       ['/crm/people?q=a%20b&q=c', undefined, { method: 'GET', url: '/base/people?q=a%20b&q=c' }],
       ['/crm', undefined, { method: 'GET', url: '/base' }],
@@ -132,7 +132,7 @@ describe('what no route of ours is for', () => {
     expect([head.status, await head.text(), upstream.seen.at(-1)!.method]).toEqual([200, '', 'HEAD'])
   })
 
-  test('never leaves the path at which the plugin is', async () => {
+  test('a request with dot segments, encoded or not, never leaves the base path of the plugin', async () => {
     for (const path of [
       '/api/crm/../../secret',
       '/api/crm/%2e%2e/%2E%2E/secret',
@@ -163,12 +163,12 @@ describe('what no route of ours is for', () => {
       if (passed) expect(upstream.seen.at(-1)!.url, path).toMatch(/^\/base\/(?!.*(\.\.|%2e|%5c|;))/i)
       else expect(raw, path).toContain('404')
     }
-    // What only looks like it stays as it was sent.
+    // Paths that only resemble dot segments are forwarded as they were sent.
     for (const path of ['/a..b', '/...', '/a%2Fb', '/v1.2/x;y=1', '/100%25', '/.well-known'])
       expect((await readSeen(`/crm${path}`)).url).toBe(`/base${path}`)
   })
 
-  test('is answered as the plugin answers, but for what is ours to say', async () => {
+  test('the answer of the plugin is passed on without the headers and cookies that only the server may set', async () => {
     const answer = await call('/crm/teapot', { headers: { 'x-request-id': 'mine' } })
     expect([answer.status, await answer.text(), answer.headers.get('x-own')]).toEqual([
       418,
@@ -186,7 +186,7 @@ describe('what no route of ours is for', () => {
       ...['x-litespeed-location', 'x-reproxy-file', 'x-sendfile-temporary'],
     ])
       expect(answer.headers.has(name), name).toBeFalse()
-    // Of several policies all hold.
+    // A browser enforces all of several policies.
     expect(answer.headers.get('content-security-policy')).toMatch(/^sandbox (?!.*same-origin).*, default-src \*$/)
     expect(answer.headers.has('x-frame-options')).toBeFalse()
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
@@ -197,12 +197,12 @@ describe('what no route of ours is for', () => {
     expect([nothing.status, await nothing.text()]).toEqual([204, ''])
   })
 
-  test('is nothing where no plugin is', async () => {
+  test('a request answers 404 ROUTE_NOT_FOUND when no active plugin of the tenant has this path and a proxy URL', async () => {
     const admin = h.as('admin')
     expect(await readRefusal(call('/nowhere/x'))).toEqual([404, 'ROUTE_NOT_FOUND'])
     expect(await readRefusal(call('/nowhere', { method: 'POST', body: 'x' }))).toEqual([404, 'ROUTE_NOT_FOUND'])
-    const other = await createTestTenant()
-    expect(await readRefusal(call('/crm/x', { headers: { tenant: other.id } }))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    const otherTenant = await createTestTenant()
+    expect(await readRefusal(call('/crm/x', { headers: { tenant: otherTenant.id } }))).toEqual([404, 'ROUTE_NOT_FOUND'])
     expect(await readRefusal(call('/plugins', { method: 'DELETE' }))).toEqual([405, 'METHOD_NOT_ALLOWED'])
     await admin.put(`/plugins/${plugin._id}`, { active: false })
     expect(await readRefusal(call('/crm/x'))).toEqual([404, 'ROUTE_NOT_FOUND'])
@@ -214,7 +214,7 @@ describe('what no route of ours is for', () => {
   })
 })
 
-describe('a plugin that is asked', () => {
+describe('the caller that a plugin sees', () => {
   const claimsIn = async (seen: RecordedRequest, secret = plugin.secret, audience = plugin._id) =>
     (
       await jwtVerify(seen.headers['x-atoll-user']!, Buffer.from(secret.slice(6), 'base64'), {
@@ -223,8 +223,8 @@ describe('a plugin that is asked', () => {
       })
     ).payload
 
-  test('learns who asks by a token for it alone, and never by what they showed us', async () => {
-    const shown = {
+  test('a plugin learns the caller by a token of its own, and receives neither their credentials nor forged headers', async () => {
+    const headers = {
       ...{ 'x-api-key': h.tokens.user, cookie: `atoll_other=x; a=b`, 'x-encrypted-id': 'x', forwarded: 'for=x' },
       ...{
         'x-atoll-user': 'forged',
@@ -243,7 +243,7 @@ describe('a plugin that is asked', () => {
       },
       ...{ 'x-client-ip': '1.2.3.4', 'true-client-ip': '1.2.3.4', 'x.atoll.user': 'forged' },
     }
-    const seen = await readSeen('/crm/x', { headers: shown })
+    const seen = await readSeen('/crm/x', { headers })
     expect(Object.values(seen.headers).join()).not.toMatch(new RegExp(`${h.tokens.user}|forged|1\\.2\\.3\\.4`))
     for (const name of [
       'authorization',
@@ -270,18 +270,18 @@ describe('a plugin that is asked', () => {
     expect(claims.exp! - claims.iat!).toBe(60)
     await expect(claimsIn(seen, `whsec_${Buffer.alloc(32).toString('base64')}`)).rejects.toThrow()
     await expect(claimsIn(seen, plugin.secret, 'another')).rejects.toThrow()
-    // It opens nothing here.
+    // The token is no credential of the API.
     const token = seen.headers['x-atoll-user']!
     expect((await call('/me', { headers: { authorization: `Bearer ${token}` } })).status).toBe(401)
   })
 
-  test('is asked by strangers, too, and told so by nothing', async () => {
+  test('anonymous requests are forwarded without the header x-atoll-user', async () => {
     const { headers } = await readSeen('/crm/x', { headers: { 'x-atoll-user': 'forged' } })
     expect(headers['x-atoll-tenant']).toBe(h.id)
     expect(headers).not.toHaveProperty('x-atoll-user')
   })
 
-  test('is asked by nobody in particular when a page of another site led there, whatever cookie came along', async () => {
+  test('cross-site GET and HEAD requests are forwarded as anonymous despite their cookie, and a cross-site POST is 403 CROSS_SITE', async () => {
     const cookie = await signInForCookie(h, 'user')
     for (const method of ['GET', 'HEAD']) {
       await call('/crm/x', { method, headers: { ...cookie, 'sec-fetch-site': 'cross-site' } })
@@ -294,7 +294,7 @@ describe('a plugin that is asked', () => {
     ).toEqual([403, 'CROSS_SITE'])
   })
 
-  test('is not asked by who shows what is no good, or is not good for it', async () => {
+  test('requests with invalid credentials (401) or insufficient scopes (403) are not forwarded', async () => {
     const before = upstream.seen.length
     expect(await readRefusal(call('/crm/x', { headers: { 'x-api-key': `atl_${'0'.repeat(64)}` } }))).toEqual([
       401,
@@ -304,24 +304,26 @@ describe('a plugin that is asked', () => {
       401,
       'UNAUTHENTICATED',
     ])
-    const other = await createTestTenant()
-    expect(await readRefusal(call('/crm/x', { headers: { 'x-api-key': other.tokens.admin } }))).toEqual([
+    const otherTenant = await createTestTenant()
+    expect(await readRefusal(call('/crm/x', { headers: { 'x-api-key': otherTenant.tokens.admin } }))).toEqual([
       401,
       'UNAUTHENTICATED',
     ])
-    const limited = async (...scopes: string[]) =>
+    const issueLimitedToken = async (...scopes: string[]) =>
       (await issueApiToken(h.tenant, h.users.user, { nickname: 'x', scopes })).token
-    expect(await readRefusal(call('/crm/x', { headers: { 'x-api-key': await limited('entities:write') } }))).toEqual([
+    expect(
+      await readRefusal(call('/crm/x', { headers: { 'x-api-key': await issueLimitedToken('entities:write') } })),
+    ).toEqual([403, 'FORBIDDEN'])
+    const readOnly = { 'x-api-key': await issueLimitedToken('plugin-calls:read') }
+    expect(await readRefusal(call('/crm/x', { method: 'POST', body: 'x', headers: readOnly }))).toEqual([
       403,
       'FORBIDDEN',
     ])
-    const reads = { 'x-api-key': await limited('plugin-calls:read') }
-    expect(await readRefusal(call('/crm/x', { method: 'POST', body: 'x', headers: reads }))).toEqual([403, 'FORBIDDEN'])
     expect(upstream.seen.length).toBe(before)
-    expect((await call('/crm/x', { headers: reads })).status).toBe(200)
+    expect((await call('/crm/x', { headers: readOnly })).status).toBe(200)
   })
 
-  test('sees whom an admin acts as', async () => {
+  test('a plugin sees the impersonated user and the admin who impersonates', async () => {
     const headers = { 'x-api-key': h.tokens.admin, 'x-impersonate-user': h.users.other }
     const seen = await readSeen('/crm/x', { headers })
     expect(await claimsIn(seen)).toMatchObject({ sub: h.users.other, impersonator: h.users.admin })
@@ -329,11 +331,11 @@ describe('a plugin that is asked', () => {
   })
 })
 
-describe('a plugin that does not answer', () => {
+describe('plugins that do not answer', () => {
   const health = async (): Promise<TestResponse['body']> =>
     (await h.as('admin').get(`/plugins/${plugin._id}`)).body.health
 
-  test('in time is given up', async () => {
+  test('a plugin that does not answer in time causes 504 PLUGIN_TIMEOUT and fails its health until it answers again', async () => {
     config.ATOLL_PLUGIN_TIMEOUT = 100
     do expect(await readRefusal(call('/crm/silent'))).toEqual([504, 'PLUGIN_TIMEOUT'])
     while ((await health()).status !== 'failing')
@@ -342,22 +344,22 @@ describe('a plugin that does not answer', () => {
     while ((await health()).status === 'failing') expect((await call('/crm/x')).status).toBe(200)
   })
 
-  test('because it is not there, or no neighbour may be asked, is told as that', async () => {
+  test('a plugin that refuses or closes the connection, or whose private address is forbidden, causes 502 PLUGIN_UNREACHABLE', async () => {
     const admin = h.as('admin')
     await admin.post('/plugins', { name: 'gone', apiPath: 'gone', proxyUrl: 'http://127.0.0.1:1/' })
     expect(await readRefusal(call('/gone/x'))).toEqual([502, 'PLUGIN_UNREACHABLE'])
     denyPrivateNetwork()
     expect(await readRefusal(call('/crm/x'))).toEqual([502, 'PLUGIN_UNREACHABLE'])
     allowPrivateNetwork()
-    const rude = createServer((socket) => socket.destroy())
-    await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve))
-    const { port } = rude.address() as { port: number }
+    const closingServer = createServer((socket) => socket.destroy())
+    await new Promise<void>((resolve) => closingServer.listen(0, '127.0.0.1', resolve))
+    const { port } = closingServer.address() as { port: number }
     await admin.post('/plugins', { name: 'rude', apiPath: 'rude', proxyUrl: `http://127.0.0.1:${port}/` })
     expect(await readRefusal(call('/rude/x', { method: 'POST', body: 'x' }))).toEqual([502, 'PLUGIN_UNREACHABLE'])
-    rude.close()
+    closingServer.close()
   })
 
-  test('to its end leaves callers with no more than it said', async () => {
+  test('an answer that a plugin breaks off fails for the caller after the bytes that were sent', async () => {
     const answer = await call('/crm/half')
     const reader = answer.body!.getReader()
     expect(Buffer.from((await reader.read()).value!).toString()).toBe('half')
@@ -366,24 +368,24 @@ describe('a plugin that does not answer', () => {
   })
 })
 
-describe('what streams', () => {
-  test('comes as it is told: events at once, and their beginning before the first', async () => {
+describe('streaming through the proxy', () => {
+  test('a caller receives the start of an event stream before its first event, and each event at once', async () => {
     const answer = await call('/crm/events', { headers: { accept: 'text/event-stream' } })
     expect(answer.headers.get('content-type')).toBe('text/event-stream')
-    const tell = streams.pop()!
+    const sendEvent = streams.pop()!
     const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
     expect((await reader.read()).value).toBe(':\n\n')
     for (const n of times(5)) {
-      tell()
+      sendEvent()
       expect((await reader.read()).value).toBe(`data: ${n}\n\n`)
     }
     const before = upstream.broken()
     await reader.cancel()
-    // Who goes away ends it there, too.
+    // A caller that leaves closes the connection to the plugin, too.
     while (upstream.broken() === before) await Bun.sleep(5)
   })
 
-  test('ends with us, when that are events: who listens comes again', async () => {
+  test('event streams end when the server closes its streams, so that clients reconnect', async () => {
     const reader = (await call('/crm/events')).body!.getReader()
     expect((await reader.read()).done).toBeFalse()
     const before = upstream.broken()
@@ -392,7 +394,7 @@ describe('what streams', () => {
     while (upstream.broken() === before) await Bun.sleep(5)
   })
 
-  test('may be many at a time, and others are answered meanwhile', async () => {
+  test('the proxy forwards another request while 300 event streams are open', async () => {
     const before = upstream.broken()
     const sockets = times(300).map(() => {
       const head = `GET /api/crm/events HTTP/1.1\r\nhost: x\r\ntenant: ${h.id}\r\n\r\n`
@@ -408,7 +410,7 @@ describe('what streams', () => {
     while (upstream.broken() - before < 300) await Bun.sleep(5)
   })
 
-  test('ends upstream when the caller goes before there is an answer, or in the midst of what they send', async () => {
+  test('the connection to the plugin closes when the caller leaves before the answer or within the request body', async () => {
     for (const head of [
       'GET /api/crm/silent HTTP/1.1\r\n',
       'POST /api/crm/silent HTTP/1.1\r\ncontent-length: 1000000\r\n',
@@ -423,43 +425,43 @@ describe('what streams', () => {
     }
   })
 
-  // A server of its own: what the other tests have left in the memory of this process is none of it.
-  test('takes the same memory, however much it is, both ways', async () => {
-    const at = { at: createTempFolder(), env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' } }
-    await createTenantByCli(at, 'acme')
-    await using own = await startAtoll(at)
+  // A separate server, whose memory holds nothing of the other tests.
+  test('the proxy streams 200 MiB in both directions in bounded memory', async () => {
+    const place = { at: createTempFolder(), env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' } }
+    await createTenantByCli(place, 'acme')
+    await using own = await startAtoll(place)
     const headers = await signIn(own.url, 'acme')
-    const asked = (path: string, init: RequestInit = {}) =>
+    const send = (path: string, init: RequestInit = {}) =>
       fetch(`${own.url}/api${path}`, { ...init, headers: { ...headers, 'content-type': 'application/json' } })
-    const told = { name: 'crm', apiPath: 'crm', proxyUrl: `${upstream.url}/base` }
-    expect((await asked('/plugins', { method: 'POST', body: JSON.stringify(told) })).status).toBe(201)
-    expect((await asked('/crm/nothing')).status).toBe(204)
-    let most = 0
+    const crmPlugin = { name: 'crm', apiPath: 'crm', proxyUrl: `${upstream.url}/base` }
+    expect((await send('/plugins', { method: 'POST', body: JSON.stringify(crmPlugin) })).status).toBe(201)
+    expect((await send('/crm/nothing')).status).toBe(204)
+    let maxMemory = 0
     const watching = setInterval(() => {
-      most = Math.max(most, memoryOf(own.pid))
+      maxMemory = Math.max(maxMemory, memoryOf(own.pid))
     }, 20)
     const before = memoryOf(own.pid)
     let size = 0
-    for await (const chunk of (await asked('/crm/large')).body as unknown as AsyncIterable<Uint8Array>)
+    for await (const chunk of (await send('/crm/large')).body as unknown as AsyncIterable<Uint8Array>)
       size += chunk.length
     expect(size).toBe(LARGE)
-    let left = LARGE / 65_536
+    let chunksLeft = LARGE / 65_536
     const body = new ReadableStream({
-      pull: (controller) => (left-- > 0 ? controller.enqueue(new Uint8Array(65_536)) : controller.close()),
+      pull: (controller) => (chunksLeft-- > 0 ? controller.enqueue(new Uint8Array(65_536)) : controller.close()),
     })
-    expect(await (await asked('/crm/sink', { method: 'POST', body })).text()).toBe(`${LARGE}`)
+    expect(await (await send('/crm/sink', { method: 'POST', body })).text()).toBe(`${LARGE}`)
     clearInterval(watching)
-    expect(most - before).toBeLessThan(LARGE / MIB / 1.25)
+    expect(maxMemory - before).toBeLessThan(LARGE / MIB / 1.25)
   })
 
-  test('goes no faster than the one who takes it', async () => {
-    // A plugin that reads nothing: what callers send stays with them.
+  test('the proxy reads a request body no faster than the plugin takes it', async () => {
+    // A plugin that reads nothing.
     const stuck = createServer((socket) => void socket.pause())
     await new Promise<void>((resolve) => stuck.listen(0, '127.0.0.1', resolve))
     const { port } = stuck.address() as { port: number }
     await h.as('admin').post('/plugins', { name: 'stuck', apiPath: 'stuck', proxyUrl: `http://127.0.0.1:${port}/` })
     let sent = 0
-    const gone = new AbortController()
+    const caller = new AbortController()
     const body = new ReadableStream(
       {
         pull(controller) {
@@ -469,14 +471,14 @@ describe('what streams', () => {
       },
       { highWaterMark: 0 },
     )
-    const asked = call('/stuck/x', { method: 'POST', body, signal: gone.signal }).catch(() => 'gone')
+    const answer = call('/stuck/x', { method: 'POST', body, signal: caller.signal }).catch(() => 'gone')
     for (let last = -1; last !== sent || sent === 0; ) {
       last = sent
       await Bun.sleep(150)
     }
     expect(sent).toBeLessThan(64 * MIB)
-    gone.abort()
-    expect(await asked).toBe('gone')
+    caller.abort()
+    expect(await answer).toBe('gone')
     stuck.close()
   })
 })

@@ -10,7 +10,7 @@ import {
   type WorkspaceFixture,
 } from './workspace-fixtures'
 
-const getActiveWorkspace = async (who: ApiClient) => (await who.get('/me')).body.workspace
+const getActiveWorkspace = async (client: ApiClient) => (await client.get('/me')).body.workspace
 const toActiveOffice = (home: WorkspaceFixture, roles: string[]) => ({
   _id: home.workspace,
   name: 'Office',
@@ -18,7 +18,7 @@ const toActiveOffice = (home: WorkspaceFixture, roles: string[]) => ({
   labels: [],
 })
 
-/** Somebody by each kind of credential. */
+/** Returns a client of a user for each kind of credential. */
 async function createClients(home: WorkspaceFixture, name: 'user' | 'other' | 'admin'): Promise<[string, ApiClient][]> {
   const { token } = await signInForTokens(home, name)
   return [
@@ -28,49 +28,49 @@ async function createClients(home: WorkspaceFixture, name: 'user' | 'other' | 'a
   ]
 }
 
-describe('activating a workspace', () => {
-  test('makes it the active one of the credential, and of no other', async () => {
+describe('POST /api/workspaces/:id/activate', () => {
+  test('an activation makes the workspace the active one of the used credential only', async () => {
     const home = await createWorkspaceFixture()
     const all = await createClients(home, 'user')
-    for (const [kind, who] of all) {
-      expect([kind, await getActiveWorkspace(who)]).toEqual([kind, null])
-      const { status, body } = await who.post(`${home.at}/activate`)
+    for (const [kind, client] of all) {
+      expect([kind, await getActiveWorkspace(client)]).toEqual([kind, null])
+      const { status, body } = await client.post(`${home.at}/activate`)
       expect([status, body]).toMatchObject([
         200,
         { _id: home.workspace, name: 'Office', roles: ['admin'], isPrivilegedUser: true },
       ])
-      expect([kind, await getActiveWorkspace(who)]).toEqual([kind, toActiveOffice(home, ['admin'])])
+      expect([kind, await getActiveWorkspace(client)]).toEqual([kind, toActiveOffice(home, ['admin'])])
     }
-    const other = await createWorkspace(home.as('user'), { name: 'Other', labels: ['pro'] })
+    const otherWorkspace = await createWorkspace(home.as('user'), { name: 'Other', labels: ['pro'] })
     const [first, ...rest] = all
-    await first![1].post(`/workspaces/${other._id}/activate`)
+    await first![1].post(`/workspaces/${otherWorkspace._id}/activate`)
     expect(await getActiveWorkspace(first![1])).toEqual({
-      _id: other._id,
+      _id: otherWorkspace._id,
       name: 'Other',
       roles: ['admin'],
       labels: ['pro'],
     })
-    for (const [, who] of rest) expect((await getActiveWorkspace(who))._id).toBe(home.workspace)
+    for (const [, client] of rest) expect((await getActiveWorkspace(client))._id).toBe(home.workspace)
   })
 
-  test('is for members, and for admins of the tenant, who have no roles there', async () => {
+  test('a workspace can be activated by its members, and by admins of the tenant without roles in it; others get 404', async () => {
     const home = await createWorkspaceFixture()
-    for (const [, who] of await createClients(home, 'other')) {
-      expect(statusAndCode(await who.post(`/workspaces/${home.elsewhere}/activate`))).toEqual(WORKSPACE_NOT_FOUND)
-      expect(await getActiveWorkspace(who)).toBeNull()
+    for (const [, client] of await createClients(home, 'other')) {
+      expect(statusAndCode(await client.post(`/workspaces/${home.elsewhere}/activate`))).toEqual(WORKSPACE_NOT_FOUND)
+      expect(await getActiveWorkspace(client)).toBeNull()
     }
-    for (const [, who] of await createClients(home, 'admin')) {
-      expect((await who.post(`${home.at}/activate`)).status).toBe(200)
-      expect(await getActiveWorkspace(who)).toEqual(toActiveOffice(home, []))
+    for (const [, client] of await createClients(home, 'admin')) {
+      expect((await client.post(`${home.at}/activate`)).status).toBe(200)
+      expect(await getActiveWorkspace(client)).toEqual(toActiveOffice(home, []))
     }
     expect(statusAndCode(await home.stranger.post(`${home.at}/activate`))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('needs no new token: the old one acts there from then on', async () => {
+  test('an active workspace is kept through a refresh of the tokens', async () => {
     const home = await createWorkspaceFixture()
     const { refreshToken, token } = await signInForTokens(home, 'user')
-    const who = home.stranger.with(bearer(token))
-    await who.post(`${home.at}/activate`)
+    const client = home.stranger.with(bearer(token))
+    await client.post(`${home.at}/activate`)
     const { body } = await home.stranger.post('/token/refresh', { refreshToken })
     expect(body.payload.workspace).toEqual(toActiveOffice(home, ['admin']))
     expect(body.payload.user.workspace).toEqual(toActiveOffice(home, ['admin']))
@@ -79,19 +79,19 @@ describe('activating a workspace', () => {
     )
   })
 
-  test('lasts through a refresh of the cookie', async () => {
+  test('an active workspace is kept through a refresh of the cookie', async () => {
     const home = await createWorkspaceFixture()
-    const who = home.stranger.with(await signInForCookie(home, 'user'))
-    await who.post(`${home.at}/activate`)
-    const answer = await who.post('/cookie/refresh')
+    const client = home.stranger.with(await signInForCookie(home, 'user'))
+    await client.post(`${home.at}/activate`)
+    const answer = await client.post('/cookie/refresh')
     expect(answer.body.payload.workspace).toEqual(toActiveOffice(home, ['admin']))
     const cookie = answer.headers.get('set-cookie')!.split(';')[0]!
     expect(await getActiveWorkspace(home.stranger.with({ cookie }))).toEqual(toActiveOffice(home, ['admin']))
   })
 })
 
-describe('signing in', () => {
-  test('leads into the workspace that it names, if one is a member', async () => {
+describe('POST /api/signin with a workspace', () => {
+  test('a sign-in with a workspace activates it for a member; others get 404 WORKSPACE_NOT_FOUND', async () => {
     const home = await createTestTenant()
     const password = 'correct horse'
     const { body } = await home.stranger.post('/signup', { username: 'ada', password })
@@ -112,136 +112,144 @@ describe('signing in', () => {
   })
 })
 
-describe('an API token that was made for a workspace', () => {
-  async function bound(home: WorkspaceFixture, workspace: string, name: 'user' | 'other' | 'admin' = 'user') {
+describe('an API token for a workspace', () => {
+  async function createBoundToken(
+    home: WorkspaceFixture,
+    workspace: string,
+    name: 'user' | 'other' | 'admin' = 'user',
+  ) {
     const maker = home.stranger.with(await signInForCookie(home, name))
     const answer = await maker.post('/me/api-tokens', { nickname: 'bot', workspace })
-    return { answer, bot: home.stranger.with({ 'x-api-key': answer.body.token }) }
+    return { answer, tokenClient: home.stranger.with({ 'x-api-key': answer.body.token }) }
   }
 
-  test('always acts in it, and knows no other', async () => {
+  test('an API token for a workspace always acts in it and gets 404 WORKSPACE_NOT_FOUND for others', async () => {
     const home = await createWorkspaceFixture()
-    const { answer, bot } = await bound(home, home.workspace)
+    const { answer, tokenClient } = await createBoundToken(home, home.workspace)
     expect(answer.body.apiToken.workspace).toBe(home.workspace)
-    expect(await getActiveWorkspace(bot)).toEqual(toActiveOffice(home, ['admin']))
-    expect((await bot.post(`${home.at}/activate`)).status).toBe(200)
-    const other = await createWorkspace(home.as('user'), { name: 'Other' })
+    expect(await getActiveWorkspace(tokenClient)).toEqual(toActiveOffice(home, ['admin']))
+    expect((await tokenClient.post(`${home.at}/activate`)).status).toBe(200)
+    const otherWorkspace = await createWorkspace(home.as('user'), { name: 'Other' })
     for (const answer of [
-      await bot.post(`/workspaces/${other._id}/activate`),
-      await bot.get(`/workspaces/${other._id}`),
-      await bot.put(`/workspaces/${other._id}`, { name: 'x' }),
-      await bot.delete(`/workspaces/${other._id}`),
+      await tokenClient.post(`/workspaces/${otherWorkspace._id}/activate`),
+      await tokenClient.get(`/workspaces/${otherWorkspace._id}`),
+      await tokenClient.put(`/workspaces/${otherWorkspace._id}`, { name: 'x' }),
+      await tokenClient.delete(`/workspaces/${otherWorkspace._id}`),
     ])
       expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
-    expect((await bot.get('/workspaces?count=1')).body.map(({ _id }: { _id: string }) => _id)).toEqual([home.workspace])
-    expect(await getActiveWorkspace(bot)).toEqual(toActiveOffice(home, ['admin']))
+    expect((await tokenClient.get('/workspaces?count=1')).body.map(({ _id }: { _id: string }) => _id)).toEqual([
+      home.workspace,
+    ])
+    expect(await getActiveWorkspace(tokenClient)).toEqual(toActiveOffice(home, ['admin']))
   })
 
-  test('is an admin’s, too, who reaches every other one without it', async () => {
+  test('an API token of an admin of the tenant for a workspace reaches that workspace only', async () => {
     const home = await createWorkspaceFixture()
-    const { bot } = await bound(home, home.workspace, 'admin')
-    expect(await getActiveWorkspace(bot)).toEqual(toActiveOffice(home, []))
-    expect((await bot.get('/workspaces/all')).body.map(({ _id }: { _id: string }) => _id)).toEqual([home.workspace])
-    expect((await bot.post(`${home.at}/encrypted`, { a: 1 })).status).toBe(200)
+    const { tokenClient } = await createBoundToken(home, home.workspace, 'admin')
+    expect(await getActiveWorkspace(tokenClient)).toEqual(toActiveOffice(home, []))
+    expect((await tokenClient.get('/workspaces/all')).body.map(({ _id }: { _id: string }) => _id)).toEqual([
+      home.workspace,
+    ])
+    expect((await tokenClient.post(`${home.at}/encrypted`, { a: 1 })).status).toBe(200)
     const elsewhere = `/workspaces/${home.elsewhere}`
     for (const answer of [
-      await bot.get(elsewhere),
-      await bot.get(`${elsewhere}/encrypted`),
-      await bot.post(`${elsewhere}/encrypted`, { a: 1 }),
+      await tokenClient.get(elsewhere),
+      await tokenClient.get(`${elsewhere}/encrypted`),
+      await tokenClient.post(`${elsewhere}/encrypted`, { a: 1 }),
     ])
       expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
   })
 
-  test('leads to no other one: none is made by it, and no invitation to one is seen or answered', async () => {
+  test('an API token for a workspace cannot create workspaces (403) and cannot see or answer invites to others (404)', async () => {
     const home = await createWorkspaceFixture()
-    const { bot } = await bound(home, home.workspace, 'other')
+    const { tokenClient } = await createBoundToken(home, home.workspace, 'other')
     const invite = { email: `other@${home.id}.test`, roles: ['admin'] }
     expect((await home.as('editor').post(`/workspaces/${home.elsewhere}/invites`, invite)).status).toBe(201)
-    expect(statusAndCode(await bot.post('/workspaces', { name: 'Mine' }))).toEqual([403, 'FORBIDDEN'])
-    expect((await bot.get('/invites')).body).toEqual([])
+    expect(statusAndCode(await tokenClient.post('/workspaces', { name: 'Mine' }))).toEqual([403, 'FORBIDDEN'])
+    expect((await tokenClient.get('/invites')).body).toEqual([])
     for (const kind of ['accept', 'decline'])
-      expect(statusAndCode(await bot.post('/invites', { workspace: home.elsewhere, kind }))).toEqual([
+      expect(statusAndCode(await tokenClient.post('/invites', { workspace: home.elsewhere, kind }))).toEqual([
         404,
         'INVITE_NOT_FOUND',
       ])
     expect((await home.as('other').get('/invites')).body).toHaveLength(1)
-    // Nor is it told what its user's other tokens were, in the same workspace and by the same key.
+    // It gets no stored response of another token of its user under the same idempotency key.
     const key = { 'idempotency-key': 'k' }
     await home.as('other').post(`${home.at}/activate`)
     expect((await home.as('other').post('/workspaces', { name: 'Mine' }, key)).status).toBe(201)
-    expect(statusAndCode(await bot.post('/workspaces', { name: 'Mine' }, key))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await tokenClient.post('/workspaces', { name: 'Mine' }, key))).toEqual([403, 'FORBIDDEN'])
     expect((await home.as('other').get('/workspaces')).body).toHaveLength(2)
   })
 
-  test('is not made for one that its user does not reach', async () => {
+  test('POST /api/me/api-tokens gets 404 WORKSPACE_NOT_FOUND for a workspace that the user cannot reach', async () => {
     const home = await createWorkspaceFixture()
     for (const workspace of [home.elsewhere, 'x'])
-      expect(statusAndCode((await bound(home, workspace)).answer)).toEqual(WORKSPACE_NOT_FOUND)
+      expect(statusAndCode((await createBoundToken(home, workspace)).answer)).toEqual(WORKSPACE_NOT_FOUND)
   })
 
-  test('is worth nothing while its user is no member, and nothing for ever when the workspace is gone', async () => {
+  test('an API token for a workspace gets 401 while its user is not a member, and is deleted with the workspace', async () => {
     const home = await createWorkspaceFixture()
-    const { bot } = await bound(home, home.workspace, 'other')
-    expect((await getActiveWorkspace(bot)).roles).toEqual(['member'])
+    const { tokenClient } = await createBoundToken(home, home.workspace, 'other')
+    expect((await getActiveWorkspace(tokenClient)).roles).toEqual(['member'])
     await home.as('user').delete(`${home.at}/members/${home.users.other}`)
-    expect(statusAndCode(await bot.get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await tokenClient.get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
     await home.as('user').post(`${home.at}/members`, { userId: home.users.other, roles: ['lead'] })
-    expect((await getActiveWorkspace(bot)).roles).toEqual(['lead'])
+    expect((await getActiveWorkspace(tokenClient)).roles).toEqual(['lead'])
     await home.as('user').delete(home.at)
-    expect(statusAndCode(await bot.get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
-    const other = home.stranger.with(await signInForCookie(home, 'other'))
-    expect(JSON.stringify((await other.get('/me/api-tokens')).body)).not.toContain(home.workspace)
+    expect(statusAndCode(await tokenClient.get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
+    const otherUser = home.stranger.with(await signInForCookie(home, 'other'))
+    expect(JSON.stringify((await otherUser.get('/me/api-tokens')).body)).not.toContain(home.workspace)
   })
 })
 
-describe('who is active in a workspace', () => {
-  test('sees at once what changes about it: roles, name, labels, and the end of it', async () => {
+describe('the active workspace of a user', () => {
+  test('the active workspace reflects changes of roles, name, labels and membership at once', async () => {
     const home = await createWorkspaceFixture()
-    const [, , [, who]] = (await createClients(home, 'other')) as [unknown, unknown, [string, ApiClient]]
-    const boss = home.as('user')
-    await who.post(`${home.at}/activate`)
-    expect(await getActiveWorkspace(who)).toEqual(toActiveOffice(home, ['member']))
-    await boss.put(`${home.at}/members/${home.users.other}`, { roles: ['lead'] })
-    expect(await getActiveWorkspace(who)).toEqual(toActiveOffice(home, ['lead']))
-    await boss.put(home.at, { name: 'Shop', labels: ['pro'] })
-    expect(await getActiveWorkspace(who)).toEqual({
+    const [, , [, client]] = (await createClients(home, 'other')) as [unknown, unknown, [string, ApiClient]]
+    const workspaceAdmin = home.as('user')
+    await client.post(`${home.at}/activate`)
+    expect(await getActiveWorkspace(client)).toEqual(toActiveOffice(home, ['member']))
+    await workspaceAdmin.put(`${home.at}/members/${home.users.other}`, { roles: ['lead'] })
+    expect(await getActiveWorkspace(client)).toEqual(toActiveOffice(home, ['lead']))
+    await workspaceAdmin.put(home.at, { name: 'Shop', labels: ['pro'] })
+    expect(await getActiveWorkspace(client)).toEqual({
       _id: home.workspace,
       name: 'Shop',
       roles: ['lead'],
       labels: ['pro'],
     })
-    await boss.delete(`${home.at}/members/${home.users.other}`)
-    expect(await getActiveWorkspace(who)).toBeNull()
-    await boss.post(`${home.at}/members`, { userId: home.users.other, roles: ['lead'] })
-    await who.post(`${home.at}/activate`)
-    await boss.delete(home.at)
-    expect(await getActiveWorkspace(who)).toBeNull()
+    await workspaceAdmin.delete(`${home.at}/members/${home.users.other}`)
+    expect(await getActiveWorkspace(client)).toBeNull()
+    await workspaceAdmin.post(`${home.at}/members`, { userId: home.users.other, roles: ['lead'] })
+    await client.post(`${home.at}/activate`)
+    await workspaceAdmin.delete(home.at)
+    expect(await getActiveWorkspace(client)).toBeNull()
   })
 
-  test('as an admin of the tenant is in it no more when they are admin no more', async () => {
+  test('an admin of the tenant who loses that role loses the active workspace', async () => {
     const home = await createWorkspaceFixture()
-    for (const [, who] of await createClients(home, 'admin')) await who.post(`${home.at}/activate`)
+    for (const [, client] of await createClients(home, 'admin')) await client.post(`${home.at}/activate`)
     await setRoles(home.tenant, 'user', ['admin'])
     await setRoles(home.tenant, 'admin', ['user'])
-    for (const [, who] of await createClients(home, 'admin')) expect(await getActiveWorkspace(who)).toBeNull()
+    for (const [, client] of await createClients(home, 'admin')) expect(await getActiveWorkspace(client)).toBeNull()
   })
 
-  test('costs no question more than before, once the credential is known', async () => {
+  test('an active workspace adds no statement to a request with a known credential', async () => {
     const home = await createThingsFixture(
       [],
       [{ operation: 'read', scope: 'workspace', workspaceRoleBased: ['admin'] }],
     )
     const { _id } = await createWorkspace(home.as('user'))
-    for (const who of [
+    for (const client of [
       home.as('user'),
       home.stranger.with(bearer((await signInForTokens(home, 'user')).token)),
       home.stranger.with(await signInForCookie(home, 'user')),
     ]) {
-      await who.post(`/workspaces/${_id}/activate`)
-      await who.get(home.path)
-      const asked = await recordStatements(home.origin, () => who.get(home.path))
-      expect(asked).toHaveLength(1)
-      expect(asked[0]).toContain('from entities')
+      await client.post(`/workspaces/${_id}/activate`)
+      await client.get(home.path)
+      const statements = await recordStatements(home.origin, () => client.get(home.path))
+      expect(statements).toHaveLength(1)
+      expect(statements[0]).toContain('from entities')
     }
   })
 })

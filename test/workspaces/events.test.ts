@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
 import { createWorkspace, createWorkspaceFixture } from './workspace-fixtures'
 
-/** What is written down of the accounts of a tenant, in the order in which it happened. */
+/** Lists the events of accounts and workspaces of a tenant, oldest first. */
 async function listEvents({ as }: Awaited<ReturnType<typeof createWorkspaceFixture>>) {
   const { body } = await as('admin').get('/events?source=accounts&limit=1000')
   return (body as { eventName: string; kind: string; user: string; workspace: string; metadata: object }[]).reverse()
 }
 
-test('what happens to workspaces and invites is written down: by whom, and in which workspace', async () => {
+test('changes of workspaces and invites emit events with the acting user and the workspace', async () => {
   const home = await createWorkspaceFixture()
   const { as, at, users, workspace, elsewhere } = home
   const email = `editor@${home.id}.test`
@@ -19,23 +19,23 @@ test('what happens to workspaces and invites is written down: by whom, and in wh
   await as('admin').delete(at)
 
   const details = { invite: invite.body._id, email, name: null, roles: ['member'] }
-  const happened = (kind: string, eventName: string, user: string, metadata: object = {}, where = workspace) => ({
+  const expectedEvent = (kind: string, eventName: string, user: string, metadata: object = {}, where = workspace) => ({
     ...{ source: 'accounts', kind, eventName, user, workspace: where },
     metadata: expect.objectContaining(metadata),
   })
   expect(await listEvents(home)).toMatchObject([
-    happened('workspace', 'workspace-created', users.user, { name: 'Office' }),
-    happened('workspace', 'workspace-created', users.editor, { name: 'Elsewhere' }, elsewhere),
-    happened('invite', 'invite-created', users.user, details),
-    happened('invite', 'invite-declined', users.editor, details),
-    happened('invite', 'invite-created', users.user, { email, roles: ['lead'] }),
-    happened('invite', 'invite-created', users.user, { email: 'eve@x.test' }),
-    happened('invite', 'invite-accepted', users.editor, { email, roles: ['lead'] }),
-    happened('workspace', 'workspace-deleted', users.admin, { name: 'Office' }),
+    expectedEvent('workspace', 'workspace-created', users.user, { name: 'Office' }),
+    expectedEvent('workspace', 'workspace-created', users.editor, { name: 'Elsewhere' }, elsewhere),
+    expectedEvent('invite', 'invite-created', users.user, details),
+    expectedEvent('invite', 'invite-declined', users.editor, details),
+    expectedEvent('invite', 'invite-created', users.user, { email, roles: ['lead'] }),
+    expectedEvent('invite', 'invite-created', users.user, { email: 'eve@x.test' }),
+    expectedEvent('invite', 'invite-accepted', users.editor, { email, roles: ['lead'] }),
+    expectedEvent('workspace', 'workspace-deleted', users.admin, { name: 'Office' }),
   ])
 })
 
-test('what was refused has not happened', async () => {
+test('rejected changes of workspaces and invites emit no events', async () => {
   const home = await createWorkspaceFixture()
   const before = await listEvents(home)
   const { as, at, workspace, id } = home

@@ -13,7 +13,7 @@ afterEach(() => {
   config.ATOLL_SMTP_URL = ''
 })
 
-/** An office to which the editor is invited as "lead". */
+/** Creates a workspace to which the editor is invited with these roles. */
 async function createInviteFixture(roles: string[] | undefined = ['lead']) {
   const home = await createWorkspaceFixture()
   const email = `editor@${home.id}.test`
@@ -24,8 +24,8 @@ async function createInviteFixture(roles: string[] | undefined = ['lead']) {
 const accept = (workspace: string) => ({ workspace, kind: 'accept' })
 const decline = (workspace: string) => ({ workspace, kind: 'decline' })
 
-describe('an invite', () => {
-  test('is told to who has the address, and makes them a member with its roles', async () => {
+describe('invites to a workspace', () => {
+  test('an invited user sees the invite and becomes a member with its roles by accepting it', async () => {
     const { as, editor, at, workspace, invite, email, users } = await createInviteFixture()
     expect(invite).toEqual({ _id: ID, email, name: 'Ed', roles: ['lead'], created: TIME })
     expect((await editor.get('/invites')).body).toEqual([
@@ -47,7 +47,7 @@ describe('an invite', () => {
     expect(statusAndCode(await editor.post('/invites', accept(workspace)))).toEqual(INVITE_NOT_FOUND)
   })
 
-  test('can be declined, and withdrawn', async () => {
+  test('a declined or withdrawn invite can no longer be accepted (404 INVITE_NOT_FOUND)', async () => {
     const { as, editor, at, workspace, email } = await createInviteFixture()
     expect((await editor.post('/invites', decline(workspace))).status).toBe(200)
     expect(statusAndCode(await editor.post('/invites', accept(workspace)))).toEqual(INVITE_NOT_FOUND)
@@ -63,7 +63,7 @@ describe('an invite', () => {
       expect(statusAndCode(answer)).toEqual(INVITE_NOT_FOUND)
   })
 
-  test('is found whatever the case of the address', async () => {
+  test('an invite matches an address in any case, and a second one for the address gets 409 INVITE_EXISTS', async () => {
     const { as, at, workspace, id } = await createWorkspaceFixture()
     await as('user').post(`${at}/invites`, { email: `EDITOR@${id.toUpperCase()}.Test` })
     expect((await as('editor').get('/invites')).body).toHaveLength(1)
@@ -72,7 +72,7 @@ describe('an invite', () => {
     expect((await as('editor').post('/invites', accept(workspace))).status).toBe(200)
   })
 
-  test('is nobody’s who has another address, or none', async () => {
+  test('an invite is hidden from users with another address or none, who get 404 INVITE_NOT_FOUND', async () => {
     const { as, editor, workspace, ...home } = await createInviteFixture()
     expect(statusAndCode(await as('admin').post('/invites', accept(workspace)))).toEqual(INVITE_NOT_FOUND)
     expect((await (await createSignedInClient({ ...home, as }, 'editor')).post('/me', { email: '' })).status).toBe(200)
@@ -81,7 +81,7 @@ describe('an invite', () => {
       expect(statusAndCode(await answer)).toEqual(INVITE_NOT_FOUND)
   })
 
-  test('counts only for who has proven their address, where that can be done', async () => {
+  test('accepting an invite gets 409 EMAIL_NOT_VERIFIED until the address is verified, where mail is configured', async () => {
     const { editor, workspace, tenant, users } = await createInviteFixture()
     config.ATOLL_SMTP_URL = 'smtp://mail.invalid'
     expect((await editor.get('/invites')).body).toEqual([])
@@ -91,31 +91,31 @@ describe('an invite', () => {
     expect((await editor.post('/invites', accept(workspace))).status).toBe(200)
   })
 
-  test('tells who holds the invited address, but has not proven it, what is missing: as the address, as the username, or pending', async () => {
+  test('a user who has not verified the invited address gets 409 EMAIL_NOT_VERIFIED with the next step in the message', async () => {
     const { as, at, workspace, stranger, tenant } = await createWorkspaceFixture()
     const box = await startSmtpServer()
     config.ATOLL_SMTP_URL = box.url
     const password = 'correct horse'
-    const signedUp = async (person: object) => {
+    const signUp = async (person: object) => {
       const { body } = await stranger.post('/signup', { password, authType: 'oauth', ...person })
       return stranger.with({ authorization: `Bearer ${body.payload.token}` })
     }
     for (const name of ['eve', 'ada', 'bob']) await as('user').post(`${at}/invites`, { email: `${name}@x.test` })
     const [eve, ada, bob] = [
-      await signedUp({ username: 'Eve@x.test' }),
-      await signedUp({ username: 'ada', email: 'ADA@x.test' }),
-      await signedUp({ username: 'bob' }),
+      await signUp({ username: 'Eve@x.test' }),
+      await signUp({ username: 'ada', email: 'ADA@x.test' }),
+      await signUp({ username: 'bob' }),
     ]
     expect((await bob.post('/me', { email: 'bob@x.test' })).body.pendingEmail).toBe('bob@x.test')
-    const told = async (me: typeof eve) => {
+    const readMessage = async (me: typeof eve) => {
       const answer = await me.post('/invites', accept(workspace))
       expect(statusAndCode(answer)).toEqual([409, 'EMAIL_NOT_VERIFIED'])
       return answer.body.message as string
     }
-    expect(await told(eve)).toStartWith('Add eve@x.test to your profile')
-    expect(await told(ada)).toStartWith('Confirm ada@x.test first: POST /api/email/verification')
-    expect(await told(bob)).toStartWith('Confirm bob@x.test first')
-    // As it says.
+    expect(await readMessage(eve)).toStartWith('Add eve@x.test to your profile')
+    expect(await readMessage(ada)).toStartWith('Confirm ada@x.test first: POST /api/email/verification')
+    expect(await readMessage(bob)).toStartWith('Confirm bob@x.test first')
+    // The steps of the messages lead to the membership.
     await eve.post('/me', { email: 'eve@x.test' })
     for (const [me, to] of [
       [eve, 'eve@x.test'],
@@ -133,19 +133,19 @@ describe('an invite', () => {
     await box.close()
   })
 
-  test('is made and withdrawn by those who administer the workspace', async () => {
+  test('invites are created and withdrawn by admins of the workspace and tenant only; others get 403, 404 or 401', async () => {
     const { as, stranger, at, invite } = await createInviteFixture()
-    const tries = (who: typeof stranger) =>
-      Promise.all([who.post(`${at}/invites`, { email: 'a@x.test' }), who.delete(`${at}/invites/${invite._id}`)])
-    for (const answer of await tries(as('other'))) expect(statusAndCode(answer)).toEqual(FORBIDDEN)
-    for (const answer of await tries(as('editor'))) expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
-    for (const answer of await tries(stranger)) expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
-    for (const { status } of await tries(as('admin'))) expect(status).toBeOneOf([200, 201])
+    const tryAs = (client: typeof stranger) =>
+      Promise.all([client.post(`${at}/invites`, { email: 'a@x.test' }), client.delete(`${at}/invites/${invite._id}`)])
+    for (const answer of await tryAs(as('other'))) expect(statusAndCode(answer)).toEqual(FORBIDDEN)
+    for (const answer of await tryAs(as('editor'))) expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
+    for (const answer of await tryAs(stranger)) expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
+    for (const { status } of await tryAs(as('admin'))) expect(status).toBeOneOf([200, 201])
     for (const answer of [await stranger.get('/invites'), await stranger.post('/invites', accept('x'))])
       expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('is withdrawn in its own workspace only', async () => {
+  test('an invite cannot be withdrawn through another workspace (404 INVITE_NOT_FOUND)', async () => {
     const { as, invite } = await createInviteFixture()
     const { _id } = await createWorkspace(as('other'))
     expect(statusAndCode(await as('other').delete(`/workspaces/${_id}/invites/${invite._id}`))).toEqual(
@@ -154,25 +154,25 @@ describe('an invite', () => {
     expect((await as('editor').get('/invites')).body).toHaveLength(1)
   })
 
-  test('goes with its workspace, and is no other tenant’s', async () => {
+  test('an invite is deleted with its workspace and is unknown at another tenant', async () => {
     const { as, editor, at, workspace, email } = await createInviteFixture()
-    const abroad = await createTestTenant()
-    await (await createSignedInClient(abroad, 'user')).post('/me', { email })
-    expect((await abroad.as('user').get('/invites')).body).toEqual([])
-    expect(statusAndCode(await abroad.as('user').post('/invites', accept(workspace)))).toEqual(INVITE_NOT_FOUND)
+    const otherTenant = await createTestTenant()
+    await (await createSignedInClient(otherTenant, 'user')).post('/me', { email })
+    expect((await otherTenant.as('user').get('/invites')).body).toEqual([])
+    expect(statusAndCode(await otherTenant.as('user').post('/invites', accept(workspace)))).toEqual(INVITE_NOT_FOUND)
     await as('user').delete(at)
     expect((await editor.get('/invites')).body).toEqual([])
     expect(statusAndCode(await editor.post('/invites', accept(workspace)))).toEqual(INVITE_NOT_FOUND)
   })
 
-  test('of who has become a member otherwise adds its roles to theirs', async () => {
+  test('an accepted invite adds its roles to those of an existing member', async () => {
     const { as, editor, at, workspace, users } = await createInviteFixture(['lead', 'member'])
     await as('user').post(`${at}/members`, { userId: users.editor, roles: ['member'] })
     expect((await editor.post('/invites', accept(workspace))).status).toBe(200)
     expect((await as('user').get(at)).body.members.at(-1).roles).toEqual(['member', 'lead'])
   })
 
-  test('is accepted once, even by two at the same moment', async () => {
+  test('three simultaneous acceptances of one invite succeed once', async () => {
     const { as, editor, at, workspace } = await createInviteFixture()
     const answers = await Promise.all([1, 2, 3].map(() => editor.post('/invites', accept(workspace))))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404])
@@ -182,9 +182,9 @@ describe('an invite', () => {
   test.each([
     ['without a workspace', { workspace: undefined }],
     ['without a kind', { kind: undefined }],
-    ['of another kind', { kind: 'perhaps' }],
-    ['of a workspace that is no text', { workspace: 5 }],
-  ])('an answer to it %s is refused', async (_, wrong) => {
+    ['with an unknown kind', { kind: 'perhaps' }],
+    ['with a number as workspace', { workspace: 5 }],
+  ])('POST /api/invites %s gets 400 INVALID_INPUT and keeps the invite', async (_, wrong) => {
     const { editor, workspace } = await createInviteFixture()
     expect(statusAndCode(await editor.post('/invites', { ...accept(workspace), ...wrong }))).toEqual([
       400,
@@ -200,24 +200,24 @@ describe('an invite', () => {
     { roles: 'admin' },
     { roles: [''] },
     { name: 5 },
-  ])('like %p is refused', async (wrong) => {
+  ])('POST /api/workspaces/:id/invites rejects %p with 400 INVALID_INPUT', async (wrong) => {
     const { as, at } = await createWorkspaceFixture()
     const answer = await as('user').post(`${at}/invites`, { email: 'a@x.test', ...wrong })
     expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('to a member is refused', async () => {
+  test('an invite for a member gets 409 MEMBER_EXISTS', async () => {
     const { as, at, id } = await createWorkspaceFixture()
     const answer = await as('user').post(`${at}/invites`, { email: `Other@${id}.test` })
     expect(statusAndCode(answer)).toEqual([409, 'MEMBER_EXISTS'])
   })
 })
 
-describe('the list of invites in a change of a workspace', () => {
+describe('invites in PUT /api/workspaces/:id', () => {
   type Invite = { _id: string; email: string; roles: string[] }
   const byEmail = (invites: Invite[]) => Object.fromEntries(invites.map((one) => [one.email, one]))
 
-  test('is the whole list: what is missing is withdrawn, what is there stays the same', async () => {
+  test('PUT /api/workspaces/:id replaces the list of invites: missing ones are withdrawn, and matching ones keep their ID', async () => {
     const { as, at } = await createWorkspaceFixture()
     const put = async (invites: object[]) => {
       const { status, body } = await as('user').put(at, { invites })
@@ -234,7 +234,7 @@ describe('the list of invites in a change of a workspace', () => {
     expect(await put([])).toEqual({})
   })
 
-  test('leaves out who is a member, so that what was read can be sent back', async () => {
+  test('PUT /api/workspaces/:id drops invites of users who have become members, so that a read workspace can be sent back', async () => {
     const { as, editor, at, workspace } = await createInviteFixture()
     const read = (await as('user').get(at)).body
     expect(read.invites).toHaveLength(1)
@@ -242,7 +242,7 @@ describe('the list of invites in a change of a workspace', () => {
     expect((await as('user').put(at, read)).body).toMatchObject({ invites: [], members: [{}, {}, {}] })
   })
 
-  test('names nobody twice, and a thousand at most', async () => {
+  test('PUT /api/workspaces/:id rejects duplicate or invalid invites and more than a thousand with 400 INVALID_INPUT', async () => {
     const { as, at } = await createWorkspaceFixture()
     const put = (invites: object[]) => as('user').put(at, { name: 'Changed', invites })
     for (const wrong of [
@@ -262,7 +262,7 @@ describe('the list of invites in a change of a workspace', () => {
   })
 })
 
-test('invitations are listed page by page', async () => {
+test('GET /api/invites lists the invites of the caller newest first and page by page', async () => {
   const { as, id } = await createTestTenant()
   for (const name of ['A', 'B', 'C']) {
     const { _id } = await createWorkspace(as('user'), { name })

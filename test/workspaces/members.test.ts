@@ -8,16 +8,16 @@ const LAST_WORKSPACE_ADMIN = [409, 'LAST_WORKSPACE_ADMIN']
 const toRoles = (body: { user: string; roles: string[] }[]) =>
   Object.fromEntries(body.map((one) => [one.user, one.roles]))
 
-describe('members', () => {
-  test('are added, listed, given other roles and removed', async () => {
+describe('members of a workspace', () => {
+  test('an admin of a workspace adds, lists, changes and removes members', async () => {
     const { as, at, id, users, workspace } = await createWorkspaceFixture()
     const user = as('user')
     const added = await user.post(`${at}/members`, { userId: users.editor, roles: ['user', 'bookkeeper'] })
     expect([added.status, added.body.message, added.body.workspace._id]).toEqual([201, expect.any(String), workspace])
     expect(toRoles(added.body.workspace.members)[users.editor]).toEqual(['user', 'bookkeeper'])
     const { body } = await user.get(`${at}/members`)
-    const shown = { user: users.editor, created: TIME, fullName: '', email: `editor@${id}.test` }
-    expect(body[2]).toEqual({ ...shown, roles: ['user', 'bookkeeper'] })
+    const editorMember = { user: users.editor, created: TIME, fullName: '', email: `editor@${id}.test` }
+    expect(body[2]).toEqual({ ...editorMember, roles: ['user', 'bookkeeper'] })
     expect((await as('editor').get('/workspaces')).body).toHaveLength(2)
 
     const changed = await user.put(`${at}/members/${users.editor}`, { roles: ['admin'] })
@@ -40,7 +40,7 @@ describe('members', () => {
       expect(statusAndCode(answer)).toEqual([404, 'MEMBER_NOT_FOUND'])
   })
 
-  test('are added once, and have to be users', async () => {
+  test('a second membership gets 409 MEMBER_EXISTS, an unknown user 404 USER_NOT_FOUND, and invalid input 400', async () => {
     const { as, at, users } = await createWorkspaceFixture()
     const add = (body: object) => as('user').post(`${at}/members`, body)
     expect(statusAndCode(await add({ userId: users.other, roles: ['admin'] }))).toEqual([409, 'MEMBER_EXISTS'])
@@ -63,30 +63,30 @@ describe('members', () => {
     })
   })
 
-  test('are managed by those who administer the workspace', async () => {
+  test('members are managed by admins of the workspace and tenant only; others get 403, 404 or 401', async () => {
     const { as, stranger, at, users } = await createWorkspaceFixture()
-    const tries = (who: ReturnType<typeof as>) =>
+    const tryAs = (client: ReturnType<typeof as>) =>
       Promise.all([
-        who.post(`${at}/members`, { userId: users.editor, roles: ['admin'] }),
-        who.put(`${at}/members/${users.user}`, { roles: [] }),
-        who.delete(`${at}/members/${users.user}`),
+        client.post(`${at}/members`, { userId: users.editor, roles: ['admin'] }),
+        client.put(`${at}/members/${users.user}`, { roles: [] }),
+        client.delete(`${at}/members/${users.user}`),
       ])
-    for (const answer of await tries(as('other'))) expect(statusAndCode(answer)).toEqual(FORBIDDEN)
-    for (const answer of await tries(as('editor'))) expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
-    for (const answer of await tries(stranger)) expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
+    for (const answer of await tryAs(as('other'))) expect(statusAndCode(answer)).toEqual(FORBIDDEN)
+    for (const answer of await tryAs(as('editor'))) expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
+    for (const answer of await tryAs(stranger)) expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
     expect(statusAndCode(await as('other').put(`${at}/members/${users.other}`, { roles: ['admin'] }))).toEqual(
       FORBIDDEN,
     )
     expect((await as('admin').put(`${at}/members/${users.other}`, { roles: ['lead'] })).status).toBe(200)
   })
 
-  test('may leave by themselves', async () => {
+  test('a member can leave a workspace', async () => {
     const { as, at, users } = await createWorkspaceFixture()
     expect((await as('other').delete(`${at}/members/${users.other}`)).status).toBe(200)
     expect(statusAndCode(await as('other').delete(`${at}/members/${users.other}`))).toEqual(WORKSPACE_NOT_FOUND)
   })
 
-  test('are listed page by page, in the order in which they came', async () => {
+  test('members are listed page by page in the order in which they joined', async () => {
     const { as, at, users } = await createWorkspaceFixture()
     const first = await as('other').get(`${at}/members?limit=1&count=1`)
     expect([first.body.map(({ user }: { user: string }) => user), first.headers.get('x-total-count')]).toEqual([
@@ -99,7 +99,7 @@ describe('members', () => {
     expect((await as('other').get(`${at}/members?sort=-created`)).body[0].user).toBe(users.other)
   })
 
-  test('are a thousand at most', async () => {
+  test('a workspace with a thousand members rejects another one with 409 TOO_MANY_MEMBERS', async () => {
     const { as, at, tenant, workspace, users } = await createWorkspaceFixture()
     const ids = Array.from({ length: 998 }, (_, n) => `filler-${n}`)
     await tenant.write(async (tx) => {
@@ -120,13 +120,13 @@ describe('members', () => {
 })
 
 describe('the last admin of a workspace', () => {
-  test('is neither demoted nor removed, by whomever', async () => {
+  test('demoting or removing the last admin of a workspace gets 409 LAST_WORKSPACE_ADMIN', async () => {
     const { as, at, users } = await createWorkspaceFixture()
-    for (const who of [as('user'), as('admin')])
+    for (const client of [as('user'), as('admin')])
       for (const answer of [
-        await who.put(`${at}/members/${users.user}`, { roles: ['member'] }),
-        await who.put(`${at}/members/${users.user}`, { roles: [] }),
-        await who.delete(`${at}/members/${users.user}`),
+        await client.put(`${at}/members/${users.user}`, { roles: ['member'] }),
+        await client.put(`${at}/members/${users.user}`, { roles: [] }),
+        await client.delete(`${at}/members/${users.user}`),
       ])
         expect(statusAndCode(answer)).toEqual(LAST_WORKSPACE_ADMIN)
     expect((await as('user').put(`${at}/members/${users.user}`, { roles: ['admin', 'lead'] })).status).toBe(200)
@@ -135,7 +135,7 @@ describe('the last admin of a workspace', () => {
     expect(statusAndCode(await as('other').delete(`${at}/members/${users.other}`))).toEqual(LAST_WORKSPACE_ADMIN)
   })
 
-  test('is left when two leave at the same moment, however they do it', async () => {
+  test('two admins who leave or demote themselves simultaneously leave one admin, who gets 409 LAST_WORKSPACE_ADMIN', async () => {
     const home = await createWorkspaceFixture()
     const { as, users } = home
     for (let round = 0; round < 10; round++) {
@@ -160,7 +160,7 @@ describe('the last admin of a workspace', () => {
   })
 })
 
-test('a user’s full name is told as it is told elsewhere', async () => {
+test('fullName of a member is composed of the first and the last name', async () => {
   const { as, at, tenant } = await createWorkspaceFixture()
   const { _id } = await registerUser(tenant, { username: 'grace', firstName: 'Grace', lastName: 'Hopper' })
   await as('user').post(`${at}/members`, { userId: _id, roles: [] })

@@ -6,17 +6,17 @@ import { createWorkspace, createWorkspaceFixture } from './workspace-fixtures'
 const RESTRICTED_LABEL = [403, 'RESTRICTED_LABEL']
 const RESTRICTED_ROLE = [403, 'RESTRICTED_ROLE']
 
-type House = Awaited<ReturnType<typeof createTestTenant>>
+type TestTenant = Awaited<ReturnType<typeof createTestTenant>>
 
-async function setRestrictions(own: House, metadata: object) {
+async function setRestrictions(own: TestTenant, metadata: object) {
   const answer = await own.as('admin').put('/configurations/workspace-configuration', { metadata })
   expect([answer.status, answer.body.message]).toEqual([200, undefined])
 }
 
-const toAddress = (own: House, name: string) => `${name}@${own.id}.test`
+const toAddress = (own: TestTenant, name: string) => `${name}@${own.id}.test`
 
-/** A blueprint with these rules and limitations, and an entity of the admin's in it. */
-async function createNotesBlueprint(own: House, permissions: object[], limitations: object[] = []) {
+/** Creates a blueprint with these permissions and limitations, and one entity of the admin. */
+async function createNotesBlueprint(own: TestTenant, permissions: object[], limitations: object[] = []) {
   const blueprint = { key: 'notes', name: 'Notes', fields: [{ key: 'text', type: 'string' }], permissions, limitations }
   const answer = await own.as('admin').post('/blueprints', blueprint)
   expect([answer.status, answer.body.message]).toEqual([201, undefined])
@@ -24,8 +24,8 @@ async function createNotesBlueprint(own: House, permissions: object[], limitatio
   return answer.body
 }
 
-describe('a restricted label', () => {
-  test('is given only by admins of the tenant, at creation and later', async () => {
+describe('restricted labels', () => {
+  test('a restricted label can be set by admins of the tenant only; others get 403 RESTRICTED_LABEL', async () => {
     const own = await createWorkspaceFixture()
     await setRestrictions(own, { restrictedLabels: ['premium'] })
     const user = own.as('user')
@@ -38,7 +38,7 @@ describe('a restricted label', () => {
     expect((await createWorkspace(own.as('admin'), { labels: ['premium'] })).labels).toEqual(['premium'])
   })
 
-  test('stays when an admin of the workspace sends it back, who cannot take it away', async () => {
+  test('a restricted label can be sent back but not removed by an admin of the workspace', async () => {
     const own = await createWorkspaceFixture()
     await own.as('admin').put(own.at, { labels: ['trial', 'blue'] })
     await setRestrictions(own, { restrictedLabels: ['trial'] })
@@ -48,7 +48,7 @@ describe('a restricted label', () => {
     expect((await user.get(own.at)).body.labels).toEqual(['trial'])
   })
 
-  test('keeps the rows of a rule from users who make a workspace of their own', async () => {
+  test('a restricted label in a permission protects entities from users who create workspaces of their own', async () => {
     const own = await createTestTenant()
     const rule = { operation: 'read', scope: 'tenant', roleBased: ['user'], workspaceLabelsBased: ['premium'] }
     await createNotesBlueprint(own, [rule])
@@ -63,18 +63,18 @@ describe('a restricted label', () => {
   })
 })
 
-describe('a restricted role', () => {
-  test('is given to members only by admins of the tenant', async () => {
+describe('restricted roles', () => {
+  test('a restricted role can be given to members by admins of the tenant only; others get 403 RESTRICTED_ROLE', async () => {
     const own = await createWorkspaceFixture()
     await setRestrictions(own, { restrictedRoles: ['auditor'] })
     const [user, admin, { users }] = [own.as('user'), own.as('admin'), own]
     expect(statusAndCode(await user.post(`${own.at}/members`, { userId: users.editor, roles: ['auditor'] }))).toEqual(
       RESTRICTED_ROLE,
     )
-    for (const who of ['user', 'other'] as const)
-      expect(statusAndCode(await user.put(`${own.at}/members/${users[who]}`, { roles: ['admin', 'auditor'] }))).toEqual(
-        RESTRICTED_ROLE,
-      )
+    for (const name of ['user', 'other'] as const)
+      expect(
+        statusAndCode(await user.put(`${own.at}/members/${users[name]}`, { roles: ['admin', 'auditor'] })),
+      ).toEqual(RESTRICTED_ROLE)
     expect((await admin.put(`${own.at}/members/${users.other}`, { roles: ['auditor'] })).status).toBe(200)
     expect((await user.put(`${own.at}/members/${users.other}`, { roles: ['auditor', 'lead'] })).status).toBe(200)
     expect((await user.put(`${own.at}/members/${users.other}`, { roles: ['lead'] })).status).toBe(200)
@@ -84,7 +84,7 @@ describe('a restricted role', () => {
     expect((await admin.post(`${own.at}/members`, { userId: users.editor, roles: ['auditor'] })).status).toBe(201)
   })
 
-  test('is not given by an invite of others, made alone or with the workspace', async () => {
+  test('a restricted role in an invite of an admin of the workspace gets 403 RESTRICTED_ROLE', async () => {
     const own = await createWorkspaceFixture()
     await setRestrictions(own, { restrictedRoles: ['auditor'] })
     const invite = { email: toAddress(own, 'editor'), roles: ['auditor'] }
@@ -96,7 +96,7 @@ describe('a restricted role', () => {
     expect((await user.get(own.at)).body.invites).toMatchObject([{ roles: ['lead'] }])
   })
 
-  test('comes by an invite of an admin of the tenant, also after the workspace was saved by others', async () => {
+  test('a restricted role in an invite of an admin of the tenant is given, even after others have saved the workspace', async () => {
     const own = await createWorkspaceFixture()
     await setRestrictions(own, { restrictedRoles: ['auditor'] })
     const invite = { email: toAddress(own, 'editor'), roles: ['auditor'] }
@@ -107,7 +107,7 @@ describe('a restricted role', () => {
     expect((await own.as('editor').post(`${own.at}/activate`)).body.roles).toEqual(['auditor'])
   })
 
-  test('does not come by an older invite of others, which can still be declined', async () => {
+  test('an older invite with a role that has become restricted gets 403 RESTRICTED_ROLE and can be declined', async () => {
     const own = await createWorkspaceFixture()
     const invite = { email: toAddress(own, 'editor'), roles: ['auditor'] }
     await own.as('user').post(`${own.at}/invites`, invite)
@@ -118,7 +118,7 @@ describe('a restricted role', () => {
     expect((await reply('decline')).status).toBe(200)
   })
 
-  test('that an admin of the tenant gave in an invite does not vouch for another one that is added to it', async () => {
+  test('an invite of an admin of the tenant does not cover a restricted role that others add to it', async () => {
     const own = await createWorkspaceFixture()
     const invite = { email: toAddress(own, 'editor'), roles: ['lead'] }
     await own.as('admin').post(`${own.at}/invites`, invite)
@@ -130,7 +130,7 @@ describe('a restricted role', () => {
     expect((await own.as('editor').post('/invites', reply)).status).toBe(200)
   })
 
-  test('of the name admin leaves making workspaces to admins of the tenant', async () => {
+  test('the restricted role admin limits the creation of workspaces to admins of the tenant', async () => {
     const own = await createTestTenant()
     await setRestrictions(own, { restrictedRoles: ['admin'] })
     expect(statusAndCode(await own.as('user').post('/workspaces', { name: 'Mine' }))).toEqual(RESTRICTED_ROLE)
@@ -138,11 +138,11 @@ describe('a restricted role', () => {
   })
 })
 
-describe('with restricted: "named"', () => {
+describe('the setting restricted: "named"', () => {
   const rule = { operation: 'update', scope: 'tenant', workspaceRoleBased: ['auditor', 'admin', '*'] }
   const limitation = { scope: 'workspace', workspaceLabels: ['trial'], value: 1 }
 
-  test('labels and roles that rules, limitations and integrations name are restricted, too', async () => {
+  test('the setting restricted: "named" restricts labels and roles in permissions, limitations and integrations', async () => {
     const own = await createWorkspaceFixture()
     await setRestrictions(own, { restricted: 'named' })
     const user = own.as('user')
@@ -152,32 +152,32 @@ describe('with restricted: "named"', () => {
     await createNotesBlueprint(own, [rule, labelled], [limitation])
     for (const label of ['trial', 'premium'])
       expect(statusAndCode(await user.put(own.at, { labels: [label] }))).toEqual(RESTRICTED_LABEL)
-    const give = (role: string) => user.put(`${own.at}/members/${own.users.other}`, { roles: [role] })
-    expect(statusAndCode(await give('auditor'))).toEqual(RESTRICTED_ROLE)
-    expect((await give('runner')).status).toBe(200)
-    await give('member')
+    const setRole = (role: string) => user.put(`${own.at}/members/${own.users.other}`, { roles: [role] })
+    expect(statusAndCode(await setRole('auditor'))).toEqual(RESTRICTED_ROLE)
+    expect((await setRole('runner')).status).toBe(200)
+    await setRole('member')
     const integration = {
       ...{ workspaceRoles: ['runner'], trigger: { kind: 'webhook' } },
       target: { kind: 'email', to: 'a@b.test', subject: 'x', text: 'x' },
     }
-    const done = await own.as('admin').post('/integrations', integration)
-    expect([done.status, done.body.message]).toEqual([201, undefined])
-    expect(statusAndCode(await give('runner'))).toEqual(RESTRICTED_ROLE)
-    expect((await give('admin')).status).toBe(200)
+    const created = await own.as('admin').post('/integrations', integration)
+    expect([created.status, created.body.message]).toEqual([201, undefined])
+    expect(statusAndCode(await setRole('runner'))).toEqual(RESTRICTED_ROLE)
+    expect((await setRole('admin')).status).toBe(200)
     expect((await user.put(own.at, { labels: ['other'] })).status).toBe(200)
     await createWorkspace(user)
   })
 
-  test('is the tenant’s own choice: another tenant with the same rules is as open as before', async () => {
-    const [here, there] = [await createWorkspaceFixture(), await createWorkspaceFixture()]
-    await setRestrictions(here, { restricted: 'named' })
-    for (const own of [here, there]) await createNotesBlueprint(own, [], [limitation])
-    const statusOf = async (own: typeof here) => (await own.as('user').put(own.at, { labels: ['trial'] })).status
-    expect([await statusOf(here), await statusOf(there)]).toEqual([403, 200])
+  test('the setting restricted: "named" of one tenant does not affect another tenant with the same rules', async () => {
+    const [restricted, unrestricted] = [await createWorkspaceFixture(), await createWorkspaceFixture()]
+    await setRestrictions(restricted, { restricted: 'named' })
+    for (const own of [restricted, unrestricted]) await createNotesBlueprint(own, [], [limitation])
+    const statusOf = async (own: typeof restricted) => (await own.as('user').put(own.at, { labels: ['trial'] })).status
+    expect([await statusOf(restricted), await statusOf(unrestricted)]).toEqual([403, 200])
   })
 })
 
-describe('a blueprint', () => {
+describe('warnings of a blueprint', () => {
   const permissions = [
     { operation: 'read', scope: 'workspace', workspaceRoleBased: ['admin', 'member'] },
     { operation: 'read', scope: 'tenant', workspaceRoleBased: ['auditor', '*'] },
@@ -195,12 +195,12 @@ describe('a blueprint', () => {
   type Warned = { path: string; code: string }
   const placesOf = ({ warnings }: { warnings: Warned[] }) => warnings.map(({ path, code }) => [path, code])
 
-  test('warns its editors of labels and roles that others than admins can give', async () => {
+  test('a blueprint warns its editors of labels and roles that admins of workspaces can give', async () => {
     const own = await createTestTenant()
     expect(placesOf(await createNotesBlueprint(own, permissions, limitations))).toEqual(WARNINGS)
-    for (const who of ['admin', 'editor'] as const) {
-      expect(placesOf((await own.as(who).get('/blueprints/notes')).body)).toEqual(WARNINGS)
-      expect(placesOf((await own.as(who).get('/blueprints')).body[0])).toEqual(WARNINGS)
+    for (const caller of ['admin', 'editor'] as const) {
+      expect(placesOf((await own.as(caller).get('/blueprints/notes')).body)).toEqual(WARNINGS)
+      expect(placesOf((await own.as(caller).get('/blueprints')).body[0])).toEqual(WARNINGS)
     }
     expect(placesOf((await own.as('admin').put('/blueprints/notes', { name: 'N' })).body)).toEqual(WARNINGS)
     const { _id } = await createWorkspace(own.as('user'))
@@ -208,17 +208,17 @@ describe('a blueprint', () => {
     expect((await own.as('user').get('/blueprints/notes')).body.warnings).toBeUndefined()
   })
 
-  test('warns of the others only, once they are restricted', async () => {
+  test('a blueprint no longer warns of labels and roles once they are restricted', async () => {
     const own = await createTestTenant()
     await createNotesBlueprint(own, permissions, limitations)
-    const warned = async () => placesOf((await own.as('editor').get('/blueprints/notes')).body)
+    const readWarnings = async () => placesOf((await own.as('editor').get('/blueprints/notes')).body)
     await setRestrictions(own, { restrictedLabels: ['premium'], restrictedRoles: ['auditor', 'lead'] })
-    expect(await warned()).toEqual([WARNINGS[0]!, WARNINGS[4]!])
+    expect(await readWarnings()).toEqual([WARNINGS[0]!, WARNINGS[4]!])
     await setRestrictions(own, { restricted: 'named' })
-    expect(await warned()).toEqual([WARNINGS[0]!])
+    expect(await readWarnings()).toEqual([WARNINGS[0]!])
   })
 
-  test('whose scope is the tenant by default warns of roles in rules without a scope', async () => {
+  test('a blueprint with permissionScope tenant warns of workspace roles in permissions without a scope', async () => {
     const own = await createTestTenant()
     const rule = { operation: 'read', workspaceRoleBased: ['member'] }
     const fields = [{ key: 'text', type: 'string' }]
@@ -229,7 +229,7 @@ describe('a blueprint', () => {
   })
 })
 
-test('doctor warns of labels and roles that are open, and is not failed by them', async () => {
+test('the command doctor warns of unrestricted roles and exits with 0', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   {

@@ -12,18 +12,18 @@ const toNames = (body: { name: string }[]) => body.map(({ name }) => name).sort(
 const findNames = async (query: Record<string, string>) => toNames((await searchWorkspaces(query)).body)
 
 beforeAll(async () => {
-  const made1 = async (name: string, by: 'user' | 'other', labels: string[] = []) => {
+  const createNamed = async (name: string, by: 'user' | 'other', labels: string[] = []) => {
     ids[name] = (await createWorkspace(as(by), { name, labels }))._id
   }
-  await made1('Alpha', 'user', ['pro', 'eu'])
-  await made1('Beta', 'user', ['free'])
-  await made1('Gamma (old)', 'other', ['pro'])
-  await made1('Ärger', 'other')
+  await createNamed('Alpha', 'user', ['pro', 'eu'])
+  await createNamed('Beta', 'user', ['free'])
+  await createNamed('Gamma (old)', 'other', ['pro'])
+  await createNamed('Ärger', 'other')
   await as('user').post(`/workspaces/${ids.Beta}/invites`, { email: 'Zoe@Example.test', name: 'Zoé Ström' })
   await as('user').post(`/workspaces/${ids.Beta}/members`, { userId: users.editor, roles: [] })
 })
 
-test('all workspaces of the tenant are shown to privileged callers, and to nobody else', async () => {
+test('GET /api/workspaces/all lists all workspaces of the tenant to admins; others get 403 and anonymous requests 401', async () => {
   const { status, body } = await admin.get('/workspaces/all?sort=created')
   expect([status, body]).toEqual([
     200,
@@ -40,13 +40,13 @@ test('all workspaces of the tenant are shown to privileged callers, and to nobod
   expect(statusAndCode(await stranger.get('/workspaces/all'))).toEqual([401, 'UNAUTHENTICATED'])
 })
 
-describe('are filtered', () => {
-  test('by id', async () => {
+describe('filters of GET /api/workspaces/all', () => {
+  test('the filter _id selects workspaces by ID', async () => {
     expect(await findNames({ _id: `${ids.Alpha}, ${ids.Beta},x` })).toEqual(['Alpha', 'Beta'])
     expect(await findNames({ _id: 'x' })).toEqual([])
   })
 
-  test('by the users who are members', async () => {
+  test('the filter members.user selects workspaces by their members', async () => {
     expect(await findNames({ 'members.user': users.user })).toEqual(['Alpha', 'Beta'])
     expect(await findNames({ 'members.user': `${users.editor},${users.other}` })).toEqual([
       'Beta',
@@ -56,13 +56,13 @@ describe('are filtered', () => {
     expect(await findNames({ 'members.user': 'nobody' })).toEqual([])
   })
 
-  test('by labels, of which one suffices', async () => {
+  test('the filter labels selects workspaces with at least one of the labels', async () => {
     expect(await findNames({ labels: 'pro' })).toEqual(['Alpha', 'Gamma (old)'])
     expect(await findNames({ labels: 'eu,free' })).toEqual(['Alpha', 'Beta'])
     expect(await findNames({ labels: 'pr' })).toEqual([])
   })
 
-  test('by a regular expression for the name, whatever the case', async () => {
+  test('the filter name selects workspaces by a case-insensitive regular expression', async () => {
     expect(await findNames({ name: '^a' })).toEqual(['Alpha'])
     expect(await findNames({ name: 'ÄRGER|beta$' })).toEqual(['Beta', 'Ärger'])
     expect(await findNames({ name: '\\(OLD\\)' })).toEqual(['Gamma (old)'])
@@ -70,7 +70,7 @@ describe('are filtered', () => {
     expect(await findNames({ name: 'x'.repeat(100) })).toEqual([])
   })
 
-  test('by what the name or an invite contains', async () => {
+  test('the filter q selects workspaces by text in their name or invites', async () => {
     expect(await findNames({ q: 'ALPH' })).toEqual(['Alpha'])
     expect(await findNames({ q: 'zoe@example' })).toEqual(['Beta'])
     expect(await findNames({ q: 'zoé ström' })).toEqual(['Beta'])
@@ -78,7 +78,7 @@ describe('are filtered', () => {
     expect(await findNames({ q: '(' })).toEqual(['Gamma (old)'])
   })
 
-  test('by all of these at once; what is empty, or called undefined, is no filter', async () => {
+  test('all filters combine, and a filter that is empty or undefined is ignored', async () => {
     expect(await findNames({ 'members.user': users.user, labels: 'pro,free', name: 'a$', q: 'zoe' })).toEqual(['Beta'])
     expect(await findNames({ 'members.user': users.other, labels: 'eu' })).toEqual([])
     const none = { _id: '', 'members.user': '', labels: 'undefined', name: '', q: 'undefined', select: '' }
@@ -87,7 +87,7 @@ describe('are filtered', () => {
 })
 
 test.each(['(', '[a', 'a{1001}', '(?=a)', '\\1', '(a{1000}){1000}', 'x'.repeat(101)])(
-  'the pattern %s is refused',
+  'the filter name rejects the pattern %s with 400 INVALID_INPUT',
   async (name) => {
     const answer = await searchWorkspaces({ name })
     expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
@@ -95,22 +95,23 @@ test.each(['(', '[a', 'a{1001}', '(?=a)', '\\1', '(a{1000}){1000}', 'x'.repeat(1
   },
 )
 
-test('a pattern that would take others for ever is tried in no time', async () => {
+test('the filter name accepts regular expressions that backtrack exponentially in other engines', async () => {
   const { as } = await createTestTenant()
   const { _id } = await createWorkspace(as('user'), { name: 'a'.repeat(200) })
-  const those = async (name: string) => (await as('admin').get(`/workspaces/all?name=${encodeURIComponent(name)}`)).body
-  for (const name of ['(a+)+$x', '(a|a)*b', '(a*)*(a*)*(a*)*!']) expect(await those(name)).toEqual([])
-  expect(await those('^(a+)+$')).toMatchObject([{ _id }])
+  const findByPattern = async (name: string) =>
+    (await as('admin').get(`/workspaces/all?name=${encodeURIComponent(name)}`)).body
+  for (const name of ['(a+)+$x', '(a|a)*b', '(a*)*(a*)*(a*)*!']) expect(await findByPattern(name)).toEqual([])
+  expect(await findByPattern('^(a+)+$')).toMatchObject([{ _id }])
 })
 
-describe('select', () => {
-  test('names the fields that are shown, by commas or spaces', async () => {
+describe('select in GET /api/workspaces/all', () => {
+  test('select returns the named fields, separated by commas or spaces', async () => {
     const select = async (fields: string) => (await searchWorkspaces({ _id: ids.Beta!, select: fields })).body[0]
     expect(await select('name')).toEqual({ _id: ids.Beta, name: 'Beta' })
     expect(Object.keys(await select('labels, tenant'))).toEqual(['_id', 'labels', 'tenant'])
     expect(Object.keys(await select('_id'))).toEqual(['_id'])
-    const whole = await select('name logo tenant labels members invites created updated')
-    expect(whole).toMatchObject({
+    const allFields = await select('name logo tenant labels members invites created updated')
+    expect(allFields).toMatchObject({
       members: [
         { user: users.user, roles: ['admin'], email: `user@${home.id}.test` },
         { user: users.editor, roles: [] },
@@ -123,14 +124,14 @@ describe('select', () => {
   })
 
   test.each(['password', 'name,emailKey', '__proto__', 'members.user', 'constructor'])(
-    '%s is refused',
+    'select rejects %s with 400 INVALID_INPUT',
     async (select) => {
       expect(statusAndCode(await searchWorkspaces({ select }))).toEqual([400, 'INVALID_INPUT'])
     },
   )
 })
 
-test('pages go on where the last one ended, also of those that are looked at one by one', async () => {
+test('pages of a filtered list neither repeat nor omit workspaces', async () => {
   for (const filter of ['', '&name=a', '&q=a']) {
     const seen: string[] = []
     const total = (await admin.get(`/workspaces/all?limit=1&count=true${filter}`)).headers.get('x-total-count')
@@ -144,7 +145,7 @@ test('pages go on where the last one ended, also of those that are looked at one
   }
 })
 
-test('many workspaces are gone through to the end', async () => {
+test('a filter over 1,300 workspaces returns every match and the right count', async () => {
   const { tenant, as } = await createTestTenant()
   await tenant.write((tx) =>
     tx.executeMany(

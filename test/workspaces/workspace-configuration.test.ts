@@ -13,7 +13,7 @@ const createWorkspaceAs = (
 ) => home.as(name).post('/workspaces', { name: 'Office', ...(labels && { labels }) })
 
 describe('the configuration of workspaces', () => {
-  test('says whose roles suffice to make one; admins always may', async () => {
+  test('the setting creationPrivilegedRoles limits the creation of workspaces to these roles and admins', async () => {
     const home = await createTestTenant()
     expect((await createWorkspaceAs(home, 'user')).status).toBe(201)
     await setWorkspaceConfiguration(home, { creationPrivilegedRoles: ['plugin', 'boss'] })
@@ -23,7 +23,7 @@ describe('the configuration of workspaces', () => {
     expect((await createWorkspaceAs(home, 'user')).status).toBe(201)
   })
 
-  test('says which labels there are; those that a workspace has already may stay', async () => {
+  test('the setting labels limits new labels of workspaces; a label that a workspace already has may stay', async () => {
     const home = await createTestTenant()
     const { _id } = await createWorkspace(home.as('user'), { labels: ['old'] })
     await setWorkspaceConfiguration(home, { labels: ['pro', 'free'] })
@@ -40,7 +40,7 @@ describe('the configuration of workspaces', () => {
     expect((await home.as('user').put(`/workspaces/${_id}`, { name: 'New' })).status).toBe(200)
   })
 
-  test('says whether one may be without', async () => {
+  test('the setting allowNonLabeledWorkspaces: false requires labels, except of workspaces that have none already', async () => {
     const home = await createTestTenant()
     const { _id } = await createWorkspace(home.as('user'))
     const put = (body: object) => home.as('user').put(`/workspaces/${_id}`, body)
@@ -48,13 +48,13 @@ describe('the configuration of workspaces', () => {
     for (const labels of [undefined, []])
       expect(statusAndCode(await createWorkspaceAs(home, 'admin', labels))).toEqual([400, 'INVALID_INPUT'])
     expect((await createWorkspaceAs(home, 'user', ['any'])).status).toBe(201)
-    // What was read before can be sent back.
+    // A workspace without labels can be saved unchanged.
     expect((await put({ name: 'New', labels: [] })).status).toBe(200)
     expect((await put({ labels: ['pro'] })).status).toBe(200)
     expect(statusAndCode(await put({ labels: [] }))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('switches them off: nobody makes, joins or enters one, and nobody is in one', async () => {
+  test('the setting isActive: false prevents creating, joining and activating workspaces and ignores active ones', async () => {
     const home = await createWorkspaceFixture()
     const { as, at, workspace } = home
     const email = `editor@${home.id}.test`
@@ -74,7 +74,7 @@ describe('the configuration of workspaces', () => {
     expect((await as('user').get('/me')).body.workspace._id).toBe(workspace)
   })
 
-  test('counts as not set where it makes no sense, part by part', async () => {
+  test('an invalid setting of workspaces is ignored without affecting the others', async () => {
     const home = await createTestTenant()
     await setWorkspaceConfiguration(home, {
       isActive: 'no',
@@ -87,15 +87,15 @@ describe('the configuration of workspaces', () => {
     expect(statusAndCode(await createWorkspaceAs(home, 'user'))).toEqual(FORBIDDEN)
   })
 
-  test('is each tenant’s own', async () => {
-    const [here, there] = [await createTestTenant(), await createTestTenant()]
-    await setWorkspaceConfiguration(here, { isActive: false })
-    expect((await createWorkspaceAs(here, 'user')).status).toBe(403)
-    expect((await createWorkspaceAs(there, 'user')).status).toBe(201)
+  test('the configuration of workspaces applies to its own tenant only', async () => {
+    const [ownTenant, otherTenant] = [await createTestTenant(), await createTestTenant()]
+    await setWorkspaceConfiguration(ownTenant, { isActive: false })
+    expect((await createWorkspaceAs(ownTenant, 'user')).status).toBe(403)
+    expect((await createWorkspaceAs(otherTenant, 'user')).status).toBe(201)
   })
 })
 
-test('where sign-up is closed, nobody signs up, and those who have an account sign in', async () => {
+test('the setting allowSignup: false rejects sign-ups with 403 SIGNUP_CLOSED and keeps sign-ins possible', async () => {
   const { stranger, tenant } = await createTestTenant()
   const person = { username: 'ada', password: 'correct horse' }
   expect((await stranger.post('/signup', person)).status).toBe(201)

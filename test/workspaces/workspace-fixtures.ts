@@ -10,16 +10,16 @@ export const WORKSPACE_NOT_FOUND = [404, 'WORKSPACE_NOT_FOUND']
 export const ID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)
 export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
-/** A new workspace of somebody's. */
-export async function createWorkspace(by: ApiClient, body: object = {}) {
-  const answer = await by.post('/workspaces', { name: 'Office', ...body })
+/** Creates a workspace as this client. */
+export async function createWorkspace(client: ApiClient, body: object = {}) {
+  const answer = await client.post('/workspaces', { name: 'Office', ...body })
   expect([answer.status, answer.body.message]).toEqual([201, undefined])
   return answer.body
 }
 
 /**
- * A tenant with a workspace that the user administers and the other is a plain member of. The editor administers another
- * one, the admin is in none.
+ * Creates a tenant with a workspace in which `user` is the admin and `other` a member. `editor` is the admin of another
+ * workspace; `admin` is a member of none.
  */
 export async function createWorkspaceFixture(body: object = {}) {
   const own = await createTestTenant()

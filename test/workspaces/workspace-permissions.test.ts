@@ -5,21 +5,21 @@ import { bearer, signInForTokens } from '../accounts/session-fixtures'
 import { type ApiClient, apiClient, type TestResponse } from '../test-tenant'
 import { createWorkspaceFixture, type WorkspaceFixture } from './workspace-fixtures'
 
-/** Who asks. The last three come by API token: a member's, one that may only read, and one for another workspace. */
-const callers = ['stranger', 'user', 'elsewhere', 'member', 'ws-admin', 'admin', 'api', 'reader', 'bound'] as const
+/** The callers. The last three use API tokens: of a member, with read scopes, and for another workspace. */
+const callers = ['anonymous', 'user', 'elsewhere', 'member', 'ws-admin', 'admin', 'api', 'reader', 'bound'] as const
 type Caller = (typeof callers)[number]
 
-/** Everybody of the matrix in a fresh tenant; a guest is invited, and nobody is active anywhere. */
+/** Creates a client for each caller in a fresh tenant, and an invite of a guest. */
 async function createCallersFixture() {
   const home = await createWorkspaceFixture()
-  const plain = await registerUser(home.tenant, { username: 'plain', email: `plain@${home.id}.test` })
+  const plainUser = await registerUser(home.tenant, { username: 'plain', email: `plain@${home.id}.test` })
   const byToken = async (user: string, more: object = {}) =>
     apiClient(home.origin, { 'x-api-key': (await issueApiToken(home.tenant, user, { nickname: 'x', ...more })).token })
   const signedIn = async (name: 'user' | 'other' | 'editor' | 'admin') =>
     apiClient(home.origin, bearer((await signInForTokens(home, name)).token))
-  const who: Record<Caller, ApiClient> = {
-    stranger: home.stranger,
-    user: await byToken(plain._id),
+  const clients: Record<Caller, ApiClient> = {
+    anonymous: home.stranger,
+    user: await byToken(plainUser._id),
     elsewhere: await signedIn('editor'),
     member: await signedIn('other'),
     'ws-admin': await signedIn('user'),
@@ -29,71 +29,83 @@ async function createCallersFixture() {
     bound: await byToken(home.users.editor, { workspace: home.elsewhere }),
   }
   const { body } = await home.as('user').post(`${home.at}/invites`, { email: 'guest@x.test' })
-  return { ...home, who, invite: body._id as string }
+  return { ...home, clients, invite: body._id as string }
 }
 type CallersFixture = WorkspaceFixture & Awaited<ReturnType<typeof createCallersFixture>>
 
-type Row = [route: string, ask: (who: ApiClient, home: CallersFixture) => Promise<TestResponse>, expected: number[]]
-//                                                            stranger user elsewhere member ws-admin admin api reader bound
+type Row = [route: string, send: (client: ApiClient, home: CallersFixture) => Promise<TestResponse>, expected: number[]]
+//                                                           anonymous user elsewhere member ws-admin admin api reader bound
 const rows: Row[] = [
-  ['GET /workspaces', (who) => who.get('/workspaces'), [401, 200, 200, 200, 200, 200, 200, 200, 200]],
-  ['POST /workspaces', (who) => who.post('/workspaces', { name: 'x' }), [401, 201, 201, 201, 201, 201, 201, 403, 403]],
-  ['GET /workspaces/all', (who) => who.get('/workspaces/all'), [401, 403, 403, 403, 403, 200, 403, 403, 403]],
-  ['GET /:id', (who, { at }) => who.get(at), [401, 404, 404, 200, 200, 200, 200, 200, 404]],
-  ['PUT /:id', (who, { at }) => who.put(at, { name: 'x' }), [401, 404, 404, 403, 200, 200, 403, 403, 404]],
-  ['DELETE /:id', (who, { at }) => who.delete(at), [401, 404, 404, 403, 200, 200, 403, 403, 404]],
-  ['POST /:id/activate', (who, { at }) => who.post(`${at}/activate`), [401, 404, 404, 200, 200, 200, 200, 403, 404]],
-  ['GET /:id/members', (who, { at }) => who.get(`${at}/members`), [401, 404, 404, 200, 200, 200, 200, 200, 404]],
+  ['GET /workspaces', (client) => client.get('/workspaces'), [401, 200, 200, 200, 200, 200, 200, 200, 200]],
+  [
+    'POST /workspaces',
+    (client) => client.post('/workspaces', { name: 'x' }),
+    [401, 201, 201, 201, 201, 201, 201, 403, 403],
+  ],
+  ['GET /workspaces/all', (client) => client.get('/workspaces/all'), [401, 403, 403, 403, 403, 200, 403, 403, 403]],
+  ['GET /:id', (client, { at }) => client.get(at), [401, 404, 404, 200, 200, 200, 200, 200, 404]],
+  ['PUT /:id', (client, { at }) => client.put(at, { name: 'x' }), [401, 404, 404, 403, 200, 200, 403, 403, 404]],
+  ['DELETE /:id', (client, { at }) => client.delete(at), [401, 404, 404, 403, 200, 200, 403, 403, 404]],
+  [
+    'POST /:id/activate',
+    (client, { at }) => client.post(`${at}/activate`),
+    [401, 404, 404, 200, 200, 200, 200, 403, 404],
+  ],
+  ['GET /:id/members', (client, { at }) => client.get(`${at}/members`), [401, 404, 404, 200, 200, 200, 200, 200, 404]],
   [
     'POST /:id/members',
-    (who, { at, users }) => who.post(`${at}/members`, { userId: users.admin, roles: [] }),
+    (client, { at, users }) => client.post(`${at}/members`, { userId: users.admin, roles: [] }),
     [401, 404, 404, 403, 201, 201, 403, 403, 404],
   ],
   [
     'PUT /:id/members/:userId',
-    (who, { at, users }) => who.put(`${at}/members/${users.other}`, { roles: ['lead'] }),
+    (client, { at, users }) => client.put(`${at}/members/${users.other}`, { roles: ['lead'] }),
     [401, 404, 404, 403, 200, 200, 403, 403, 404],
   ],
   [
     'DELETE /:id/members/:userId, another',
-    (who, { at, users }) => who.delete(`${at}/members/${users.user}`),
+    (client, { at, users }) => client.delete(`${at}/members/${users.user}`),
     [401, 404, 404, 403, 409, 409, 403, 403, 404],
   ],
   [
     'DELETE /:id/members/:userId, a plain member',
-    (who, { at, users }) => who.delete(`${at}/members/${users.other}`),
+    (client, { at, users }) => client.delete(`${at}/members/${users.other}`),
     [401, 404, 404, 200, 200, 200, 200, 403, 404],
   ],
   [
     'POST /:id/invites',
-    (who, { at }) => who.post(`${at}/invites`, { email: 'new@x.test' }),
+    (client, { at }) => client.post(`${at}/invites`, { email: 'new@x.test' }),
     [401, 404, 404, 403, 201, 201, 403, 403, 404],
   ],
   [
     'DELETE /:id/invites/:inviteId',
-    (who, { at, invite }) => who.delete(`${at}/invites/${invite}`),
+    (client, { at, invite }) => client.delete(`${at}/invites/${invite}`),
     [401, 404, 404, 403, 200, 200, 403, 403, 404],
   ],
-  ['GET /invites', (who) => who.get('/invites'), [401, 200, 200, 200, 200, 200, 200, 200, 200]],
+  ['GET /invites', (client) => client.get('/invites'), [401, 200, 200, 200, 200, 200, 200, 200, 200]],
   [
     'POST /invites',
-    (who, { workspace }) => who.post('/invites', { workspace, kind: 'accept' }),
+    (client, { workspace }) => client.post('/invites', { workspace, kind: 'accept' }),
     [401, 404, 404, 404, 404, 404, 404, 403, 404],
   ],
-  ['GET /:id/encrypted', (who, { at }) => who.get(`${at}/encrypted`), [401, 403, 403, 403, 403, 200, 403, 403, 403]],
+  [
+    'GET /:id/encrypted',
+    (client, { at }) => client.get(`${at}/encrypted`),
+    [401, 403, 403, 403, 403, 200, 403, 403, 403],
+  ],
   [
     'POST /:id/encrypted',
-    (who, { at }) => who.post(`${at}/encrypted`, {}),
+    (client, { at }) => client.post(`${at}/encrypted`, {}),
     [401, 403, 403, 403, 403, 200, 403, 403, 403],
   ],
   [
     'GET /users/:id/encrypted',
-    (who, { users }) => who.get(`/users/${users.other}/encrypted`),
+    (client, { users }) => client.get(`/users/${users.other}/encrypted`),
     [401, 403, 403, 403, 403, 200, 403, 403, 403],
   ],
   [
     'POST /users/:id/encrypted',
-    (who, { users }) => who.post(`/users/${users.other}/encrypted`, {}),
+    (client, { users }) => client.post(`/users/${users.other}/encrypted`, {}),
     [401, 403, 403, 403, 403, 200, 403, 403, 403],
   ],
 ]
@@ -101,18 +113,18 @@ const rows: Row[] = [
 let home = await createCallersFixture()
 
 test.each(rows)(
-  '%s answers each caller as it should; where it refuses, nothing has changed',
-  async (route, ask, expected) => {
-    const told: Record<string, number> = {}
+  '%s returns the listed status to each caller and changes nothing where it rejects',
+  async (route, send, expected) => {
+    const statuses: Record<string, number> = {}
     for (const caller of callers) {
       const state = async () => JSON.stringify((await home.as('admin').get(home.at)).body)
       const before = await state()
-      const { status } = await ask(home.who[caller], home)
-      told[caller] = status
+      const { status } = await send(home.clients[caller], home)
+      statuses[caller] = status
       if (status >= 400) expect(await state(), caller).toBe(before)
-      // What was done is not there for the next one.
+      // The next caller gets a fresh tenant after a write.
       else if (!route.startsWith('GET')) home = await createCallersFixture()
     }
-    expect(told).toEqual(Object.fromEntries(callers.map((caller, n) => [caller, expected[n]!])))
+    expect(statuses).toEqual(Object.fromEntries(callers.map((caller, n) => [caller, expected[n]!])))
   },
 )

@@ -6,8 +6,8 @@ import { createWorkspace, createWorkspaceFixture, FORBIDDEN, ID, TIME, WORKSPACE
 
 const toNames = (body: { name: string }[]) => body.map(({ name }) => name)
 
-describe('a workspace', () => {
-  test('is made by anybody, who administers it, read, changed in part and removed', async () => {
+describe('/api/workspaces', () => {
+  test('a user creates a workspace, becomes its admin, and reads, changes and deletes it', async () => {
     const { as, id, users } = await createTestTenant()
     const user = as('user')
     const created = await user.post('/workspaces', { name: 'Office', logo: 'https://x.test/a.png', labels: ['pro'] })
@@ -42,7 +42,7 @@ describe('a workspace', () => {
     expect((await user.get('/workspaces')).body).toEqual([])
   })
 
-  test('needs a name; logo and labels have to be such', async () => {
+  test('a workspace with an invalid name, logo or label gets 400 INVALID_INPUT', async () => {
     const { as } = await createTestTenant()
     const user = as('user')
     const bare = await createWorkspace(user, { name: 'Bare' })
@@ -78,12 +78,12 @@ describe('a workspace', () => {
     expect((await user.get(`/workspaces/${bare._id}`)).body).toEqual(bare)
   })
 
-  test('is read by its members, changed and removed by those who administer it, and unknown to all others', async () => {
+  test('a workspace is readable for its members, writable for its admins, and unknown to others (404)', async () => {
     const { as, stranger, at, users } = await createWorkspaceFixture()
-    const [other, editor] = [as('other'), as('editor')]
-    const read = await other.get(at)
+    const [member, editor] = [as('other'), as('editor')]
+    const read = await member.get(at)
     expect([read.status, read.body.isPrivilegedUser]).toEqual([200, false])
-    for (const answer of [await other.put(at, { name: 'Mine' }), await other.delete(at)])
+    for (const answer of [await member.put(at, { name: 'Mine' }), await member.delete(at)])
       expect(statusAndCode(answer)).toEqual(FORBIDDEN)
     for (const answer of [await editor.get(at), await editor.put(at, { name: 'Mine' }), await editor.delete(at)])
       expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
@@ -92,19 +92,19 @@ describe('a workspace', () => {
     expect((await as('user').get(at)).body).toMatchObject({ name: 'Office', members: [{ user: users.user }, {}] })
   })
 
-  test('tells its invites only to those who administer it', async () => {
+  test('invites of a workspace are shown to admins of the workspace and tenant only', async () => {
     const { as, at } = await createWorkspaceFixture()
     await as('user').post(`${at}/invites`, { email: 'eve@x.test' })
-    for (const who of [as('user'), as('admin')])
-      expect((await who.get(at)).body.invites).toMatchObject([{ email: 'eve@x.test' }])
+    for (const client of [as('user'), as('admin')])
+      expect((await client.get(at)).body.invites).toMatchObject([{ email: 'eve@x.test' }])
     expect((await as('other').get(at)).body.invites).toEqual([])
   })
 
-  test('tells the e-mail addresses of its members only to those who administer it', async () => {
+  test('e-mail addresses of members are shown to admins of the workspace and tenant only', async () => {
     const { as, at, id } = await createWorkspaceFixture()
     const addresses = (members: { email: string }[]) => members.map(({ email }) => email)
-    for (const who of [as('user'), as('admin')])
-      for (const members of [(await who.get(at)).body.members, (await who.get(`${at}/members`)).body])
+    for (const client of [as('user'), as('admin')])
+      for (const members of [(await client.get(at)).body.members, (await client.get(`${at}/members`)).body])
         expect(addresses(members)).toEqual([`user@${id}.test`, `other@${id}.test`])
     for (const { status, body } of [
       await as('other').get(at),
@@ -114,7 +114,7 @@ describe('a workspace', () => {
       expect([status, JSON.stringify(body)]).toEqual([200, expect.not.stringContaining('@')])
   })
 
-  test('is reached and administered by admins of the tenant, who still do not have its roles', async () => {
+  test('an admin of the tenant can read, change, activate and delete a workspace without having roles in it', async () => {
     const { as, at, workspace } = await createWorkspaceFixture()
     const admin = as('admin')
     expect((await admin.get(at)).body.isPrivilegedUser).toBe(false)
@@ -124,30 +124,32 @@ describe('a workspace', () => {
     expect((await admin.delete(at)).status).toBe(200)
   })
 
-  test('is another tenant’s business nowhere', async () => {
-    const [here, abroad] = [await createWorkspaceFixture(), await createTestTenant()]
+  test('a workspace gets 404 at another tenant, and users of another tenant cannot become members', async () => {
+    const [fixture, otherTenant] = [await createWorkspaceFixture(), await createTestTenant()]
     for (const name of ['user', 'admin'] as const) {
-      const who = abroad.as(name)
-      expect((await who.get('/workspaces')).body).toEqual([])
+      const client = otherTenant.as(name)
+      expect((await client.get('/workspaces')).body).toEqual([])
       for (const answer of [
-        await who.get(here.at),
-        await who.put(here.at, { name: 'x' }),
-        await who.delete(here.at),
-        await who.post(`${here.at}/activate`),
-        await who.get(`${here.at}/members`),
-        await who.post(`${here.at}/members`, { userId: abroad.users.user, roles: [] }),
-        await who.post(`${here.at}/invites`, { email: 'a@x.test' }),
+        await client.get(fixture.at),
+        await client.put(fixture.at, { name: 'x' }),
+        await client.delete(fixture.at),
+        await client.post(`${fixture.at}/activate`),
+        await client.get(`${fixture.at}/members`),
+        await client.post(`${fixture.at}/members`, { userId: otherTenant.users.user, roles: [] }),
+        await client.post(`${fixture.at}/invites`, { email: 'a@x.test' }),
       ])
         expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
     }
-    expect((await abroad.as('admin').get('/workspaces/all')).body).toEqual([])
-    // Nor do users come from there.
-    const foreign = await here.as('user').post(`${here.at}/members`, { userId: abroad.users.user, roles: [] })
+    expect((await otherTenant.as('admin').get('/workspaces/all')).body).toEqual([])
+    // Users of another tenant cannot become members.
+    const foreign = await fixture
+      .as('user')
+      .post(`${fixture.at}/members`, { userId: otherTenant.users.user, roles: [] })
     expect(statusAndCode(foreign)).toEqual([404, 'USER_NOT_FOUND'])
   })
 })
 
-test('the list has the caller’s own, page by page, as they are sorted', async () => {
+test('GET /api/workspaces lists the workspaces of the caller, sorted and page by page', async () => {
   const { as, elsewhere } = await createWorkspaceFixture()
   const user = as('user')
   for (const name of ['C', 'A', 'B']) await createWorkspace(user, { name })
@@ -161,15 +163,18 @@ test('the list has the caller’s own, page by page, as they are sorted', async 
   expect((await user.get(`/workspaces/${elsewhere}`)).status).toBe(404)
 })
 
-test.each(['%00', '%zz', 'x', "'", 'x'.repeat(300), '../all', 'undefined'])('an id %s is not found', async (id) => {
-  const { as } = await createTestTenant()
-  const path = `/workspaces/${encodeURIComponent(id)}`
-  for (const who of [as('user'), as('admin')])
-    for (const answer of [await who.get(path), await who.put(path, {}), await who.delete(path)])
-      expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
-})
+test.each(['%00', '%zz', 'x', "'", 'x'.repeat(300), '../all', 'undefined'])(
+  'a workspace ID %s gets 404 WORKSPACE_NOT_FOUND',
+  async (id) => {
+    const { as } = await createTestTenant()
+    const path = `/workspaces/${encodeURIComponent(id)}`
+    for (const client of [as('user'), as('admin')])
+      for (const answer of [await client.get(path), await client.put(path, {}), await client.delete(path)])
+        expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
+  },
+)
 
-test('scopes of API tokens are about workspaces, too', async () => {
+test('an API token with the scope workspaces:read can read workspaces and gets 403 for other requests', async () => {
   const home = await createWorkspaceFixture()
   const { token } = await issueApiToken(home.tenant, home.users.user, {
     nickname: 'reader',

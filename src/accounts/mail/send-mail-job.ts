@@ -7,7 +7,9 @@ import type { Lease } from '../../jobs/with-lease'
 import { JobError, type JobHandler } from '../../jobs/worker'
 import { toPlainValues } from '../../platform/mail/plain-text'
 import { isMailEnabled, sendMail } from '../../platform/mail/smtp'
+import { templateSettings } from '../../platform/mail/template-settings'
 import { renderMail, type Template, templates } from '../../platform/mail/templates'
+import { appSettings } from '../../platform/settings/app-settings'
 import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Tx } from '../../storage/port'
 import { listAssignedHosts } from '../../tenancy/hosts'
@@ -74,16 +76,16 @@ async function issueMailToken(
 }
 
 async function getTemplate(tenant: Tenant, name: MailRow['template']): Promise<Template> {
-  const custom = (await getSettings(tenant, 'mail-templates'))[name]
+  const custom = (await getSettings(tenant, templateSettings))[name]
   const { path, ...standard } = templates[name]
-  const [website] = (await getSettings(tenant, 'app-configuration')).websiteUrls
+  const [website] = (await getSettings(tenant, appSettings)).websiteUrls
   const link = website && path ? website.replace(/\/+$/, '') + path : undefined
   // The standard text is not that of the tenant's page, nor the other way round.
   return { ...standard, link, ...custom }
 }
 
 async function buildTemplateValues(tenant: Tenant, mail: MailRow, user: UserRow | undefined, token: string) {
-  const [website = ''] = (await getSettings(tenant, 'app-configuration')).websiteUrls
+  const [website = ''] = (await getSettings(tenant, appSettings)).websiteUrls
   const site = URL.parse(website)?.host ?? tenant.tenant
   const name = user ? fullNameOf(user) || user.username : ''
   return { site, token, api: await getApiUrl(tenant), ...toPlainValues(mail.template, { name, ...mail.data }) }

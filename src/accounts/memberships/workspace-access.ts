@@ -7,6 +7,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import type { Actor } from '../actors'
 import type { Ctx } from '../guard'
 import { members, workspaces } from './tables'
+import { workspaceSettings } from './workspace-settings'
 
 export type WorkspaceRow = typeof workspaces.$inferSelect
 
@@ -54,6 +55,6 @@ export function assertNotBound({ actor }: Ctx) {
 
 /** @throws 403 where the tenant has workspaces switched off */
 export async function assertWorkspacesActive(tenant: Tenant) {
-  if (!(await getSettings(tenant, 'workspace-configuration')).isActive)
+  if (!(await getSettings(tenant, workspaceSettings)).isActive)
     throw new Problem(403, 'WORKSPACES_INACTIVE', 'Workspaces are disabled. Ask an administrator.')
 }

@@ -7,6 +7,7 @@ import { getSettings } from '../../platform/settings/tenant-settings'
 import { clientNetwork, isHttps, requestAuthority } from '../../tenancy/client-connection'
 import type { Tenant } from '../../tenancy/tenants'
 import { assertNotApiToken } from '../api-tokens'
+import { authSettings } from '../auth-settings'
 import type { Ctx } from '../guard'
 import { consumeOneTimeToken, issueOneTimeToken } from '../one-time-tokens'
 import { requireRecentAuth } from '../reauthentication'
@@ -149,7 +150,7 @@ const redirectUri = (request: Request, name: string) =>
  * port, where that is not the usual one.
  */
 async function findAllowedUrl(tenant: Tenant, address: string): Promise<string | undefined> {
-  const { allowedReturnHosts } = await getSettings(tenant, 'auth-configuration')
+  const { allowedReturnHosts } = await getSettings(tenant, authSettings)
   const { protocol = '', host = '', username, password, href } = URL.parse(address) ?? {}
   const names = allowedReturnHosts.map((name) => name.trim().toLowerCase())
   if (/^https?:$/.test(protocol) && !username && !password && names.includes(host)) return href

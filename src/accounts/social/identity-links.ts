@@ -7,6 +7,7 @@ import { Conflict } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
 import { writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
+import { authSettings } from '../auth-settings'
 import { revokeAllCredentials } from '../credential-revocation'
 import { consumeOneTimeToken } from '../one-time-tokens'
 import { email as emailShape, Registration, url as urlShape } from '../shapes'
@@ -117,7 +118,7 @@ export async function linkIdentity(tenant: Tenant, provider: string, profile: Pr
 }
 
 async function createUser(tenant: Tenant, provider: string, profile: Profile, attempt: number): Promise<UserRow> {
-  if (!(await getSettings(tenant, 'auth-configuration')).allowSignup) throw signupClosed()
+  if (!(await getSettings(tenant, authSettings)).allowSignup) throw signupClosed()
   const { subject: _, emailVerified, profileImage, username, ...names } = profile
   const name = username ?? profile.email?.replace(/@.*/, '') ?? profile.fullName ?? provider
   const suffix = attempt === 1 ? '' : `-${crypto.randomUUID().slice(0, 8)}`

@@ -3,13 +3,14 @@ import { toProviderSecretRef } from '../../platform/settings/provider-secrets'
 import { getSettings } from '../../platform/settings/tenant-settings'
 import { openSecret } from '../../platform/vault/vault'
 import type { Tenant } from '../../tenancy/tenants'
+import { authSettings } from '../auth-settings'
 import { providersByName } from './providers'
 import { oidc } from './providers/oidc'
 import type { OAuthProvider, ProviderConfig } from './providers/provider'
 
 /** The names of the providers by which users may sign in. */
 export async function listProviders(tenant: Tenant): Promise<string[]> {
-  const { providers } = await getSettings(tenant, 'auth-configuration')
+  const { providers } = await getSettings(tenant, authSettings)
   return Object.keys(providers)
     .filter((name) => findProviderKind(name, providers[name]!))
     .sort()
@@ -20,7 +21,7 @@ export async function getProvider(
   tenant: Tenant,
   name: string,
 ): Promise<{ kind: OAuthProvider; setup: ProviderConfig }> {
-  const { providers } = await getSettings(tenant, 'auth-configuration')
+  const { providers } = await getSettings(tenant, authSettings)
   const provider = Object.hasOwn(providers, name) ? providers[name] : undefined
   const kind = provider && findProviderKind(name, provider)
   if (!kind)

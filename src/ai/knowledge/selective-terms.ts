@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { indexChunks, toStems, unindexChunks } from './full-text'
@@ -13,7 +14,7 @@ const MAX_CACHED_STORES = 1_000 // stores
 const CHUNKS_BETWEEN_YIELDS = 50 // chunks between which others get their turn
 
 type CommonWords = { db: Db; chunks: number; words: Set<string> }
-const commonWordsCache = new Map<string, CommonWords>()
+const commonWordsCache = new BoundedMap<string, CommonWords>(MAX_CACHED_STORES)
 
 /**
  * The words of a question by which each store is to be asked. A word that so many chunks have says nothing of any, and to
@@ -55,7 +56,6 @@ async function findCommonWords(db: Db, { _id, chunks }: StoreRow): Promise<Set<s
   const words = new Set(
     [...counts].filter(([, count]) => count > rows.length * COMMON_WORD_SHARE).map(([word]) => word),
   )
-  if (commonWordsCache.size >= MAX_CACHED_STORES) commonWordsCache.clear()
   commonWordsCache.set(_id, { db, chunks, words })
   return words
 }

@@ -1,5 +1,6 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import { assertScope } from '../../accounts/permissions'
+import { tryParseJson } from '../../core/json'
 import { Problem } from '../../core/problem'
 import { MAX_RUN_DEPTH } from '../../integrations/loop-guard'
 import { mayRun } from '../../integrations/permission'
@@ -59,15 +60,8 @@ async function runIntegrationTool(
     agents,
   }
   const response = await runTarget(ctx, row, invocation, depth + 1)
-  const answer = parseJsonOrText(await response.text())
+  const text = await response.text()
+  const answer = tryParseJson(text, text)
   if (response.status < 400) return answer
   throw new Problem(502, 'TOOL_FAILED', `The tool answered ${response.status}.`, { details: answer })
-}
-
-function parseJsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

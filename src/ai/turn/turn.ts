@@ -2,6 +2,7 @@ import type OpenAI from 'openai'
 import type { PublicCtx } from '../../accounts/guard'
 import { toStorableText } from '../../core/body'
 import { now, toIsoString } from '../../core/clock'
+import { tryParseJson } from '../../core/json'
 import type { ChatTarget } from '../agents'
 import type { Draft } from '../builders/draft-kind'
 import type { Citation } from '../knowledge/retrieval'
@@ -211,7 +212,7 @@ export class Turn {
     this.turnMessages.splice(0, this.turnMessages.length, { role: 'assistant', content, toolCalls: calls }, ...results)
     const backendResults = results.map(({ toolCallId, content }) => ({
       functionCall: calls.find(({ id }) => id === toolCallId)!,
-      result: parseJsonOrText(content),
+      result: tryParseJson(content, content),
     }))
     this.finish = 'tool_calls'
     this.pause = { functionCalls: clientCalls, backendResults, assistantToolCalls: calls }
@@ -237,13 +238,5 @@ function hasValidArguments(call: ToolCall) {
     return true
   } catch {
     return false
-  }
-}
-
-function parseJsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }

@@ -6,6 +6,7 @@ import { getSettings } from '../../platform/settings/tenant-settings'
 import { spent } from '../tables'
 import { MICROS_PER_UNIT } from './prices'
 import { type BudgetPeriod, type BudgetScope, toTotalId } from './usage-record'
+import { usageSettings } from './usage-settings'
 
 /** What some work is expected to take; costs in millionths. */
 export type ExpectedUsage = { tokens: number; cost: number }
@@ -20,7 +21,7 @@ const reservations = new Map<string, ExpectedUsage>()
  * @throws 429 BUDGET_EXCEEDED, with the time until it may be asked again
  */
 export async function reserveBudget({ actor, ...tenant }: PublicCtx, expected?: ExpectedUsage): Promise<() => void> {
-  const { budgets } = await getSettings(tenant, 'ai-configuration')
+  const { budgets } = await getSettings(tenant, usageSettings)
   const subjectByScope = { tenant: '', user: actor?.user, workspace: actor?.workspace?._id }
   const time = toIsoString(now())
   const applicable = budgets.flatMap((budget) => {

@@ -1,6 +1,7 @@
 import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Tenant } from '../../tenancy/tenants'
 import type { TokenUsage } from '../turn/model-call'
+import { usageSettings } from './usage-settings'
 
 /** Costs are kept as millionths of the currency that a tenant's prices are in, and told as numbers of it. */
 export const MICROS_PER_UNIT = 1_000_000
@@ -15,7 +16,7 @@ export async function calculateCost(
   model: string,
   { prompt, completion }: TokenUsage,
 ): Promise<number> {
-  const { prices } = await getSettings(tenant, 'ai-configuration')
+  const { prices } = await getSettings(tenant, usageSettings)
   const price = Object.hasOwn(prices, model) ? prices[model] : prices['*']
   if (!price) return 0
   return Math.min(

@@ -1,23 +1,20 @@
 import type { RE2JS } from 're2js'
 import { loadRe2 } from '../../core/re2'
+import { weakCached } from '../../core/weak-cache'
 import { FormulaError, type Meter } from './meter'
 
 const MAX_TEXT_CHARACTERS = 1_000 // characters
 const MAX_PROGRAM_SIZE = 250 // steps of the compiled pattern
-const compiledPatterns = new WeakMap<RegExp, RE2JS>()
 
-/** Makes a literal of an expression ready. @throws what RE2 says of one that it can't have */
-export function compilePattern(literal: RegExp): RE2JS {
-  const existing = compiledPatterns.get(literal)
-  if (existing) return existing
+/** Compiles a pattern of a formula with RE2. @throws what RE2 says about a pattern that it does not support */
+export const compilePattern = weakCached((literal: RegExp): RE2JS => {
   const engine = loadRe2()
   const flags = (literal.ignoreCase ? engine.CASE_INSENSITIVE : 0) | (literal.multiline ? engine.MULTILINE : 0)
   const compiled = engine.compile(literal.source, flags)
   if (compiled.programSize() > MAX_PROGRAM_SIZE)
     throw new FormulaError('a pattern is too complex: use fewer or smaller repetitions')
-  compiledPatterns.set(literal, compiled)
   return compiled
-}
+})
 
 /** What the interpreter takes for `RegExp`, by RE2, whose time is in proportion to the text, and paid for. */
 export class MeteredRegExp {

@@ -1,24 +1,13 @@
 import { t } from 'elysia'
+import { HOP_BY_HOP_HEADERS } from '../../core/hop-by-hop'
 import { textMatching, webAddress, withMessage } from '../../core/shapes'
 import { defineKind, NotConnected } from './connection-kind'
 import { probe } from './probe'
 
-/** About the way there (RFC 9110 §7.6.1), which is our business. */
-const CONNECTION_HEADERS = [
-  'connection',
-  'content-length',
-  'host',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]
-
 /** The headers that come with each request to such a server. */
 export function buildHeaders({ headers }: { headers?: Record<string, string> }): Headers {
   const result = new Headers(headers)
-  for (const name of CONNECTION_HEADERS) result.delete(name)
+  for (const name of [...HOP_BY_HOP_HEADERS, 'content-length']) result.delete(name)
   return result
 }
 

@@ -1,23 +1,19 @@
 import { abortAlteration, advanceProgress, cutOver, findAlteration } from '../../blueprints/cutover'
 import type { Model, PendingModel } from '../../blueprints/model'
+import { yieldToEventLoop } from '../../core/event-loop'
 import type { Lease } from '../../jobs/with-lease'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { ensureSearchIndex, IS_SEARCHED, replaceTerms } from '../search/search-index'
 import { toJointTerms } from '../search/tokenizer'
+import type { Doc } from '../store/doc'
 import { type IndexKeys, toIndexRows } from '../store/index-keys'
 import { diffRows, withEntity, writeIndexRows } from '../store/rows'
 import { extractDocumentJson, toStoredJson } from '../store/serializer'
-import type { Doc } from '../write/document'
+import type { AlterationPlan, TransformError } from '../write/pending-document'
 import { type MarkedEntity, readDirtyEntities, readNextEntities, rereadChanged } from './entity-scan'
 import { duplicateError, newUniqueFields } from './schema-survey'
-import {
-  type AlterationPlan,
-  pickFreshKeys,
-  type TransformError,
-  type TransformedEntity,
-  transformEntity,
-} from './transform'
+import { pickFreshKeys, type TransformedEntity, transformEntity } from './transform'
 
 const MAX_DIRTY_PER_WRITE = 200 // entities at once, of those that somebody has written
 const MAX_COMPUTED_PER_WRITE = 20 // of those, where they have to be worked out in a write
@@ -62,7 +58,7 @@ export async function backfill(
   const transformed = new Map<number, BackfilledEntity>()
   for (const stored of entities) {
     transformed.set(stored.seq, await toBackfilledEntity(pending, stored))
-    if (pending.diff.recomputes) await new Promise(setImmediate)
+    if (pending.diff.recomputes) await yieldToEventLoop()
   }
   try {
     return await tenant.write(async (tx) => {
@@ -141,7 +137,7 @@ async function writeBackfilled(tx: Tx, model: Model, pending: PendingModel, enti
 const omitKeys = (keys: IndexKeys, some: IndexKeys) =>
   Object.fromEntries(Object.entries(keys).filter(([label]) => !Object.hasOwn(some, label)))
 
-/** Of those that are prepared, no two ever have the same value of a unique field. @throws Hopeless */
+/** Of those that are prepared, no two ever have the same value of a unique field. @throws CannotConvert */
 async function assertConvertible(tx: Tx, plan: AlterationPlan, entities: BackfilledEntity[]) {
   for (const { stored, after } of entities)
     if (after.errors[0]) throw new CannotConvert(after.errors[0], stored.identifier)

@@ -1,8 +1,8 @@
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
-import { fragment, oneOf, toChunks } from '../query/sql-conditions'
+import { readNextSlice, type TimePosition } from '../query/entity-slices'
 import { type StoredEntity, storedColumns, toStored } from '../store/rows'
-import { readNextSlice, type TimePosition } from '../transfer/export-scan'
+import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 
 /** An entity as it is in force, with what it is marked by. */
 export type MarkedEntity = StoredEntity & { form: number | null }

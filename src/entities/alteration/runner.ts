@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { getModel } from '../../blueprints/blueprints'
 import { isAltering, pendingModelOf } from '../../blueprints/model'
 import { config } from '../../config'
+import { yieldToEventLoop } from '../../core/event-loop'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { type Lease, withLease } from '../../jobs/with-lease'
@@ -70,6 +71,6 @@ async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
     }
     const hasMore = await (pending ? backfill(leased, model, pending) : cleanUp(leased, model, alteration.form))
     if (!hasMore) invalidate(tenant, 'blueprints')
-    await new Promise(setImmediate)
+    await yieldToEventLoop()
   }
 }

@@ -3,14 +3,16 @@ import type { DryRunReport } from '../../blueprints/entity-store'
 import type { Model } from '../../blueprints/model'
 import type { SchemaDiff } from '../../blueprints/schema-diff'
 import type { BlueprintChangeProblem } from '../../blueprints/shapes'
+import { yieldToEventLoop } from '../../core/event-loop'
 import type { Db } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
+import type { TimePosition } from '../query/entity-slices'
+import type { Doc } from '../store/doc'
 import { fieldLabel } from '../store/index-keys'
 import { extractDocumentJson } from '../store/serializer'
-import type { TimePosition } from '../transfer/export-scan'
-import type { Doc } from '../write/document'
+import type { AlterationPlan, TransformError } from '../write/pending-document'
 import { type MarkedEntity, readNextEntities } from './entity-scan'
-import { type AlterationPlan, type TransformError, type TransformedEntity, transformEntity } from './transform'
+import { type TransformedEntity, transformEntity } from './transform'
 
 const MAX_EXAMPLES = 10
 
@@ -44,8 +46,6 @@ export async function surveyChange({ db }: Tenant, model: Model, next: Model, di
     problems: [...report.problems, ...duplicateProblems],
   }
 }
-
-const yieldToEventLoop = () => new Promise(setImmediate)
 
 /** The fields of which no two entities may have the same value, as far as nobody has seen to that yet. */
 export const newUniqueFields = ({ diff, next }: AlterationPlan) =>

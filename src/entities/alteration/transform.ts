@@ -1,16 +1,9 @@
-import type { Model, ModelField } from '../../blueprints/model'
-import { type Caller, mayReadField } from '../../blueprints/permissions'
-import type { FieldMapping, SchemaDiff } from '../../blueprints/schema-diff'
+import type { Caller } from '../../blueprints/permissions'
 import { type FieldError, Problem } from '../../core/problem'
+import type { Doc } from '../store/doc'
 import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { computeFields, type EntityIdentity } from '../write/computed-fields'
-import { type Doc, isComputed } from '../write/document'
-
-/** What entities have to become. */
-export type AlterationPlan = { diff: SchemaDiff; next: Model }
-
-/** Why an entity can't be what it has to become. */
-export type TransformError = { field: string; code: string; message: string }
+import { type AlterationPlan, type TransformError, toPendingDocument } from '../write/pending-document'
 
 /** What an entity becomes: its document, and by what those fields are found whose index is built anew. */
 export type TransformedEntity = { doc: Doc; keys: IndexKeys; index: IndexRow[]; errors: TransformError[] }
@@ -51,50 +44,4 @@ export function pickFreshKeys({ diff, next }: AlterationPlan, keys: IndexKeys): 
     next.fields.filter(({ key }) => diff.reindexedKeys.has(key)).map(({ number }) => `f${number}`),
   )
   return Object.fromEntries(Object.entries(keys).filter(([label]) => numbers.has(label.split('.', 1)[0]!)))
-}
-
-/** The document but for what formulas are to make of it. */
-function toPendingDocument({ diff, next }: AlterationPlan, before: Doc, errors: TransformError[]): Doc {
-  const doc: Doc = {}
-  for (const [at, step] of diff.steps.entries()) {
-    if (diff.recomputes && isComputed(next, step.key)) continue
-    const value = mapValue(step, next.fields[at]!, before, errors)
-    if (value !== undefined) doc[step.key] = value
-  }
-  return doc
-}
-
-function mapValue(
-  { key, from, list, fill, blockedWhen, revalidate }: FieldMapping,
-  field: ModelField,
-  doc: Doc,
-  errors: TransformError[],
-) {
-  const addError = (message: string, code = 'VALUES_DO_NOT_FIT') => void errors.push({ field: key, code, message })
-  const before = from === undefined ? undefined : doc[from]
-  const value = list === 'unwrap' && Array.isArray(before) && before.length < 2 ? before[0] : before
-  if (value === undefined) {
-    if (blockedWhen === 'absent' || (field.required && before !== undefined))
-      addError(`"${key}" cannot be required without a default, because entities lack it.`, 'FIELD_NEEDS_DEFAULT')
-    return structuredClone(fill)
-  }
-  if (blockedWhen === 'present')
-    return addError(`The target of "${key}" cannot be changed while entities have values for it.`, 'FIELD_IN_USE')
-  if (list === 'unwrap' && Array.isArray(value))
-    return addError(`"${key}" cannot be single-valued, because entities have several values.`)
-  const mapped = list === 'wrap' ? [value] : value
-  const [flaw] = revalidate ? field.validate(mapped) : []
-  if (flaw) addError(`Existing values of "${key}" are invalid: ${key}${flaw.path} ${flaw.message}.`)
-  return mapped
-}
-
-/** What of a document that somebody writes would stand in the way of what is being prepared. */
-export function findPendingErrors(plan: AlterationPlan, doc: Doc, actor: Caller | undefined): FieldError[] {
-  const errors: TransformError[] = []
-  toPendingDocument(plan, doc, errors)
-  return errors.map(({ field, message }) =>
-    mayReadField(plan.next.field.get(field)!, actor)
-      ? { path: `/${field}`, message: `${message} A schema change is in progress.` }
-      : { path: '', message: 'A schema change is in progress, and this value is invalid under the new schema.' },
-  )
 }

@@ -1,9 +1,9 @@
-import { now } from '../../core/clock'
+import { DAY_MS, now } from '../../core/clock'
 import type { Lease } from '../../jobs/with-lease'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import { oneOf } from '../query/sql-conditions'
 import { shownInForceSql } from '../store/serializer'
+import { oneOf } from '../store/sql-fragments'
 
 /** An entity as its row has it. */
 export type LoggedEntity = { shown: string; keys: string }
@@ -14,7 +14,7 @@ export type EntityChange = { before?: LoggedEntity; after?: LoggedEntity }
 const CHARACTERS_PER_NUMBER = 4_096 // characters for which a number stands
 const MAX_RETAINED_NUMBERS = 50_000 // numbers of a tenant that are kept
 const NUMBERS_PER_CLEANUP = 1_000 // numbers after which what is over is removed
-const RETENTION_MS = 86_400_000 // ms that a change is kept, and that a blueprint's are after the last who listened
+const RETENTION_MS = DAY_MS // ms that a change is kept, and that a blueprint's are after the last who listened
 export const RENEWAL_MS = 3_600_000 // ms; who listens on says so this often
 const CHANGES_PER_REMOVAL = 1_000 // changes removed in one write
 export const NUMBERS_PER_READ = 1_000 // numbers read by one statement

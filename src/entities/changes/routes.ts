@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { blueprintParams, filterParameters, flatParameter, jsonContent, toParameter } from '../routes'
+import { blueprintParams, filterParameters, flatParameter, jsonContent, toParameter } from '../parameters'
 import { subscribe } from './subscription'
 
 const lastEventIdParameter = [

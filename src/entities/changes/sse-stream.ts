@@ -3,7 +3,7 @@ import { now } from '../../core/clock'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { restoreIdleTimeout } from '../../tenancy/client-connection'
-import { withoutPrivilege } from '../entities'
+import { withoutPrivilege } from '../request'
 import type { Feed, FeedConsumer } from './feed'
 import { createSeal, formatChange, formatEvent, getView, type StreamQuery, type View } from './view'
 

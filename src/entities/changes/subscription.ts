@@ -1,7 +1,7 @@
 import type { PublicCtx } from '../../accounts/guard'
 import { isTimingSafeEqual } from '../../core/crypto'
 import { disableIdleTimeout } from '../../tenancy/client-connection'
-import { createHeaders, getQueryString, withoutPrivilege } from '../entities'
+import { createHeaders, getQueryString, withoutPrivilege } from '../request'
 import { enableLog } from './change-log'
 import { getFeed } from './feed'
 import { formatReset, SseSubscriber } from './sse-stream'

@@ -3,17 +3,14 @@ import type { RowScope } from '../../blueprints/permissions'
 import { badRequest } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import { count } from '../query/count'
-import { type FieldTarget, fragment } from '../query/sql-conditions'
+import type { FieldTarget } from '../query/sql-conditions'
 import { shownColumnSql } from '../store/serializer'
+import { fragment } from '../store/sql-fragments'
 import type { ChartQuery } from './chart-query'
 import { countWithValues, scanEntities, scanValues } from './group-scan'
-import { createGrouping, type Grouping, type GroupPosition } from './grouping'
+import { type Amount, createGrouping, type Group, type Grouping, type GroupPosition } from './grouping'
 import { isMultiValued, parseKeys, readDocumentKeys } from './values'
 
-/** How many entities, and their sum in units of its kind. */
-export type Amount = { count: number; units: bigint }
-/** A group, and an entity that is in it by the value with this key. */
-export type Group = Amount & { position: GroupPosition; first: number; key: string }
 export type Aggregation = { all: Amount; groups: Map<GroupPosition, Group>; unknown: Amount }
 
 const MAX_GROUPS = 100_000 // groups that are told from each other

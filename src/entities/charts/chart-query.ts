@@ -1,7 +1,8 @@
 import type { Actor } from '../../accounts/actors'
 import type { Model } from '../../blueprints/model'
 import { badRequest, type FieldError } from '../../core/problem'
-import { parseQuery, type Query, type ResolvedName, resolveName, unknownFieldMessage } from '../query/query-parser'
+import { parseQuery, type Query, resolveName, unknownFieldMessage } from '../query/query-parser'
+import type { ResolvedName } from '../query/target'
 import { type Interval, intervals, isInterval } from './grouping'
 
 /** What a chart is about: which entities, by what they are grouped, and what of them is added up. */

@@ -7,7 +7,8 @@ import { IdSet, scanIds, VALUE_ORDER } from '../query/id-set'
 import type { Query } from '../query/query-parser'
 import { countRows, splitIntoRanges } from '../query/ranges'
 import { type ScanPassage, toPassage } from '../query/scans'
-import { and, commaList, type FieldTarget, fragment, type SqlFragment } from '../query/sql-conditions'
+import type { FieldTarget } from '../query/sql-conditions'
+import { and, commaList, fragment, type SqlFragment } from '../store/sql-fragments'
 
 /** A text (or null) for each thing asked, how many entities agree in all of them, and the first of these. */
 export type ScannedRow = [...texts: (string | number | null)[], count: number, first: number]

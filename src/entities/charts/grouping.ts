@@ -1,12 +1,18 @@
-import { toIsoString } from '../../core/clock'
+import { DAY_MS, toIsoString } from '../../core/clock'
 import { badRequest } from '../../core/problem'
-import type { ResolvedName } from '../query/query-parser'
-import { fragment, type SqlFragment, valueSql } from '../query/sql-conditions'
+import { valueSql } from '../query/sql-conditions'
+import type { ResolvedName } from '../query/target'
 import { isTruncatedPart, parsePartKey } from '../store/index-keys'
+import { fragment, type SqlFragment } from '../store/sql-fragments'
 
 /** Where a group stands among the others: equal for values of one group, and sorted as groups are. */
 export type GroupPosition = string | number
 export type GroupName = string | number | boolean
+
+/** How many entities, and their sum in units of its kind. */
+export type Amount = { count: number; units: bigint }
+/** A group, and an entity that is in it by the value with this key. */
+export type Group = Amount & { position: GroupPosition; first: number; key: string }
 
 /** How values are put into groups. */
 export type Grouping = {
@@ -57,7 +63,6 @@ export function createGrouping({ target, kind }: ResolvedName, interval?: Interv
   }
 }
 
-const DAY_MS = 86_400_000
 const MAX_POINTS = 1_000
 
 /** When the interval began in which a moment lies. Weeks begin on Monday. */

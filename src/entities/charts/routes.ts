@@ -1,34 +1,30 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { blueprintParams, toParameter, toRequiredParameter } from '../parameters'
 import * as charts from './charts'
 import { AxesChart, Count, PieChart, Sum } from './shapes'
 
-const toParameter = (name: string, description: string, required = false, more = {}) => ({
-  name,
-  in: 'query' as const,
-  required,
-  description,
-  schema: { type: 'string' as const, ...more },
-})
 const filterDescription =
   'Takes the filters of `listEntities`. `$limit` and `$skip` page the groups; `$count=true` adds X-Total-Count.'
-const intervalParameter = toParameter('interval', 'interval for grouping by a date; gaps are filled with 0', false, {
-  enum: ['day', 'week', 'month', 'year'],
-})
+const intervalParameter = toParameter([
+  'interval',
+  'string',
+  'interval for grouping by a date; gaps are filled with 0',
+  { enum: ['day', 'week', 'month', 'year'] },
+])
 const groupParameters = [
-  toParameter('x', 'the property to group by', true),
-  toParameter('sum', 'a numeric property to sum instead of counting entities'),
+  toRequiredParameter(['x', 'string', 'the property to group by']),
+  toParameter(['sum', 'string', 'a numeric property to sum instead of counting entities']),
   intervalParameter,
 ]
-const keyParams = t.Object({ key: t.String() })
 const problemResponses = { 400: ProblemShape, 401: ProblemShape, 403: ProblemShape, 404: ProblemShape }
 
 export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags: ['charts'] })
   .use(guard('entities'))
   .get('/count', ({ ctx, params, request }) => charts.count(ctx, params.key, request), {
     anyone: true,
-    params: keyParams,
+    params: blueprintParams,
     response: { 200: Count, ...problemResponses },
     detail: {
       operationId: 'countEntities',
@@ -38,22 +34,22 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
   })
   .get('/sum', ({ ctx, params, request, set }) => charts.sum(ctx, params.key, { request, set }), {
     anyone: true,
-    params: keyParams,
+    params: blueprintParams,
     response: { 200: Sum, ...problemResponses },
     detail: {
       operationId: 'sumEntities',
       summary: 'Sum a numeric property',
       description: filterDescription,
       parameters: [
-        toParameter('sum', 'the numeric property to sum', true),
-        toParameter('groupBy', 'the property to group by'),
+        toRequiredParameter(['sum', 'string', 'the numeric property to sum']),
+        toParameter(['groupBy', 'string', 'the property to group by']),
         intervalParameter,
       ],
     },
   })
   .get('/pie', ({ ctx, params, request, set }) => charts.pie(ctx, params.key, { request, set }), {
     anyone: true,
-    params: keyParams,
+    params: blueprintParams,
     response: { 200: PieChart, ...problemResponses },
     detail: {
       operationId: 'getPieChart',

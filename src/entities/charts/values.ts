@@ -1,11 +1,10 @@
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
-import type { ResolvedName } from '../query/query-parser'
+import type { ResolvedName } from '../query/target'
+import type { Doc } from '../store/doc'
 import { toPartKey } from '../store/index-keys'
 import { extractDocumentJson, shownColumnSql } from '../store/serializer'
-import type { Doc } from '../write/document'
-import type { Group } from './aggregation'
-import type { Grouping, GroupName } from './grouping'
+import type { Group, Grouping, GroupName } from './grouping'
 
 /** Whether an entity may have several values there, which the database gives as a list in JSON. */
 export const isMultiValued = ({ target }: ResolvedName) => target.at === 'field' && !target.single

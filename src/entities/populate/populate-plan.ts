@@ -1,15 +1,11 @@
 import type { Actor } from '../../accounts/actors'
 import type { PublicCtx } from '../../accounts/guard'
 import { getModel } from '../../blueprints/blueprints'
-import { isReserved } from '../../blueprints/definition-validation'
 import type { Model } from '../../blueprints/model'
 import { mayReadField, type RowScope, rowScopeOf } from '../../blueprints/permissions'
 import type { Scope } from '../../blueprints/shapes'
 import { badRequest, type FieldError, Problem } from '../../core/problem'
-
-/** What a query asks to be shown of related entities: paths of relations, and sets of those that point here. */
-export type PopulateOptions = { populate: true | string[][]; sets: ReverseRequest[] }
-type ReverseRequest = { key: string; blueprint: string; scope: Scope }
+import type { PopulateOptions, ReverseRequest } from '../query/populate-options'
 
 /** Entities of a blueprint that the caller reaches, with what is put in the place of their references. */
 export type ReadableBlueprint = { model: Model; rowScope: RowScope; joins: Join[] }
@@ -21,60 +17,8 @@ export type ReverseRelation = { key: string; fields: number[]; from?: ReadableBl
 
 export type PopulatePlan = { model: Model; joins: Join[]; sets: ReverseRelation[] }
 
-const MAX_DEPTH = 3
 const MAX_RELATIONS = 30
-const MAX_REVERSE_RELATIONS = 10
 const OWNER_FIELDS: readonly string[] = ['user', 'workspace'] satisfies OwnerField[]
-const SCOPES: readonly string[] = ['user', 'workspace', 'tenant'] satisfies Scope[]
-
-/** Reads `$populate` and `$outerPopulate`; what needs no other blueprint is checked. */
-export function parsePopulate(
-  model: Model,
-  actor: Actor | undefined,
-  options: Map<string, string>,
-  addError: (path: string, message: string) => void,
-): PopulateOptions | undefined {
-  const related = { populate: parsePaths(), sets: parseReverse() }
-  return related.populate === true || related.populate.length || related.sets.length ? related : undefined
-
-  function parsePaths(): true | string[][] {
-    const text = options.get('$populate') ?? 'false'
-    if (/^(true|1)$/.test(text)) return true
-    if (/^(false|0)$/.test(text)) return []
-    const paths = splitNames(text).map((path) => path.split('.'))
-    for (const path of paths)
-      if (path.length > MAX_DEPTH)
-        addError('$populate', `"${path.join('.')}" is nested more than ${MAX_DEPTH} relations deep.`)
-    return paths
-  }
-
-  function parseReverse() {
-    const sets: ReverseRequest[] = []
-    for (const text of splitNames(options.get('$outerPopulate') ?? '')) {
-      const [, key, blueprint, scope] = /^([a-zA-Z][a-zA-Z0-9_]{0,62}):([^:]+):(\w+)$/.exec(text) ?? []
-      const field = key && model.field.get(key)
-      if (!key || !blueprint || !scope || !SCOPES.includes(scope))
-        addError(
-          '$outerPopulate',
-          `"${text}" must have the form name:blueprint:scope, where scope is user, workspace or tenant.`,
-        )
-      else if (isReserved(key) || (field && mayReadField(field, actor)))
-        addError('$outerPopulate', `"${key}" is already a property of the entity. Choose another name.`)
-      else if (sets.some((set) => set.key === key)) addError('$outerPopulate', `"${key}" is given twice.`)
-      else sets.push({ key, blueprint, scope: scope as Scope })
-    }
-    if (sets.length > MAX_REVERSE_RELATIONS)
-      addError('$outerPopulate', `At most ${MAX_REVERSE_RELATIONS} sets are allowed.`)
-    return sets
-  }
-}
-
-const splitNames = (text: string) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean)
-
 /** Relations with the relations that are asked for of what they lead to. */
 type RelationTree = Map<string, RelationTree>
 

@@ -2,7 +2,7 @@ import type { Actor } from '../../accounts/actors'
 import { findUserSummaries } from '../../accounts/users/users'
 import type { Db } from '../../storage/port'
 import { findWorkspaceSummaries } from '../../workspaces/workspaces'
-import { padValues, scopeSql, toChunks } from '../query/sql-conditions'
+import { scopeSql } from '../query/sql-conditions'
 import {
   createSerializer,
   FLAT_SHAPE,
@@ -12,6 +12,7 @@ import {
   RawJson,
   type ResponseShape,
 } from '../store/serializer'
+import { padValues, toChunks } from '../store/sql-fragments'
 import type { Join, OwnerField, PopulatePlan, ReadableBlueprint, ReverseRelation } from './populate-plan'
 import { findReferencing, readRelated } from './related-reader'
 

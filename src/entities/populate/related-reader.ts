@@ -1,6 +1,7 @@
 import type { Db } from '../../storage/port'
-import { and, fragment, oneOf, type SqlFragment, scopeSql, toChunks } from '../query/sql-conditions'
+import { scopeSql } from '../query/sql-conditions'
 import { shownColumnSql } from '../store/serializer'
+import { and, fragment, oneOf, type SqlFragment, toChunks } from '../store/sql-fragments'
 import type { ReadableBlueprint, ReverseRelation } from './populate-plan'
 
 /** What is kept to be shown of entities, by identifier or number; not complete when all would have been too much. */

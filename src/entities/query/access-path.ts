@@ -1,11 +1,12 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
+import { and, type SqlFragment } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
 import { isAbout, orderedSource, timeOrderedSource } from './id-set'
 import type { IndexWalk } from './index-walk'
 import { byCreated, isCreated, isNullable } from './order'
-import type { Condition, Query } from './query-parser'
+import type { Query } from './query-parser'
 import {
   fullScan,
   indexLookup,
@@ -16,15 +17,8 @@ import {
   subqueryScan,
   textScan,
 } from './scans'
-import {
-  and,
-  conditionSql,
-  type IndexCondition,
-  indexWhere,
-  isIndexCondition,
-  type SqlFragment,
-  scopeSql,
-} from './sql-conditions'
+import { conditionSql, type IndexCondition, indexWhere, isIndexCondition, scopeSql } from './sql-conditions'
+import type { Condition } from './target'
 
 /** A way through the entities of a query that can be gone in slices, in the order of time. */
 export const chooseTimeOrderedScan = async (db: Db, model: Model, rowScope: RowScope, query: Query): Promise<Scan> =>

@@ -1,5 +1,5 @@
 import type { Db } from '../../storage/port'
-import type { SqlFragment } from './sql-conditions'
+import type { SqlFragment } from '../store/sql-fragments'
 
 /** What decides how to look, in rows. Tests make them small, so that few entities are many. */
 export const thresholds = {

@@ -1,13 +1,15 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
+import { and, type SqlFragment } from '../store/sql-fragments'
 import { chooseTimeOrderedScan } from './access-path'
 import { estimateRows, thresholds } from './cardinality'
 import { findMatchingIds, VALUE_ORDER } from './id-set'
-import type { Condition, Query } from './query-parser'
+import type { Query } from './query-parser'
 import { countRows, splitIntoRanges } from './ranges'
 import { fullScan, othersSql, type Scan, toPassage } from './scans'
-import { and, type IndexCondition, indexWhere, isIndexCondition, type SqlFragment } from './sql-conditions'
+import { type IndexCondition, indexWhere, isIndexCondition } from './sql-conditions'
+import type { Condition } from './target'
 
 /** How many entities match. */
 export async function count(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {

@@ -5,7 +5,8 @@ import type { Db } from '../../storage/port'
 import { chooseAccessPath } from './access-path'
 import { thresholds } from './cardinality'
 import { resolveLikes } from './like-filter'
-import type { Condition, Query, Target } from './query-parser'
+import type { Query } from './query-parser'
+import { type Condition, targetName } from './target'
 
 type ExplainedStatement = { sql: string; rows: number; ms: number }
 
@@ -71,11 +72,6 @@ export async function explainQuery(
   }
   return Response.json(plan, { headers: { 'cache-control': 'no-store' } })
 }
-
-const targetName = (target: Target) =>
-  target.at === 'column'
-    ? target.column.slice(2).replaceAll('"', '')
-    : target.field.key + (target.path && `.${target.path}`)
 
 const describeCondition = (condition: Condition | 'reach') =>
   condition === 'reach' ? 'reach' : `${targetName(condition.target)} ${condition.is}`

@@ -2,23 +2,18 @@ import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { shownColumnSql } from '../store/serializer'
+import { and, fragment } from '../store/sql-fragments'
 import { chooseAccessPath } from './access-path'
 import { ESTIMATE_TTL_MS } from './cardinality'
 import type { CursorPosition } from './cursor'
 import { type IndexWalk, type TieGroup, walkIndex } from './index-walk'
 import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
-import type { Condition, Order, Query } from './query-parser'
+import type { Query } from './query-parser'
 import { findRanked, type RankedCursor } from './ranked-search'
 import { filterSql, fullScan, textScan } from './scans'
-import { buildSelect, type FindRequest, type PageWindow, type Statement } from './select-sql'
+import { buildSelect, type FindRequest, type FindResult, type PageWindow, type Statement } from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
-import { and, fragment } from './sql-conditions'
-
-export type FindResult<Row> = {
-  rows: Row[]
-  /** Where a page ends that has so many of them, one at least. */
-  positionAfter(count: number): CursorPosition
-}
+import type { Condition, Order } from './target'
 
 /**
  * Columns (of the table `e`) of the entities that a query asks for, of those within reach, in its order; at most `limit`,

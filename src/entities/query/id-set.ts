@@ -1,19 +1,11 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
+import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
-import { type Condition, type Predicate, type Target, targetKey } from './query-parser'
 import { fullScan } from './scans'
-import {
-  and,
-  comparisonSql,
-  conditionSql,
-  type FieldTarget,
-  fragment,
-  type IndexCondition,
-  type SqlFragment,
-  scopeSql,
-} from './sql-conditions'
+import { comparisonSql, conditionSql, type FieldTarget, type IndexCondition, scopeSql } from './sql-conditions'
+import { type Condition, type Predicate, type Target, targetKey } from './target'
 
 /** A set of entities, by their numbers. */
 export class IdSet {

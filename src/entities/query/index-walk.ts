@@ -1,10 +1,10 @@
+import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import { thresholds } from './cardinality'
 import type { IndexSource } from './id-set'
 import { matchesIndexOrder, type OrderTerm, type SortPosition, toOrderTerms } from './order'
-import type { Condition, Target } from './query-parser'
 import { fullScan, type Scan } from './scans'
 import { buildSelect, type FindRequest, type PageWindow } from './select-sql'
-import { and, fragment, type SqlFragment } from './sql-conditions'
+import type { Condition, Target } from './target'
 
 /** An index in the order of what is first asked for, and the conditions that all its rows meet. */
 export type IndexWalk = { source: IndexSource; covered: Condition[]; target?: Target }

@@ -5,13 +5,16 @@ import { badRequest } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import type { IndexKeys } from '../store/index-keys'
 import { extractDocumentJson, shownInForceSql } from '../store/serializer'
+import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import { count } from './count'
 import type { CursorPosition } from './cursor'
-import { type FindResult, find } from './find'
+import { find } from './find'
 import { endOfPrefix, findPrefixes, type LikePattern, matchesPattern, matchesPrefix } from './like-pattern'
 import { byCreated } from './order'
-import type { Condition, LikeCondition, Query, Target } from './query-parser'
-import { and, type FieldTarget, fragment, type SqlFragment } from './sql-conditions'
+import type { Query } from './query-parser'
+import type { FindResult } from './select-sql'
+import type { FieldTarget } from './sql-conditions'
+import { type Condition, type LikeCondition, type Target, targetName } from './target'
 
 /** As many different texts are asked for by name; where more fit, each entity is looked at. */
 const MAX_RESOLVED_TEXTS = 1_000
@@ -42,11 +45,6 @@ export async function requireResolvedLikes(db: Db, model: Model, query: Query): 
   if (flaws.length) badRequest(...flaws)
   return resolved
 }
-
-const targetName = (target: Target) =>
-  target.at === 'column'
-    ? target.column.slice(2).replaceAll('"', '')
-    : [target.field.key, target.path].join('.').replace(/\.$/, '')
 
 type TextSource = { of: string; from: string; where: SqlFragment; start: string }
 

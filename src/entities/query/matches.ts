@@ -1,17 +1,18 @@
 import { isTruncated } from '../../blueprints/fields/sort-keys'
 import type { Model } from '../../blueprints/model'
-import { toSearchTerms } from '../search/tokenizer'
+import { matchesWords, toSearchTerms } from '../search/tokenizer'
+import type { Doc } from '../store/doc'
 import type { IndexKeys } from '../store/index-keys'
 import type { EntityHeader } from '../store/serializer'
-import type { Doc } from '../write/document'
 import { findLongText } from './like-filter'
 import { matchesPattern as fitsPattern } from './like-pattern'
-import type { Condition, LikeCondition, Predicate, Query, Target } from './query-parser'
+import type { Query } from './query-parser'
+import type { Condition, LikeCondition, Predicate, Target } from './target'
 
 /** An entity to be judged here, by the same texts as the database compares. */
 export type MatchableEntity = { system: EntityHeader; keys: IndexKeys; doc: Doc }
 
-/** Whether a list with this query would have the entity: what `conditions.ts` says in SQL, of a single one. */
+/** Whether a list with this query would have the entity: what `sql-conditions.ts` says in SQL, of a single one. */
 export const matchesQuery = (
   model: Model,
   { conditions, likes, search }: Pick<Query, 'conditions' | 'likes' | 'search'>,
@@ -72,11 +73,3 @@ function matchesPredicate(test: Predicate, values: (string | number)[]): boolean
 /** As the engines order texts: by their bytes. */
 const compareValues = (one: string | number, other: string | number) =>
   typeof one === 'number' ? Math.sign(one - Number(other)) : Buffer.compare(Buffer.from(one), Buffer.from(`${other}`))
-
-/** Whether words answer the question that `matchOf` makes. */
-function matchesWords(search: string, terms: string): boolean {
-  const words = new Set(terms.split(' '))
-  const hasTerm = (term: string) =>
-    term.endsWith('*') ? words.values().some((word) => word.startsWith(term.slice(0, -1))) : words.has(term)
-  return !!search && search.split(' AND ').every((part) => part.slice(1, -1).split(' OR ').some(hasTerm))
-}

@@ -1,7 +1,8 @@
 import { fieldTypes } from '../../blueprints/fields'
+import { isFlag, isTrue } from '../../core/shapes'
 import { parsePattern } from './like-pattern'
 import { toPartKeys } from './object-paths'
-import type { Condition, LikeCondition, ResolvedName, Target } from './query-parser'
+import { type Condition, type LikeCondition, type ResolvedName, type Target, targetKey } from './target'
 
 export const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists', '$like']
 
@@ -34,8 +35,8 @@ export function parseCondition(
     return [kind.toIndexKey!(value)]
   }
   if (operator === '$exists') {
-    if (!/^(true|false|0|1)$/.test(text)) return '$exists must be true or false.'
-    return { target, is: text === 'true' || text === '1' ? 'present' : 'absent' }
+    if (!isFlag(text)) return '$exists must be true or false.'
+    return { target, is: isTrue(text) ? 'present' : 'absent' }
   }
   const list = operator === '$in' || operator === '$nin' ? text.split(',').filter(Boolean) : [text]
   if (list.length > MAX_LIST_VALUES) return `A list has at most ${MAX_LIST_VALUES} values.`
@@ -76,5 +77,3 @@ const isCounterpart = (one: RangeCondition, other: RangeCondition) =>
   targetKey(one.target) === targetKey(other.target) &&
   (one.target.at === 'column' || one.target.single) &&
   (one.from ? !one.to && !other.from : !other.to)
-
-const targetKey = (target: Target) => (target.at === 'column' ? target.column : target.label)

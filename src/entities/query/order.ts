@@ -1,6 +1,7 @@
-import type { Order, Target } from './query-parser'
+import { and, commaList, fragment, type SqlFragment } from '../store/sql-fragments'
 import type { Scan } from './scans'
-import { and, commaList, fragment, type SqlFragment, valueSql } from './sql-conditions'
+import { valueSql } from './sql-conditions'
+import type { Order, Target } from './target'
 
 /** One thing that entities are ordered by. All terms of an order together tell any two entities apart. */
 export type OrderTerm = { of: SqlFragment; descending: boolean; nullable: boolean }

@@ -1,34 +1,17 @@
 import type { Actor } from '../../accounts/actors'
 import { fieldTypes } from '../../blueprints/fields'
 import type { FieldType } from '../../blueprints/fields/field-type'
-import type { Model, ModelField } from '../../blueprints/model'
+import type { Model } from '../../blueprints/model'
 import { type Caller, mayReadField } from '../../blueprints/permissions'
 import { badRequest, type FieldError } from '../../core/problem'
+import { isFlag, isTrue } from '../../core/shapes'
 import { suggestName } from '../../core/unknown-keys'
-import { type PopulateOptions, parsePopulate } from '../populate/populate-plan'
 import { tokenize, toMatchQuery } from '../search/tokenizer'
 import { fieldLabel, isIndexed, isSingleValued, MAX_PATH_LENGTH } from '../store/index-keys'
-import type { LikePattern } from './like-pattern'
-import { getTypeAtPath, type PartType } from './object-paths'
+import { getTypeAtPath } from './object-paths'
 import { mergeRanges, OPERATORS, parseCondition, parseLike } from './operators'
-
-/** Where a value is kept: a column of the entity, or the texts of a field. */
-export type Target =
-  | { at: 'column'; column: 'e._id' | 'e.identifier' | 'e."user"' | 'e.workspace' | 'e.created' | 'e.updated' }
-  | { at: 'field'; field: ModelField; path: string; label: string; single: boolean; indexed: boolean }
-
-/** One thing that is asked of every entity. */
-export type Condition = { target: Target } & (Predicate | { is: 'present' } | { is: 'absent' })
-/** What can be asked of a value. */
-export type Predicate =
-  | { is: 'in' | 'not in'; values: (string | number)[] }
-  | { is: 'between'; from?: Bound; to?: Bound }
-type Bound = { value: string | number; open: boolean }
-
-/** What no engine can judge: which texts fit is found out by `fitting.ts`, so that letters are told apart alike. */
-export type LikeCondition = { target: Target; pattern: LikePattern }
-
-export type Order = { target: Target; descending: boolean }
+import { type PopulateOptions, parsePopulate } from './populate-options'
+import type { Condition, LikeCondition, Order, ResolvedName, Target } from './target'
 
 /** Never changed once it was read, for it is shared. */
 export type Query = {
@@ -177,7 +160,7 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string): 
   function flag(name: string, standard: boolean) {
     const text = options.get(name)
     if (text === undefined) return standard
-    if (/^(true|false|0|1)$/.test(text)) return text === 'true' || text === '1'
+    if (isFlag(text)) return isTrue(text)
     addError(name, `${name} must be true or false.`)
     return standard
   }
@@ -253,9 +236,3 @@ export function resolveName(model: Model, actor: Actor | undefined, name: string
   const target: Target = { at: 'field', field, path, label: fieldLabel(field, path), single, indexed }
   return object ? { target, kind: undefined, part: getTypeAtPath(field.schema, path) } : { target, kind: field.kind }
 }
-
-/** A name of a query: where its values are, and of which kind; parts of objects are of the type that a schema says, or of any. */
-export type ResolvedName = { target: Target; kind: FieldType | undefined; part?: PartType }
-
-/** Which target it is: two of the same name are the same. */
-export const targetKey = (target: Target) => (target.at === 'column' ? target.column : target.label)

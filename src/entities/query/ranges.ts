@@ -1,6 +1,6 @@
 import type { Db } from '../../storage/port'
+import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import { thresholds } from './cardinality'
-import { and, fragment, type SqlFragment } from './sql-conditions'
 
 /** What is gone through, in the order of which columns, which tell any two rows apart; and how many rows come first. */
 export type RangeSource = {

@@ -2,12 +2,12 @@ import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { TERM_SEPARATOR } from '../search/tokenizer'
+import { and, fragment, noneOf, type SqlFragment } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
-import type { FindResult } from './find'
 import type { Query } from './query-parser'
 import { splitIntoRanges } from './ranges'
 import { entityHasWordsSql, filterSql, matchSql, rankedScan, type Scan, SEARCH_WORDS_TABLE } from './scans'
-import { and, fragment, noneOf, type SqlFragment } from './sql-conditions'
+import type { FindResult } from './select-sql'
 
 /** The places of what a search shows best first: those that were shown are left out from then on. */
 export type RankedCursor = { shown: number[]; from?: number }

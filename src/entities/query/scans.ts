@@ -1,16 +1,9 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
-import type { Condition } from './query-parser'
+import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import type { RangeSource } from './ranges'
-import {
-  and,
-  conditionSql,
-  fragment,
-  type IndexCondition,
-  indexWhere,
-  type SqlFragment,
-  scopeSql,
-} from './sql-conditions'
+import { conditionSql, type IndexCondition, indexWhere, scopeSql } from './sql-conditions'
+import type { Condition } from './target'
 
 /** The rows that a statement goes through, and what needs not be asked of them any more. */
 export type Scan = {

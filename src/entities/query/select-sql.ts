@@ -1,10 +1,12 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
+import { and, commaList, fragment, type SqlFragment } from '../store/sql-fragments'
+import type { CursorPosition } from './cursor'
 import { afterPositionSql, type OrderTerm, orderBySql, type SortPosition } from './order'
-import type { Order, Query } from './query-parser'
+import type { Query } from './query-parser'
 import { filterSql, type Scan } from './scans'
-import { and, commaList, fragment, type SqlFragment } from './sql-conditions'
+import type { Order } from './target'
 
 /** What is to be found: these columns of at most so many. Equals come by time the way of `first`, or of the first order. */
 export type FindRequest = {
@@ -15,6 +17,12 @@ export type FindRequest = {
   query: Query
   limit: number
   first?: Order
+}
+
+export type FindResult<Row> = {
+  rows: Row[]
+  /** Where a page ends that has so many of them, one at least. */
+  positionAfter(count: number): CursorPosition
 }
 
 export type Statement = { sql: string; params: unknown[] }

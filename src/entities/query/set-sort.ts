@@ -1,10 +1,10 @@
+import { and, fragment, oneOf } from '../store/sql-fragments'
 import { thresholds } from './cardinality'
 import { findMatchingIds, IdSet, type IndexSource, orderedSource, scanIds, withoutValue, withValue } from './id-set'
 import { byCreated, isCreated, matchesIndexOrder, type OrderTerm, type SortPosition, toOrderTerms } from './order'
-import type { Order } from './query-parser'
 import { fullScan } from './scans'
 import { buildSelect, type FindRequest, type PageWindow } from './select-sql'
-import { and, fragment, oneOf } from './sql-conditions'
+import type { Order } from './target'
 
 /**
  * What is found where no condition is met by few, and no order has enough of those that match near its beginning: first all

@@ -4,8 +4,8 @@ import { Busy } from '../../storage/errors'
 import type { DeferredWrite, Tx } from '../../storage/port'
 import { cached } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
-import { oneOf, takeWithinSize } from '../query/sql-conditions'
 import { extractDocumentJson, shownColumnSql } from '../store/serializer'
+import { oneOf, takeWithinSize } from '../store/sql-fragments'
 import { toSearchTerms } from './tokenizer'
 
 const ENTITIES_PER_WRITE = 300 // entities looked at in one write

@@ -1,5 +1,5 @@
 import type { Model } from '../../blueprints/model'
-import type { Doc } from '../write/document'
+import type { Doc } from '../store/doc'
 
 /** Letters that Unicode does not take apart, though people leave out what distinguishes them. */
 const PLAIN_LETTERS: Record<string, string> = { ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', æ: 'ae', œ: 'oe', ı: 'i' }
@@ -50,9 +50,21 @@ export const toMatchQuery = (words: string[], fields: number[]) =>
   (fields.length ? words : [])
     .map((word, at) => {
       const prefix = at === words.length - 1 ? '*' : ''
-      return `(${fields.map((field) => toTerm(field, word) + prefix).join(' OR ')})`
+      return `(${fields.map((field) => toTerm(field, word) + prefix).join(FIELD_SEPARATOR)})`
     })
     .join(TERM_SEPARATOR)
 
 /** What stands between the words of such a question. */
 export const TERM_SEPARATOR = ' AND '
+/** What stands between the fields that one word is looked for in. */
+const FIELD_SEPARATOR = ' OR '
+
+/** Whether words that `toSearchTerms` made answer a question that `toMatchQuery` made. */
+export function matchesWords(search: string, terms: string): boolean {
+  const words = new Set(terms.split(' '))
+  const hasTerm = (term: string) =>
+    term.endsWith('*') ? words.values().some((word) => word.startsWith(term.slice(0, -1))) : words.has(term)
+  return (
+    !!search && search.split(TERM_SEPARATOR).every((part) => part.slice(1, -1).split(FIELD_SEPARATOR).some(hasTerm))
+  )
+}

@@ -2,11 +2,10 @@ import type { Actor } from '../../accounts/actors'
 import { isAltering, type Model } from '../../blueprints/model'
 import { mayReadField } from '../../blueprints/permissions'
 import { toIsoString } from '../../core/clock'
-import type { PopulateOptions } from '../populate/populate-plan'
-import type { Doc } from '../write/document'
+import type { Doc } from './doc'
 
-/** How the caller wants entities: flat or wrapped, whole or in part, with what else in the place of references. */
-export type ResponseShape = { flat: boolean; select?: string[]; related?: PopulateOptions }
+/** How the caller wants entities: flat or wrapped, whole or in part. */
+export type ResponseShape = { flat: boolean; select?: string[] }
 
 export const FLAT_SHAPE: ResponseShape = { flat: true }
 

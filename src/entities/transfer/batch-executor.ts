@@ -3,13 +3,15 @@ import type { Model } from '../../blueprints/model'
 import { requireRowScope } from '../../blueprints/permissions'
 import { yieldToEventLoop } from '../../core/event-loop'
 import type { Tx } from '../../storage/port'
-import * as rows from '../store/rows'
+import type { ShownRow, StoredEntity } from '../store/rows'
 import type { ReadableScopes } from '../write/constraints'
-import * as removal from '../write/deletion'
+import { type DeletedEntity, deleteEntities } from '../write/deletion'
 import { parseBody } from '../write/document'
 import { createChange, createDraft, requireWritable } from '../write/input'
-import { type EntityDraft, insertOne, toEntityDraft } from '../write/insert'
+import { type EntityDraft, insertEntity, toEntityDraft } from '../write/insert'
+import type { ReferenceGraph } from '../write/recomputation'
 import { RestrictedDelete } from '../write/restricted-delete'
+import { updateEntity } from '../write/update'
 import { findExistingNames, insertBulk, readDeletedByNames, readStoredByNames } from './bulk-insert'
 import { type Operation, withIdentifier } from './operation'
 import type { Precomputation } from './precomputation'
@@ -20,7 +22,7 @@ export type OperationResult = {
   op: Operation['op']
   identifier: string
   status: number
-  row?: rows.ShownRow
+  row?: ShownRow
   sent?: string[]
 }
 
@@ -43,7 +45,7 @@ export class BatchExecutor {
     private readableScopes: ReadableScopes,
     private operations: Operation[],
     private precomputation: Precomputation,
-    private references?: removal.ReferenceGraph,
+    private references?: ReferenceGraph,
   ) {}
 
   async execute(): Promise<OperationResult[]> {
@@ -90,7 +92,7 @@ export class BatchExecutor {
     const inserted = await insertBulk(tx, model, drafts, readableScopes, this.#sizeLimit)
     for (const [n, draft] of drafts.entries()) {
       if (!inserted) this.index = index + n
-      const { seq, row } = inserted?.[n] ?? (await insertOne(tx, model, draft, readableScopes))
+      const { seq, row } = inserted?.[n] ?? (await insertEntity(tx, model, draft, readableScopes))
       if (!inserted) this.#sizeLimit.consume(row[0].length)
       this.touched.push({ seq, _id: draft._id })
       this.#results.push({ op: this.operations[index + n]!.op, identifier: draft.identifier, status: 201, row })
@@ -141,7 +143,7 @@ export class BatchExecutor {
     }
   }
 
-  async #updateOne(operation: Operation, storedByName: Map<string, rows.StoredEntity>): Promise<OperationResult> {
+  async #updateOne(operation: Operation, storedByName: Map<string, StoredEntity>): Promise<OperationResult> {
     const { tx, model, ctx, readableScopes } = this
     const { op, name, data } = operation
     const before = requireWritable(model, storedByName.get(name), requireRowScope(model, 'update', ctx.actor), ctx)
@@ -150,7 +152,7 @@ export class BatchExecutor {
     this.touched.push({ seq: before.seq, _id: before._id, before })
     const { doc, known, sent, ...changed } = createChange(model, ctx, before, parseBody(data, ctx.actor))
     const computedDoc = this.precomputation.getComputed(operation, doc, known)
-    const row = await rows.update(tx, model, before, { ...changed, doc: computedDoc }, readableScopes)
+    const row = await updateEntity(tx, model, before, { ...changed, doc: computedDoc }, readableScopes)
     this.#sizeLimit.consume(Math.max(0, row[0].length - before.shown.length))
     return { op, identifier: before.identifier, status: 200, row, sent }
   }
@@ -167,22 +169,18 @@ export class BatchExecutor {
       this.index = index + n
       return requireWritable(model, found.get(name), rowScope, ctx)
     })
-    const deleted = await removal
-      .deleteEntities(tx, entities, { references: this.references!, by: ctx })
-      .catch((error) => {
-        const restricted =
-          error instanceof RestrictedDelete
-            ? entities.findIndex(({ identifier }) => error.isRestricted(identifier))
-            : -1
-        this.index = index + Math.max(0, restricted)
-        throw error
-      })
+    const deleted = await deleteEntities(tx, entities, { references: this.references!, by: ctx }).catch((error) => {
+      const restricted =
+        error instanceof RestrictedDelete ? entities.findIndex(({ identifier }) => error.isRestricted(identifier)) : -1
+      this.index = index + Math.max(0, restricted)
+      throw error
+    })
     await this.#forgetNames(entities, deleted)
     for (const { identifier } of entities) this.#results.push({ op: 'delete', identifier, status: 200 })
   }
 
   /** What is upserted after it was removed is made anew. */
-  async #forgetNames(entities: Pick<rows.StoredEntity, '_id' | 'identifier'>[], deleted: removal.DeletedEntity[]) {
+  async #forgetNames(entities: Pick<StoredEntity, '_id' | 'identifier'>[], deleted: DeletedEntity[]) {
     for (const { _id, identifier } of entities) for (const name of [_id, identifier]) this.#existingNames.delete(name)
     if (deleted.length > entities.length)
       this.#existingNames = await findExistingNames(this.tx, this.model, [...this.#existingNames])

@@ -1,7 +1,8 @@
 import type { Model, ModelField } from '../../blueprints/model'
 import { type Caller, mayReadField, mayWriteField } from '../../blueprints/permissions'
 import { badRequest } from '../../core/problem'
-import { type Doc, unknownPropertyMessage } from '../write/document'
+import type { Doc } from '../store/doc'
+import { unknownPropertyMessage } from '../write/document'
 
 /**
  * A spreadsheet takes a text that begins like this for a formula (OWASP, "CSV injection"); with an apostrophe before it,
@@ -83,15 +84,18 @@ export function parseCells(row: string): string[] | undefined {
   }
 }
 
-/** Columns that an export has, or that a body may have and that say nothing. */
-const HEADER_COLUMNS = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace', 'blueprint', 'tenant', 'id']
+/** The columns of an export before those of the fields. */
+export const HEADER_COLUMNS = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace']
+/** Further columns that an import accepts and ignores. */
+const IGNORED_COLUMNS = ['blueprint', 'tenant', 'id']
 
 /** The columns that the first row of a CSV names. @throws 400 */
 export function parseColumns(model: Model, actor: Caller | undefined, cells: string[]): string[] {
   const columns = cells.map((cell) => cell.trim())
   const isKnownColumn = (name: string) => {
     const field = model.field.get(name)
-    return field ? mayReadField(field, actor) || mayWriteField(field, actor) : HEADER_COLUMNS.includes(name)
+    if (field) return mayReadField(field, actor) || mayWriteField(field, actor)
+    return HEADER_COLUMNS.includes(name) || IGNORED_COLUMNS.includes(name)
   }
   const flaws = columns.flatMap((name, n) => {
     const path = `/columns/${n}`

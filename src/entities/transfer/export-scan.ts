@@ -1,27 +1,16 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
+import { readNextSlice, type TimePosition } from '../query/entity-slices'
 import { getLikeColumns, matchesLikes } from '../query/like-filter'
 import { matchesCondition } from '../query/matches'
-import type { Condition, Query } from '../query/query-parser'
+import type { Query } from '../query/query-parser'
 import { entityHasWordsSql } from '../query/scans'
-import {
-  and,
-  commaList,
-  conditionSql,
-  fragment,
-  type SqlFragment,
-  scopeSql,
-  takeWithinSize,
-} from '../query/sql-conditions'
+import { conditionSql, scopeSql } from '../query/sql-conditions'
+import type { Condition } from '../query/target'
 import type { IndexKeys } from '../store/index-keys'
 import { shownColumnSql } from '../store/serializer'
-
-const ENTITIES_PER_READ = 500 // entities looked at by one statement
-const MAX_BYTES_PER_READ = 1 << 20 // bytes of entities read by one statement, unless a single one is larger
-
-export type TimePosition = [created: number, seq: number]
-type EntitySlice = { to: TimePosition; seqs: number[] }
+import { and, fragment } from '../store/sql-fragments'
 
 /**
  * What is kept of the entities within reach that meet the conditions, the oldest first, a slice at a time. Each slice is a
@@ -53,22 +42,6 @@ export async function* scanMatching(db: Db, model: Model, rowScope: RowScope, qu
     yield matching
     from = to
   }
-}
-
-/** The next slice of entities that are not too many, or too large, to be read at once, and where it ends. */
-export async function readNextSlice(
-  db: Db,
-  scopeParts: SqlFragment[],
-  from: TimePosition,
-  limit = ENTITIES_PER_READ,
-): Promise<EntitySlice | undefined> {
-  const { sql, params } = and([...scopeParts, fragment('(e.created, e.seq) > (?, ?)', ...from)])
-  const order = commaList([fragment('e.created asc'), fragment('e.seq asc')]).sql
-  const select = `select e.created, e.seq, octet_length(e.shown) from entities e where ${sql} order by ${order} limit ?`
-  const rows = (await db.query(select, [...params, limit])) as [number, number, number][]
-  const slice = takeWithinSize(rows, MAX_BYTES_PER_READ, ([, , size]) => size)
-  const last = slice.at(-1)
-  return last && { to: [last[0], last[1]], seqs: slice.map(([, seq]) => seq) }
 }
 
 /**

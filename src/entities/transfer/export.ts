@@ -7,22 +7,21 @@ import { badRequest, Problem } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
 import type { Db } from '../../storage/port'
 import { disableIdleTimeout, restoreIdleTimeout } from '../../tenancy/client-connection'
-import { createHeaders, getQueryString, parseResponseShape, withoutPrivilege } from '../entities'
 import { populateLines } from '../populate/populate'
 import { createPopulatePlan } from '../populate/populate-plan'
 import { readFairly, streamFairly } from '../query/fair-reads'
 import { resolveLikes } from '../query/like-filter'
 import { parseQuery, type Query } from '../query/query-parser'
+import { createHeaders, getQueryString, parseResponseShape, type RequestedShape, withoutPrivilege } from '../request'
 import { ensureSearchIndex } from '../search/search-index'
-import { createSerializer, FLAT_SHAPE, type ResponseShape } from '../store/serializer'
-import type { Doc } from '../write/document'
-import { escapeFormula, toCell, toCsvRow } from './csv'
+import type { Doc } from '../store/doc'
+import { createSerializer, FLAT_SHAPE } from '../store/serializer'
+import { escapeFormula, HEADER_COLUMNS, toCell, toCsvRow } from './csv'
 import { scanMatching } from './export-scan'
 import { CONTENT_TYPES, parseFormat } from './format'
 
 /** What makes no sense where all that match are given, the oldest first. */
 const LIST_OPTIONS = ['$sort', '$limit', '$skip', '$page', '$after', '$count']
-const HEADER_COLUMNS = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace']
 
 /** All entities that match the query, those within the caller's reach, as they are read. @throws 400, 401, 403, 404 */
 export async function exportAll(originalCtx: PublicCtx, key: string, request: Request): Promise<Response> {
@@ -42,7 +41,7 @@ export async function exportAll(originalCtx: PublicCtx, key: string, request: Re
     badRequest({ path: '$populate', message: '$populate is not supported for CSV. Export as NDJSON.' })
   // What makes no sense is told before anything is.
   if (query.related) await createPopulatePlan(ctx, model, query.related, query.select)
-  const shape = format === 'csv' ? FLAT_SHAPE : parseResponseShape(model, ctx, request, query)
+  const shape: RequestedShape = format === 'csv' ? FLAT_SHAPE : parseResponseShape(model, ctx, request, query)
   const { head, lines } = format === 'csv' ? csvFormat(model, ctx, query) : ndjsonFormat(model, ctx, shape)
 
   async function* texts(db: Db) {
@@ -69,7 +68,7 @@ export async function exportAll(originalCtx: PublicCtx, key: string, request: Re
 
 type LineFormat = { head: string; lines: (slice: string[], db: Db) => Iterable<string> | AsyncIterable<string> }
 
-function ndjsonFormat(model: Model, ctx: PublicCtx, { related, ...shape }: ResponseShape): LineFormat {
+function ndjsonFormat(model: Model, ctx: PublicCtx, { related, ...shape }: RequestedShape): LineFormat {
   const { select } = shape
   const write = createSerializer(model, ctx.actor, shape)
   if (!related) return { head: '', lines: (slice) => [slice.map((shown) => `${write(shown)}\n`).join('')] }

@@ -1,9 +1,9 @@
 import { config } from '../../config'
 import { yieldToEventLoop } from '../../core/event-loop'
 import { badRequest, Problem } from '../../core/problem'
-import { parseOptional } from '../../core/shapes'
+import { parseFlag, parseOptional } from '../../core/shapes'
 import { suggestName } from '../../core/unknown-keys'
-import { getQueryString } from '../entities'
+import { getQueryString } from '../request'
 import { type Format, parseFormat } from './format'
 import { type Line, LineReader } from './line-reader'
 
@@ -20,17 +20,12 @@ export function parseImportOptions(request: Request): ImportOptions {
   for (const name of search.keys())
     if (!IMPORT_OPTIONS.includes(name))
       badRequest({ path: name, message: `Unknown option "${name}".${suggestName(name, IMPORT_OPTIONS)}` })
-  const flag = (name: string) => {
-    const value = search.get(name) ?? ''
-    if (!/^(true|1|false|0|undefined|)$/.test(value))
-      badRequest({ path: name, message: `${name} must be true or false.` })
-    return value === 'true' || value === '1'
-  }
+  const readFlag = (name: string) => !!parseFlag({ [name]: search.get(name) ?? undefined }, name)
   const mode = parseOptional(search.get('mode')) ?? 'create'
   if (mode !== 'create' && mode !== 'upsert')
     return badRequest({ path: 'mode', message: 'mode must be create or upsert.' })
   const format = parseFormat(search) ?? parseContentType(request)
-  return { format, mode, dryRun: flag('dryRun'), atomic: flag('atomic') }
+  return { format, mode, dryRun: readFlag('dryRun'), atomic: readFlag('atomic') }
 }
 
 function parseContentType({ headers }: Request): Format {

@@ -8,8 +8,10 @@ import { Busy } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
 import { invalidate } from '../../tenancy/cache'
 import { disableIdleTimeout } from '../../tenancy/client-connection'
-import { getReadableScopes, rethrowConflict, withoutPrivilege } from '../entities'
+import { withoutPrivilege } from '../request'
+import { getReadableScopes } from '../write/constraints'
 import { parseIdentifier } from '../write/document'
+import { rethrowConflict } from '../write/retry'
 import { BatchExecutor } from './batch-executor'
 import { AdaptiveBatchSize, MIN_BATCH_LINES } from './batch-size'
 import { parseCells, parseColumns, toDocument } from './csv'
@@ -18,17 +20,12 @@ import { type ImportOptions, ImportReader, parseImportOptions } from './import-r
 import type { Line } from './line-reader'
 import type { Operation } from './operation'
 import { Precomputation } from './precomputation'
-import { ImportProgress } from './progress'
+import { ImportProgress, type ImportReport } from './progress'
 import { UndoJournal } from './undo-journal'
 
 const MAX_REPORTED_ERRORS = 1_000
 const MAX_ATTEMPTS = 10 // of a slice, when the database is busy
 
-export type ImportReport = {
-  imported: number
-  failed: number
-  errors: { line: number; code: string; message: string }[]
-}
 type PlannedLine = { line: number; operation: Operation }
 
 /**

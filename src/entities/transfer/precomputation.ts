@@ -2,8 +2,8 @@ import type { PublicCtx } from '../../accounts/guard'
 import type { Model } from '../../blueprints/model'
 import { yieldToEventLoop } from '../../core/event-loop'
 import { Busy } from '../../storage/errors'
+import type { ComputedDoc, Doc } from '../store/doc'
 import { computeFields, type EntityIdentity, withoutComputed } from '../write/computed-fields'
-import type { ComputedDoc, Doc } from '../write/document'
 import { createDraft } from '../write/input'
 import { NotPrecomputed } from '../write/recomputation'
 import { type Operation, withIdentifier } from './operation'
@@ -67,7 +67,7 @@ export class Precomputation {
     return result.whole
   }
 
-  /** @throws Unready */
+  /** @throws NotPrecomputed */
   assertComplete() {
     if (this.#requests.size) throw new NotPrecomputed()
   }

@@ -3,8 +3,13 @@ import { now } from '../../core/clock'
 import { logError } from '../../core/log'
 import { emit } from '../../jobs/outbox'
 import { Busy } from '../../storage/errors'
-import type { ImportReport } from './import'
 import type { ImportOptions, ImportReader } from './import-reader'
+
+export type ImportReport = {
+  imported: number
+  failed: number
+  errors: { line: number; code: string; message: string }[]
+}
 
 const EVENT_INTERVAL_MS = 1_000 // ms
 

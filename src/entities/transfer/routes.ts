@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { guard, streamGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { blueprintParams, filterParameters, jsonContent, shapeParameters, toParameter } from '../routes'
+import { blueprintParams, filterParameters, jsonContent, shapeParameters, toParameter } from '../parameters'
 import { EntityBatch, EntityBatchResult, EntityImportResult } from '../shapes'
 import { batch } from './batch'
 import { exportAll } from './export'

@@ -9,12 +9,20 @@ import { Busy } from '../../storage/errors'
 import type { Db, Store, Tx } from '../../storage/port'
 import { writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
-import { oneOf, takeWithinSize } from '../query/sql-conditions'
-import * as rows from '../store/rows'
-import * as removal from '../write/deletion'
-import { type DeletedEntityRow, toDeletedEntity } from '../write/deletion'
+import type { StoredEntity } from '../store/rows'
+import { oneOf, takeWithinSize } from '../store/sql-fragments'
+import {
+  type DeletedEntityRow,
+  deleteEntities,
+  deleteRows,
+  takeBatch,
+  toDeletedEntity,
+  withReferenceGraph,
+} from '../write/deletion'
 import { emitDeleteEvents } from '../write/entity-events'
+import type { ReferenceGraph } from '../write/recomputation'
 import { RestrictedDelete } from '../write/restricted-delete'
+import { restoreEntity } from '../write/update'
 
 const IMPORT_TIMEOUT_MS = 20_000 // ms; an import that says nothing for so long counts as interrupted
 const ENTITIES_PER_WRITE = 200 // entities removed by one write
@@ -29,7 +37,7 @@ const idSql = (column: string) => `substr(${column}, 1, ${ID_LENGTH})`
 const FROM_EXISTING = `from import_undo u left join entities e on e.seq = u.entity and e._id = ${idSql('u.before')}`
 
 /** An entity that was made, or changed from what it was before. */
-export type TouchedEntity = { seq: number; _id: string; before?: rows.StoredEntity }
+export type TouchedEntity = { seq: number; _id: string; before?: StoredEntity }
 
 /**
  * What an import has done, kept in the transactions that do it, so that it can be undone. It is done for good when its row
@@ -177,9 +185,9 @@ async function undoImport(tenant: Tenant, model: Model, id: string) {
       changed = changed.slice(slice.length)
     }
   }
-  const removeNext = (tx: Tx, references?: removal.ReferenceGraph) => removeCreated(tx, model, id, references)
+  const removeNext = (tx: Tx, references?: ReferenceGraph) => removeCreated(tx, model, id, references)
   const slice = () =>
-    removal.withReferenceGraph(tenant, removeNext).catch((error) => {
+    withReferenceGraph(tenant, removeNext).catch((error) => {
       // Where too many lead to what goes, they lead nowhere from then on.
       if (error instanceof RestrictedDelete) return tenant.write((tx) => removeNext(tx))
       throw error
@@ -204,12 +212,12 @@ async function restoreEntities(tx: Tx, model: Model, id: string, entities: numbe
   const { sql, params } = oneOf('u.entity', entities)
   const select = `select substr(u.before, ${ID_LENGTH + 1}) ${FROM_EXISTING} where u.import = ? and ${sql} and e.seq is not null`
   for (const [before] of await tx.query(select, [id, ...params]))
-    await rows.restore(tx, model, JSON.parse(before as string))
+    await restoreEntity(tx, model, JSON.parse(before as string))
   await removeEntries(tx, id, entities)
 }
 
 /** Whether anything was left. */
-async function removeCreated(tx: Tx, model: Model, id: string, references?: removal.ReferenceGraph): Promise<boolean> {
+async function removeCreated(tx: Tx, model: Model, id: string, references?: ReferenceGraph): Promise<boolean> {
   const select = `select u.entity, e.keys, e.created, e.blueprint, e.identifier ${FROM_EXISTING} where u.import = ?
     order by u.entity desc limit ?`
   const rowsToRemove = (await tx.query(select, [id, ENTITIES_PER_WRITE])) as (DeletedEntityRow | [number, null])[]
@@ -218,16 +226,16 @@ async function removeCreated(tx: Tx, model: Model, id: string, references?: remo
     return false
   }
   const existing = rowsToRemove.filter((row): row is DeletedEntityRow => row[1] !== null).map(toDeletedEntity)
-  const batch = rows.takeBatch(existing)
+  const batch = takeBatch(existing)
   if (references)
-    await removal.deleteEntities(tx, batch, {
+    await deleteEntities(tx, batch, {
       references: withoutRestrict(references, model.key),
       by: model,
       forced: model.key,
     })
   else {
     await emitDeleteEvents(tx, model, { dispatchers: new Map([[model.key, model.dispatchers ?? {}]]) }, batch)
-    await rows.deleteRows(tx, batch)
+    await deleteRows(tx, batch)
   }
   const later = new Set(existing.slice(batch.length).map(({ seq }) => seq))
   await removeEntries(
@@ -239,7 +247,7 @@ async function removeCreated(tx: Tx, model: Model, id: string, references?: remo
 }
 
 /** The same references, none of which holds what is of this blueprint: they lose it. */
-function withoutRestrict({ byTarget, ...rest }: removal.ReferenceGraph, key: string): removal.ReferenceGraph {
+function withoutRestrict({ byTarget, ...rest }: ReferenceGraph, key: string): ReferenceGraph {
   const relaxed = byTarget
     .get(key)
     ?.map((one) => (one.onDelete === 'restrict' ? { ...one, onDelete: 'nullify' as const } : one))

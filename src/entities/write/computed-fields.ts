@@ -3,12 +3,15 @@ import type { Model, ModelField } from '../../blueprints/model'
 import { type Caller, mayReadField } from '../../blueprints/permissions'
 import { isStorable } from '../../core/body'
 import { badRequest, type FieldError } from '../../core/problem'
+import type { ComputedDoc, Doc } from '../store/doc'
 import type { EntityHeader } from '../store/serializer'
-import type { ComputedDoc, Doc } from './document'
 import { evaluateInTurn } from './formula-evaluation'
 
 /** What the system knows of an entity before it writes. */
 export type EntityIdentity = Pick<EntityHeader, '_id' | 'identifier' | 'user' | 'workspace'>
+
+/** Whether callers don't set a property, because its blueprint does. */
+export const isComputed = ({ computed }: Model, key: string) => !!computed && Object.hasOwn(computed, key)
 
 /**
  * Fills in the computed properties, one after the other in the order of the fields: a formula sees what callers set, what

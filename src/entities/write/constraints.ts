@@ -1,15 +1,17 @@
+import type { PublicCtx } from '../../accounts/guard'
+import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { type Caller, isInScope, mayReadField, type RowScope } from '../../blueprints/permissions'
+import { type Caller, isInScope, mayReadField, type RowScope, rowScopeOf } from '../../blueprints/permissions'
 import { config } from '../../config'
 import { badRequest, Problem } from '../../core/problem'
 import { Busy, Conflict } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
 import { IS_LOGGED } from '../changes/change-log'
 import { IS_SEARCHED } from '../search/search-index'
+import type { Doc } from '../store/doc'
 import type { IndexKeys } from '../store/index-keys'
 import type { StoredEntity } from '../store/rows'
 import type { EntityIdentity } from './computed-fields'
-import type { Doc } from './document'
 import { assertMayCompare, hiddenConflict } from './hidden-conflicts'
 
 /** A blueprint was changed while its entity was being checked against it. */
@@ -21,7 +23,7 @@ export class StaleEntity extends StaleBlueprint {}
 /** Which rows of other blueprints the writer may see, by the key of the blueprint. */
 export type ReadableScopes = Map<string, RowScope | undefined>
 
-/** For what was worked out from an entity before the write. @throws Overtaken */
+/** For what was worked out from an entity before the write. @throws StaleEntity */
 export async function assertEntityFresh(tx: Tx, { seq, _id, version }: StoredEntity) {
   const [row] = await tx.query('select version from entities where seq = ? and _id = ?', [seq, _id])
   if (row?.[0] !== version) throw new StaleEntity()
@@ -92,4 +94,15 @@ export async function assertReferencesExist(
         badRequest({ path: `/${key}`, message: `There is no entity "${identifier}" of "${target}".` })
     }
   }
+}
+
+/** Which rows of the blueprints that this one points to the caller may see. */
+export async function getReadableScopes(ctx: PublicCtx, { fields }: Model): Promise<ReadableScopes> {
+  const scopes: ReadableScopes = new Map()
+  for (const { target } of fields)
+    if (target && !scopes.has(target)) {
+      const model = await Promise.resolve(getModel(ctx, target)).catch(() => undefined)
+      scopes.set(target, model && rowScopeOf(model, 'read', ctx.actor))
+    }
+  return scopes
 }

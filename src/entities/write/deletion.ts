@@ -10,20 +10,19 @@ import { Busy } from '../../storage/errors'
 import type { Tx, WriteOptions } from '../../storage/port'
 import { invalidate } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
-import { oneOf, toChunks } from '../query/sql-conditions'
+import { appendRemovals } from '../changes/change-log'
+import { removeTerms } from '../search/search-index'
 import { toIndexRows } from '../store/index-keys'
-import { deleteRows } from '../store/rows'
+import { DELETE_INDEX_ROW, type StoredEntity } from '../store/rows'
+import { oneOf, takeWithinSize, toChunks } from '../store/sql-fragments'
 import { StaleBlueprint } from './constraints'
 import { type EventAuthor, emitDeleteEvents, emitUpdateEvents } from './entity-events'
-import { NotPrecomputed, Recomputation } from './recomputation'
+import { NotPrecomputed, Recomputation, type ReferenceGraph } from './recomputation'
 import { type Pointer, RestrictedDelete, toProblem } from './restricted-delete'
 import { setReferencesNull } from './set-null'
 
 /** An entity that is to be removed. */
 export type DeletedEntity = { seq: number; keys: string; created: number; blueprint: string; identifier: string }
-
-/** What refers to what, and what formulas make of those that refer to what goes. */
-export type ReferenceGraph = References & { recomputation: Recomputation }
 
 export type DeleteOptions = {
   references: ReferenceGraph
@@ -40,6 +39,7 @@ const MAX_CASCADED_ENTITIES = 1_000 // entities that go or change along
 const MAX_CASCADED_INDEX_ROWS = 10_000 // of the index, of those
 const MAX_CASCADE_DEPTH = 100 // steps from one entity to the next
 const ENTITIES_PER_WRITE = 200 // entities removed in one write of many, so that others get their turn
+const MAX_STATEMENTS_PER_WRITE = 4_000 // in one write of many
 const MAX_RECOMPUTATIONS = 50 // times that formulas are worked out for one write
 
 /** A write that removes entities. @throws 409 ENTITY_IN_USE, TOO_MANY_REFERENCES */
@@ -78,7 +78,7 @@ export async function deleteInBatches(
 
 /**
  * A write by what refers to what; again when a blueprint has been changed since that was read, or formulas had to be worked
- * out for it. @throws Held
+ * out for it. @throws RestrictedDelete
  */
 export async function withReferenceGraph<T>(
   tenant: Tenant,
@@ -110,7 +110,7 @@ export async function withReferenceGraph<T>(
 
 /**
  * Removes entities, and does to those that refer to them what their relations say, whosever they are. Who goes along
- * holds nobody, so circles are no matter. Returns all that were removed. @throws Held
+ * holds nobody, so circles are no matter. Returns all that were removed. @throws RestrictedDelete
  */
 export async function deleteEntities(
   tx: Tx,
@@ -161,7 +161,7 @@ export async function deleteEntities(
   }
 }
 
-/** Who refers to these entities. @throws Held when those are too many */
+/** Who refers to these entities. @throws RestrictedDelete when those are too many */
 async function findPointers(
   tx: Tx,
   { byTarget }: References,
@@ -203,3 +203,24 @@ export type DeletedEntityRow = [seq: number, keys: string, created: number, blue
 export const toDeletedEntity = ([seq, keys, created, blueprint, identifier]: DeletedEntityRow): DeletedEntity => ({
   ...{ seq, keys, created, blueprint, identifier },
 })
+
+/** The first entities, as many as one write should delete, and at least one. */
+export const takeBatch = <Row extends Pick<StoredEntity, 'keys'>>(entities: Row[]): Row[] =>
+  takeWithinSize(entities, MAX_STATEMENTS_PER_WRITE, ({ keys }) => 1 + toIndexRows(undefined, JSON.parse(keys)).length)
+
+/** Removes entities with their rows of the index, whatever their blueprint says by now. */
+export async function deleteRows(tx: Tx, entities: Pick<StoredEntity, 'seq' | 'keys' | 'created'>[]) {
+  const rows = entities.flatMap(({ seq, keys, created }) =>
+    toIndexRows(undefined, JSON.parse(keys)).map((row) => [...row, created, seq]),
+  )
+  const seqs = entities.map(({ seq }) => seq)
+  await appendRemovals(tx, seqs)
+  await Promise.all([
+    tx.executeMany(DELETE_INDEX_ROW, rows),
+    removeTerms(tx, seqs),
+    tx.executeMany(
+      'delete from entities where seq = ?',
+      seqs.map((seq) => [seq]),
+    ),
+  ])
+}

@@ -2,13 +2,9 @@ import { type Model, pendingModelOf } from '../../blueprints/model'
 import { type Caller, mayReadField, mayWriteField } from '../../blueprints/permissions'
 import { badRequest, type FieldError, Problem } from '../../core/problem'
 import { suggestName } from '../../core/unknown-keys'
-import { findPendingErrors } from '../alteration/transform'
-
-export type Doc = Record<string, unknown>
-
-declare const computedMark: unique symbol
-/** A document with everything that is computed, as `computed` makes it: only such are kept. */
-export type ComputedDoc = Doc & { [computedMark]: true }
+import type { Doc } from '../store/doc'
+import { isComputed } from './computed-fields'
+import { findPendingErrors } from './pending-document'
 
 /** What a body says of an entity: its properties, and what only some may set. */
 export type ParsedBody = {
@@ -124,9 +120,6 @@ export function unknownPropertyMessage(model: Model, actor: Caller | undefined, 
   const suggestion = suggestName(name, [...visible, 'identifier', 'workspace'])
   return `The blueprint "${model.key}" has no field "${name}".${suggestion}`
 }
-
-/** Whether callers don't set a property, because its blueprint does. */
-export const isComputed = ({ computed }: Model, key: string) => !!computed && Object.hasOwn(computed, key)
 
 function validateDocument(model: Model, doc: Doc, flaws: FieldError[], actor: Caller | undefined): Doc {
   for (const field of model.fields) {

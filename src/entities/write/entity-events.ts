@@ -2,8 +2,8 @@ import type { PublicCtx } from '../../accounts/guard'
 import type { Dispatchers, References } from '../../blueprints/references'
 import { emitAll } from '../../jobs/outbox'
 import type { Tx } from '../../storage/port'
-import { oneOf, toChunks } from '../query/sql-conditions'
 import type { EntityHeader } from '../store/serializer'
+import { oneOf, toChunks } from '../store/sql-fragments'
 
 /** In which tenant something happens to entities, and by whom, if by somebody. */
 export type EventAuthor = { tenant: string; actor?: Pick<NonNullable<PublicCtx['actor']>, 'user' | 'workspace'> }

@@ -3,18 +3,11 @@ import type { PublicCtx } from '../../accounts/guard'
 import type { Model } from '../../blueprints/model'
 import { isInScope, type RowScope, requireRowScope, rowScopeOf } from '../../blueprints/permissions'
 import { notFound, Problem } from '../../core/problem'
+import type { Doc } from '../store/doc'
 import type { StoredEntity } from '../store/rows'
 import { extractDocumentJson } from '../store/serializer'
-import type { EntityIdentity } from './computed-fields'
-import {
-  createDocument,
-  type Doc,
-  isComputed,
-  type ParsedBody,
-  parseBody,
-  parseIdentifier,
-  updateDocument,
-} from './document'
+import { type EntityIdentity, isComputed } from './computed-fields'
+import { createDocument, type ParsedBody, parseBody, parseIdentifier, updateDocument } from './document'
 
 type NewEntity = { identity: EntityIdentity; doc: Doc }
 

@@ -3,12 +3,13 @@ import type { Caller } from '../../blueprints/permissions'
 import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import { appendChanges, IS_LOGGED } from '../changes/change-log'
-import { oneOf, toChunks } from '../query/sql-conditions'
 import { addTerms, IS_SEARCHED } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
+import type { ComputedDoc } from '../store/doc'
 import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { INSERT_INDEX_ROW, type ShownRow } from '../store/rows'
 import { toStoredJson } from '../store/serializer'
+import { oneOf, toChunks } from '../store/sql-fragments'
 import type { EntityIdentity } from './computed-fields'
 import {
   assertIdentifierFree,
@@ -20,7 +21,6 @@ import {
   requireFreshBlueprint,
   StaleBlueprint,
 } from './constraints'
-import type { ComputedDoc } from './document'
 import { emitEntityEvents } from './entity-events'
 import { assertWithinLimits } from './limitations'
 
@@ -43,16 +43,8 @@ export const toEntityDraft = (
   by: Caller | undefined,
 ): EntityDraft => ({ ...identity, doc, keys: toIndexKeys(model, doc), by })
 
-/** Adds an entity with its rows of the index. @throws Outdated, Conflict, 403 LIMIT_REACHED, 409 UNIQUE_VIOLATION, 400 */
-export const insertEntity = async (
-  tx: Tx,
-  model: Model,
-  draft: EntityDraft,
-  readableScopes: ReadableScopes,
-): Promise<ShownRow> => (await insertOne(tx, model, draft, readableScopes)).row
-
-/** The same, with its number. */
-export async function insertOne(
+/** Adds an entity with its rows of the index. @throws StaleBlueprint, Conflict, 403 LIMIT_REACHED, 409 UNIQUE_VIOLATION, 400 */
+export async function insertEntity(
   tx: Tx,
   model: Model,
   draft: EntityDraft,
@@ -82,7 +74,7 @@ export function prepareEntity(model: Model, draft: EntityDraft, time = now()): P
   return { time, shown, draft, index }
 }
 
-/** Adds what nothing stands in the way of. @throws Outdated, Conflict */
+/** Adds what nothing stands in the way of. @throws StaleBlueprint, Conflict */
 export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEntity[]): Promise<InsertedEntity[]> {
   const [first, ...others] = prepared
   const { seqs, searched, logged } = await (first && !others.length

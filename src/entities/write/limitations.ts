@@ -1,12 +1,14 @@
 import type { Model, ModelField } from '../../blueprints/model'
 import { type Caller, matchesAny, mayReadField } from '../../blueprints/permissions'
 import type { Limitation, PlanLimit } from '../../blueprints/shapes'
+import { slot } from '../../core/extension'
 import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
-import type { Condition } from '../query/query-parser'
-import { and, conditionSql, fragment, indexWhere, isIndexCondition, type SqlFragment } from '../query/sql-conditions'
+import { conditionSql, indexWhere, isIndexCondition } from '../query/sql-conditions'
+import type { Condition } from '../query/target'
 import { fieldLabel, type IndexKeys, isIndexed as inIndex } from '../store/index-keys'
 import type { EntityHeader } from '../store/serializer'
+import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 
 type EntityOwner = Pick<EntityHeader, 'user' | 'workspace'>
 
@@ -60,15 +62,11 @@ function appliesTo({ roles, workspaceLabels }: Limitation, actor: Caller | undef
 /** A limit of what an owner has subscribed to, asked in the writing transaction; undefined where there is none. */
 type PlanLimitLookup = (tx: Tx, owner: EntityOwner, limit: PlanLimit) => Promise<number | undefined>
 
-let lookUpPlanLimit: PlanLimitLookup = async (_tx, _owner, { otherwise = 0 }) => otherwise
-/** Says who knows the limits of plans. */
-export const setPlanLimits = (limits: PlanLimitLookup) => {
-  lookUpPlanLimit = limits
-}
+export const planLimits = slot<PlanLimitLookup>('plan limits')
 
 /** The only place that knows where the number comes from. */
 const getMaximum = async (tx: Tx, { value }: Limitation, owner: EntityOwner) =>
-  typeof value === 'number' ? value : lookUpPlanLimit(tx, owner, value)
+  typeof value === 'number' ? value : planLimits()(tx, owner, value)
 
 /** Whose entities are counted. Who is in no workspace counts their own outside of all; guests are one nobody. */
 function ownerSql({ scope }: Limitation, { user, workspace }: EntityOwner): SqlFragment[] {

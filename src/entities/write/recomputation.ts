@@ -1,12 +1,13 @@
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
+import type { References } from '../../blueprints/references'
 import { yieldToEventLoop } from '../../core/event-loop'
 import { Problem } from '../../core/problem'
 import { Busy } from '../../storage/errors'
 import type { Tenant } from '../../tenancy/tenants'
+import type { ComputedDoc, Doc } from '../store/doc'
 import type { StoredEntity } from '../store/rows'
 import { computeFields } from './computed-fields'
-import type { ComputedDoc, Doc } from './document'
 
 /** Formulas have not been worked out yet for all that a write would keep. */
 export class NotPrecomputed extends Busy {}
@@ -42,7 +43,7 @@ export class Recomputation {
     return !this.#requests.size
   }
 
-  /** @throws Unready */
+  /** @throws NotPrecomputed */
   assertReady() {
     if (!this.isReady) throw new NotPrecomputed()
   }
@@ -63,3 +64,6 @@ export class Recomputation {
 function undefinedIfInvalid(error: unknown): undefined {
   if (!(error instanceof Problem && error.status === 400)) throw error
 }
+
+/** What refers to what, and what formulas make of those that refer to what goes. */
+export type ReferenceGraph = References & { recomputation: Recomputation }

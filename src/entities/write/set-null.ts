@@ -3,16 +3,16 @@ import { now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { appendLoggedChanges } from '../changes/change-log'
-import { oneOf } from '../query/sql-conditions'
+import type { Doc } from '../store/doc'
 import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
-import { DELETE_INDEX_ROW, replaceEntity, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
+import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
 import { extractDocumentJson, toStoredJson } from '../store/serializer'
+import { oneOf } from '../store/sql-fragments'
 import { assertUnique, type BlueprintFeatures, requireFreshBlueprint } from './constraints'
-import type { ReferenceGraph } from './deletion'
-import type { Doc } from './document'
 import type { EventEntity } from './entity-events'
-import type { ComputedEntity } from './recomputation'
+import type { ComputedEntity, ReferenceGraph } from './recomputation'
 import { type Pointer, RestrictedDelete } from './restricted-delete'
+import { replaceEntity } from './update'
 
 const ENTITIES_PER_READ = 50 // entities read by one statement
 const MAX_REWRITTEN_CHARACTERS = 4 << 20 // characters that are written anew in one write
@@ -26,7 +26,7 @@ type ClearedEntity = EventEntity & { blueprint: string }
 /**
  * Takes values out of relations, by nobody's right but the blueprint's, and works out what formulas make of the rest. Where
  * an entity can't be without one, it holds what that points to, unless that is of the blueprint `forced`: then it stays.
- * Returns what was changed. @throws Held
+ * Returns what was changed. @throws RestrictedDelete
  */
 export async function setReferencesNull(
   tx: Tx,

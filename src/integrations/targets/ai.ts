@@ -3,6 +3,7 @@ import { type Static, t } from 'elysia'
 import type { PublicCtx } from '../../accounts/guard'
 import { blueprints } from '../../blueprints/tables'
 import { config } from '../../config'
+import { slot } from '../../core/extension'
 import type { FieldError } from '../../core/problem'
 import { id, line } from '../../core/shapes'
 import type { Tx } from '../../storage/port'
@@ -46,12 +47,8 @@ export type AiTarget = Static<typeof shape>
 
 type AiRunner = (ctx: PublicCtx, target: AiTarget, occasion: TargetInvocation) => Promise<Response>
 
-let runAi: AiRunner
-
-/** Says by whom targets are run that are another area's. */
-export function registerTargetRunners({ ai }: { ai: AiRunner }) {
-  runAi = ai
-}
+/** Runs targets of the kind `ai`. */
+export const aiRunner = slot<AiRunner>('runner of AI targets')
 
 /** A model. */
 export const ai: TargetKind<typeof shape> = {
@@ -75,7 +72,7 @@ export const ai: TargetKind<typeof shape> = {
       ),
     ]
   },
-  run: (ctx, target, invocation) => runAi(ctx, target, invocation),
+  run: (ctx, target, invocation) => aiRunner()(ctx, target, invocation),
 }
 
 const validateEcho = (): FieldError[] =>

@@ -1,4 +1,5 @@
 import { config } from '../../config'
+import { HOP_BY_HOP_HEADERS } from '../../core/hop-by-hop'
 import { fetchExternal } from '../../core/http-client'
 import { badRequest, Problem } from '../../core/problem'
 import type { HostCall } from './host-api'
@@ -10,8 +11,8 @@ const MAX_HEADERS = 100
 const MAX_BODY_BYTES = 1 << 20 // of what is sent, and of what comes back
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 /** What belongs to the connection, or would lead to another server behind the same one. */
-const FORBIDDEN_HEADER =
-  /^(host|connection|content-length|transfer-encoding|upgrade|te|trailer|expect|keep-alive|proxy-.*)$/
+const isForbiddenHeader = (name: string) =>
+  HOP_BY_HOP_HEADERS.includes(name) || name === 'content-length' || name.startsWith('proxy-')
 
 /** Asks another server for a lambda. Redirections are not followed. */
 export const fetchForLambda: HostCall = async (context, url, method, pairs, body) => {
@@ -56,7 +57,7 @@ function parseHeaders(pairs: unknown): Headers {
   for (const entry of entries) {
     if (!isPair(entry)) return badRequest({ path: 'headers', message: 'Each header must be a pair: [name, value].' })
     const [name, value] = entry
-    if (FORBIDDEN_HEADER.test(name.toLowerCase()))
+    if (isForbiddenHeader(name.toLowerCase()))
       badRequest({ path: 'headers', message: `A lambda cannot send the header "${name.slice(0, 100)}".` })
     try {
       headers.set(name, `${value}`)

@@ -1,9 +1,8 @@
 import type { PublicCtx } from '../../accounts/guard'
+import { registry } from '../../core/extension'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { FairSemaphore } from '../../tenancy/fair-semaphore'
-import { create, find, get, remove, update } from './entities'
-import { fetchForLambda } from './fetch'
 
 /** On whose behalf a run asks. */
 export type CallContext = {
@@ -26,19 +25,8 @@ export type HostCall = (asking: CallContext, ...input: unknown[]) => Promise<unk
 const MAX_CONCURRENT_CALLS = 8 // calls of a run
 const MAX_ANSWER_LENGTH = 4 << 20 // characters
 
-const hostCalls: Record<string, HostCall> = {
-  'entities.find': find,
-  'entities.get': get,
-  'entities.create': create,
-  'entities.update': update,
-  'entities.remove': remove,
-  fetch: fetchForLambda,
-}
-
-/** Says by whom it is answered what lambdas ask of other areas. */
-export function registerHostCalls(more: Record<string, HostCall>) {
-  Object.assign(hostCalls, more)
-}
+/** What lambdas can ask of the server, by the name of the call. */
+export const hostCalls = registry<HostCall>('host calls of lambdas')
 
 /** Answers what one run asks, some at a time, until it has ended. */
 export function serveCalls(options: CallContext) {
@@ -59,7 +47,7 @@ export function serveCalls(options: CallContext) {
 }
 
 async function executeCall(context: CallContext, name: string, input: string): Promise<string> {
-  const call = Object.hasOwn(hostCalls, name) ? hostCalls[name] : undefined
+  const call = hostCalls().get(name)
   if (!call) throw new Problem(404, 'CALL_NOT_FOUND', `Unknown call "${name.slice(0, 100)}".`)
   const value = await call(context, ...(JSON.parse(input) as unknown[]))
   const text = value instanceof Response ? await value.text() : (JSON.stringify(value) ?? 'null')

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { logError } from '../../core/log'
+import { IS_COMPILED } from '../../core/worker-url'
 import type { Command, CompileResult, LogLine, Message, RunLimits, RunResult } from './protocol'
 
 const KILL_GRACE_MS = 500 // ms for what the engine does without asking how late it is
@@ -7,7 +8,7 @@ const COMPILE_TIMEOUT_MS = 5_000 // ms
 const START_TIMEOUT_MS = 20_000 // ms, on a busy machine
 
 // A compiled binary starts itself, and its first lines know what for.
-const SPAWN_COMMAND = import.meta.url.includes('/$bunfs/')
+const SPAWN_COMMAND = IS_COMPILED
   ? [process.execPath, 'sandbox']
   : [process.execPath, fileURLToPath(new URL('./process-main.ts', import.meta.url))]
 

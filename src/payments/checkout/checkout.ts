@@ -10,6 +10,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import { callerEntity, entityFromInput, requireBuyer, requireOwn } from '../billable-entity'
 import { type ConnectedProvider, getActiveProvider, isRedirectUrl } from '../configuration'
 import { countCouponAttempt } from '../coupons/validation'
+import { paymentsSettings } from '../payments-settings'
 import type { CheckoutOrder, ProviderCheckout } from '../providers/provider'
 import type { Checkout, NewCheckout } from '../shapes'
 import { cancelAtProvider, cancelNow } from '../subscriptions/cancellation'
@@ -160,7 +161,7 @@ async function buildOrder(
 ): Promise<CheckoutOrder> {
   const { subscription, plan, amount } = prepared
   const { _id, currency, billingCycle, billableEntityType: type, billableEntityId: id, discount } = subscription
-  const { successUrl, cancelUrl } = await getSettings(ctx, 'payments-configuration')
+  const { successUrl, cancelUrl } = await getSettings(ctx, paymentsSettings)
   const fallbackUrl = `${isHttps(request) ? 'https' : 'http'}://${requestAuthority(request)}/`
   const order = {
     ...{ tenant: ctx.tenant, subscriptionId: _id, entity: { type, id }, planName: plan.name },

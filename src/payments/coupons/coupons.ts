@@ -11,6 +11,7 @@ import { Conflict } from '../../storage/errors'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
 import type { Db } from '../../storage/port'
 import { fromMinorUnits, MAX_MINOR_AMOUNT, parseCurrency, toMinorUnits } from '../money'
+import { paymentsSettings } from '../payments-settings'
 import { CouponData, type Coupon as CouponResponse } from '../shapes'
 import { type Coupon, coupons } from '../tables'
 
@@ -31,7 +32,7 @@ export const get = async ({ db }: Ctx, id: string) => toCoupon(await getCoupon(d
 
 /** A new coupon. @throws 400 INVALID_COUPON_DATA, COUPON_CODE_EXISTS */
 export async function create(ctx: Ctx, input: Record<string, unknown>): Promise<CouponResponse> {
-  const { defaultCurrency } = await getSettings(ctx, 'payments-configuration')
+  const { defaultCurrency } = await getSettings(ctx, paymentsSettings)
   const time = toIsoString(now())
   const fresh = { _id: Bun.randomUUIDv7(), currentRedemptions: 0, created: time, updated: time }
   const coupon: Coupon = { ...fresh, ...validateCouponData(DEFAULT_COUPON_DATA, input, defaultCurrency) }
@@ -44,7 +45,7 @@ export async function create(ctx: Ctx, input: Record<string, unknown>): Promise<
  * @throws 400 INVALID_COUPON_DATA, COUPON_CODE_EXISTS, 404 COUPON_NOT_FOUND
  */
 export async function change(ctx: Ctx, id: string, input: Record<string, unknown>): Promise<CouponResponse> {
-  const { defaultCurrency } = await getSettings(ctx, 'payments-configuration')
+  const { defaultCurrency } = await getSettings(ctx, paymentsSettings)
   return rethrowCodeConflict(
     ctx.write(async (tx) => {
       const before = await getCoupon(tx, id)

@@ -6,6 +6,7 @@ import { JobError, type JobHandler } from '../../jobs/worker'
 import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
+import { paymentsSettings } from '../payments-settings'
 import {
   isLinked,
   type LifecyclePayload,
@@ -31,7 +32,7 @@ export const lifecycleJob: JobHandler = {
     const { subscription: id, asked: lastCheckAt } = payload as LifecyclePayload
     const row = await findSubscription(tenant, id)
     if (!row) return { state: 'done' }
-    const grace = (await getSettings(tenant, 'payments-configuration')).gracePeriodDays * DAY_MS
+    const grace = (await getSettings(tenant, paymentsSettings)).gracePeriodDays * DAY_MS
     const time = now()
     const shouldReconcile =
       isLinked(row) && (TERMINAL_STATUSES.includes(row.status) || isDue(row, grace) || time >= lastCheckAt + HOUR)

@@ -1,5 +1,6 @@
 import { isPrivateNetworkAllowed } from '../../connections/url-policy'
 import { fetchExternal, UpstreamUnreachable } from '../../core/http-client'
+import { tryParseJson } from '../../core/json'
 import { logError } from '../../core/log'
 import { providerErrorProblem } from './errors'
 import type { ProviderKind } from './provider'
@@ -116,10 +117,6 @@ export async function requestJson<Answer>(
 }
 
 function parseJsonObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = tryParseJson(text)
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
 }

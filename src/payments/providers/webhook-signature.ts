@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto'
 import { now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 
@@ -27,12 +26,6 @@ export const hmac = (secret: string, ...parts: (string | Uint8Array)[]) => {
   const hasher = new Bun.CryptoHasher('sha256', secret)
   for (const part of parts) hasher.update(part)
   return hasher.digest('hex')
-}
-
-/** Compares signatures in a time that depends on their length alone. */
-export function isSameSignature(one: string, other: string) {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }
 
 /** The JSON object of a body that was verified. @throws 400 */

@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
-import type { tenantSettings } from '../settings/tenant-settings'
+import type { templateSettings } from './template-settings'
 
-export type TemplateName = keyof Static<(typeof tenantSettings)['mail-templates']>
+export type TemplateName = keyof Static<typeof templateSettings.shape>
 export type Template = {
   subject: string
   text: string

@@ -4,17 +4,17 @@ import { requests } from './route-requests'
 import { createTenantFixture, type Requester, routes, sendRequest, snapshotTenant } from './tenant-fixture'
 
 /**
- * Who asks. The neighbour is a member of another workspace than the one that is asked for; the plugin has no other role.
- * The last two are admins: one acts as the member, one as another admin.
+ * The callers. The outsider is a member of another workspace than the requested one; the plugin has no other role.
+ * The last two are admins who impersonate the member and another admin.
  */
 const callers = [
-  ...(['stranger', 'user', 'neighbour', 'member', 'ws-admin', 'admin', 'plugin', 'as member', 'as admin'] as const),
+  ...(['anonymous', 'user', 'outsider', 'member', 'ws-admin', 'admin', 'plugin', 'as member', 'as admin'] as const),
 ]
 type Caller = (typeof callers)[number]
 
-/** Who gets what they ask for (`ok`), by the rules of the house. Before each route stands what `ok` is for it. */
+/** The status that each caller gets at the routes of a group; `ok` stands for the status before the route. */
 const table = `
-                                stranger  user  neighbour  member  ws-admin  admin  plugin  as member  as admin
+                              anonymous  user   outsider  member  ws-admin  admin  plugin  as member  as admin
 
   everybody                           ok    ok         ok      ok        ok     ok      ok         ok        ok
     200 POST /api/signin
@@ -37,7 +37,7 @@ const table = `
     200 POST /api/coupons/validate
     400 POST /api/payments/webhooks/:providerKind
 
-  whoever is signed in               401    ok         ok      ok        ok     ok      ok         ok        ok
+  signed-in users                    401    ok         ok      ok        ok     ok      ok         ok        ok
     200 GET /api/me/
     200 POST /api/me/
     200 POST /api/email/verification
@@ -85,13 +85,13 @@ const table = `
     200 POST /api/checkout/
     200 GET /api/invoices/
 
-  who pays                           401   403        403      ok       403     ok     403         ok        ok
+  payers                             401   403        403      ok       403     ok     403         ok        ok
     200 GET /api/subscriptions/:id
     200 PUT /api/subscriptions/:id/cancel
     200 PUT /api/checkout/:subscriptionId/cancel
     200 GET /api/invoices/:invoiceId
 
-  everybody for themselves           401    ok         ok      ok        ok     ok      ok        403       403
+  users themselves                   401    ok         ok      ok        ok     ok      ok        403       403
     200 POST /api/cookie/refresh
     200 POST /api/logout
     200 GET /api/me/sessions
@@ -116,7 +116,7 @@ const table = `
     200 GET /api/workspaces/:id
     200 GET /api/workspaces/:id/members/
 
-  members for themselves             401   404        404      ok        ok     ok     404        403       403
+  members themselves                 401   404        404      ok        ok     ok     404        403       403
     200 POST /api/workspaces/:id/activate
 
   admins of a workspace              401   404        404     403        ok     ok     404        403        ok
@@ -145,7 +145,7 @@ const table = `
     200 GET /api/blueprints/:key/charts/pie
     200 GET /api/blueprints/:key/charts/sum
 
-  those who make blueprints          401   403        403     403       403     ok      ok        403        ok
+  editors of blueprints              401   403        403     403       403     ok      ok        403        ok
     201 POST /api/blueprints/
     200 PUT /api/blueprints/:key
     200 PATCH /api/blueprints/:key
@@ -250,7 +250,7 @@ const table = `
     200 POST /api/payments/events/:id/replay
 `
 
-/** What each caller is to be told at each route. */
+/** The expected statuses by route. */
 const expected = new Map<string, { ok: number; statuses: Record<Caller, number> }>()
 for (const group of table
   .trim()
@@ -258,7 +258,7 @@ for (const group of table
   .slice(1)) {
   const [rule = '', ...lines] = group.split('\n')
   const cells = rule.match(/(?<= )(ok|\d{3})\b/g) ?? []
-  if (cells.length !== callers.length) throw new Error(`Not everybody is told of: ${rule}`)
+  if (cells.length !== callers.length) throw new Error(`This rule does not list every caller: ${rule}`)
   for (const line of lines) {
     const [, status, name = ''] = /^ +(\d{3}) (\S+ \S+)$/.exec(line) ?? []
     const ok = Number(status)
@@ -267,78 +267,86 @@ for (const group of table
   }
 }
 
-test('the table has every route of the API, and no other', () => {
+test('the access table lists exactly the routes of the API', () => {
   expect([...expected.keys()].sort()).toEqual(routes.map(({ name }) => name).sort())
 })
 
-// As good as any where nobody guesses, at a hundredth of the time.
+// A cheap hash suffices here and takes a hundredth of the time.
 const { hash } = Bun.password
 const cheap = { algorithm: 'argon2id', memoryCost: 64, timeCost: 1 } as const
 const hashing = spyOn(Bun.password, 'hash').mockImplementation((text) => hash(text, cheap))
 afterAll(() => hashing.mockRestore())
-const at = await createTenantFixture()
-const [plain, neighbour, boss] = [await at.someone(), await at.someone(), await at.someone()]
-await at.as('admin').put(`/users/${boss.id}`, { roles: ['admin'] })
-await at.as('editor').post(`/workspaces/${at.elsewhere}/members`, { userId: neighbour.id, roles: ['member'] })
+const tenantFixture = await createTenantFixture()
+const [plainUser, outsider, otherAdmin] = [
+  await tenantFixture.someone(),
+  await tenantFixture.someone(),
+  await tenantFixture.someone(),
+]
+await tenantFixture.as('admin').put(`/users/${otherAdmin.id}`, { roles: ['admin'] })
+await tenantFixture
+  .as('editor')
+  .post(`/workspaces/${tenantFixture.elsewhere}/members`, { userId: outsider.id, roles: ['member'] })
 
-const { user, other, admin, editor } = at.users
-const people: Record<Caller, [user: string, more?: Record<string, string>]> = {
-  stranger: [plain.id],
-  user: [plain.id],
-  neighbour: [neighbour.id],
+const { user, other, admin, editor } = tenantFixture.users
+const identities: Record<Caller, [user: string, more?: Record<string, string>]> = {
+  anonymous: [plainUser.id],
+  user: [plainUser.id],
+  outsider: [outsider.id],
   member: [other],
   'ws-admin': [user],
   admin: [admin],
   plugin: [editor],
-  'as member': [admin, { 'x-impersonate-user': other, 'x-impersonate-workspace': at.workspace }],
-  'as admin': [admin, { 'x-impersonate-user': boss.id }],
+  'as member': [admin, { 'x-impersonate-user': other, 'x-impersonate-workspace': tenantFixture.workspace }],
+  'as admin': [admin, { 'x-impersonate-user': otherAdmin.id }],
 }
 const cookies = new Map<string, string>()
 
-/** Somebody as they are known by a session of theirs. */
+/** Returns the caller with the headers of a session. */
 async function signInAs(caller: Caller): Promise<Requester> {
-  const [user, more = {}] = people[caller]
-  const whose = more['x-impersonate-user'] ?? user
-  const { email } = (await at.as('admin').get(`/users/${whose}`)).body
-  if (caller === 'stranger') return { user: whose, email, headers: {} }
+  const [user, more = {}] = identities[caller]
+  const effectiveUser = more['x-impersonate-user'] ?? user
+  const { email } = (await tenantFixture.as('admin').get(`/users/${effectiveUser}`)).body
+  if (caller === 'anonymous') return { user: effectiveUser, email, headers: {} }
   const device = { userAgent: 'a browser', address: '192.0.2.1' }
-  const cookie = cookies.get(caller) ?? `atoll_${at.id}=${(await createSession(at.tenant, user, 'cookie', device)).key}`
+  const cookie =
+    cookies.get(caller) ??
+    `atoll_${tenantFixture.id}=${(await createSession(tenantFixture.tenant, user, 'cookie', device)).key}`
   cookies.set(caller, cookie)
-  return { user: whose, email, headers: { cookie, ...more } }
+  return { user: effectiveUser, email, headers: { cookie, ...more } }
 }
 
 const prepareRequest = async (caller: Caller, route: (typeof routes)[number]) => {
-  const who = await signInAs(caller)
-  const routeRequest = (await requests[route.name]?.(at, who)) ?? {}
-  return async () => (await sendRequest(at.origin, route, routeRequest, who.headers)).status
+  const requester = await signInAs(caller)
+  const routeRequest = (await requests[route.name]?.(tenantFixture, requester)) ?? {}
+  return async () => (await sendRequest(tenantFixture.origin, route, routeRequest, requester.headers)).status
 }
 const isOk = (status: number, route: (typeof routes)[number]) => status === expected.get(route.name)?.ok
 
-test('who may not is told so, and nothing has changed', async () => {
-  const refused: { name: string; caller: Caller; status: number; ask: () => Promise<number> }[] = []
+test('a caller without access gets the listed status at every route, and nothing in the tenant changes', async () => {
+  const refused: { name: string; caller: Caller; status: number; send: () => Promise<number> }[] = []
   for (const route of routes)
     for (const caller of callers) {
       const status = expected.get(route.name)!.statuses[caller]
       if (!isOk(status, route))
-        refused.push({ name: route.name, caller, status, ask: await prepareRequest(caller, route) })
+        refused.push({ name: route.name, caller, status, send: await prepareRequest(caller, route) })
     }
-  const before = await snapshotTenant(at)
-  const otherwise: string[] = []
-  for (const { name, caller, status, ask } of refused) {
-    const told = await ask()
-    if (told !== status) otherwise.push(`${name} by ${caller}: ${told} for ${status}`)
+  const before = await snapshotTenant(tenantFixture)
+  const differences: string[] = []
+  for (const { name, caller, status, send } of refused) {
+    const actual = await send()
+    if (actual !== status) differences.push(`${name} by ${caller}: ${actual} for ${status}`)
   }
-  expect(otherwise).toEqual([])
-  expect(await snapshotTenant(at)).toEqual(before)
+  expect(differences).toEqual([])
+  expect(await snapshotTenant(tenantFixture)).toEqual(before)
 })
 
-test.each(routes)('who may, may: $name', async (route) => {
+test.each(routes)('a caller with access gets the listed status of success: $name', async (route) => {
   for (const caller of callers) {
     const status = expected.get(route.name)!.statuses[caller]
     if (!isOk(status, route)) continue
-    const ask = await prepareRequest(caller, route)
-    expect(await ask(), caller).toBe(status)
-    // What ends a session ends it for the next route.
+    const send = await prepareRequest(caller, route)
+    expect(await send(), caller).toBe(status)
+    // A route that ends the session makes the next one require a new session.
     if (/logout|cookie/.test(route.path)) cookies.delete(caller)
   }
 })

@@ -37,18 +37,18 @@ const coupon: BuildRequest = async (at) => ({ path: { id: await at.coupon() } })
 const subscription: BuildRequest = async (at) => ({ path: { id: await at.subscription() } })
 const configuration: BuildRequest = () => ({ path: { key: 'shown' } })
 
-/** The same with a body. */
+/** Returns the request with a body. */
 const withBody =
   (build: BuildRequest | RouteRequest, body: unknown): BuildRequest =>
   async (at, by) => ({ ...(typeof build === 'function' ? await build(at, by) : build), body })
 
-/** What somebody new was given to come back with. */
+/** Issues a one-time token to a new user. */
 async function issueToken({ tenant, someone }: TenantFixture, purpose: TokenPurpose) {
   const { id, emailKey } = await someone()
   return tenant.write((tx) => issueOneTimeToken(tx, purpose, id, { emailKey }))
 }
 
-/** A token by which somebody new has their old address back. */
+/** Issues a token by which a new user restores their old e-mail address. */
 export async function issueRevertToken({ tenant, someone }: Pick<TenantFixture, 'tenant' | 'someone'>) {
   const { id: user, emailKey } = await someone()
   const _id = Bun.randomUUIDv7()
@@ -59,7 +59,7 @@ export async function issueRevertToken({ tenant, someone }: Pick<TenantFixture, 
   })
 }
 
-/** Begins a second factor for who asks: a code of it, and when it is confirmed the codes for an emergency. */
+/** Starts TOTP for the requester; returns a code, and a function that confirms TOTP and returns a recovery code. */
 async function startTotp({ tenant, origin }: TenantFixture, { user, headers }: Requester) {
   await tenant.write((tx) => deleteTotp(tx, user))
   const me = apiClient(origin, headers)
@@ -68,7 +68,7 @@ async function startTotp({ tenant, origin }: TenantFixture, { user, headers }: R
   return { code, confirm: async () => (await me.post('/me/totp/confirm', { code })).body.recoveryCodes?.[0] ?? code }
 }
 
-/** Two passkeys of who asks, so that one can be taken away; the id of one. */
+/** Inserts two passkeys of the requester, so that one can be deleted; returns the ID of one. */
 async function insertPasskeys({ tenant }: TenantFixture, { user }: Requester) {
   const row = { user, publicKey: 'x', counter: 0, host: 'x', name: 'x', transports: [], backedUp: false }
   const ids = [1, 2].map(() => Bun.randomUUIDv7())
@@ -77,7 +77,7 @@ async function insertPasskeys({ tenant }: TenantFixture, { user }: Requester) {
   return ids[0]!
 }
 
-/** An identity of who asks, beside a passkey; its id. */
+/** Inserts an identity of the requester besides two passkeys; returns its ID. */
 async function insertIdentity(at: TenantFixture, by: Requester) {
   const row = { provider: 'google', subject: at.name(), user: by.user, created: toIsoString(now()) }
   await insertPasskeys(at, by)
@@ -87,8 +87,8 @@ async function insertIdentity(at: TenantFixture, by: Requester) {
 }
 
 /**
- * What each route is asked so that nothing but who asks decides about the answer. A route that takes nothing is not
- * mentioned. What is used up or removed is made for each request.
+ * The request to each route, valid in all respects, so that only the caller decides about the response. Routes without
+ * input are left out. Resources that a request uses up or deletes are created for each request.
  */
 export const requests: Record<string, BuildRequest> = {
   'POST /api/signin': () => ({ body: { username: 'ada', password } }),

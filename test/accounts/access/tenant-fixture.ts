@@ -12,12 +12,12 @@ import { apiClient, callApi, fullAccessRules, type TestResponse } from '../../te
 import { createWorkspaceFixture } from '../../workspaces/workspace-fixtures'
 import { createAuthenticator, createSignedInClient, registerPasskey } from '../passkeys/passkey-fixtures'
 
-/** Every route of the API, as the app itself has it, but for what plugins answer, who are asked in tests of their own. */
+/** Every route that the app registers below /api, except those of plugins, which have tests of their own. */
 export const routes = app.routes
   .filter(({ path }) => path.startsWith('/api/') && !path.endsWith('*'))
   .map(({ method, path, hooks }) => ({ name: `${method} ${path}`, method, path, access: hooks.detail?.['x-access'] }))
 
-/** What a route is asked: what stands in its path, and what comes with it. */
+/** A request to a route: path parameters, query, body and headers. */
 export type RouteRequest = {
   path?: Record<string, string>
   query?: string
@@ -28,24 +28,24 @@ export type RouteRequest = {
 
 export const password = 'correct horse'
 
-/** A tenant that has one of everything, so that each route can be asked for something that is there. */
+/** Creates a tenant with one resource of each kind, so that every route has something to act on. */
 export async function createTenantFixture() {
   const home = await createWorkspaceFixture()
   const { tenant, id, as, at } = home
-  const done = async (answer: Promise<TestResponse>) => {
+  const requireSuccess = async (answer: Promise<TestResponse>) => {
     const { status, body } = await answer
     if (status >= 300) throw new Error(JSON.stringify(body))
     return body
   }
   const admin = {
-    get: (path: string) => done(as('admin').get(path)),
-    post: (path: string, body: object) => done(as('admin').post(path, body)),
-    put: (path: string, body: object) => done(as('admin').put(path, body)),
+    get: (path: string) => requireSuccess(as('admin').get(path)),
+    post: (path: string, body: object) => requireSuccess(as('admin').post(path, body)),
+    put: (path: string, body: object) => requireSuccess(as('admin').put(path, body)),
   }
   let last = 0
   const name = () => `x${++last}`
   const email = (of: string) => `${of}@${id}.test`
-  /** Somebody new. */
+  /** Creates a user. */
   const someone = async () => {
     const username = name()
     const { _id, emailKey } = await registerUser(tenant, { username, email: email(username) }, ['user'], undefined, {
@@ -54,7 +54,7 @@ export async function createTenantFixture() {
     return { id: _id, emailKey: emailKey! }
   }
   await admin.post('/users', { username: 'ada', password })
-  const keeper = apiClient(home.origin, {
+  const workspaceOwner = apiClient(home.origin, {
     'x-api-key': (await issueApiToken(tenant, (await someone()).id, { nickname: 'x' })).token,
   })
 
@@ -99,7 +99,7 @@ export async function createTenantFixture() {
 
   const otherAgent = async () => (await admin.post('/ai/agents', { name: name(), sourceId: 'echo' }))._id as string
   const agent = await otherAgent()
-  /** A conversation of somebody's. */
+  /** Creates a thread of a user. */
   const thread = async (user: string) => {
     const _id = Bun.randomUUIDv7()
     const more = { integration: agent, title: null, summaries: [], workspace: null }
@@ -110,7 +110,7 @@ export async function createTenantFixture() {
   const plan = (await admin.post('/plans', { name: name(), monthlyPrice: 0, yearlyPrice: 0 }))._id as string
   const dynamic = (await admin.post('/plans', { name: name(), dynamic: true }))._id as string
   await admin.post('/coupons', { code: 'HALF', discountType: 'percentage', discountValue: 50 })
-  /** A subscription of the member's, or of a plan that has no price yet. */
+  /** Creates a subscription of the member to a plan. */
   const subscription = async (planId = plan) => {
     const billable = { billableEntityType: 'user', billableEntityId: home.users.other }
     return (await admin.post('/subscriptions', { planId, billingCycle: 'monthly', ...billable }))._id as string
@@ -158,7 +158,7 @@ export async function createTenantFixture() {
     otherPlugin: async () => (await admin.post('/plugins', { name: name() }))._id as string,
     source: async () => (await admin.post('/integration-sources', { name: name(), kind: 'stripe' }))._id as string,
     integration,
-    /** A run of an integration that waits. */
+    /** Creates an integration with a pending run. */
     run: async () => {
       const id = await integration()
       await admin.post(`/webhooks/${id}`, {})
@@ -169,23 +169,26 @@ export async function createTenantFixture() {
     block: async () => (await admin.post('/blocks', { name: name(), content: '' }))._id as string,
     blueprint: async () => (await admin.post('/blueprints', { key: name(), name: 'New', fields: [] })).key as string,
     configuration: async () => (await admin.post('/configurations', { key: name(), metadata: {} })).key as string,
-    /** A new workspace like the first one: the same user administers it, and the same one is a member. */
+    /** Creates a workspace with the same admin and the same member as the first one. */
     another: async () => {
-      const { _id } = await done(as('user').post('/workspaces', { name: name() }))
-      await done(as('user').post(`/workspaces/${_id}/members`, { userId: home.users.other, roles: ['member'] }))
+      const { _id } = await requireSuccess(as('user').post('/workspaces', { name: name() }))
+      await requireSuccess(
+        as('user').post(`/workspaces/${_id}/members`, { userId: home.users.other, roles: ['member'] }),
+      )
       return _id as string
     },
-    invite: async () => (await done(as('user').post(`${at}/invites`, { email: email(name()) })))._id as string,
-    /** A member of the workspace who is there for this only. */
+    invite: async () =>
+      (await requireSuccess(as('user').post(`${at}/invites`, { email: email(name()) })))._id as string,
+    /** Adds a new member to the workspace. */
     member: async () => {
       const { id: userId } = await someone()
-      await done(as('user').post(`${at}/members`, { userId, roles: ['member'] }))
+      await requireSuccess(as('user').post(`${at}/members`, { userId, roles: ['member'] }))
       return userId
     },
-    /** Invites an address to a workspace that nobody else is in. */
+    /** Invites an address to a new workspace. */
     inviting: async (address: string) => {
-      const { _id } = await done(keeper.post('/workspaces', { name: name() }))
-      await done(keeper.post(`/workspaces/${_id}/invites`, { email: address }))
+      const { _id } = await requireSuccess(workspaceOwner.post('/workspaces', { name: name() }))
+      await requireSuccess(workspaceOwner.post(`/workspaces/${_id}/invites`, { email: address }))
       return _id as string
     },
     token: async (user: string) => (await issueApiToken(tenant, user, { nickname: 'x' })).apiToken._id,
@@ -193,9 +196,9 @@ export async function createTenantFixture() {
 }
 export type TenantFixture = Awaited<ReturnType<typeof createTenantFixture>>
 
-/** All that a tenant has, table by table; but for who works at it. */
+/** Returns all rows of a tenant by table, except leases. */
 export async function snapshotTenant({ tenant }: Pick<TenantFixture, 'tenant'>) {
-  // What was noted by the way is kept by now.
+  // This waits for writes in the background.
   await tenant.write(async () => {})
   const state: Record<string, string[]> = {}
   for (const table of tenantTables) {
@@ -206,10 +209,10 @@ export async function snapshotTenant({ tenant }: Pick<TenantFixture, 'tenant'>) 
   return state
 }
 
-/** Who asks: the user who it is, and an address of theirs. */
+/** The user who sends a request, their e-mail address and headers. */
 export type Requester = { user: string; email: string; headers: Record<string, string> }
 
-/** Asks a route at a place, and takes of a stream no more than how it begins. */
+/** Sends a request to a route of an origin; a successful stream is cancelled after its headers. */
 export async function sendRequest(
   origin: string,
   { method, path }: { method: string; path: string },
@@ -218,7 +221,7 @@ export async function sendRequest(
 ) {
   const filled = path.replace(/:(\w+)/g, (_, name: string) => {
     const value = routeRequest.path?.[name]
-    if (value === undefined) throw new Error(`requests.ts does not say which ${name} ${method} ${path} is about.`)
+    if (value === undefined) throw new Error(`route-requests.ts lacks the path parameter ${name} of ${method} ${path}.`)
     return encodeURIComponent(value)
   })
   const { body, raw, headers } = routeRequest

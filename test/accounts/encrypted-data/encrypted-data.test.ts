@@ -9,29 +9,29 @@ const toEncryptedIdHeader = (id: string) => ({ 'x-encrypted-id': id })
 const SEALED_UNREADABLE = [500, 'SEALED_UNREADABLE']
 
 describe.each(['workspaces', 'users'] as const)('encrypted data of %s', (kind) => {
-  async function place() {
+  async function createFixture() {
     const home = await createWorkspaceFixture()
     const owner = kind === 'users' ? home.users.other : home.workspace
     return { ...home, owner, path: `/${kind}/${owner}/encrypted`, admin: home.as('admin') }
   }
 
-  test('are kept under an id, "default" unless told, and null when nothing is', async () => {
-    const { admin, path } = await place()
+  test('an object is stored under the ID in x-encrypted-id, by default "default", and an unused ID returns null', async () => {
+    const { admin, path } = await createFixture()
     expect((await admin.get(path)).body).toBeNull()
-    const kept = await admin.post(path, { token: 'hush', deep: { list: [1, null, 'ü'] } })
-    expect([kept.status, kept.body]).toEqual([200, {}])
+    const stored = await admin.post(path, { token: 'hush', deep: { list: [1, null, 'ü'] } })
+    expect([stored.status, stored.body]).toEqual([200, {}])
     for (const headers of [{}, toEncryptedIdHeader(''), toEncryptedIdHeader('default'), toEncryptedIdHeader('  ')])
       expect((await admin.get(path, headers)).body).toEqual({ token: 'hush', deep: { list: [1, null, 'ü'] } })
-    const other = await admin.get(path, toEncryptedIdHeader('other'))
-    expect([other.status, other.body, other.headers.get('cache-control')]).toEqual([200, null, 'no-store'])
+    const unused = await admin.get(path, toEncryptedIdHeader('other'))
+    expect([unused.status, unused.body, unused.headers.get('cache-control')]).toEqual([200, null, 'no-store'])
     await admin.post(path, { a: 1 }, toEncryptedIdHeader('other'))
     await admin.post(path, { b: 2 })
     expect((await admin.get(path, toEncryptedIdHeader('other'))).body).toEqual({ a: 1 })
     expect((await admin.get(path)).body).toEqual({ b: 2 })
   })
 
-  test('are for privileged callers, about what there is', async () => {
-    const { as, stranger, admin, path } = await place()
+  test('encrypted data are accessible to admins only; users get 403, anonymous requests 401 and unknown owners 404', async () => {
+    const { as, stranger, admin, path } = await createFixture()
     await admin.post(path, { token: 'hush' })
     for (const name of ['user', 'other', 'editor'] as const)
       for (const answer of [await as(name).get(path), await as(name).post(path, {})])
@@ -47,8 +47,8 @@ describe.each(['workspaces', 'users'] as const)('encrypted data of %s', (kind) =
         expect(statusAndCode(answer)).toEqual([404, code])
   })
 
-  test('are an object of 64 KiB at most, under an id of 128 characters at most', async () => {
-    const { admin, path } = await place()
+  test('an object over 64 KiB gets 413 BODY_TOO_LARGE; other JSON values and IDs over 128 characters get 400', async () => {
+    const { admin, path } = await createFixture()
     const sized = (bytes: number) => ({ a: 'x'.repeat(bytes - 8) })
     expect((await admin.post(path, sized(64 << 10))).status).toBe(200)
     expect(statusAndCode(await admin.post(path, sized((64 << 10) + 1)))).toEqual([413, 'BODY_TOO_LARGE'])
@@ -62,8 +62,8 @@ describe.each(['workspaces', 'users'] as const)('encrypted data of %s', (kind) =
     expect((await admin.post(path, { long: true }, toEncryptedIdHeader('x'.repeat(128)))).status).toBe(200)
   })
 
-  test('cannot be read in the database, nor exchanged there for others', async () => {
-    const { admin, path, tenant, owner } = await place()
+  test('encrypted data are unreadable in the database, and a replaced, damaged or moved text gets 500 SEALED_UNREADABLE', async () => {
+    const { admin, path, tenant, owner } = await createFixture()
     await admin.post(path, { token: 'hush-hush' })
     await admin.post(path, { token: 'hush-hush' }, toEncryptedIdHeader('b'))
     const rows = await tenant.db.query('select name, text from sealed order by name')
@@ -86,22 +86,22 @@ describe.each(['workspaces', 'users'] as const)('encrypted data of %s', (kind) =
     expect(statusAndCode(await admin.get(path, toEncryptedIdHeader('c')))).toEqual(SEALED_UNREADABLE)
   })
 
-  test('are no other tenant’s, even where a row gets there', async () => {
-    const [here, there] = [await place(), await place()]
-    await here.admin.post(here.path, { token: 'hush' })
-    expect((await there.admin.get(here.path)).status).toBe(404)
-    const [row] = await here.tenant.db.query('select purpose, name, key, text, updated from sealed')
-    await there.tenant.write((tx) =>
+  test('encrypted data of one tenant cannot be read by another, even when the row is copied into its database', async () => {
+    const [source, target] = [await createFixture(), await createFixture()]
+    await source.admin.post(source.path, { token: 'hush' })
+    expect((await target.admin.get(source.path)).status).toBe(404)
+    const [row] = await source.tenant.db.query('select purpose, name, key, text, updated from sealed')
+    await target.tenant.write((tx) =>
       tx.query('insert into sealed (purpose, name, key, text, updated, owner) values (?, ?, ?, ?, ?, ?)', [
         ...row!,
-        there.owner,
+        target.owner,
       ]),
     )
-    expect(statusAndCode(await there.admin.get(there.path))).toEqual(SEALED_UNREADABLE)
+    expect(statusAndCode(await target.admin.get(target.path))).toEqual(SEALED_UNREADABLE)
   })
 })
 
-test('encrypted data go with their workspace, and those of others stay', async () => {
+test('deleting a workspace deletes its encrypted data and keeps those of other workspaces', async () => {
   const { as, at, elsewhere, tenant } = await createWorkspaceFixture()
   const admin = as('admin')
   await admin.post(`${at}/encrypted`, { a: 1 })
@@ -114,7 +114,7 @@ test('encrypted data go with their workspace, and those of others stay', async (
 describe('the vault', () => {
   const place = { purpose: 'test', owner: 'me', name: 'a' }
 
-  test('keeps texts for any purpose, apart from each other', async () => {
+  test('sealSecret stores texts separately by purpose, owner and name, and deleteSecrets deletes those of one owner', async () => {
     const { tenant } = await createTestTenant()
     await sealSecret(tenant, place, 'one')
     await sealSecret(tenant, { ...place, name: 'b' }, 'two')
@@ -130,7 +130,7 @@ describe('the vault', () => {
     ])
   })
 
-  test('keeps a text together with what else is written, or neither', async () => {
+  test('withVault commits a secret together with the other writes of its transaction, or neither', async () => {
     const { tenant } = await createTestTenant()
     const row = {
       _id: 'x',
@@ -142,19 +142,19 @@ describe('the vault', () => {
       created: '2026-01-01T00:00:00.000Z',
       updated: '2026-01-01T00:00:00.000Z',
     }
-    const both = (fails: boolean) =>
+    const writeBoth = (fails: boolean) =>
       withVault(tenant, async (tx, vault) => {
         await vault.seal(tx, place, 'text')
         await tx.insert(configurations).values(row)
         if (fails) throw new Error('on purpose')
       })
-    await expect(both(true)).rejects.toThrow('on purpose')
+    await expect(writeBoth(true)).rejects.toThrow('on purpose')
     expect([await openSecret(tenant, place), await tenant.db.$count(configurations)]).toEqual([null, 0])
-    await both(false)
+    await writeBoth(false)
     expect([await openSecret(tenant, place), await tenant.db.$count(configurations)]).toEqual(['text', 1])
   })
 
-  test('is sealed with no key that is older than what the tenant has seen, whoever says so later', async () => {
+  test('setMinimumKey never lowers the minimum, and sealSecret rejects an older key with 503 BUSY', async () => {
     const { tenant } = await createTestTenant()
     const mark = (key: number) => tenant.write((tx) => setMinimumKey(tx, key))
     const marked = () => tenant.db.query("select version from versions where topic = 'vault'")

@@ -10,7 +10,7 @@ beforeAll(async () => {
 
 type Mail = { template: string; to: string; subject: string; text: string; state: string }
 
-/** What was written of a change, since the last time. */
+/** The number of mails that were read before. */
 let mailsRead = 0
 async function readNewMails() {
   const all: Mail[] = await home.outbox('&limit=1000')
@@ -20,8 +20,8 @@ async function readNewMails() {
 }
 const readChangeNotices = async () => (await readNewMails()).filter(({ template }) => template === 'emailChanged')
 
-describe('an old e-mail address', () => {
-  test('is told that it was changed, and not to which; the new one is to be proven', async () => {
+describe('notices to an old e-mail address', () => {
+  test('the old address is notified of a change but not told the new one, which must be verified', async () => {
     await readNewMails()
     const changed = await home.ada.post('/me', { email: 'countess@lovelace.test', fullName: 'Ada Lovelace' })
     expect(changed.body).toMatchObject({ email: 'countess@lovelace.test', emailVerified: false })
@@ -36,7 +36,7 @@ describe('an old e-mail address', () => {
     expect(proof).toMatchObject({ to: 'countess@lovelace.test', template: 'verification' })
   })
 
-  test('is told as well when an admin does so, whose word counts for the new one', async () => {
+  test('the old address is notified of a change by an admin, and the new one counts as verified', async () => {
     const { as, user, ada } = home
     const { email } = (await ada.get('/me')).body
     const changed = await as('admin').put(`/users/${user._id}`, { email: 'augusta@lovelace.test' })
@@ -47,7 +47,7 @@ describe('an old e-mail address', () => {
     expect(mails[0]!.text).toContain('changed by an administrator:')
   })
 
-  test('is told of its removal, and of nothing else', async () => {
+  test('the old address is notified of its removal, but not of another case, other fields or a rejected change', async () => {
     const { ada } = home
     const { email } = (await ada.get('/me')).body
     await ada.post('/me', { email: email.toUpperCase(), firstName: 'Ada' })
@@ -60,9 +60,9 @@ describe('an old e-mail address', () => {
     expect(await readChangeNotices()).toEqual([])
   })
 
-  test('is told in the tenant’s own words', async () => {
-    const words = { emailChanged: { subject: 'Goodbye, {{site}}', text: 'At {{site}}, {{time}}.' } }
-    await setConfiguration(home.tenant, 'mail-templates', words)
+  test('the notice of a changed address uses the mail template of the tenant', async () => {
+    const templates = { emailChanged: { subject: 'Goodbye, {{site}}', text: 'At {{site}}, {{time}}.' } }
+    await setConfiguration(home.tenant, 'mail-templates', templates)
     await home.ada.post('/me', { email: 'other@lovelace.test' })
     const [notice] = await readChangeNotices()
     expect(notice!.subject).toBe(`Goodbye, ${home.id}`)

@@ -5,15 +5,15 @@ import { createTestTenant, type TestResponse } from '../../test-tenant'
 export const password = 'correct horse'
 export const INVALID_TOKEN = [400, 'INVALID_TOKEN']
 
-type House = Awaited<ReturnType<typeof createTestTenant>>
+type TestTenant = Awaited<ReturnType<typeof createTestTenant>>
 
-/** A tenant and somebody who has signed up, with what is needed to read the mail of that tenant. */
+/** Creates a tenant and a signed-up user, with functions that read the mail of the tenant. */
 export async function createMailFixture(email = 'ada@lovelace.test') {
   const home = await createTestTenant()
   const signedUp = await home.stranger.post('/signup', { username: 'ada', email, password, authType: 'oauth' })
   const { user, token } = signedUp.body.payload
   const mail = createMailReader(home)
-  /** Has them send the code back that was mailed to them. */
+  /** Verifies the address of the user by the mailed code. */
   const verify = async () => {
     const answer = await home.stranger.post('/email/verify', { token: await mail.codeOf('verification') })
     expect(answer.status).toBe(200)
@@ -26,8 +26,8 @@ export async function createMailFixture(email = 'ada@lovelace.test') {
   }
 }
 
-/** Does what is due, and reads the outbox as an admin does. */
-export function createMailReader({ tenant, as }: Pick<House, 'tenant' | 'as'>) {
+/** Returns functions that run due jobs and read the outbox as an admin. */
+export function createMailReader({ tenant, as }: Pick<TestTenant, 'tenant' | 'as'>) {
   const outbox = async (query = ''): Promise<TestResponse['body']> => {
     await runDueJobs(tenant)
     return (await as('admin').get(`/mails?sort=created${query}`)).body
@@ -43,6 +43,6 @@ export function createMailReader({ tenant, as }: Pick<House, 'tenant' | 'as'>) {
   }
 }
 
-/** A token where a mail has it: in a line of its own, or in a link. */
+/** Returns the token of a mail, from a line of its own or a link; an empty string without one. */
 export const extractCode = (text: string) =>
   /^([\w-]{43})$/m.exec(text)?.[1] ?? /token=([\w-]{43})\b/.exec(text)?.[1] ?? ''

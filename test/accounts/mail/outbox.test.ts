@@ -13,8 +13,8 @@ import { createMailFixture } from './mail-fixtures'
 
 afterEach(resetClock)
 
-describe('without a mail server', () => {
-  test('mail is kept, and admins see what it says', async () => {
+describe('the outbox without a mail server', () => {
+  test('mail is kept in the outbox, where admins can read it', async () => {
     const { outbox, user, email } = await createMailFixture()
     const [mail, ...others] = await outbox()
     expect(others).toEqual([])
@@ -33,17 +33,17 @@ describe('without a mail server', () => {
     })
   })
 
-  test('nobody else does, and no other tenant', async () => {
+  test('the outbox is accessible to admins of its tenant only; users get 403 and anonymous requests 401', async () => {
     const { as, stranger, outbox } = await createMailFixture()
     await outbox()
     for (const name of ['user', 'editor'] as const)
       expect(statusAndCode(await as(name).get('/mails'))).toEqual([403, 'FORBIDDEN'])
     expect(statusAndCode(await stranger.get('/mails'))).toEqual([401, 'UNAUTHENTICATED'])
-    const abroad = await createTestTenant()
-    expect((await abroad.as('admin').get('/mails')).body).toEqual([])
+    const otherTenant = await createTestTenant()
+    expect((await otherTenant.as('admin').get('/mails')).body).toEqual([])
   })
 
-  test('the list is paged, counted, and found by address and state', async () => {
+  test('the outbox is paged and counted, and can be filtered by address and state', async () => {
     const { tenant, as, outbox } = await createMailFixture()
     const letters = ['a', 'b', 'c'].map((name) => ({ to: `${name}@x.test`, template: 'invitation' as const }))
     await tenant.write((tx) => queueMail(tenant, tx, ...letters))
@@ -59,7 +59,7 @@ describe('without a mail server', () => {
     expect(statusAndCode(await as('admin').get('/mails?state=lost'))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('it goes after a month', async () => {
+  test('mail in the outbox is deleted after a month', async () => {
     const { tenant, outbox } = await createMailFixture()
     const clean = () => withLease(tenant, 'test', removeOld)
     advanceClock(29 * DAY)
@@ -70,43 +70,49 @@ describe('without a mail server', () => {
     expect(await outbox()).toEqual([])
   })
 
-  test('mail to who has another address by then, or is gone, is not made', async () => {
+  test('mail to a user who has changed their address or does not exist fails without being rendered', async () => {
     const { tenant, outbox, ada } = await createMailFixture()
     await ada.post('/me', { email: 'countess@lovelace.test' })
-    const [old, notice, fresh] = await outbox()
+    const [old, notice, verification] = await outbox()
     expect(notice).toMatchObject({ state: 'kept', to: 'ada@lovelace.test', template: 'emailChanged' })
     expect(old).toMatchObject({ state: 'failed', text: null, error: expect.stringContaining('another address') })
-    expect(fresh).toMatchObject({ state: 'kept', to: 'countess@lovelace.test', template: 'verification' })
+    expect(verification).toMatchObject({ state: 'kept', to: 'countess@lovelace.test', template: 'verification' })
     await tenant.write((tx) => queueMail(tenant, tx, { to: 'x@x.test', template: 'newDevice', user: 'nobody' }))
     expect((await outbox()).at(-1)).toMatchObject({ state: 'failed' })
   })
 })
 
-describe('the words of strangers', () => {
+describe('text of users in mails', () => {
   // The name of the tenant is random, and may have any digits.
   const withoutIds = (text: string) => text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '')
-  const lure = 'Your account is locked, call +1 555 0100 or see http://evil.example'
+  const scamText = 'Your account is locked, call +1 555 0100 or see http://evil.example'
 
-  test('are not in the mail that a sign-up sends to whatever address it gave', async () => {
+  test('the verification mail contains no text that the sign-up provided', async () => {
     const { stranger, outbox } = await createMailFixture()
-    const person = { username: lure, firstName: lure, lastName: 'evil.example', fullName: lure, name: lure }
+    const person = {
+      username: scamText,
+      firstName: scamText,
+      lastName: 'evil.example',
+      fullName: scamText,
+      name: scamText,
+    }
     const email = 'victim@x.test'
     expect((await stranger.post('/signup', { ...person, email, password: 'correct horse' })).status).toBe(201)
     const { subject, text, html } = (await outbox()).at(-1)
     expect(withoutIds(`${subject}${text}${html}`)).not.toMatch(/evil|locked|555/)
   })
 
-  test('are in an invitation only as the name of the workspace, on one line, short, and without anything to click or call', async () => {
+  test('an invitation shows the workspace name shortened, and omits it where it resembles a link or phone number', async () => {
     const { as, outbox } = await createMailFixture()
     const invitationTo = async (workspace: string) => {
       const { _id } = await createWorkspace(as('user'), { name: workspace })
       const email = `${crypto.randomUUID()}@x.test`
-      await as('user').post(`/workspaces/${_id}/invites`, { email, name: lure })
+      await as('user').post(`/workspaces/${_id}/invites`, { email, name: scamText })
       const mail = (await outbox()).find(({ to }: { to: string }) => to === email)
       expect(withoutIds(`${mail.subject}${mail.text}`)).not.toMatch(/evil|locked|555/)
       return mail.text as string
     }
-    await as('user').post('/me', { fullName: lure })
+    await as('user').post('/me', { fullName: scamText })
     expect(await invitationTo('Analytical Engine & Co.')).toContain('to the workspace "Analytical Engine & Co." at')
     expect(await invitationTo(`${'Long '.repeat(30)}http`)).toContain(`"${'Long '.repeat(8)}" at`)
     for (const name of [
@@ -121,7 +127,7 @@ describe('the words of strangers', () => {
       expect(await invitationTo(name), name).toContain('you are invited to a workspace at')
   })
 
-  test('are not in the mail about a new device: what a browser calls itself is short and links nowhere', () => {
+  test('the mail about a new device shows at most 120 characters of the user agent and no links', () => {
     expect(toPlainDevice('Mozilla/5.0 (X11; Linux) Chrome/120.0.0.0')).toBe('Mozilla/5.0 (X11; Linux) Chrome/120.0.0.0')
     expect(toPlainDevice('Locked! See https://evil.example or\nwww.evil or evil.example')).toBe('Locked! See or or')
     expect(toPlainDevice('x'.repeat(300))).toHaveLength(120)
@@ -140,13 +146,13 @@ describe('the words of strangers', () => {
     ['secure-bank-a.example', ''],
     ['भाषा.example', ''],
     ['a\u202eb\nc', 'ab c'],
-  ])('leave %j as %j', (name, shown) => {
+  ])('toPlainName turns %j into %j', (name, shown) => {
     expect(toPlainName(name)).toBe(shown)
   })
 })
 
-describe('a mail to who has no page to go to', () => {
-  test('says where the API takes its code, by the first host of the tenant', async () => {
+describe('mails of a tenant without a website', () => {
+  test('a mail without a website to link to names the API routes at the first host of the tenant', async () => {
     const { id, outbox, stranger, as } = await createMailFixture()
     const at = `https://${id}.test/api`
     expect((await outbox())[0].text).toContain(`POST ${at}/email/verify.`)
@@ -158,7 +164,7 @@ describe('a mail to who has no page to go to', () => {
     expect((await stranger.get('/invites')).status).toBe(401)
   })
 
-  test('names the port of the caller’s own machine, and no host where the tenant has none', async () => {
+  test('a mail names the port of a localhost host, and only the path where the tenant has no host', async () => {
     const { id, outbox, ada, tenant } = await createMailFixture()
     const sentFrom = async (...hosts: string[]) => {
       await ada.post('/email/verification')
@@ -174,8 +180,8 @@ describe('a mail to who has no page to go to', () => {
   })
 })
 
-describe('a tenant’s own words', () => {
-  test('take the place of ours, with a link to a page of its own, and greet nobody by a name that a stranger gave', async () => {
+describe('mail templates of a tenant', () => {
+  test('the template of a tenant replaces the default text and link, and leaves the name of an unverified user empty', async () => {
     const { tenant, outbox, ada } = await createMailFixture()
     await setConfiguration(tenant, 'mail-templates', {
       verification: {
@@ -192,13 +198,13 @@ describe('a tenant’s own words', () => {
     expect(mail.html).toStartWith('<b></b> <a href="https://app.example.com/hello/')
   })
 
-  test('what does not fit counts as not set', async () => {
+  test('an invalid template is ignored', async () => {
     const { tenant, outbox } = await createMailFixture()
     await setConfiguration(tenant, 'mail-templates', { verification: { subject: 7 }, invitation: 'no' })
     expect((await outbox())[0]).toMatchObject({ state: 'kept', subject: 'Confirm your e-mail address' })
   })
 
-  test('links lead to the tenant’s website where it has one', async () => {
+  test('links in mails lead to the website of the tenant', async () => {
     const { tenant, outbox } = await createMailFixture()
     await setConfiguration(tenant, 'app-configuration', {
       websiteUrls: ['https://www.example.com/app/', 'https://b.test'],
@@ -211,28 +217,28 @@ describe('a tenant’s own words', () => {
   })
 })
 
-describe('a template', () => {
-  const make = (text: string, values = {}, more = {}) => renderMail({ subject: '{{name}}', text, ...more }, values)
+describe('renderMail', () => {
+  const render = (text: string, values = {}, more = {}) => renderMail({ subject: '{{name}}', text, ...more }, values)
 
-  test('shows a section where there is a value, or where there is none', () => {
+  test('renderMail renders a # section where there is a value and a ^ section where there is none', () => {
     const text = 'a{{#x}}b{{x}}{{#y}}c{{/y}}{{/x}}{{^x}}d{{/x}}e'
-    expect(make(text).text).toBe('ade')
-    expect(make(text, { x: '1' }).text).toBe('ab1e')
-    expect(make(text, { x: '1', y: '2' }).text).toBe('ab1ce')
+    expect(render(text).text).toBe('ade')
+    expect(render(text, { x: '1' }).text).toBe('ab1e')
+    expect(render(text, { x: '1', y: '2' }).text).toBe('ab1ce')
   })
 
-  test('never takes a value for a part of itself, nor what every object has for a value', () => {
-    expect(make('{{x}}{{constructor}}{{__proto__}}', { x: '{{y}}', y: 'no' }).text).toBe('{{y}}')
+  test('renderMail renders values literally and ignores inherited properties', () => {
+    expect(render('{{x}}{{constructor}}{{__proto__}}', { x: '{{y}}', y: 'no' }).text).toBe('{{y}}')
   })
 
-  test('cannot begin another header, whatever somebody is called', () => {
-    const { subject } = make('', { name: 'x\r\nBcc: a@b.test\u2028\u0000y' })
+  test('renderMail removes line breaks and control characters from the subject', () => {
+    const { subject } = render('', { name: 'x\r\nBcc: a@b.test\u2028\u0000y' })
     expect(subject).toBe('x Bcc: a@b.test y')
-    expect(make('', { name: 'Ada\u202etset.live\u2066' }).subject).toBe('Ada tset.live')
+    expect(render('', { name: 'Ada\u202etset.live\u2066' }).subject).toBe('Ada tset.live')
   })
 
-  test('is escaped in HTML, also where that is made of the text', () => {
-    const { html } = make(
+  test('renderMail escapes values in HTML, also in HTML that is made of the text', () => {
+    const { html } = render(
       'Hi {{name}}\n\n{{link}}',
       { name: '<script>"\'&' },
       { link: 'https://x.test/?a=1&n={{name}}' },
@@ -241,9 +247,9 @@ describe('a template', () => {
     expect(html).toContain('<a href="https://x.test/?a=1&amp;n=%3Cscript%3E%22')
   })
 
-  test('that is broken is filled as far as it goes, in no time', () => {
-    expect(make('{{/x}}a{{#x}}b{{/y}}{{ x }}{{}}').text).toBe('a{{ x }}{{}}')
+  test('renderMail renders a malformed template and 1,600 nested sections without an error', () => {
+    expect(render('{{/x}}a{{#x}}b{{/y}}{{ x }}{{}}').text).toBe('a{{ x }}{{}}')
     const many = '{{#x}}'.repeat(1_600)
-    expect(make(many, { x: '1' }).text).toBe('')
+    expect(render(many, { x: '1' }).text).toBe('')
   })
 })

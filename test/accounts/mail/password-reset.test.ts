@@ -17,10 +17,11 @@ async function createResetFixture() {
   const home = await createMailFixture()
   await home.verify()
   await home.stranger.post('/password/forgot', { email: 'ADA@Lovelace.test' })
-  const reset = (token: string, word = newPassword) => home.stranger.post('/password/reset', { token, password: word })
-  const signIn = (word: string) => home.stranger.post('/signin', { username: 'ada', password: word })
+  const reset = (token: string, chosen = newPassword) =>
+    home.stranger.post('/password/reset', { token, password: chosen })
+  const signIn = (givenPassword: string) => home.stranger.post('/signin', { username: 'ada', password: givenPassword })
   const hash = await Bun.password.hash(newPassword)
-  /** Begins something that takes as long as a password is hashed, and has a reset done before it ends. */
+  /** Starts a request that hashes a password, and resets the password before the request ends. */
   const replaceMeanwhile = async (begin: () => Promise<TestResponse>) => {
     const begun = begin()
     await Bun.sleep(10)
@@ -33,8 +34,8 @@ async function createResetFixture() {
   return { ...home, reset, signIn, replaceMeanwhile }
 }
 
-describe('a forgotten password', () => {
-  test('is replaced by who reads the mail, and every session ends', async () => {
+describe('POST /api/password/reset', () => {
+  test('a password reset by mail sets the password and ends every session', async () => {
     const { ada, codeOf, reset, signIn } = await createResetFixture()
     const answer = await reset(await codeOf('passwordReset'))
     expect([answer.status, answer.body]).toEqual([200, { success: true }])
@@ -43,12 +44,12 @@ describe('a forgotten password', () => {
     expect((await signIn(newPassword)).body.payload.user.username).toBe('ada')
   })
 
-  test('is not replaced by mail to an address that nobody has verified', async () => {
+  test('a password reset requires a verified address; otherwise no mail is sent and tokens get 400 INVALID_TOKEN', async () => {
     const { stranger, outbox, codeOf, tenant, user } = await createMailFixture()
     expect((await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })).status).toBe(200)
     await runDueJobs(tenant)
     expect((await outbox()).map(({ template }: { template: string }) => template)).toEqual(['verification'])
-    // Nor by a token from when it was verified.
+    // A token from a time when the address was verified is rejected, too.
     const data = { emailKey: 'ada@lovelace.test' }
     const token = await tenant.write((tx) => issueOneTimeToken(tx, 'passwordReset', user._id, data))
     expect(statusAndCode(await stranger.post('/password/reset', { token, password: newPassword }))).toEqual(
@@ -60,7 +61,7 @@ describe('a forgotten password', () => {
     expect((await outbox()).map(({ template }: { template: string }) => template)).toContain('passwordReset')
   })
 
-  test('is replaced by mail to an address that an admin gave', async () => {
+  test('a password reset works with an address that an admin set', async () => {
     const { as, stranger, codeOf } = await createMailFixture()
     const person = { username: 'grace', email: 'grace@navy.test', password }
     expect((await as('admin').post('/users', person)).status).toBe(201)
@@ -73,13 +74,13 @@ describe('a forgotten password', () => {
     expect((await stranger.post('/signin', { username: 'grace', password: newPassword })).status).toBe(200)
   })
 
-  test('answers the same whoever is meant, and writes only to who is there', async () => {
+  test('POST /api/password/forgot responds alike for all addresses and sends mail only to existing users', async () => {
     const { stranger, outbox, tenant, verify } = await createMailFixture()
     await verify()
-    const ask = (email: string) => stranger.post('/password/forgot', { email })
-    const answers = [await ask('ada@lovelace.test'), await ask('nobody@lovelace.test')]
+    const requestReset = (email: string) => stranger.post('/password/forgot', { email })
+    const answers = [await requestReset('ada@lovelace.test'), await requestReset('nobody@lovelace.test')]
     expect(answers.map(({ status, body }) => [status, body])).toEqual(answers.map(() => [200, { success: true }]))
-    // What is done before the answer is the same, too: whom it is about is found out later.
+    // The work before the response is the same, too: the user is looked up later.
     const jobs = await tenant.db.query("select kind, count(*) from jobs where kind <> 'mail' group by kind")
     expect(jobs).toEqual([['forgotten-password', 2]])
     await runDueJobs(tenant)
@@ -88,21 +89,21 @@ describe('a forgotten password', () => {
     expect(statusAndCode(await stranger.post('/password/forgot', { email: 'nobody' }))).toEqual(INVALID_INPUT)
   })
 
-  test('is asked for ten times in ten minutes at most, for whichever address', async () => {
+  test('the eleventh POST /api/password/forgot within ten minutes gets 429 RATE_LIMITED, for known and unknown addresses', async () => {
     for (const email of ['ada@lovelace.test', 'nobody@lovelace.test']) {
       const { stranger } = await createMailFixture()
-      const ask = () => stranger.post('/password/forgot', { email })
-      for (let n = 0; n < 10; n++) expect((await ask()).status).toBe(200)
-      expect(statusAndCode(await ask())).toEqual([429, 'RATE_LIMITED'])
-      // Signing in is another matter.
+      const requestReset = () => stranger.post('/password/forgot', { email })
+      for (let n = 0; n < 10; n++) expect((await requestReset()).status).toBe(200)
+      expect(statusAndCode(await requestReset())).toEqual([429, 'RATE_LIMITED'])
+      // Sign-ins are not limited by that.
       expect((await stranger.post('/signin', { username: 'ada', password })).status).toBe(200)
       advanceClock(11 * MINUTE)
-      expect((await ask()).status).toBe(200)
+      expect((await requestReset()).status).toBe(200)
       resetClock()
     }
   })
 
-  test('is replaced once, also by two at the same time, and not by an older mail after that', async () => {
+  test('a reset token is accepted once, even in simultaneous requests, and invalidates older tokens', async () => {
     const { stranger, codeOf, reset } = await createResetFixture()
     const older = await codeOf('passwordReset')
     await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })
@@ -113,7 +114,7 @@ describe('a forgotten password', () => {
     for (const spent of [token, older]) expect(statusAndCode(await reset(spent))).toEqual(INVALID_TOKEN)
   })
 
-  test('ends all API tokens of the user when it is replaced, and nobody else’s', async () => {
+  test('a password reset revokes all API tokens of the user and of nobody else', async () => {
     const { ada, as, stranger, codeOf, reset } = await createResetFixture()
     const key = (await ada.post('/me/api-tokens', { nickname: 'theirs' })).body.token
     expect((await stranger.get('/me', { 'x-api-key': key })).status).toBe(200)
@@ -122,7 +123,7 @@ describe('a forgotten password', () => {
     expect((await as('user').get('/me')).status).toBe(200)
   })
 
-  test('lets nobody in whose sign-in by it was under way when it was replaced', async () => {
+  test('a sign-in by the old password that is running during a reset gets 401 INVALID_CREDENTIALS', async () => {
     const { signIn, stranger, replaceMeanwhile } = await createResetFixture()
     const answer = await replaceMeanwhile(() => signIn(password))
     expect(statusAndCode(answer)).toEqual([401, 'INVALID_CREDENTIALS'])
@@ -136,35 +137,35 @@ describe('a forgotten password', () => {
     ['another e-mail address', '/me', { email: 'eve@x.test' }],
     ['another password', '/me', { password: 'of an intruder' }],
     ['a second factor', '/me/totp', {}],
-  ])('gives nobody %s whose session ended with it while they proved who they are', async (_, path, body) => {
+  ])('a request for %s that is running during a reset gets 401 UNAUTHENTICATED', async (_, path, body) => {
     const { ada, signIn, replaceMeanwhile } = await createResetFixture()
     const answer = await replaceMeanwhile(() => ada.post(path, { ...body, currentPassword: password }))
     expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
     expect((await signIn(newPassword)).body.payload.user.email).toBe('ada@lovelace.test')
   })
 
-  test('is good for an hour, at one tenant, and for what it was sent for', async () => {
+  test('a reset token is valid for one hour, at one tenant and for one purpose', async () => {
     const { codeOf, reset, stranger, signIn } = await createResetFixture()
-    const [token, other] = [await codeOf('passwordReset'), await codeOf('verification')]
-    const abroad = await createTestTenant()
-    expect(statusAndCode(await abroad.stranger.post('/password/reset', { token, password: newPassword }))).toEqual(
+    const [token, verificationToken] = [await codeOf('passwordReset'), await codeOf('verification')]
+    const otherTenant = await createTestTenant()
+    expect(statusAndCode(await otherTenant.stranger.post('/password/reset', { token, password: newPassword }))).toEqual(
       INVALID_TOKEN,
     )
-    expect(statusAndCode(await reset(other))).toEqual(INVALID_TOKEN)
+    expect(statusAndCode(await reset(verificationToken))).toEqual(INVALID_TOKEN)
     expect(statusAndCode(await stranger.post('/email/verify', { token }))).toEqual(INVALID_TOKEN)
     advanceClock(61 * MINUTE)
     expect(statusAndCode(await reset(token))).toEqual(INVALID_TOKEN)
     expect((await signIn(password)).status).toBe(200)
   })
 
-  test('that came back to mind and was changed is not replaced by a mail from before', async () => {
+  test('a reset token gets 400 INVALID_TOKEN after the user has changed the password', async () => {
     const { ada, codeOf, reset } = await createResetFixture()
     const token = await codeOf('passwordReset')
     expect((await ada.post('/me', { password: 'battery staple', currentPassword: password })).status).toBe(200)
     expect(statusAndCode(await reset(token))).toEqual(INVALID_TOKEN)
   })
 
-  test('is not replaced by what is no password, and the token stays good', async () => {
+  test('an invalid new password gets 400 INVALID_INPUT and leaves the reset token valid', async () => {
     const { codeOf, reset } = await createResetFixture()
     const token = await codeOf('passwordReset')
     expect(statusAndCode(await reset(token, 'short'))).toEqual(INVALID_INPUT)
@@ -172,7 +173,7 @@ describe('a forgotten password', () => {
     expect((await reset(token)).status).toBe(200)
   })
 
-  test('is not replaced by who reads an address that is the user’s no more', async () => {
+  test('a reset token gets 400 INVALID_TOKEN after the user has changed their address', async () => {
     const { ada, codeOf, reset } = await createResetFixture()
     const token = await codeOf('passwordReset')
     await ada.post('/me', { email: 'countess@lovelace.test' })
@@ -180,22 +181,22 @@ describe('a forgotten password', () => {
   })
 })
 
-describe('a sign-in from elsewhere', () => {
+describe('a sign-in from a new device', () => {
   const from = (agent: string) => ({ 'user-agent': agent })
 
-  test('is told to the user by mail, once for each place', async () => {
+  test('a sign-in from a new device is reported to the user by mail, once per device', async () => {
     const { stranger, codeOf, outbox } = await createMailFixture()
     await stranger.post('/email/verify', { token: await codeOf('verification') })
     const signIn = (agent: string) => stranger.post('/signin', { username: 'ada', password }, from(agent))
     await signIn('Netscape 4')
     await signIn('Netscape 4')
-    const told = (await outbox()).filter(({ template }: { template: string }) => template === 'newDevice')
-    expect(told).toHaveLength(1)
-    expect(told[0]).toMatchObject({ to: 'ada@lovelace.test', subject: expect.stringContaining('A new sign-in at') })
-    expect(told[0].text).toContain('\nNetscape 4\n')
+    const notices = (await outbox()).filter(({ template }: { template: string }) => template === 'newDevice')
+    expect(notices).toHaveLength(1)
+    expect(notices[0]).toMatchObject({ to: 'ada@lovelace.test', subject: expect.stringContaining('A new sign-in at') })
+    expect(notices[0].text).toContain('\nNetscape 4\n')
   })
 
-  test('is not told to an address that may be somebody else’s', async () => {
+  test('a sign-in from a new device is not reported to an unverified address', async () => {
     const { stranger, outbox } = await createMailFixture()
     await stranger.post('/signin', { username: 'ada', password }, from('Netscape 4'))
     expect((await outbox()).map(({ template }: { template: string }) => template)).toEqual(['verification'])

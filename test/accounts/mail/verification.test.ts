@@ -7,8 +7,8 @@ import { createMailFixture, INVALID_TOKEN } from './mail-fixtures'
 
 afterEach(resetClock)
 
-describe('an e-mail address', () => {
-  test('is proven by what was sent to it, once', async () => {
+describe('POST /api/email/verify', () => {
+  test('a verification token verifies the address once, even in simultaneous requests', async () => {
     const { ada, stranger, codeOf } = await createMailFixture()
     expect((await ada.get('/me')).body.emailVerified).toBeFalse()
     const token = await codeOf('verification')
@@ -17,23 +17,23 @@ describe('an e-mail address', () => {
     expect((await ada.get('/me')).body.emailVerified).toBeTrue()
     expect(statusAndCode(await stranger.post('/email/verify', { token }))).toEqual(INVALID_TOKEN)
     await ada.post('/me', { email: 'countess@lovelace.test' })
-    const other = await codeOf('verification')
-    const both = await Promise.all([1, 2].map(() => stranger.post('/email/verify', { token: other })))
+    const nextToken = await codeOf('verification')
+    const both = await Promise.all([1, 2].map(() => stranger.post('/email/verify', { token: nextToken })))
     expect(both.map(({ status }) => status).sort()).toEqual([200, 400])
   })
 
-  test('is not proven by a guess, by what is old, or at another tenant', async () => {
+  test('a verification token is rejected when altered, after three days and at another tenant', async () => {
     const { stranger, codeOf } = await createMailFixture()
     const token = await codeOf('verification')
-    const abroad = await createTestTenant()
-    expect(statusAndCode(await abroad.stranger.post('/email/verify', { token }))).toEqual(INVALID_TOKEN)
+    const otherTenant = await createTestTenant()
+    expect(statusAndCode(await otherTenant.stranger.post('/email/verify', { token }))).toEqual(INVALID_TOKEN)
     expect(statusAndCode(await stranger.post('/email/verify', { token: `${token}x` }))).toEqual(INVALID_TOKEN)
     expect(statusAndCode(await stranger.post('/email/verify', {}))).toEqual([400, 'INVALID_INPUT'])
     advanceClock(3 * DAY + MINUTE)
     expect(statusAndCode(await stranger.post('/email/verify', { token }))).toEqual(INVALID_TOKEN)
   })
 
-  test('that was changed has to be proven anew, and what was sent to the old one is worth nothing', async () => {
+  test('a changed address must be verified again, and the token of the old address gets 400 INVALID_TOKEN', async () => {
     const { ada, stranger, codeOf, outbox } = await createMailFixture()
     const old = await codeOf('verification')
     await ada.post('/me', { email: 'countess@lovelace.test' })
@@ -43,12 +43,12 @@ describe('an e-mail address', () => {
     expect((await stranger.post('/email/verify', { token })).status).toBe(200)
     const changed = await ada.post('/me', { email: 'augusta@lovelace.test' })
     expect(changed.body.emailVerified).toBeFalse()
-    // Another case is the same address.
+    // A change of case keeps the address verified.
     await stranger.post('/email/verify', { token: await codeOf('verification') })
     expect((await ada.post('/me', { email: 'Augusta@lovelace.test' })).body.emailVerified).toBeTrue()
   })
 
-  test('can be asked for again, until it is proven, and not without end', async () => {
+  test('the eleventh request for a verification mail gets 429 RATE_LIMITED, and a verified address gets no further mail', async () => {
     const { ada, stranger, codeOf, outbox } = await createMailFixture()
     expect((await ada.post('/email/verification')).body).toEqual({ success: true })
     expect(await outbox()).toHaveLength(2)
@@ -59,14 +59,14 @@ describe('an e-mail address', () => {
     expect(await outbox()).toHaveLength(11)
   })
 
-  test('that is not there cannot be proven, nor by who is not signed in', async () => {
+  test('a request for a verification mail gets 409 NO_EMAIL without an address and 401 without a session', async () => {
     const { ada, stranger } = await createMailFixture()
     await ada.post('/me', { email: '' })
     expect(statusAndCode(await ada.post('/email/verification'))).toEqual([409, 'NO_EMAIL'])
     expect(statusAndCode(await stranger.post('/email/verification'))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('leaves nothing behind when nobody comes', async () => {
+  test('an expired verification token is deleted', async () => {
     const { tenant, outbox } = await createMailFixture()
     await outbox()
     const tokens = async () => (await tenant.db.query('select count(*) from one_time_tokens'))[0]![0]

@@ -5,11 +5,11 @@ import { hasBrowser, launchBrowser } from '../../fakes/browser'
 import { createTestTenant } from '../../test-tenant'
 import { password } from '../mail/mail-fixtures'
 
-/** Runs a script in the page; what it gives is JSON. */
+/** Runs a script in the page and returns its JSON result. */
 // biome-ignore lint/suspicious/noExplicitAny: an answer can be anything, and expectations say what it is
 const evaluateIn = (page: Page, script: string) => page.evaluate(script) as Promise<any>
 
-/** Asks from within the page, as its scripts do. */
+/** Sends a request from within the page, as its scripts do. */
 function fetchIn(page: Page, tenant: string, method: string, path: string, body?: unknown) {
   const json = body === undefined ? {} : { 'content-type': 'application/json' }
   const init = { method, headers: { tenant, ...json }, body: body === undefined ? undefined : JSON.stringify(body) }
@@ -20,7 +20,7 @@ function fetchIn(page: Page, tenant: string, method: string, path: string, body?
   )
 }
 
-/** What the browser makes of options, as JSON; the name of its error where it refuses. */
+/** Creates a credential in the browser; returns it as JSON, or the name of the error. */
 const createCredential = (page: Page, options: object) =>
   evaluateIn(
     page,
@@ -36,10 +36,10 @@ const getCredential = (page: Page, options: object) =>
       .then((got) => got.toJSON(), (error) => error.name)`,
   )
 
-/** A page of our own server in a browser with an authenticator, which asks nobody and counts its uses. */
+/** Opens a page of the server in a browser whose virtual authenticator confirms by itself and counts its uses. */
 async function openPage(url: string) {
   const chrome = await launchBrowser()
-  // What the server answers as JSON may fetch nothing.
+  // The CSP of JSON responses forbids fetch.
   const page = await (await chrome.newContext({ bypassCSP: true })).newPage()
   await page.goto(`${url}/health`)
   const devtools = await page.context().newCDPSession(page)
@@ -54,9 +54,9 @@ async function openPage(url: string) {
   return {
     page,
     credentials,
-    recognises: (isUserVerified: boolean) =>
+    setUserVerified: (isUserVerified: boolean) =>
       devtools.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified }),
-    /** Puts back a copy of the passkey that was made before. */
+    /** Restores an earlier copy of the passkey. */
     restore: async (credential: Awaited<ReturnType<typeof credentials>>[number]) => {
       await devtools.send('WebAuthn.clearCredentials', { authenticatorId })
       await devtools.send('WebAuthn.addCredential', { authenticatorId, credential })
@@ -65,57 +65,63 @@ async function openPage(url: string) {
   }
 }
 
-test.skipIf(!hasBrowser)('in a real browser somebody makes a passkey, and signs in by it', async () => {
-  const { id: tenant, tenant: store } = await createTestTenant()
-  const abroad = (await createTestTenant()).id
-  const server = listen('127.0.0.1', 0)
-  try {
-    await using own = await openPage(`http://localhost:${server.port}`)
-    const { page, credentials, recognises, restore } = own
-    const post = (path: string, body?: unknown) => fetchIn(page, tenant, 'POST', path, body)
-    const me = () => fetchIn(page, tenant, 'GET', '/me')
-    const signIn = async (body: object = {}, at = tenant) => {
-      const options = (await fetchIn(page, at, 'POST', '/signin/passkey/options', body)).body
-      const credential = await getCredential(page, options)
-      return fetchIn(page, at, 'POST', '/signin/passkey', { credential, ...body })
+test.skipIf(!hasBrowser)(
+  'a real browser registers a passkey, signs in by it alone and as second factor, and cannot use an outdated copy',
+  async () => {
+    const { id: tenant, tenant: store } = await createTestTenant()
+    const otherTenant = (await createTestTenant()).id
+    const server = listen('127.0.0.1', 0)
+    try {
+      await using own = await openPage(`http://localhost:${server.port}`)
+      const { page, credentials, setUserVerified, restore } = own
+      const post = (path: string, body?: unknown) => fetchIn(page, tenant, 'POST', path, body)
+      const me = () => fetchIn(page, tenant, 'GET', '/me')
+      const signIn = async (body: object = {}, at = tenant) => {
+        const options = (await fetchIn(page, at, 'POST', '/signin/passkey/options', body)).body
+        const credential = await getCredential(page, options)
+        return fetchIn(page, at, 'POST', '/signin/passkey', { credential, ...body })
+      }
+
+      const { user } = (await post('/signup', { username: 'ada', password })).body.payload
+      const options = (await post('/me/passkeys/options')).body
+      const registration = await post('/me/passkeys', {
+        name: 'Laptop',
+        credential: await createCredential(page, options),
+      })
+      expect([registration.status, registration.body]).toEqual([
+        201,
+        expect.objectContaining({ name: 'Laptop', host: 'localhost', transports: ['internal'], backedUp: false }),
+      ])
+      const [storedCredential] = await credentials()
+      expect(storedCredential).toMatchObject({ isResidentCredential: true, rpId: 'localhost' })
+      expect(Buffer.from(storedCredential!.userHandle!, 'base64').toString()).toBe(user._id)
+      // The authenticator creates no second passkey for the same user.
+      expect(await createCredential(page, (await post('/me/passkeys/options')).body)).toBe('InvalidStateError')
+
+      await post('/logout')
+      expect((await me()).status).toBe(401)
+      expect((await signIn()).status).toBe(200)
+      expect((await me()).body).toMatchObject({ _id: user._id, username: 'ada' })
+
+      // Another tenant does not know the passkey, even on the same page.
+      expect(await signIn({}, otherTenant)).toMatchObject({ status: 401, body: { code: 'INVALID_PASSKEY' } })
+
+      await store.write((tx) => tx.query('insert into totp ("user", confirmed, step) values (?, 1, 0)', [user._id]))
+      await post('/logout')
+      const passwordStep = await post('/signin', { username: 'ada', password })
+      expect(passwordStep).toMatchObject({ status: 401, body: { code: 'SECOND_FACTOR_REQUIRED' } })
+      expect((await signIn({ challenge: passwordStep.body.details.challenge })).status).toBe(200)
+      expect((await me()).status).toBe(200)
+
+      // The copy has an outdated counter.
+      await restore(storedCredential!)
+      expect(await signIn()).toMatchObject({ status: 401, body: { code: 'INVALID_PASSKEY' } })
+
+      // The authenticator returns no credential without user verification.
+      await setUserVerified(false)
+      expect(await getCredential(page, (await post('/signin/passkey/options')).body)).toBe('NotAllowedError')
+    } finally {
+      await server.stop(true)
     }
-
-    const { user } = (await post('/signup', { username: 'ada', password })).body.payload
-    const options = (await post('/me/passkeys/options')).body
-    const made = await post('/me/passkeys', { name: 'Laptop', credential: await createCredential(page, options) })
-    expect([made.status, made.body]).toEqual([
-      201,
-      expect.objectContaining({ name: 'Laptop', host: 'localhost', transports: ['internal'], backedUp: false }),
-    ])
-    const [kept] = await credentials()
-    expect(kept).toMatchObject({ isResidentCredential: true, rpId: 'localhost' })
-    expect(Buffer.from(kept!.userHandle!, 'base64').toString()).toBe(user._id)
-    // The authenticator makes no second one for the same person.
-    expect(await createCredential(page, (await post('/me/passkeys/options')).body)).toBe('InvalidStateError')
-
-    await post('/logout')
-    expect((await me()).status).toBe(401)
-    expect((await signIn()).status).toBe(200)
-    expect((await me()).body).toMatchObject({ _id: user._id, username: 'ada' })
-
-    // The page is the same one, but another tenant does not know the passkey.
-    expect(await signIn({}, abroad)).toMatchObject({ status: 401, body: { code: 'INVALID_PASSKEY' } })
-
-    await store.write((tx) => tx.query('insert into totp ("user", confirmed, step) values (?, 1, 0)', [user._id]))
-    await post('/logout')
-    const asked = await post('/signin', { username: 'ada', password })
-    expect(asked).toMatchObject({ status: 401, body: { code: 'SECOND_FACTOR_REQUIRED' } })
-    expect((await signIn({ challenge: asked.body.details.challenge })).status).toBe(200)
-    expect((await me()).status).toBe(200)
-
-    // A copy that does not know how often the passkey was used meanwhile.
-    await restore(kept!)
-    expect(await signIn()).toMatchObject({ status: 401, body: { code: 'INVALID_PASSKEY' } })
-
-    // Who is not recognised by the authenticator gets nothing to send.
-    await recognises(false)
-    expect(await getCredential(page, (await post('/signin/passkey/options')).body)).toBe('NotAllowedError')
-  } finally {
-    await server.stop(true)
-  }
-})
+  },
+)

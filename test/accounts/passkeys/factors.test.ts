@@ -18,7 +18,7 @@ afterEach(resetClock)
 
 const FACTOR_REQUIRED = [401, 'SECOND_FACTOR_REQUIRED']
 
-/** Somebody with a password, a second factor and a passkey. */
+/** A user with a password, TOTP and a passkey. */
 async function createFactorsFixture() {
   const home = await createMailFixture()
   const { ada, stranger, origin } = home
@@ -28,24 +28,24 @@ async function createFactorsFixture() {
   const code = () => codeAt(decodeBase32(secret), stepAt(now()))
   await ada.post('/me/totp/confirm', { code: code() })
   const byPassword = (more = {}) => stranger.post('/signin', { username: 'ada', password, ...more })
-  return { ...home, device, made: registration, code, byPassword }
+  return { ...home, device, registration, code, byPassword }
 }
 let home: Awaited<ReturnType<typeof createFactorsFixture>>
 beforeAll(async () => {
   home = await createFactorsFixture()
 })
 
-test('a passkey is both factors; and it is the second one after a password', async () => {
+test('a passkey replaces both factors, and completes a sign-in by password as its second factor', async () => {
   const { stranger, device, byPassword, user, ada } = home
   expect((await signInWithPasskey(stranger, device)).body.payload.user._id).toBe(user._id)
   const workspace = (await ada.post('/workspaces', { name: 'Office' })).body._id
-  const asked = await byPassword({ authType: 'oauth', workspace })
-  expect(statusAndCode(asked)).toEqual(FACTOR_REQUIRED)
-  const { challenge } = asked.body.details
+  const passwordStep = await byPassword({ authType: 'oauth', workspace })
+  expect(statusAndCode(passwordStep)).toEqual(FACTOR_REQUIRED)
+  const { challenge } = passwordStep.body.details
   const options = (await stranger.post('/signin/passkey/options', { challenge })).body
   expect(options.allowCredentials).toEqual([{ id: device.id, type: 'public-key', transports: ['internal', 'hybrid'] }])
   const answered = await stranger.post('/signin/passkey', { credential: device.get(options), challenge })
-  // What the sign-in asked for is what it gets.
+  // The sign-in gets the token type and workspace that it requested.
   expect(answered.body.payload).toMatchObject({
     ...{ token: expect.any(String), refreshToken: expect.any(String) },
     ...{ user: { username: 'ada' }, workspace: { _id: workspace } },
@@ -58,7 +58,7 @@ test('a passkey is both factors; and it is the second one after a password', asy
   ])
 })
 
-test('the password of one and the passkey of another let nobody in', async () => {
+test('the password of one user and the passkey of another get 401 INVALID_PASSKEY', async () => {
   const { byPassword, stranger, origin, code } = home
   advanceClock(2 * MINUTE)
   const thief = createAuthenticator(origin)
@@ -66,31 +66,31 @@ test('the password of one and the passkey of another let nobody in', async () =>
   const { challenge } = (await byPassword()).body.details
   const answer = await signInWithPasskey(stranger, thief, {}, { challenge })
   expect([...statusAndCode(answer), answer.headers.get('set-cookie')]).toEqual([401, 'INVALID_PASSKEY', null])
-  // The one whose password it was goes on.
+  // The owner of the password can still complete the sign-in.
   expect((await stranger.post('/signin', { challenge, code: code() })).status).toBe(200)
 })
 
-test('who has a second factor registers by a code of it, and not by the password', async () => {
+test('a user with TOTP needs a code, not the password, to start a passkey registration', async () => {
   const { ada, code } = home
   advanceClock(11 * MINUTE)
   const start = (proof?: object) => ada.post('/me/passkeys/options', proof)
-  const asked = await start({ currentPassword: password })
-  expect([...statusAndCode(asked), asked.body.details]).toEqual([403, 'PROOF_REQUIRED', { by: 'code' }])
+  const refused = await start({ currentPassword: password })
+  expect([...statusAndCode(refused), refused.body.details]).toEqual([403, 'PROOF_REQUIRED', { by: 'code' }])
   expect(statusAndCode(await start({ code: '000000' }))).toEqual([403, 'INVALID_CODE'])
   const right = code()
   expect((await start({ code: right })).status).toBe(200)
   expect(statusAndCode(await start({ code: right }))).toEqual([403, 'INVALID_CODE'])
 })
 
-test('who has no passkey is asked for none', async () => {
-  const { byPassword, stranger, ada, made } = home
+test('POST /api/signin/passkey/options gets 404 PASSKEY_NOT_FOUND for a user without passkeys', async () => {
+  const { byPassword, stranger, ada, registration } = home
   const { challenge } = (await byPassword()).body.details
-  expect((await ada.delete(`/me/passkeys/${made.body._id}`)).status).toBe(200)
+  expect((await ada.delete(`/me/passkeys/${registration.body._id}`)).status).toBe(200)
   const refused = await stranger.post('/signin/passkey/options', { challenge })
   expect(statusAndCode(refused)).toEqual([404, 'PASSKEY_NOT_FOUND'])
 })
 
-test('a passkey still signs in after the password was reset by mail', async () => {
+test('a passkey still signs in after a password reset by mail', async () => {
   const { stranger, ada, origin, codeOf, verify } = await createMailFixture()
   await verify()
   const device = createAuthenticator(origin)
@@ -101,18 +101,18 @@ test('a passkey still signs in after the password was reset by mail', async () =
   expect((await signInWithPasskey(stranger, device)).status).toBe(200)
 })
 
-test('goes with its user, and nothing in the database opens a door', async () => {
+test('deleting a user deletes their passkeys, and challenges are not stored in plain text', async () => {
   const { as, users, tenant, stranger, device, person } = await createPasskeyFixture()
   const { challenge } = (await stranger.post('/signin/passkey/options')).body
-  const { challenge: own } = (await person.post('/me/passkeys/options')).body
-  const kept = JSON.stringify(await tenant.db.query('select * from passkey_challenges'))
-  for (const text of [challenge, own]) expect(kept).not.toContain(text)
+  const { challenge: registrationChallenge } = (await person.post('/me/passkeys/options')).body
+  const storedChallenges = JSON.stringify(await tenant.db.query('select * from passkey_challenges'))
+  for (const text of [challenge, registrationChallenge]) expect(storedChallenges).not.toContain(text)
   expect((await as('admin').delete(`/users/${users.user}`)).status).toBe(200)
   expect(statusAndCode(await signInWithPasskey(stranger, device))).toEqual([401, 'INVALID_PASSKEY'])
   expect(await tenant.db.query('select count(*) from passkeys')).toEqual([[0]])
 })
 
-test('challenges that nobody answered are removed', async () => {
+test('unanswered passkey challenges are deleted after they have expired', async () => {
   const { tenant, stranger } = await createTestTenant()
   await stranger.post('/signin/passkey/options')
   const count = async () => (await tenant.db.query('select count(*) from passkey_challenges'))[0]![0]

@@ -3,7 +3,7 @@ import { isoCBOR } from '@simplewebauthn/server/helpers'
 import { createSession } from '../../../src/accounts/sessions'
 import { type ApiClient, createTestTenant, type TestUser } from '../../test-tenant'
 
-/** What an authenticator or a browser does otherwise than it should. */
+/** Deviations of an authenticator or a browser from the protocol. */
 export type AuthenticatorFault = {
   type?: string
   origin?: string
@@ -14,7 +14,7 @@ export type AuthenticatorFault = {
   userHandle?: string
   format?: string
   statement?: Map<string, unknown>
-  /** The authenticator vouches for itself. */
+  /** The authenticator signs a self-attestation. */
   vouches?: boolean
   crossOrigin?: boolean
 }
@@ -108,32 +108,35 @@ export function createAuthenticator(origin: string) {
 }
 export type Authenticator = ReturnType<typeof createAuthenticator>
 
-type House = Awaited<ReturnType<typeof createTestTenant>>
+type TestTenant = Awaited<ReturnType<typeof createTestTenant>>
 
-/** Somebody who has signed in just now, without the time that a password takes. */
-export async function createSignedInClient({ tenant, users, id, stranger }: House, name: TestUser): Promise<ApiClient> {
+/** Returns a client with a fresh session, without hashing a password. */
+export async function createSignedInClient(
+  { tenant, users, id, stranger }: TestTenant,
+  name: TestUser,
+): Promise<ApiClient> {
   const { key } = await createSession(tenant, users[name], 'cookie', { userAgent: 'a browser', address: '192.0.2.1' })
   return stranger.with({ cookie: `atoll_${id}=${key}` })
 }
 
-/** Registers a passkey of theirs. */
-export async function registerPasskey(somebody: ApiClient, device: Authenticator, name?: string) {
-  const options = (await somebody.post('/me/passkeys/options')).body
-  return somebody.post('/me/passkeys', { ...(name && { name }), credential: device.create(options) })
+/** Registers a passkey for the user of a client. */
+export async function registerPasskey(client: ApiClient, device: Authenticator, name?: string) {
+  const options = (await client.post('/me/passkeys/options')).body
+  return client.post('/me/passkeys', { ...(name && { name }), credential: device.create(options) })
 }
 
 /** Signs in by a passkey. */
 export async function signInWithPasskey(
-  page: ApiClient,
+  client: ApiClient,
   device: Authenticator,
   fault: AuthenticatorFault = {},
   more: Record<string, unknown> = {},
 ) {
-  const options = (await page.post('/signin/passkey/options')).body
-  return page.post('/signin/passkey', { credential: device.get(options, fault), ...more })
+  const options = (await client.post('/signin/passkey/options')).body
+  return client.post('/signin/passkey', { credential: device.get(options, fault), ...more })
 }
 
-/** A tenant, and somebody with a passkey. */
+/** Creates a tenant and a user with a passkey. */
 export async function createPasskeyFixture(name: TestUser = 'user') {
   const home = await createTestTenant()
   const device = createAuthenticator(home.origin)

@@ -27,8 +27,8 @@ afterAll(() => {
   config.ATOLL_RATE_LIMITS = 'on'
 })
 
-describe('a sign-in by passkey', () => {
-  test('needs no name, and answers what one by password does, as a cookie or as tokens', async () => {
+describe('sign-in by passkey', () => {
+  test('a sign-in by passkey needs no username and returns a cookie or tokens as a sign-in by password does', async () => {
     const { stranger, device, users, person } = home
     const options = await stranger.post('/signin/passkey/options')
     expect([options.status, options.headers.get('cache-control')]).toEqual([200, 'no-store'])
@@ -54,7 +54,7 @@ describe('a sign-in by passkey', () => {
     expect((await signInWithPasskey(stranger, device, {}, { authType: 'saml' })).status).toBe(400)
   })
 
-  test('begins in a workspace that its user reaches, and in no other', async () => {
+  test('a sign-in by passkey can start in a workspace of the user; another workspace gets 404 WORKSPACE_NOT_FOUND', async () => {
     const { stranger, device, as } = home
     const { _id } = (await as('user').post('/workspaces', { name: 'Office' })).body
     const inside = await signInWithPasskey(stranger, device, {}, { workspace: _id })
@@ -65,18 +65,18 @@ describe('a sign-in by passkey', () => {
     expect(outside.headers.get('set-cookie')).toBeNull()
   })
 
-  test('takes each challenge once, also of two answers at the same time, and for five minutes', async () => {
+  test('a challenge is accepted once, even in simultaneous requests, and for five minutes; otherwise 401 INVALID_CHALLENGE', async () => {
     const { stranger, device } = home
-    const begin = async () => (await stranger.post('/signin/passkey/options')).body
-    const credential = device.get(await begin())
+    const requestOptions = async () => (await stranger.post('/signin/passkey/options')).body
+    const credential = device.get(await requestOptions())
     const answers = await Promise.all([1, 2, 3].map(() => stranger.post('/signin/passkey', { credential })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
     expect(statusAndCode(await stranger.post('/signin/passkey', { credential }))).toEqual(INVALID_CHALLENGE)
-    const late = device.get(await begin())
+    const late = device.get(await requestOptions())
     advanceClock(6 * MINUTE)
     expect(statusAndCode(await stranger.post('/signin/passkey', { credential: late }))).toEqual(INVALID_CHALLENGE)
-    // One that was refused is spent, too.
-    const options = await begin()
+    // A rejected response uses up its challenge, too.
+    const options = await requestOptions()
     const bad = device.get(options, { flags: PRESENT })
     expect(statusAndCode(await stranger.post('/signin/passkey', { credential: bad }))).toEqual(INVALID_PASSKEY)
     expect(statusAndCode(await stranger.post('/signin/passkey', { credential: device.get(options) }))).toEqual(
@@ -88,40 +88,40 @@ describe('a sign-in by passkey', () => {
     ['comes from a page of another origin', { origin: 'https://evil.test' }],
     ['comes from another port', { origin: 'http://localhost:1' }],
     ['is for another host', { host: 'evil.test' }],
-    ['is of a registration', { type: 'webauthn.create' }],
-    ['nobody was there for', { flags: VERIFIED }],
-    ['did not make sure who is there', { flags: PRESENT }],
-    ['is of another user', { userHandle: Buffer.from('somebody').toString('base64url') }],
-    ['is shown in a frame of another page', { crossOrigin: true }],
-  ])('that %s is refused', async (_, flaw) => {
+    ['has the type of a registration', { type: 'webauthn.create' }],
+    ['lacks user presence', { flags: VERIFIED }],
+    ['lacks user verification', { flags: PRESENT }],
+    ['has the handle of another user', { userHandle: Buffer.from('somebody').toString('base64url') }],
+    ['comes from a cross-origin frame', { crossOrigin: true }],
+  ])('a sign-in by passkey that %s gets 401 INVALID_PASSKEY', async (_, flaw) => {
     const answer = await signInWithPasskey(home.stranger, home.device, flaw)
     expect([...statusAndCode(answer), answer.headers.get('set-cookie')]).toEqual([...INVALID_PASSKEY, null])
   })
 
-  test('that was changed on its way is refused, whatever of it', async () => {
+  test('a forged or damaged passkey response gets 401, and malformed client data get 400 INVALID_INPUT', async () => {
     const { stranger, device, origin } = home
-    const begin = async () => (await stranger.post('/signin/passkey/options')).body
+    const requestOptions = async () => (await stranger.post('/signin/passkey/options')).body
     const changed = (text: string) => {
       const bytes = Buffer.from(text, 'base64url')
       bytes[bytes.length - 1]! ^= 1
       return bytes.toString('base64url')
     }
     for (const part of ['signature', 'authenticatorData'] as const) {
-      const credential = device.get(await begin())
+      const credential = device.get(await requestOptions())
       credential.response[part] = changed(credential.response[part])
       expect(statusAndCode(await stranger.post('/signin/passkey', { credential })), part).toEqual(INVALID_PASSKEY)
     }
-    // Another one's signature, and another one's name.
-    const [options, thief] = [await begin(), createAuthenticator(origin)]
+    // A signature by another key, and the ID of another credential.
+    const [options, thief] = [await requestOptions(), createAuthenticator(origin)]
     const { signature } = thief.get(options).response
     const mine = device.get(options)
     const forged = { ...mine, response: { ...mine.response, signature } }
     expect(statusAndCode(await stranger.post('/signin/passkey', { credential: forged }))).toEqual(INVALID_PASSKEY)
-    const borrowed = { ...thief.get(await begin()), id: device.id, rawId: device.id }
+    const borrowed = { ...thief.get(await requestOptions()), id: device.id, rawId: device.id }
     expect(statusAndCode(await stranger.post('/signin/passkey', { credential: borrowed }))).toEqual(INVALID_PASSKEY)
     expect(statusAndCode(await signInWithPasskey(stranger, thief))).toEqual(INVALID_PASSKEY)
     const nonsense = {
-      ...device.get(await begin()),
+      ...device.get(await requestOptions()),
       response: { clientDataJSON: 'bnVsbA', authenticatorData: 'AA', signature: 'AA' },
     }
     expect(statusAndCode(await stranger.post('/signin/passkey', { credential: nonsense }))).toEqual(INVALID_CHALLENGE)
@@ -131,7 +131,7 @@ describe('a sign-in by passkey', () => {
     }
   })
 
-  test('is refused when the counter does not go on, for then there is a copy', async () => {
+  test('a sign-in by passkey whose counter does not increase gets 401 INVALID_PASSKEY', async () => {
     const { stranger, origin } = home
     const device = createAuthenticator(origin)
     device.own.counter = 5
@@ -144,19 +144,19 @@ describe('a sign-in by passkey', () => {
     expect(both.map(({ status }) => status).sort()).toEqual([200, 401])
   })
 
-  test('notes when the passkey is kept elsewhere, too', async () => {
+  test('a sign-in by passkey updates backedUp of the passkey', async () => {
     const { stranger, device, person } = home
     await signInWithPasskey(stranger, device, { flags: PRESENT | VERIFIED | ELIGIBLE | BACKED_UP })
     expect((await person.get('/me/passkeys')).body[0].backedUp).toBe(true)
   })
 
-  test('does not depend on the cookie that a browser has already', async () => {
+  test('a sign-in by passkey ignores the session cookie of another user', async () => {
     const { stranger, device, users } = home
     const answer = await signInWithPasskey(stranger.with(await signInForCookie(home, 'other')), device)
     expect(answer.body.payload.user._id).toBe(users.user)
   })
 
-  test('is not found by trying, and trying is told', async () => {
+  test('ten failed sign-ins by passkey emit an event, make the next one get 429 RATE_LIMITED, and options are limited, too', async () => {
     const { stranger, device, as, users } = await createPasskeyFixture()
     config.ATOLL_RATE_LIMITS = 'on'
     for (let n = 0; n < 10; n++)
@@ -168,8 +168,8 @@ describe('a sign-in by passkey', () => {
       true,
     ])
     const events = (await as('admin').get('/events?eventName=signin-failed')).body
-    const told = events.map(({ metadata }: { metadata: object }) => metadata)
-    expect(told).toContainEqual({ about: 'account', user: users.user, of: 'passkey', address: '', attempts: 10 })
+    const failures = events.map(({ metadata }: { metadata: object }) => metadata)
+    expect(failures).toContainEqual({ about: 'account', user: users.user, of: 'passkey', address: '', attempts: 10 })
     advanceClock(11 * MINUTE)
     expect((await signInWithPasskey(stranger, device)).status).toBe(200)
     let answer = await stranger.post('/signin/passkey/options')
@@ -179,21 +179,21 @@ describe('a sign-in by passkey', () => {
   })
 })
 
-describe('a registration', () => {
+describe('completing a passkey registration', () => {
   const BAD = [400, 'INVALID_PASSKEY']
   const GONE = [400, 'INVALID_CHALLENGE']
 
   test.each<[string, AuthenticatorFault]>([
     ['comes from a page of another origin', { origin: 'https://evil.test' }],
     ['is for another host', { host: 'evil.test' }],
-    ['is of a sign-in', { type: 'webauthn.get' }],
-    ['nobody was there for', { flags: VERIFIED }],
-    ['did not make sure who is there', { flags: PRESENT }],
-    ['is shown in a frame of another page', { crossOrigin: true }],
-    ['brings an unasked statement', { statement: new Map([['x', 1]]) }],
-    ['brings a statement of somebody who would have to be asked', { format: 'android-key' }],
-    ['brings certificates', { format: 'packed', statement: new Map([['x5c', [new Uint8Array(9)]]]) }],
-  ])('that %s is refused', async (_, flaw) => {
+    ['has the type of a sign-in', { type: 'webauthn.get' }],
+    ['lacks user presence', { flags: VERIFIED }],
+    ['lacks user verification', { flags: PRESENT }],
+    ['comes from a cross-origin frame', { crossOrigin: true }],
+    ['has an unrequested attestation statement', { statement: new Map([['x', 1]]) }],
+    ['has an android-key attestation', { format: 'android-key' }],
+    ['has an attestation with certificates', { format: 'packed', statement: new Map([['x5c', [new Uint8Array(9)]]]) }],
+  ])('a passkey registration that %s gets 400 INVALID_PASSKEY and uses up its challenge', async (_, flaw) => {
     const { person, origin } = home
     const options = (await person.post('/me/passkeys/options')).body
     const device = createAuthenticator(origin)
@@ -201,7 +201,7 @@ describe('a registration', () => {
     expect(statusAndCode(await person.post('/me/passkeys', { credential: device.create(options) }))).toEqual(GONE)
   })
 
-  test('may bring a statement for which nobody else has to be asked, if that is right', async () => {
+  test('a registration with a packed self-attestation succeeds only if its signature is valid', async () => {
     const { person, origin } = home
     const register = async (flaw: AuthenticatorFault) => {
       const credential = createAuthenticator(origin).create((await person.post('/me/passkeys/options')).body, flaw)
@@ -215,36 +215,39 @@ describe('a registration', () => {
     expect(statusAndCode(await register({ format: 'packed', statement: wrong }))).toEqual(BAD)
   })
 
-  test('is ended by who has begun it, once, within five minutes', async () => {
+  test('a passkey registration is completed only by the user who started it, once and within five minutes', async () => {
     const { person, origin, stranger } = home
-    const begin = async () => (await person.post('/me/passkeys/options')).body
+    const requestOptions = async () => (await person.post('/me/passkeys/options')).body
     const device = createAuthenticator(origin)
-    const credential = device.create(await begin())
+    const credential = device.create(await requestOptions())
     const thief = await createSignedInClient(home, 'other')
     expect(statusAndCode(await thief.post('/me/passkeys', { credential }))).toEqual(GONE)
-    const asSignIn = device.get({ rpId: home.id, challenge: (await begin()).challenge })
+    const asSignIn = device.get({ rpId: home.id, challenge: (await requestOptions()).challenge })
     expect(statusAndCode(await stranger.post('/signin/passkey', { credential: asSignIn }))).toEqual(INVALID_CHALLENGE)
-    const options = { ...(await begin()), challenge: (await stranger.post('/signin/passkey/options')).body.challenge }
+    const options = {
+      ...(await requestOptions()),
+      challenge: (await stranger.post('/signin/passkey/options')).body.challenge,
+    }
     expect(statusAndCode(await person.post('/me/passkeys', { credential: device.create(options) }))).toEqual(GONE)
     expect((await person.post('/me/passkeys', { credential })).status).toBe(201)
     expect(statusAndCode(await person.post('/me/passkeys', { credential }))).toEqual(GONE)
-    const late = createAuthenticator(origin).create(await begin())
+    const late = createAuthenticator(origin).create(await requestOptions())
     advanceClock(6 * MINUTE)
     expect(
       statusAndCode(await (await createSignedInClient(home, 'user')).post('/me/passkeys', { credential: late })),
     ).toEqual(GONE)
   })
 
-  test('that makes no sense is refused, and nothing breaks', async () => {
+  test('a malformed passkey registration gets 400', async () => {
     const { person, origin } = home
-    const begin = async () => (await person.post('/me/passkeys/options')).body
-    const whole = async () => createAuthenticator(origin).create(await begin())
+    const requestOptions = async () => (await person.post('/me/passkeys/options')).body
+    const createCredential = async () => createAuthenticator(origin).create(await requestOptions())
     for (const attestationObject of ['AA', 'oA', 'gw'.repeat(5_000), 'o2NmbXRkbm9uZWdhdHRTdG10oGhhdXRoRGF0YUA']) {
-      const credential = await whole()
+      const credential = await createCredential()
       credential.response.attestationObject = attestationObject
       expect(statusAndCode(await person.post('/me/passkeys', { credential })), attestationObject).toEqual(BAD)
     }
-    const credential = await whole()
+    const credential = await createCredential()
     for (const part of [{ id: 'x' }, { type: 'password' }, { rawId: 'é' }, { response: {} }]) {
       const { status } = await person.post('/me/passkeys', { credential: { ...credential, ...part } })
       expect(status, JSON.stringify(part)).toBe(400)
@@ -252,17 +255,17 @@ describe('a registration', () => {
   })
 })
 
-describe('the page', () => {
+describe('the page that uses passkeys', () => {
   const UNKNOWN = [403, 'UNKNOWN_ORIGIN']
   const from = (origin: string) => ({ origin })
 
-  test('is of the tenant’s own host or one of its websites', async () => {
+  test('passkey options are returned to pages of the tenant’s host and websites; other pages get 403 UNKNOWN_ORIGIN', async () => {
     const { as, stranger, origin, id } = await createPasskeyFixture()
     const start = (headers?: Record<string, string>) => stranger.post('/signin/passkey/options', undefined, headers)
     expect((await start(from(origin))).body.rpId).toBe(`${id}.test`)
     expect((await start(from(origin.replace('http:', 'https:')))).body.rpId).toBe(`${id}.test`)
     const website = `https://app.${id}.test:8443`
-    const others = [
+    const unknownOrigins = [
       website,
       `${origin}:81`,
       `http://sub.${id}.test`,
@@ -271,16 +274,21 @@ describe('the page', () => {
       'null',
       'x',
     ]
-    for (const other of others) expect(statusAndCode(await start(from(other))), other).toEqual(UNKNOWN)
+    for (const unknownOrigin of unknownOrigins)
+      expect(statusAndCode(await start(from(unknownOrigin))), unknownOrigin).toEqual(UNKNOWN)
     await as('admin').put('/configurations/app-configuration', {
       metadata: { websiteUrls: [`${website}/shop`, 'http://127.0.0.1:5173'] },
     })
     expect((await start(from(website))).body.rpId).toBe(`app.${id}.test`)
-    for (const other of [website.replace('8443', '8444'), website.replace('https', 'http'), 'http://127.0.0.1:5173'])
-      expect(statusAndCode(await start(from(other))), other).toEqual(UNKNOWN)
+    for (const unknownOrigin of [
+      website.replace('8443', '8444'),
+      website.replace('https', 'http'),
+      'http://127.0.0.1:5173',
+    ])
+      expect(statusAndCode(await start(from(unknownOrigin))), unknownOrigin).toEqual(UNKNOWN)
   })
 
-  test('is no other for being asked at a host that the tenant does not have', async () => {
+  test('passkey options get 403 UNKNOWN_ORIGIN at unassigned and foreign hosts, and are returned at localhost', async () => {
     const { id, tokens } = home
     const at = (url: string, more: Record<string, string> = {}) =>
       callApi('POST', `${url}/api/signin/passkey/options`, { headers: { tenant: id, ...more } })
@@ -293,18 +301,18 @@ describe('the page', () => {
     expect(tokens.user).toBeString()
   })
 
-  test('where a passkey was made is where it signs in', async () => {
+  test('a passkey signs in only at the host where it was registered', async () => {
     const { as, stranger, device, id, person } = await createPasskeyFixture()
     const website = `https://shop-${id}.test`
     await as('admin').put('/configurations/app-configuration', { metadata: { websiteUrls: [website] } })
     const page = stranger.with(from(website))
     const options = (await page.post('/signin/passkey/options')).body
-    // A browser offers it on no other host; and if it did:
+    // Browsers offer a passkey only at its own host, and the server rejects it elsewhere.
     const foreign = device.get(options, { host: `${id}.test`, origin: website })
     expect(statusAndCode(await page.post('/signin/passkey', { credential: foreign }))).toEqual(INVALID_PASSKEY)
-    const other = createAuthenticator(website)
-    const made = await registerPasskey(person.with(from(website)), other, 'Shop')
+    const shopDevice = createAuthenticator(website)
+    const made = await registerPasskey(person.with(from(website)), shopDevice, 'Shop')
     expect(made.body.host).toBe(`shop-${id}.test`)
-    expect((await signInWithPasskey(page, other)).status).toBe(200)
+    expect((await signInWithPasskey(page, shopDevice)).status).toBe(200)
   })
 })

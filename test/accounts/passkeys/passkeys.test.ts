@@ -16,8 +16,8 @@ beforeAll(async () => {
   home = await createPasskeyFixture()
 })
 
-describe('a passkey', () => {
-  test('is shown to its owner by name, and never with what proves it', async () => {
+describe('passkeys of a user', () => {
+  test('POST /api/me/passkeys returns the passkey and GET lists it, without its credential ID', async () => {
     const { made, person, device, id } = home
     expect(made.status).toBe(201)
     expect(made.body).toEqual({
@@ -34,29 +34,29 @@ describe('a passkey', () => {
     expect(JSON.stringify(listed.body)).not.toContain(device.id)
   })
 
-  test('is kept once, and each person has twenty', async () => {
+  test('a credential can be registered only once (409 PASSKEY_EXISTS), and a user has at most twenty passkeys', async () => {
     const { person, device } = home
     expect(statusAndCode(await registerPasskey(person, device))).toEqual([409, 'PASSKEY_EXISTS'])
-    const [{ tenant, users }, other] = [home, await createSignedInClient(home, 'other')]
-    const another = await registerPasskey(other, device)
-    expect(statusAndCode(another)).toEqual([409, 'PASSKEY_EXISTS'])
-    const options = (await other.post('/me/passkeys/options')).body
+    const [{ tenant, users }, otherUser] = [home, await createSignedInClient(home, 'other')]
+    const duplicate = await registerPasskey(otherUser, device)
+    expect(statusAndCode(duplicate)).toEqual([409, 'PASSKEY_EXISTS'])
+    const options = (await otherUser.post('/me/passkeys/options')).body
     const insert = `insert into passkeys (_id, "user", credential, public_key, counter, host, name, transports, backed_up, created)
       values (?, ?, ?, '', 0, 'x', 'x', '[]', 0, 0)`
     await tenant.write(async (tx) => {
       for (let n = 0; n < 20; n++) await tx.query(insert, [`p${n}`, users.other, `c${n}`])
     })
     const full = [409, 'TOO_MANY_PASSKEYS']
-    expect(statusAndCode(await other.post('/me/passkeys/options'))).toEqual(full)
-    const late = await other.post('/me/passkeys', { credential: createAuthenticator(home.origin).create(options) })
+    expect(statusAndCode(await otherUser.post('/me/passkeys/options'))).toEqual(full)
+    const late = await otherUser.post('/me/passkeys', { credential: createAuthenticator(home.origin).create(options) })
     expect(statusAndCode(late)).toEqual(full)
   })
 
-  test('is its owner’s own matter: not an API token’s, nor a stranger’s, nor an admin’s who acts as them', async () => {
+  test('passkeys are accessible to their owner only; API tokens and impersonating admins get 403, and other users 404', async () => {
     const { as, stranger, users, made } = home
     const path = `/me/passkeys/${made.body._id}`
-    const guise = { 'x-impersonate-user': users.user }
-    for (const caller of [as('user'), as('admin').with(guise)])
+    const impersonation = { 'x-impersonate-user': users.user }
+    for (const caller of [as('user'), as('admin').with(impersonation)])
       for (const answer of [
         await caller.get('/me/passkeys'),
         await caller.post('/me/passkeys/options'),
@@ -66,30 +66,30 @@ describe('a passkey', () => {
         expect(statusAndCode(answer)).toEqual([403, 'FORBIDDEN'])
     expect(statusAndCode(await stranger.get('/me/passkeys'))).toEqual([401, 'UNAUTHENTICATED'])
     expect(statusAndCode(await stranger.post('/me/passkeys/options'))).toEqual([401, 'UNAUTHENTICATED'])
-    const other = await createSignedInClient(home, 'editor')
-    for (const answer of [await other.put(path, { name: 'x' }), await other.delete(path)])
+    const otherUser = await createSignedInClient(home, 'editor')
+    for (const answer of [await otherUser.put(path, { name: 'x' }), await otherUser.delete(path)])
       expect(statusAndCode(answer)).toEqual([404, 'PASSKEY_NOT_FOUND'])
-    expect((await other.get('/me/passkeys')).body).toEqual([])
+    expect((await otherUser.get('/me/passkeys')).body).toEqual([])
   })
 
-  test('is unknown at another tenant', async () => {
-    const abroad = await createTestTenant()
-    const same = await createSignedInClient(abroad, 'user')
+  test('a passkey is unknown at another tenant, and a challenge of one tenant is invalid at another', async () => {
+    const otherTenant = await createTestTenant()
+    const same = await createSignedInClient(otherTenant, 'user')
     expect((await same.get('/me/passkeys')).body).toEqual([])
     expect(statusAndCode(await same.delete(`/me/passkeys/${home.made.body._id}`))).toEqual([404, 'PASSKEY_NOT_FOUND'])
-    const options = (await abroad.stranger.post('/signin/passkey/options')).body
-    const credential = home.device.get({ ...options, rpId: `${abroad.id}.test` }, { origin: abroad.origin })
-    expect(statusAndCode(await abroad.stranger.post('/signin/passkey', { credential }))).toEqual([
+    const options = (await otherTenant.stranger.post('/signin/passkey/options')).body
+    const credential = home.device.get({ ...options, rpId: `${otherTenant.id}.test` }, { origin: otherTenant.origin })
+    expect(statusAndCode(await otherTenant.stranger.post('/signin/passkey', { credential }))).toEqual([
       401,
       'INVALID_PASSKEY',
     ])
-    // Nor does a challenge of here help there.
-    const here = (await home.stranger.post('/signin/passkey/options')).body
-    const taken = await abroad.stranger.post('/signin/passkey', { credential: home.device.get(here) })
-    expect(statusAndCode(taken)).toEqual([401, 'INVALID_CHALLENGE'])
+    // A challenge of one tenant is invalid at the other.
+    const homeOptions = (await home.stranger.post('/signin/passkey/options')).body
+    const replayed = await otherTenant.stranger.post('/signin/passkey', { credential: home.device.get(homeOptions) })
+    expect(statusAndCode(replayed)).toEqual([401, 'INVALID_CHALLENGE'])
   })
 
-  test('has a name that can be changed, and is called Passkey without one', async () => {
+  test('a passkey is named Passkey by default and can be renamed to a valid name of at most 100 characters', async () => {
     const { person, origin, made } = home
     const nameless = (await registerPasskey(person, createAuthenticator(origin))).body
     expect(nameless.name).toBe('Passkey')
@@ -103,7 +103,7 @@ describe('a passkey', () => {
     expect(statusAndCode(await person.put('/me/passkeys/nonsense', { name: 'x' }))).toEqual([404, 'PASSKEY_NOT_FOUND'])
   })
 
-  test('that was taken away signs nobody in; the last way to sign in stays', async () => {
+  test('a deleted passkey cannot sign in, and deleting the last way to sign in gets 409 LAST_SIGN_IN_METHOD', async () => {
     const { origin, tenant, users } = home
     const [person, one, two] = [
       await createSignedInClient(home, 'admin'),
@@ -114,39 +114,40 @@ describe('a passkey', () => {
     const remove = (made: typeof first) => person.delete(`/me/passkeys/${made.body._id}`)
     const answers = await Promise.all([remove(first), remove(second)])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
-    const [left, gone, kept] = answers[0]!.status === 200 ? [second, one, two] : [first, two, one]
-    expect(statusAndCode(await remove(left))).toEqual([409, 'LAST_SIGN_IN_METHOD'])
-    expect(statusAndCode(await signInWithPasskey(home.stranger, gone))).toEqual([401, 'INVALID_PASSKEY'])
-    expect((await signInWithPasskey(home.stranger, kept)).status).toBe(200)
+    const [remaining, deletedDevice, remainingDevice] =
+      answers[0]!.status === 200 ? [second, one, two] : [first, two, one]
+    expect(statusAndCode(await remove(remaining))).toEqual([409, 'LAST_SIGN_IN_METHOD'])
+    expect(statusAndCode(await signInWithPasskey(home.stranger, deletedDevice))).toEqual([401, 'INVALID_PASSKEY'])
+    expect((await signInWithPasskey(home.stranger, remainingDevice)).status).toBe(200)
     await tenant.write((tx) => tx.query('update users set password = ? where _id = ?', ['x', users.admin]))
-    expect((await remove(left)).body).toEqual({ success: true })
-    expect(statusAndCode(await remove(left))).toEqual([404, 'PASSKEY_NOT_FOUND'])
+    expect((await remove(remaining)).body).toEqual({ success: true })
+    expect(statusAndCode(await remove(remaining))).toEqual([404, 'PASSKEY_NOT_FOUND'])
     await tenant.write((tx) => tx.query('update users set password = null where _id = ?', [users.admin]))
   })
 
-  test('that was lost an admin takes away, and nobody else', async () => {
+  test('DELETE /api/users/:id/passkeys lets admins delete all passkeys of a user; others get 403 or 404', async () => {
     const { as, users, person, device } = await createPasskeyFixture()
     const path = `/users/${users.user}/passkeys`
     expect(statusAndCode(await as('user').delete(path))).toEqual([403, 'FORBIDDEN'])
-    const abroad = await home.as('admin').delete(path)
-    expect(statusAndCode(abroad)).toEqual([404, 'USER_NOT_FOUND'])
+    const fromOtherTenant = await home.as('admin').delete(path)
+    expect(statusAndCode(fromOtherTenant)).toEqual([404, 'USER_NOT_FOUND'])
     expect((await as('admin').delete(path)).body).toEqual({ success: true })
     expect((await person.get('/me/passkeys')).body).toEqual([])
     expect(statusAndCode(await signInWithPasskey(person, device))).toEqual([401, 'INVALID_PASSKEY'])
     const events = (await as('admin').get('/events?eventName=user-updated&sort=-created')).body
-    const told = events.map(({ metadata, user }: { metadata: object; user: string }) => ({ ...metadata, by: user }))
+    const changes = events.map(({ metadata, user }: { metadata: object; user: string }) => ({ ...metadata, by: user }))
     const changed = { user: users.user, username: 'user', roles: ['user'], changed: ['passkeys'] }
-    expect(told).toEqual([
+    expect(changes).toEqual([
       { ...changed, by: users.admin },
       { ...changed, by: users.user },
     ])
   })
 })
 
-describe('who registers a passkey', () => {
-  const ASKED = [403, 'PROOF_REQUIRED']
+describe('registration of a passkey', () => {
+  const PROOF_REQUIRED = [403, 'PROOF_REQUIRED']
 
-  test('is told what a browser needs, and nothing that others have', async () => {
+  test('POST /api/me/passkeys/options returns the WebAuthn options and excludes only the passkeys of the caller', async () => {
     const { person, users, id, device } = home
     const { status, body, headers } = await person.post('/me/passkeys/options')
     expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
@@ -158,14 +159,14 @@ describe('who registers a passkey', () => {
       attestation: 'none',
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     })
-    const known = { id: device.id, type: 'public-key', transports: ['internal', 'hybrid'] }
-    expect(body.excludeCredentials).toContainEqual(known)
-    const other = (await (await createSignedInClient(home, 'editor')).post('/me/passkeys/options')).body
-    expect(other.excludeCredentials).toEqual([])
-    expect(other.challenge).not.toBe(body.challenge)
+    const registered = { id: device.id, type: 'public-key', transports: ['internal', 'hybrid'] }
+    expect(body.excludeCredentials).toContainEqual(registered)
+    const otherOptions = (await (await createSignedInClient(home, 'editor')).post('/me/passkeys/options')).body
+    expect(otherOptions.excludeCredentials).toEqual([])
+    expect(otherOptions.challenge).not.toBe(body.challenge)
   })
 
-  test('has signed in within ten minutes, or proves by the password that it is them', async () => {
+  test('starting a passkey registration needs a sign-in within ten minutes or the current password', async () => {
     const { stranger, as } = await createTestTenant()
     const password = 'correct horse'
     const signedUp = await stranger.post('/signup', { username: 'ada', password })
@@ -175,18 +176,18 @@ describe('who registers a passkey', () => {
     expect(statusAndCode(await start({ currentPassword: 'wrong horse' }))).toEqual([403, 'INVALID_CREDENTIALS'])
     advanceClock(11 * MINUTE)
     for (const proof of [undefined, {}, { code: '123456' }]) {
-      const asked = await start(proof)
-      expect([...statusAndCode(asked), asked.body.details]).toEqual([...ASKED, { by: 'currentPassword' }])
+      const refused = await start(proof)
+      expect([...statusAndCode(refused), refused.body.details]).toEqual([...PROOF_REQUIRED, { by: 'currentPassword' }])
     }
     expect((await start({ currentPassword: password })).status).toBe(200)
     expect((await as('admin').get('/events?eventName=user-updated')).body).toEqual([])
   })
 
-  test('who has no password signs in again', async () => {
+  test('a user without a password must sign in again before a passkey registration', async () => {
     const old = await createSignedInClient(home, 'user')
     advanceClock(11 * MINUTE)
-    const asked = await old.post('/me/passkeys/options', { currentPassword: 'anything' })
-    expect([...statusAndCode(asked), asked.body.details]).toEqual([...ASKED, { by: 'signin' }])
+    const refused = await old.post('/me/passkeys/options', { currentPassword: 'anything' })
+    expect([...statusAndCode(refused), refused.body.details]).toEqual([...PROOF_REQUIRED, { by: 'signin' }])
     expect((await (await createSignedInClient(home, 'user')).post('/me/passkeys/options')).status).toBe(200)
   })
 })

@@ -28,31 +28,34 @@ afterAll(async () => {
 
 const NAMES = ['corp', 'facebook', 'github', 'google', 'linkedin']
 
-describe('a sign-in by a provider', () => {
-  test.each(NAMES)('leads there and back, and ends in a session: %s', async (name) => {
-    const { browser } = await createSocialFixture(at)
-    const visitor = browser()
-    const { status, location, headers } = await visitor.signIn(name)
-    expect([status, location]).toEqual([302, '/'])
-    expect(headers.get('cache-control')).toBe('no-store')
-    const { body } = await visitor.get('/me')
-    expect(body).toMatchObject({ email: 'ada@lovelace.test', fullName: 'Ada Lovelace', roles: ['user'] })
-    expect(body.emailVerified).toBe(name !== 'facebook')
-    // Who comes again is the same, also under another name.
-    at.own.person = { ...ada, email: 'countess@lovelace.test', preferred_username: 'countess' }
-    const again = browser()
-    await again.signIn(name)
-    expect((await again.get('/me')).body).toMatchObject({ _id: body._id, email: 'ada@lovelace.test' })
-  })
+describe('sign-in by a provider', () => {
+  test.each(NAMES)(
+    'a first sign-in by the provider %s creates a user and a session, and a later one finds the same user',
+    async (name) => {
+      const { browser } = await createSocialFixture(at)
+      const visitor = browser()
+      const { status, location, headers } = await visitor.signIn(name)
+      expect([status, location]).toEqual([302, '/'])
+      expect(headers.get('cache-control')).toBe('no-store')
+      const { body } = await visitor.get('/me')
+      expect(body).toMatchObject({ email: 'ada@lovelace.test', fullName: 'Ada Lovelace', roles: ['user'] })
+      expect(body.emailVerified).toBe(name !== 'facebook')
+      // A returning person is the same user, even with another name and address.
+      at.own.person = { ...ada, email: 'countess@lovelace.test', preferred_username: 'countess' }
+      const again = browser()
+      await again.signIn(name)
+      expect((await again.get('/me')).body).toMatchObject({ _id: body._id, email: 'ada@lovelace.test' })
+    },
+  )
 
-  test('takes along a challenge, a state and a nonce, which only the browser knows', async () => {
+  test('GET /api/auth/:provider sends a fresh PKCE challenge, state and nonce, and sets an HttpOnly cookie', async () => {
     const { browser, id, origin } = await createSocialFixture(at)
     const visitor = browser()
     const { sent } = await visitor.begin('corp')
     const url = new URL(sent.location)
     expect(`${url.origin}${url.pathname}`).toBe(`${at.issuer}/authorize`)
-    const asked = Object.fromEntries(url.searchParams)
-    expect(asked).toEqual({
+    const parameters = Object.fromEntries(url.searchParams)
+    expect(parameters).toEqual({
       response_type: 'code',
       client_id: at.client.id,
       redirect_uri: `${origin}/api/auth/corp/callback`,
@@ -64,11 +67,11 @@ describe('a sign-in by a provider', () => {
     })
     const [line] = sent.headers.getSetCookie()
     expect(line).toMatch(new RegExp(`^atoll_${id}_auth=[\\w-]+; Path=/; Max-Age=600; HttpOnly; SameSite=Lax$`))
-    const other = new URL((await visitor.begin('corp')).sent.location).searchParams
-    for (const name of ['state', 'nonce', 'code_challenge']) expect(other.get(name)).not.toBe(asked[name])
+    const next = new URL((await visitor.begin('corp')).sent.location).searchParams
+    for (const name of ['state', 'nonce', 'code_challenge']) expect(next.get(name)).not.toBe(parameters[name])
   })
 
-  test('tells the provider the address by which the browser came, also by TLS', async () => {
+  test('redirect_uri has the origin of the request, with https over TLS', async () => {
     const { origin } = await createSocialFixture(at)
     const answer = await callApi('GET', `${origin.replace('http:', 'https:')}/api/auth/github`)
     const { searchParams } = new URL(answer.headers.get('location')!)
@@ -76,19 +79,19 @@ describe('a sign-in by a provider', () => {
     expect(answer.headers.get('set-cookie')).toEndWith('; Secure')
   })
 
-  test('is told by name, to everybody, where it is set up; never the secret', async () => {
+  test('GET /api/auth/providers lists the configured providers to everyone, and their secrets are never exposed', async () => {
     const { stranger, as, tenant } = await createSocialFixture(at)
     expect((await stranger.get('/auth/providers')).body).toEqual(NAMES)
     const shown = await as('admin').get('/configurations/auth-configuration')
     expect(JSON.stringify(shown.body)).not.toContain('cret: ')
     expect(JSON.stringify(await tenant.db.query('select * from configurations'))).not.toContain('cret: ')
-    const bare = await createTestTenant()
-    expect((await bare.stranger.get('/auth/providers')).body).toEqual([])
+    const unconfigured = await createTestTenant()
+    expect((await unconfigured.stranger.get('/auth/providers')).body).toEqual([])
     for (const name of ['google', 'corp', 'constructor', 'nobody'])
-      expect(statusAndCode(await bare.stranger.get(`/auth/${name}`))).toEqual([400, 'PROVIDER_NOT_CONFIGURED'])
+      expect(statusAndCode(await unconfigured.stranger.get(`/auth/${name}`))).toEqual([400, 'PROVIDER_NOT_CONFIGURED'])
   })
 
-  test('ends only in the browser that began it, with the provider that it began with, at the tenant, once', async () => {
+  test('the callback accepts only the browser, provider, state and tenant of the sign-in, and only once (400 INVALID_STATE)', async () => {
     const { browser } = await createSocialFixture(at)
     const REFUSED = [400, 'INVALID_STATE']
     const [visitor, victim] = [browser(), browser()]
@@ -105,7 +108,7 @@ describe('a sign-in by a provider', () => {
     expect(statusAndCode(await visitor.visit(back))).toEqual(REFUSED)
   })
 
-  test('that the provider, or its user, refuses is refused', async () => {
+  test('a sign-in that the provider or its user rejects gets 400 PROVIDER_REFUSED', async () => {
     const { browser } = await createSocialFixture(at)
     const visitor = browser()
     const { back } = await visitor.begin('corp')
@@ -115,16 +118,16 @@ describe('a sign-in by a provider', () => {
       'PROVIDER_REFUSED',
       { error: 'access_denied' },
     ])
-    const other = await browser()
-    const begun = await other.begin('corp')
-    expect(statusAndCode(await other.visit(begun.back.replace(/code=[^&]+/, 'code=x')))).toEqual([
+    const secondVisitor = await browser()
+    const begun = await secondVisitor.begin('corp')
+    expect(statusAndCode(await secondVisitor.visit(begun.back.replace(/code=[^&]+/, 'code=x')))).toEqual([
       400,
       'PROVIDER_REFUSED',
     ])
-    expect((await other.get('/me')).status).toBe(401)
+    expect((await secondVisitor.get('/me')).status).toBe(401)
   })
 
-  test('asks for the second factor, too', async () => {
+  test('a sign-in by a provider requires the second factor of the user', async () => {
     const { browser, tenant } = await createSocialFixture(at)
     const visitor = browser()
     await visitor.signIn('corp')
@@ -140,11 +143,11 @@ describe('a sign-in by a provider', () => {
   })
 })
 
-describe('a website', () => {
+describe('sign-in by a provider from a website', () => {
   const back = 'https://app.example.com/in?x=1#top'
   const query = `?returnUrl=${encodeURIComponent(back)}&state=mine%20%26`
 
-  test('gets a token, which it exchanges for a session or for tokens, once, within a minute', async () => {
+  test('a website exchanges its redirect token for a session or tokens, once and within a minute', async () => {
     const { browser, stranger } = await createSocialFixture(at)
     const visitor = browser()
     const { status, location } = await visitor.signIn('corp', query)
@@ -155,19 +158,21 @@ describe('a website', () => {
     const cookie = await visitor.post('/auth/callback', { rt })
     expect([cookie.status, cookie.body.payload.user.email]).toEqual([200, 'ada@lovelace.test'])
     expect((await visitor.get('/me')).body.email).toBe('ada@lovelace.test')
-    const SPENT = [401, 'INVALID_REDIRECT_TOKEN']
-    expect(statusAndCode(await stranger.post('/auth/callback', { rt }))).toEqual(SPENT)
+    const INVALID_REDIRECT_TOKEN = [401, 'INVALID_REDIRECT_TOKEN']
+    expect(statusAndCode(await stranger.post('/auth/callback', { rt }))).toEqual(INVALID_REDIRECT_TOKEN)
 
     const second = new URL((await visitor.signIn('corp', query)).location).searchParams.get('rt')!
-    const abroad = await createTestTenant()
-    expect(statusAndCode(await abroad.stranger.post('/auth/callback', { rt: second }))).toEqual(SPENT)
+    const otherTenant = await createTestTenant()
+    expect(statusAndCode(await otherTenant.stranger.post('/auth/callback', { rt: second }))).toEqual(
+      INVALID_REDIRECT_TOKEN,
+    )
     const tokens = await stranger.post(`/auth/callback?rt=${second}&authType=oauth`)
     expect(tokens.body.payload).toMatchObject({ token: expect.any(String), refreshToken: expect.any(String) })
     const third = new URL((await visitor.signIn('corp', query)).location).searchParams.get('rt')!
     advanceClock(61 * SECOND)
-    expect(statusAndCode(await stranger.post('/auth/callback', { rt: third }))).toEqual(SPENT)
+    expect(statusAndCode(await stranger.post('/auth/callback', { rt: third }))).toEqual(INVALID_REDIRECT_TOKEN)
     for (const body of [{}, undefined])
-      expect(statusAndCode(await stranger.post('/auth/callback', body))).toEqual(SPENT)
+      expect(statusAndCode(await stranger.post('/auth/callback', body))).toEqual(INVALID_REDIRECT_TOKEN)
   })
 
   test.each([
@@ -195,7 +200,7 @@ describe('a website', () => {
     'blob:https://app.example.com/x',
     'jAvAsCrIpT:alert(1)',
     ' javascript:alert(1)//app.example.com',
-  ])('that is not allowed gets none: %j', async (url) => {
+  ])('GET /api/auth/:provider rejects the returnUrl %j with 400 INVALID_INPUT', async (url) => {
     const { browser } = await createSocialFixture(at)
     const answer = await browser().get(`/auth/corp?returnUrl=${encodeURIComponent(url)}`)
     expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
@@ -209,7 +214,7 @@ describe('a website', () => {
     ['https://app.example.com\\@evil.test/', '/@evil.test/'],
     ['https://app.example.com/\r\nset-cookie: x=1', '/set-cookie:%20x=1'],
     ['https://app.example.com/\ud83c\udfdd', '/%F0%9F%8F%9D'],
-  ])('is led to as browsers understand it, wherever they are: %j', async (url, path) => {
+  ])('the returnUrl %j is understood as browsers understand it and receives the redirect token', async (url, path) => {
     const { browser } = await createSocialFixture(at)
     const { status, location, headers } = await browser().signIn('corp', `?returnUrl=${encodeURIComponent(url)}`)
     expect(status).toBe(302)
@@ -217,7 +222,7 @@ describe('a website', () => {
     expect(headers.getSetCookie()).toHaveLength(1)
   })
 
-  test('alone may exchange it: no other page has its visitors signed in as somebody whom it chooses', async () => {
+  test('a redirect token is exchanged only from its own website or the host of the tenant; other pages get 403 CROSS_SITE', async () => {
     const { browser, origin, stranger } = await createSocialFixture(at)
     const rt = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
     const exchange = (headers: Record<string, string>) => stranger.post(`/auth/callback?rt=${rt}`, undefined, headers)
@@ -234,20 +239,20 @@ describe('a website', () => {
     expect((await stranger.post('/auth/callback', { rt: own }, { origin })).status).toBe(200)
   })
 
-  test('that sends it twice at once gets one session', async () => {
+  test('three simultaneous exchanges of one redirect token create one session', async () => {
     const { browser, stranger } = await createSocialFixture(at)
     const rt = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
     const answers = await Promise.all([1, 2, 3].map(() => stranger.post('/auth/callback', { rt })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
   })
 
-  test('is named with its port', async () => {
+  test('allowedReturnHosts can contain a host with its port', async () => {
     const { browser } = await createSocialFixture(at)
     const { location } = await browser().signIn('corp', '?returnUrl=http://localhost:5173/')
     expect(location).toStartWith('http://localhost:5173/?rt=')
   })
 
-  test('is told what went wrong', async () => {
+  test('a website receives the error code and its own state when the sign-in fails', async () => {
     const { browser } = await createSocialFixture(at)
     const visitor = browser()
     const { back } = await visitor.begin('corp', query)
@@ -255,7 +260,7 @@ describe('a website', () => {
     expect(location).toBe('https://app.example.com/in?x=1&error=PROVIDER_REFUSED&state=mine+%26#top')
   })
 
-  test('that is allowed no more when somebody comes back gets nothing', async () => {
+  test('a returnUrl whose host is no longer allowed at the callback is replaced by /', async () => {
     const { browser, as } = await createSocialFixture(at)
     const visitor = browser()
     const { back } = await visitor.begin('corp', query)
@@ -264,10 +269,10 @@ describe('a website', () => {
   })
 })
 
-describe('an account', () => {
+describe('accounts of users of a provider', () => {
   const REFUSED = [409, 'EMAIL_EXISTS']
 
-  test('with a proven address gets a further way to sign in, if the provider has proven it, too', async () => {
+  test('an identity is linked to the user with the same address if both sides have verified it', async () => {
     const { browser, stranger, tenant } = await createSocialFixture(at)
     const own = await stranger.post('/signup', { username: 'lady', email: 'Ada@Lovelace.test', password })
     await tenant.write((tx) => tx.query('update users set email_verified = 1 where username = ?', ['lady']))
@@ -277,7 +282,7 @@ describe('an account', () => {
     expect((await stranger.post('/signin', { username: 'lady', password })).status).toBe(200)
   })
 
-  test('is never linked by an address that the provider has not proven', async () => {
+  test('an identity with an unverified address is not linked to an existing user and gets 409 EMAIL_EXISTS', async () => {
     const { browser, stranger } = await createSocialFixture(at)
     await stranger.post('/signup', { username: 'lady', email: 'ada@lovelace.test', password })
     at.own.person = { ...ada, email_verified: false }
@@ -286,7 +291,7 @@ describe('an account', () => {
     expect(statusAndCode(await browser().signIn('facebook'))).toEqual(REFUSED)
   })
 
-  test('that somebody made for another’s address is the owner’s from then on, and nobody else gets in', async () => {
+  test('a verified identity takes over the account with its unverified address and revokes all other access', async () => {
     const { browser, stranger, tenant } = await createSocialFixture(at)
     const body = { username: 'thief', email: 'ada@lovelace.test', password, authType: 'oauth' }
     const { token, refreshToken, user } = (await stranger.post('/signup', body)).body.payload
@@ -302,12 +307,12 @@ describe('an account', () => {
     expect((await stranger.post('/token/refresh', { refreshToken })).status).toBe(401)
     expect((await stranger.post('/signin', { username: 'thief', password })).status).toBe(401)
     at.own.person = { ...ada, sub: '666', email: 'thief@x.test' }
-    const other = browser()
-    await other.signIn('github')
-    expect((await other.get('/me')).body._id).not.toBe(user._id)
+    const thiefBrowser = browser()
+    await thiefBrowser.signIn('github')
+    expect((await thiefBrowser.get('/me')).body._id).not.toBe(user._id)
   })
 
-  test('is made with a name that is free, and no other person’s at another provider', async () => {
+  test('a new user gets a free username, and equal subject IDs at two providers are different users', async () => {
     const { browser, stranger } = await createSocialFixture(at)
     await stranger.post('/signup', { username: 'ADA', password })
     at.own.person = { ...ada, email: 'other@x.test' }
@@ -319,7 +324,7 @@ describe('an account', () => {
     expect((await two.get('/me')).body._id).not.toBe((await one.get('/me')).body._id)
   })
 
-  test('is made once, also when somebody comes in two windows', async () => {
+  test('three simultaneous first sign-ins of one person create one account', async () => {
     const { browser } = await createSocialFixture(at)
     const windows = [browser(), browser(), browser()]
     const begun = await Promise.all(windows.map((window) => window.begin('corp')))
@@ -329,7 +334,7 @@ describe('an account', () => {
     expect(ids[0]).toBeString()
   })
 
-  test('is not made where nobody may sign up; who is there gets in', async () => {
+  test('a new person gets 403 SIGNUP_CLOSED where sign-up is closed, and existing users can sign in', async () => {
     const { browser, as } = await createSocialFixture(at)
     await browser().signIn('corp')
     await as('admin').put('/configurations/auth-configuration', { metadata: { allowSignup: false } })
@@ -338,7 +343,7 @@ describe('an account', () => {
     expect(statusAndCode(await browser().signIn('corp'))).toEqual([403, 'SIGNUP_CLOSED'])
   })
 
-  test('takes from the provider only what it would take from its user', async () => {
+  test('invalid profile data of a provider are ignored', async () => {
     const { browser } = await createSocialFixture(at)
     at.own.person = {
       sub: 'x',
@@ -355,19 +360,19 @@ describe('an account', () => {
   })
 })
 
-describe('a provider that', () => {
+describe('an untrustworthy provider', () => {
   const FAILED = [502, 'PROVIDER_ERROR']
   const claim = (name: string, value: unknown) => ({ claims: (all: object) => ({ ...all, [name]: value }) })
 
   test.each([
-    ['signs by another key', { key: 'other' as const }],
-    ['speaks for another issuer', claim('iss', 'https://evil.test')],
-    ['speaks to another client', claim('aud', 'another')],
-    ['repeats an answer to somebody else', claim('nonce', 'x'.repeat(43))],
-    ['leaves the nonce out', claim('nonce', undefined)],
-    ['speaks of long ago', claim('exp', 1)],
-    ['says nothing of who it is', claim('sub', '')],
-  ])('%s is not believed', async (_, flaw) => {
+    ['signs with an unknown key', { key: 'other' as const }],
+    ['names another issuer', claim('iss', 'https://evil.test')],
+    ['names another audience', claim('aud', 'another')],
+    ['returns a foreign nonce', claim('nonce', 'x'.repeat(43))],
+    ['omits the nonce', claim('nonce', undefined)],
+    ['returns an expired ID token', claim('exp', 1)],
+    ['returns an empty subject', claim('sub', '')],
+  ])('a sign-in gets 502 PROVIDER_ERROR where the provider %s', async (_, flaw) => {
     const { browser } = await createSocialFixture(at)
     at.own.flaw = flaw
     for (const name of ['corp', 'google']) {
@@ -377,12 +382,12 @@ describe('a provider that', () => {
     }
   })
 
-  test('speaks of another person at its other address is not believed there', async () => {
+  test('userinfo of another subject than the ID token is ignored', async () => {
     const { browser } = await createSocialFixture(at)
-    const liar = { sub: 'somebody', email: 'victim@x.test', email_verified: true }
+    const otherPerson = { sub: 'somebody', email: 'victim@x.test', email_verified: true }
     at.own.flaw = {
       ...claim('email', undefined),
-      answer: (path) => (path === '/userinfo' ? Response.json(liar) : undefined),
+      answer: (path) => (path === '/userinfo' ? Response.json(otherPerson) : undefined),
     }
     const visitor = browser()
     await visitor.signIn('corp')
@@ -390,14 +395,14 @@ describe('a provider that', () => {
   })
 
   test.each([
-    ['is another than it says', { discovery: { issuer: 'https://evil.test' } }],
-    ['has no address to go to', { discovery: { authorization_endpoint: undefined } }],
-    ['leads into a script', { discovery: { authorization_endpoint: 'javascript:alert(1)' } }],
-    ['answers nonsense', { answer: () => new Response('<html>') }],
-    ['answers without end', { answer: () => new Response(new Uint8Array(1 << 20)) }],
-    ['leads elsewhere', { answer: () => Response.redirect('http://127.0.0.1:1/', 302) }],
-    ['fails', { answer: () => new Response(null, { status: 500 }) }],
-  ])('%s is 502', async (_, flaw) => {
+    ['announces another issuer', { discovery: { issuer: 'https://evil.test' } }],
+    ['announces no authorization endpoint', { discovery: { authorization_endpoint: undefined } }],
+    ['announces a javascript: endpoint', { discovery: { authorization_endpoint: 'javascript:alert(1)' } }],
+    ['returns HTML', { answer: () => new Response('<html>') }],
+    ['returns a response of 1 MiB', { answer: () => new Response(new Uint8Array(1 << 20)) }],
+    ['redirects to another address', { answer: () => Response.redirect('http://127.0.0.1:1/', 302) }],
+    ['returns status 500', { answer: () => new Response(null, { status: 500 }) }],
+  ])('GET /api/auth/:provider returns 502 PROVIDER_ERROR where the provider %s', async (_, flaw) => {
     const { browser } = await createSocialFixture(at)
     at.own.flaw = flaw
     const answer = await browser().get('/auth/corp')
@@ -405,7 +410,7 @@ describe('a provider that', () => {
     expect(JSON.stringify(answer.body)).not.toContain('127.0.0.1')
   })
 
-  test('is a neighbour of this server is not asked, unless that is allowed', async () => {
+  test('a provider in the private network gets no request unless ATOLL_ALLOW_PRIVATE_NETWORK is on', async () => {
     const { browser } = await createSocialFixture(at)
     config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
     const before = at.asked.length
@@ -415,17 +420,17 @@ describe('a provider that', () => {
   })
 })
 
-test('a provider is not asked for ever on behalf of one caller, who holds back nobody else', async () => {
+test('a caller gets 429 RATE_LIMITED after starting sixty sign-ins within a minute, and other tenants are not affected', async () => {
   const { stranger } = await createSocialFixture(at)
   for (let n = 0; n < 60; n++) expect((await stranger.get('/auth/github')).status).toBe(302)
   expect(statusAndCode(await stranger.get('/auth/corp'))).toEqual([429, 'RATE_LIMITED'])
-  const other = await createSocialFixture(at)
-  expect((await other.stranger.get('/auth/corp')).status).toBe(302)
+  const otherTenant = await createSocialFixture(at)
+  expect((await otherTenant.stranger.get('/auth/corp')).status).toBe(302)
   advanceClock(61 * SECOND)
   expect((await stranger.get('/auth/corp')).status).toBe(302)
 })
 
-test('a browser that was away too long begins anew', async () => {
+test('a callback without the cookie of the sign-in gets 400 INVALID_STATE', async () => {
   const { origin } = await createSocialFixture(at)
   const visitor = createBrowser(origin)
   const { back } = await visitor.begin('corp')
@@ -433,7 +438,7 @@ test('a browser that was away too long begins anew', async () => {
   expect(statusAndCode(await visitor.visit(back))).toEqual([400, 'INVALID_STATE'])
 })
 
-test('a browser takes nothing along that anybody else could have written, or read', async () => {
+test('the cookie of a sign-in is encrypted, and a forged, damaged, empty or duplicate one gets 400 INVALID_STATE', async () => {
   const { id, browser } = await createSocialFixture(at)
   const name = `atoll_${id}_auth`
   const visitor = browser()
@@ -450,14 +455,14 @@ test('a browser takes nothing along that anybody else could have written, or rea
     visitor.jar.set(name, value)
     expect(statusAndCode(await visitor.visit(back)), value).toEqual(STATE)
   }
-  // Of two, one was set by a neighbour.
+  // One of two cookies may have been set by a sibling domain.
   visitor.jar.set(name, `${sealed}; ${name}=${sealed}`)
   expect(statusAndCode(await visitor.visit(back))).toEqual(STATE)
   visitor.jar.set(name, sealed)
   expect((await visitor.visit(back)).status).toBe(302)
 })
 
-test('a journey ends at the host and tenant where it began, within ten minutes', async () => {
+test('a sign-in ends only at the host and tenant that started it and within ten minutes; otherwise it gets 400 INVALID_STATE', async () => {
   const [here, there] = [await createSocialFixture(at), await createSocialFixture(at)]
   await setHosts(here.id, [`${here.id}.test`, `${here.id}.example`])
   const visitor = here.browser()
@@ -475,7 +480,7 @@ test('a journey ends at the host and tenant where it began, within ten minutes',
   expect(statusAndCode(await visitor.visit(back))).toEqual([400, 'INVALID_STATE'])
 })
 
-test('by TLS a browser keeps the journey under the prefix __Host-', async () => {
+test('the cookie of a sign-in over TLS has the prefix __Host- and the attribute Secure', async () => {
   const { origin, id } = await createSocialFixture(at)
   const visitor = createBrowser(origin.replace('http:', 'https:'))
   const { sent } = await visitor.begin('corp')

@@ -26,7 +26,7 @@ const LAST_SIGN_IN_METHOD = [409, 'LAST_SIGN_IN_METHOD']
 const TIME = expect.stringMatching(/^\d{4}-.*Z$/)
 
 let userCount = 0
-/** Somebody whom nobody knew before, signed in by this provider. */
+/** Signs a new user in by this provider. */
 async function createProviderUser(name: string) {
   const sub = `${5_000 + ++userCount}`
   const person = { sub, email: `p${userCount}@x.test`, email_verified: true, preferred_username: `p${userCount}` }
@@ -35,7 +35,7 @@ async function createProviderUser(name: string) {
   await window.signIn(name)
   const remove = (id: string) => window.visit(`${home.origin}/api/me/identities/${id}`, 'DELETE')
   const identities = async () => (await window.get('/me/identities?sort=provider')).body
-  /** To a provider and back, as this person there, being signed in here. */
+  /** Links the current account at a provider to this user. */
   const link = async (provider: string, more: Record<string, string> = {}) => {
     const begun = await window.post('/me/identities', { provider, ...more })
     if (begun.status !== 200) return begun
@@ -45,8 +45,8 @@ async function createProviderUser(name: string) {
   return { window, person, remove, identities, link, _id: (await window.get('/me')).body._id as string }
 }
 
-describe('an identity', () => {
-  test('is shown to its user, with when it was used, and without what the provider calls them', async () => {
+describe('identities of a user at providers', () => {
+  test('GET /api/me/identities returns provider, address and times of use, but not the subject ID of the provider', async () => {
     const { window, person, identities } = await createProviderUser('corp')
     const [first] = await identities()
     expect(first).toEqual({
@@ -62,45 +62,45 @@ describe('an identity', () => {
     expect(headers.get('x-total-count')).toBe('1')
   })
 
-  test('is taken away, but for the last way to sign in: a password, a passkey or another identity', async () => {
+  test('DELETE /api/me/identities/:id removes an identity unless it is the last way to sign in (409 LAST_SIGN_IN_METHOD)', async () => {
     const { window, identities, remove, _id } = await createProviderUser('corp')
     await window.signIn('github')
     const [corp, github] = await identities()
     expect([corp.provider, github.provider]).toEqual(['corp', 'github'])
-    // Of two at once, one stays.
+    // One of two simultaneous deletions is rejected.
     const answers = await Promise.all([remove(corp._id), remove(github._id)])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
-    const [left] = await identities()
-    expect(statusAndCode(await remove(left._id))).toEqual(LAST_SIGN_IN_METHOD)
-    expect(await identities()).toEqual([left])
+    const [remaining] = await identities()
+    expect(statusAndCode(await remove(remaining._id))).toEqual(LAST_SIGN_IN_METHOD)
+    expect(await identities()).toEqual([remaining])
     const person = await createSignedInClient({ ...home, users: { ...home.users, user: _id } }, 'user')
     const { _id: passkey } = (await registerPasskey(person, createAuthenticator(home.origin))).body
-    expect((await remove(left._id)).body).toEqual({ success: true })
-    expect(statusAndCode(await remove(left._id))).toEqual(IDENTITY_NOT_FOUND)
+    expect((await remove(remaining._id)).body).toEqual({ success: true })
+    expect(statusAndCode(await remove(remaining._id))).toEqual(IDENTITY_NOT_FOUND)
     expect(statusAndCode(await person.delete(`/me/passkeys/${passkey}`))).toEqual(LAST_SIGN_IN_METHOD)
     await home.tenant.write((tx) => tx.query('update users set password = ? where _id = ?', ['x', _id]))
     expect((await person.delete(`/me/passkeys/${passkey}`)).status).toBe(200)
     const events = (await home.as('admin').get(`/events?eventName=user-updated&user=${_id}`)).body
-    const told = events.map(({ metadata }: { metadata: { changed: string[] } }) => metadata.changed[0])
-    expect(told.sort()).toEqual(['identities', 'identities', 'passkeys', 'passkeys'])
+    const changedFields = events.map(({ metadata }: { metadata: { changed: string[] } }) => metadata.changed[0])
+    expect(changedFields.sort()).toEqual(['identities', 'identities', 'passkeys', 'passkeys'])
   })
 
-  test('of a provider that is not set up any more signs nobody in, so the other is the last', async () => {
+  test('an identity of a provider that is no longer configured does not count as a way to sign in', async () => {
     const { window, identities, remove } = await createProviderUser('corp')
     await window.signIn('github')
     const [corp, github] = await identities()
     const all = (await home.as('admin').get('/configurations/auth-configuration')).body.metadata.providers
     const set = (providers: unknown) =>
       home.as('admin').put('/configurations/auth-configuration', { metadata: { providers } })
-    const { corp: only } = all
-    await set({ corp: only })
+    const { corp: corpOnly } = all
+    await set({ corp: corpOnly })
     expect(statusAndCode(await remove(corp._id))).toEqual(LAST_SIGN_IN_METHOD)
     expect((await remove(github._id)).status).toBe(200)
-    const known = { clientId: at.client.id, clientSecret: at.client.secret, baseUrl: at.issuer }
-    expect((await set({ corp: only, google: known, github: known })).status).toBe(200)
+    const credentials = { clientId: at.client.id, clientSecret: at.client.secret, baseUrl: at.issuer }
+    expect((await set({ corp: corpOnly, google: credentials, github: credentials })).status).toBe(200)
   })
 
-  test('is its user’s own: not an API token’s, another’s, or another tenant’s', async () => {
+  test('identities are accessible to their user only; API tokens get 403, and other users and tenants 404', async () => {
     const { identities } = await createProviderUser('corp')
     const [{ _id }] = await identities()
     for (const answer of [
@@ -110,20 +110,20 @@ describe('an identity', () => {
     ])
       expect(statusAndCode(answer)).toEqual([403, 'FORBIDDEN'])
     expect(statusAndCode(await home.stranger.get('/me/identities'))).toEqual([401, 'UNAUTHENTICATED'])
-    const other = await createProviderUser('corp')
-    expect(statusAndCode(await other.remove(_id))).toEqual(IDENTITY_NOT_FOUND)
-    expect((await other.identities()).map((one: { _id: string }) => one._id)).not.toContain(_id)
-    const abroad = await createTestTenant()
-    const person = await createSignedInClient(abroad, 'user')
+    const otherUser = await createProviderUser('corp')
+    expect(statusAndCode(await otherUser.remove(_id))).toEqual(IDENTITY_NOT_FOUND)
+    expect((await otherUser.identities()).map((one: { _id: string }) => one._id)).not.toContain(_id)
+    const otherTenant = await createTestTenant()
+    const person = await createSignedInClient(otherTenant, 'user')
     expect((await person.get('/me/identities')).body).toEqual([])
     expect(statusAndCode(await person.delete(`/me/identities/${_id}`))).toEqual(IDENTITY_NOT_FOUND)
   })
 })
 
-describe('who is signed in', () => {
-  const taken = [409, 'IDENTITY_EXISTS']
+describe('linking a further identity', () => {
+  const IDENTITY_EXISTS = [409, 'IDENTITY_EXISTS']
 
-  test('may be known by a further provider, whatever their address is there', async () => {
+  test('a signed-in user can link a further provider under any address and sign in by it', async () => {
     const { window, link, identities, _id, person } = await createProviderUser('corp')
     at.own.person = { ...person, sub: 'elsewhere', email: 'private@x.test', email_verified: false }
     const linked = await link('google')
@@ -133,24 +133,24 @@ describe('who is signed in', () => {
     const again = home.browser()
     await again.signIn('google')
     expect((await again.get('/me')).body._id).toBe(_id)
-    // Twice is once, and a website is told.
+    // Linking again changes nothing, and the website learns the provider.
     const website = await link('google', { returnUrl: 'https://app.example.com/me', state: 'x' })
     expect(website.location).toBe('https://app.example.com/me?linked=google&state=x')
     expect(await identities()).toHaveLength(2)
   })
 
-  test('never gets what is another’s', async () => {
+  test('linking an identity of another user gets 409 IDENTITY_EXISTS', async () => {
     const owner = await createProviderUser('corp')
     const thief = await createProviderUser('github')
     at.own.person = owner.person
-    expect(statusAndCode(await thief.link('corp'))).toEqual(taken)
-    const told = await thief.link('corp', { returnUrl: 'https://app.example.com/' })
-    expect(told.location).toBe('https://app.example.com/?error=IDENTITY_EXISTS')
+    expect(statusAndCode(await thief.link('corp'))).toEqual(IDENTITY_EXISTS)
+    const response = await thief.link('corp', { returnUrl: 'https://app.example.com/' })
+    expect(response.location).toBe('https://app.example.com/?error=IDENTITY_EXISTS')
     expect(await thief.identities()).toHaveLength(1)
     expect(await owner.identities()).toHaveLength(1)
   })
 
-  test('is known twenty times at most; of what was linked long ago less is told', async () => {
+  test('a user has at most twenty identities; linking another one gets 409 TOO_MANY_IDENTITIES', async () => {
     const { link, identities, _id } = await createProviderUser('corp')
     const insert = 'insert into identities (provider, subject, "user", created) values (?, ?, ?, 0)'
     await home.tenant.write(async (tx) => {
@@ -161,7 +161,7 @@ describe('who is signed in', () => {
     expect(await identities()).toHaveLength(20)
   })
 
-  test('ends it in the browser that began it, while they are signed in', async () => {
+  test('the callback of a link gets 400 INVALID_STATE in another browser and after logout', async () => {
     const { window, identities, person } = await createProviderUser('corp')
     at.own.person = { ...person, sub: 'another' }
     const begin = async () => {
@@ -179,13 +179,13 @@ describe('who is signed in', () => {
     expect(await identities()).toHaveLength(1)
   })
 
-  test('proves it, and names a provider that there is', async () => {
+  test('linking requires a recent sign-in, a configured provider and an allowed returnUrl', async () => {
     const { link, window } = await createProviderUser('corp')
     expect(statusAndCode(await link('nobody'))).toEqual([400, 'PROVIDER_NOT_CONFIGURED'])
     expect(statusAndCode(await link('google', { returnUrl: 'https://evil.test/' }))).toEqual([400, 'INVALID_INPUT'])
     advanceClock(11 * MINUTE)
-    const asked = await link('google')
-    expect([...statusAndCode(asked), asked.body.details]).toEqual([403, 'PROOF_REQUIRED', { by: 'signin' }])
+    const response = await link('google')
+    expect([...statusAndCode(response), response.body.details]).toEqual([403, 'PROOF_REQUIRED', { by: 'signin' }])
     expect([...window.jar.keys()].filter((name) => name.endsWith('_auth'))).toEqual([])
   })
 })

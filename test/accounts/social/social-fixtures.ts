@@ -3,13 +3,13 @@ import { callApi, createTestTenant } from '../../test-tenant'
 
 type Provider = Awaited<ReturnType<typeof startOauthProvider>>
 
-/** A tenant whose users may sign in by a provider that is there for the test. */
-export async function createSocialFixture(at: Provider, more: Record<string, unknown> = {}) {
+/** Creates a tenant whose users can sign in by the provider of the test. */
+export async function createSocialFixture(provider: Provider, more: Record<string, unknown> = {}) {
   const home = await createTestTenant()
-  const { id: clientId, secret: clientSecret } = at.client
-  const credentials = { clientId, clientSecret, baseUrl: at.issuer }
+  const { id: clientId, secret: clientSecret } = provider.client
+  const credentials = { clientId, clientSecret, baseUrl: provider.issuer }
   const providers = {
-    corp: { clientId, clientSecret, kind: 'oidc', issuer: at.issuer },
+    corp: { clientId, clientSecret, kind: 'oidc', issuer: provider.issuer },
     ...{ google: credentials, github: credentials, linkedin: credentials, facebook: credentials },
   }
   const metadata = { providers, allowedReturnHosts: ['app.example.com', 'localhost:5173'], ...more }
@@ -18,7 +18,7 @@ export async function createSocialFixture(at: Provider, more: Record<string, unk
   return { ...home, browser: () => createBrowser(home.origin) }
 }
 
-/** A browser: it keeps cookies, and goes where it is sent to, from here to the provider and back. */
+/** Returns a minimal browser that keeps cookies and follows the redirects of a sign-in. */
 export function createBrowser(origin: string) {
   const jar = new Map<string, string>()
   const get = async (url: string, method = 'GET', body?: unknown) => {
@@ -31,7 +31,7 @@ export function createBrowser(origin: string) {
     }
     return { ...answer, location: answer.headers.get('location') ?? '' }
   }
-  /** To the provider; answers where that sends the browser back to. */
+  /** Visits the provider and returns the URL to which it redirects the browser. */
   const begin = async (name: string, query = '') => {
     const sent = await get(`${origin}/api/auth/${name}${query}`)
     if (sent.status !== 302) return { sent, back: '' }
@@ -44,7 +44,7 @@ export function createBrowser(origin: string) {
     post: (path: string, body?: unknown) => get(`${origin}/api${path}`, 'POST', body),
     visit: get,
     begin,
-    /** The whole way, to the answer of the callback. */
+    /** Completes the sign-in and returns the response of the callback. */
     signIn: async (name: string, query = '') => {
       const { sent, back } = await begin(name, query)
       return back ? get(back) : sent

@@ -21,12 +21,12 @@ test.each([
   [1234567890, '89005924'],
   [2000000000, '69279037'],
   [20000000000, '65353130'],
-])('at second %d the code is %s', (second, code) => {
+])('codeAt at second %d returns the code %s, as RFC 6238 lists it', (second, code) => {
   expect(codeAt(key, stepAt(second * 1000), 8)).toBe(code)
 })
 
 // RFC 4226, appendix D.
-test('the first ten codes are those of HOTP', () => {
+test('codeAt returns the ten HOTP values of RFC 4226 for the first ten steps', () => {
   const codes = '755224 287082 359152 969429 338314 254676 287922 162583 399871 520489'.split(' ')
   expect(codes.map((_, n) => codeAt(key, n))).toEqual(codes)
 })
@@ -40,18 +40,18 @@ test.each([
   ['foob', 'MZXW6YQ'],
   ['fooba', 'MZXW6YTB'],
   ['foobar', 'MZXW6YTBOI'],
-])('"%s" in base32 is "%s"', (text, coded) => {
-  expect(encodeBase32(Buffer.from(text))).toBe(coded)
+])('encodeBase32 encodes "%s" as "%s"', (text, encoded) => {
+  expect(encodeBase32(Buffer.from(text))).toBe(encoded)
 })
 
-test('what was made base32 can be read again', () => {
+test('decodeBase32 returns the bytes that encodeBase32 has encoded', () => {
   checkProperty(
     200,
     fc.property(fc.uint8Array(), (bytes) => expect(decodeBase32(encodeBase32(bytes))).toEqual(bytes)),
   )
 })
 
-test('a code is good half a minute before and after its own', () => {
+test('findMatchingStep accepts a code of the current step and of one step before or after it, and no others', () => {
   const secret = newSecret()
   const time = 1_000_000 * 30_000
   const code = (steps: number) => codeAt(decodeBase32(secret), 1_000_000 + steps)
@@ -65,7 +65,7 @@ test('a code is good half a minute before and after its own', () => {
   expect(findMatchingStep(secret, '', time)).toBeUndefined()
 })
 
-test('an authenticator app is told all that it needs', () => {
+test('toOtpauthUri returns a URI with secret, issuer, account name, algorithm, digits and period', () => {
   expect(toOtpauthUri('MZXW6YTBOI', 'acme', 'Ada & Co')).toBe(
     'otpauth://totp/acme:Ada%20%26%20Co?secret=MZXW6YTBOI&issuer=acme&algorithm=SHA1&digits=6&period=30',
   )

@@ -3,8 +3,8 @@ import { createTestTenant, fullAccessRules, statusAndCode } from '../../test-ten
 import { bearer, createSignedInClient, signInForTokens } from '../session-fixtures'
 import { createUser, FORBIDDEN, LAST_ADMIN } from './user-fixtures'
 
-describe('the last admin', () => {
-  test('is neither removed nor demoted, until there is another', async () => {
+describe('the last admin of a tenant', () => {
+  test('deleting or demoting the last admin gets 409 LAST_ADMIN until there is another admin', async () => {
     const { as, users } = await createTestTenant()
     const [admin, at] = [as('admin'), `/users/${users.admin}`]
     expect(statusAndCode(await admin.delete(at))).toEqual(LAST_ADMIN)
@@ -19,8 +19,8 @@ describe('the last admin', () => {
     expect((await as('user').delete(at)).status).toBe(200)
   })
 
-  test('is left by whatever two admins do to each other at once', async () => {
-    for (const [one, other] of [
+  test('two admins who delete or demote each other simultaneously leave exactly one admin', async () => {
+    for (const [first, second] of [
       ['remove', 'remove'],
       ['demote', 'demote'],
       ['remove', 'demote'],
@@ -29,16 +29,16 @@ describe('the last admin', () => {
       await as('admin').put(`/users/${users.user}`, { roles: ['admin'] })
       const end = (by: 'admin' | 'user', whom: string, how: 'remove' | 'demote') =>
         how === 'remove' ? as(by).delete(`/users/${whom}`) : as(by).put(`/users/${whom}`, { roles: [] })
-      const answers = await Promise.all([end('admin', users.user, one), end('user', users.admin, other)])
+      const answers = await Promise.all([end('admin', users.user, first), end('user', users.admin, second)])
       const statuses = answers.map(({ status }) => status).sort()
-      expect(statuses[0], `${one} ${other}`).toBe(200)
+      expect(statuses[0], `${first} ${second}`).toBe(200)
       expect(statuses[1]).toBeOneOf([401, 403, 409])
-      const left = await Promise.all([as('admin').get('/users?roles=admin'), as('user').get('/users?roles=admin')])
-      expect(left.filter(({ status }) => status === 200).map(({ body }) => body.length)).toEqual([1])
+      const remaining = await Promise.all([as('admin').get('/users?roles=admin'), as('user').get('/users?roles=admin')])
+      expect(remaining.filter(({ status }) => status === 200).map(({ body }) => body.length)).toEqual([1])
     }
   })
 
-  test('is left, too, when several remove themselves at once', async () => {
+  test('four admins who delete themselves simultaneously leave one, who gets 409', async () => {
     const { as, users } = await createTestTenant()
     for (const name of ['user', 'other', 'editor'] as const)
       await as('admin').put(`/users/${users[name]}`, { roles: ['admin'] })
@@ -48,8 +48,8 @@ describe('the last admin', () => {
   })
 })
 
-describe('other roles count at once', () => {
-  test('for every kind of credential, in both directions', async () => {
+describe('changed roles of a user', () => {
+  test('changed roles apply to API tokens and sessions at the next request', async () => {
     const own = await createTestTenant()
     const pair = await signInForTokens(own, 'user')
     const kinds = [own.as('user'), own.stranger.with(bearer(pair.token))]
@@ -63,7 +63,7 @@ describe('other roles count at once', () => {
     }
   })
 
-  test('for what rules of blueprints allow', async () => {
+  test('changed roles apply to the permissions of blueprints at the next request', async () => {
     const { as, users } = await createTestTenant()
     await as('admin').post('/blueprints', {
       key: 'logs',
@@ -80,38 +80,41 @@ describe('other roles count at once', () => {
   })
 })
 
-test('an address that an admin gives counts as verified, one that users give themselves does not', async () => {
+test('an e-mail address that an admin sets counts as verified; one that the user sets does not', async () => {
   const own = await createTestTenant()
   const admin = own.as('admin')
-  const verified = async (_id: string) =>
+  const isVerified = async (_id: string) =>
     !!Number((await own.tenant.db.query('select email_verified from users where _id = ?', [_id]))[0]![0])
   const { _id } = await createUser(own, { username: 'grace', email: 'grace@x.test' })
-  expect(await verified(_id)).toBeTrue()
-  expect(await verified((await createUser(own, { username: 'nomail' }))._id)).toBeFalse()
-  expect(await verified(own.users.user)).toBeFalse()
-  // What is sent back unchanged proves nothing.
+  expect(await isVerified(_id)).toBeTrue()
+  expect(await isVerified((await createUser(own, { username: 'nomail' }))._id)).toBeFalse()
+  expect(await isVerified(own.users.user)).toBeFalse()
+  // An unchanged address does not become verified.
   await admin.put(`/users/${own.users.user}`, (await admin.get(`/users/${own.users.user}`)).body)
-  expect(await verified(own.users.user)).toBeFalse()
+  expect(await isVerified(own.users.user)).toBeFalse()
   await admin.put(`/users/${own.users.user}`, { email: 'new@x.test' })
-  expect(await verified(own.users.user)).toBeTrue()
+  expect(await isVerified(own.users.user)).toBeTrue()
   await (await createSignedInClient(own, 'user')).post('/me', { email: 'mine@x.test' })
-  expect(await verified(own.users.user)).toBeFalse()
+  expect(await isVerified(own.users.user)).toBeFalse()
   await admin.put(`/users/${_id}`, { email: '' })
-  expect(await verified(_id)).toBeFalse()
+  expect(await isVerified(_id)).toBeFalse()
 })
 
-test('a token of an admin is good for users as far as its scopes go', async () => {
+test('an API token of an admin can access users only within its scopes', async () => {
   const own = await createTestTenant()
-  const token = async (scopes: string[]) => {
+  const createScopedClient = async (scopes: string[]) => {
     const pair = await signInForTokens(own, 'admin')
-    const made = await own.stranger.with(bearer(pair.token)).post('/me/api-tokens', { nickname: 'x', scopes })
-    return own.stranger.with({ 'x-api-key': made.body.token })
+    const created = await own.stranger.with(bearer(pair.token)).post('/me/api-tokens', { nickname: 'x', scopes })
+    return own.stranger.with({ 'x-api-key': created.body.token })
   }
-  const [reads, other] = [await token(['users:read']), await token(['accounts:write', 'entities:write'])]
-  expect((await reads.get('/users')).status).toBe(200)
-  expect((await reads.get('/roles')).status).toBe(200)
-  expect(statusAndCode(await reads.post('/users', { username: 'x' }))).toEqual(FORBIDDEN)
-  expect(statusAndCode(await reads.put(`/users/${own.users.user}`, { roles: ['admin'] }))).toEqual(FORBIDDEN)
-  expect(statusAndCode(await other.get('/users'))).toEqual(FORBIDDEN)
-  expect(statusAndCode(await other.delete(`/users/${own.users.user}`))).toEqual(FORBIDDEN)
+  const [reader, otherClient] = [
+    await createScopedClient(['users:read']),
+    await createScopedClient(['accounts:write', 'entities:write']),
+  ]
+  expect((await reader.get('/users')).status).toBe(200)
+  expect((await reader.get('/roles')).status).toBe(200)
+  expect(statusAndCode(await reader.post('/users', { username: 'x' }))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await reader.put(`/users/${own.users.user}`, { roles: ['admin'] }))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await otherClient.get('/users'))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await otherClient.delete(`/users/${own.users.user}`))).toEqual(FORBIDDEN)
 })

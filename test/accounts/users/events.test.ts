@@ -5,7 +5,7 @@ import { createUser, listEvents } from './user-fixtures'
 
 afterEach(resetClock)
 
-test('what happens to users is written down: by whom, and what of them changed, but no values', async () => {
+test('user events record who changed which fields of which user, without the values', async () => {
   const own = await createTestTenant()
   const { as, stranger, users } = own
   const admin = as('admin')
@@ -16,24 +16,24 @@ test('what happens to users is written down: by whom, and what of them changed, 
   await as('user').post('/me', { firstName: 'Jane', metadata: { a: 1 } })
   await admin.delete(`/users/${ada._id}`)
 
-  const happened = (eventName: string, by: string, user: string, metadata: object) => ({
+  const userEvent = (eventName: string, by: string, user: string, metadata: object) => ({
     ...{ source: 'accounts', kind: 'user', eventName, user: by, workspace: null },
     metadata: { user, ...metadata },
   })
-  const told = await listEvents(own, 'source=accounts')
-  expect(told).toMatchObject([
-    happened('user-registered', grace, grace, { username: 'grace', roles: ['user'] }),
-    happened('user-created', users.admin, ada._id, { username: 'ada', roles: ['captain'] }),
-    happened('user-updated', users.admin, ada._id, { roles: ['user'] }),
-    happened('user-updated', users.user, users.user, { username: 'user' }),
-    happened('user-removed', users.admin, ada._id, { username: 'ada', roles: ['user'] }),
+  const events = await listEvents(own, 'source=accounts')
+  expect(events).toMatchObject([
+    userEvent('user-registered', grace, grace, { username: 'grace', roles: ['user'] }),
+    userEvent('user-created', users.admin, ada._id, { username: 'ada', roles: ['captain'] }),
+    userEvent('user-updated', users.admin, ada._id, { roles: ['user'] }),
+    userEvent('user-updated', users.user, users.user, { username: 'user' }),
+    userEvent('user-removed', users.admin, ada._id, { username: 'ada', roles: ['user'] }),
   ])
-  expect((told[2]!.metadata.changed as string[]).sort()).toEqual(['password', 'phone', 'roles'])
-  expect((told[3]!.metadata.changed as string[]).sort()).toEqual(['firstName', 'metadata'])
-  expect(JSON.stringify(told)).not.toMatch(/horse|staple|argon2|1815|Jane|g@x/)
+  expect((events[2]!.metadata.changed as string[]).sort()).toEqual(['password', 'phone', 'roles'])
+  expect((events[3]!.metadata.changed as string[]).sort()).toEqual(['firstName', 'metadata'])
+  expect(JSON.stringify(events)).not.toMatch(/horse|staple|argon2|1815|Jane|g@x/)
 })
 
-test('what was refused, or changed nothing, has not happened', async () => {
+test('rejected requests and requests without changes emit no user events', async () => {
   const own = await createTestTenant()
   const { as, stranger, users } = own
   const admin = as('admin')
@@ -48,31 +48,36 @@ test('what was refused, or changed nothing, has not happened', async () => {
   expect(await listEvents(own, 'source=accounts')).toEqual([])
 })
 
-test('that sign-ins fail again and again is written down when they begin to be refused, once', async () => {
+test('a signin-failed event is emitted once when failed sign-ins of an account become rate-limited', async () => {
   const own = await createTestTenant()
   const { _id } = await createUser(own, { username: 'grace', password: 'correct-horse' })
   const fail = (username: string) => own.stranger.post('/signin', { username, password: 'wrong-horse' })
-  const told = () => listEvents(own, 'eventName=signin-failed')
+  const listFailures = () => listEvents(own, 'eventName=signin-failed')
   for (let n = 0; n < 10; n++) expect((await fail('grace')).status).toBe(401)
-  expect(await told()).toEqual([])
+  expect(await listFailures()).toEqual([])
   expect((await fail('GRACE')).status).toBe(429)
-  const about = (of: string) => ({ source: 'accounts', kind: 'signin', user: null, metadata: { about: of, user: _id } })
-  expect(await told()).toMatchObject([about('account')])
+  const failure = (of: string) => ({
+    source: 'accounts',
+    kind: 'signin',
+    user: null,
+    metadata: { about: of, user: _id },
+  })
+  expect(await listFailures()).toMatchObject([failure('account')])
 
   await Promise.all([1, 2, 3, 4].map(() => fail('grace')))
-  expect(await told()).toHaveLength(1)
+  expect(await listFailures()).toHaveLength(1)
   expect((await fail('correct-horse-by-mistake')).status).toBe(401)
-  expect(await told()).toHaveLength(1)
-  expect(JSON.stringify(await told())).not.toMatch(/horse/)
+  expect(await listFailures()).toHaveLength(1)
+  expect(JSON.stringify(await listFailures())).not.toMatch(/horse/)
 
   advanceClock(11 * MINUTE)
   for (let n = 0; n < 10; n++) expect((await fail('grace')).status).toBe(401)
-  expect(await told()).toHaveLength(1)
+  expect(await listFailures()).toHaveLength(1)
   await fail('grace')
-  expect(await told()).toHaveLength(2)
+  expect(await listFailures()).toHaveLength(2)
 })
 
-test('many failures at once are told once', async () => {
+test('twenty simultaneous failed sign-ins emit one signin-failed event', async () => {
   const own = await createTestTenant()
   await createUser(own, { username: 'grace' })
   const answers = await Promise.all(
@@ -82,10 +87,10 @@ test('many failures at once are told once', async () => {
   expect(await listEvents(own, 'eventName=signin-failed')).toHaveLength(1)
 })
 
-test('of two who act at once, each is told', async () => {
+test('twenty simultaneous creations of users emit one event each', async () => {
   const own = await createTestTenant()
   const names = Array.from({ length: 20 }, (_, n) => `u${n}`)
   await Promise.all(names.map((username) => createUser(own, { username })))
-  const told = await listEvents(own, 'eventName=user-created')
-  expect(told.map(({ metadata }) => metadata.username).sort()).toEqual([...names].sort())
+  const events = await listEvents(own, 'eventName=user-created')
+  expect(events.map(({ metadata }) => metadata.username).sort()).toEqual([...names].sort())
 })

@@ -7,7 +7,7 @@ import { createUser, toUsernames } from './user-fixtures'
 
 afterEach(resetClock)
 
-/** A tenant with some users beside those that every house has: admin, editor, user and other. */
+/** A tenant with three users besides those of every test tenant: admin, editor, user and other. */
 async function createUsersFixture() {
   const own = await createTestTenant()
   await createUser(own, {
@@ -20,20 +20,20 @@ async function createUsersFixture() {
   await createUser(own, { username: 'ada', name: 'Countess', phone: '+44 1815', roles: ['user', 'captain'] })
   await createUser(own, { username: 'Adalbert', roles: [] })
   const admin = own.as('admin')
-  const found = async (query: string) => {
+  const findUsernames = async (query: string) => {
     const answer = await admin.get(`/users?sort=username&${query}`)
     expect([answer.status, answer.body.message]).toEqual([200, undefined])
     return toUsernames(answer.body)
   }
-  return { ...own, admin, found }
+  return { ...own, admin, findUsernames }
 }
 
-describe('the list of users', () => {
-  test('is newest first, and can be sorted, paged and counted', async () => {
-    const { admin, found } = await createUsersFixture()
+describe('GET /api/users', () => {
+  test('the list of users is sorted newest first by default, and can be sorted, paged and counted', async () => {
+    const { admin, findUsernames } = await createUsersFixture()
     const all = ['ada', 'Adalbert', 'admin', 'editor', 'Grace', 'other', 'user']
     expect(toUsernames((await admin.get('/users')).body).slice(0, 3)).toEqual(['Adalbert', 'ada', 'Grace'])
-    expect(await found('')).toEqual(all)
+    expect(await findUsernames('')).toEqual(all)
     expect(toUsernames((await admin.get('/users?sort=-username')).body)).toEqual([...all].reverse())
     const seen: string[] = []
     for (let next: string | undefined = '/users?sort=username&limit=3&count=true'; next; ) {
@@ -47,32 +47,32 @@ describe('the list of users', () => {
     expect(statusAndCode(await admin.get('/users?page=-1'))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('is narrowed by a part of the username, or by all of it', async () => {
-    const { found } = await createUsersFixture()
-    expect(await found('username=ADA')).toEqual(['ada', 'Adalbert'])
-    expect(await found('username=ADA&exact=true')).toEqual(['ada'])
-    expect(await found('username=ad&exact=1')).toEqual([])
-    expect(await found('username=ad&exact=false')).toEqual(['ada', 'Adalbert', 'admin'])
-    expect(await found('username=%25')).toEqual([])
-    expect(await found('username=undefined&exact=true')).toHaveLength(7)
-    expect(await found('username=&roles=&q=&_id=&select=')).toHaveLength(7)
+  test('the username filter matches a part of the username in any case, and with exact the whole username', async () => {
+    const { findUsernames } = await createUsersFixture()
+    expect(await findUsernames('username=ADA')).toEqual(['ada', 'Adalbert'])
+    expect(await findUsernames('username=ADA&exact=true')).toEqual(['ada'])
+    expect(await findUsernames('username=ad&exact=1')).toEqual([])
+    expect(await findUsernames('username=ad&exact=false')).toEqual(['ada', 'Adalbert', 'admin'])
+    expect(await findUsernames('username=%25')).toEqual([])
+    expect(await findUsernames('username=undefined&exact=true')).toHaveLength(7)
+    expect(await findUsernames('username=&roles=&q=&_id=&select=')).toHaveLength(7)
   })
 
-  test('is narrowed by roles, of which they have any, by ids, and by what is found in them', async () => {
-    const { admin, found, users } = await createUsersFixture()
-    expect(await found('roles=captain')).toEqual(['ada', 'Grace'])
-    expect(await found('roles=captain,admin')).toEqual(['ada', 'admin', 'Grace'])
-    expect(await found('roles=cap')).toEqual([])
-    expect(await found(`_id=${users.user},${users.other},nobody`)).toEqual(['other', 'user'])
-    expect(await found('q=NAVY.test')).toEqual(['Grace'])
-    expect(await found('q=grace%20HÖPPER')).toEqual(['Grace'])
-    expect(await found('q=countess')).toEqual(['ada'])
-    expect(await found('q=1815')).toEqual(['ada'])
-    expect(await found('q=a&roles=captain&username=ada')).toEqual(['ada'])
+  test('the list of users can be filtered by roles, by IDs and by a search text', async () => {
+    const { admin, findUsernames, users } = await createUsersFixture()
+    expect(await findUsernames('roles=captain')).toEqual(['ada', 'Grace'])
+    expect(await findUsernames('roles=captain,admin')).toEqual(['ada', 'admin', 'Grace'])
+    expect(await findUsernames('roles=cap')).toEqual([])
+    expect(await findUsernames(`_id=${users.user},${users.other},nobody`)).toEqual(['other', 'user'])
+    expect(await findUsernames('q=NAVY.test')).toEqual(['Grace'])
+    expect(await findUsernames('q=grace%20HÖPPER')).toEqual(['Grace'])
+    expect(await findUsernames('q=countess')).toEqual(['ada'])
+    expect(await findUsernames('q=1815')).toEqual(['ada'])
+    expect(await findUsernames('q=a&roles=captain&username=ada')).toEqual(['ada'])
     expect(statusAndCode(await admin.get(`/users?_id=${Array(1001).fill('x')}`))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('shows only what is selected', async () => {
+  test('select returns only the named fields of users and rejects unknown ones with 400 INVALID_INPUT', async () => {
     const { admin } = await createUsersFixture()
     const [ada] = (await admin.get('/users?username=ada&exact=true&select=username,roles')).body
     expect(ada).toEqual({ _id: ada._id, username: 'ada', roles: ['user', 'captain'] })
@@ -81,7 +81,7 @@ describe('the list of users', () => {
       expect(statusAndCode(await admin.get(`/users?select=${select}`))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('finds whom it looks for among many, page by page', async () => {
+  test('the roles filter finds 12 of more than 1,200 users page by page', async () => {
     const { tenant, admin } = await createUsersFixture()
     const names = Array.from({ length: 1_200 }, (_, n) => `many${String(n).padStart(4, '0')}`)
     for (let at = 0; at < names.length; at += 200)
@@ -99,18 +99,18 @@ describe('the list of users', () => {
   })
 })
 
-test('roles are those that there are anyway and those that somebody has, each once and in order', async () => {
+test('GET /api/roles returns the built-in roles and those of users, without duplicates and in order', async () => {
   const own = await createTestTenant()
   expect((await own.as('admin').get('/roles')).body).toEqual(['admin', 'plugin', 'user'])
   await createUser(own, { username: 'a', roles: ['zebra', 'captain'] })
   const { _id } = await createUser(own, { username: 'b', roles: ['captain', 'Äpfel'] })
-  const known = ['admin', 'captain', 'plugin', 'user', 'zebra']
-  expect((await own.as('admin').get('/roles')).body).toEqual([...known, 'Äpfel'])
+  const usedRoles = ['admin', 'captain', 'plugin', 'user', 'zebra']
+  expect((await own.as('admin').get('/roles')).body).toEqual([...usedRoles, 'Äpfel'])
   await own.as('admin').put(`/users/${_id}`, { roles: [] })
-  expect((await own.as('admin').get('/roles')).body).toEqual(known)
+  expect((await own.as('admin').get('/roles')).body).toEqual(usedRoles)
 })
 
-test('statistics tell how many there are, with which roles, who came and who was here of late', async () => {
+test('GET /api/users/stats returns the total, users per role, and recent registrations and activity', async () => {
   const own = await createUsersFixture()
   await signInForTokens(own, 'user')
   await signInForTokens(own, 'user')

@@ -7,10 +7,10 @@ export const LAST_ADMIN = [409, 'LAST_ADMIN']
 export const ID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)
 export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
-type House = Pick<Awaited<ReturnType<typeof createTestTenant>>, 'as'>
+type TestTenant = Pick<Awaited<ReturnType<typeof createTestTenant>>, 'as'>
 
-/** A new user, made by an admin. */
-export async function createUser({ as }: House, body: { username: string } & Record<string, unknown>) {
+/** Creates a user as an admin. */
+export async function createUser({ as }: TestTenant, body: { username: string } & Record<string, unknown>) {
   const answer = await as('admin').post('/users', body)
   expect([answer.status, answer.body.message]).toEqual([201, undefined])
   return answer.body
@@ -25,14 +25,14 @@ type Event = {
   metadata: Record<string, unknown>
 }
 
-/** What is written down at a tenant, in the order in which it happened. */
-export async function listEvents({ as }: House, query: string): Promise<Event[]> {
+/** Lists the events of a tenant, oldest first. */
+export async function listEvents({ as }: TestTenant, query: string): Promise<Event[]> {
   const { body } = await as('admin').get(`/events?limit=1000&${query}`)
   return body.reverse()
 }
 
 export const toUsernames = (body: { username: string }[]) => body.map(({ username }) => username)
 
-/** The same caller, acting as somebody else. */
+/** Returns the client with headers that impersonate a user. */
 export const actAs = (client: ApiClient, user: string, workspace?: string) =>
   client.with({ 'x-impersonate-user': user, ...(workspace && { 'x-impersonate-workspace': workspace }) })

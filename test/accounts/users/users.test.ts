@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { createWorkspace as workspaceOf } from '../../workspaces/workspace-fixtures'
+import { createWorkspace } from '../../workspaces/workspace-fixtures'
 import { bearer, signInForTokens } from '../session-fixtures'
 import { createUser, FORBIDDEN, ID, TIME, USER_NOT_FOUND } from './user-fixtures'
 
-describe('users', () => {
-  test('are made with all that admins may set, read, changed and removed', async () => {
+describe('/api/users', () => {
+  test('an admin creates, reads, changes and deletes users with all fields that admins may set', async () => {
     const own = await createTestTenant()
     const admin = own.as('admin')
     const created = await admin.post('/users', {
@@ -52,19 +52,19 @@ describe('users', () => {
       expect(statusAndCode(answer)).toEqual(USER_NOT_FOUND)
   })
 
-  test('that were read can be sent back whole, which changes nothing', async () => {
+  test('PUT /api/users/:id with an unchanged user changes nothing, and a computed fullName follows its parts', async () => {
     const own = await createTestTenant()
     const admin = own.as('admin')
     const { _id } = await createUser(own, { username: 'plain', firstName: 'Ada', lastName: 'L' })
     const before = (await admin.get(`/users/${_id}`)).body
     expect((await admin.put(`/users/${_id}`, before)).body).toEqual(before)
-    // A name that was put together goes on being so.
+    // A computed fullName stays computed.
     expect((await admin.put(`/users/${_id}`, { ...before, lastName: 'Lovelace' })).body.fullName).toBe('Ada Lovelace')
     expect((await admin.put(`/users/${_id}`, { fullName: 'Countess' })).body.fullName).toBe('Countess')
     expect((await admin.put(`/users/${_id}`, { fullName: null })).body.fullName).toBe('Ada Lovelace')
   })
 
-  test('never show a password, and to themselves nothing that is internal', async () => {
+  test('responses never contain passwords, and users do not see their own internalMetadata', async () => {
     const own = await createTestTenant()
     const { _id } = await createUser(own, {
       username: 'plain',
@@ -88,7 +88,7 @@ describe('users', () => {
     }
   })
 
-  test('conflict with whoever has the name or the address, in letters of either case', async () => {
+  test('a taken username or address gets 409 in any case, even in simultaneous requests', async () => {
     const own = await createTestTenant()
     const admin = own.as('admin')
     const { _id } = await createUser(own, { username: 'Grace', email: 'grace@x.test' })
@@ -103,13 +103,13 @@ describe('users', () => {
       409,
       'EMAIL_EXISTS',
     ])
-    // Their own is no conflict.
+    // Their own username and address are no conflict.
     expect((await admin.put(`/users/${_id}`, { username: 'GRACE', email: 'Grace@x.test' })).status).toBe(200)
     const twice = await Promise.all([1, 2, 3].map(() => admin.post('/users', { username: 'same' })))
     expect(twice.map(({ status }) => status).sort()).toEqual([201, 409, 409])
   })
 
-  test('are 400 where they make no sense, with the place', async () => {
+  test('an invalid user gets 400 INVALID_INPUT with the path of the field', async () => {
     const own = await createTestTenant()
     const admin = own.as('admin')
     const wrong: [object, string][] = [
@@ -141,7 +141,7 @@ describe('users', () => {
     expect((await admin.get('/users?count=true')).headers.get('x-total-count')).toBe('4')
   })
 
-  test('are 404 where there are none, whatever the id is', async () => {
+  test('an unknown user ID gets 404 USER_NOT_FOUND', async () => {
     const admin = (await createTestTenant()).as('admin')
     for (const id of ['x', '%00', '%ff', 'null', '0'.repeat(300), "'--", '..%2f', crypto.randomUUID()])
       for (const answer of [
@@ -152,27 +152,27 @@ describe('users', () => {
         expect(statusAndCode(answer), id).toEqual(USER_NOT_FOUND)
   })
 
-  test('are a matter of admins', async () => {
+  test('users and roles are accessible to admins only; others get 403 and anonymous requests 401', async () => {
     const { as, stranger, users } = await createTestTenant()
-    for (const who of ['user', 'editor'] as const)
+    for (const caller of ['user', 'editor'] as const)
       for (const answer of [
-        await as(who).get('/users'),
-        await as(who).get(`/users/${users[who]}`),
-        await as(who).get('/users/stats'),
-        await as(who).get('/roles'),
-        await as(who).post('/users', { nonsense: true }),
-        await as(who).put(`/users/${users[who]}`, { roles: ['admin'] }),
-        await as(who).delete(`/users/${users[who]}`),
+        await as(caller).get('/users'),
+        await as(caller).get(`/users/${users[caller]}`),
+        await as(caller).get('/users/stats'),
+        await as(caller).get('/roles'),
+        await as(caller).post('/users', { nonsense: true }),
+        await as(caller).put(`/users/${users[caller]}`, { roles: ['admin'] }),
+        await as(caller).delete(`/users/${users[caller]}`),
       ])
         expect(statusAndCode(answer)).toEqual(FORBIDDEN)
     expect((await stranger.get('/users')).status).toBe(401)
     expect((await stranger.post('/users', {})).status).toBe(401)
   })
 
-  test('of another tenant do not exist', async () => {
-    const [one, other] = [await createTestTenant(), await createTestTenant()]
-    const { _id } = await createUser(one, { username: 'grace', roles: ['captain'] })
-    const admin = other.as('admin')
+  test('a user of another tenant gets 404 USER_NOT_FOUND and appears in no list', async () => {
+    const [ownTenant, otherTenant] = [await createTestTenant(), await createTestTenant()]
+    const { _id } = await createUser(ownTenant, { username: 'grace', roles: ['captain'] })
+    const admin = otherTenant.as('admin')
     for (const answer of [
       await admin.get(`/users/${_id}`),
       await admin.put(`/users/${_id}`, { name: 'x' }),
@@ -183,14 +183,14 @@ describe('users', () => {
     expect((await admin.get('/users?username=grace')).body).toEqual([])
     expect((await admin.get('/roles')).body).not.toContain('captain')
     expect((await admin.get('/users/stats')).body.total).toBe(4)
-    // Names are a tenant's own.
+    // Usernames are unique within a tenant only.
     expect((await admin.post('/users', { username: 'grace' })).status).toBe(201)
-    expect((await one.as('admin').get(`/users/${_id}`)).body.name).toBe('')
+    expect((await ownTenant.as('admin').get(`/users/${_id}`)).body.name).toBe('')
   })
 })
 
 describe('a password that an admin sets', () => {
-  test('is good for signing in, and ends the sessions of before; API tokens stay', async () => {
+  test('a password set by an admin allows sign-in and ends the sessions of the user, but keeps their API tokens', async () => {
     const own = await createTestTenant()
     const pair = await signInForTokens(own, 'user')
     const before = own.stranger.with(bearer(pair.token))
@@ -202,7 +202,7 @@ describe('a password that an admin sets', () => {
     expect((await own.stranger.post('/signin', { username: 'user', password: 'battery-staple' })).status).toBe(200)
   })
 
-  test('of their own leaves them signed in where they are', async () => {
+  test('an admin who sets their own password keeps the current session and loses the others', async () => {
     const own = await createTestTenant()
     const [here, there] = [await signInForTokens(own, 'admin'), await signInForTokens(own, 'admin')]
     const self = own.stranger.with(bearer(here.token))
@@ -212,13 +212,13 @@ describe('a password that an admin sets', () => {
   })
 })
 
-describe('who is removed', () => {
-  test('is nobody at once: sessions, tokens and memberships have ended, what they made stays', async () => {
+describe('deletion of a user', () => {
+  test('deleting a user ends their sessions, tokens and memberships at once and keeps their workspaces', async () => {
     const own = await createTestTenant()
     const admin = own.as('admin')
     const pair = await signInForTokens(own, 'user')
     const session = own.stranger.with(bearer(pair.token))
-    const workspace = await workspaceOf(own.as('user'))
+    const workspace = await createWorkspace(own.as('user'))
     const at = `/workspaces/${workspace._id}`
     await admin.post(`${at}/members`, { userId: own.users.other, roles: ['member'] })
     await admin.post(`/users/${own.users.user}/encrypted`, { iban: 'x' })
@@ -228,17 +228,17 @@ describe('who is removed', () => {
     for (const client of [session, own.as('user')]) expect((await client.get('/me')).status).toBe(401)
     expect((await own.stranger.post('/token/refresh', { refreshToken: pair.refreshToken })).status).toBe(401)
     expect((await own.tenant.db.query("select count(*) from sealed where purpose = 'user'"))[0]).toEqual([0])
-    // The last admin of a workspace may go: the tenant's admins see to it.
-    const left = (await admin.get(at)).body
-    expect(left.members.map(({ user }: { user: string }) => user)).toEqual([own.users.other])
+    // The last admin of a workspace may be deleted; an admin of the tenant can appoint another.
+    const remaining = (await admin.get(at)).body
+    expect(remaining.members.map(({ user }: { user: string }) => user)).toEqual([own.users.other])
     expect((await admin.put(`${at}/members/${own.users.other}`, { roles: ['admin'] })).status).toBe(200)
-    // The name is free again, and whoever has it is somebody else.
+    // The username is available again, for a different user.
     const again = await createUser(own, { username: 'user' })
     expect(again._id).not.toBe(own.users.user)
     expect((await admin.get(`/users/${again._id}/encrypted`)).body).toBeNull()
   })
 
-  test('while they sign in gets no session', async () => {
+  test('a user who is deleted during sign-ins keeps no session', async () => {
     const own = await createTestTenant()
     const { _id } = await createUser(own, { username: 'grace', password: 'correct-horse' })
     const tries = Promise.all(
@@ -246,7 +246,7 @@ describe('who is removed', () => {
     )
     expect((await own.as('admin').delete(`/users/${_id}`)).status).toBe(200)
     for (const { status } of await tries) expect(status).toBeOneOf([200, 401])
-    const left = await own.tenant.db.query('select count(*) from sessions where "user" = ?', [_id])
-    expect(Number(left[0]![0])).toBe(0)
+    const remaining = await own.tenant.db.query('select count(*) from sessions where "user" = ?', [_id])
+    expect(Number(remaining[0]![0])).toBe(0)
   })
 })

@@ -7,7 +7,7 @@ import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { createAiFixture, waitUntil } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, source, stranger } = at
+const { user, admin, openai, source, stranger: anonymous } = at
 const editor = at.as('editor')
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
@@ -22,8 +22,8 @@ const postDraft = (body: object, client = user, of = source) => client.post(`/ai
 const answerWith = (...texts: unknown[]) =>
   openai.says(...texts.map((one) => ({ text: typeof one === 'string' ? one : JSON.stringify(one) })))
 
-describe('blueprints', () => {
-  test('are drafted from a wish, made by nobody, and can be sent to be made as they are', async () => {
+describe('POST /ai/sources/:id/blueprints', () => {
+  test('POST /ai/sources/:id/blueprints returns drafts that are not created yet and that POST /blueprints accepts as they are', async () => {
     answerWith({ blueprints: [{ ...books, _id: 'mine', colour: 'red' }] })
     const { status, body } = await postDraft(draftRequest())
     expect([status, body]).toEqual([
@@ -40,7 +40,7 @@ describe('blueprints', () => {
     expect((await admin.delete('/blueprints/books')).status).toBe(200)
   })
 
-  test('leave a row of what they took, with the source and no integration', async () => {
+  test('a draft request adds a usage row with its source and without an integration, and its prompt appears in no event', async () => {
     answerWith({ blueprints: [books] })
     await postDraft(draftRequest('Secretly quince.', { model: 'model-9' }))
     const [row] = (await admin.get('/ai/usage?limit=1')).body
@@ -49,10 +49,13 @@ describe('blueprints', () => {
   })
 
   test.each([
-    ['the list alone', JSON.stringify([books])],
-    ['one alone', JSON.stringify(books)],
-    ['among words', `Here you are:\n\`\`\`json\n${JSON.stringify({ blueprints: [books] })}\n\`\`\`\nEnjoy!`],
-  ])('are understood as models write them: %s', async (_, text) => {
+    ['only the list', JSON.stringify([books])],
+    ['a single blueprint', JSON.stringify(books)],
+    [
+      'a code block within text',
+      `Here you are:\n\`\`\`json\n${JSON.stringify({ blueprints: [books] })}\n\`\`\`\nEnjoy!`,
+    ],
+  ])('drafting accepts the reply of a model in any usual form: %s', async (_, text) => {
     answerWith(text)
     expect((await postDraft(draftRequest())).body.blueprints).toEqual([books])
     expect(openai.asked).toHaveLength(1)
@@ -61,15 +64,15 @@ describe('blueprints', () => {
   const wrong: [string, unknown, string][] = [
     ['no JSON', 'I would rather not.', ''],
     ['broken JSON', '{"blueprints": [', ''],
-    ['something else', { tables: [] }, '/blueprints'],
-    ['a key that no key is', { blueprints: [{ ...books, key: 'Books!' }] }, '/blueprints/0/key'],
+    ['an object without blueprints', { tables: [] }, '/blueprints'],
+    ['an invalid key', { blueprints: [{ ...books, key: 'Books!' }] }, '/blueprints/0/key'],
     [
       'an unknown type',
       { blueprints: [{ ...books, fields: [field('a', { type: 'colour' })] }] },
       '/blueprints/0/fields/0/type',
     ],
     [
-      'a name of the system’s',
+      'a reserved field name',
       { blueprints: [books, { ...books, key: 'b', fields: [field('user')] }] },
       '/blueprints/1/fields/0/key',
     ],
@@ -84,105 +87,111 @@ describe('blueprints', () => {
       '/blueprints/0/fields/0/default',
     ],
     [
-      'a rule for nobody',
+      'a permission without a scope',
       { blueprints: [{ ...books, permissions: [{ operation: 'read' }] }] },
       '/blueprints/0/permissions/0',
     ],
     ['a bad formula', { blueprints: [{ ...books, computed: { title: '((' } }] }, '/blueprints/0/computed/title'],
     [
-      'a relation to nothing',
+      'a relation to an unknown blueprint',
       { blueprints: [{ ...books, fields: [field('a', { type: 'relation', target: 'nothing' })] }] },
       '/blueprints/0/fields/0/target',
     ],
-    ['twice the same', { blueprints: [books, books] }, '/blueprints/1/key'],
+    ['a duplicate key', { blueprints: [books, books] }, '/blueprints/1/key'],
     [
-      'more than anybody reads',
+      'more than 20 blueprints',
       { blueprints: Array.from({ length: 21 }, (_, n) => ({ ...books, key: `b${n}` })) },
       '/blueprints',
     ],
-    ['what can’t be kept', { blueprints: [{ ...books, name: 'a\0b' }] }, ''],
+    ['a NUL character', { blueprints: [{ ...books, name: 'a\0b' }] }, ''],
   ]
 
-  test.each(wrong)('that could not be made go back to the model once: %s', async (_, invalid, path) => {
-    answerWith(invalid, { blueprints: [books] })
-    const { status, body } = await postDraft(draftRequest())
-    expect([status, body.blueprints]).toEqual([200, [books]])
-    expect(body.usage.total_tokens).toBe(36)
-    const [, again] = openai.asked
-    expect(again!.body.messages[1].content).toBe('A library.')
-    expect(again!.body.messages[0].content).toContain(`"path":"${path}`)
-    answerWith(invalid, invalid)
-    const refused = await postDraft(draftRequest())
-    expect(statusAndCode(refused)).toEqual([502, 'AI_DRAFT_INVALID'])
-    expect(refused.body.details[0]).toEqual({ path: expect.any(String), message: expect.any(String) })
-    expect(refused.body.details.map((flaw: { path: string }) => flaw.path)).toContainEqual(
-      expect.stringContaining(path),
-    )
-    expect(openai.asked).toHaveLength(4)
-  })
+  test.each(wrong)(
+    'invalid drafts go back to the model once, and a second failure returns 502 AI_DRAFT_INVALID: %s',
+    async (_, invalid, path) => {
+      answerWith(invalid, { blueprints: [books] })
+      const { status, body } = await postDraft(draftRequest())
+      expect([status, body.blueprints]).toEqual([200, [books]])
+      expect(body.usage.total_tokens).toBe(36)
+      const [, again] = openai.asked
+      expect(again!.body.messages[1].content).toBe('A library.')
+      expect(again!.body.messages[0].content).toContain(`"path":"${path}`)
+      answerWith(invalid, invalid)
+      const refused = await postDraft(draftRequest())
+      expect(statusAndCode(refused)).toEqual([502, 'AI_DRAFT_INVALID'])
+      expect(refused.body.details[0]).toEqual({ path: expect.any(String), message: expect.any(String) })
+      expect(refused.body.details.map((flaw: { path: string }) => flaw.path)).toContainEqual(
+        expect.stringContaining(path),
+      )
+      expect(openai.asked).toHaveLength(4)
+    },
+  )
 
-  test('may refer to each other, and to those that there are', async () => {
+  test('drafted blueprints may refer to each other, to themselves and to existing blueprints', async () => {
     await at.made('/blueprints', { key: 'shelves', name: 'Shelves', fields: [field('place')] })
-    const leads = (key: string, target: string) => field(key, { type: 'relation', target })
+    const relationTo = (key: string, target: string) => field(key, { type: 'relation', target })
     const both = [
-      { ...books, fields: [leads('author', 'authors'), leads('shelf', 'shelves'), leads('sequel', 'books')] },
-      { ...books, key: 'authors', fields: [leads('best', 'books')] },
+      {
+        ...books,
+        fields: [relationTo('author', 'authors'), relationTo('shelf', 'shelves'), relationTo('sequel', 'books')],
+      },
+      { ...books, key: 'authors', fields: [relationTo('best', 'books')] },
     ]
     answerWith({ blueprints: both })
     expect((await postDraft(draftRequest(), editor)).body.blueprints).toEqual(both)
   })
 
-  test('tell nobody of blueprints that are not for them', async () => {
+  test('the errors of a draft do not reveal blueprints that the caller may not read', async () => {
     await at.made('/blueprints', { key: 'secrets', name: 'Secrets', fields: [] })
-    const leading = { blueprints: [{ ...books, fields: [field('a', { type: 'relation', target: 'secrets' })] }] }
-    answerWith(leading, leading)
+    const referring = { blueprints: [{ ...books, fields: [field('a', { type: 'relation', target: 'secrets' })] }] }
+    answerWith(referring, referring)
     expect((await postDraft(draftRequest())).body.details).toEqual([
       { path: '/blueprints/0/fields/0/target', message: 'There is no blueprint "secrets".' },
     ])
     answerWith(
       { blueprints: [{ ...books, key: 'secrets' }] },
-      leading,
+      referring,
       { blueprints: [{ ...books, key: 'secrets' }] },
-      leading,
+      referring,
     )
     expect((await postDraft(draftRequest())).status).toBe(200)
     openai.clear()
-    answerWith(leading)
+    answerWith(referring)
     expect((await postDraft(draftRequest(), editor)).status).toBe(200)
     const taken = { blueprints: [{ ...books, key: 'secrets' }] }
     answerWith(taken, taken)
     expect((await postDraft(draftRequest(), editor)).body.details[0].path).toBe('/blueprints/0/key')
   })
 
-  test('are made at once where that is asked for, by those who may, in an order in which they can be', async () => {
-    const leads = field('author', { type: 'relation', target: 'writers' })
+  test('create: true creates the drafts in the order of their relations, and answers 403 FORBIDDEN to users without the right', async () => {
+    const relationTo = field('author', { type: 'relation', target: 'writers' })
     answerWith({
       blueprints: [
-        { ...books, key: 'novels', fields: [leads] },
+        { ...books, key: 'novels', fields: [relationTo] },
         { ...books, key: 'writers' },
       ],
     })
     const { status, body } = await postDraft(draftRequest('A library.', { create: true }), editor)
     expect([status, body.created.map(({ key }: { key: string }) => key)]).toEqual([200, ['writers', 'novels']])
-    expect((await admin.get('/blueprints/novels')).body.fields[0]).toMatchObject(leads)
+    expect((await admin.get('/blueprints/novels')).body.fields[0]).toMatchObject(relationTo)
     openai.clear()
     expect(statusAndCode(await postDraft(draftRequest('x', { create: true })))).toEqual([403, 'FORBIDDEN'])
     expect(openai.asked).toEqual([])
   })
 
-  test('that lead to each other in a circle are not made, none of them', async () => {
-    const leads = (target: string) => [field('a', { type: 'relation', target })]
+  test('create: true creates none of the drafts when their relations form a circle, and answers 400 INVALID_INPUT', async () => {
+    const relationTo = (target: string) => [field('a', { type: 'relation', target })]
     const circle = [
       { ...books, key: 'first', fields: [] },
-      { ...books, key: 'hens', fields: leads('eggs') },
-      { ...books, key: 'eggs', fields: leads('hens') },
+      { ...books, key: 'hens', fields: relationTo('eggs') },
+      { ...books, key: 'eggs', fields: relationTo('hens') },
     ]
     answerWith({ blueprints: circle })
     expect(statusAndCode(await postDraft(draftRequest('x', { create: true }), editor))).toEqual([400, 'INVALID_INPUT'])
     for (const { key } of circle) expect((await admin.get(`/blueprints/${key}`)).status).toBe(404)
   })
 
-  test('are asked for without a format where the server knows none', async () => {
+  test('drafting is repeated without response_format when the provider rejects it with 400; other failures return 502 or 503', async () => {
     openai.says({ status: 400 }, { text: JSON.stringify([books]) })
     expect((await postDraft(draftRequest())).body.blueprints).toEqual([books])
     expect(openai.asked.map(({ body }) => !!body.response_format)).toEqual([true, false])
@@ -194,7 +203,7 @@ describe('blueprints', () => {
   })
 })
 
-test('whatever a model says, it is a set of blueprints that could be made, or told to be none', async () => {
+test('arbitrary replies of a model lead to a list of blueprints or to 502 AI_DRAFT_INVALID', async () => {
   const part = fc.oneof(fc.jsonValue(), fc.constant(books))
   const key = fc.constantFrom('key', 'name', 'fields', 'permissions', 'limitations', 'computed', 'dispatchers')
   const one = fc.dictionary(
@@ -206,9 +215,9 @@ test('whatever a model says, it is a set of blueprints that could be made, or to
     60,
     fc.asyncProperty(
       fc.oneof(fc.jsonValue(), fc.record({ blueprints: fc.oneof(part, fc.array(fc.oneof(part, one, change))) })),
-      async (said) => {
+      async (reply) => {
         openai.clear()
-        answerWith(said, said)
+        answerWith(reply, reply)
         const answer = await postDraft(draftRequest())
         if (answer.status === 200) expect(answer.body.blueprints).toBeArray()
         else expect(statusAndCode(answer)).toEqual([502, 'AI_DRAFT_INVALID'])
@@ -217,8 +226,8 @@ test('whatever a model says, it is a set of blueprints that could be made, or to
   )
 })
 
-describe('a wish', () => {
-  test('that nobody waits for any more is not gone on with', async () => {
+describe('a draft request', () => {
+  test('a draft request whose client disconnects is aborted at the model and recorded as aborted', async () => {
     openai.says({ hang: 0 })
     const ending = new AbortController()
     const headers = { 'x-api-key': at.tokens.user, 'content-type': 'application/json', host: `${at.id}.test` }
@@ -235,17 +244,17 @@ describe('a wish', () => {
   })
 
   test.each([
-    ['nothing', {}],
-    ['an empty one', { prompt: '' }],
-    ['a list', { prompt: ['x'] }],
-    ['no flag', { prompt: 'x', create: 'yes' }],
-  ])('is refused where it makes no sense: %s', async (_, body) => {
+    ['no prompt', {}],
+    ['an empty prompt', { prompt: '' }],
+    ['a list as prompt', { prompt: ['x'] }],
+    ['a create flag that is not a boolean', { prompt: 'x', create: 'yes' }],
+  ])('a draft request with an invalid body is rejected with 400 INVALID_INPUT: %s', async (_, body) => {
     expect(statusAndCode(await postDraft(body))).toEqual([400, 'INVALID_INPUT'])
     expect(openai.asked).toEqual([])
   })
 
-  test('is for anybody who is signed in, unless the source names roles', async () => {
-    expect(statusAndCode(await postDraft(draftRequest(), stranger))).toEqual([401, 'UNAUTHENTICATED'])
+  test('a draft request gets 401 without credentials, and 403 without any of the roles that the source names', async () => {
+    expect(statusAndCode(await postDraft(draftRequest(), anonymous))).toEqual([401, 'UNAUTHENTICATED'])
     const metadata = { apiUrl: openai.url, roles: ['designer'] }
     const { _id } = await at.made('/integration-sources', { name: 'few', kind: 'openai', metadata })
     expect(statusAndCode(await postDraft(draftRequest(), user, _id))).toEqual([403, 'FORBIDDEN'])
@@ -256,7 +265,7 @@ describe('a wish', () => {
     expect((await postDraft(draftRequest(), at.as('other'), _id)).status).toBe(200)
   })
 
-  test('goes to a source that there is, of this tenant', async () => {
+  test('a draft request to an unknown source, or to one of another kind or tenant, gets 404 INTEGRATION_SOURCE_NOT_FOUND', async () => {
     const metadata = { url: 'https://stock.example.com' }
     const { _id } = await at.made('/integration-sources', { name: 'Stock', kind: 'http', metadata })
     for (const id of ['nothing', _id, '%00'])
@@ -270,7 +279,7 @@ describe('a wish', () => {
     ])
   })
 
-  test('costs: where a budget is used up, it is refused', async () => {
+  test('a draft request over a used-up budget is rejected with 429 BUDGET_EXCEEDED', async () => {
     const budgets = [{ scope: 'user', period: 'day', unit: 'tokens', limit: 1 }]
     await at.done(admin.put('/configurations/ai-configuration', { metadata: { budgets } }))
     expect(statusAndCode(await postDraft(draftRequest()))).toEqual([429, 'BUDGET_EXCEEDED'])
@@ -278,17 +287,19 @@ describe('a wish', () => {
   })
 })
 
-describe('the built-in source', () => {
-  test('drafts what it is told, the same each time', async () => {
-    const told = { blueprints: [{ ...books, key: 'told' }] }
-    expect((await postDraft(draftRequest(told), user, 'echo')).body.blueprints).toEqual(told.blueprints)
-    expect((await postDraft(draftRequest(told.blueprints), user, 'echo')).body.blueprints).toEqual(told.blueprints)
+describe('the built-in echo source', () => {
+  test('the echo source drafts exactly the blueprints of the prompt, and an invalid one gets 502 AI_DRAFT_INVALID', async () => {
+    const drafted = { blueprints: [{ ...books, key: 'told' }] }
+    expect((await postDraft(draftRequest(drafted), user, 'echo')).body.blueprints).toEqual(drafted.blueprints)
+    expect((await postDraft(draftRequest(drafted.blueprints), user, 'echo')).body.blueprints).toEqual(
+      drafted.blueprints,
+    )
     const refused = await postDraft(draftRequest({ blueprints: [{ key: 'told' }] }), user, 'echo')
     expect(statusAndCode(refused)).toEqual([502, 'AI_DRAFT_INVALID'])
     expect(refused.body.details.map(({ path }: { path: string }) => path)).toContain('/blueprints/0/fields')
   })
 
-  test('drafts an example where it is told in words, which can be made', async () => {
+  test('the echo source drafts an example for a prompt in plain words, and POST /blueprints accepts it', async () => {
     const own = await createTestTenant()
     const { status, body } = await own
       .as('user')
@@ -297,7 +308,7 @@ describe('the built-in source', () => {
     for (const one of body.blueprints) expect((await own.as('editor').post('/blueprints', one)).status).toBe(201)
   })
 
-  test('is not there where it is off', async () => {
+  test('the echo source answers drafts with 404 INTEGRATION_SOURCE_NOT_FOUND when ATOLL_AI_ECHO is off', async () => {
     config.ATOLL_AI_ECHO = 'off'
     expect(statusAndCode(await postDraft(draftRequest(), user, 'echo'))).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
     config.ATOLL_AI_ECHO = 'on'

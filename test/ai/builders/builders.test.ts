@@ -3,7 +3,7 @@ import { callApi, createTestTenant, statusAndCode } from '../../test-tenant'
 import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, source, stranger } = at
+const { user, admin, openai, source, stranger: anonymous } = at
 const editor = at.as('editor')
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
@@ -24,8 +24,8 @@ const listBlockNames = async () => (await admin.get('/blocks')).body.map(({ name
 const listOfferedTools = () =>
   openai.last().body.tools.map((tool: { function: { name: string } }) => tool.function.name)
 
-describe('a source that is asked directly', () => {
-  test('answers like an integration, without a word of ours', async () => {
+describe('POST /ai/sources/:id/chat-completion', () => {
+  test('POST /ai/sources/:id/chat-completion/plain returns a completion without a prompt of the platform', async () => {
     const { status, body } = await postBuild('/plain', { temperature: 0.5, model: 'model-7', rules: ['Be short.'] })
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -45,44 +45,50 @@ describe('a source that is asked directly', () => {
     expect(openai.last().body.messages).toEqual(system.messages)
   })
 
-  test.each(['/plain', ...kinds] as const)('streams, waits for tools of the client, and goes on: %p', async (kind) => {
-    const { headers, body } = await postBuild(kind, { stream: true })
-    expect(headers.get('content-type')).toStartWith('text/event-stream')
-    const { events, end } = parseEvents(body)
-    expect([joinContent(events), end]).toEqual(['Hello there!', '[DONE]'])
-    openai.says(toolCalls(['pick', { n: 1 }, 'c1']))
-    const clientTools = [{ name: 'pick' }]
-    const { body: pause } = await postBuild(kind, { clientTools })
-    expect(pause).toMatchObject({ type: 'client_tool_calls', functionCalls: [{ id: 'c1' }] })
-    const goingOn = [
-      chatMessage('Hello'),
-      { role: 'assistant', tool_calls: pause.assistantToolCalls },
-      { role: 'tool', tool_call_id: 'c1', content: 'two' },
-    ]
-    expect((await postBuild(kind, { clientTools, messages: goingOn })).body.choices[0].message.content).toBe(
-      'Hello there!',
-    )
-    expect(openai.last().body.messages.at(-1)).toEqual({ role: 'tool', tool_call_id: 'c1', content: 'two' })
-  })
+  test.each(['/plain', ...kinds] as const)(
+    'a direct completion streams, pauses for client tools and resumes with their results: %p',
+    async (kind) => {
+      const { headers, body } = await postBuild(kind, { stream: true })
+      expect(headers.get('content-type')).toStartWith('text/event-stream')
+      const { events, end } = parseEvents(body)
+      expect([joinContent(events), end]).toEqual(['Hello there!', '[DONE]'])
+      openai.says(toolCalls(['pick', { n: 1 }, 'c1']))
+      const clientTools = [{ name: 'pick' }]
+      const { body: pause } = await postBuild(kind, { clientTools })
+      expect(pause).toMatchObject({ type: 'client_tool_calls', functionCalls: [{ id: 'c1' }] })
+      const resumed = [
+        chatMessage('Hello'),
+        { role: 'assistant', tool_calls: pause.assistantToolCalls },
+        { role: 'tool', tool_call_id: 'c1', content: 'two' },
+      ]
+      expect((await postBuild(kind, { clientTools, messages: resumed })).body.choices[0].message.content).toBe(
+        'Hello there!',
+      )
+      expect(openai.last().body.messages.at(-1)).toEqual({ role: 'tool', tool_call_id: 'c1', content: 'two' })
+    },
+  )
 
-  test.each(['/plain', ...kinds] as const)('is checked and counted like others: %p', async (kind) => {
-    expect(statusAndCode(await postBuild(kind, { temperature: 3 }))).toEqual([400, 'INVALID_INPUT'])
-    expect(statusAndCode(await postBuild(kind, { messages: [] }))).toEqual([400, 'INVALID_INPUT'])
-    openai.says({ status: 401 })
-    expect(statusAndCode(await postBuild(kind))).toEqual([502, 'AI_UPSTREAM_ERROR'])
-    await postBuild(kind, { model: 'model-5' })
-    const rows = (await admin.get('/ai/usage?limit=2')).body
-    expect(rows).toMatchObject([
-      { status: 'completed', integration: null, source, model: 'model-5', user: at.users.user, thread: null },
-      { status: 'failed', integration: null, source },
-    ])
-  })
+  test.each(['/plain', ...kinds] as const)(
+    'a direct completion is validated with 400 and recorded in the usage, also when the provider fails with 502: %p',
+    async (kind) => {
+      expect(statusAndCode(await postBuild(kind, { temperature: 3 }))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await postBuild(kind, { messages: [] }))).toEqual([400, 'INVALID_INPUT'])
+      openai.says({ status: 401 })
+      expect(statusAndCode(await postBuild(kind))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+      await postBuild(kind, { model: 'model-5' })
+      const rows = (await admin.get('/ai/usage?limit=2')).body
+      expect(rows).toMatchObject([
+        { status: 'completed', integration: null, source, model: 'model-5', user: at.users.user, thread: null },
+        { status: 'failed', integration: null, source },
+      ])
+    },
+  )
 
-  test('is for anybody who is signed in, unless it names roles', async () => {
+  test('a direct completion gets 401 without credentials, and 403 without any of the roles that the source names', async () => {
     const metadata = { apiUrl: openai.url, roles: ['designer'] }
     const { _id } = await at.made('/integration-sources', { name: 'few', kind: 'openai', metadata })
     for (const kind of ['/plain', ...kinds] as const) {
-      expect(statusAndCode(await postBuild(kind, {}, stranger))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await postBuild(kind, {}, anonymous))).toEqual([401, 'UNAUTHENTICATED'])
       expect(statusAndCode(await postBuild(kind, {}, user, _id))).toEqual([403, 'FORBIDDEN'])
       expect((await postBuild(kind, {}, admin, _id)).status).toBe(200)
       expect(statusAndCode(await postBuild(kind, {}, user, 'nothing'))).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
@@ -93,15 +99,15 @@ describe('a source that is asked directly', () => {
     ])
   })
 
-  test('is of one tenant', async () => {
-    const other = (await createTestTenant()).as('admin')
+  test('a direct completion from another tenant gets 404 INTEGRATION_SOURCE_NOT_FOUND', async () => {
+    const otherTenantAdmin = (await createTestTenant()).as('admin')
     for (const kind of ['/plain', ...kinds] as const)
-      expect(statusAndCode(await postBuild(kind, {}, other))).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
+      expect(statusAndCode(await postBuild(kind, {}, otherTenantAdmin))).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
   })
 })
 
 describe('a builder', () => {
-  test('has a prompt and tools of its own, and takes no system messages of others', async () => {
+  test('a builder uses its own prompt and tools, and rejects system messages and client tools that have the names of its own', async () => {
     await postBuild('')
     expect(listOfferedTools()).toEqual([
       'list_blueprints',
@@ -132,7 +138,7 @@ describe('a builder', () => {
     ])
   })
 
-  test('drafts, and nothing is made', async () => {
+  test('a builder returns drafts of blocks, blueprints and integrations without creating them', async () => {
     const { body } = await postEcho(
       '/pages',
       `${callLine('draft_blocks', { blocks: [{ ...block, colour: 'red' }] })}\nthen\nDone.`,
@@ -163,7 +169,7 @@ describe('a builder', () => {
       expect((await admin.post(path, draft)).status).toBe(201)
   })
 
-  test('says so at the end of a stream, too', async () => {
+  test('a streamed answer of a builder carries the drafts in its final chunk', async () => {
     const { body } = await postEcho('/pages', `${callLine('draft_blocks', { blocks: [block] })}\nthen\nDone.`, {
       stream: true,
     })
@@ -192,21 +198,24 @@ describe('a builder', () => {
     ['', 'draft_blueprints', { blueprints: [{ ...blueprint, key: 'No' }] }, '/blueprints/0/key'],
   ]
 
-  test.each(wrong)('is told what is wrong with its drafts: %p %s', async (kind, tool, input, path) => {
-    openai.says(toolCalls([tool, input]), { text: 'Sorry.' })
-    const { body } = await postBuild(kind, {}, admin)
-    expect(body.drafts).toBeUndefined()
-    const result = JSON.parse(openai.last().body.messages.at(-1).content)
-    expect(result.error.code).toBe('INVALID_INPUT')
-    expect(result.error.details[0].path).toStartWith(path)
-  })
+  test.each(wrong)(
+    'a builder reports invalid drafts to the model as INVALID_INPUT with their path: %p %s',
+    async (kind, tool, input, path) => {
+      openai.says(toolCalls([tool, input]), { text: 'Sorry.' })
+      const { body } = await postBuild(kind, {}, admin)
+      expect(body.drafts).toBeUndefined()
+      const result = JSON.parse(openai.last().body.messages.at(-1).content)
+      expect(result.error.code).toBe('INVALID_INPUT')
+      expect(result.error.details[0].path).toStartWith(path)
+    },
+  )
 
-  test('that drafts again has only what was right', async () => {
+  test('a builder returns only the valid draft when the model corrects an invalid one', async () => {
     const text = `${callLine('draft_blocks', { blocks: [{}] })}\nthen\n${callLine('draft_blocks', { blocks: [block] })}\nthen\nDone.`
     expect((await postEcho('/pages', text)).body.drafts).toEqual([{ kind: 'blocks', draft: block }])
   })
 
-  test('makes what it drafts where that is asked for, by the rights of the caller', async () => {
+  test('create: true creates the drafts with the rights of the caller, and answers 403 FORBIDDEN to callers without them', async () => {
     const text = (name: string) => `${callLine('draft_blocks', { blocks: [{ ...block, name }] })}\nthen\nDone.`
     const { body } = await postEcho('/pages', text('made'), { create: true })
     expect(body.drafts).toEqual([
@@ -228,7 +237,7 @@ describe('a builder', () => {
     expect(await listBlockNames()).not.toContain('never')
   })
 
-  test('makes nothing for those who may not make all of it', async () => {
+  test('create: true answers 403 FORBIDDEN to callers who may not create everything that the builder drafts', async () => {
     for (const [kind, client] of [
       ['/integrations', user],
       ['/integrations', editor],
@@ -242,45 +251,53 @@ describe('a builder', () => {
     expect((await admin.get(`/integrations/${body.drafts[0].created._id}`)).body).toMatchObject({ name: 'made' })
   })
 
-  test('makes nothing by a token that is not good for it', async () => {
+  test('an API token without the scope blocks:write gets 403 for create: true, and FORBIDDEN from the tool list_blocks', async () => {
     const token = async (...scopes: string[]) => {
       const signedUp = { username: `u${crypto.randomUUID()}`, password: 'correct-horse', authType: 'oauth' }
-      const { body } = await stranger.post('/signup', signedUp)
+      const { body } = await anonymous.post('/signup', signedUp)
       const headers = { authorization: `Bearer ${body.payload.token}` }
       const made = await callApi('POST', `${at.origin}/api/me/api-tokens`, { headers, body: { nickname: 'x', scopes } })
-      return stranger.with({ 'x-api-key': made.body.token })
+      return anonymous.with({ 'x-api-key': made.body.token })
     }
-    const few = await token('ai:write')
-    expect(statusAndCode(await postBuild('/pages', { create: true }, few))).toEqual([403, 'FORBIDDEN'])
-    expect((await postEcho('/pages', callLine('draft_blocks', { blocks: [block] }), {}, few)).body.drafts).toHaveLength(
-      1,
-    )
-    expect((await postEcho('/pages', 'call list_blocks {}', {}, few)).body.choices[0].message.content).toContain(
+    const aiToken = await token('ai:write')
+    expect(statusAndCode(await postBuild('/pages', { create: true }, aiToken))).toEqual([403, 'FORBIDDEN'])
+    expect(
+      (await postEcho('/pages', callLine('draft_blocks', { blocks: [block] }), {}, aiToken)).body.drafts,
+    ).toHaveLength(1)
+    expect((await postEcho('/pages', 'call list_blocks {}', {}, aiToken)).body.choices[0].message.content).toContain(
       'FORBIDDEN',
     )
-    const more = await token('ai:write', 'blocks:write')
-    expect((await postBuild('/pages', { create: true }, more)).status).toBe(200)
-    expect((await postEcho('/pages', 'call list_blocks {}', {}, more)).body.choices[0].message.content).toContain('_id')
+    const blocksToken = await token('ai:write', 'blocks:write')
+    expect((await postBuild('/pages', { create: true }, blocksToken)).status).toBe(200)
+    expect(
+      (await postEcho('/pages', 'call list_blocks {}', {}, blocksToken)).body.choices[0].message.content,
+    ).toContain('_id')
   })
 
-  test('sees what its caller may see', async () => {
+  test('a builder lists only blueprints and sources that its caller may see, and never the address of a source', async () => {
     await at.made('/blueprints', { ...blueprint, key: 'secrets' })
-    const told = async (tool: string, client = user) =>
+    const runTool = async (tool: string, client = user) =>
       (await postEcho('', `call ${tool} {}`, {}, client)).body.choices[0].message.content
-    expect(await told('list_blueprints')).not.toContain('secrets')
-    expect(await told('list_blueprints', editor)).toContain('secrets')
-    expect(await told('list_sources')).toContain('TOOL_NOT_FOUND')
-    expect(await told('list_sources', admin)).toContain(source)
-    expect(await told('list_sources', admin)).not.toContain(openai.url)
+    expect(await runTool('list_blueprints')).not.toContain('secrets')
+    expect(await runTool('list_blueprints', editor)).toContain('secrets')
+    expect(await runTool('list_sources')).toContain('TOOL_NOT_FOUND')
+    expect(await runTool('list_sources', admin)).toContain(source)
+    expect(await runTool('list_sources', admin)).not.toContain(openai.url)
   })
 
-  test('tells nobody of what there is who may not know it', async () => {
-    const leading = (key: string) => ({ ...integration, target: { kind: 'ai', sourceId: 'echo', blueprints: [key] } })
+  test('a builder reports unknown blueprints to admins only, so that users cannot find out which ones exist', async () => {
+    const referringTo = (key: string) => ({
+      ...integration,
+      target: { kind: 'ai', sourceId: 'echo', blueprints: [key] },
+    })
     for (const key of ['secrets', 'nothing']) {
-      const { body } = await postEcho('/integrations', callLine('draft_integrations', { integrations: [leading(key)] }))
+      const { body } = await postEcho(
+        '/integrations',
+        callLine('draft_integrations', { integrations: [referringTo(key)] }),
+      )
       expect(body.drafts).toHaveLength(1)
     }
-    const text = callLine('draft_integrations', { integrations: [leading('nothing')] })
+    const text = callLine('draft_integrations', { integrations: [referringTo('nothing')] })
     expect((await postEcho('/integrations', text, {}, admin)).body.choices[0].message.content).toContain(
       '/target/blueprints/0',
     )

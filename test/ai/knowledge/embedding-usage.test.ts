@@ -4,7 +4,7 @@ import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { chatMessage, createAiFixture, waitUntil } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, source, stranger } = at
+const { user, admin, openai, source, stranger: anonymous } = at
 const path = `/ai/sources/${source}/storage`
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
@@ -14,13 +14,13 @@ const changeSettings = (metadata: object) => at.done(admin.put('/configurations/
 const listUsage = async (query = '') => at.done(admin.get(`/ai/usage${query}`))
 const uploadText = (integrationId: string, content: string, client = user) =>
   client.post(`${path}/upload`, { integrationId, content })
-/** So many chunks. */
+/** Returns a text of n chunks. */
 const makeParts = (n: number) => Array.from({ length: n }, (_, i) => `Part ${i}.\n\n${'z '.repeat(500)}`).join('\n\n')
 const createReadingAgent = () => at.agent({ vectorStores: ['user'] })
 const embeddingRow = (more: object = {}) => ({ kind: 'embedding', source, model: 'embedding-1', ...more })
 
-describe('what embeddings took', () => {
-  test('of a file is told to admins, and nothing of what stands in it', async () => {
+describe('the usage of embeddings', () => {
+  test('the upload of a file adds a usage row that only admins of the tenant can read and that contains none of its text', async () => {
     await changeSettings({ prices: { 'embedding-1': { prompt: 2, completion: 1_000 } } })
     const agent = await createReadingAgent()
     await at.done(uploadText(agent, 'Quinces are yellow.'))
@@ -34,11 +34,11 @@ describe('what embeddings took', () => {
     ])
     expect(JSON.stringify(all)).not.toContain('Quince')
     expect(statusAndCode(await user.get('/ai/usage?kind=embedding'))).toEqual([403, 'FORBIDDEN'])
-    expect(statusAndCode(await stranger.get('/ai/usage?kind=embedding'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.get('/ai/usage?kind=embedding'))).toEqual([401, 'UNAUTHENTICATED'])
     expect((await (await createTestTenant()).as('admin').get('/ai/usage?kind=embedding')).body).toEqual([])
   })
 
-  test('of a large file is a row for each time that the model was asked', async () => {
+  test('the upload of a large file adds one usage row per embedding request', async () => {
     const agent = await createReadingAgent()
     await at.done(uploadText(agent, makeParts(200)))
     const all = await listUsage(`?integration=${agent}`)
@@ -48,7 +48,7 @@ describe('what embeddings took', () => {
     expect(sum).toMatchObject({ kind: 'embedding', promptTokens: sent, completionTokens: 0, count: all.length })
   })
 
-  test('of a question stands beside what the answer took, in its thread', async () => {
+  test('a chat with retrieval adds an embedding row and a completion row to the usage of its thread', async () => {
     const agent = await createReadingAgent()
     await at.done(uploadText(agent, 'The gate opens at five.'))
     const thread = await at.thread(agent)
@@ -64,12 +64,12 @@ describe('what embeddings took', () => {
   })
 
   test.each([
-    ['refused', { status: 401 }, {}],
-    ['too busy', { status: 429 }, {}],
-    ['senseless', { body: '{"data":[]}' }, {}],
-    ['senseless, but counted', { body: '{"data":[],"usage":{"prompt_tokens":3}}' }, { promptTokens: 3 }],
-    ['no JSON', { body: '{' }, {}],
-  ])('is a row whatever became of it: %s', async (_, plan, counted) => {
+    ['unauthorized', { status: 401 }, {}],
+    ['rate limited', { status: 429 }, {}],
+    ['no vectors', { body: '{"data":[]}' }, {}],
+    ['no vectors, but reported usage', { body: '{"data":[],"usage":{"prompt_tokens":3}}' }, { promptTokens: 3 }],
+    ['invalid JSON', { body: '{' }, {}],
+  ])('a failed embedding request adds a usage row with the status failed: %s', async (_, plan, counted) => {
     const agent = await createReadingAgent()
     openai.says(plan)
     expect((await uploadText(agent, 'Quinces are yellow.')).status).toBeGreaterThan(500)
@@ -78,7 +78,7 @@ describe('what embeddings took', () => {
     expect(await listUsage(`?integration=${agent}`)).toMatchObject([embeddingRow(expected)])
   })
 
-  test('is a row where nobody waited for it, too', async () => {
+  test('an aborted upload adds a usage row with the status aborted and an estimated token count', async () => {
     const agent = await createReadingAgent()
     const leaving = new AbortController()
     openai.says({ hang: 0 })
@@ -94,20 +94,20 @@ describe('what embeddings took', () => {
     expect(row).toMatchObject(embeddingRow({ status: 'aborted', estimated: true, promptTokens: 5 }))
   })
 
-  test('where nothing is embedded, there is no row', async () => {
+  test('an upload to a source without embeddings adds no usage row', async () => {
     const agent = await at.agent({ sourceId: 'echo', vectorStores: ['user'] })
     await at.done(user.post('/ai/sources/echo/storage/upload', { integrationId: agent, content: 'Quinces.' }))
     expect(await listUsage(`?integration=${agent}`)).toEqual([])
   })
 })
 
-describe('budgets', () => {
+describe('budgets for embeddings', () => {
   const tokens = async () =>
     (await listUsage('?groupBy=user')).find(({ user }: { user: string }) => user === at.users.user).totalTokens
   const budget = (limit: number) =>
     changeSettings({ budgets: [{ scope: 'user', period: 'day', unit: 'tokens', limit }] })
 
-  test('are used up by embeddings, and nothing more is embedded then', async () => {
+  test('embeddings count against a budget, and a used-up budget rejects uploads and chats with 429 BUDGET_EXCEEDED', async () => {
     const agent = await createReadingAgent()
     await budget((await tokens()) + 5)
     expect((await uploadText(agent, 'Quinces are yellow, and pears are green.')).status).toBe(201)
@@ -118,7 +118,7 @@ describe('budgets', () => {
     expect((await uploadText(agent, 'Plums are blue.', at.as('other'))).status).toBe(201)
   })
 
-  test('end a large file in its midst, of which nothing is kept', async () => {
+  test('a budget that runs out during a large upload stops it with 429 BUDGET_EXCEEDED, and nothing of the file is kept', async () => {
     const agent = await createReadingAgent()
     await budget((await tokens()) + 10)
     const refused = await uploadText(agent, makeParts(300))

@@ -7,11 +7,11 @@ import { createKnowledgeFixture, type KnowledgeFixture } from './knowledge-fixtu
 
 setDefaultTimeout(30_000)
 
-let h: KnowledgeFixture
+let fixture: KnowledgeFixture
 let models: OpenaiServer
 beforeAll(async () => {
   allowPrivateNetwork()
-  ;[h, models] = [await createKnowledgeFixture(), await startOpenai()]
+  ;[fixture, models] = [await createKnowledgeFixture(), await startOpenai()]
 })
 beforeEach(() => models.clear())
 afterAll(async () => {
@@ -22,30 +22,39 @@ afterAll(async () => {
 const listEmbeddingCalls = () => models.asked.filter(({ path }) => path.endsWith('/embeddings'))
 const makeParts = (n: number) => Array.from({ length: n }, (_, i) => `Part ${i}.\n\n${'z '.repeat(500)}`).join('\n\n')
 
-/** A user's store whose vectors come of the server of models. */
+/** Creates a user's store whose vectors come from the fake OpenAI server. */
 async function createEmbeddingFixture(model = 'words-64') {
-  const source = await h.source(models.url, model)
-  const agent = await h.agent(['user'], { sourceId: source })
-  const store = await h.store('user', agent._id, 'user', h.users.user, source)
-  const upload = (content: unknown, name?: string) => h.upload('user', store, content, name, source)
-  const send = (content: unknown) => h.as('user').post(`${h.path(source)}/upload`, { vectorStoreId: store, content })
-  const use = (metadata: object) => h.admin.put(`/integration-sources/${source}`, { metadata })
-  return { source, agent, store, upload, send, use, asked: (question: string) => h.asked('user', agent, question) }
+  const source = await fixture.source(models.url, model)
+  const agent = await fixture.agent(['user'], { sourceId: source })
+  const store = await fixture.store('user', agent._id, 'user', fixture.users.user, source)
+  const upload = (content: unknown, name?: string) => fixture.upload('user', store, content, name, source)
+  const send = (content: unknown) =>
+    fixture.as('user').post(`${fixture.path(source)}/upload`, { vectorStoreId: store, content })
+  const use = (metadata: object) => fixture.admin.put(`/integration-sources/${source}`, { metadata })
+  return {
+    source,
+    agent,
+    store,
+    upload,
+    send,
+    use,
+    retrieve: (question: string) => fixture.asked('user', agent, question),
+  }
 }
 const readVectorBytes = async (file: string) =>
-  (await h.tenant.db.query('select vector from knowledge_chunks where file = ? order by position', [file])) as [
+  (await fixture.tenant.db.query('select vector from knowledge_chunks where file = ? order by position', [file])) as [
     Uint8Array | null,
   ][]
 
 describe('vectors', () => {
-  test('are made by the embedding model of the source, many at once, and kept as little-endian float32', async () => {
+  test('uploads are embedded in batches by the model of the source, and vectors are stored as little-endian float32', async () => {
     const { upload } = await createEmbeddingFixture()
     const file = await upload(makeParts(200))
-    const asked = listEmbeddingCalls()
-    expect(asked.length).toBeLessThan(5)
-    expect(asked[0]!.headers.authorization).toBe('Bearer sk-1')
-    expect(asked[0]!.body).toMatchObject({ model: 'words-64', encoding_format: 'float' })
-    expect(asked.flatMap(({ body }) => body.input)).toHaveLength(200)
+    const calls = listEmbeddingCalls()
+    expect(calls.length).toBeLessThan(5)
+    expect(calls[0]!.headers.authorization).toBe('Bearer sk-1')
+    expect(calls[0]!.body).toMatchObject({ model: 'words-64', encoding_format: 'float' })
+    expect(calls.flatMap(({ body }) => body.input)).toHaveLength(200)
     const vectors = await readVectorBytes(file)
     expect(vectors).toHaveLength(200)
     for (const [vector] of vectors) {
@@ -56,8 +65,8 @@ describe('vectors', () => {
     }
   })
 
-  test('find what has none of the words of a question', async () => {
-    const { upload, asked } = await createEmbeddingFixture()
+  test('vector search finds a text that shares no word with the question', async () => {
+    const { upload, retrieve } = await createEmbeddingFixture()
     models.own.always = ({ body }) => ({
       body: JSON.stringify({
         data: [body.input]
@@ -71,65 +80,65 @@ describe('vectors', () => {
       ['fish', 'The fish swims.'],
     ])
       await upload(text, name)
-    const { citations } = await asked('feline')
+    const { citations } = await retrieve('feline')
     models.own.always = {}
     expect(citations[0]).toMatchObject({ fileName: 'cats', chunk: 0 })
   })
 
-  test('that are added or taken out count at once', async () => {
-    const { upload, asked, store, source } = await createEmbeddingFixture()
-    const names = async () => (await asked('word')).citations.map(({ fileName }) => fileName).sort()
+  test('vector search includes an added file and excludes a removed one at once', async () => {
+    const { upload, retrieve, store, source } = await createEmbeddingFixture()
+    const names = async () => (await retrieve('word')).citations.map(({ fileName }) => fileName).sort()
     const first = await upload('one', 'one')
     expect(await names()).toEqual(['one'])
     await upload('two', 'two')
     expect(await names()).toEqual(['one', 'two'])
-    await h.as('user').post(`${h.path(source)}/clear`, { vectorStoreId: store, fileIds: [first] })
+    await fixture.as('user').post(`${fixture.path(source)}/clear`, { vectorStoreId: store, fileIds: [first] })
     expect(await names()).toEqual(['two'])
   })
 
-  test('of many files and of one large are all compared', async () => {
-    const { upload, asked } = await createEmbeddingFixture('words-256')
+  test('vector search compares the vectors of many files and of a large one', async () => {
+    const { upload, retrieve } = await createEmbeddingFixture('words-256')
     await upload(makeParts(1_300), 'large')
     for (let n = 0; n < 5; n++) await upload(`Needle${n} in the hay.`, `needle${n}`)
-    for (let n = 0; n < 5; n++) expect((await asked(`needle${n} hay`)).citations[0]!.fileName).toBe(`needle${n}`)
+    for (let n = 0; n < 5; n++) expect((await retrieve(`needle${n} hay`)).citations[0]!.fileName).toBe(`needle${n}`)
   })
 })
 
-describe('another model, or another size', () => {
-  test('is a conflict, until the store is cleared or the model is set back', async () => {
-    const { source, store, send, use, upload, asked } = await createEmbeddingFixture()
+describe('a changed embedding model', () => {
+  test('uploads and questions with another model or dimension get 409 EMBEDDING_MISMATCH until the store is cleared or the model restored', async () => {
+    const { source, store, send, use, upload, retrieve } = await createEmbeddingFixture()
     await upload('before')
     await use({ embeddingModel: 'words-32' })
     const refused = await send('after')
     expect(statusAndCode(refused)).toEqual([409, 'EMBEDDING_MISMATCH'])
     expect(refused.body.details).toEqual({ model: 'words-64', dimension: 64 })
-    await expect(asked('before')).rejects.toMatchObject({ code: 'EMBEDDING_MISMATCH' })
+    await expect(retrieve('before')).rejects.toMatchObject({ code: 'EMBEDDING_MISMATCH' })
     await use({ embeddingModel: 'words-64' })
     expect((await send('after')).status).toBe(201)
-    // The same model may answer otherwise one day.
+    // A provider may change the dimension of a model under the same name.
     models.says({ body: JSON.stringify({ data: [{ index: 0, embedding: [1, 2, 3] }] }) })
     expect(statusAndCode(await send('other'))).toEqual([409, 'EMBEDDING_MISMATCH'])
     await use({ embeddingModel: 'words-32' })
-    await h.as('user').post(`${h.path(source)}/clear`, { vectorStoreId: store })
+    await fixture.as('user').post(`${fixture.path(source)}/clear`, { vectorStoreId: store })
     expect((await send('anew')).status).toBe(201)
-    expect((await asked('anew')).citations).toHaveLength(1)
+    expect((await retrieve('anew')).citations).toHaveLength(1)
     const left = 'select 1 from knowledge_files f join vector_stores s on s._id = f.store where s._id = ?'
-    expect(await h.tenant.db.query(left, [store])).toHaveLength(1)
+    expect(await fixture.tenant.db.query(left, [store])).toHaveLength(1)
   })
 
-  test('is none where there is no model any more: words have to do', async () => {
-    const { send, use, upload, asked } = await createEmbeddingFixture()
+  test('a store whose source has lost its embedding model falls back to full-text search', async () => {
+    const { send, use, upload, retrieve } = await createEmbeddingFixture()
     await upload('before', 'before')
     await use({ embeddingModel: null })
     expect((await send('and before that')).status).toBe(201)
     models.clear()
-    expect((await asked('before')).citations).toHaveLength(2)
+    expect((await retrieve('before')).citations).toHaveLength(2)
     expect(listEmbeddingCalls()).toEqual([])
   })
 })
 
-describe('where the server of models fails', () => {
-  test('callers are told so, and nothing is kept', async () => {
+describe('a failing embedding provider', () => {
+  test('an upload answers 502 or 503 and keeps nothing when the provider fails, and succeeds when a retry does', async () => {
     const { send, store } = await createEmbeddingFixture()
     for (const [plan, expected] of [
       [{ status: 401 }, [502, 'AI_UPSTREAM_ERROR']],
@@ -155,26 +164,26 @@ describe('where the server of models fails', () => {
     models.clear()
     models.says({ status: 500 })
     expect((await send('tried again')).status).toBe(201)
-    const rows = await h.tenant.db.query('select ready from knowledge_files where store = ?', [store])
+    const rows = await fixture.tenant.db.query('select ready from knowledge_files where store = ?', [store])
     expect(rows).toEqual([[1]])
   })
 
-  test('in the midst of a large file, too', async () => {
+  test('an upload that fails in the middle of a large file leaves no rows, and its store accepts another model', async () => {
     const { send, store, use } = await createEmbeddingFixture()
     models.says({
       body: JSON.stringify({ data: Array.from({ length: 96 }, (_, index) => ({ index, embedding: [1, 2] })) }),
     })
     models.says({ status: 400 })
     expect(statusAndCode(await send(makeParts(200)))).toEqual([502, 'AI_UPSTREAM_ERROR'])
-    expect(await h.tenant.db.query('select 1 from knowledge_files where store = ?', [store])).toEqual([])
-    expect(await h.tenant.db.query('select chunks from vector_stores where _id = ?', [store])).toEqual([[0]])
-    // Nothing is bound to a model of which nothing is left.
+    expect(await fixture.tenant.db.query('select 1 from knowledge_files where store = ?', [store])).toEqual([])
+    expect(await fixture.tenant.db.query('select chunks from vector_stores where _id = ?', [store])).toEqual([[0]])
+    // An empty store is bound to no model.
     await use({ embeddingModel: 'words-32' })
     expect((await send('text')).status).toBe(201)
   })
 })
 
-test('who goes in the midst of an upload leaves nothing', async () => {
+test('an upload whose client disconnects leaves no file', async () => {
   const { source, store } = await createEmbeddingFixture()
   const leaving = new AbortController()
   models.own.always = () => {
@@ -182,44 +191,44 @@ test('who goes in the midst of an upload leaves nothing', async () => {
     return { body: JSON.stringify({ data: Array.from({ length: 96 }, (_, index) => ({ index, embedding: [1, 2] })) }) }
   }
   const body = JSON.stringify({ vectorStoreId: store, content: makeParts(500) })
-  const headers = { host: `${h.id}.test`, 'x-api-key': h.tokens.user, 'content-type': 'application/json' }
-  const url = `${h.origin}/api${h.path(source)}/upload`
+  const headers = { host: `${fixture.id}.test`, 'x-api-key': fixture.tokens.user, 'content-type': 'application/json' }
+  const url = `${fixture.origin}/api${fixture.path(source)}/upload`
   await handleRequest(new Request(url, { method: 'POST', headers, body, signal: leaving.signal })).catch(() => {})
   models.own.always = {}
-  const left = () => h.tenant.db.query('select 1 from knowledge_files where store = ?', [store])
+  const left = () => fixture.tenant.db.query('select 1 from knowledge_files where store = ?', [store])
   while ((await left()).length) await Bun.sleep(5)
   expect(listEmbeddingCalls().length).toBeLessThan(3)
 })
 
-test('a chat is told what is found, and says where it stands', async () => {
+test('a chat puts the retrieved text into the prompt and cites its file, and other users do not get it', async () => {
   const { agent, upload } = await createEmbeddingFixture()
   const fileId = await upload('The gate opens at 04:45.', 'gate.txt')
   models.clear()
   const ask = { messages: [{ role: 'user', content: 'When does the gate open?' }] }
-  const { status, body } = await h.as('user').post(`/ai/${agent._id}/chat-completion`, ask)
+  const { status, body } = await fixture.as('user').post(`/ai/${agent._id}/chat-completion`, ask)
   expect(status).toBe(200)
   expect(body.citations).toEqual([{ fileId, fileName: 'gate.txt', chunk: 0 }])
   const { messages } = models.last().body as { messages: { role: string; content: string }[] }
   expect(
     messages.some(({ role, content }) => role === 'system' && content.includes('The gate opens at 04:45.')),
   ).toBeTrue()
-  const other = await h.as('other').post(`/ai/${agent._id}/chat-completion`, ask)
-  expect([other.status, other.body.citations ?? []]).toEqual([200, []])
+  const otherUserReply = await fixture.as('other').post(`/ai/${agent._id}/chat-completion`, ask)
+  expect([otherUserReply.status, otherUserReply.body.citations ?? []]).toEqual([200, []])
   expect(JSON.stringify(models.last().body)).not.toContain('04:45')
 })
 
-test('a stream says it in its final chunk, and a model that has changed is told instead of an answer', async () => {
+test('a stream carries the citations in its final chunk, and a changed embedding model is answered with 409 EMBEDDING_MISMATCH', async () => {
   const { agent, upload, use } = await createEmbeddingFixture()
   const fileId = await upload('The gate opens at 04:45.', 'gate.txt')
   const ask = { messages: [{ role: 'user', content: 'When does the gate open?' }], stream: true }
-  const { body } = await h.as('user').post(`/ai/${agent._id}/chat-completion`, ask)
+  const { body } = await fixture.as('user').post(`/ai/${agent._id}/chat-completion`, ask)
   const chunks = (body as string).split('\n\n').filter((one) => one.startsWith('data: {'))
   const cited = chunks.map((one) => JSON.parse(one.slice(6))).filter(({ citations }) => citations)
   expect(cited).toHaveLength(1)
   expect(cited[0]).toMatchObject({ citations: [{ fileId, fileName: 'gate.txt', chunk: 0 }], choices: [{ delta: {} }] })
   expect(chunks.at(-1)).toContain('citations')
   await use({ embeddingModel: 'words-32' })
-  expect(statusAndCode(await h.as('user').post(`/ai/${agent._id}/chat-completion`, ask))).toEqual([
+  expect(statusAndCode(await fixture.as('user').post(`/ai/${agent._id}/chat-completion`, ask))).toEqual([
     409,
     'EMBEDDING_MISMATCH',
   ])

@@ -2,7 +2,7 @@ import type { Actor } from '../../../src/accounts/actors'
 import { retrieveKnowledge } from '../../../src/ai/knowledge/retrieval'
 import { createTestTenant, type TestUser } from '../../test-tenant'
 
-/** A tenant with agents, and short ways to what they know. */
+/** Creates a tenant with shortcuts for agents, their vector stores and retrieval. */
 export async function createKnowledgeFixture() {
   const own = await createTestTenant()
   const admin = own.as('admin')
@@ -29,7 +29,7 @@ export async function createKnowledgeFixture() {
     made: create,
     agent,
     path,
-    /** Another server of models, as a connection. */
+    /** Creates a connection to another OpenAI server, and returns its id. */
     source: async (apiUrl: string, embeddingModel?: string): Promise<string> =>
       (
         await create('/integration-sources', {
@@ -37,7 +37,7 @@ export async function createKnowledgeFixture() {
           authentication: { token: 'sk-1' },
         })
       )._id,
-    /** What a chat of somebody's would be told. */
+    /** Returns what a chat of this user would retrieve. */
     asked: (
       name: TestUser | undefined,
       integration: Agent,
@@ -50,7 +50,7 @@ export async function createKnowledgeFixture() {
         { integration, question, ...(thread && { thread }) },
       )
     },
-    /** A store of somebody's; its id. */
+    /** Creates a store as this user, and returns its id. */
     store: async (
       name: TestUser,
       integrationId: string,
@@ -64,7 +64,7 @@ export async function createKnowledgeFixture() {
       if (status > 201) throw new Error(JSON.stringify(body))
       return body.vectorStore._id
     },
-    /** Adds a file; its id. */
+    /** Uploads a file, and returns its id. */
     upload: async (
       name: TestUser,
       vectorStoreId: string,

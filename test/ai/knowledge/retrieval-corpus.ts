@@ -1,6 +1,6 @@
 /**
- * A small library: how things work and what happened, told in our own words, so that anybody may use it. Each text comes with
- * questions that it answers, worded as people ask, not as it says them.
+ * A small corpus that was written for these tests and so is free to use. Each text comes with questions that it answers,
+ * worded as people ask them and not as the text puts it.
  */
 export const corpus: { name: string; text: string; questions: string[] }[] = [
   {

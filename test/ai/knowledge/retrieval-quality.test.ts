@@ -17,7 +17,7 @@ afterAll(async () => {
   denyPrivateNetwork()
 })
 
-/** How many of the questions have the text that answers them among the first five that are found. */
+/** Returns the share of questions that have the answering text among the first five results. */
 async function measureRecall(embeddingModel?: string) {
   const own = await createKnowledgeFixture()
   const source = embeddingModel ? await own.source(models.url, embeddingModel) : 'echo'
@@ -33,20 +33,20 @@ async function measureRecall(embeddingModel?: string) {
   return { recall: 1 - missed.length / questions.length, missed, questions: questions.length }
 }
 
-describe('of a small library, at least nine of ten questions find the text that answers them among the first five', () => {
-  test('by words alone', async () => {
-    const { recall: found, missed, questions } = await measureRecall()
+describe('recall in a small corpus', () => {
+  test('full-text search finds the answering text among the first five for at least 90% of the questions', async () => {
+    const { recall, missed, questions } = await measureRecall()
     expect(questions).toBeGreaterThan(60)
-    expect(found, missed.join('\n')).toBeGreaterThanOrEqual(0.9)
+    expect(recall, missed.join('\n')).toBeGreaterThanOrEqual(0.9)
   })
 
-  test('by words and vectors', async () => {
-    const { recall: found, missed } = await measureRecall('words-512')
-    expect(found, missed.join('\n')).toBeGreaterThanOrEqual(0.9)
+  test('full-text and vector search together find the answering text among the first five for at least 90% of the questions', async () => {
+    const { recall, missed } = await measureRecall('words-512')
+    expect(recall, missed.join('\n')).toBeGreaterThanOrEqual(0.9)
   })
 })
 
-test('several orders become one: first what stands high in several, then what stands high in one', () => {
+test('rank fusion puts results that rank high in several lists before results of one list', () => {
   expect(
     fuseRankings([
       [1, 2, 3],

@@ -21,13 +21,13 @@ afterAll(async () => {
 
 const extensionPath = getLoadablePath()
 
-/** A database of an engine, with short ways to what is in it. */
+/** Creates a database of this engine, with a shortcut for vector stores. */
 async function createVectorFixture(engine: Engine) {
   const storage = new DatabasePool(engine, { openCount: 10, deadline: 2_000 })
   cleanups.push(() => storage.close())
   const { db, write } = storage.getStore({ tenant: 'vectors', file: 'vectors.db' }, tenantMigrations)
   let numbers = 0
-  /** A store of files, each of so many vectors; the numbers of its chunks with their vectors. */
+  /** Creates a store of files with these vectors, and returns its row and its vectors by chunk number. */
   const store = async (files: Float32Array[][], ready = true) => {
     const _id = Bun.randomUUIDv7()
     const vectorsByNumber = new Map<number, Float32Array>()
@@ -67,7 +67,7 @@ const toUnitVector = (values: number[]) => {
 const cosine = (one: Float32Array, other: Float32Array) => one.reduce((sum, value, n) => sum + value * other[n]!, 0)
 
 describe.each(fileEngines)('vectors in %s', (_, engine) => {
-  test('are compared by the extension where one is set up, as exactly as without one', async () => {
+  test('vector search with the sqlite-vec extension returns results as exact as the search in JavaScript', async () => {
     const { db, store } = await createVectorFixture(engine({ vectorExtension: extensionPath }))
     expect(db.vectorSearch).toBe('sqlite-vec')
     const vector = (dimension: number) =>
@@ -75,13 +75,13 @@ describe.each(fileEngines)('vectors in %s', (_, engine) => {
         .array(fc.integer({ min: -9, max: 9 }), { minLength: dimension, maxLength: dimension })
         .filter((values) => values.some(Boolean))
         .map(toUnitVector)
-    const asked = fc.integer({ min: 1, max: 24 }).chain((dimension) => {
+    const searchArbitrary = fc.integer({ min: 1, max: 24 }).chain((dimension) => {
       const files = fc.array(fc.array(vector(dimension), { maxLength: 12 }), { maxLength: 4 })
       return fc.record({ one: files, other: files, wanted: vector(dimension), most: fc.integer({ min: 1, max: 20 }) })
     })
     await checkProperty(
       30,
-      fc.asyncProperty(asked, async ({ one, other, wanted, most }) => {
+      fc.asyncProperty(searchArbitrary, async ({ one, other, wanted, most }) => {
         const [first, second, hidden] = [await store(one), await store(other), await store(one, false)]
         const stores = [first.row, second.row, hidden.row]
         const known = new Map([...first.known, ...second.known])
@@ -98,11 +98,11 @@ describe.each(fileEngines)('vectors in %s', (_, engine) => {
     )
   })
 
-  test('of many files are all compared by it, and nothing else waits until they are', async () => {
+  test('vector search compares the vectors of many files without blocking the event loop', async () => {
     const { db, store } = await createVectorFixture(engine({ vectorExtension: extensionPath }))
-    const some = (n: number) => Array.from({ length: n }, (_, i) => toUnitVector([1, i / 10_000, 0, 1]))
+    const makeVectors = (n: number) => Array.from({ length: n }, (_, i) => toUnitVector([1, i / 10_000, 0, 1]))
     const needle = toUnitVector([0, 0, 1, 0])
-    const { row, known } = await store([some(1_200), [needle], some(700)])
+    const { row, known } = await store([makeVectors(1_200), [needle], makeVectors(700)])
     let turns = 0
     const counting = setInterval(() => turns++)
     const [found] = await findNearest(db, [row], needle, 1)
@@ -111,7 +111,7 @@ describe.each(fileEngines)('vectors in %s', (_, engine) => {
     expect(turns).toBeGreaterThan(0)
   })
 
-  test('are compared here where none is set up; one that is no library is refused by its name', async () => {
+  test('vector search runs in JavaScript without an extension, and an invalid extension path throws a ConfigError that names it', async () => {
     const { db } = await createVectorFixture(engine())
     expect(db.vectorSearch).toBe('javascript')
     await expect(db.query('select vec_version()')).rejects.toThrow('rejected a statement')

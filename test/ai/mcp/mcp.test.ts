@@ -8,19 +8,19 @@ import { callApi, createTestTenant, fullAccessRules, statusAndCode, type TestUse
 
 setDefaultTimeout(30_000)
 
-let h: Awaited<ReturnType<typeof createTestTenant>>
+let testTenant: Awaited<ReturnType<typeof createTestTenant>>
 let server: Server<undefined>
 const cleanups: (() => Promise<void>)[] = []
 beforeAll(async () => {
   server = listen('127.0.0.1', 0)
-  h = await createTestTenant()
-  const admin = h.as('admin')
+  testTenant = await createTestTenant()
+  const admin = testTenant.as('admin')
   const fields = [
     { key: 'title', type: 'string', required: true },
     { key: 'price', type: 'decimal' },
     { key: 'margin', type: 'number', readRoles: ['boss'], writeRoles: ['boss'] },
   ]
-  const make = (key: string, permissions: object[], more: object = {}) =>
+  const createBlueprint = (key: string, permissions: object[], more: object = {}) =>
     admin.post('/blueprints', {
       key,
       name: key.toUpperCase(),
@@ -29,17 +29,17 @@ beforeAll(async () => {
       permissions,
       ...more,
     })
-  await make('books', fullAccessRules('user', 'user'))
-  await make('news', [{ operation: 'read', scope: 'tenant', roleBased: ['user'] }])
-  await make('wages', [])
+  await createBlueprint('books', fullAccessRules('user', 'user'))
+  await createBlueprint('news', [{ operation: 'read', scope: 'tenant', roleBased: ['user'] }])
+  await createBlueprint('wages', [])
 })
 afterAll(async () => {
   for (const close of cleanups) await close()
   await server.stop(true)
 })
 
-/** The official client, over HTTP, as somebody comes. */
-async function connectAssistant(headers: Record<string, string>, tenant = h.id) {
+/** Connects the official MCP client over HTTP with these headers. */
+async function connectAssistant(headers: Record<string, string>, tenant = testTenant.id) {
   const client = new Client({ name: 'test', version: '1' })
   const url = new URL('/api/mcp', server.url)
   await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers: { tenant, ...headers } } }))
@@ -47,15 +47,15 @@ async function connectAssistant(headers: Record<string, string>, tenant = h.id) 
   const call = async (name: string, args: Record<string, unknown> = {}) => {
     const { content, isError } = await client.callTool({ name, arguments: args })
     const [{ text }] = content as [{ text: string }]
-    return { failed: !!isError, told: JSON.parse(text) }
+    return { failed: !!isError, result: JSON.parse(text) }
   }
   const names = async () => (await client.listTools()).tools.map(({ name }) => name)
   return { client, call, names }
 }
-const connectAs = (name: TestUser) => connectAssistant({ 'x-api-key': h.tokens[name] })
+const connectAs = (name: TestUser) => connectAssistant({ 'x-api-key': testTenant.tokens[name] })
 
-describe('an assistant', () => {
-  test('finds, reads, makes, changes and removes entities, as its user may', async () => {
+describe('an MCP assistant', () => {
+  test('an assistant finds, reads, creates, updates and removes entities with the rights of its user', async () => {
     const { client, call } = await connectAs('user')
     expect(client.getServerVersion()).toMatchObject({ name: 'atoll' })
     const { tools } = await client.listTools()
@@ -72,39 +72,39 @@ describe('an assistant', () => {
     expect(create.inputSchema.properties).not.toHaveProperty('margin')
 
     const made = await call('create_books', { identifier: 'walden', title: 'Walden', price: '12.50' })
-    expect(made).toMatchObject({ failed: false, told: { identifier: 'walden', title: 'Walden', price: '12.50' } })
-    expect((await h.as('user').get('/blueprints/books/entities/walden')).body.title).toBe('Walden')
-    expect((await call('update_books', { identifier: 'walden', price: '9.99' })).told.price).toBe('9.99')
-    expect((await call('find_books', { query: { price: { $lt: '10' } } })).told).toMatchObject([
+    expect(made).toMatchObject({ failed: false, result: { identifier: 'walden', title: 'Walden', price: '12.50' } })
+    expect((await testTenant.as('user').get('/blueprints/books/entities/walden')).body.title).toBe('Walden')
+    expect((await call('update_books', { identifier: 'walden', price: '9.99' })).result.price).toBe('9.99')
+    expect((await call('find_books', { query: { price: { $lt: '10' } } })).result).toMatchObject([
       { identifier: 'walden' },
     ])
-    expect((await call('get_books', { identifier: 'walden' })).told.title).toBe('Walden')
+    expect((await call('get_books', { identifier: 'walden' })).result.title).toBe('Walden')
     expect((await call('remove_books', { identifier: 'walden' })).failed).toBe(false)
-    expect((await call('find_books')).told).toEqual([])
+    expect((await call('find_books')).result).toEqual([])
   })
 
-  test('is told what was wrong, so that it can do better', async () => {
+  test('an assistant gets the validation details of a failed call, and error -32602 for unknown tools and cursors', async () => {
     const { client, call } = await connectAs('user')
     const wrong = await call('create_books', { price: 'cheap' })
-    expect(wrong).toMatchObject({ failed: true, told: { error: { code: 'INVALID_INPUT' } } })
-    expect(JSON.stringify(wrong.told.error.details)).toContain('title')
+    expect(wrong).toMatchObject({ failed: true, result: { error: { code: 'INVALID_INPUT' } } })
+    expect(JSON.stringify(wrong.result.error.details)).toContain('title')
     expect(await call('get_books', { identifier: 'none' })).toMatchObject({
       failed: true,
-      told: { error: { code: 'ENTITY_NOT_FOUND' } },
+      result: { error: { code: 'ENTITY_NOT_FOUND' } },
     })
     for (const name of ['fly', 'find_wages', 'create_news', '__proto__'])
       await expect(client.callTool({ name, arguments: {} })).rejects.toMatchObject({ code: -32602 })
     await expect(client.listTools({ cursor: 'x' })).rejects.toMatchObject({ code: -32602 })
   })
 
-  test('reads the definitions of blueprints that concern its user, and no others', async () => {
+  test('an assistant lists and reads only the blueprints that its user may see, without hidden fields; others get error -32002', async () => {
     const { client } = await connectAs('user')
     const { resources } = await client.listResources()
     expect(resources.map(({ uri }) => uri)).toEqual(['atoll://blueprints/books', 'atoll://blueprints/news'])
     const { contents } = await client.readResource({ uri: 'atoll://blueprints/books' })
     const [{ text, mimeType }] = contents as unknown as [{ text: string; mimeType: string }]
     expect(mimeType).toBe('application/json')
-    expect(JSON.parse(text)).toEqual((await h.as('user').get('/blueprints/books')).body)
+    expect(JSON.parse(text)).toEqual((await testTenant.as('user').get('/blueprints/books')).body)
     expect(text).not.toContain('margin')
     for (const uri of [
       'atoll://blueprints/wages',
@@ -117,8 +117,8 @@ describe('an assistant', () => {
     expect(all.map(({ name }) => name)).toEqual(['books', 'news', 'wages'])
   })
 
-  test('calls the integrations that are tools, if its user may', async () => {
-    const admin = h.as('admin')
+  test('an assistant calls tool integrations that are active and open to the roles of its user', async () => {
+    const admin = testTenant.as('admin')
     const code = 'export default ({ body, user }) => ({ sum: body.a + body.b, by: user.username ?? user._id })'
     const lambdaId = (await admin.post('/lambdas', { name: 'add', code })).body._id
     const parameters = { properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] }
@@ -132,7 +132,7 @@ describe('an assistant', () => {
     expect(await names()).not.toContain('secret')
     const { tools } = await client.listTools()
     expect(tools.find(({ name }) => name === 'add')!.inputSchema).toEqual({ type: 'object', ...parameters })
-    expect(await call('add', { a: 2, b: 3 })).toMatchObject({ failed: false, told: { sum: 5 } })
+    expect(await call('add', { a: 2, b: 3 })).toMatchObject({ failed: false, result: { sum: 5 } })
     await admin.put(`/lambdas/${lambdaId}`, { code: 'export default () => { throw new Error("broken") }' })
     expect((await call('add', { a: 2, b: 3 })).failed).toBe(true)
     await admin.put(`/integrations/${body._id}`, { active: false })
@@ -141,26 +141,29 @@ describe('an assistant', () => {
   })
 })
 
-describe('rights', () => {
-  test('are each user’s own, by whichever credential they come', async () => {
+describe('the rights of an assistant', () => {
+  test('an assistant has the rights of its user with API tokens, bearer tokens and impersonation alike', async () => {
     await (await connectAs('user')).call('create_books', { identifier: 'mine', title: 'Mine' })
-    expect((await (await connectAs('other')).call('find_books')).told).toEqual([])
-    expect((await (await connectAs('other')).call('get_books', { identifier: 'mine' })).told.error.code).toBe(
+    expect((await (await connectAs('other')).call('find_books')).result).toEqual([])
+    expect((await (await connectAs('other')).call('get_books', { identifier: 'mine' })).result.error.code).toBe(
       'ENTITY_NOT_FOUND',
     )
-    const { token } = await signInForTokens(h, 'user')
-    expect((await (await connectAssistant(bearer(token))).call('get_books', { identifier: 'mine' })).told.title).toBe(
+    const { token } = await signInForTokens(testTenant, 'user')
+    expect((await (await connectAssistant(bearer(token))).call('get_books', { identifier: 'mine' })).result.title).toBe(
       'Mine',
     )
     const admin = await connectAs('admin')
     expect(await admin.names()).toContain('create_wages')
-    const guise = await connectAssistant({ 'x-api-key': h.tokens.admin, 'x-impersonate-user': h.users.other })
-    expect((await guise.call('find_books')).told).toEqual([])
-    expect(await guise.names()).not.toContain('find_wages')
+    const impersonated = await connectAssistant({
+      'x-api-key': testTenant.tokens.admin,
+      'x-impersonate-user': testTenant.users.other,
+    })
+    expect((await impersonated.call('find_books')).result).toEqual([])
+    expect(await impersonated.names()).not.toContain('find_wages')
   })
 
-  test('that are taken away are gone at once, in the midst of a conversation', async () => {
-    const admin = h.as('admin')
+  test('permissions and sessions that are revoked during a connection fail at the next request', async () => {
+    const admin = testTenant.as('admin')
     await admin.post('/blueprints', {
       key: 'notes',
       name: 'Notes',
@@ -174,81 +177,85 @@ describe('rights', () => {
     await expect(client.callTool({ name: 'create_notes', arguments: {} })).rejects.toMatchObject({ code: -32602 })
     await admin.delete('/blueprints/notes?force=true')
     expect((await names()).filter((name) => name.endsWith('notes'))).toEqual([])
-    const { token } = await signInForTokens(h, 'other')
+    const { token } = await signInForTokens(testTenant, 'other')
     const leaving = await connectAssistant(bearer(token))
-    await callApi('POST', `${h.origin}/api/logout`, { headers: bearer(token) })
+    await callApi('POST', `${testTenant.origin}/api/logout`, { headers: bearer(token) })
     await expect(leaving.client.listTools()).rejects.toMatchObject({ code: 401 })
   })
 
-  test('of an API token end where its scopes do', async () => {
-    const { token } = await signInForTokens(h, 'user')
+  test('an API token limits an assistant to its scopes', async () => {
+    const { token } = await signInForTokens(testTenant, 'user')
     const limited = async (scopes: string[]) => {
-      const { body } = await callApi('POST', `${h.origin}/api/me/api-tokens`, {
+      const { body } = await callApi('POST', `${testTenant.origin}/api/me/api-tokens`, {
         headers: bearer(token),
         body: { nickname: 'x', scopes },
       })
       return { 'x-api-key': body.token as string }
     }
     await expect(connectAssistant(await limited(['entities:write']))).rejects.toMatchObject({ code: 403 })
-    const { body: lambda } = await h.as('admin').post('/lambdas', { name: 'one', code: 'export default () => 1' })
+    const { body: lambda } = await testTenant
+      .as('admin')
+      .post('/lambdas', { name: 'one', code: 'export default () => 1' })
     const trigger = { kind: 'tool', name: 'one', description: 'One.' }
-    await h.as('admin').post('/integrations', { trigger, target: { kind: 'lambda', lambdaId: lambda._id } })
+    await testTenant.as('admin').post('/integrations', { trigger, target: { kind: 'lambda', lambdaId: lambda._id } })
     const reader = await connectAssistant(await limited(['mcp:write', 'entities:read']))
     expect((await reader.call('find_books')).failed).toBe(false)
-    expect((await reader.call('create_books', { title: 'x' })).told.error.code).toBe('FORBIDDEN')
-    expect((await reader.call('one')).told.error.message).toContain('lambdas:write')
+    expect((await reader.call('create_books', { title: 'x' })).result.error.code).toBe('FORBIDDEN')
+    expect((await reader.call('one')).result.error.message).toContain('lambdas:write')
     expect((await reader.client.listResources()).resources).toEqual([])
     await expect(reader.client.readResource({ uri: 'atoll://blueprints/books' })).rejects.toMatchObject({
       code: -32002,
     })
   })
 
-  test('end at the tenant: another one sees nothing, and strangers are turned away', async () => {
-    const other = await createTestTenant()
-    const stranger = await connectAssistant({ 'x-api-key': other.tokens.admin }, other.id)
-    expect(await stranger.names()).toEqual([])
-    expect((await stranger.client.listResources()).resources).toEqual([])
-    await expect(stranger.client.readResource({ uri: 'atoll://blueprints/books' })).rejects.toMatchObject({
+  test('an assistant of another tenant sees nothing, and connections without a valid token get 401', async () => {
+    const otherTenant = await createTestTenant()
+    const otherTenantAssistant = await connectAssistant({ 'x-api-key': otherTenant.tokens.admin }, otherTenant.id)
+    expect(await otherTenantAssistant.names()).toEqual([])
+    expect((await otherTenantAssistant.client.listResources()).resources).toEqual([])
+    await expect(otherTenantAssistant.client.readResource({ uri: 'atoll://blueprints/books' })).rejects.toMatchObject({
       code: -32002,
     })
-    await expect(connectAssistant({ 'x-api-key': other.tokens.admin })).rejects.toMatchObject({ code: 401 })
+    await expect(connectAssistant({ 'x-api-key': otherTenant.tokens.admin })).rejects.toMatchObject({ code: 401 })
     await expect(connectAssistant({})).rejects.toMatchObject({ code: 401 })
   })
 })
 
-describe('the address', () => {
+describe('POST /api/mcp', () => {
   const MESSAGE = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
   const accept = { accept: 'application/json, text/event-stream' }
   const send = (body: unknown, headers: Record<string, string> = {}) =>
-    h.as('user').post('/mcp', body, { ...accept, ...headers })
+    testTenant.as('user').post('/mcp', body, { ...accept, ...headers })
 
-  test('answers one message at a time, and tells what is none', async () => {
+  test('POST /api/mcp answers one JSON-RPC message, and rejects batches and malformed messages with 400 INVALID_INPUT', async () => {
     expect((await send(MESSAGE)).body).toMatchObject({ jsonrpc: '2.0', id: 1, result: { tools: expect.any(Array) } })
     expect((await send({ jsonrpc: '2.0', method: 'notifications/initialized' })).status).toBe(202)
     for (const body of [{}, [MESSAGE, MESSAGE], [], 'x', 5, { jsonrpc: '1.0', id: 1, method: 'x' }])
       expect([body, statusAndCode(await send(body))] as unknown).toEqual([body, [400, 'INVALID_INPUT']])
-    expect(statusAndCode(await h.as('user').post('/mcp', MESSAGE))).toEqual([406, 'NOT_ACCEPTABLE'])
+    expect(statusAndCode(await testTenant.as('user').post('/mcp', MESSAGE))).toEqual([406, 'NOT_ACCEPTABLE'])
     expect(statusAndCode(await send(MESSAGE, { 'mcp-protocol-version': '1999-01-01' }))).toEqual([400, 'INVALID_INPUT'])
     expect((await send({ ...MESSAGE, method: 'tools/fly' })).body.error.code).toBe(-32601)
     expect((await send({ ...MESSAGE, method: 'tools/call', params: { name: 5 } })).body).toHaveProperty('error')
   })
 
-  test('has no sessions: nothing to listen to, and nothing to end', async () => {
+  test('GET and DELETE /api/mcp get 405 METHOD_NOT_ALLOWED, as the server keeps no sessions', async () => {
     for (const method of ['GET', 'DELETE'])
       expect(
         statusAndCode(
-          await callApi(method, `${h.origin}/api/mcp`, { headers: { 'x-api-key': h.tokens.user, ...accept } }),
+          await callApi(method, `${testTenant.origin}/api/mcp`, {
+            headers: { 'x-api-key': testTenant.tokens.user, ...accept },
+          }),
         ),
       ).toEqual([405, 'METHOD_NOT_ALLOWED'])
   })
 
-  test('is closed to pages of other sites that come by a cookie', async () => {
-    const cookie = await signInForCookie(h, 'user')
-    const asked = (headers: Record<string, string>) =>
-      callApi('POST', `${h.origin}/api/mcp`, { headers: { ...cookie, ...accept, ...headers }, body: MESSAGE })
-    expect((await asked({})).status).toBe(200)
-    expect((await asked({ origin: h.origin })).status).toBe(200)
-    expect(statusAndCode(await asked({ origin: 'https://evil.example' }))).toEqual([403, 'CROSS_SITE'])
-    expect(statusAndCode(await asked({ 'sec-fetch-site': 'cross-site' }))).toEqual([403, 'CROSS_SITE'])
+  test('POST /api/mcp rejects cross-site requests that carry a cookie with 403 CROSS_SITE', async () => {
+    const cookie = await signInForCookie(testTenant, 'user')
+    const postWithCookie = (headers: Record<string, string>) =>
+      callApi('POST', `${testTenant.origin}/api/mcp`, { headers: { ...cookie, ...accept, ...headers }, body: MESSAGE })
+    expect((await postWithCookie({})).status).toBe(200)
+    expect((await postWithCookie({ origin: testTenant.origin })).status).toBe(200)
+    expect(statusAndCode(await postWithCookie({ origin: 'https://evil.example' }))).toEqual([403, 'CROSS_SITE'])
+    expect(statusAndCode(await postWithCookie({ 'sec-fetch-site': 'cross-site' }))).toEqual([403, 'CROSS_SITE'])
   })
 })

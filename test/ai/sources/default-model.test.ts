@@ -9,10 +9,13 @@ test.each([
   [{ model: 'ours-2' }, undefined, 'ours-2'],
   [{ model: 'ours-2', defaultModel: 'ours-1' }, undefined, 'ours-2'],
   [{ defaultModel: 'ours-1' }, 'named', 'named'],
-] as const)('asks a source of %j for an agent of model %p by the model %s', async (metadata, model, expected) => {
-  const connection = { name: 'S', kind: 'openai', metadata: { apiUrl: at.openai.url, ...metadata } }
-  const { _id: sourceId } = await at.made('/integration-sources', { ...connection, authentication: { token: 'x' } })
-  const agent = await at.agent({ sourceId, model })
-  expect((await at.chat(at.user, agent)).status).toBe(200)
-  expect((await at.usage())[0]?.model).toBe(expected)
-})
+] as const)(
+  'a chat with source metadata %j and agent model %p uses the model %s',
+  async (metadata, model, expected) => {
+    const connection = { name: 'S', kind: 'openai', metadata: { apiUrl: at.openai.url, ...metadata } }
+    const { _id: sourceId } = await at.made('/integration-sources', { ...connection, authentication: { token: 'x' } })
+    const agent = await at.agent({ sourceId, model })
+    expect((await at.chat(at.user, agent)).status).toBe(200)
+    expect((await at.usage())[0]?.model).toBe(expected)
+  },
+)

@@ -22,37 +22,36 @@ const streamModes = [false, true]
 const failingUpstreams: [string, ReplyPlan, [number, string]][] = [
   ['refuses our token', { status: 401 }, [502, 'AI_UPSTREAM_ERROR']],
   ['knows no such model', { status: 404 }, [502, 'AI_UPSTREAM_ERROR']],
-  ['sends us elsewhere', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, [502, 'AI_UPSTREAM_ERROR']],
-  ['answers no JSON', { body: '<html>' }, [502, 'AI_UPSTREAM_ERROR']],
-  ['answers no choices', { body: '{"choices":null}' }, [502, 'AI_UPSTREAM_ERROR']],
-  ['answers an empty list of them', { body: '{"choices":[]}' }, [502, 'AI_UPSTREAM_ERROR']],
-  ['answers nothing', { body: '' }, [502, 'AI_UPSTREAM_ERROR']],
+  ['redirects', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, [502, 'AI_UPSTREAM_ERROR']],
+  ['answers something other than JSON', { body: '<html>' }, [502, 'AI_UPSTREAM_ERROR']],
+  ['answers null instead of choices', { body: '{"choices":null}' }, [502, 'AI_UPSTREAM_ERROR']],
+  ['answers an empty list of choices', { body: '{"choices":[]}' }, [502, 'AI_UPSTREAM_ERROR']],
+  ['answers an empty body', { body: '' }, [502, 'AI_UPSTREAM_ERROR']],
   ['answers null', { body: 'null' }, [502, 'AI_UPSTREAM_ERROR']],
-  [
-    'says that it was too slow itself',
-    { status: 504, headers: { 'x-should-retry': 'false' } },
-    [504, 'AI_UPSTREAM_TIMEOUT'],
-  ],
+  ['answers 504', { status: 504, headers: { 'x-should-retry': 'false' } }, [504, 'AI_UPSTREAM_TIMEOUT']],
 ]
 for (const stream of streamModes)
-  test.each(failingUpstreams)(`a server that %s (stream: ${stream})`, async (_, plan, told) => {
-    openai.own.always = plan
-    const thread = await at.thread()
-    const answer = await chat(user, main, { stream }, thread)
-    expect(statusAndCode(answer)).toEqual(told)
-    expect(answer.headers.get('content-type')).toStartWith('application/json')
-    expect((await at.threadOf(thread)).messages).toEqual([])
-    expect((await at.usage())[0]).toMatchObject({ status: 'failed', thread, estimated: true })
-    const [event] = (await admin.get('/events?source=ai&limit=1')).body
-    expect(event).toMatchObject({ eventName: 'failure', metadata: { code: told[1], thread } })
-    // The same message again is one, once it is answered.
-    openai.own.always = {}
-    expect((await chat(user, main, { stream }, thread)).status).toBe(200)
-    expect((await at.threadOf(thread)).messages).toHaveLength(2)
-  })
+  test.each(failingUpstreams)(
+    `a chat fails, is recorded as failed, and can be repeated when the provider %s (stream: ${stream})`,
+    async (_, plan, expected) => {
+      openai.own.always = plan
+      const thread = await at.thread()
+      const answer = await chat(user, main, { stream }, thread)
+      expect(statusAndCode(answer)).toEqual(expected)
+      expect(answer.headers.get('content-type')).toStartWith('application/json')
+      expect((await at.threadOf(thread)).messages).toEqual([])
+      expect((await at.usage())[0]).toMatchObject({ status: 'failed', thread, estimated: true })
+      const [event] = (await admin.get('/events?source=ai&limit=1')).body
+      expect(event).toMatchObject({ eventName: 'failure', metadata: { code: expected[1], thread } })
+      // The repeated message is stored once.
+      openai.own.always = {}
+      expect((await chat(user, main, { stream }, thread)).status).toBe(200)
+      expect((await at.threadOf(thread)).messages).toHaveLength(2)
+    },
+  )
 
 test.each(streamModes)(
-  'a server with too much to do says when to come again, and is not asked twice (stream: %p)',
+  'a busy provider (429) is asked once, and the client gets 503 AI_UPSTREAM_BUSY with its Retry-After (stream: %p)',
   async (stream) => {
     openai.says({ status: 429, headers: { 'retry-after': '17' } })
     const answer = await chat(user, main, { stream })
@@ -62,21 +61,24 @@ test.each(streamModes)(
   },
 )
 
-test.each(streamModes)('what may pass is tried again (stream: %p)', async (stream) => {
+test.each(streamModes)('a provider that fails with 500 or 503 is asked again (stream: %p)', async (stream) => {
   openai.says({ status: 500, headers: { 'retry-after-ms': '1' } }, { status: 503, headers: { 'retry-after-ms': '1' } })
   expect((await chat(user, main, { stream })).status).toBe(200)
   expect(openai.asked).toHaveLength(3)
 })
 
-test.each(streamModes)('a server that says nothing is given up in time (stream: %p)', async (stream) => {
-  config.ATOLL_AI_TIMEOUT = 100
-  openai.says({ hang: 0 })
-  expect(statusAndCode(await chat(user, main, { stream }))).toEqual([504, 'AI_UPSTREAM_TIMEOUT'])
-  expect(openai.asked).toHaveLength(1)
-  expect((await at.usage())[0]).toMatchObject({ status: 'failed' })
-})
+test.each(streamModes)(
+  'a chat with a provider that never answers fails with 504 AI_UPSTREAM_TIMEOUT (stream: %p)',
+  async (stream) => {
+    config.ATOLL_AI_TIMEOUT = 100
+    openai.says({ hang: 0 })
+    expect(statusAndCode(await chat(user, main, { stream }))).toEqual([504, 'AI_UPSTREAM_TIMEOUT'])
+    expect(openai.asked).toHaveLength(1)
+    expect((await at.usage())[0]).toMatchObject({ status: 'failed' })
+  },
+)
 
-test('one that stops in the middle is told of in the stream, and what it said is kept', async () => {
+test('a provider that stops in mid-stream causes an error event, and the partial answer is kept as incomplete', async () => {
   for (const [plan, code] of [
     [{ hang: 2 }, 'AI_UPSTREAM_TIMEOUT'],
     [{ cut: 2 }, 'AI_UPSTREAM_ERROR'],
@@ -90,31 +92,31 @@ test('one that stops in the middle is told of in the stream, and what it said is
     const { events, end } = parseEvents(body)
     expect(end).toBe('[DONE]')
     expect(events.at(-1)).toEqual({ error: { code, message: expect.any(String) } })
-    const said = joinContent(events)
-    expect(said).toStartWith('Hell')
+    const partial = joinContent(events)
+    expect(partial).toStartWith('Hell')
     const { messages } = await at.threadOf(thread)
-    expect(messages).toMatchObject([chatMessage('Hello'), { role: 'assistant', content: said, incomplete: true }])
+    expect(messages).toMatchObject([chatMessage('Hello'), { role: 'assistant', content: partial, incomplete: true }])
     expect((await at.usage())[0]).toMatchObject({ status: 'failed', thread })
   }
 })
 
-test('one that breaks off its only answer failed', async () => {
+test('a provider that breaks off an unstreamed answer causes 502 AI_UPSTREAM_ERROR', async () => {
   openai.own.always = { cut: 0 }
   expect(statusAndCode(await chat())).toEqual([502, 'AI_UPSTREAM_ERROR'])
 })
 
-test('nobody is there', async () => {
+test('an unreachable provider causes 502 AI_UPSTREAM_ERROR, and a chat succeeds once its address is corrected', async () => {
   const metadata = { apiUrl: 'http://127.0.0.1:1/v1' }
   const { _id: sourceId } = await at.made('/integration-sources', { name: 'x', kind: 'openai', metadata })
   const id = await at.agent({ sourceId })
   expect(statusAndCode(await chat(user, id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
   await at.done(admin.put(`/integration-sources/${sourceId}`, { metadata: { apiUrl: openai.url } }))
   expect((await chat(user, id)).status).toBe(200)
-  // Without a token none is sent.
+  // A source without a token sends no authorization header.
   expect(openai.last().headers.authorization).toBeUndefined()
 })
 
-test('a neighbour of the installation is asked only where that is allowed', async () => {
+test('a provider in a private network gets no request unless ATOLL_ALLOW_PRIVATE_NETWORK is on', async () => {
   config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
   try {
     expect(statusAndCode(await chat())).toEqual([502, 'AI_UPSTREAM_ERROR'])
@@ -124,7 +126,7 @@ test('a neighbour of the installation is asked only where that is allowed', asyn
   }
 })
 
-test('in the middle of a turn, what tools did is kept', async () => {
+test('tool results are kept when the provider fails in mid-turn, and the repeated message continues from them', async () => {
   const tools = [await at.tool('count', '({ body }) => ({ counted: body.n })')]
   const id = await at.agent({ tools })
   openai.says(toolCalls(['count', { n: 3 }, 'c1']), { status: 401 })
@@ -136,12 +138,12 @@ test('in the middle of a turn, what tools did is kept', async () => {
     { role: 'assistant', tool_calls: [{ id: 'c1' }] },
     { role: 'tool', tool_call_id: 'c1', content: '{"counted":3}' },
   ])
-  // Whoever sends it again goes on from there.
+  // The repeated message continues from the stored tool result.
   expect((await chat(user, id, {}, thread)).status).toBe(200)
   expect(openai.last().body.messages.map(({ role }: { role: string }) => role)).toEqual(['user', 'assistant', 'tool'])
 })
 
-test('what is said goes to no log', async () => {
+test('prompts and answers appear in no log, even when the provider fails', async () => {
   const lines: string[] = []
   const spies = [
     ...(['error', 'log', 'warn', 'info', 'debug'] as const).map((name) =>
@@ -170,7 +172,7 @@ test('what is said goes to no log', async () => {
   }
 })
 
-test('whatever a server answers, it is no failure of ours', async () => {
+test('arbitrary answers of a provider lead to a completion or to 502 AI_UPSTREAM_ERROR, never to an internal error', async () => {
   const anything = fc.jsonValue({ maxDepth: 3 })
   const call = fc.record({ index: fc.option(anything), id: fc.option(anything), function: fc.option(anything) })
   const message = fc.record({ content: anything, tool_calls: fc.oneof(anything, fc.array(call)) }, { requiredKeys: [] })

@@ -9,7 +9,7 @@ afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 
 const lastMessages = () => openai.last().body.messages
-/** What the model was told of its calls, by their ids. */
+/** Returns the tool results of the last request by call id. */
 const lastResults = () =>
   Object.fromEntries(
     lastMessages()
@@ -30,7 +30,7 @@ const countTool = await at.tool('count', '({ body, query, user }) => ({ twice: b
 const failingTool = await at.tool('fails', '() => { throw new Error("out of order") }')
 const restrictedTool = await at.tool('few', '() => 1', { roles: ['gardener'] })
 
-/** Tools of each kind of target, and how many entities they have made. */
+/** Creates tools of each kind of target, and a counter of the entities that they have created. */
 async function createLimitedTools() {
   await at.made('/blueprints', { key: 'limited', name: 'Limited', fields: [] })
   const code = (name: string) => `async (_, { entities }) => (await entities('limited').create({ }), '${name}')`
@@ -51,14 +51,14 @@ async function createLimitedTools() {
       await tool('mails', { kind: 'email', to: 'a@example.com', subject: 'Hello', text: 'You' }),
       await tool('asks', { kind: 'ai', sourceId: at.source, model: 'expert' }),
     ],
-    made: async () =>
+    countEntities: async () =>
       Number((await at.tenant.db.query(`select count(*) from entities where blueprint = 'limited'`))[0]![0]),
   }
 }
 
-describe('tools of the server', () => {
+describe('server tools', () => {
   test.each([false, true])(
-    'are called as often as the model likes, and it goes on with what they answer (stream: %p)',
+    'server tools are called in as many rounds as the model wants, and their results go back to it (stream: %p)',
     async (stream) => {
       const id = await at.agent({ tools: [countTool] })
       openai.says(
@@ -68,8 +68,8 @@ describe('tools of the server', () => {
       )
       const { status, body } = await chat(user, id, { stream, queryParams: { page: 4 } })
       expect(status).toBe(200)
-      const said = stream ? joinContent(parseEvents(body).events) : body.choices[0].message.content
-      expect(said).toBe('Let me see. Six.')
+      const answer = stream ? joinContent(parseEvents(body).events) : body.choices[0].message.content
+      expect(answer).toBe('Let me see. Six.')
       const { usage } = stream ? parseEvents(body).events.at(-1) : body
       expect(usage).toEqual({ prompt_tokens: 33, completion_tokens: 21, total_tokens: 54 })
       const more = { query: { page: 4 }, user: at.users.user }
@@ -87,7 +87,7 @@ describe('tools of the server', () => {
     },
   )
 
-  test('that fail, are not there, or are called by nonsense are told of to the model, and never a crash', async () => {
+  test('server tools that fail, are unknown or get invalid arguments return an error code to the model, and the chat succeeds', async () => {
     const id = await at.agent({ tools: [countTool, failingTool] })
     openai.says(
       toolCalls(
@@ -110,11 +110,11 @@ describe('tools of the server', () => {
       ...{ c1: 'LAMBDA_FAILED', c2: 'TOOL_NOT_FOUND', c3: 'INVALID_ARGUMENTS', c4: 'INVALID_ARGUMENTS' },
       ...{ c5: 'INVALID_INPUT', c6: undefined },
     })
-    // What a lambda has thrown is for admins.
+    // The message of an error in a lambda is for admins only.
     expect(JSON.stringify(lastMessages())).not.toContain('out of order')
   })
 
-  test('get an id where the model gives none, or the same again', async () => {
+  test('tool calls without an id, or with a repeated one, get a unique id', async () => {
     const id = await at.agent({ tools: [countTool] })
     for (const stream of [false, true]) {
       openai.says(
@@ -132,7 +132,7 @@ describe('tools of the server', () => {
     }
   })
 
-  test('are taken away after some rounds: then the model has to say something', async () => {
+  test('server tools are withdrawn after maxToolRounds, so that the model has to answer', async () => {
     const id = await at.agent({ tools: [countTool], maxToolRounds: 2 })
     openai.own.always = ({ body }) => (body.tools ? toolCalls(['count', { n: 1 }]) : { text: 'Enough.' })
     const { body } = await chat(user, id)
@@ -142,12 +142,12 @@ describe('tools of the server', () => {
     const never = await at.agent({ tools: [countTool], maxToolRounds: 0 })
     await chat(user, never)
     expect(offeredToolNames()).toEqual([])
-    // A model that calls what it was not offered calls nothing.
+    // A call of a tool that was not offered is ignored.
     openai.says(toolCalls(['count']))
     expect((await chat(user, never)).body.choices[0].finish_reason).toBe('stop')
   })
 
-  test('are offered to those whose roles allow them', async () => {
+  test('server tools are offered only while they are active, and only to callers with one of their roles', async () => {
     const id = await at.agent({ tools: [restrictedTool, countTool] })
     await chat(user, id)
     expect(offeredToolNames()).toEqual(['count'])
@@ -162,7 +162,7 @@ describe('tools of the server', () => {
     expect(offeredToolNames()).toEqual([])
   })
 
-  test('may be other agents, but none goes round in circles', async () => {
+  test('agents may be tools of agents, and one that calls itself gets TOO_DEEP', async () => {
     const trigger = { kind: 'tool', name: 'expert', description: 'Knows.' }
     const expert = await at.made('/integrations', {
       trigger,
@@ -176,7 +176,7 @@ describe('tools of the server', () => {
     expect(lastResults()).toEqual({ c1: 'Of course: why?' })
     expect((await at.usage()).slice(0, 2).map(({ model }) => model)).toEqual(['model-1', 'expert'])
 
-    // One that calls itself.
+    // From here on, the expert calls itself.
     const target = { kind: 'ai', sourceId: at.source, model: 'circle', tools: [expert._id] }
     await at.done(admin.put(`/integrations/${expert._id}`, { target }))
     openai.own.always = ({ body }) =>
@@ -191,8 +191,8 @@ describe('tools of the server', () => {
     expect(openai.asked.length).toBeLessThan(14)
   })
 
-  test('are run for an API token as far as its scopes go, as if it asked for them itself', async () => {
-    const { lambda, hidden, made } = await createLimitedTools()
+  test('tools called by an API token need the scopes that a direct request would need, or return the missing scope', async () => {
+    const { lambda, hidden, countEntities } = await createLimitedTools()
     const id = await at.agent({ tools: [...lambda, ...hidden], blueprints: ['limited'] })
     const codes = async (...scopes: string[]) => {
       const { token } = await issueApiToken(at.tenant, at.users.admin, { nickname: 'limited', scopes })
@@ -206,8 +206,8 @@ describe('tools of the server', () => {
             : toolCalls(...names.map((name): [string, object, string] => [name, {}, name]))
       await at.done(chat(at.stranger.with({ 'x-api-key': token }), id))
       openai.own.always = {}
-      const told = lastResults()
-      return Object.fromEntries(names.map((name) => [name, told[name]?.error?.message ?? 'done']))
+      const results = lastResults()
+      return Object.fromEntries(names.map((name) => [name, results[name]?.error?.message ?? 'done']))
     }
     const no = (scope: string) => `This API token does not have the scope ${scope}.`
     const all = { plain: 'done', serving: 'done', posts: 'done', mails: 'done', asks: 'done' }
@@ -216,8 +216,8 @@ describe('tools of the server', () => {
       ...{ posts: no('integrations:write'), mails: no('integrations:write') },
       ...{ find_limited: no('entities:read'), create_limited: no('entities:write') },
     })
-    expect(await made()).toBe(0)
-    // A lambda asks with the scopes of who called it, unless it has a role of its own.
+    expect(await countEntities()).toBe(0)
+    // A lambda has the scopes of its caller, unless it has a service role.
     expect(await codes('ai:write', 'lambdas:write', 'integrations:write', 'entities:read')).toEqual({
       ...{
         ...all,
@@ -226,19 +226,19 @@ describe('tools of the server', () => {
         create_limited: no('entities:write'),
       },
     })
-    expect(await made()).toBe(1)
+    expect(await countEntities()).toBe(1)
     expect(await codes()).toEqual({ ...all, find_limited: 'done', create_limited: 'done' })
-    expect(await made()).toBe(4)
+    expect(await countEntities()).toBe(4)
   })
 
-  test('of another tenant are none', async () => {
-    const other = await createTestTenant()
-    const { status, body } = await other.as('admin').post('/ai/agents', { sourceId: 'echo', tools: [countTool] })
+  test('tools of another tenant are rejected with 400 INVALID_INPUT', async () => {
+    const otherTenant = await createTestTenant()
+    const { status, body } = await otherTenant.as('admin').post('/ai/agents', { sourceId: 'echo', tools: [countTool] })
     expect([status, body.code]).toEqual([400, 'INVALID_INPUT'])
   })
 })
 
-describe('blueprints', async () => {
+describe('blueprint tools', async () => {
   await at.made('/blueprints', {
     key: 'books',
     name: 'Books',
@@ -256,7 +256,7 @@ describe('blueprints', async () => {
   await at.made('/blueprints/books/entities', { title: 'Of the admin', secret: 'x' })
   const id = await at.agent({ blueprints: ['books'] })
 
-  test('are tools for what their rules allow the caller, with what they may know of', async () => {
+  test('blueprint tools cover only the operations that the caller may use, and only the fields that the caller may see', async () => {
     await chat(user, id)
     expect(offeredToolNames()).toEqual(['find_books', 'get_books', 'create_books'])
     const create = openai.last().body.tools.at(-1).function
@@ -274,7 +274,7 @@ describe('blueprints', async () => {
     expect(offeredToolNames()).toEqual(['find_books', 'get_books', 'create_books', 'update_books', 'remove_books'])
   })
 
-  test('are read and written with the rights of who asks', async () => {
+  test('blueprint tools read and write with the rights of the caller', async () => {
     openai.says(
       toolCalls(
         ['create_books', { title: 'Emma', price: '9.90' }, 'made'],
@@ -303,7 +303,7 @@ describe('blueprints', async () => {
     expect(nobody.error.code).toBe('INVALID_INPUT')
   })
 
-  test('are found by a query, wherever a model puts it, and it is told what no query has', async () => {
+  test('find tools accept a query in any usual place, and return INVALID_INPUT with a path for options they do not have', async () => {
     for (let n = 0; n < 3; n++)
       await at.done(admin.post('/blueprints/books/entities', { title: `Bulk ${n}`, price: `${n}.00` }))
     const bulk = { title: { $like: 'Bulk%' } }
@@ -341,7 +341,7 @@ describe('blueprints', async () => {
     for (const { error } of Object.values(refused)) expect(error.details[0].message).toMatch(/[.?]$/)
   })
 
-  test('are at most a hundred at once, however many a model asks for', async () => {
+  test('find tools return 20 entities by default and at most 100', async () => {
     await at.made('/blueprints', { key: 'notes', name: 'Notes', fields: [{ key: 'n', type: 'number' }] })
     const operations = Array.from({ length: 101 }, (_, n) => ({ op: 'create', data: { n } }))
     await at.done(admin.post('/blueprints/notes/entities/batch', { operations }))
@@ -350,16 +350,16 @@ describe('blueprints', async () => {
     expect([lastResults().most.length, lastResults().few.length]).toEqual([100, 20])
   })
 
-  test('that are removed are no tools any more', async () => {
+  test('a deleted blueprint has no tools any more', async () => {
     await at.made('/blueprints', { key: 'short', name: 'Short', fields: [] })
-    const other = await at.agent({ blueprints: ['short', 'books'] })
+    const agent = await at.agent({ blueprints: ['short', 'books'] })
     await at.done(admin.delete('/blueprints/short'))
-    expect((await chat(user, other)).status).toBe(200)
+    expect((await chat(user, agent)).status).toBe(200)
     expect(offeredToolNames()).toHaveLength(3)
   })
 })
 
-describe('tools of the client', () => {
+describe('client tools', () => {
   const clientTools = [
     {
       name: 'pick',
@@ -369,62 +369,65 @@ describe('tools of the client', () => {
     { type: 'function', function: { name: 'ring', parameters: { type: 'object' } } },
   ]
 
-  test.each([false, true])('stop the turn until the client goes on, statelessly (stream: %p)', async (stream) => {
-    const id = await at.agent({ tools: [countTool] })
-    openai.says(
-      { ...toolCalls(['count', { n: 1 }, 'c1']), text: 'Wait. ' },
-      toolCalls(['pick', { color: 'teal' }, 'c2'], ['count', { n: 2 }, 'c3'], ['ring', '', 'c4']),
-    )
-    const { status, body } = await chat(user, id, { stream, clientTools })
-    expect(status).toBe(200)
-    expect(openai.last().body.tools).toHaveLength(3)
-    const { events, end } = stream ? parseEvents(body) : { events: [body], end: '[DONE]' }
-    expect(end).toBe('[DONE]')
-    const call = (id: string, name: string, args: string) => ({
-      id,
-      type: 'function',
-      function: { name, arguments: args },
-    })
-    const [c1, c2, c3, c4] = [
-      call('c1', 'count', '{"n":1}'),
-      call('c2', 'pick', '{"color":"teal"}'),
-      call('c3', 'count', '{"n":2}'),
-      call('c4', 'ring', '{}'),
-    ]
-    const pause = events.at(-1)
-    expect(pause).toEqual({
-      type: 'client_tool_calls',
-      functionCalls: [c2, c4],
-      backendResults: [
-        { functionCall: c1, result: expect.objectContaining({ twice: 2 }) },
-        { functionCall: c3, result: expect.objectContaining({ twice: 4 }) },
-      ],
-      assistantToolCalls: [c1, c2, c3, c4],
-      usage: { prompt_tokens: 22, completion_tokens: 14, total_tokens: 36 },
-    })
-    const calls = openai.asked.length
-    const next = [
-      chatMessage('Hello'),
-      { role: 'assistant', content: '', tool_calls: pause.assistantToolCalls },
-      { role: 'tool', tool_call_id: 'c4', content: 'rang' },
-      { role: 'tool', tool_call_id: 'c2', content: '{"ok":true}' },
-    ]
-    openai.says({ text: 'Done.' })
-    const after = await chat(user, id, { stream, clientTools, messages: next })
-    expect(stream ? joinContent(parseEvents(after.body).events) : after.body.choices[0].message.content).toBe('Done.')
-    expect(openai.asked).toHaveLength(calls + 1)
-    // Each call has its answer, also those that only we know.
-    const told = lastMessages().slice(2)
-    expect(told.map((one: { tool_call_id: string }) => one.tool_call_id)).toEqual(['c1', 'c2', 'c3', 'c4'])
-    expect(JSON.parse(told[0].content)).toMatchObject({ twice: 2 })
-    expect([told[1].content, told[3].content]).toEqual(['{"ok":true}', 'rang'])
+  test.each([false, true])(
+    'client tools pause the turn until the client sends their results, without state on the server (stream: %p)',
+    async (stream) => {
+      const id = await at.agent({ tools: [countTool] })
+      openai.says(
+        { ...toolCalls(['count', { n: 1 }, 'c1']), text: 'Wait. ' },
+        toolCalls(['pick', { color: 'teal' }, 'c2'], ['count', { n: 2 }, 'c3'], ['ring', '', 'c4']),
+      )
+      const { status, body } = await chat(user, id, { stream, clientTools })
+      expect(status).toBe(200)
+      expect(openai.last().body.tools).toHaveLength(3)
+      const { events, end } = stream ? parseEvents(body) : { events: [body], end: '[DONE]' }
+      expect(end).toBe('[DONE]')
+      const call = (id: string, name: string, args: string) => ({
+        id,
+        type: 'function',
+        function: { name, arguments: args },
+      })
+      const [c1, c2, c3, c4] = [
+        call('c1', 'count', '{"n":1}'),
+        call('c2', 'pick', '{"color":"teal"}'),
+        call('c3', 'count', '{"n":2}'),
+        call('c4', 'ring', '{}'),
+      ]
+      const pause = events.at(-1)
+      expect(pause).toEqual({
+        type: 'client_tool_calls',
+        functionCalls: [c2, c4],
+        backendResults: [
+          { functionCall: c1, result: expect.objectContaining({ twice: 2 }) },
+          { functionCall: c3, result: expect.objectContaining({ twice: 4 }) },
+        ],
+        assistantToolCalls: [c1, c2, c3, c4],
+        usage: { prompt_tokens: 22, completion_tokens: 14, total_tokens: 36 },
+      })
+      const calls = openai.asked.length
+      const next = [
+        chatMessage('Hello'),
+        { role: 'assistant', content: '', tool_calls: pause.assistantToolCalls },
+        { role: 'tool', tool_call_id: 'c4', content: 'rang' },
+        { role: 'tool', tool_call_id: 'c2', content: '{"ok":true}' },
+      ]
+      openai.says({ text: 'Done.' })
+      const after = await chat(user, id, { stream, clientTools, messages: next })
+      expect(stream ? joinContent(parseEvents(after.body).events) : after.body.choices[0].message.content).toBe('Done.')
+      expect(openai.asked).toHaveLength(calls + 1)
+      // The server adds the results of its own tools.
+      const toolMessages = lastMessages().slice(2)
+      expect(toolMessages.map((one: { tool_call_id: string }) => one.tool_call_id)).toEqual(['c1', 'c2', 'c3', 'c4'])
+      expect(JSON.parse(toolMessages[0].content)).toMatchObject({ twice: 2 })
+      expect([toolMessages[1].content, toolMessages[3].content]).toEqual(['{"ok":true}', 'rang'])
 
-    // They are for nobody else.
-    await chat(at.as('other'), id, { clientTools, messages: next })
-    expect(lastMessages()[2].content).toBe('This was not answered.')
-  })
+      // Another user does not get those results.
+      await chat(at.as('other'), id, { clientTools, messages: next })
+      expect(lastMessages()[2].content).toBe('This was not answered.')
+    },
+  )
 
-  test('may not have the name of another', async () => {
+  test('client tools with the name of another tool are rejected with 400 TOOL_NAME_TAKEN', async () => {
     const id = await at.agent({ tools: [countTool] })
     const named = (name: string) => ({ clientTools: [{ name }] })
     expect(statusAndCode(await chat(user, id, named('count')))).toEqual([400, 'TOOL_NAME_TAKEN'])
@@ -435,7 +438,7 @@ describe('tools of the client', () => {
     expect((await chat(user, main, named('count'))).status).toBe(200)
   })
 
-  test('are never asked what a client could not read: the model is told instead', async () => {
+  test('client tool calls with invalid JSON go back to the model as INVALID_ARGUMENTS and not to the client', async () => {
     openai.says(toolCalls(['pick', '{"color"', 'c1']), { text: 'Sorry.' })
     const { body } = await chat(user, main, { clientTools })
     expect(body.choices[0].message.content).toBe('Sorry.')

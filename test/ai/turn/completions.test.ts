@@ -3,12 +3,12 @@ import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { chatMessage, createAiFixture, joinContent, parseEvents } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, main, stranger, chat } = at
+const { user, admin, openai, main, stranger: anonymous, chat } = at
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 
 describe('a completion', () => {
-  test('is as OpenAI’s API has it, and nothing of the source shows', async () => {
+  test('a completion has the format of OpenAI’s API, and the request to the provider carries only what was asked', async () => {
     const { status, body } = await chat()
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -19,19 +19,19 @@ describe('a completion', () => {
       choices: [{ index: 0, message: { role: 'assistant', content: 'Hello there!' }, finish_reason: 'stop' }],
       usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
     })
-    const { headers, body: asked } = openai.last()
+    const { headers, body: request } = openai.last()
     expect(headers.authorization).toBe('Bearer sk-secret')
     expect(Object.keys(headers).filter((name) => name.startsWith('x-stainless'))).toEqual([])
-    expect(asked).toEqual({ model: 'model-1', messages: [chatMessage('Hello')], stream: false })
+    expect(request).toEqual({ model: 'model-1', messages: [chatMessage('Hello')], stream: false })
   })
 
-  test('is a stream of chunks where the body or the header asks for one', async () => {
-    const asked = { messages: [chatMessage('Hello')] }
+  test('a completion is streamed when the body sets stream, or when the Accept header asks for it and the body does not say otherwise', async () => {
+    const request = { messages: [chatMessage('Hello')] }
     const path = `/ai/${main}/chat-completion`
     const answers = [
-      await user.post(path, { ...asked, stream: true }),
-      await user.post(path, asked, { accept: 'text/event-stream' }),
-      await user.post(path, { ...asked, stream: true }, { accept: 'text/event-stream' }),
+      await user.post(path, { ...request, stream: true }),
+      await user.post(path, request, { accept: 'text/event-stream' }),
+      await user.post(path, { ...request, stream: true }, { accept: 'text/event-stream' }),
     ]
     for (const { status, headers, body } of answers) {
       expect(status).toBe(200)
@@ -40,27 +40,27 @@ describe('a completion', () => {
       expect(end).toBe('[DONE]')
       expect(joinContent(events)).toBe('Hello there!')
     }
-    expect((await user.post(path, { ...asked, stream: false }, { accept: 'text/event-stream' })).body.object).toBe(
+    expect((await user.post(path, { ...request, stream: false }, { accept: 'text/event-stream' })).body.object).toBe(
       'chat.completion',
     )
   })
 
-  test('is for integrations that there are, switched on, that talk, and whose roles the caller has', async () => {
+  test('a completion needs an active chat integration of the tenant (404) whose roles the caller has (403)', async () => {
     const off = await at.agent({ active: false })
-    const few = await at.agent({ roles: ['gardener'] })
+    const restricted = await at.agent({ roles: ['gardener'] })
     const { _id: hook } = await at.made('/integrations', {
       trigger: { kind: 'webhook' },
       target: { kind: 'ai', sourceId: at.source },
     })
     for (const id of ['nothing', off, hook])
       expect(statusAndCode(await chat(user, id))).toEqual([404, 'INTEGRATION_NOT_FOUND'])
-    expect(statusAndCode(await chat(user, few))).toEqual([403, 'FORBIDDEN'])
-    expect((await chat(admin, few)).status).toBe(200)
-    expect(statusAndCode(await chat(stranger))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await chat(user, restricted))).toEqual([403, 'FORBIDDEN'])
+    expect((await chat(admin, restricted)).status).toBe(200)
+    expect(statusAndCode(await chat(anonymous))).toEqual([401, 'UNAUTHENTICATED'])
     expect(statusAndCode(await chat((await createTestTenant()).as('admin')))).toEqual([404, 'INTEGRATION_NOT_FOUND'])
   })
 
-  test('leaves a row of what it took', async () => {
+  test('a completion adds a usage row with its tokens and cost, and an event without its text', async () => {
     const metadata = { prices: { 'model-1': { prompt: 2.5, completion: 10 } } }
     await at.done(admin.put('/configurations/ai-configuration', { metadata }))
     await chat()
@@ -86,7 +86,7 @@ describe('a completion', () => {
   })
 })
 
-test('with an Idempotency-Key is asked of the model once', async () => {
+test('a completion repeated with the same Idempotency-Key asks the model once', async () => {
   const path = `/ai/${main}/chat-completion`
   const key = { 'idempotency-key': crypto.randomUUID() }
   const [first, second] = [
@@ -97,8 +97,8 @@ test('with an Idempotency-Key is asked of the model once', async () => {
   expect(openai.asked).toHaveLength(1)
 })
 
-describe('what is asked', () => {
-  test('is passed on, before what the integration says', async () => {
+describe('the request of a completion', () => {
+  test('request parameters take precedence over those of the agent', async () => {
     const id = await at.agent({ temperature: 0.2, top_p: 0.5, max_tokens: 100 })
     const schema = { type: 'object', properties: { a: { type: 'number' } } }
     const response_format = { type: 'json_schema', json_schema: { name: 'thing', schema, strict: true } }
@@ -110,30 +110,30 @@ describe('what is asked', () => {
   })
 
   test.each([
-    ['no messages', { messages: [] }],
-    ['none at all', { messages: undefined }],
-    ['too hot', { temperature: 2.1 }],
-    ['too cold', { temperature: -0.1 }],
-    ['frequency_penalty', { frequency_penalty: 2.5 }],
-    ['presence_penalty', { presence_penalty: -2.5 }],
-    ['top_p', { top_p: 1.5 }],
-    ['a part of a token', { max_tokens: 1.5 }],
-    ['no tokens', { max_tokens: 0 }],
-    ['five stops', { stop: ['a', 'b', 'c', 'd', 'e'] }],
-    ['a format of another kind', { response_format: { type: 'xml' } }],
+    ['an empty list of messages', { messages: [] }],
+    ['undefined messages', { messages: undefined }],
+    ['a temperature above 2', { temperature: 2.1 }],
+    ['a negative temperature', { temperature: -0.1 }],
+    ['a frequency_penalty above 2', { frequency_penalty: 2.5 }],
+    ['a presence_penalty below -2', { presence_penalty: -2.5 }],
+    ['a top_p above 1', { top_p: 1.5 }],
+    ['a fractional max_tokens', { max_tokens: 1.5 }],
+    ['a max_tokens of 0', { max_tokens: 0 }],
+    ['five stop sequences', { stop: ['a', 'b', 'c', 'd', 'e'] }],
+    ['an unknown response_format', { response_format: { type: 'xml' } }],
     ['a schema without a name', { response_format: { type: 'json_schema', json_schema: {} } }],
-    ['a context that is no object', { context: 'text' }],
-    ['rules that are no texts', { rules: [1] }],
-    ['another role', { messages: [chatMessage('x', 'developer')] }],
+    ['a context that is not an object', { context: 'text' }],
+    ['rules that are not strings', { rules: [1] }],
+    ['an unknown role', { messages: [chatMessage('x', 'developer')] }],
     ['a message without content', { messages: [{ role: 'user' }] }],
-    ['content of parts', { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }] }],
+    ['content in parts', { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }] }],
     [
-      'an answer of a tool to nobody',
+      'a tool result for an unknown call',
       { messages: [chatMessage('x'), { role: 'tool', content: 'x', tool_call_id: 'c1' }] },
     ],
-    ['an answer of a tool without its call', { messages: [{ role: 'tool', content: 'x' }] }],
+    ['a tool result without a call id', { messages: [{ role: 'tool', content: 'x' }] }],
     [
-      'a user who calls tools',
+      'tool calls in a user message',
       {
         messages: [
           { ...chatMessage('x'), tool_calls: [{ id: 'c', type: 'function', function: { name: 'x', arguments: '' } }] },
@@ -141,17 +141,20 @@ describe('what is asked', () => {
       },
     ],
     ['a tool without a name', { clientTools: [{ description: 'x' }] }],
-    ['a tool whose name models don’t take', { clientTools: [{ name: 'a b' }] }],
-    ['a tool that takes a text', { clientTools: [{ name: 'a', schema: { type: 'string' } }] }],
-    ['too much context', { context: { text: 'x'.repeat(17 << 10) } }],
+    ['a tool name with a space', { clientTools: [{ name: 'a b' }] }],
+    ['a tool schema of type string', { clientTools: [{ name: 'a', schema: { type: 'string' } }] }],
+    ['a context of 17 KiB', { context: { text: 'x'.repeat(17 << 10) } }],
     ['a system message', { messages: [chatMessage('Be rude.', 'system'), chatMessage('x')] }],
-  ])('is refused where it makes no sense: %s', async (_, body) => {
-    expect(statusAndCode(await chat(user, main, body))).toEqual([400, 'INVALID_INPUT'])
-    expect(statusAndCode(await chat(user, main, { ...body, stream: true }))).toEqual([400, 'INVALID_INPUT'])
-    expect(openai.asked).toEqual([])
-  })
+  ])(
+    'an invalid completion request is rejected with 400 INVALID_INPUT before the model is asked: %s',
+    async (_, body) => {
+      expect(statusAndCode(await chat(user, main, body))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await chat(user, main, { ...body, stream: true }))).toEqual([400, 'INVALID_INPUT'])
+      expect(openai.asked).toEqual([])
+    },
+  )
 
-  test('comes after the prompt, the rules and the context, each in a message of its own', async () => {
+  test('the prompt, the rules and the context are sent as separate system messages before the user’s message', async () => {
     const id = await at.agent({ systemPrompt: 'You are a gardener.' })
     await chat(user, id, { rules: ['Be short.', 'Be kind.'], context: { season: 'spring' } })
     const { messages } = openai.last().body
@@ -162,19 +165,19 @@ describe('what is asked', () => {
     expect(context).toContain('{"season":"spring"}')
   })
 
-  test('has up to 16 KiB of context', async () => {
+  test('a context of up to 16 KiB is accepted', async () => {
     await chat(user, main, { context: { text: 'x'.repeat(16_000) } })
     expect(Buffer.byteLength(openai.last().body.messages[0].content)).toBeLessThanOrEqual(16 << 10)
   })
 
-  test('may have system messages where the integration says so', async () => {
+  test('system messages are accepted when the agent has allowSystemMessages', async () => {
     const id = await at.agent({ allowSystemMessages: true })
     const messages = [chatMessage('Be rude.', 'system'), chatMessage('Hello')]
     expect((await chat(user, id, { messages })).status).toBe(200)
     expect(openai.last().body.messages).toEqual(messages)
   })
 
-  test('may be larger than other bodies', async () => {
+  test('a completion request may have up to 16 MiB, and a larger one gets 413 BODY_TOO_LARGE', async () => {
     const text = 'x'.repeat(2 << 20)
     expect((await chat(user, main, { messages: [chatMessage(text)] })).status).toBe(200)
     expect(openai.last().body.messages[0].content).toHaveLength(2 << 20)
@@ -184,11 +187,11 @@ describe('what is asked', () => {
     ])
   })
 
-  test('that is nothing counts as not said', async () => {
-    const nothing = { model: null, temperature: null, stop: null, context: null, rules: null, clientTools: null }
-    expect(
-      (await chat(user, main, { ...nothing, stream: null, queryParams: null, response_format: null })).status,
-    ).toBe(200)
+  test('null values in a completion request count as missing', async () => {
+    const nulls = { model: null, temperature: null, stop: null, context: null, rules: null, clientTools: null }
+    expect((await chat(user, main, { ...nulls, stream: null, queryParams: null, response_format: null })).status).toBe(
+      200,
+    )
     expect(openai.last().body).toEqual({ model: 'model-1', messages: [chatMessage('Hello')], stream: false })
     const bare = { name: null, tool_calls: null, tool_call_id: null }
     const messages = ['Hello', 'Hi', 'Well?'].map((text, n) => ({
@@ -204,7 +207,7 @@ describe('what is asked', () => {
   })
 })
 
-test('budgets are kept to: of the tenant, of workspaces, of users', async () => {
+test('budgets of users, workspaces and tenants limit completions with 429 BUDGET_EXCEEDED', async () => {
   const own = await createAiFixture()
   const budget = (limit: number, scope = 'user', unit = 'tokens') => ({ scope, period: 'day', unit, limit })
   const put = (...budgets: object[]) =>

@@ -17,48 +17,51 @@ const toolResult = (id: string, content = 'ok') => ({ role: 'tool', tool_call_id
 const uploadFile = (integrationId: string) =>
   user.post(`/ai/sources/${at.source}/storage/upload`, { integrationId, content: 'Hello there' })
 
-describe('a server of models that says strange things', () => {
-  test.each([false, true])('of calls: a client can go on all the same (stream: %p)', async (stream) => {
-    const thread = await at.thread()
-    const long = 'x'.repeat(300)
-    openai.says(
-      toolCalls(
-        ['pick', {}, 'a\0b'],
-        [long, {}, 'c\ud800'],
-        ['', {}, long],
-        ['pick', '"\0\ud800', 'e'],
-        ['pick', {}, 'f'],
-      ),
-    )
-    const { status, body } = await chat(user, main, { stream, clientTools }, thread)
-    expect(status).toBe(200)
-    const { functionCalls, assistantToolCalls } = stream ? parseEvents(body).events.at(-1) : body
-    expect(functionCalls).toHaveLength(2)
-    expect(assistantToolCalls).toHaveLength(5)
-    const answers = functionCalls.map(({ id }: { id: string }) => toolResult(id))
-    const messages = [
-      chatMessage('Hello'),
-      { role: 'assistant', content: '', tool_calls: assistantToolCalls },
-      ...answers,
-    ]
-    expect((await chat(user, main, { clientTools, messages }, thread)).status).toBe(200)
-    expect(lastRoles()).toEqual(['user', 'assistant', 'tool', 'tool', 'tool', 'tool', 'tool'])
-    expect((await at.threadOf(thread)).messages).toHaveLength(8)
-  })
+describe('a provider with hostile answers', () => {
+  test.each([false, true])(
+    'tool calls with invalid ids, names and arguments leave a thread that the client can continue (stream: %p)',
+    async (stream) => {
+      const thread = await at.thread()
+      const long = 'x'.repeat(300)
+      openai.says(
+        toolCalls(
+          ['pick', {}, 'a\0b'],
+          [long, {}, 'c\ud800'],
+          ['', {}, long],
+          ['pick', '"\0\ud800', 'e'],
+          ['pick', {}, 'f'],
+        ),
+      )
+      const { status, body } = await chat(user, main, { stream, clientTools }, thread)
+      expect(status).toBe(200)
+      const { functionCalls, assistantToolCalls } = stream ? parseEvents(body).events.at(-1) : body
+      expect(functionCalls).toHaveLength(2)
+      expect(assistantToolCalls).toHaveLength(5)
+      const answers = functionCalls.map(({ id }: { id: string }) => toolResult(id))
+      const messages = [
+        chatMessage('Hello'),
+        { role: 'assistant', content: '', tool_calls: assistantToolCalls },
+        ...answers,
+      ]
+      expect((await chat(user, main, { clientTools, messages }, thread)).status).toBe(200)
+      expect(lastRoles()).toEqual(['user', 'assistant', 'tool', 'tool', 'tool', 'tool', 'tool'])
+      expect((await at.threadOf(thread)).messages).toHaveLength(8)
+    },
+  )
 
-  test('of its end: clients hear a short word, or none', async () => {
-    for (const [finish, told] of [
+  test('a finish_reason that is no string causes 502, and a long one is cut to 64 characters', async () => {
+    for (const [finish, expected] of [
       [{ a: 1 }, 502],
       [5, 502],
       ['y'.repeat(10_000), 'y'.repeat(64)],
     ] as [never, number | string][]) {
       openai.says({ finish })
       const { status, body } = await chat()
-      expect(status === 200 ? body.choices[0].finish_reason : status).toBe(told)
+      expect(status === 200 ? body.choices[0].finish_reason : status).toBe(expected)
     }
   })
 
-  test('of what it took: no answer is lost by that, and sums can be made', async () => {
+  test('an impossible reported usage is replaced by an estimate, and sums of usage stay finite', async () => {
     const prices = { 'model-1': { prompt: 1e6, completion: 1e6 } }
     await at.done(admin.put('/configurations/ai-configuration', { metadata: { prices } }))
     const most = Number.MAX_SAFE_INTEGER
@@ -69,7 +72,7 @@ describe('a server of models that says strange things', () => {
     expect((await admin.get('/ai/usage?groupBy=day')).body[0].cost).toBeLessThan(1e6)
   })
 
-  test('of what a summary took, too', async () => {
+  test('an impossible reported usage of a summary is replaced by an estimate, and NUL characters are removed from it', async () => {
     const id = await at.agent({ historyTokens: 100 })
     const thread = await at.thread(id)
     for (const word of ['w ', 'v ']) await chat(user, id, { messages: [chatMessage(word.repeat(300))] }, thread)
@@ -86,17 +89,17 @@ describe('a server of models that says strange things', () => {
     '{"data":[{"index":"length","embedding":[1,2]}]}',
     '{"data":[{"index":4294967294,"embedding":[1]}]}',
     '{"data":[{"index":0,"embedding":["x"]}]}',
-  ])('instead of vectors (%s) has failed', async (body) => {
+  ])('an embedding answer of %s causes 502 AI_UPSTREAM_ERROR', async (body) => {
     openai.own.always = { body }
     expect(statusAndCode(await uploadFile(main))).toEqual([502, 'AI_UPSTREAM_ERROR'])
   })
 })
 
-describe('what a completion takes before its first word', () => {
-  const reading = at.agent({ vectorStores: ['user'] })
+describe('a completion with retrieval', () => {
+  const readingAgent = at.agent({ vectorStores: ['user'] })
 
-  test('is in a row of usage, when that fails', async () => {
-    const id = await reading
+  test('a failed embedding adds one usage row for itself and one for the completion, and invalid requests add none', async () => {
+    const id = await readingAgent
     await at.done(uploadFile(id))
     openai.own.always = { status: 401 }
     const before = (await at.usage()).length
@@ -106,20 +109,20 @@ describe('what a completion takes before its first word', () => {
     const failed = { status: 'failed', integration: id }
     expect(rows[0]).toMatchObject({ ...failed, model: 'model-1', prompt: 0 })
     expect(rows[1]).toMatchObject({ ...failed, model: 'embedding-1' })
-    // What was no question is none that failed.
+    // Invalid requests add no usage row.
     await chat(user, id, { messages: [toolResult('nobody')] })
     await chat(user, id, { context: { long: 'x'.repeat(20_000) } })
     expect(await at.usage()).toHaveLength(before + 2)
   })
 
-  test('ends with whoever asked', async () => {
-    const id = await reading
+  test('a disconnect during the embedding aborts it, and the model is not asked', async () => {
+    const id = await readingAgent
     await at.done(uploadFile(id))
     openai.clear()
     openai.own.always = { hang: 0 }
     const leaving = new AbortController()
     const { host } = new URL(at.origin)
-    const asked = handleRequest(
+    const pending = handleRequest(
       new Request(`${at.origin}/api/ai/${id}/chat-completion`, {
         method: 'POST',
         headers: { host, 'content-type': 'application/json', 'x-api-key': at.tokens.user },
@@ -129,15 +132,15 @@ describe('what a completion takes before its first word', () => {
     )
     while (!openai.asked.length) await Bun.sleep(1)
     leaving.abort()
-    await asked
+    await pending
     while (!openai.left.length) await Bun.sleep(1)
     expect(openai.asked.map(({ path }) => path)).toEqual(['/v1/embeddings'])
     expect((await at.usage())[0]).toMatchObject({ status: 'aborted', integration: id })
   })
 })
 
-describe('a thread goes on', () => {
-  test('where an answer came so late that its call is not told any more', async () => {
+describe('the continuation of a thread', () => {
+  test('a thread continues without a late tool result whose call has been summarized', async () => {
     const id = await at.agent({ historyTokens: 200 })
     const thread = await at.thread(id)
     const say = async (message: object) => (await chat(user, id, { clientTools, messages: [message] }, thread)).status
@@ -152,7 +155,7 @@ describe('a thread goes on', () => {
     expect(lastRoles()).not.toContain('tool')
   })
 
-  test('after a turn in which tools have told more than anybody is told again', async () => {
+  test('a thread continues after a turn whose tool results are too long to be sent again', async () => {
     const big = await at.tool('big', '() => "x".repeat(65000)')
     const id = await at.agent({ tools: [big], maxToolRounds: 50, historyTokens: 1_000_000 })
     const thread = await at.thread(id)
@@ -163,21 +166,21 @@ describe('a thread goes on', () => {
   })
 })
 
-test('tools that answer without end are cut short, each and all of a turn together', async () => {
+test('endless tool results are cut one by one, and all further results of the turn become TOO_MUCH', async () => {
   const talks = await at.tool('talks', '() => "x".repeat(200000)')
   const id = await at.agent({ tools: [talks], maxToolRounds: 2 })
   const many = toolCalls(...Array.from({ length: 30 }, (): [string, object] => ['talks', {}]))
   openai.says(many, many, { text: 'Enough.' })
   expect((await chat(user, id)).status).toBe(200)
-  const told = openai.last().body.messages.filter(({ role }: { role: string }) => role === 'tool')
-  const texts: string[] = told.map(({ content }: { content: string }) => content)
+  const toolMessages = openai.last().body.messages.filter(({ role }: { role: string }) => role === 'tool')
+  const texts: string[] = toolMessages.map(({ content }: { content: string }) => content)
   expect(texts).toHaveLength(60)
   expect(texts.join('').length).toBeLessThan((2 << 20) + (70 << 10))
   expect(texts[0]).toEndWith('… (cut: this is not all)')
   expect(JSON.parse(texts.at(-1)!).error.code).toBe('TOO_MUCH')
 })
 
-test('vectors of more numbers than any model makes are refused', async () => {
+test('embeddings of more than 16,384 dimensions cause 502 AI_UPSTREAM_ERROR', async () => {
   const id = await at.agent({ vectorStores: ['user'] })
   openai.says({ body: JSON.stringify({ data: [{ index: 0, embedding: Array(16_385).fill(1) }] }) })
   expect(statusAndCode(await uploadFile(id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
@@ -185,7 +188,7 @@ test('vectors of more numbers than any model makes are refused', async () => {
   expect((await uploadFile(id)).status).toBe(201)
 })
 
-test('a failing tool tells the model no more than others', async () => {
+test('the error of a failing tool is cut like a result before the model gets it', async () => {
   const body = 'x'.repeat(300_000)
   openai.says(toolCalls(['remote', {}, 'c1']))
   const trigger = { kind: 'tool', name: 'remote', description: 'Far away.' }
@@ -198,7 +201,7 @@ test('a failing tool tells the model no more than others', async () => {
   expect(content.length).toBeLessThan(70_000)
 })
 
-test('agents that call each other many times at once come to an end', async () => {
+test('agents that call each other many times stop with TOO_MANY_AGENTS', async () => {
   const trigger = { kind: 'tool', name: 'expert', description: 'Knows.' }
   const target = { kind: 'ai', sourceId: at.source, model: 'm', maxToolRounds: 2 }
   const { _id } = await at.made('/integrations', { trigger, target })
@@ -212,7 +215,7 @@ test('agents that call each other many times at once come to an end', async () =
   expect(JSON.stringify(openai.asked)).toContain('TOO_MANY_AGENTS')
 })
 
-test('a conversation of a great many calls is read at once', async () => {
+test('a conversation of 50,000 tool calls is accepted within the timeout', async () => {
   const call = (id: string) => ({ id, type: 'function', function: { name: 'a', arguments: '' } })
   const messages = Array.from({ length: 1_000 }, (_, n) => ({
     role: 'assistant',
@@ -221,7 +224,7 @@ test('a conversation of a great many calls is read at once', async () => {
   expect((await chat(user, main, { messages: [...messages, toolResult('0.0'), chatMessage('x')] })).status).toBe(200)
 }, 20_000)
 
-test('bounds are those of the contract, to the last digit', async () => {
+test('request parameters are accepted up to their exact bounds and rejected with 400 beyond them', async () => {
   const cases: [object, number][] = [
     [{ temperature: 2, frequency_penalty: -2, presence_penalty: 2, stop: ['a', 'b', 'c', 'd'] }, 200],
     ...[2.0001, -0.0001, '1', true].map((temperature): [object, number] => [{ temperature }, 400]),
@@ -252,64 +255,70 @@ test('bounds are those of the contract, to the last digit', async () => {
     ])
 })
 
-describe('a server of models that does not stop', () => {
+describe('a provider with endless answers', () => {
   const pad = (size: number) => 'x'.repeat(size)
   const MIB = 1 << 20
   const words = '"choices":[{"finish_reason":"stop","message":{"content":"Hello"}}]'
   const chunk = 'data: {"choices":[{"finish_reason":"stop","delta":{"content":"Hello"}}]}\n\n'
 
   test.each([
-    ['an answer that is too long to be read at once', false, `{${words},"more":"${pad(16 * MIB)}"}`, 502],
-    ['an answer of more words than anybody reads', false, `{${words.replace('Hello', pad(5 * MIB))}}`, 502],
-    ['a long answer of few words', false, `{${words},"more":"${pad(8 * MIB)}"}`, 200],
-    ['an event that does not end', true, `data: ${pad(9 * MIB)}`, 502],
-    ['comments without an event', true, `:${pad(1_000)}\n`.repeat(9_000), 502],
+    ['an answer above 16 MiB', false, `{${words},"more":"${pad(16 * MIB)}"}`, 502],
+    ['an answer with a text of 5 MiB', false, `{${words.replace('Hello', pad(5 * MIB))}}`, 502],
+    ['an answer of 8 MiB with a short text', false, `{${words},"more":"${pad(8 * MIB)}"}`, 200],
+    ['an event of 9 MiB', true, `data: ${pad(9 * MIB)}`, 502],
+    ['9 MiB of comments without an event', true, `:${pad(1_000)}\n`.repeat(9_000), 502],
     [
-      'events that say nothing, and then a word',
+      'a million empty events before the text',
       true,
       `${'data: {}\n\n'.repeat(1_000_000)}${chunk}data: [DONE]\n\n`,
       200,
     ],
-  ])('is given up, or heard to its end: %s', async (_, stream, body, status) => {
-    openai.own.always = { body, headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' } }
-    const answer = await chat(user, main, { stream })
-    expect(answer.status).toBe(status)
-    if (status === 502) expect(answer.body.code).toBe('AI_UPSTREAM_ERROR')
-    expect(openai.last().headers.accept).toBe(stream ? 'text/event-stream' : 'application/json')
-    expect((await at.usage())[0]).toMatchObject({ status: status === 200 ? 'completed' : 'failed' })
-  })
+  ])(
+    'an oversized answer causes 502 AI_UPSTREAM_ERROR, and a long answer with little text is read to its end: %s',
+    async (_, stream, body, status) => {
+      openai.own.always = { body, headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' } }
+      const answer = await chat(user, main, { stream })
+      expect(answer.status).toBe(status)
+      if (status === 502) expect(answer.body.code).toBe('AI_UPSTREAM_ERROR')
+      expect(openai.last().headers.accept).toBe(stream ? 'text/event-stream' : 'application/json')
+      expect((await at.usage())[0]).toMatchObject({ status: status === 200 ? 'completed' : 'failed' })
+    },
+  )
 
-  test.each([false, true])('or says what is no text: it is told and kept as text (stream: %p)', async (stream) => {
-    const thread = await at.thread()
-    const [before, after] = (stream ? chunk : `{${words}}`).split('Hello') as [string, string]
-    const raw = Buffer.concat([
-      Buffer.from(before),
-      Buffer.from([0x61, 0xff, 0xed, 0xa0, 0x80, 0x62]),
-      Buffer.from(after),
-    ])
-    const headers = { 'content-type': stream ? 'text/event-stream' : 'application/json' }
-    openai.says({ body: raw as never, headers })
-    expect((await chat(user, main, { stream }, thread)).status).toBe(200)
-    const { content } = (await at.threadOf(thread)).messages.at(-1)
-    expect(content).toMatch(/^a\ufffd+b$/)
-  })
+  test.each([false, true])(
+    'invalid UTF-8 in an answer is stored with replacement characters (stream: %p)',
+    async (stream) => {
+      const thread = await at.thread()
+      const [before, after] = (stream ? chunk : `{${words}}`).split('Hello') as [string, string]
+      const raw = Buffer.concat([
+        Buffer.from(before),
+        Buffer.from([0x61, 0xff, 0xed, 0xa0, 0x80, 0x62]),
+        Buffer.from(after),
+      ])
+      const headers = { 'content-type': stream ? 'text/event-stream' : 'application/json' }
+      openai.says({ body: raw as never, headers })
+      expect((await chat(user, main, { stream }, thread)).status).toBe(200)
+      const { content } = (await at.threadOf(thread)).messages.at(-1)
+      expect(content).toMatch(/^a\ufffd+b$/)
+    },
+  )
 })
 
-test('the built-in source, told to call a tool a hundred thousand times, is given up', async () => {
+test('the echo source gives up a message of 100,000 tool calls with 502 AI_UPSTREAM_ERROR', async () => {
   const echo = await at.agent({ sourceId: 'echo' })
   const messages = [chatMessage('call pick {}\n'.repeat(100_000))]
   expect(statusAndCode(await chat(user, echo, { messages, clientTools }))).toEqual([502, 'AI_UPSTREAM_ERROR'])
 })
 
-test('two turns of one thread at once are both kept, each as a whole', async () => {
+test('concurrent turns of one thread are all stored, each as a whole', async () => {
   const thread = await at.thread()
   openai.own.always = ({ body }) => ({ text: `to ${body.messages.at(-1).content}`, pieces: 3, pace: 5 })
-  const asked = ['A', 'B', 'C', 'D']
+  const questions = ['A', 'B', 'C', 'D']
   const all = await Promise.all(
-    asked.map((one, n) => chat(user, main, { stream: n % 2 > 0, messages: [chatMessage(one)] }, thread)),
+    questions.map((one, n) => chat(user, main, { stream: n % 2 > 0, messages: [chatMessage(one)] }, thread)),
   )
-  expect(all.map(({ status }) => status)).toEqual(asked.map(() => 200))
+  expect(all.map(({ status }) => status)).toEqual(questions.map(() => 200))
   const { messages } = await at.threadOf(thread)
-  const pairs = asked.map((_, n) => [messages[n * 2].content, messages[n * 2 + 1].content])
-  expect(pairs.toSorted()).toEqual(asked.map((one) => [one, `to ${one}`]))
+  const pairs = questions.map((_, n) => [messages[n * 2].content, messages[n * 2 + 1].content])
+  expect(pairs.toSorted()).toEqual(questions.map((one) => [one, `to ${one}`]))
 })

@@ -22,16 +22,16 @@ const postStream = (body: object = {}, signal?: AbortSignal, path = `/ai/${main}
     body: JSON.stringify({ messages: [chatMessage('Hello')], stream: true, ...body }),
   })
 
-test('a tenant has a thousand completions at a time in a process, and then others wait', async () => {
+test('a tenant has at most 1,000 concurrent completions per process, and the next one gets 503', async () => {
   const ctx = at.tenant
-  const places = await Promise.all(Array.from({ length: 1_000 }, () => acquireTurnSlot(ctx, new AbortController())))
+  const slots = await Promise.all(Array.from({ length: 1_000 }, () => acquireTurnSlot(ctx, new AbortController())))
   expect((await chat()).status).toBe(503)
-  for (const leave of places) leave()
+  for (const release of slots) release()
   expect((await chat()).status).toBe(200)
 })
 
 describe('a stream', () => {
-  test('has the form of the contract, to the letter', async () => {
+  test('a stream has the exact headers and chunks of OpenAI’s format and ends with [DONE]', async () => {
     const { headers, body } = await chat(user, main, { stream: true })
     expect(headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
     expect(headers.get('cache-control')).toContain('no-cache')
@@ -48,14 +48,14 @@ describe('a stream', () => {
     expect(events).toEqual([...words, { ...head, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage }])
   })
 
-  test('says why it ended', async () => {
+  test('a stream carries the finish_reason of the model', async () => {
     openai.says({ finish: 'length' })
     expect(parseEvents((await chat(user, main, { stream: true })).body).events.at(-1).choices[0].finish_reason).toBe(
       'length',
     )
   })
 
-  test('is read by the client of OpenAI’s', async () => {
+  test('a stream is readable by the official OpenAI client', async () => {
     const own = at.agent()
     const reader = new OpenAI({
       baseURL: `${base}/ai/agents/${await own}`,
@@ -65,13 +65,13 @@ describe('a stream', () => {
       fetch: (url, init) => fetch(String(url).replace(/\/chat\/completions$/, '/chat'), init as RequestInit),
     })
     reader.apiKey = 'unused'
-    const asked = { model: 'model-1', messages: [{ role: 'user' as const, content: 'Hello' }] }
+    const chatRequest = { model: 'model-1', messages: [{ role: 'user' as const, content: 'Hello' }] }
     const client = { chat: reader.chat }
     let text = ''
     let finish: string | null = null
     let used: unknown
-    for await (const chunk of await client.chat.completions.create({ ...asked, stream: true })) {
-      // Readers take for granted that each chunk has a choice.
+    for await (const chunk of await client.chat.completions.create({ ...chatRequest, stream: true })) {
+      // Clients rely on a choice in each chunk.
       text += chunk.choices[0]!.delta.content ?? ''
       finish = chunk.choices[0]!.finish_reason
       used = chunk.usage ?? used
@@ -81,18 +81,18 @@ describe('a stream', () => {
       'stop',
       { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
     ])
-    const whole = await client.chat.completions.create(asked)
-    expect(whole.choices[0]!.message.content).toBe('Hello there!')
-    const final = await client.chat.completions.stream(asked).finalChatCompletion()
+    const completion = await client.chat.completions.create(chatRequest)
+    expect(completion.choices[0]!.message.content).toBe('Hello there!')
+    const final = await client.chat.completions.stream(chatRequest).finalChatCompletion()
     expect(final.choices[0]!.message.content).toBe('Hello there!')
     openai.says({ cut: 2 })
     const broken = async () => {
-      for await (const _ of await client.chat.completions.create({ ...asked, stream: true }));
+      for await (const _ of await client.chat.completions.create({ ...chatRequest, stream: true }));
     }
-    expect(broken()).rejects.toThrow('broke off')
+    await expect(broken()).rejects.toThrow('broke off')
   })
 
-  test('passes words on as they are said', async () => {
+  test('a stream passes text on while the model is still writing', async () => {
     openai.says({ text: 'one two three', pieces: 13, pace: 20 })
     const response = await postStream()
     const events = response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
@@ -100,16 +100,16 @@ describe('a stream', () => {
     for await (const { data } of events as unknown as AsyncIterable<{ data: string }>)
       if (data.includes('"content"')) left.push(openai.left.length)
     expect(left).toHaveLength(13)
-    // The model had not finished when the first words were there.
+    // The first words arrive before the model has finished.
     openai.says({ hang: 3 })
-    const other = await postStream()
-    const reader = other.body!.getReader()
+    const unfinished = await postStream()
+    const reader = unfinished.body!.getReader()
     const { value } = await reader.read()
     expect(new TextDecoder().decode(value)).toContain('"content":"Hell"')
     await reader.cancel()
   })
 
-  test('keeps texts whole, whatever is in them', async () => {
+  test('a stream keeps any text intact, however it is split into pieces', async () => {
     const text = 'Zoë said: "👩‍👩‍👧 data: [DONE]\n\n\\ end\u2028" 🎉🎉🎉'
     for (const pieces of [1, 2, 7, 100]) {
       openai.says({ text, pieces })
@@ -121,14 +121,14 @@ describe('a stream', () => {
     }
   })
 
-  test('is kept open by comments while the model thinks, also before its first word', async () => {
+  test('a stream is kept open by comments while the model is silent, also before its first word', async () => {
     const { setInterval: every, setTimeout: later } = globalThis
-    const soon = (ms?: number) => (ms === 5_000 ? 5 : ms)
+    const shorten = (ms?: number) => (ms === 5_000 ? 5 : ms)
     const spies = [
       spyOn(globalThis, 'setInterval').mockImplementation(((work: () => void, ms?: number) =>
-        every(work, soon(ms))) as never),
+        every(work, shorten(ms))) as never),
       spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms?: number) =>
-        later(work, soon(ms))) as never),
+        later(work, shorten(ms))) as never),
     ]
     try {
       for (const hang of [2, 0]) {
@@ -144,8 +144,8 @@ describe('a stream', () => {
   })
 })
 
-describe('whoever goes', () => {
-  test('has the model go, too; what was said is kept', async () => {
+describe('a client that disconnects', () => {
+  test('a disconnect in mid-stream aborts the request to the model, and the partial answer is kept as incomplete', async () => {
     openai.says({ hang: 3 })
     const thread = await at.thread()
     const ending = new AbortController()
@@ -164,7 +164,7 @@ describe('whoever goes', () => {
     expect((await at.usage())[0]).toMatchObject({ status: 'aborted', thread, estimated: true, user: at.users.user })
   })
 
-  test('before the first word, or without a stream, too', async () => {
+  test('a disconnect before the first word, or without a stream, aborts the request to the model', async () => {
     for (const stream of [true, false]) {
       openai.clear()
       openai.says({ hang: 0 })
@@ -180,7 +180,7 @@ describe('whoever goes', () => {
     }
   })
 
-  test('while a tool runs, leaves what it was told', async () => {
+  test('a disconnect while a tool runs keeps the tool call with the result INTERRUPTED', async () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
     const slow = Bun.serve({
       ...{ hostname: '127.0.0.1', port: 0 },
@@ -214,7 +214,7 @@ describe('whoever goes', () => {
   })
 })
 
-test('a server that stops tells who waits for an answer, and keeps what was said', async () => {
+test('a server that shuts down ends streams with the error BUSY, answers others with 503 BUSY, and keeps partial answers', async () => {
   openai.says({ hang: 3 }, { hang: 0 })
   const thread = await at.thread()
   const response = await postStream({}, undefined, `/ai/${main}/chat-completion/${thread}`)
@@ -232,14 +232,14 @@ test('a server that stops tells who waits for an answer, and keeps what was said
   while (await read());
   const { events, end } = parseEvents(body)
   expect([events.at(-1), end]).toEqual([{ error: { code: 'BUSY', message: expect.any(String) } }, '[DONE]'])
-  const { status, headers, body: told } = await waiting
-  expect([status, told.code, headers.get('retry-after')]).toEqual([503, 'BUSY', '5'])
+  const { status, headers, body: refusal } = await waiting
+  expect([status, refusal.code, headers.get('retry-after')]).toEqual([503, 'BUSY', '5'])
   const { messages } = await at.threadOf(thread)
   expect(messages).toMatchObject([chatMessage('Hello'), { role: 'assistant', content: 'Hello th', incomplete: true }])
   expect((await at.usage()).slice(0, 2).map(({ status }) => status)).toEqual(['aborted', 'aborted'])
 })
 
-test('who takes nothing for a minute is cut off', async () => {
+test('a stream whose client reads nothing for a minute is aborted', async () => {
   openai.own.always = { text: 'x'.repeat(100), pieces: 100, hang: 50 }
   const { setInterval: every, performance } = globalThis
   const spies = [
@@ -265,15 +265,15 @@ test('who takes nothing for a minute is cut off', async () => {
   }
 })
 
-test('who does not read is not sent more: the model waits', async () => {
+test('a stream whose client does not read stops reading from the model', async () => {
   const size = 64 << 10
   openai.says({ text: 'x'.repeat(400 * size), pieces: 400 })
   const ending = new AbortController()
-  const asked = new Request(`${base}/ai/${main}/chat-completion`, {
+  const request = new Request(`${base}/ai/${main}/chat-completion`, {
     ...{ method: 'POST', headers: { host: `${tenant}.test`, ...headers }, signal: ending.signal },
     body: JSON.stringify({ messages: [chatMessage('Hello')], stream: true }),
   })
-  const response = await handleRequest(asked)
+  const response = await handleRequest(request)
   const reader = response.body!.getReader()
   const { value } = await reader.read()
   expect(value!.length).toBeGreaterThan(size)
@@ -282,7 +282,7 @@ test('who does not read is not sent more: the model waits', async () => {
     before = openai.own.sent
     await Bun.sleep(50)
   }
-  // Some is under way between us and the model's server, but by far not all of it.
+  // Network buffers hold some of the text, but by far not all of it.
   expect(openai.own.sent).toBeLessThan(200)
   await reader.cancel()
   await waitUntil(() => openai.left.length)

@@ -7,7 +7,7 @@ import { chatMessage, createAiFixture, toolCalls, waitUntil } from '../fixtures'
 
 const at = await createAiFixture()
 const { user, admin, openai, main, chat, tenant } = at
-const other = at.as('other')
+const otherUser = at.as('other')
 afterAll(() => openai.stop())
 afterEach(() => moveClock(Date.now()))
 
@@ -26,7 +26,7 @@ const reportedUsage = (prompt_tokens: number, completion_tokens = 0) => ({
   usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
 })
 
-// Each test has days of its own, so what was used before is no matter.
+// Each test has its own year, so that earlier usage does not count.
 let year = 2040
 beforeEach(() => {
   openai.clear()
@@ -34,7 +34,7 @@ beforeEach(() => {
 })
 
 describe('a budget', () => {
-  test('refuses what comes after it is used up, with how long that lasts; the model is not asked', async () => {
+  test('a used-up budget rejects completions with 429 BUDGET_EXCEEDED and Retry-After until its period ends', async () => {
     await setBudgets(budget(18, { period: 'day' }))
     expect((await chat()).status).toBe(200)
     const refused = await chat()
@@ -60,7 +60,7 @@ describe('a budget', () => {
     expect((await chat()).status).toBe(200)
   })
 
-  test('of a month lasts until the next one, whatever the days', async () => {
+  test('a monthly budget lasts until the first day of the next month', async () => {
     await setBudgets(budget(18, { period: 'month' }))
     expect((await chat()).status).toBe(200)
     moveClock(Date.parse(`${year - 1}-05-31T23:59:00Z`))
@@ -73,27 +73,27 @@ describe('a budget', () => {
     expect((await chat()).status).toBe(200)
   })
 
-  test('of users is for each of them, also for those who stream', async () => {
+  test('a user budget counts the completions of each user separately, streamed or not', async () => {
     await setBudgets(budget(18, { scope: 'user' }))
     expect((await chat(user, main, { stream: true })).status).toBe(200)
     expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
-    expect((await chat(other)).status).toBe(200)
-    expect(statusAndCode(await chat(other))).toEqual(BUDGET_EXCEEDED)
+    expect((await chat(otherUser)).status).toBe(200)
+    expect(statusAndCode(await chat(otherUser))).toEqual(BUDGET_EXCEEDED)
   })
 
-  test('of workspaces is for those who are in one, together', async () => {
+  test('a workspace budget counts the completions in the active workspace, and none outside workspaces', async () => {
     const { _id } = await at.done(user.post('/workspaces', { name: 'Office' }))
     await at.done(user.post(`/workspaces/${_id}/activate`))
     await setBudgets(budget(30, { scope: 'workspace' }))
     expect([(await chat()).status, (await chat()).status]).toEqual([200, 200])
     expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
-    expect([(await chat(other)).status, (await chat(other)).status, (await chat(other)).status]).toEqual([
+    expect([(await chat(otherUser)).status, (await chat(otherUser)).status, (await chat(otherUser)).status]).toEqual([
       200, 200, 200,
     ])
     await at.done(user.delete(`/workspaces/${_id}`))
   })
 
-  test('of costs is in the currency of the prices', async () => {
+  test('a cost budget is compared with the cost at the configured prices', async () => {
     await at.done(putSettings({ prices: { '*': { prompt: 1, completion: 2 } } }))
     await setBudgets(budget(0.003, { unit: 'cost' }))
     openai.says(reportedUsage(1_000, 999), reportedUsage(1, 0), reportedUsage(5, 5))
@@ -105,44 +105,44 @@ describe('a budget', () => {
     expect(refused.body.details).toMatchObject({ unit: 'cost', limit: 0.003, used: 0.003014 })
   })
 
-  test('of nothing allows nothing; several hold all together', async () => {
+  test('a budget of zero allows nothing, and several budgets apply together', async () => {
     await setBudgets(budget(1e9), budget(0, { scope: 'user', period: 'month', unit: 'cost' }))
     expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
     await setBudgets()
     expect((await chat()).status).toBe(200)
   })
 
-  test('is used up by failures and by what broke off, too', async () => {
+  test('a budget counts failed and broken-off completions', async () => {
     await setBudgets(budget(1))
     openai.says({ cut: 2 })
     await chat(user, main, { stream: true })
     expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
   })
 
-  test('is about integrations that others than callers run: by webhooks, and as tools of agents', async () => {
+  test('a budget also counts completions of webhooks and of agents called as tools', async () => {
     const target = { kind: 'ai', sourceId: at.source, model: 'expert' }
     const { _id: hook } = await at.made('/integrations', { trigger: { kind: 'webhook' }, target })
     const trigger = { kind: 'tool', name: 'expert', description: 'Knows.' }
     const { _id: tool } = await at.made('/integrations', { trigger, target })
-    const asker = await at.agent({ tools: [tool] })
+    const callingAgent = await at.agent({ tools: [tool] })
     await setBudgets(budget(18))
     expect((await user.post(`/webhooks/${hook}`, { message: 'Hello' })).status).toBe(200)
     expect(statusAndCode(await user.post(`/webhooks/${hook}`, { message: 'Hello' }))).toEqual(BUDGET_EXCEEDED)
     await setBudgets(budget(19))
     openai.says(toolCalls(['expert', { message: 'Hello' }]), {}, { text: 'I asked.' })
-    expect((await chat(user, asker)).status).toBe(200)
+    expect((await chat(user, callingAgent)).status).toBe(200)
     expect(openai.asked.map(({ body }) => body.model)).toEqual(['expert', 'model-1', 'expert', 'model-1'])
     openai.clear()
     expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
     expect(openai.asked).toEqual([])
   })
 
-  const taken = async () => {
+  const readSpentTokens = async () => {
     const rows = await tenant.db.query('select tokens from ai_spent where _id = ?', [`${year - 1}-05-15 tenant `])
     return Number(rows[0]?.[0] ?? 0)
   }
 
-  test('is not passed by many who ask at once: what is being answered counts as what it may take', async () => {
+  test('a budget is not exceeded by concurrent completions: running ones count with their maximum, and others get 429 BUDGET_EXCEEDED', async () => {
     await setBudgets(budget(400), budget(1e6, { scope: 'user' }))
     const half = Array.from({ length: 25 }, () => chat(user, main, { max_tokens: 80 }))
     const others = Array.from({ length: 25 }, () => chat(user, main, { max_tokens: 80, stream: true }))
@@ -155,36 +155,40 @@ describe('a budget', () => {
     expect(refused[0]!.headers.get('retry-after')).toBe('5')
     expect(refused[0]!.body.details).toMatchObject({ scope: 'tenant', limit: 400, running: expect.any(Number) })
     expect(openai.asked).toHaveLength(passed)
-    expect(await taken()).toBe(passed * 18)
-    // Nothing of it counts any more when it is over.
+    expect(await readSpentTokens()).toBe(passed * 18)
+    // Reservations end with their completions.
     expect((await chat()).status).toBe(200)
   })
 
-  test.each([false, true])('counts nothing of what has failed, or was never asked (stream: %p)', async (stream) => {
-    await setBudgets(budget(1_000))
-    const bad = { messages: [chatMessage('x', 'system')] }
-    for (const [body, plan, status] of [
-      [{ stream }, { status: 401 }, 502],
-      [{ stream, ...bad }, undefined, 400],
-    ] as const) {
-      if (plan) openai.says(plan)
-      for (let n = 0; n < 2; n++) expect((await chat(user, main, n ? { stream } : body)).status).toBe(n ? 200 : status)
-    }
-    const leaving = new AbortController()
-    openai.says({ hang: 0 })
-    const body = JSON.stringify({ messages: [chatMessage('Hello')], stream })
-    const headers = { host: `${at.id}.test`, 'x-api-key': at.tokens.user, 'content-type': 'application/json' }
-    const url = `${at.origin}/api/ai/${main}/chat-completion`
-    const before = openai.asked.length
-    const left = handleRequest(new Request(url, { method: 'POST', headers, body, signal: leaving.signal }))
-    await waitUntil(() => openai.asked.length > before)
-    expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
-    leaving.abort()
-    await left.catch(() => {})
-    await waitUntil(async () => (await chat()).status === 200)
-  })
+  test.each([false, true])(
+    'a budget releases the reservation of a failed, an invalid and an aborted completion (stream: %p)',
+    async (stream) => {
+      await setBudgets(budget(1_000))
+      const bad = { messages: [chatMessage('x', 'system')] }
+      for (const [body, plan, status] of [
+        [{ stream }, { status: 401 }, 502],
+        [{ stream, ...bad }, undefined, 400],
+      ] as const) {
+        if (plan) openai.says(plan)
+        for (let n = 0; n < 2; n++)
+          expect((await chat(user, main, n ? { stream } : body)).status).toBe(n ? 200 : status)
+      }
+      const leaving = new AbortController()
+      openai.says({ hang: 0 })
+      const body = JSON.stringify({ messages: [chatMessage('Hello')], stream })
+      const headers = { host: `${at.id}.test`, 'x-api-key': at.tokens.user, 'content-type': 'application/json' }
+      const url = `${at.origin}/api/ai/${main}/chat-completion`
+      const before = openai.asked.length
+      const left = handleRequest(new Request(url, { method: 'POST', headers, body, signal: leaving.signal }))
+      await waitUntil(() => openai.asked.length > before)
+      expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
+      leaving.abort()
+      await left.catch(() => {})
+      await waitUntil(async () => (await chat()).status === 200)
+    },
+  )
 
-  test('lets one question be passed by itself, and by the agents that it leads to', async () => {
+  test('a budget may be exceeded by one completion with the agents it calls, and rejects the next with 429 BUDGET_EXCEEDED', async () => {
     await setBudgets(budget(2))
     const trigger = { kind: 'tool', name: 'helper', description: 'Helps.' }
     const target = { kind: 'ai', sourceId: at.source, model: 'helper' }
@@ -195,7 +199,7 @@ describe('a budget', () => {
     expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
   })
 
-  test('of costs is not passed at once either, also by those who embed', async () => {
+  test('a cost budget is not exceeded by concurrent uploads that are embedded', async () => {
     await at.done(putSettings({ prices: { '*': { prompt: 1_000, completion: 1_000 } } }))
     await setBudgets(budget(0.02, { unit: 'cost' }))
     const agent = await at.agent({ vectorStores: ['user'] })
@@ -212,17 +216,17 @@ describe('a budget', () => {
     await at.done(putSettings({ prices: {} }))
   })
 
-  test('is of one tenant', async () => {
+  test('a budget applies to one tenant only', async () => {
     await setBudgets(budget(0))
-    const one = await createTestTenant()
-    const agent = (await one.as('admin').post('/ai/agents', { name: 'x', sourceId: 'echo' })).body._id
-    expect((await one.as('user').post(`/ai/${agent}/chat-completion`, { messages: [chatMessage('x')] })).status).toBe(
-      200,
-    )
+    const otherTenant = await createTestTenant()
+    const agent = (await otherTenant.as('admin').post('/ai/agents', { name: 'x', sourceId: 'echo' })).body._id
+    expect(
+      (await otherTenant.as('user').post(`/ai/${agent}/chat-completion`, { messages: [chatMessage('x')] })).status,
+    ).toBe(200)
     expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
   })
 
-  test('is looked up and not added up: it reads one statement, however many rows there are', async () => {
+  test('the check of several budgets takes a single query', async () => {
     await setBudgets(budget(1e9), budget(1e9, { scope: 'user', period: 'month' }), budget(1e9, { scope: 'user' }))
     await chat()
     const select = spyOn(tenant.db, 'select')
@@ -233,21 +237,21 @@ describe('a budget', () => {
 })
 
 test.each([
-  ['no list', { budgets: {} }],
-  ['another scope', { budgets: [budget(1, { scope: 'planet' })] }],
-  ['another period', { budgets: [budget(1, { period: 'year' })] }],
-  ['another unit', { budgets: [budget(1, { unit: 'words' })] }],
-  ['less than nothing', { budgets: [budget(-1)] }],
+  ['budgets that are not a list', { budgets: {} }],
+  ['an unknown scope', { budgets: [budget(1, { scope: 'planet' })] }],
+  ['an unknown period', { budgets: [budget(1, { period: 'year' })] }],
+  ['an unknown unit', { budgets: [budget(1, { unit: 'words' })] }],
+  ['a negative limit', { budgets: [budget(-1)] }],
   ['no limit', { budgets: [{ scope: 'tenant', period: 'day', unit: 'tokens' }] }],
-  ['a text', { budgets: [{ ...budget(1), limit: '10' }] }],
-  ['too many', { budgets: Array.from({ length: 21 }, () => budget(1)) }],
-])('budgets are refused where they make no sense: %s', async (_, metadata) => {
+  ['a limit in quotes', { budgets: [{ ...budget(1), limit: '10' }] }],
+  ['more than 20 budgets', { budgets: Array.from({ length: 21 }, () => budget(1)) }],
+])('PUT ai-configuration rejects invalid budgets with 400 INVALID_INPUT: %s', async (_, metadata) => {
   const refused = await putSettings(metadata)
   expect(statusAndCode(refused)).toEqual([400, 'INVALID_INPUT'])
   expect(refused.body.details[0].path).toStartWith('/metadata/budgets')
 })
 
-test('budgets are set by admins', async () => {
+test('PUT ai-configuration accepts budgets from admins only, and others get 401 or 403', async () => {
   const body = { metadata: { budgets: [] } }
   expect(statusAndCode(await user.put('/configurations/ai-configuration', body))).toEqual([403, 'FORBIDDEN'])
   expect(statusAndCode(await at.stranger.put('/configurations/ai-configuration', body))).toEqual([

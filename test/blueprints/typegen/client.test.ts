@@ -40,18 +40,18 @@ const blueprints = [
   },
 ]
 
-// biome-ignore lint/suspicious/noExplicitAny: the module was just made, and its types are what another test is about
+// biome-ignore lint/suspicious/noExplicitAny: the module was just generated, and another test covers its types
 type ClientModule = { createClient: (options: object) => any; AtollError: new (...of: never[]) => Error }
 
-/** A tenant behind a real server, the client that it makes of itself, and what that client can be made with. */
+/** A tenant behind a real server, with its generated client imported as a module. */
 async function createClientFixture() {
-  const own = await createTestTenant()
-  const admin = own.as('admin')
+  const testTenant = await createTestTenant()
+  const admin = testTenant.as('admin')
   for (const blueprint of blueprints) expect((await admin.post('/blueprints', blueprint)).status).toBe(201)
   const text = (await admin.get('/blueprints/client.ts')).body as string
   const { folder } = await compileTypeScript({ 'client.ts': text })
   const clientModule: ClientModule = await import(join(folder, 'client.ts'))
-  return { ...own, admin, text, ...clientModule }
+  return { ...testTenant, admin, text, ...clientModule }
 }
 
 let server: ReturnType<typeof listen>
@@ -68,7 +68,7 @@ const clientOf = (apiKey = fixture.tokens.user, more: object = {}) =>
   fixture.createClient({ url, tenant: fixture.id, apiKey, ...more })
 const orderItems = () => clientOf().entities('order-items')
 
-/** What a refusal says: `[status, code]`. */
+/** The `[status, code]` of a rejected call. */
 const statusAndCodeOf = (work: Promise<unknown>) =>
   work.then(
     () => [200],
@@ -85,12 +85,12 @@ describe('the types of the client', () => {
     const items = atoll.entities('order-items')
     export async function right() {
       const list: OrderItems[] = await items.list()
-      const some = await items.list({
+      const found = await items.list({
         title: 'a', price: { $gt: 12, $lte: '20.5' }, count: { $in: [1, 2], $exists: true }, done: true, size: { $ne: 'small' },
         tags: 'x', 'address.city': { $gte: 'A' }, author: 'x', created: { $gt: '2026-01-01' }, user: 'x',
         $sort: ['-price', 'created'], $limit: 10, $skip: 2, $q: 'words', $qProps: ['title'],
       })
-      const title: string = some[0]!.title
+      const title: string = found[0]!.title
       await items.list({ $sort: '-title' })
       const [chosen] = await items.list({ $select: ['title', 'created'] })
       const parts: string[] = [chosen!.title, chosen!.created, chosen!._id, chosen!.metadata.title]
@@ -105,11 +105,11 @@ describe('the types of the client', () => {
       for await (const one of items.each({ size: 'large' }, { signal: AbortSignal.timeout(10) })) parts.push(one.title)
       for await (const one of items.export({ $select: ['title'] })) parts.push(one.title)
       const got = await items.get('x', { $populate: ['author'], $select: ['author', 'title'] })
-      const who: string | undefined = typeof got.author === 'object' ? got.author.name : got.author
+      const authorName: string | undefined = typeof got.author === 'object' ? got.author.name : got.author
       const made = await items.create({ title: 'x', size: 'small', address: { city: 'y', more: 1 } })
       const changed: OrderItems = await items.change(made.identifier, { price: null })
       await items.change(made._id, changed)
-      const gone: true = (await items.remove('x')).success
+      const removed: true = (await items.remove('x')).success
       const count: number = await items.count({ size: 'small' })
       const results = await items.batch([
         { op: 'create', data: { title: 'x' } }, { op: 'update', identifier: 'x', data: { count: 1 } },
@@ -118,7 +118,7 @@ describe('the types of the client', () => {
       const report = await items.import([{ title: 'x' }], { mode: 'upsert', dryRun: true })
       const people: Authors[] = await atoll.entities('authors').list()
       const error = new AtollError(404, 'X', 'y')
-      return [list, title, parts, who, gone, count, results[0]?.entity?.title, report.errors[0]?.line, people, error.details]
+      return [list, title, parts, authorName, removed, count, results[0]?.entity?.title, report.errors[0]?.line, people, error.details]
     }
     export async function wrong() {
       // @ts-expect-error there is no such blueprint
@@ -133,7 +133,7 @@ describe('the types of the client', () => {
       await items.list({ title: { $like: 'x' } })
       // @ts-expect-error it is not in the index
       await items.list({ notes: 'x' })
-      // @ts-expect-error an object is asked for by its parts
+      // @ts-expect-error an object is queried by its parts
       await items.list({ address: 'x' })
       // @ts-expect-error lists have no order
       await items.list({ $sort: 'tags' })
@@ -147,9 +147,9 @@ describe('the types of the client', () => {
       await items.list({ $q: 'x', $qProps: ['count'] })
       // @ts-expect-error there is no such option
       await items.list({ $limits: 1 })
-      // @ts-expect-error it was not asked for
+      // @ts-expect-error it was not selected
       ;(await items.get('x', { $select: ['title'] })).count
-      // @ts-expect-error it is an identifier here
+      // @ts-expect-error it is an identifier unless it is populated
       ;(await items.get('x')).author?.name
       // @ts-expect-error it may still be an identifier
       ;(await items.get('x', { $populate: ['author'] })).author?.name
@@ -159,7 +159,7 @@ describe('the types of the client', () => {
       await items.create({ title: 'x', size: 'medium' })
       // @ts-expect-error it must be there
       await items.change('x', { title: null })
-      // @ts-expect-error it doesn't say which
+      // @ts-expect-error it lacks an identifier
       await items.batch([{ op: 'update', data: {} }])
       // @ts-expect-error it needs a title
       await items.import([{ count: 1 }])
@@ -174,19 +174,19 @@ describe('the types of the client', () => {
     ['a browser', { lib: ['ES2022', 'DOM', 'DOM.Iterable', 'DOM.AsyncIterable'] }],
     ['Bun', { lib: ['ESNext'], types: ['bun-types'], typeRoots: [join(process.cwd(), 'node_modules')] }],
     ['Node', { lib: ['ES2023'], types: ['node'], typeRoots: [join(process.cwd(), 'node_modules/@types')] }],
-  ])('let through what is right, and nothing else, in %s', async (_, options) => {
+  ])('the types of the client accept valid uses and reject invalid ones in %s', async (_, options) => {
     expect(
       await compileTypeScript({ 'client.ts': fixture.text, 'use.ts': use }, { ...options, skipLibCheck: true }),
     ).toMatchObject(COMPILES_CLEANLY)
   })
 
-  test('let everything through where it is needed: the file alone imports nothing', () => {
+  test('the file of the client imports nothing', () => {
     expect(fixture.text).not.toMatch(/^\s*import |require\(|import\(/m)
   })
 })
 
-describe('the client', () => {
-  test('makes, reads, changes and removes entities', async () => {
+describe('the generated client', () => {
+  test('the client creates, reads, updates and deletes entities with any valid identifier', async () => {
     const made = await orderItems().create({ identifier: 'one', title: 'Öl, "&?#/%"', price: '1.50', tags: ['a', 'b'] })
     expect(made).toMatchObject({ identifier: 'one', title: 'Öl, "&?#/%"', metadata: { price: '1.50' } })
     expect(await orderItems().get('one')).toEqual(made)
@@ -198,7 +198,7 @@ describe('the client', () => {
     })
     expect(await orderItems().change('one', { price: null, count: 3 })).toMatchObject({ metadata: { count: 3 } })
     expect(await orderItems().get('one')).not.toHaveProperty('price')
-    // Names that mean something in an address.
+    // Identifiers with special characters of URLs.
     for (const identifier of ['a?b', 'a#b', '%2e', 'ü&=', "'"]) {
       await orderItems().create({ identifier, title: 'x' })
       expect((await orderItems().get(identifier)).identifier).toBe(identifier)
@@ -209,7 +209,7 @@ describe('the client', () => {
     for (const identifier of ['', '.', '..']) await expect(orderItems().get(identifier)).rejects.toThrow(TypeError)
   })
 
-  test('finds them by whatever can be asked', async () => {
+  test('list, export and count of the client agree on filters and full-text search, and list sorts, pages and populates', async () => {
     const authors = clientOf().entities('authors')
     await clientOf().entities('countries').create({ identifier: 'dk', name: 'Denmark' })
     await authors.create({ identifier: 'tove', name: 'Tove', country: 'dk' })
@@ -252,12 +252,12 @@ describe('the client', () => {
     expect(await found({ user: fixture.users.user, created: { $gt: '2026-01-01' } })).toBe('abc')
     expect(await found({ $q: 'gre' })).toBe('b')
     expect(await found({ $q: 'blue', $qProps: ['title'] })).toBe('c')
-    // Fields with names that the server knows by itself.
+    // Fields with the names of query parameters of the server.
     expect(await found({ format: 'csv' })).toBe('a')
     expect(await found({ sum: 2 })).toBe('b')
     expect(await found({ mode: { $gt: 0 } })).toBe('')
     expect(await found({ mode: { $exists: false } })).toBe('abc')
-    // What is not chosen is not asked.
+    // Empty lists of options are not sent.
     expect(await found({ $qProps: [], $select: [] })).toBe('abc')
     const order = async (query: object) =>
       (await orderItems().list(query)).map((one: { identifier: string }) => one.identifier).join('')
@@ -267,7 +267,7 @@ describe('the client', () => {
     expect([c.author.country.name, c.metadata.others[0].name, c.others[0].country]).toEqual(['Denmark', 'Tove', 'dk'])
   })
 
-  test('asks nothing that would mean something else', async () => {
+  test('the client throws a TypeError for values that a query cannot express, and an AtollError for unknown fields', async () => {
     for (const query of [{ title: '' }, { title: 'undefined' }, { title: null }, { title: { $gt: '' } }])
       await expect(orderItems().list(query), JSON.stringify(query)).rejects.toThrow(TypeError)
     for (const list of [['a,b'], [''], []])
@@ -275,38 +275,38 @@ describe('the client', () => {
     expect(await statusAndCodeOf(orderItems().list({ nothing: 1 }))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('goes through all pages', async () => {
+  test('each() of the client iterates over all pages and can be stopped', async () => {
     const countries = clientOf().entities('countries')
     const names = Array.from({ length: 25 }, (_, n) => `land-${String(n).padStart(2, '0')}`)
     await countries.batch(names.map((name) => ({ op: 'create', identifier: name, data: { name } })))
-    const passed: string[] = []
+    const iterated: string[] = []
     for await (const { identifier } of countries.each({ name: { $gte: 'land' }, $sort: 'name', $limit: 10 }))
-      passed.push(identifier)
-    expect(passed).toEqual(names)
-    const some: string[] = []
+      iterated.push(identifier)
+    expect(iterated).toEqual(names)
+    const firstTwelve: string[] = []
     for await (const { identifier } of countries.each({ $sort: 'name', $limit: 10 }))
-      if (some.push(identifier) === 12) break
-    expect(some).toHaveLength(12)
+      if (firstTwelve.push(identifier) === 12) break
+    expect(firstTwelve).toHaveLength(12)
   })
 
-  test('does many things at once, or none of them', async () => {
+  test('batch() of the client executes all operations or none', async () => {
     const [, changed] = await orderItems().batch([
       { op: 'create', identifier: 'batch', data: { title: 'x' } },
       { op: 'update', identifier: 'batch', data: { count: 7 } },
     ])
     expect(changed).toMatchObject({ op: 'update', status: 200, entity: { title: 'x', count: 7 } })
-    const bad = [
+    const failing = [
       { op: 'delete', identifier: 'batch' },
       { op: 'delete', identifier: 'batch' },
     ]
     const error = await orderItems()
-      .batch(bad)
+      .batch(failing)
       .catch((error: unknown) => error)
     expect(error).toMatchObject({ status: 404, code: 'ENTITY_NOT_FOUND', details: { index: 1 } })
     expect((await orderItems().get('batch')).count).toBe(7)
   })
 
-  test('imports, and says what was refused', async () => {
+  test('import() of the client returns the number of imported entities and the errors', async () => {
     const drafts = [{ identifier: 'imported', title: 'a\nb' }, { count: 1 }]
     expect(await orderItems().import(drafts, { dryRun: true })).toMatchObject({ imported: 1, failed: 1 })
     expect(await orderItems().import(drafts)).toMatchObject({
@@ -321,45 +321,48 @@ describe('the client', () => {
     expect(await orderItems().import([])).toMatchObject({ imported: 0 })
   })
 
-  test('comes with what it is given: an API key, a token, one that changes, or nothing', async () => {
+  test('the client signs in with an API key, a token or a token function, or sends no credentials', async () => {
     const { body } = await fixture.stranger.post('/signup', {
       username: 'tess',
       password: 'correct horse',
       authType: 'oauth',
     })
     const token = body.payload.token as string
-    const whose = async (more: object) =>
+    const createAndReadUser = async (more: object) =>
       (
         await fixture
           .createClient({ url, tenant: fixture.id, ...more })
           .entities('authors')
           .create({ name: 'x' })
       ).user
-    expect(await whose({ apiKey: fixture.tokens.user })).toBe(fixture.users.user)
-    expect(await whose({ token })).toBe(body.payload.user._id)
+    expect(await createAndReadUser({ apiKey: fixture.tokens.user })).toBe(fixture.users.user)
+    expect(await createAndReadUser({ token })).toBe(body.payload.user._id)
     const tokens = [token]
-    let asked = 0
-    expect(await whose({ token: async () => tokens[asked++] })).toBe(body.payload.user._id)
-    expect(asked).toBe(1)
-    expect(await statusAndCodeOf(whose({}))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(await statusAndCodeOf(whose({ apiKey: fixture.tokens.user, tenant: 'nobody' }))).toEqual([
+    let tokenCalls = 0
+    expect(await createAndReadUser({ token: async () => tokens[tokenCalls++] })).toBe(body.payload.user._id)
+    expect(tokenCalls).toBe(1)
+    expect(await statusAndCodeOf(createAndReadUser({}))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(await statusAndCodeOf(createAndReadUser({ apiKey: fixture.tokens.user, tenant: 'nobody' }))).toEqual([
       404,
       'TENANT_NOT_FOUND',
     ])
-    expect(await statusAndCodeOf((await houseOf()).entities('authors').list())).toEqual([401, 'UNAUTHENTICATED'])
-    const once = { headers: { 'idempotency-key': 'k' } }
+    expect(await statusAndCodeOf((await createForeignClient()).entities('authors').list())).toEqual([
+      401,
+      'UNAUTHENTICATED',
+    ])
+    const options = { headers: { 'idempotency-key': 'k' } }
     const [one, two] = [
-      await orderItems().create({ title: 'x' }, once),
-      await orderItems().create({ title: 'x' }, once),
+      await orderItems().create({ title: 'x' }, options),
+      await orderItems().create({ title: 'x' }, options),
     ]
     expect(one).toEqual(two)
   })
 
-  /** Another tenant, with the key of ours. */
-  const houseOf = async () =>
+  /** A client of another tenant, with an API key of this one. */
+  const createForeignClient = async () =>
     fixture.createClient({ url, tenant: (await createTestTenant()).id, apiKey: fixture.tokens.user })
 
-  test('throws what the server says, and what anybody else says', async () => {
+  test('the client throws an AtollError for error answers, also without JSON, and passes on aborts and network errors', async () => {
     const error = await orderItems()
       .create({})
       .catch((error: unknown) => error)
@@ -370,20 +373,20 @@ describe('the client', () => {
       message: 'title is required.',
       details: [{ path: '/title' }],
     })
-    const other = (status: number, body: string) =>
+    const listWithAnswer = (status: number, body: string) =>
       clientOf('x', { fetch: async () => new Response(body, { status }) })
         .entities('authors')
         .list()
-    expect(await statusAndCodeOf(other(502, '<html>'))).toEqual([502, 'HTTP_502'])
-    expect(await statusAndCodeOf(other(500, 'null'))).toEqual([500, 'HTTP_500'])
-    expect(await statusAndCodeOf(other(500, ''))).toEqual([500, 'HTTP_500'])
+    expect(await statusAndCodeOf(listWithAnswer(502, '<html>'))).toEqual([502, 'HTTP_502'])
+    expect(await statusAndCodeOf(listWithAnswer(500, 'null'))).toEqual([500, 'HTTP_500'])
+    expect(await statusAndCodeOf(listWithAnswer(500, ''))).toEqual([500, 'HTTP_500'])
     const signal = AbortSignal.abort()
     await expect(orderItems().list({}, { signal })).rejects.toThrow('abort')
-    const gone = fixture.createClient({ url: 'http://127.0.0.1:1', tenant: fixture.id }).entities('authors')
-    await expect(gone.list()).rejects.not.toBeInstanceOf(fixture.AtollError)
+    const unreachable = fixture.createClient({ url: 'http://127.0.0.1:1', tenant: fixture.id }).entities('authors')
+    await expect(unreachable.list()).rejects.not.toBeInstanceOf(fixture.AtollError)
   })
 
-  test('stands at any address that the server has', async () => {
+  test('the client accepts a server URL with trailing slashes', async () => {
     for (const path of ['/', '//'])
       expect(
         await clientOf(undefined, { url: `${url}${path}` })

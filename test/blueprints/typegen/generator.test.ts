@@ -9,17 +9,17 @@ setDefaultTimeout(60_000)
 const PATHS = ['/blueprints/types.d.ts', '/blueprints/client.ts']
 
 async function createTypesFixture(...blueprints: object[]) {
-  const own = await createTestTenant()
-  const [admin, editor] = [own.as('admin'), own.as('editor')]
+  const testTenant = await createTestTenant()
+  const [admin, editor] = [testTenant.as('admin'), testTenant.as('editor')]
   for (const blueprint of blueprints) {
     const { status, body } = await admin.post('/blueprints', { name: 'Things', ...blueprint })
     expect([status, body.details ?? body.message]).toEqual([201, undefined])
   }
   const text = async (path = PATHS[0]!) => (await editor.get(path)).body as string
-  return { ...own, admin, editor, text }
+  return { ...testTenant, admin, editor, text }
 }
 
-/** Every type of field, and all that changes what it is. */
+/** Every type of field, with each property that affects the TypeScript type. */
 const EVERY_FIELD_TYPE = {
   key: 'things',
   name: 'All things',
@@ -48,8 +48,8 @@ const EVERY_FIELD_TYPE = {
   ],
 }
 
-describe('the types of blueprints', () => {
-  test('say what there is of each field, whether it must be there, and what may be sent', async () => {
+describe('the generated types of blueprints', () => {
+  test('the types have for each field its type, whether it is optional, and what may be written', async () => {
     const { text } = await createTypesFixture(EVERY_FIELD_TYPE)
     const use = `
       import type { Blueprints, Entity, NewThings, Things, ThingsChange, ThingsProperties } from './atoll'
@@ -79,7 +79,7 @@ describe('the types of blueprints', () => {
       const more: NewThings = { ...least, count: 2, body: null, identifier: 'x', size: 'large', level: [1], user: null }
       const change: ThingsChange = { title: 'x', size: null }
       const none: ThingsChange = {}
-      // What was read can be sent back.
+      // An entity can be sent back as it was read.
       const back: ThingsChange = thing
       // @ts-expect-error it needs more
       const less: NewThings = { title: '' }
@@ -102,7 +102,7 @@ describe('the types of blueprints', () => {
     expect(await compileTypeScript({ 'atoll.d.ts': await text(), 'use.ts': use })).toMatchObject(COMPILES_CLEANLY)
   })
 
-  test('say of objects what their schema does', async () => {
+  test('an object field has the type of its JSON schema', async () => {
     const schema = {
       type: 'object',
       required: ['street', 'unnamed'],
@@ -147,14 +147,14 @@ describe('the types of blueprints', () => {
       const sure: number = address.number
       // @ts-expect-error it is closed
       address.closed?.['y']
-      // @ts-expect-error nobody knows what it is
+      // @ts-expect-error its type is unknown
       const text: string = address.anything
       export { street, unnamed, number, kind, only, either, both, closed, map, quoted, nullable, other, sure, text }
     `
     expect(await compileTypeScript({ 'atoll.d.ts': await text(), 'use.ts': use })).toMatchObject(COMPILES_CLEANLY)
   })
 
-  test('stay what they are, whatever people write into their blueprints', async () => {
+  test('texts of hostile blueprints cannot inject code into the generated files', async () => {
     const hostile = [
       '*/ export const injected = 1 /*',
       '"; export const injected = 1; "',
@@ -199,19 +199,19 @@ describe('the types of blueprints', () => {
         // @ts-expect-error nothing else
         const b: 'constructor' | undefined = (null! as Hostile0).a
         const key: keyof NonNullable<Hostile0['c']> = ${JSON.stringify(hostile[0])}
-        // @ts-expect-error nobody has put it there
+        // @ts-expect-error nothing was injected
         all.injected
         export { a, b, key }
       `
       expect(
         await compileTypeScript({ [path.endsWith('.d.ts') ? 'atoll.d.ts' : 'atoll.ts']: source, 'use.ts': use }),
       ).toMatchObject(COMPILES_CLEANLY)
-      // Nothing that looks like something else.
+      // Control and formatting characters could hide code.
       expect(source).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
     }
   })
 
-  test('have names of their own, also where keys are alike or are words of the file', async () => {
+  test('types have unique names, also for similar keys and for names that the file uses itself', async () => {
     const keys = [
       ...['a-b', 'a_b', 'ab', 'new-ab', 'ab-change', 'ab-properties', 'a--b-', 'a1', 'a-1'],
       ...['entity', 'blueprints', 'kind', 'promise', 'response', 'array', 'string', 'record', 'omit', 'error', 'json'],
@@ -231,21 +231,21 @@ describe('the types of blueprints', () => {
     expect(await compileTypeScript({ 'client.ts': await text(PATHS[1]), 'use.ts': use })).toMatchObject(
       COMPILES_CLEANLY,
     )
-    // Whoever comes later takes nobody's name away.
+    // A later blueprint does not change the names of the earlier ones.
     const named = /interface (\w+) extends Entity<AB?\w*Properties>/g
     const names = [...(await text()).matchAll(named)].map(([, name]) => name!)
     await admin.post('/blueprints', { key: 'a-b_', name: 'x', fields: [] })
     expect([...(await text()).matchAll(named)].map(([, name]) => name!)).toEqual(expect.arrayContaining(names))
   })
 
-  test('are named in no time, however many keys are alike', () => {
+  test('assignIdentifiers finds unique names for 20,000 similar keys', () => {
     const keys = Array.from({ length: 20_000 }, (_, n) => `a${n.toString(2).replaceAll('0', '-').replaceAll('1', '_')}`)
     const names = assignIdentifiers(keys, 'A A2')
     expect(names.size).toBe(new Set(keys).size)
     expect(new Set([...names.values()].map(({ entity }) => entity)).size).toBe(names.size)
   })
 
-  test('are there, and the client, for a tenant without blueprints', async () => {
+  test('a tenant without blueprints gets valid types and a valid client', async () => {
     const { text } = await createTypesFixture()
     const use = `
       import { createClient } from './client'
@@ -257,7 +257,7 @@ describe('the types of blueprints', () => {
     ).toMatchObject(COMPILES_CLEANLY)
   })
 
-  test('follow the blueprints, and are told again only when they are others', async () => {
+  test('types and client change with the blueprints, and answer 304 to the current ETag', async () => {
     const { admin, editor } = await createTypesFixture({ key: 'things', fields: [{ key: 'a', type: 'string' }] })
     for (const path of PATHS) {
       const first = await editor.get(path)
@@ -282,30 +282,33 @@ describe('the types of blueprints', () => {
     expect(types!.body).toContain('now /blueprints/client.ts')
   })
 
-  test('are for those who edit blueprints', async () => {
-    const { as, stranger, origin, tenant: of, users } = await createTypesFixture(EVERY_FIELD_TYPE)
-    const limited = async (...scopes: string[]) =>
-      apiClient(origin, { 'x-api-key': (await issueApiToken(of, users.admin, { nickname: 'x', scopes })).token })
-    const [good, bad] = [await limited('blueprints:read'), await limited('entities:write')]
+  test('types and client answer 401 or 403 to callers who may not edit blueprints', async () => {
+    const { as, stranger, origin, tenant, users } = await createTypesFixture(EVERY_FIELD_TYPE)
+    const createLimitedClient = async (...scopes: string[]) =>
+      apiClient(origin, { 'x-api-key': (await issueApiToken(tenant, users.admin, { nickname: 'x', scopes })).token })
+    const [readsBlueprints, writesEntities] = [
+      await createLimitedClient('blueprints:read'),
+      await createLimitedClient('entities:write'),
+    ]
     for (const path of PATHS) {
       expect(statusAndCode(await as('user').get(path))).toEqual([403, 'FORBIDDEN'])
       expect(statusAndCode(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
-      expect(statusAndCode(await bad.get(path))).toEqual([403, 'FORBIDDEN'])
-      expect((await good.get(path)).status).toBe(200)
+      expect(statusAndCode(await writesEntities.get(path))).toEqual([403, 'FORBIDDEN'])
+      expect((await readsBlueprints.get(path)).status).toBe(200)
     }
   })
 
-  test('are of one tenant', async () => {
-    const [one, other] = [await createTypesFixture(EVERY_FIELD_TYPE), await createTypesFixture()]
+  test('types and client of one tenant contain no blueprints of another tenant', async () => {
+    const [one, otherTenant] = [await createTypesFixture(EVERY_FIELD_TYPE), await createTypesFixture()]
     expect(await one.text()).toContain('interface Things ')
-    for (const path of PATHS) expect(await other.text(path)).not.toContain('Things')
-    const { status } = await callApi('GET', `${other.origin}/api${PATHS[0]}`, {
+    for (const path of PATHS) expect(await otherTenant.text(path)).not.toContain('Things')
+    const { status } = await callApi('GET', `${otherTenant.origin}/api${PATHS[0]}`, {
       headers: { 'x-api-key': one.tokens.admin },
     })
     expect(status).toBe(401)
   })
 
-  test('stand at addresses that no blueprint can have', async () => {
+  test('types and client have paths that no blueprint key can take', async () => {
     const { admin, editor } = await createTypesFixture({ key: 'types', fields: [] }, { key: 'client', fields: [] })
     for (const key of ['types.d.ts', 'client.ts'])
       expect(statusAndCode(await admin.post('/blueprints', { key, name: 'x', fields: [] }))).toEqual([

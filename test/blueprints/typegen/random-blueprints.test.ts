@@ -21,30 +21,32 @@ const { json } = fc.letrec<{ json: unknown }>((tie) => ({
 }))
 const anyType = anyOf('object', 'array', 'string', 'number', 'integer', 'boolean', 'null')
 
-/** Schemas of all words that make a difference to the type, whether or not they make sense together. */
+/** Schemas of all keywords that affect the type, in any combination. */
 const { schema } = fc.letrec<{ schema: unknown }>((tie) => {
-  const some = fc.array(tie('schema'), { minLength: 1, maxLength: 2 })
-  const words = {
+  const schemas = fc.array(tie('schema'), { minLength: 1, maxLength: 2 })
+  const keywords = {
     properties: fc.dictionary(anyName, tie('schema'), { maxKeys: 3, noNullPrototype: true }),
     required: fc.uniqueArray(anyName, { maxLength: 2 }),
     additionalProperties: tie('schema'),
     patternProperties: fc.constant({ '^a': {} }),
-    items: fc.oneof(tie('schema'), some),
-    anyOf: some,
-    oneOf: some,
-    allOf: some,
+    items: fc.oneof(tie('schema'), schemas),
+    anyOf: schemas,
+    oneOf: schemas,
+    allOf: schemas,
     enum: fc.uniqueArray(json, { minLength: 1, maxLength: 3, selector: (one) => JSON.stringify(one) }),
     const: json,
     description: anyText(8),
   }
   const typed = fc.oneof(anyType, fc.uniqueArray(anyType, { minLength: 1, maxLength: 2 }))
-  const several = fc
-    .tuple(fc.option(typed, { nil: undefined }), fc.subarray(Object.keys(words), { maxLength: 3 }))
+  const keywordSchema = fc
+    .tuple(fc.option(typed, { nil: undefined }), fc.subarray(Object.keys(keywords), { maxLength: 3 }))
     .chain(([type, chosen]) => {
-      const picked = Object.fromEntries(chosen.map((word) => [word, words[word as 'const'] as fc.Arbitrary<unknown>]))
+      const picked = Object.fromEntries(
+        chosen.map((keyword) => [keyword, keywords[keyword as 'const'] as fc.Arbitrary<unknown>]),
+      )
       return fc.record({ ...(type && { type: fc.constant(type) }), ...picked }, { noNullPrototype: true })
     })
-  return { schema: fc.oneof({ depthSize: 'small' }, fc.boolean(), several, several) }
+  return { schema: fc.oneof({ depthSize: 'small' }, fc.boolean(), keywordSchema, keywordSchema) }
 })
 const anyObjectSchema = schema.map((schema) => (typeof schema === 'boolean' ? {} : (schema as object)))
 
@@ -52,9 +54,9 @@ const fieldFlags = { required: fc.boolean(), multi: fc.boolean(), indexed: fc.bo
 const fieldTexts = { title: anyText(10).map((text) => text.replace(/\p{Cc}/gu, '')), description: anyText() }
 const anyPlainField = anyOf(...Object.keys(valueArbitraries)).chain((type) => {
   const { values } = valueArbitraries[type]!
-  const fewer = fc.array(values, { minLength: 1, maxLength: 4 })
+  const choices = fc.array(values, { minLength: 1, maxLength: 4 })
   return fc
-    .record({ ...fieldTexts, ...fieldFlags, type: fc.constant(type), enum: fc.option(fewer, { nil: undefined }) })
+    .record({ ...fieldTexts, ...fieldFlags, type: fc.constant(type), enum: fc.option(choices, { nil: undefined }) })
     .map((field) => ({ field, values: field.enum ? anyOf(...field.enum) : values }))
 })
 const anyObjectField = fc
@@ -66,7 +68,7 @@ const anyObjectField = fc
   })
   .map((field) => ({ field, values: fc.dictionary(anyName, json, { maxKeys: 3, noNullPrototype: true }) }))
 
-/** A blueprint, and bodies that it may take. */
+/** A blueprint, and bodies that may be valid for it. */
 const anyBlueprint = fc
   .array(fc.oneof(anyPlainField, anyObjectField), { minLength: 1, maxLength: 4 })
   .chain((parts) => {
@@ -86,8 +88,8 @@ const anyBlueprint = fc
     })
   })
 
-test('whatever blueprints there are, their files compile, and what the server takes is of their types', async () => {
-  let taken = 0
+test('the generated client of random blueprints compiles, and accepted bodies and stored entities have its types', async () => {
+  let acceptedCount = 0
   await checkProperty(
     2,
     fc.asyncProperty(fc.array(anyBlueprint, { minLength: 30, maxLength: 30 }), async (blueprints) => {
@@ -96,13 +98,13 @@ test('whatever blueprints there are, their files compile, and what the server ta
       const uses: string[] = []
       for (const [n, { bodies, ...blueprint }] of blueprints.entries()) {
         const { status, body } = await admin.post('/blueprints', { key: `b${n}`, ...blueprint })
-        // Some make no sense.
+        // Some random blueprints are invalid.
         if (status !== 201) expect([status, body.code]).toEqual([400, 'INVALID_INPUT'])
         if (status !== 201) continue
         for (const sent of bodies) {
           const made = await admin.post(`/blueprints/b${n}/entities`, sent)
           if (made.status !== 201) continue
-          taken++
+          acceptedCount++
           uses.push(`export const made${uses.length}: import('./atoll').NewB${n} = ${JSON.stringify(sent)}`)
           uses.push(`export const read${uses.length}: import('./atoll').B${n} = ${JSON.stringify(made.body)}`)
         }
@@ -111,5 +113,5 @@ test('whatever blueprints there are, their files compile, and what the server ta
       expect(await compileTypeScript({ 'atoll.ts': client, 'use.ts': uses.join('\n') })).toMatchObject(COMPILES_CLEANLY)
     }),
   )
-  expect(taken).toBeGreaterThan(50)
+  expect(acceptedCount).toBeGreaterThan(50)
 })

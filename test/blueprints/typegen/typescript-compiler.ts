@@ -20,7 +20,7 @@ const STRICT_OPTIONS = {
   verbatimModuleSyntax: true,
 }
 
-/** Compiles these files as a browser's project would, or another with other `lib` or `types`; answers what the compiler says. */
+/** Compiles these files as a browser project, or with other `lib` or `types`; returns the output and exit code of the compiler. */
 export async function compileTypeScript(files: Record<string, string>, options: object = { lib: ['ES2022', 'DOM'] }) {
   const folder = createTempFolder()
   for (const [name, text] of Object.entries(files)) await Bun.write(join(folder, name), text)
@@ -33,8 +33,8 @@ export async function compileTypeScript(files: Record<string, string>, options: 
     stderr: 'pipe',
   })
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
-  return { folder, said: out + err, code: await child.exited }
+  return { folder, output: out + err, code: await child.exited }
 }
 
-/** What the compiler answers where there is nothing to say. */
-export const COMPILES_CLEANLY = { code: 0, said: '' }
+/** The result of a compilation without errors. */
+export const COMPILES_CLEANLY = { code: 0, output: '' }

@@ -7,7 +7,7 @@ const ENTITY_COUNT = 6_000
 const BLUEPRINT_PATH = '/api/blueprints/things'
 const path = `${BLUEPRINT_PATH}/entities`
 
-test('a server that is killed while entities are altered goes on where it was, and answers rightly all the while', async () => {
+test('an alteration of entities resumes after SIGKILL of the server, and lists and counts stay consistent meanwhile', async () => {
   const database = process.env.TEST_DATABASE_URL
   const at = { at: createTempFolder(), ...(database && { env: { ATOLL_DATABASE_URL: database } }) }
   const tenant = `t${crypto.randomUUID()}`
@@ -28,16 +28,16 @@ test('a server that is killed while entities are altered goes on where it was, a
     const answer = await client(server)('GET', `${path}?${query}&$count=true&$limit=1`)
     return answer.status === 200 ? Number(answer.headers.get('x-total-count')) : answer.status
   }
-  /** Whatever is in force, all of it is right: for every entity, or for none. */
-  const isRight = async (server: RunningAtoll) => {
+  /** Returns whether the new fields are in force, and expects that all entities answer by the fields in force. */
+  const expectConsistency = async (server: RunningAtoll) => {
     const { body: blueprint } = await client(server)('GET', BLUEPRINT_PATH)
     const isNew = blueprint.fields.some(({ key }: { key: string }) => key === 'name')
-    // As numbers there are ten of them, as texts only "1" and "10" come before.
+    // As decimals, ten sizes are less than 10.5; as texts, only "1" and "10" are.
     const [sorted, count] = ['$sort=size&size[$lt]=10.5', isNew ? 10 : 2]
     const { body } = await client(server)('GET', `${path}?${sorted}&$limit=1000`)
     const found = await total(server, isNew ? 'state=new' : 'title=t17')
     const { body: again } = await client(server)('GET', BLUEPRINT_PATH)
-    // It came into force in between.
+    // The change came into force between the reads.
     if (JSON.stringify(again.fields) !== JSON.stringify(blueprint.fields)) return isNew
     expect(new Set(body.map(({ size }: { size: string }) => size)).size).toBe(count)
     expect(Object.keys(body[0].metadata).sort()).toEqual(isNew ? ['name', 'size', 'state'] : ['size', 'title'])
@@ -62,11 +62,11 @@ test('a server that is killed while entities are altered goes on where it was, a
     await server.end('SIGKILL')
     expect(await change).toBeInstanceOf(Error)
   }
-  // The next one is killed while it cleans, or prepares.
+  // The next server is killed while it cleans up, and the one after that when the alteration is over.
   for (const state of ['cleaning', undefined]) {
     await using server = await startAtoll(at)
     for (;;) {
-      await isRight(server)
+      await expectConsistency(server)
       const now = await stateOf(server)
       if (!now || now.state === state) break
     }
@@ -74,7 +74,7 @@ test('a server that is killed while entities are altered goes on where it was, a
   }
   await using server = await startAtoll(at)
   while (await stateOf(server)) await Bun.sleep(20)
-  expect(await isRight(server)).toBeTrue()
+  expect(await expectConsistency(server)).toBeTrue()
   expect(await total(server, 'name=t17')).toBe(1)
   const { status } = await client(server)('POST', path, { name: 't17', size: '1' })
   expect(status).toBe(409)

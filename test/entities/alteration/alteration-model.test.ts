@@ -38,7 +38,7 @@ const values: Record<string, unknown[]> = {
 }
 const TYPES = Object.keys(values)
 
-/** Whether a value is one of a type, as far as the values above go. */
+/** Returns whether a value is of a type, as far as the values above go. */
 const isOfType: Record<string, (value: unknown) => boolean> = {
   string: (value) => typeof value === 'string',
   text: (value) => typeof value === 'string',
@@ -59,7 +59,7 @@ const FIELDS: Field[] = [
 
 const comparableOf = ({ type }: Field, value: unknown) => (parsers[type] ?? ((text: string) => text))(`${value}`)
 
-/** What a document must become so that it has only what fits these fields; nothing when it can't. */
+/** Returns a document that fits these fields, or undefined when it cannot be converted. */
 function convert(fields: Field[], doc: Doc): Doc | undefined {
   for (const { key, type, multi, required, enum: choices } of fields) {
     const value = doc[key]
@@ -77,7 +77,7 @@ const hasDuplicates = (fields: Field[], docs: Doc[]) =>
     return field.unique && new Set(found).size < found.length
   })
 
-/** One of the changes that there are, with what it must make of each document. */
+/** Returns a random change, with the function that converts each document. */
 function anyChange({ pick, chance }: SeededRandom, fields: Field[], fresh: string): Change {
   const field = pick(fields)
   const but = (more: Partial<Field>) => fields.map((one) => (one === field ? { ...one, ...more } : one))
@@ -91,30 +91,30 @@ function anyChange({ pick, chance }: SeededRandom, fields: Field[], fresh: strin
       become: (doc) => ({ ...without(doc), ...(doc[field.key] !== undefined && { [fresh]: doc[field.key] }) }),
     }),
     () => {
-      const other = pick(fields)
+      const otherField = pick(fields)
       const changed = fields.map((one) =>
         one === field
-          ? { ...other, renamedFrom: undefined }
-          : one === other
+          ? { ...otherField, renamedFrom: undefined }
+          : one === otherField
             ? { ...field, renamedFrom: undefined }
             : one,
       )
       const swapped = changed.map((one) =>
         one.key === field.key
-          ? { ...field, key: other.key, renamedFrom: field.key }
-          : one.key === other.key
-            ? { ...other, key: field.key, renamedFrom: other.key }
+          ? { ...field, key: otherField.key, renamedFrom: field.key }
+          : one.key === otherField.key
+            ? { ...otherField, key: field.key, renamedFrom: otherField.key }
             : one,
       )
       const become = (doc: Doc) => {
-        const { [field.key]: one, [other.key]: another, ...rest } = doc
+        const { [field.key]: one, [otherField.key]: another, ...rest } = doc
         return {
           ...rest,
-          ...(one !== undefined && { [other.key]: one }),
+          ...(one !== undefined && { [otherField.key]: one }),
           ...(another !== undefined && { [field.key]: another }),
         }
       }
-      return other === field ? same(fields) : { fields: swapped, become }
+      return otherField === field ? same(fields) : { fields: swapped, become }
     },
     () => same(but({ type: pick(TYPES), enum: undefined, default: undefined, required: false })),
     () => same(but({ unique: !field.unique && !field.multi && field.indexed !== false })),
@@ -171,7 +171,7 @@ function anyDoc({ pick, chance, some }: SeededRandom, fields: Field[]): Doc {
   return doc
 }
 
-/** Asks for lists, counts, charts and words, and compares the answers with what one finds by going through all. */
+/** Requests lists, counts, charts and searches, and compares the answers with a scan of all entities. */
 async function compareWithModel(
   source: SeededRandom,
   admin: ApiClient,
@@ -192,10 +192,10 @@ async function compareWithModel(
     all.map(({ identifier, metadata }: Entity) => [identifier, metadata]),
     label,
   ).toEqual(entities.map(({ identifier, metadata }) => [identifier, metadata]))
-  const asked = fields.filter(({ multi, indexed }) => !multi || indexed !== false)
-  for (let n = 0; n < 4 && asked.length; n++) {
+  const queryable = fields.filter(({ multi, indexed }) => !multi || indexed !== false)
+  for (let n = 0; n < 4 && queryable.length; n++) {
     const filters: Filter[] = Array.from({ length: pick([0, 1, 1, 2]) }, () => {
-      const { key, type } = pick(asked)
+      const { key, type } = pick(queryable)
       const operator = pick(['', '[$ne]', '[$lt]', '[$gte]', '[$in]', '[$exists]'])
       return {
         name: key,
@@ -203,7 +203,7 @@ async function compareWithModel(
         text: operator === '[$exists]' ? pick(['true', 'false']) : `${pick(values[type]!)}`,
       }
     })
-    const sorted = pick(asked)
+    const sorted = pick(queryable)
     const by = sorted.multi || chance(0.4) ? [] : [{ name: sorted.key, descending: chance(0.5) }]
     const matching = entities.filter((entity) => filters.every((filter) => holds(filter, entity)))
     const query = toQueryString(filters, by, { $count: true, $limit: 1000 })
@@ -217,7 +217,7 @@ async function compareWithModel(
       count: expected.length,
     })
   }
-  const charted = asked.length ? pick(asked) : undefined
+  const charted = queryable.length ? pick(queryable) : undefined
   if (charted) {
     const groups = new Map<unknown, number>()
     for (const { metadata } of entities) {
@@ -244,7 +244,7 @@ async function compareWithModel(
   expect(identifiers(found), `${label}: $q=${word}`).toEqual(identifiers(having))
 }
 
-test('whatever is changed in whatever order, and written meanwhile, answers are what one finds by going through all', () =>
+test('lists, counts, charts and searches agree with a reference model during random alterations and writes', () =>
   checkProperty(
     8,
     fc.asyncProperty(fc.integer({ min: 1, max: 1e9 }), async (seed) => {
@@ -281,48 +281,48 @@ test('whatever is changed in whatever order, and written meanwhile, answers are 
       if (chance(0.7)) await admin.get(`${path}?$q=a`)
       for (let n = 0; n < 5; n++) {
         const change = anyChange(source, fields, `f${n}`)
-        const said = `seed ${seed}, change ${n}: ${JSON.stringify(fields)} to ${JSON.stringify(change.fields)}`
+        const label = `seed ${seed}, change ${n}: ${JSON.stringify(fields)} to ${JSON.stringify(change.fields)}`
         const become = () => {
           const docs = entities.map(({ metadata }) => change.become(metadata))
           return docs.every((doc) => doc !== undefined) && !hasDuplicates(change.fields, docs as Doc[])
             ? (docs as Doc[])
             : undefined
         }
-        const flipped = (docs: Doc[]) => {
+        const applyChange = (docs: Doc[]) => {
           fields = change.fields.map(({ renamedFrom: _, ...field }) => field)
           entities = entities.map((entity, at) => ({ ...entity, metadata: docs[at]! }))
         }
-        const could = become()
+        const convertible = become()
         await alterByHand(id, async ({ begin, step, isPreparing }) => {
           const before = (await getModel(tenant, 'things')).form
           const { answer } = await begin(admin, { fields: change.fields })
-          const isThere = () =>
+          const isInForce = () =>
             tenant.db.query("select form from blueprints where key = 'things'").then(([row]) => row![0] !== before)
           if (!(await isPreparing())) {
             const { status, body } = await answer
-            expect([status, could ? undefined : body.code], `${said} ${JSON.stringify(body)}`).toEqual(
-              could ? [200, undefined] : [409, expect.any(String)],
+            expect([status, convertible ? undefined : body.code], `${label} ${JSON.stringify(body)}`).toEqual(
+              convertible ? [200, undefined] : [409, expect.any(String)],
             )
-            if (could) flipped(could)
-            return compareWithModel(source, admin, fields, entities, said)
+            if (convertible) applyChange(convertible)
+            return compareWithModel(source, admin, fields, entities, label)
           }
-          expect(could, said).toBeDefined()
-          await compareWithModel(source, admin, fields, entities, `${said}, begun`)
+          expect(convertible, label).toBeDefined()
+          await compareWithModel(source, admin, fields, entities, `${label}, begun`)
           while (await isPreparing()) {
             for (let count = below(3); count; count--) await write()
             const docs = become()
             await step(pick([1, 3, 5, 100]))
-            if (await isThere()) {
-              expect(docs, said).toBeDefined()
-              flipped(docs!)
+            if (await isInForce()) {
+              expect(docs, label).toBeDefined()
+              applyChange(docs!)
             }
-            await compareWithModel(source, admin, fields, entities, `${said}, on the way`)
+            await compareWithModel(source, admin, fields, entities, `${label}, on the way`)
           }
-          expect((await answer).status, said).toBe((await isThere()) ? 200 : 409)
-          if (chance(0.3)) return // The next change comes upon what is not cleaned.
+          expect((await answer).status, label).toBe((await isInForce()) ? 200 : 409)
+          if (chance(0.3)) return // The next change starts before the cleanup of this one is done.
           while (await step(pick([1, 4, 100]))) {
             if (chance(0.6)) await write()
-            await compareWithModel(source, admin, fields, entities, `${said}, cleaning`)
+            await compareWithModel(source, admin, fields, entities, `${label}, cleaning`)
           }
           const labels = entities.flatMap(({ metadata }) =>
             fields
@@ -335,7 +335,7 @@ test('whatever is changed in whatever order, and written meanwhile, answers are 
                 ),
               ]),
           )
-          expect(await rows('entity_index'), said).toBe(labels.length)
+          expect(await rows('entity_index'), label).toBe(labels.length)
         })
       }
     }),

@@ -5,7 +5,7 @@ import { waitUntilSettled } from './steps'
 
 const BLUEPRINT_PATH = '/blueprints/things'
 
-/** Things with some entities, and what changes them. */
+/** Returns a tenant with some things, and functions that change their blueprint. */
 async function createFilledFixture(fields: object[], entities: object[], more: object = {}, permissions?: object[]) {
   const own = await createThingsFixture(fields, permissions, more)
   const admin = own.as('admin')
@@ -35,25 +35,26 @@ async function createFilledFixture(fields: object[], entities: object[], more: o
 const title = { key: 'title', type: 'string' }
 const count = { key: 'count', type: 'integer' }
 
-test('whoever may change a blueprint, but not read its entities, is not told what is in them', async () => {
+test('the problems of a change contain identifiers and values only for callers who may read them', async () => {
   const own = await createTestTenant()
   const [admin, editor] = [own.as('admin'), own.as('editor')]
   const pay = { key: 'pay', type: 'string', readRoles: ['payroll'] }
   const unique = { fields: [{ ...pay, key: 'wage', renamedFrom: 'pay', readRoles: [], unique: true }] }
   await admin.post('/blueprints', { key: 'people', name: 'People', fields: [pay] })
   for (const identifier of ['a', 'b']) await admin.post('/blueprints/people/entities', { identifier, pay: '4711' })
-  const told = async (who: typeof admin) => (await who.put('/blueprints/people?dryRun=true', unique)).body.problems[0]
+  const problemOf = async (client: typeof admin) =>
+    (await client.put('/blueprints/people?dryRun=true', unique)).body.problems[0]
   const known = { field: 'wage', code: 'DUPLICATE_VALUES', message: expect.any(String), count: 2 }
-  expect(await told(editor)).toEqual({ ...known, examples: [] })
+  expect(await problemOf(editor)).toEqual({ ...known, examples: [] })
   expect((await editor.put('/blueprints/people', unique)).body.details).toEqual([{ ...known, examples: [] }])
   await admin.put('/blueprints/people', { permissions: fullAccessRules('tenant', 'plugin') })
-  expect(await told(editor)).toEqual({ ...known, examples: ['a', 'b'] })
+  expect(await problemOf(editor)).toEqual({ ...known, examples: ['a', 'b'] })
   const duplicates = [{ value: '4711', identifiers: ['a', 'b'] }]
-  expect(await told(admin)).toEqual({ ...known, examples: ['a', 'b'], duplicates })
+  expect(await problemOf(admin)).toEqual({ ...known, examples: ['a', 'b'], duplicates })
 })
 
-describe('a rehearsal', () => {
-  test('tells what a change would do, and does nothing', async () => {
+describe('PUT of a blueprint with dryRun=true', () => {
+  test('a dry run counts the entities that a change would break or rewrite, and changes nothing', async () => {
     const things = [
       { identifier: 'a', title: 'x', count: 1 },
       { identifier: 'b', title: 'x' },
@@ -72,13 +73,13 @@ describe('a rehearsal', () => {
     const { status, body } = await dry(change)
     expect(status).toBe(200)
     expect(body).toMatchObject({ dryRun: true, entities: 3, breaking: 3, rewritten: 0 })
-    const told = Object.fromEntries(
+    const problems = Object.fromEntries(
       body.problems.map(({ field, code, count, examples }: Record<string, unknown>) => [
         field,
         [code, count, examples],
       ]),
     )
-    expect(told).toEqual({
+    expect(problems).toEqual({
       title: ['VALUES_DO_NOT_FIT', 1, ['c']],
       count: ['FIELD_NEEDS_DEFAULT', 1, ['b']],
       new: ['FIELD_NEEDS_DEFAULT', 3, ['a', 'b', 'c']],
@@ -105,7 +106,7 @@ describe('a rehearsal', () => {
     expect((await dry({ name: 'Other' })).body).toMatchObject({ entities: 3, breaking: 0, rewritten: 0, problems: [] })
   })
 
-  test('is for those who edit, and refuses what makes no sense', async () => {
+  test('a dry run rejects users with 403, anonymous callers with 401, and invalid fields with 400', async () => {
     const { as, stranger, dry } = await createFilledFixture([title], [{ title: 'x' }])
     expect(statusAndCode(await as('user').put(`${BLUEPRINT_PATH}?dryRun=true`, { fields: [] }))).toEqual([
       403,
@@ -116,16 +117,16 @@ describe('a rehearsal', () => {
       'UNAUTHENTICATED',
     ])
     expect(statusAndCode(await dry({ fields: [{ key: 'id', type: 'text' }] }))).toEqual([400, 'INVALID_INPUT'])
-    const other = await createFilledFixture([title], [])
-    expect(statusAndCode(await other.as('admin').put('/blueprints/none?dryRun=true', {}))).toEqual([
+    const otherTenant = await createFilledFixture([title], [])
+    expect(statusAndCode(await otherTenant.as('admin').put('/blueprints/none?dryRun=true', {}))).toEqual([
       404,
       'BLUEPRINT_NOT_FOUND',
     ])
   })
 })
 
-describe('a required field', () => {
-  test('comes with a default, which all entities have then', async () => {
+describe('a field that becomes required', () => {
+  test('a new required field with a default is filled and found in all existing entities', async () => {
     const { put, docs, found, admin, path } = await createFilledFixture(
       [title],
       [{ identifier: 'a', title: 'x' }, { identifier: 'b' }],
@@ -142,14 +143,14 @@ describe('a required field', () => {
       { name: 'new', value: 2 },
     ])
     expect((await admin.get(`${BLUEPRINT_PATH}/charts/count?state=new`)).body).toEqual({ count: 2 })
-    // It is not what somebody has cached, nor what somebody has read.
+    // ETags from before the change are outdated.
     expect((await admin.get(`${path}/a`, { 'if-none-match': etag })).status).toBe(200)
     expect((await admin.put(`${path}/a`, { title: 'y' }, { 'if-match': etag })).status).toBe(412)
     expect((await admin.put(`${path}/a`, { state: 'old' })).body.state).toBe('old')
     expect([await found('state=new'), await found('state=old')]).toEqual([['b'], ['a']])
   })
 
-  test('without one is refused, unless it was there all along', async () => {
+  test('a required field without a default is rejected with 409 FIELD_NEEDS_DEFAULT unless all entities have it', async () => {
     const { change, put, admin, path } = await createFilledFixture(
       [title],
       [{ identifier: 'a', title: 'x' }, { identifier: 'b' }],
@@ -167,7 +168,7 @@ describe('a required field', () => {
     expect(statusAndCode(await admin.put(`${path}/b`, { title: null }))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('that was optional fills what is missing, and nothing else', async () => {
+  test('a default of a field that becomes required fills missing values only', async () => {
     const { put, docs, found } = await createFilledFixture(
       [title],
       [{ identifier: 'a', title: 'x' }, { identifier: 'b' }],
@@ -186,14 +187,14 @@ describe('a renamed field', () => {
   const fields = [{ ...title, readRoles: ['boss'], writeRoles: ['boss'] }, count, { key: 'total', type: 'number' }]
   const more = { computed: { total: 'count * 2' }, limitations: [{ scope: 'tenant', properties: ['count'], value: 1 }] }
 
-  test('keeps its values, how they are found, and who may see them', async () => {
+  test('a renamed field keeps its values, indexes, roles, limitations and full-text search', async () => {
     const { put, docs, found, as, path, admin } = await createFilledFixture(
       fields,
       [{ identifier: 'a', title: 'Walden pond', count: 2 }],
       more,
     )
     await found('$q=pond')
-    const told = await put({
+    const changed = await put({
       fields: [
         { key: 'heading', type: 'string', renamedFrom: 'title' },
         { ...count, key: 'number', renamedFrom: 'count' },
@@ -201,13 +202,13 @@ describe('a renamed field', () => {
       ],
       computed: { total: 'number * 2' },
     })
-    expect(told.fields).toMatchObject([
+    expect(changed.fields).toMatchObject([
       { key: 'heading', readRoles: ['boss'], writeRoles: ['boss'] },
       { key: 'number' },
       { key: 'total' },
     ])
-    expect(told.fields[0].renamedFrom).toBeUndefined()
-    expect(told.limitations).toEqual([{ scope: 'tenant', properties: ['number'], value: 1 }])
+    expect(changed.fields[0].renamedFrom).toBeUndefined()
+    expect(changed.limitations).toEqual([{ scope: 'tenant', properties: ['number'], value: 1 }])
     expect(await docs()).toEqual({ a: { heading: 'Walden pond', number: 2, total: 4 } })
     expect([await found('heading=Walden%20pond'), await found('number=2'), await found('$q=pond')]).toEqual([
       ['a'],
@@ -221,7 +222,7 @@ describe('a renamed field', () => {
     expect(statusAndCode(await admin.get(`${path}?title=x`))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('leaves its old name free, for something else', async () => {
+  test('the old name of a renamed field can be used by a new, empty field', async () => {
     const { put, docs, found } = await createFilledFixture([title], [{ identifier: 'a', title: 'x' }])
     const heading = { key: 'heading', type: 'string', renamedFrom: 'title' }
     await put({ fields: [heading, { key: 'title', type: 'integer' }] })
@@ -230,13 +231,13 @@ describe('a renamed field', () => {
       [],
       ['a'],
     ])
-    // What was sent once can be sent again.
+    // The same rename can be sent again.
     await put({ fields: [{ ...heading, renamedFrom: undefined }] })
     await put({ fields: [heading] })
     expect(await docs()).toEqual({ a: { heading: 'x' } })
   })
 
-  test('may take the name of another one that takes its own', async () => {
+  test('two fields can swap their names, and keep their values', async () => {
     const { put, docs, found } = await createFilledFixture(
       [title, { key: 'name', type: 'string' }],
       [{ identifier: 'a', title: 'x', name: 'y' }],
@@ -254,7 +255,7 @@ describe('a renamed field', () => {
     ])
   })
 
-  test('must not be lost to a formula, or to two names', async () => {
+  test('a rename is rejected with 400 while a formula uses the old name, or when two fields claim one source', async () => {
     const { change, put, docs } = await createFilledFixture(fields, [{ identifier: 'a', count: 2 }], more)
     const renamed = [
       { ...count, key: 'number', renamedFrom: 'count' },
@@ -283,7 +284,7 @@ describe('a renamed field', () => {
     expect(await docs()).toEqual({ a: { number: 2, sum: 6 } })
   })
 
-  test('is nothing for a new blueprint', async () => {
+  test('renamedFrom in a new blueprint is rejected with 400 INVALID_INPUT', async () => {
     const { admin } = await createFilledFixture([], [])
     const made = await admin.post('/blueprints', {
       key: 'more',
@@ -295,7 +296,7 @@ describe('a renamed field', () => {
 })
 
 describe('a removed field', () => {
-  test('is gone from all answers at once, and what comes by its name later is new', async () => {
+  test('a removed field disappears from all answers at once, and a later field of its name starts empty', async () => {
     const { put, docs, found, rows, admin, path } = await createFilledFixture(
       [title, count],
       [{ identifier: 'a', title: 'x', count: 1 }],
@@ -313,11 +314,11 @@ describe('a removed field', () => {
   })
 })
 
-describe('another type', () => {
+describe('a field that changes its type or constraints', () => {
   const long = 'x'.repeat(300)
   test.each([
     [
-      'whole numbers become numbers',
+      'integers become numbers',
       count,
       { type: 'number' },
       [1, 10, 9],
@@ -325,7 +326,7 @@ describe('another type', () => {
       ['$sort=count', ['a', 'c', 'b']],
     ],
     [
-      'texts become decimals, in another order',
+      'strings become decimals, which sort by number',
       { key: 'count', type: 'string' },
       { type: 'decimal' },
       ['1.50', '10', '9'],
@@ -333,7 +334,7 @@ describe('another type', () => {
       ['$sort=count', ['a', 'c', 'b']],
     ],
     [
-      'addresses become texts',
+      'e-mail addresses become texts',
       { key: 'count', type: 'email' },
       { type: 'text' },
       ['a@b.de', 'b@b.de', 'c@b.de'],
@@ -341,7 +342,7 @@ describe('another type', () => {
       ['$q=b', ['a', 'b', 'c']],
     ],
     [
-      'paths become texts, whose words are found',
+      'file paths become texts, which are searchable',
       { key: 'count', type: 'file' },
       { type: 'text' },
       ['/one', '/two', '/three'],
@@ -349,7 +350,7 @@ describe('another type', () => {
       ['$q=three', ['c']],
     ],
     [
-      'days become moments, where they are',
+      'texts become datetimes, which compare as moments',
       { key: 'count', type: 'text' },
       { type: 'datetime' },
       ['2026-01-31T12:00:00Z', '2026-01-31T12:00:00+02:00', '2026-01-30T12:00:00Z'],
@@ -357,16 +358,16 @@ describe('another type', () => {
       ['$sort=count', ['c', 'b', 'a']],
     ],
     [
-      'long texts that are not found become such that are',
+      'unindexed texts become indexed',
       { key: 'count', type: 'text', indexed: false },
       { indexed: true },
       [long, `${long}y`, 'x'],
       [`count=${long}`, ['a']],
       ['$sort=-count', ['b', 'a', 'c']],
     ],
-    ['one becomes a list', count, { multi: true }, [1, 2, 1], ['count=1', ['a', 'c']], ['count[$ne]=1', ['b']]],
+    ['single values become lists', count, { multi: true }, [1, 2, 1], ['count=1', ['a', 'c']], ['count[$ne]=1', ['b']]],
     [
-      'lists of one become one',
+      'lists of one value become single values',
       { ...count, multi: true },
       { multi: false },
       [[1], [2], [1]],
@@ -374,7 +375,7 @@ describe('another type', () => {
       ['$sort=-count', ['b', 'c', 'a']],
     ],
     [
-      'what is found is found still when it need not be',
+      'a field loses indexed',
       count,
       { indexed: false },
       [1, 2, 3],
@@ -382,16 +383,16 @@ describe('another type', () => {
       ['$sort=-count', ['c', 'b', 'a']],
     ],
     [
-      'choices that nobody has left',
+      'an unused enum choice is removed',
       { ...count, enum: [1, 2, 3] },
       { enum: [1, 2] },
       [1, 2, 1],
       ['count=1', ['a', 'c']],
       ['$sort=-count,identifier', ['b', 'a', 'c']],
     ],
-    ['narrower bounds', count, { min: 1, max: 2 }, [1, 2, 1], ['count=1', ['a', 'c']], ['count[$in]=2', ['b']]],
+    ['min and max are added', count, { min: 1, max: 2 }, [1, 2, 1], ['count=1', ['a', 'c']], ['count[$in]=2', ['b']]],
     [
-      'relations become texts',
+      'relations become strings',
       { key: 'count', type: 'relation', target: 'things' },
       { type: 'string', target: undefined },
       [undefined, 'a', 'b'],
@@ -399,8 +400,8 @@ describe('another type', () => {
       ['$q=b', ['c']],
     ],
   ] as [string, object, object, unknown[], [string, string[]], [string, string[]]][])(
-    '%s',
-    async (_, field, change, values, one, other) => {
+    'all values are kept and queries are correct when %s',
+    async (_, field, change, values, first, second) => {
       const things = values.map((count, n) => ({ identifier: 'abc'[n], count }))
       const { put, docs, found, admin } = await createFilledFixture([field], things)
       const before = await docs()
@@ -412,7 +413,7 @@ describe('another type', () => {
       for (const [name, doc] of Object.entries(before) as [string, { count: unknown }][])
         expect(after[name]).toEqual(wrap ? { count: changed.multi ? [doc.count] : (doc.count as unknown[])[0] } : doc)
       const answers = async () => {
-        for (const [query, expected] of [one, other]) {
+        for (const [query, expected] of [first, second]) {
           const { body } = await admin.get(`${BLUEPRINT_PATH}/entities?$sort=identifier&${query}`)
           expect([query, identifiers(body)]).toEqual([query, expected])
         }
@@ -424,48 +425,75 @@ describe('another type', () => {
   )
 
   test.each([
-    ['a text that is no number', title, { type: 'number' }, ['1', '2'], 'VALUES_DO_NOT_FIT'],
-    ['fractions', { key: 'title', type: 'number' }, { type: 'integer' }, [1, 1.5], 'VALUES_DO_NOT_FIT'],
-    ['lists of several', { ...title, multi: true }, { multi: false }, [['a'], ['a', 'b']], 'VALUES_DO_NOT_FIT'],
+    ['turns non-numeric strings into numbers', title, { type: 'number' }, ['1', '2'], 'VALUES_DO_NOT_FIT'],
     [
-      'empty lists of what is required',
+      'turns fractions into integers',
+      { key: 'title', type: 'number' },
+      { type: 'integer' },
+      [1, 1.5],
+      'VALUES_DO_NOT_FIT',
+    ],
+    [
+      'turns lists of several values into single values',
+      { ...title, multi: true },
+      { multi: false },
+      [['a'], ['a', 'b']],
+      'VALUES_DO_NOT_FIT',
+    ],
+    [
+      'turns empty lists into required single values',
       { ...title, multi: true, required: true },
       { multi: false },
       [['a'], []],
       'FIELD_NEEDS_DEFAULT',
     ],
     [
-      'a choice that somebody has made',
+      'removes an enum choice that is in use',
       { ...title, enum: ['a', 'b'] },
       { enum: ['a'] },
       ['a', 'b'],
       'VALUES_DO_NOT_FIT',
     ],
-    ['what is too long', title, { max: 1 }, ['a', 'ab'], 'VALUES_DO_NOT_FIT'],
-    ['another pattern', title, { pattern: '^a$' }, ['a', 'b'], 'VALUES_DO_NOT_FIT'],
+    ['sets a max below the length of a value', title, { max: 1 }, ['a', 'ab'], 'VALUES_DO_NOT_FIT'],
+    ['sets a pattern that a value does not match', title, { pattern: '^a$' }, ['a', 'b'], 'VALUES_DO_NOT_FIT'],
     [
-      'another schema',
+      'sets a schema that a value does not match',
       { key: 'title', type: 'object' },
       { schema: { required: ['a'] } },
       [{ a: 1 }, { b: 1 }],
       'VALUES_DO_NOT_FIT',
     ],
-    ['texts that lead nowhere', title, { type: 'relation', target: 'things' }, [undefined, 'a'], 'FIELD_IN_USE'],
-    ['equal values', title, { unique: true }, ['a', 'b', 'b'], 'DUPLICATE_VALUES'],
-    ['values that become equal', title, { type: 'decimal', unique: true }, ['2', '1.0', '1.00'], 'DUPLICATE_VALUES'],
-  ] as [string, object, object, unknown[], string][])('is not for %s', async (_, field, change, values, code) => {
-    const things = values.map((title, n) => ({ identifier: 'abc'[n], title }))
-    const { change: put, docs, admin } = await createFilledFixture([field], things)
-    const [before, blueprint] = [await docs(), (await admin.get(BLUEPRINT_PATH)).body]
-    const answer = await put({ fields: [{ ...field, ...change }] })
-    expect([...statusAndCode(answer), answer.body.details[0].field]).toEqual([409, code, 'title'])
-    expect(answer.body.details[0].examples).toContain('abc'[values.length - 1])
-    expect([await docs(), (await admin.get(BLUEPRINT_PATH)).body]).toEqual([before, blueprint])
-  })
+    [
+      'turns strings into relations to a blueprint',
+      title,
+      { type: 'relation', target: 'things' },
+      [undefined, 'a'],
+      'FIELD_IN_USE',
+    ],
+    ['makes a field with equal values unique', title, { unique: true }, ['a', 'b', 'b'], 'DUPLICATE_VALUES'],
+    [
+      'makes values equal in a unique field by its new type',
+      title,
+      { type: 'decimal', unique: true },
+      ['2', '1.0', '1.00'],
+      'DUPLICATE_VALUES',
+    ],
+  ] as [string, object, object, unknown[], string][])(
+    'a change that %s is rejected with 409, and nothing is altered',
+    async (_, field, change, values, code) => {
+      const things = values.map((title, n) => ({ identifier: 'abc'[n], title }))
+      const { change: put, docs, admin } = await createFilledFixture([field], things)
+      const [before, blueprint] = [await docs(), (await admin.get(BLUEPRINT_PATH)).body]
+      const answer = await put({ fields: [{ ...field, ...change }] })
+      expect([...statusAndCode(answer), answer.body.details[0].field]).toEqual([409, code, 'title'])
+      expect(answer.body.details[0].examples).toContain('abc'[values.length - 1])
+      expect([await docs(), (await admin.get(BLUEPRINT_PATH)).body]).toEqual([before, blueprint])
+    },
+  )
 })
 
 describe('a field that becomes unique', () => {
-  test('names those that have the same value', async () => {
+  test('a field with duplicates gets 409 DUPLICATE_VALUES with the entities, and becomes unique once they are removed', async () => {
     const things = Array.from({ length: 30 }, (_, n) => ({ identifier: `i${n}`, title: `t${n % 12}` }))
     const { change, put, admin, path } = await createFilledFixture([title], things)
     const answer = await change({ fields: [{ ...title, unique: true }] })
@@ -482,7 +510,7 @@ describe('a field that becomes unique', () => {
 
 describe('a changed formula', () => {
   const fields = [count, { key: 'total', type: 'integer' }, { key: 'more', type: 'integer' }]
-  test('counts for all entities', async () => {
+  test('a changed formula is computed anew for all entities, or rejected with 409 NOT_COMPUTABLE', async () => {
     const { put, docs, found, change } = await createFilledFixture(
       fields,
       [
@@ -501,7 +529,7 @@ describe('a changed formula', () => {
     expect(await docs()).toMatchObject({ a: { total: 3 }, b: { total: 15 } })
   })
 
-  test('is refused with 503 BUSY in a dry run and when it is made, while the queue of formulas is full', async () => {
+  test('a changed formula gets 503 BUSY in a dry run and in a real change while the queue of formulas is full', async () => {
     const own = await createFilledFixture(fields, [{ identifier: 'a', count: 1 }], { computed: { total: 'count * 2' } })
     const change = { computed: { total: 'count * 3' } }
     const refused = await withFullFormulaQueue(own.id, async () => [await own.dry(change), await own.change(change)])
@@ -514,7 +542,7 @@ describe('a changed formula', () => {
     expect(await own.docs()).toEqual({ a: { count: 1, total: 3 } })
   })
 
-  test('counts for those that get what it is made of by a default', async () => {
+  test('a new default of an input field is used to compute the formula fields of existing entities', async () => {
     const { put, docs } = await createFilledFixture(fields, [{ identifier: 'a' }, { identifier: 'b', count: 5 }], {
       computed: { total: 'count * 2' },
     })
@@ -523,7 +551,7 @@ describe('a changed formula', () => {
   })
 })
 
-test('what a relation does with what it leads to goes by its new name and place', async () => {
+test('onDelete nullify of a renamed relation works during and after the alteration', async () => {
   const one = { key: 'of', type: 'relation', target: 'things', onDelete: 'nullify' }
   const things = [{ identifier: 'a' }, { identifier: 'b', of: 'a' }, { identifier: 'c', of: 'b' }]
   const { put, docs, admin, path, found } = await createFilledFixture([one], things)
@@ -536,7 +564,7 @@ test('what a relation does with what it leads to goes by its new name and place'
   expect([await docs(), await found('parents=b')]).toEqual([{ c: { parents: [] } }, []])
 })
 
-test('an editor who was not the last to change a blueprint is told so', async () => {
+test('a blueprint change with an outdated If-Match gets 412, and background work does not change the ETag', async () => {
   const { admin } = await createFilledFixture([title, count], [{ title: 'x' }])
   const etag = (await admin.get(BLUEPRINT_PATH)).headers.get('etag')!
   const answer = await admin.put(BLUEPRINT_PATH, { fields: [count] }, { 'if-match': etag })
@@ -546,17 +574,17 @@ test('an editor who was not the last to change a blueprint is told so', async ()
     412,
     'VERSION_MISMATCH',
   ])
-  // Nobody else did anything, whatever goes on in the background.
+  // The background cleanup has not changed the ETag.
   expect(
     (await admin.put(BLUEPRINT_PATH, { fields: [title] }, { 'if-match': answer.headers.get('etag')! })).status,
   ).toBe(200)
 })
 
-test('another tenant with the same blueprint sees nothing of it', async () => {
-  const [one, other] = [
+test('an alteration in one tenant leaves an equal blueprint of another tenant unchanged', async () => {
+  const [firstTenant, secondTenant] = [
     await createFilledFixture([title], [{ identifier: 'a', title: 'x' }]),
     await createFilledFixture([title], [{ identifier: 'a', title: 'x' }]),
   ]
-  await one.put({ fields: [{ key: 'name', type: 'text', renamedFrom: 'title' }] })
-  expect([await one.docs(), await other.docs()]).toEqual([{ a: { name: 'x' } }, { a: { title: 'x' } }])
+  await firstTenant.put({ fields: [{ key: 'name', type: 'text', renamedFrom: 'title' }] })
+  expect([await firstTenant.docs(), await secondTenant.docs()]).toEqual([{ a: { name: 'x' } }, { a: { title: 'x' } }])
 })

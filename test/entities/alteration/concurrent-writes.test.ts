@@ -24,7 +24,7 @@ async function createFilledFixture(fields: object[], many: number, doc: (n: numb
   return { ...own, admin, found }
 }
 
-test('who writes while entities are altered is heard, and what they write is found as all else is', async () => {
+test('entities that are written during an alteration are stored, altered and found like all others', async () => {
   const { admin, path } = await createFilledFixture([title, count], 2_500, (n) => ({ title: `t${n}`, count: n % 7 }))
   const state = { over: false }
   const change = admin
@@ -38,7 +38,7 @@ test('who writes while entities are altered is heard, and what they write is fou
     .finally(() => {
       state.over = true
     })
-  const seen = new Map<string, number>()
+  const written = new Map<string, number>()
   const wrong: unknown[] = []
   const writer = async (lane: number) => {
     for (let n = 0; !state.over || n < 10; n++) {
@@ -48,7 +48,7 @@ test('who writes while entities are altered is heard, and what they write is fou
           ? await admin.post(path, { identifier, count: size })
           : await admin.put(`${path}/${identifier}`, { count: size })
       if (status !== (n % 3 ? 201 : 200)) wrong.push(status)
-      seen.set(identifier, size)
+      written.set(identifier, size)
       const { body } = await admin.get(`${path}?count=${size}`)
       if (identifiers(body).join() !== identifier) wrong.push([identifier, size, body])
     }
@@ -57,10 +57,10 @@ test('who writes while entities are altered is heard, and what they write is fou
   expect([(await change).status, wrong]).toEqual([200, []])
   const check = async () => {
     const all = (await admin.get(`${path}?count[$gte]=1000&$limit=1000`)).body as Entity[]
-    expect(new Map(all.map(({ identifier, metadata }) => [identifier, metadata.count as number]))).toEqual(seen)
+    expect(new Map(all.map(({ identifier, metadata }) => [identifier, metadata.count as number]))).toEqual(written)
     expect(all.every(({ metadata }) => metadata.new === 'x')).toBeTrue()
     expect((await admin.get(`${BLUEPRINT_PATH}/charts/count?new=x`)).body.count).toBe(
-      2_500 + [...seen.keys()].filter((one) => one.startsWith('w')).length,
+      2_500 + [...written.keys()].filter((one) => one.startsWith('w')).length,
     )
   }
   await check()
@@ -68,12 +68,12 @@ test('who writes while entities are altered is heard, and what they write is fou
   await check()
 })
 
-test('no value slips in twice while a field becomes unique', async () => {
+test('concurrent writes cannot create duplicates in a field that becomes unique', async () => {
   const { id, admin, path, found } = await createFilledFixture([title], 20, (n) => ({ title: `t${n}` }))
   await alterByHand(id, async ({ begin, step, isPreparing }) => {
     const { answer } = await begin(admin, { fields: [{ ...title, unique: true }] })
     await step(5)
-    // One that is prepared already, and one that is not: neither is unique yet.
+    // Some entities are prepared and some are not: the field is not unique yet for either.
     expect((await admin.post(path, { identifier: 'twin', title: 't1' })).status).toBe(201)
     while (await isPreparing()) await step(5)
     const refused = await answer
@@ -96,7 +96,7 @@ test('no value slips in twice while a field becomes unique', async () => {
   expect(status).toBe(there === 1 ? 200 : 409)
 })
 
-test('what would not fit any more is refused as soon as a change has begun', async () => {
+test('a write that is invalid under the new fields is rejected with 400 as soon as their alteration has begun', async () => {
   const { id, admin, path, as } = await createFilledFixture([title, { ...count, readRoles: ['boss'] }], 3, () => ({
     title: 'x',
     count: 1,
@@ -119,7 +119,7 @@ test('what would not fit any more is refused as soon as a change has begun', asy
   })
 })
 
-test('one change at a time: another one waits, but rules may change at once, and are not lost', async () => {
+test('a second alteration waits for the first, while permissions change at once and are kept', async () => {
   const { id, admin, as, path } = await createFilledFixture([title, count], 10, (n) => ({ title: 'x', count: n }))
   await alterByHand(id, async ({ begin, step, isPreparing }) => {
     const { answer } = await begin(admin, { name: 'Renamed', fields: [count] })
@@ -129,23 +129,23 @@ test('one change at a time: another one waits, but rules may change at once, and
       alteration: { state: 'preparing', done: 0, total: 10 },
     })
     expect((await as('user').get(BLUEPRINT_PATH)).body.alteration).toBeUndefined()
-    const other = admin.put(BLUEPRINT_PATH, { fields: [{ ...count, key: 'number', renamedFrom: 'count' }] })
+    const secondChange = admin.put(BLUEPRINT_PATH, { fields: [{ ...count, key: 'number', renamedFrom: 'count' }] })
     expect((await admin.put(BLUEPRINT_PATH, { permissions: [] })).status).toBe(200)
     expect(statusAndCode(await as('user').get(path))).toEqual([403, 'FORBIDDEN'])
     await step(4)
     expect((await admin.get(BLUEPRINT_PATH)).body.alteration).toMatchObject({ done: 4 })
     while (await isPreparing()) await step(4)
     expect((await answer).body).toMatchObject({ name: 'Renamed', permissions: [] })
-    // The other one goes on from here, whether all is cleaned or not.
+    // The second change starts here, even if the cleanup of the first is not done.
     while (!(await isPreparing())) await Bun.sleep(1)
     while (await isPreparing()) await step(4)
-    expect((await other).body).toMatchObject({ name: 'Renamed', permissions: [], fields: [{ key: 'number' }] })
+    expect((await secondChange).body).toMatchObject({ name: 'Renamed', permissions: [], fields: [{ key: 'number' }] })
   })
   expect(await waitUntilSettled(admin)).toBeUndefined()
   expect((await admin.get(`${path}/i3`)).body.metadata).toEqual({ number: 3 })
 })
 
-test('an import of all or nothing and a change keep out of each other’s way', async () => {
+test('an atomic import makes an alteration fail with 409 IMPORT_RUNNING, and waits for a running alteration', async () => {
   const { id, admin, tenant, path } = await createFilledFixture([title], 3, () => ({ title: 'x' }))
   await tenant.write((tx) =>
     tx.query("insert into imports (_id, blueprint, busy) values ('other', 'things', 9999999999999)"),
@@ -167,7 +167,7 @@ test('an import of all or nothing and a change keep out of each other’s way', 
   })
 })
 
-test('a blueprint that is removed while its entities are altered is gone', async () => {
+test('a blueprint that is deleted during an alteration leaves no entities, and the alteration gets 404', async () => {
   const { id, admin, rows } = await createFilledFixture([title, count], 10, (n) => ({ title: 'x', count: n }))
   const answer = await alterByHand(id, async ({ begin, step }) => {
     const { answer } = await begin(admin, { fields: [{ ...count, type: 'number', unique: true }] })
@@ -181,7 +181,7 @@ test('a blueprint that is removed while its entities are altered is gone', async
   expect((await admin.get(`${BLUEPRINT_PATH}/entities?title=x`)).body).toEqual([])
 })
 
-test('what a removal does to those that refer to it counts for what they are, and for what they become', async () => {
+test('onDelete nullify of a relation works for entities before and after their own alteration', async () => {
   const of = { key: 'of', type: 'relation', target: 'things', onDelete: 'nullify' }
   const { id, admin, path, found, rows } = await createFilledFixture([of, title], 12, (n) => ({
     title: 'x',
@@ -192,7 +192,7 @@ test('what a removal does to those that refer to it counts for what they are, an
   await alterByHand(id, async ({ begin, step, isPreparing }) => {
     const { answer } = await begin(admin, change)
     await step(9)
-    // One is prepared, the other is not.
+    // One of the two is prepared, the other is not.
     for (const gone of ['i1', 'i4']) expect((await admin.delete(`${path}/${gone}`)).status).toBe(200)
     expect([await found('of=i1'), (await shown('i7')).of, (await shown('i6')).of.identifier]).toEqual([
       [],
@@ -220,7 +220,7 @@ test('what a removal does to those that refer to it counts for what they are, an
   })
 })
 
-test('who looks for words for the first time while a change is prepared finds them, before and after', async () => {
+test('the first full-text search during an alteration finds the entities by the fields in force', async () => {
   const { id, admin, found } = await createFilledFixture([{ key: 'size', type: 'file' }, title], 9, (n) => ({
     title: `word${n}`,
     size: `/number${n}`,
@@ -239,14 +239,14 @@ test('who looks for words for the first time while a change is prepared finds th
   })
 })
 
-test('nobody pays for it who does not change anything', async () => {
+test('reads send the same statements to the database before and after an alteration', async () => {
   const { admin, path, origin } = await createFilledFixture([title, count], 5, (n) => ({ title: 'x', count: n }))
   const reads = () => admin.get(`${path}/i1`).then(() => admin.get(`${path}?count=1`))
-  const asks = async () => {
+  const recordReads = async () => {
     await reads()
     return recordStatements(origin, reads)
   }
-  const before = await asks()
+  const before = await recordReads()
   expect(
     (
       await admin.put(BLUEPRINT_PATH, {
@@ -255,5 +255,5 @@ test('nobody pays for it who does not change anything', async () => {
     ).status,
   ).toBe(200)
   await waitUntilSettled(admin)
-  expect(await asks()).toEqual(before)
+  expect(await recordReads()).toEqual(before)
 })

@@ -7,16 +7,16 @@ import { invalidate } from '../../../src/tenancy/cache'
 import { getTenant, type Tenant } from '../../../src/tenancy/tenants'
 import type { ApiClient, TestResponse } from '../../test-tenant'
 
-/** While a test is the one whose turn it is, entities are altered only as far as it says. */
+/** While a test holds the lease, entities are altered only as far as it steps. */
 export type Steps = {
-  /** Sends a change, and comes back when it has begun, or was answered. */
+  /** Sends a change, and returns when it has begun or was answered. */
   begin(admin: ApiClient, change: object): Promise<{ answer: Promise<TestResponse> }>
-  /** Alters some more; false when nothing is left to do. */
+  /** Alters some more entities; returns false when nothing is left to do. */
   step(most: number): Promise<boolean>
   isPreparing(): Promise<boolean>
 }
 
-/** Alters the entities of the blueprint `things` by hand. Whatever is left after that is done in the background. */
+/** Alters the entities of the blueprint `things` by hand. The rest is altered in the background afterwards. */
 export async function alterByHand<T>(id: string, work: (steps: Steps) => Promise<T>): Promise<T> {
   const tenant = await getTenant(id)
   for (;;) {
@@ -53,7 +53,7 @@ function createSteps(tenant: Tenant, leased: Tenant & Lease): Steps {
   }
 }
 
-/** Waits until nothing is left to be altered. */
+/** Waits until nothing is left to be altered, and returns the alteration if it has failed. */
 export async function waitUntilSettled(admin: ApiClient, key = 'things') {
   for (;;) {
     const { alteration } = (await admin.get(`/blueprints/${key}`)).body

@@ -3,34 +3,39 @@ import { Glob } from 'bun'
 import { getModel } from '../../../src/blueprints/blueprints'
 import type { Model } from '../../../src/blueprints/model'
 import { enableLog } from '../../../src/entities/changes/change-log'
-import type { ComputedDoc } from '../../../src/entities/write/document'
+import type { ComputedDoc } from '../../../src/entities/store/doc'
 import { insertEntity, toEntityDraft } from '../../../src/entities/write/insert'
 import type { Tx } from '../../../src/storage/port'
 import { createThingsFixture } from '../fixtures'
 
-test('whoever writes entities is where their changes are kept', async () => {
+test('every source file that writes entities appends to the change log', async () => {
   const writing: string[] = []
   for (const file of new Glob('**/*.ts').scanSync('src')) {
     const source = await Bun.file(`src/${file}`).text()
     const writes = source.match(/(insert into|update|delete from) entities\b/g)?.length ?? 0
-    // Who listens is told to start again when entities are altered with their blueprint.
+    // Streams get a reset when entities are altered with their blueprint.
     if (!writes || file.startsWith('entities/alteration/')) continue
     writing.push(file)
     expect(source, `${file} writes entities, so it tells changes/change-log.ts`).toMatch(
       /from '\.\.\/changes\/change-log'/,
     )
   }
-  expect(writing.sort()).toEqual(['entities/store/rows.ts', 'entities/write/insert.ts', 'entities/write/set-null.ts'])
+  expect(writing.sort()).toEqual([
+    'entities/write/deletion.ts',
+    'entities/write/insert.ts',
+    'entities/write/set-null.ts',
+    'entities/write/update.ts',
+  ])
 })
 
 async function statementsOf(
   write: Parameters<typeof createThingsFixture>[0],
   work: (tx: Tx, model: Model) => Promise<unknown>,
-  listened: boolean,
+  logged: boolean,
 ) {
   const { tenant } = await createThingsFixture(write)
   const model = await getModel(tenant, 'things')
-  if (listened) await enableLog(tenant, 'things')
+  if (logged) await enableLog(tenant, 'things')
   const statements: string[] = []
   await tenant.write(async (tx) => {
     const counting: Tx = {
@@ -49,7 +54,7 @@ async function statementsOf(
   return statements
 }
 
-test('a create costs two statements more where somebody listens, and none where nobody does', async () => {
+test('a create needs two more statements when the change log of its blueprint is enabled', async () => {
   const fields = [{ key: 'n', type: 'integer' }]
   const create = (tx: Tx, model: Model) => {
     const known = { _id: Bun.randomUUIDv7(), identifier: 'a', user: null, workspace: null }
@@ -60,9 +65,9 @@ test('a create costs two statements more where somebody listens, and none where 
       new Map(),
     )
   }
-  const [without, listened] = [await statementsOf(fields, create, false), await statementsOf(fields, create, true)]
-  const writes = (asked: string[]) => asked.filter((sql) => /^\s*(insert|update|delete)/.test(sql))
-  // The name that nobody else may have, the entity, and its row of the index.
-  expect([without.length, writes(without).length]).toEqual([3, 2])
-  expect([listened.length, writes(listened).length]).toEqual([5, 4])
+  const [unlogged, logged] = [await statementsOf(fields, create, false), await statementsOf(fields, create, true)]
+  const writes = (statements: string[]) => statements.filter((sql) => /^\s*(insert|update|delete)/.test(sql))
+  // The check of the identifier, the entity, and its index row.
+  expect([unlogged.length, writes(unlogged).length]).toEqual([3, 2])
+  expect([logged.length, writes(logged).length]).toEqual([5, 4])
 })

@@ -25,44 +25,44 @@ const resumeStream = (own: ThingsFixture, last: string, query = '', name: 'user'
   listener(own, name, query, 'things', { 'last-event-id': last })
 const listenedUntil = async ({ tenant }: ThingsFixture) =>
   Number((await tenant.db.query('select until from change_logs'))[0]![0])
-/** Whoever listens on says so. */
+/** Waits until an open stream has renewed the log. */
 const logRenewed = (own: ThingsFixture) => waitUntil(async () => (await listenedUntil(own)) > now() + DAY - HOUR_MS)
 const runHousekeeping = ({ tenant }: ThingsFixture) => withLease(tenant, 'housekeeping', removeOld)
 const countRows = async ({ tenant }: ThingsFixture, table = 'entity_changes') =>
   Number((await tenant.db.query(`select count(*) from ${table}`))[0]![0])
 
-describe('whoever comes again with the last id', () => {
-  test('is told what happened since, by the header or the query', async () => {
+describe('a stream that is resumed by its last id', () => {
+  test('a resumed stream sends the changes since its last id, which a header or the query may give', async () => {
     const own = await createThingsFixture(fields)
     const user = own.as('user')
-    const heard = await listener(own, 'user')
+    const stream = await listener(own, 'user')
     await user.post(own.path, { identifier: 'a' })
-    expect(await heard.take(1)).toEqual(['create a'])
-    heard.close()
+    expect(await stream.take(1)).toEqual(['create a'])
+    stream.close()
     await user.put(`${own.path}/a`, { n: 1 })
     await user.post(own.path, { identifier: 'b' })
-    await using again = await resumeStream(own, heard.last)
-    expect(await again.take(2)).toEqual(['update a', 'create b'])
-    await using also = await listener(own, 'user', `?lastEventId=${heard.last}`)
+    await using resumed = await resumeStream(own, stream.last)
+    expect(await resumed.take(2)).toEqual(['update a', 'create b'])
+    await using also = await listener(own, 'user', `?lastEventId=${stream.last}`)
     expect(await also.take(2)).toEqual(['update a', 'create b'])
     await user.delete(`${own.path}/a`)
-    expect([await again.take(1), await also.take(1)]).toEqual([['delete a'], ['delete a']])
+    expect([await resumed.take(1), await also.take(1)]).toEqual([['delete a'], ['delete a']])
   })
 
-  test('is told each state as it was then, not as it is by now', async () => {
+  test('a resumed stream sends each entity as it was at the time of the change', async () => {
     const own = await createThingsFixture(fields)
-    const heard = await listener(own, 'user')
+    const stream = await listener(own, 'user')
     await own.as('user').post(own.path, { identifier: 'a', n: 0 })
-    await heard.take(1)
-    heard.close()
+    await stream.take(1)
+    stream.close()
     for (const n of [1, 2, 3]) await own.as('user').put(`${own.path}/a`, { n })
     await own.as('user').delete(`${own.path}/a`)
-    await using again = await resumeStream(own, heard.last, '')
-    for (const n of [1, 2, 3]) expect((await again.next())?.data.n).toBe(n)
-    expect(await again.take(1)).toEqual(['delete a'])
+    await using resumed = await resumeStream(own, stream.last, '')
+    for (const n of [1, 2, 3]) expect((await resumed.next())?.data.n).toBe(n)
+    expect(await resumed.take(1)).toEqual(['delete a'])
   })
 
-  test('has the list exactly, wherever it was cut off and whatever happened', () =>
+  test('a resumed stream with a filter keeps a client in line with the list, wherever the connection broke', () =>
     checkProperty(
       5,
       fc.asyncProperty(
@@ -73,87 +73,87 @@ describe('whoever comes again with the last id', () => {
         async (steps) => {
           const own = await createThingsFixture(fields)
           const user = own.as('user')
-          const has = new Map<string, unknown>()
-          let heard = await listener(own, 'user', '?n[$gte]=4')
-          const hear = async () => {
-            const told = await heard.next()
-            const { event, data } = told!
-            // Nothing is told twice, and nothing of what was not told before.
-            expect(has.has(data.identifier), summarize(told)).toBe(event !== 'create')
-            if (event === 'delete') has.delete(data.identifier)
-            else has.set(data.identifier, data)
+          const known = new Map<string, unknown>()
+          let stream = await listener(own, 'user', '?n[$gte]=4')
+          const readEvent = async () => {
+            const received = await stream.next()
+            const { event, data } = received!
+            // A create is never repeated, and an update or delete always follows a create.
+            expect(known.has(data.identifier), summarize(received)).toBe(event !== 'create')
+            if (event === 'delete') known.delete(data.identifier)
+            else known.set(data.identifier, data)
           }
-          const shown = new Map<string, unknown>()
+          const listed = new Map<string, unknown>()
           let waiting = 0
           for (const { name, n, cut } of steps) {
-            const before = shown.has(name)
+            const before = listed.has(name)
             const operation =
               n === null ? { op: 'delete', identifier: name } : { op: 'upsert', identifier: name, data: { n } }
             await user.post(`${own.path}/batch`, { operations: [operation] })
             const { body } = await user.get(`${own.path}?n[$gte]=4`)
-            shown.clear()
-            for (const one of body) shown.set(one.identifier, one)
-            if (before || shown.has(name)) waiting++
+            listed.clear()
+            for (const one of body) listed.set(one.identifier, one)
+            if (before || listed.has(name)) waiting++
             if (!cut) continue
-            // Some of it was heard before the connection broke, and not the rest.
-            for (let left = waiting >> 1; left > 0; left--, waiting--) await hear()
-            heard.close()
-            heard = await resumeStream(own, heard.last, '?n[$gte]=4')
+            // The client has read some events before the connection broke, and not the rest.
+            for (let left = waiting >> 1; left > 0; left--, waiting--) await readEvent()
+            stream.close()
+            stream = await resumeStream(own, stream.last, '?n[$gte]=4')
           }
-          for (; waiting > 0; waiting--) await hear()
-          expect(has).toEqual(shown)
-          heard.close()
+          for (; waiting > 0; waiting--) await readEvent()
+          expect(known).toEqual(listed)
+          stream.close()
         },
       ),
     ))
 
-  test('is told it though thousands of changes happened, of which few concern them', async () => {
+  test('a resumed stream finds the few matching changes among thousands', async () => {
     const own = await createThingsFixture(fields)
-    const heard = await listener(own, 'user', '?n=7')
-    heard.close()
+    const stream = await listener(own, 'user', '?n=7')
+    stream.close()
     for (let at = 0; at < 12; at++) {
       const operations = Array.from({ length: 200 }, (_, n) => ({ op: 'create', data: { n: at % 2 ? n : -n } }))
       expect((await own.as('user').post(`${own.path}/batch`, { operations })).status).toBe(200)
     }
-    await using again = await resumeStream(own, heard.last, '?n=7')
+    await using resumed = await resumeStream(own, stream.last, '?n=7')
     await own.as('user').post(own.path, { identifier: 'end', n: 7 })
-    const told = await again.take(7)
-    expect([told.at(-1), told.filter((one) => one.startsWith('create')).length]).toEqual(['create end', 7])
+    const events = await resumed.take(7)
+    expect([events.at(-1), events.filter((one) => one.startsWith('create')).length]).toEqual(['create end', 7])
   })
 })
 
-describe('is told to start again', () => {
+describe('reset of a resumed stream', () => {
   test.each(['x', '1', '99999.00000000', '1.zzzzzzzz', '-1.00000000', '9'.repeat(30)])(
-    'by an id that is none: %s',
+    'a stream that is resumed by the invalid id %s gets a reset, and all later changes',
     async (id) => {
       const own = await createThingsFixture(fields)
-      await using heard = await resumeStream(own, id)
-      const told = await heard.next()
-      expect([told?.event, told?.data.message]).toEqual(['reset', expect.stringContaining('Reload the list')])
+      await using stream = await resumeStream(own, id)
+      const first = await stream.next()
+      expect([first?.event, first?.data.message]).toEqual(['reset', expect.stringContaining('Reload the list')])
       await own.as('user').post(own.path, { identifier: 'a' })
-      expect(await heard.take(1)).toEqual(['create a'])
-      await using again = await resumeStream(own, told!.id)
-      expect(await again.take(1)).toEqual(['create a'])
+      expect(await stream.take(1)).toEqual(['create a'])
+      await using resumed = await resumeStream(own, first!.id)
+      expect(await resumed.take(1)).toEqual(['create a'])
     },
   )
 
-  test('after a day, for what happened then is not kept any longer', async () => {
+  test('a resumed stream gets a reset when changes after its last id were removed after a day', async () => {
     const own = await createThingsFixture(fields)
-    const heard = await listener(own, 'user')
+    const stream = await listener(own, 'user')
     await own.as('user').post(own.path, { identifier: 'a' })
-    await heard.take(1)
-    const first = heard.last
+    await stream.take(1)
+    const first = stream.last
     advanceClock(DAY / 2)
     await logRenewed(own)
     await own.as('user').post(own.path, { identifier: 'b' })
-    await heard.take(1)
+    await stream.take(1)
     await runHousekeeping(own)
     expect(await countRows(own)).toBe(2)
     advanceClock(DAY / 2 + SECOND)
     await runHousekeeping(own)
-    // The log goes on, for somebody has listened all the time.
+    // The log goes on, because a stream has been open all the time.
     expect([await countRows(own), await countRows(own, 'change_logs')]).toEqual([1, 1])
-    heard.close()
+    stream.close()
     const one = await resumeStream(own, first)
     expect(await one.take(1)).toEqual(['create b'])
     one.close()
@@ -161,51 +161,51 @@ describe('is told to start again', () => {
     await waitUntil(() => !countStreams())
     await using late = await listener(own, 'user')
     await runHousekeeping(own)
-    await using again = await resumeStream(own, first)
-    expect(await again.take(1)).toEqual(['reset'])
+    await using resumed = await resumeStream(own, first)
+    expect(await resumed.take(1)).toEqual(['reset'])
     await own.as('user').post(own.path, { identifier: 'c' })
-    expect([await late.take(1), await again.take(1)]).toEqual([['create c'], ['create c']])
+    expect([await late.take(1), await resumed.take(1)]).toEqual([['create c'], ['create c']])
   })
 
-  test('when so much has happened that it is not kept', async () => {
+  test('a resumed stream gets a reset after more changes than the log keeps', async () => {
     const own = await createThingsFixture(fields)
-    const heard = await listener(own, 'user')
+    const stream = await listener(own, 'user')
     await own.as('user').post(own.path, { identifier: 'a' })
-    await heard.take(1)
-    heard.close()
-    // As if it were after 60,000 changes.
+    await stream.take(1)
+    stream.close()
+    // This simulates 60,000 changes.
     await own.tenant.write((tx) => tx.query("update versions set version = version + 60000 where topic = 'changes'"))
     const operations = Array.from({ length: 250 }, () => ({ op: 'create', data: {} }))
     for (let n = 0; n < 4; n++) await own.as('user').post(`${own.path}/batch`, { operations })
     expect(await countRows(own)).toBe(1_000)
-    await using late = await resumeStream(own, heard.last)
+    await using late = await resumeStream(own, stream.last)
     expect(await late.take(1)).toEqual(['reset'])
   })
 
-  test('when what they may see, or ask for, is another thing now', async () => {
+  test('a resumed stream gets a reset when its filter, user or permissions have changed', async () => {
     const own = await createThingsFixture(
       [...fields, { key: 'cost', type: 'integer', readRoles: ['plugin'] }],
       fullAccessRules('tenant', 'user', 'plugin'),
     )
-    const heard = await listener(own, 'user', '?n=1')
+    const stream = await listener(own, 'user', '?n=1')
     await own.as('admin').post(own.path, { identifier: 'a', n: 1 })
-    await heard.take(1)
-    const last = heard.last
-    heard.close()
+    await stream.take(1)
+    const last = stream.last
+    stream.close()
     for (const [query, name] of [
       ['?n=2', 'user'],
       ['', 'user'],
       ['?n=1', 'editor'],
     ] as const) {
-      await using again = await resumeStream(own, last, query, name)
-      expect(await again.take(1), `${name} ${query}`).toEqual(['reset'])
+      await using resumed = await resumeStream(own, last, query, name)
+      expect(await resumed.take(1), `${name} ${query}`).toEqual(['reset'])
     }
     await own.as('admin').put('/blueprints/things', { permissions: fullAccessRules('user', 'user') })
-    await using again = await resumeStream(own, last, '?n=1')
-    expect(await again.take(1)).toEqual(['reset'])
+    await using resumed = await resumeStream(own, last, '?n=1')
+    expect(await resumed.take(1)).toEqual(['reset'])
   })
 
-  test('when an id says to have been there before: what was hidden is not told because nothing of that name is by now', async () => {
+  test('a last id that is forged to start before its own stream gets a reset, and reveals no hidden changes', async () => {
     const [n, pay] = [
       { key: 'n', type: 'number' },
       { key: 'pay', type: 'number' },
@@ -216,25 +216,25 @@ describe('is told to start again', () => {
     const admin = own.as('admin')
     await admin.post(own.path, { identifier: 'a', pay: 4711 })
     for (const fields of [[n], [n, pay]]) expect((await admin.put('/blueprints/things', { fields })).status).toBe(200)
-    const heard = await listener(own, 'user')
+    const stream = await listener(own, 'user')
     await admin.put(`${own.path}/a`, { n: 1 })
-    await heard.take(1)
-    heard.close()
-    const [number, since, seal] = heard.last.split('.')
+    await stream.take(1)
+    stream.close()
+    const [number, since, seal] = stream.last.split('.')
     for (const id of [`0.${since}.${seal}`, `0.0.${seal}`, `${number}.0.${seal}`, `0.${seal}`, `${since}.${seal}`]) {
-      await using again = await resumeStream(own, id)
-      expect(await again.take(1), id).toEqual(['reset'])
+      await using resumed = await resumeStream(own, id)
+      expect(await resumed.take(1), id).toEqual(['reset'])
     }
-    await using again = await resumeStream(own, `${since}.${since}.${seal}`)
-    expect(await again.take(1)).toEqual(['update a'])
+    await using resumed = await resumeStream(own, `${since}.${since}.${seal}`)
+    expect(await resumed.take(1)).toEqual(['update a'])
   })
 
-  test('when the blueprint was removed meanwhile, and made anew', async () => {
+  test('a resumed stream gets a reset when its blueprint was deleted and created again', async () => {
     const own = await createThingsFixture(fields)
-    const heard = await listener(own, 'user')
+    const stream = await listener(own, 'user')
     await own.as('user').post(own.path, { identifier: 'a' })
-    await heard.take(1)
-    heard.close()
+    await stream.take(1)
+    stream.close()
     const admin = own.as('admin')
     await admin.delete('/blueprints/things?force=true')
     expect([await countRows(own), await countRows(own, 'change_logs')]).toEqual([0, 0])
@@ -244,13 +244,13 @@ describe('is told to start again', () => {
       fields,
       permissions: fullAccessRules('tenant', 'user'),
     })
-    await using again = await resumeStream(own, heard.last)
-    expect(await again.take(1)).toEqual(['reset'])
+    await using resumed = await resumeStream(own, stream.last)
+    expect(await resumed.take(1)).toEqual(['reset'])
   })
 })
 
-describe('changes are kept', () => {
-  test('only of blueprints that somebody has listened to', async () => {
+describe('retention of changes', () => {
+  test('changes are logged only for blueprints that have had a stream', async () => {
     const own = await createThingsFixture(fields)
     await own.as('user').post(own.path, { identifier: 'a' })
     await own.as('user').put(`${own.path}/a`, { n: 1 })
@@ -258,16 +258,16 @@ describe('changes are kept', () => {
     const rows = [await countRows(own), await countRows(own, 'change_logs')]
     const [version] = await own.tenant.db.query("select version from versions where topic = 'changes'")
     expect([rows, version]).toEqual([[0, 0], undefined])
-    const heard = await listener(own, 'user')
-    heard.close()
+    const stream = await listener(own, 'user')
+    stream.close()
     await own.as('user').post(own.path, { identifier: 'b' })
     expect(await countRows(own)).toBe(1)
   })
 
-  test('for a day after the last who listened', async () => {
+  test('changes are logged for a day after the last stream of a blueprint', async () => {
     const own = await createThingsFixture(fields)
-    const heard = await listener(own, 'user')
-    heard.close()
+    const stream = await listener(own, 'user')
+    stream.close()
     advanceClock(DAY - SECOND)
     await runHousekeeping(own)
     await own.as('user').post(own.path, { identifier: 'a' })
@@ -278,33 +278,33 @@ describe('changes are kept', () => {
     expect([await countRows(own), await countRows(own, 'change_logs')]).toEqual([0, 0])
   })
 
-  test('for as long as somebody listens, without their coming again', async () => {
+  test('changes are logged for as long as a stream stays open', async () => {
     const own = await createThingsFixture(fields)
-    const heard = await listener(own, 'user')
+    const stream = await listener(own, 'user')
     for (let hours = 0; hours < 30; hours += 5) {
       advanceClock(5 * HOUR_MS)
       await logRenewed(own)
       await runHousekeeping(own)
     }
     await own.as('user').post(own.path, { identifier: 'a' })
-    expect(await heard.take(1)).toEqual(['create a'])
-    heard.close()
+    expect(await stream.take(1)).toEqual(['create a'])
+    stream.close()
   })
 })
 
 test.skipIf(!databaseUrl)(
-  'a tenant that moves takes its changes along: the stream ends, and goes on from there',
+  'a stream of a tenant that moves to another database ends, and can be resumed there',
   async () => {
     const own = await createThingsFixture(fields)
-    const heard = await listener(own, 'user')
+    const stream = await listener(own, 'user')
     await own.as('user').post(own.path, { identifier: 'a' })
     await own.as('user').post(own.path, { identifier: 'b' })
-    expect(await heard.take(1)).toEqual(['create a'])
-    const { last } = heard
+    expect(await stream.take(1)).toEqual(['create a'])
+    const { last } = stream
     await moveTenant(own.id, 'sqlite', () => {})
-    expect(await heard.take(2)).toEqual(['create b', 'end'])
+    expect(await stream.take(2)).toEqual(['create b', 'end'])
     await own.as('user').post(own.path, { identifier: 'c' })
-    await using again = await resumeStream(own, last)
-    expect(await again.take(2)).toEqual(['create b', 'create c'])
+    await using resumed = await resumeStream(own, last)
+    expect(await resumed.take(2)).toEqual(['create b', 'create c'])
   },
 )

@@ -7,7 +7,7 @@ import type { createTestTenant, TestUser } from '../../test-tenant'
 // biome-ignore lint/suspicious/noExplicitAny: data can be anything, and expectations say what it is
 export type StreamEvent = { event: string; id: string; data: any }
 
-/** One who listens at a real server, by the parser that clients use. */
+/** Opens a change stream at a real server, with the parser that clients use. A rejected one has a status and a code. */
 export async function openStream(url: string, headers: Record<string, string>) {
   const closing = new AbortController()
   const response = await fetch(url, { headers, signal: closing.signal })
@@ -22,14 +22,14 @@ export async function openStream(url: string, headers: Record<string, string>) {
     code: '',
     headers: response.headers,
     last: headers['last-event-id'] ?? '',
-    /** The next event; nothing when the stream has ended. */
+    /** Returns the next event, or undefined when the stream has ended. */
     async next(): Promise<StreamEvent | undefined> {
       const { value } = await reader.read().catch(() => ({ value: undefined }))
       if (!value) return
       follower.last = value.id ?? follower.last
       return { event: value.event!, id: value.id!, data: JSON.parse(value.data) }
     },
-    /** The next so many, in short: what happened to which. */
+    /** Returns summaries of the next events, such as `create a`. */
     async take(count: number): Promise<string[]> {
       const events: string[] = []
       while (events.length < count) events.push(summarize(await follower.next()))
@@ -54,7 +54,7 @@ export type Follower = Awaited<ReturnType<typeof openStream>>
 export const summarize = (event: StreamEvent | undefined) =>
   event ? `${event.event}${event.data.identifier ? ` ${event.data.identifier}` : ''}` : 'end'
 
-/** A server of this process, for the tests of a file. */
+/** Starts a server in this process for the tests of a file. */
 export function startTestServer() {
   const server = listen('127.0.0.1', 0)
   afterAll(async () => {
@@ -62,15 +62,15 @@ export function startTestServer() {
     setServer(undefined)
   })
   const url = `http://127.0.0.1:${server.port}`
-  type House = Pick<Awaited<ReturnType<typeof createTestTenant>>, 'id' | 'tokens'>
+  type TestTenant = Pick<Awaited<ReturnType<typeof createTestTenant>>, 'id' | 'tokens'>
   const changes = (query = '', key = 'things') => `${url}/api/blueprints/${key}/entities/changes${query}`
   return {
     server,
     url,
     changes,
-    /** Somebody of a house who listens, and has been told that they do. */
+    /** Opens a stream as a user of a tenant, and waits for its first event. */
     async listener(
-      { id, tokens }: House,
+      { id, tokens }: TestTenant,
       name: TestUser,
       query = '',
       key = 'things',
@@ -83,8 +83,8 @@ export function startTestServer() {
   }
 }
 
-/** Waits until it holds. */
+/** Waits until the condition holds; throws after the timeout. */
 export async function waitUntil(holds: () => boolean | Promise<boolean>, timeout = 10_000) {
   for (const end = performance.now() + timeout; !(await holds()); await Bun.sleep(5))
-    if (performance.now() > end) throw new Error('It did not come about.')
+    if (performance.now() > end) throw new Error('The condition did not hold in time.')
 }

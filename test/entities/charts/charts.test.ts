@@ -53,7 +53,7 @@ beforeAll(async () => {
   for (const thing of things) expect((await as('admin').post(path, thing)).status).toBe(201)
 })
 
-test('counts what a list with the same query finds', async () => {
+test('a count chart counts the entities that a list with the same query finds', async () => {
   expect(await getChart('count')).toEqual({ count: 5 })
   expect(await getChart('count', 'name=b')).toEqual({ count: 2 })
   expect(await getChart('count', 'stock[$gte]=10&$limit=1&$skip=1&$sort=-stock&$select=name&$flat=false')).toEqual({
@@ -66,7 +66,7 @@ test('counts what a list with the same query finds', async () => {
   expect(await getChart('count', 'name=nobody')).toEqual({ count: 0 })
 })
 
-test('groups by value, sorted, in the type of the value, and by nothing last', async () => {
+test('groups are sorted by value and named by it, with Unknown for entities without a value at the end', async () => {
   expect(await getGroups('x=name')).toEqual([
     ['a', 1],
     [LONG_TEXT, 1],
@@ -90,7 +90,7 @@ test('groups by value, sorted, in the type of the value, and by nothing last', a
   ])
 })
 
-test('sorts groups as lists sort what is in them, also by signs that few have', async () => {
+test('groups are sorted like lists, also for characters beyond the basic plane', async () => {
   const { as, path } = await createThingsFixture([{ key: 'sign', type: 'string' }])
   for (const sign of ['\u{1f600}', '\uffee', 'z', '\u{1f600}a', 'ä', '\u{1f601}']) await as('user').post(path, { sign })
   const listed = (await as('user').get(`${path}?$sort=sign`)).body.map(({ sign }: { sign: string }) => sign)
@@ -98,7 +98,7 @@ test('sorts groups as lists sort what is in them, also by signs that few have', 
   expect((await as('user').get('/blueprints/things/charts/bar?x=sign')).body.xAxis.data).toEqual(listed)
 })
 
-test('decimals that are equal are one group, which is called as the first of them was written', async () => {
+test('equal decimals form one group, which is named as the first of them was written', async () => {
   expect(await getGroups('x=price')).toEqual([
     ['0.10', 1],
     ['19.90', 2],
@@ -106,7 +106,7 @@ test('decimals that are equal are one group, which is called as the first of the
   ])
 })
 
-test('groups days and moments by the day of the week in UTC, and times by the hour', async () => {
+test('dates and datetimes are grouped by weekday in UTC, and times by hour', async () => {
   expect(await getGroups('x=day')).toEqual([
     [0, 1],
     [6, 1],
@@ -123,7 +123,7 @@ test('groups days and moments by the day of the week in UTC, and times by the ho
   ])
 })
 
-test('what has several values is in a group for each of them, once', async () => {
+test('an entity with several values counts once in the group of each', async () => {
   expect(await getGroups('x=tags')).toEqual([
     ['x', 2],
     ['y', 1],
@@ -147,7 +147,7 @@ test('what has several values is in a group for each of them, once', async () =>
   ])
 })
 
-test('groups by what the system knows', async () => {
+test('entities can be grouped by system fields', async () => {
   expect(await getGroups('x=user')).toEqual([[fixture.users.admin, 5]])
   expect(await getGroups('x=workspace')).toEqual([['Unknown', 5]])
   expect(await getGroups('x=created')).toEqual([[new Date().getUTCDay(), 5]])
@@ -155,7 +155,7 @@ test('groups by what the system knows', async () => {
   expect(await getGroups('x=identifier')).toHaveLength(5)
 })
 
-test('an interval makes a series without gaps, and each point is the first day of its interval', async () => {
+test('an interval returns a series without gaps, with the first day of each interval', async () => {
   const at = (interval: string, more = '') => getGroups(`x=day&day[$exists]=true&interval=${interval}${more}`)
   for (const [day, name] of [
     ['2026-02-05', 'c'],
@@ -197,7 +197,7 @@ test('an interval makes a series without gaps, and each point is the first day o
   for (const name of ['c', 'd']) await as('admin').delete(`${path}/${name}`)
 })
 
-test('a series has at most a thousand points', async () => {
+test('a series of more than 1,000 points gets 400 INVALID_INPUT', async () => {
   await as('admin').post(path, { identifier: 'old', day: '1900-01-01' })
   const refused = await as('user').get(chartPath('line', 'x=day&interval=day'))
   expect(statusAndCode(refused)).toEqual([400, 'INVALID_INPUT'])
@@ -206,7 +206,7 @@ test('a series has at most a thousand points', async () => {
   await as('admin').delete(`${path}/old`)
 })
 
-test('adds up exactly, all and by groups', async () => {
+test('sums are exact, in total and by group', async () => {
   expect(await getChart('sum', 'sum=stock')).toEqual({ sum: 29 })
   expect(await getChart('sum', 'sum=price')).toEqual({ sum: 39.9 })
   expect(await getChart('sum', 'sum=weight')).toEqual({ sum: 0.1 + 0.2 })
@@ -223,7 +223,7 @@ test('adds up exactly, all and by groups', async () => {
   expect(await getChart('sum', 'sum=stock&groupBy=name&name=nobody')).toEqual({ groups: [], sum: 0 })
 })
 
-test('of a list every value counts in a sum, but what is in two groups counts once in the whole', async () => {
+test('a sum adds every value of a list, and its total counts each entity once', async () => {
   expect(await getChart('sum', 'sum=marks')).toEqual({ sum: 11 })
   expect(await getChart('sum', 'sum=marks&groupBy=tags&tags=x')).toEqual({
     groups: [
@@ -234,7 +234,7 @@ test('of a list every value counts in a sum, but what is in two groups counts on
   })
 })
 
-test('a sum that no number holds is text', async () => {
+test('a sum that no number can represent is text', async () => {
   const most = Number.MAX_SAFE_INTEGER
   for (const [identifier, price] of [
     ['p', '12345678901234567.88'],
@@ -246,7 +246,7 @@ test('a sum that no number holds is text', async () => {
   for (const identifier of ['p', 'q']) await as('admin').delete(`${path}/${identifier}`)
 })
 
-test('charts show sums instead of counts when one is asked for', async () => {
+test('charts show sums instead of counts with the parameter sum', async () => {
   expect(await getGroups('x=name&sum=stock')).toEqual([
     ['a', 9],
     [LONG_TEXT, 0],
@@ -257,7 +257,7 @@ test('charts show sums instead of counts when one is asked for', async () => {
   expect(series[0]).toMatchObject({ name: 'Price in euros', data: [{ name: true, value: 19.9 }] })
 })
 
-test('$limit and $skip page the groups, and a link leads to the next', async () => {
+test('$limit and $skip page the groups, and a link leads to the next page', async () => {
   const { body, headers } = await as('user').get(chartPath('bar', 'x=name&$limit=2&$count=true'))
   expect(body.xAxis.data).toEqual(['a', LONG_TEXT])
   expect(headers.get('x-total-count')).toBe('4')
@@ -280,7 +280,7 @@ test('$limit and $skip page the groups, and a link leads to the next', async () 
   })
 })
 
-describe('refuses', () => {
+describe('invalid charts', () => {
   test.each([
     ['bar', ''],
     ['pie', 'x='],
@@ -318,13 +318,13 @@ describe('refuses', () => {
     ['sum', 'sum=stock&hidden=7'],
     ['count', 'hidden=7'],
     ['count', 'x=name'],
-  ])('%s?%s', async (type, query) => {
+  ])('a chart with invalid parameters gets 400 INVALID_INPUT: %s?%s', async (type, query) => {
     const answer = await as('user').get(chartPath(type, query))
     expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
     expect(answer.body.details.length).toBeGreaterThan(0)
   })
 
-  test('kinds of charts that there are not', async () => {
+  test('an unknown chart type gets 404 CHART_NOT_FOUND', async () => {
     for (const type of ['funnel', 'constructor', 'Line', '%00'])
       expect(statusAndCode(await as('user').get(chartPath(type, 'x=name')))).toEqual([404, 'CHART_NOT_FOUND'])
     expect(statusAndCode(await as('user').get('/blueprints/nothing/charts/bar?x=name'))).toEqual([
@@ -334,13 +334,13 @@ describe('refuses', () => {
   })
 })
 
-test('a hidden property is there for those who may read it', async () => {
+test('a hidden field can be charted by callers who may read it', async () => {
   const { body } = await as('admin').get(chartPath('bar', 'x=hidden'))
   expect(body.xAxis.data).toEqual([7, 'Unknown'])
   expect((await as('admin').get(chartPath('sum', 'sum=hidden'))).body).toEqual({ sum: 7 })
 })
 
-test('the description of the API tells what charts take and answer', async () => {
+test('the API description contains the parameters and answers of charts', async () => {
   const { paths, components } = (await callApi('GET', `${fixture.origin}/openapi/json`)).body
   const { parameters, responses } = paths['/api/blueprints/{key}/charts/{type}'].get
   const required = parameters.filter(({ required }: { required: boolean }) => required)
@@ -353,7 +353,7 @@ test('the description of the API tells what charts take and answer', async () =>
   expect(Object.keys(responses)).toEqual(['200', '400', '401', '403', '404', '503', 'default'])
 })
 
-test('a field that is called like a parameter is filtered by with an operator', async () => {
+test('a field with the name of a chart parameter can be filtered with an operator', async () => {
   const { as, path } = await createThingsFixture([
     { key: 'x', type: 'integer' },
     { key: 'sum', type: 'integer' },
@@ -363,10 +363,10 @@ test('a field that is called like a parameter is filtered by with an operator', 
   expect((await as('user').get(chartPath('count', 'x=1&sum=3'))).body).toEqual({ count: 2 })
 })
 
-describe('shows no more than may be read', () => {
+describe('access to charts', () => {
   const all = ['count', 'sum?sum=stock', 'pie?x=name', 'line?x=name', 'nothing?x=name']
 
-  test('to strangers and those without a rule', async () => {
+  test('charts get 401 for anonymous callers, and 403 for callers without a rule', async () => {
     const { as, stranger } = await createThingsFixture(
       [
         { key: 'name', type: 'string' },
@@ -384,7 +384,7 @@ describe('shows no more than may be read', () => {
     expect(statusAndCode(await as('admin').get('/blueprints/things/charts/nothing'))).toEqual([404, 'CHART_NOT_FOUND'])
   })
 
-  test('to guests who may read', async () => {
+  test('charts are open to anonymous callers where guests may read', async () => {
     const permissions = [...fullAccessRules('tenant', 'user'), { operation: 'read', scope: 'tenant', guest: true }]
     const { as, stranger, path } = await createThingsFixture([{ key: 'name', type: 'string' }], permissions)
     await as('user').post(path, { name: 'a' })
@@ -392,32 +392,32 @@ describe('shows no more than may be read', () => {
     expect((await stranger.get(chartPath('pie', 'x=name'))).body.series[0].data).toEqual([{ name: 'a', value: 1 }])
   })
 
-  test('to those who reach only their own', async () => {
+  test('charts contain only entities in the scope of the caller', async () => {
     const { as, path, users } = await createThingsFixture(
       [{ key: 'stock', type: 'integer' }],
       fullAccessRules('user', 'user'),
     )
     for (const stock of [1, 2, 2]) await as('user').post(path, { stock })
     for (const stock of [2, 40]) await as('other').post(path, { stock })
-    const seen = async (name: 'admin' | 'user' | 'other', more = '') => [
+    const chartsOf = async (name: 'admin' | 'user' | 'other', more = '') => [
       (await as(name).get(chartPath('count', more))).body.count,
       (await as(name).get(chartPath('count', `stock=2${more}`))).body.count,
       (await as(name).get(chartPath('sum', `sum=stock${more}`))).body.sum,
       (await as(name).get(chartPath('bar', `x=stock${more}`))).body.xAxis.data,
       (await as(name).get(chartPath('pie', `x=user${more}`))).body.series[0].data.length,
     ]
-    expect(await seen('user')).toEqual([3, 2, 5, [1, 2], 1])
-    expect(await seen('other')).toEqual([2, 1, 42, [2, 40], 1])
-    expect(await seen('admin')).toEqual([5, 3, 47, [1, 2, 40], 2])
-    expect(await seen('admin', '&bypassAdmin=true')).toEqual([0, 0, 0, [], 0])
+    expect(await chartsOf('user')).toEqual([3, 2, 5, [1, 2], 1])
+    expect(await chartsOf('other')).toEqual([2, 1, 42, [2, 40], 1])
+    expect(await chartsOf('admin')).toEqual([5, 3, 47, [1, 2, 40], 2])
+    expect(await chartsOf('admin', '&bypassAdmin=true')).toEqual([0, 0, 0, [], 0])
     await as('admin').post(path, { stock: 3, user: users.admin })
-    expect(await seen('admin', '&bypassAdmin=true')).toEqual([1, 0, 3, [3], 1])
+    expect(await chartsOf('admin', '&bypassAdmin=true')).toEqual([1, 0, 3, [3], 1])
   })
 
-  test('of another tenant', async () => {
-    const other = await createThingsFixture([{ key: 'name', type: 'string' }])
-    expect((await other.as('user').get(chartPath('count'))).body).toEqual({ count: 0 })
-    expect((await other.as('user').get(chartPath('pie', 'x=name'))).body.series[0].data).toEqual([])
+  test('charts contain nothing of another tenant', async () => {
+    const otherTenant = await createThingsFixture([{ key: 'name', type: 'string' }])
+    expect((await otherTenant.as('user').get(chartPath('count'))).body).toEqual({ count: 0 })
+    expect((await otherTenant.as('user').get(chartPath('pie', 'x=name'))).body.series[0].data).toEqual([])
     expect(statusAndCode(await stranger.get(chartPath('count')))).toEqual([401, 'UNAUTHENTICATED'])
   })
 })

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { type EChartsOption, init } from 'echarts'
 import { createThingsFixture } from '../fixtures'
 
-/** What ECharts draws of options: the texts, and how many shapes there are. */
+/** Draws options by ECharts, and returns the texts and the number of shapes. */
 function drawChart(options: EChartsOption) {
   const chart = init(null, null, { renderer: 'svg', ssr: true, width: 800, height: 500 })
   try {
@@ -33,8 +33,8 @@ beforeAll(async () => {
     await as('user').post(path, { kind, size: 100 * (n + 1), active: n > 2, day: `2026-01-0${n + 1}` })
 })
 
-describe.each(['line', 'bar', 'scatter', 'area'])('%s', (type) => {
-  test('is drawn by ECharts with a category for each group', async () => {
+describe.each(['line', 'bar', 'scatter', 'area'])('charts of type %s', (type) => {
+  test('a chart with axes is drawn by ECharts with a category for each group', async () => {
     const options = await getOptions(`${type}?x=kind`)
     expect(options.xAxis.data).toEqual(['apple', 'pear', 'plum', 'Unknown'])
     expect(options.series).toHaveLength(1)
@@ -46,7 +46,7 @@ describe.each(['line', 'bar', 'scatter', 'area'])('%s', (type) => {
     expect(texts).toEqual(expect.arrayContaining(['apple', 'pear', 'plum', 'Unknown', '0', '2']))
   })
 
-  test('shows numbers, days and truth values as categories, each where it belongs', async () => {
+  test('a chart with axes has categories for numbers, dates and booleans, and shapes at them', async () => {
     for (const [x, names] of [
       ['size', ['100', '200', '300', '400', '500']],
       ['active', ['false', 'true']],
@@ -62,20 +62,20 @@ describe.each(['line', 'bar', 'scatter', 'area'])('%s', (type) => {
     }
   })
 
-  test('is drawn also where there is nothing', async () => {
+  test('a chart with axes is drawn by ECharts even without data', async () => {
     const options = await getOptions(`${type}?x=kind&kind=none`)
     expect([options.xAxis.data, options.series[0].data]).toEqual([[], []])
     expect(drawChart(options).svg).toStartWith('<svg')
   })
 })
 
-test('an area is a line that is filled', async () => {
+test('an area chart is a filled line chart', async () => {
   const [line, area] = [await getOptions('line?x=kind'), await getOptions('area?x=kind')]
   expect([line.series[0].type, area.series[0].type]).toEqual(['line', 'line'])
   expect(drawChart(area).shapes).toBe(drawChart(line).shapes + 1)
 })
 
-test('a bar is as high as its group is large', async () => {
+test('the height of a bar is proportional to the sum of its group', async () => {
   const { svg } = drawChart(await getOptions('bar?x=kind&sum=size'))
   const heights = [...svg.matchAll(/<path d="M[\d.]+ ([\d.]+)l[\d.]+ 0l0 -([\d.]+)/g)].map(([, , height]) =>
     Number(height),
@@ -85,7 +85,7 @@ test('a bar is as high as its group is large', async () => {
   expect([apple, pear, plum, unknown].map((height) => Math.round((300 * height) / apple))).toEqual([300, 300, 400, 500])
 })
 
-test('a pie has a slice with its name for each group, also where that is a number or a truth value', async () => {
+test('a pie chart has a named slice for each group, also for numbers and booleans', async () => {
   const options = await getOptions('pie?x=kind')
   expect(options.series[0].data).toEqual([
     { name: 'apple', value: 2 },

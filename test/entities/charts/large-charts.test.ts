@@ -4,7 +4,7 @@ import { databaseUrl } from '../../storage/engines'
 import { statusAndCode } from '../../test-tenant'
 import { createThingsFixture } from '../fixtures'
 
-/** So many entities that they are gone through in slices: a few, copied in the database again and again. */
+/** So many entities that charts read them in slices: a few, doubled in the database again and again. */
 
 const DOUBLINGS = 12
 const COPIES = 2 ** DOUBLINGS
@@ -14,7 +14,7 @@ const { as, path, tenant } = await createThingsFixture([
   { key: 'tags', type: 'string', multi: true },
   { key: 'marks', type: 'integer', multi: true },
 ])
-/** Whoever is told that a busy machine takes too long comes again. */
+/** Returns a chart, and repeats the request while a busy machine answers 503. */
 const getChart = async (query: string) => {
   for (;;) {
     const { status, body } = await as('user').get(`/blueprints/things/charts/${query}`)
@@ -42,18 +42,18 @@ beforeAll(async () => {
       await tx.query(COPY_ENTITIES, [last, `-${turn}`, `-${turn}`])
       await tx.query(COPY_INDEX, [last])
     })
-  // Which a writer sees to by how many rows were sent, and those were not.
+  // The server analyzes tables by the number of rows that it has written, which excludes these copies.
   if (databaseUrl) await queryDatabase(databaseUrl, 'analyze')
 })
 
-test('every one of them counts once', async () => {
+test('a chart counts each of 16,384 entities once', async () => {
   expect(await getChart('count')).toEqual({ count: 4 * COPIES })
   const { xAxis, series } = await getChart('bar?x=name')
   expect(xAxis.data).toEqual(['a', 'b', 'Unknown'])
   expect(series[0].data).toEqual([COPIES, 2 * COPIES, COPIES])
 })
 
-test('also those that a filter finds, in whatever way', async () => {
+test('a chart of 16,384 entities counts those that a filter finds', async () => {
   for (const [filter, counts] of [
     ['name=b', { b: 2 * COPIES }],
     ['name[$ne]=b', { a: COPIES, Unknown: COPIES }],
@@ -67,7 +67,7 @@ test('also those that a filter finds, in whatever way', async () => {
   }
 })
 
-test('and is added up exactly', async () => {
+test('a chart of 16,384 entities has exact sums', async () => {
   expect(await getChart('sum?sum=price')).toEqual({ sum: COPIES / 2 })
   expect(await getChart('sum?sum=price&groupBy=tags')).toEqual({
     groups: [
@@ -80,7 +80,7 @@ test('and is added up exactly', async () => {
   expect(await getChart('sum?sum=marks&groupBy=name')).toMatchObject({ sum: 2 * COPIES })
 })
 
-test('as many groups are told from each other, and shown page by page', async () => {
+test('a chart of 16,384 groups is counted and paged', async () => {
   const { headers, body } = await as('user').get('/blueprints/things/charts/bar?x=identifier&$limit=3&$count=true')
   expect(body.series[0].data).toEqual([1, 1, 1])
   expect(headers.get('x-total-count')).toBe(`${4 * COPIES}`)
@@ -88,20 +88,20 @@ test('as many groups are told from each other, and shown page by page', async ()
   expect((await getChart('bar?x=identifier&$limit=5000')).series[0].data).toHaveLength(1_000)
 })
 
-test('but no more than a hundred thousand', async () => {
+test('a chart of 100,000 groups succeeds, and one of more gets 400 INVALID_INPUT', async () => {
   const { as, path } = await createThingsFixture([{ key: 'tags', type: 'string', multi: true }])
   const tagged = (n: number) => as('user').post(path, { tags: Array.from({ length: 2_000 }, (_, m) => `${n} ${m}`) })
   for (let n = 0; n < 50; n++) expect((await tagged(n)).status).toBe(201)
-  const asked = () => as('user').get('/blueprints/things/charts/pie?x=tags&$limit=2')
-  expect((await asked()).body.series[0].data).toEqual([
+  const getPie = () => as('user').get('/blueprints/things/charts/pie?x=tags&$limit=2')
+  expect((await getPie()).body.series[0].data).toEqual([
     { name: '0 0', value: 1 },
     { name: '0 1', value: 1 },
   ])
   await tagged(50)
-  expect(statusAndCode(await asked())).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(await getPie())).toEqual([400, 'INVALID_INPUT'])
 })
 
-test('others get their turn meanwhile', async () => {
+test('a list is answered while a chart of 16,384 entities is computed', async () => {
   const order: string[] = []
   const slow = getChart('sum?sum=marks&groupBy=name').then(() => order.push('chart'))
   await new Promise(setImmediate)

@@ -22,17 +22,17 @@ async function createBooksFixture() {
   await add('books', 'two', { title: 'Two', author: 'ann' }, user)
   await add('books', 'three', { title: 'Three', author: 'bob', editors: ['ann'] }, other)
   await add('books', 'four', { title: 'Four', ghost: 'cy' })
-  const of = async (query: string, who: ApiClient = user): Promise<Record<string, string[]>> => {
-    const { body } = await who.get(own.at('authors', `?$sort=created&$outerPopulate=${query}`))
+  const booksByAuthor = async (query: string, client: ApiClient = user): Promise<Record<string, string[]>> => {
+    const { body } = await client.get(own.at('authors', `?$sort=created&$outerPopulate=${query}`))
     return Object.fromEntries(body.map((one: Entity & { books: Entity[] }) => [one.identifier, identifiers(one.books)]))
   }
-  return { ...own, of }
+  return { ...own, booksByAuthor }
 }
 
-describe('a set of those that refer here', () => {
-  test('has them by any relation, each once, the newest first, and is empty where there are none', async () => {
-    const { of } = await createBooksFixture()
-    expect(await of('books:books:tenant')).toEqual({
+describe('$outerPopulate', () => {
+  test('$outerPopulate lists each entity that refers here by any relation once, the newest first', async () => {
+    const { booksByAuthor } = await createBooksFixture()
+    expect(await booksByAuthor('books:books:tenant')).toEqual({
       ann: ['three', 'two', 'one'],
       bob: ['three', 'one'],
       cy: [],
@@ -40,7 +40,7 @@ describe('a set of those that refer here', () => {
     })
   })
 
-  test('stands beside the entity’s own, in a list and in one, flat and wrapped, whatever is selected', async () => {
+  test('$outerPopulate adds its list beside the fields of an entity, in every shape and with every selection', async () => {
     const { user, at } = await createBooksFixture()
     const one = (await user.get(at('books', '/one'))).body
     for (const query of ['', '&$flat=false', '&$select=name', '&$populate=true'])
@@ -56,12 +56,12 @@ describe('a set of those that refer here', () => {
       }
   })
 
-  test('has only those of the scope', async () => {
-    const { of, user, other, stranger, admin, at } = await createBooksFixture()
-    expect((await of('books:books:user')).ann).toEqual(['two'])
-    expect((await of('books:books:user', other)).ann).toEqual(['three'])
-    expect((await of('books:books:user', admin)).ann).toEqual(['one'])
-    expect((await of('books:books:workspace')).ann).toEqual([])
+  test('$outerPopulate lists only entities of the given scope', async () => {
+    const { booksByAuthor, user, other, stranger, admin, at } = await createBooksFixture()
+    expect((await booksByAuthor('books:books:user')).ann).toEqual(['two'])
+    expect((await booksByAuthor('books:books:user', other)).ann).toEqual(['three'])
+    expect((await booksByAuthor('books:books:user', admin)).ann).toEqual(['one'])
+    expect((await booksByAuthor('books:books:workspace')).ann).toEqual([])
     expect(statusAndCode(await stranger.get(at('authors', '?$outerPopulate=a:books:tenant')))).toEqual([
       401,
       'UNAUTHENTICATED',
@@ -72,7 +72,7 @@ describe('a set of those that refer here', () => {
     })
   })
 
-  test('has no ETag', async () => {
+  test('an answer with $outerPopulate has no ETag', async () => {
     const { user, at } = await createBooksFixture()
     const { headers, status } = await user.get(at('authors', '/ann?$outerPopulate=b:books:tenant'), {
       'if-none-match': '*',
@@ -80,15 +80,15 @@ describe('a set of those that refer here', () => {
     expect([status, headers.get('etag')]).toEqual([200, null])
   })
 
-  test('follows every change', async () => {
-    const { of, user, at } = await createBooksFixture()
+  test('$outerPopulate follows every change of a relation', async () => {
+    const { booksByAuthor, user, at } = await createBooksFixture()
     await user.put(at('books', '/two'), { author: 'cy', editors: ['di', 'cy'] })
     await user.put(at('books', '/one'), { author: null })
     await user.delete(at('books', '/three'))
-    expect(await of('books:books:tenant')).toEqual({ ann: ['one'], bob: ['one'], cy: ['two'], di: ['two'] })
+    expect(await booksByAuthor('books:books:tenant')).toEqual({ ann: ['one'], bob: ['one'], cy: ['two'], di: ['two'] })
   })
 
-  test('of those that refer to their own kind is asked for alike', async () => {
+  test('$outerPopulate lists entities of the same blueprint', async () => {
     const { add, user, at } = await createBlueprintsFixture({
       key: 'folders',
       fields: [{ key: 'parent', type: 'relation', target: 'folders' }],
@@ -101,16 +101,16 @@ describe('a set of those that refer here', () => {
   })
 })
 
-describe('a set tells nothing', () => {
-  test('of rows and fields that the caller may not read', async () => {
+describe('access to entities of $outerPopulate', () => {
+  test('$outerPopulate leaves out entities and fields that the caller may not read', async () => {
     const own = await createBlueprintsFixture(authors, { ...books, permissions: fullAccessRules('user', 'user') })
     const { add, user, other, at, admin } = own
     await add('authors', 'ann')
     await add('books', 'mine', { author: 'ann' }, user)
     await add('books', 'theirs', { author: 'ann' }, other)
     await add('books', 'priced', { author: 'ann', price: 3, user: own.users.user })
-    const set = async (who: ApiClient, more = '') =>
-      (await who.get(at('authors', `/ann?$outerPopulate=s:books:tenant${more}`))).body.s as Entity[]
+    const set = async (client: ApiClient, more = '') =>
+      (await client.get(at('authors', `/ann?$outerPopulate=s:books:tenant${more}`))).body.s as Entity[]
     expect(identifiers(await set(user))).toEqual(['priced', 'mine'])
     expect((await set(user))[0]!.price).toBe(undefined)
     expect((await set(admin))[0]!.price).toBe(3)
@@ -118,13 +118,13 @@ describe('a set tells nothing', () => {
     expect(identifiers(await set(admin, '&bypassAdmin=true'))).toEqual([])
   })
 
-  test('of relations that the caller may not read', async () => {
-    const { of, admin } = await createBooksFixture()
-    expect((await of('books:books:tenant')).cy).toEqual([])
-    expect((await of('books:books:tenant', admin)).cy).toEqual(['four'])
+  test('$outerPopulate leaves out entities that refer here by a relation that the caller may not read', async () => {
+    const { booksByAuthor, admin } = await createBooksFixture()
+    expect((await booksByAuthor('books:books:tenant')).cy).toEqual([])
+    expect((await booksByAuthor('books:books:tenant', admin)).cy).toEqual(['four'])
   })
 
-  test('of a blueprint that the caller may not read: it is empty, whether anything points here or not', async () => {
+  test('$outerPopulate is an empty list for a blueprint that the caller may not read', async () => {
     const own = await createBlueprintsFixture(
       authors,
       { ...books, permissions: [] },
@@ -136,14 +136,14 @@ describe('a set tells nothing', () => {
     })
     await add('authors', 'ann')
     await add('books', 'one', { author: 'ann' })
-    for (const who of [user, stranger])
+    for (const client of [user, stranger])
       for (const key of ['books', 'others'])
-        expect((await who.get(at('authors', `?$outerPopulate=s:${key}:tenant`))).body[0].s, key).toEqual([])
+        expect((await client.get(at('authors', `?$outerPopulate=s:${key}:tenant`))).body[0].s, key).toEqual([])
   })
 })
 
-describe('a set that makes no sense is refused', () => {
-  test('with a sentence', async () => {
+describe('an invalid $outerPopulate', () => {
+  test('an invalid $outerPopulate gets 400 INVALID_INPUT, and an empty one is ignored', async () => {
     const { user, at, admin } = await createBooksFixture()
     for (const set of [
       'books',
@@ -169,16 +169,16 @@ describe('a set that makes no sense is refused', () => {
       'a:books:tenant,a:books:user',
       Array.from({ length: 11 }, (_, n) => `s${n}:books:tenant`).join(),
     ])
-      for (const who of [user, admin]) {
-        const answer = await who.get(at('authors', `/ann?$outerPopulate=${encodeURIComponent(set)}`))
+      for (const client of [user, admin]) {
+        const answer = await client.get(at('authors', `/ann?$outerPopulate=${encodeURIComponent(set)}`))
         expect(statusAndCode(answer), set).toEqual([400, 'INVALID_INPUT'])
         expect(answer.body.details[0].path, set).toBe('$outerPopulate')
       }
-    for (const nothing of ['', 'undefined', ','])
-      expect((await user.get(at('authors', `/ann?$outerPopulate=${nothing}`))).status).toBe(200)
+    for (const empty of ['', 'undefined', ','])
+      expect((await user.get(at('authors', `/ann?$outerPopulate=${empty}`))).status).toBe(200)
   })
 
-  test('but may be called as a field that the caller may not see', async () => {
+  test('a list of $outerPopulate may have the name of a hidden field, but not of a visible one', async () => {
     const { user, admin, at, add } = await createBlueprintsFixture(
       { key: 'targets', fields: [{ key: 'set', type: 'string', readRoles: ['boss'] }] },
       { key: 'pointers', fields: [{ key: 'to', type: 'relation', target: 'targets' }] },
@@ -191,8 +191,8 @@ describe('a set that makes no sense is refused', () => {
   })
 })
 
-describe('many', () => {
-  test('rows have their sets by as many statements as one, each of a hundred at most', async () => {
+describe('$outerPopulate of large lists', () => {
+  test('$outerPopulate needs as many statements for 100 rows as for one, and lists at most 100 entities each', async () => {
     const { addMany, add, user, at, origin } = await createBlueprintsFixture(authors, books)
     await addMany('authors', 100, (n) => ({ name: `${n}` }))
     await addMany('books', 400, (n) => ({ author: `authors${n % 50}`, editors: ['authors99', `authors${n % 99}`] }))
@@ -224,7 +224,7 @@ describe('many', () => {
     expect(many).toHaveLength(few.length)
   })
 
-  test('large ones of a set do not make an answer without end', async () => {
+  test('a page with large entities in $outerPopulate ends early, and has a next link', async () => {
     const { addMany, add, user, at } = await createBlueprintsFixture(authors, {
       key: 'blobs',
       fields: [

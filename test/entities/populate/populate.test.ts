@@ -32,13 +32,14 @@ async function createBooksFixture() {
   await add('books', 'one', { title: 'One', author: 'ann', editors: ['bob', 'ann'], secret: 'bob' })
   await add('books', 'two', { title: 'Two', author: 'bob', sequel: 'one', editors: [] })
   await add('books', 'three', { title: 'Three' })
-  const list = async (query: string, who = own.user) => (await who.get(own.at('books', `?$sort=created&${query}`))).body
-  const one = async (query: string, who = own.user) => (await who.get(own.at('books', `/one?${query}`))).body
+  const list = async (query: string, client = own.user) =>
+    (await client.get(own.at('books', `?$sort=created&${query}`))).body
+  const one = async (query: string, client = own.user) => (await client.get(own.at('books', `/one?${query}`))).body
   return { ...own, list, one }
 }
 
 describe('a populated relation', () => {
-  test('is the flat entity that it leads to, in a list and in one, beside metadata and in it', async () => {
+  test('a populated relation is the flat target entity, in lists and single answers, beside and inside metadata', async () => {
     const { list, one, user, at } = await createBooksFixture()
     const ann = (await user.get(at('authors', '/ann'))).body
     expect(ann.name).toBe('Ann')
@@ -49,7 +50,7 @@ describe('a populated relation', () => {
     }
   })
 
-  test('stays in its list, in order', async () => {
+  test('a populated list of relations keeps its order', async () => {
     const { list } = await createBooksFixture()
     const [one, two, three] = await list('$populate=editors')
     expect(identifiers(one.editors)).toEqual(['bob', 'ann'])
@@ -58,7 +59,7 @@ describe('a populated relation', () => {
     expect(three).not.toHaveProperty('editors')
   })
 
-  test('is under metadata only in the wrapped shape, and flat there', async () => {
+  test('a populated relation is under metadata only with $flat=false, and is itself flat', async () => {
     const { list, one } = await createBooksFixture()
     for (const book of [(await list('$populate=author&$flat=false'))[0], await one('$populate=author&$flat=false')]) {
       expect(book).not.toHaveProperty('author')
@@ -66,7 +67,7 @@ describe('a populated relation', () => {
     }
   })
 
-  test('is there when it is selected, and costs nothing when it is not', async () => {
+  test('a populated relation appears only when it is selected, and needs no statement when it is not', async () => {
     const { list, origin } = await createBooksFixture()
     const [book] = await list('$populate=author,editors&$select=title,author')
     expect(Object.keys(book).sort()).toEqual(['_id', 'author', 'identifier', 'metadata', 'title'])
@@ -79,7 +80,7 @@ describe('a populated relation', () => {
     )
   })
 
-  test('with true is every relation, and the owner', async () => {
+  test('$populate=true populates every relation and the owner, one level deep', async () => {
     const { list, users, user } = await createBooksFixture()
     await user.post('/me', { firstName: 'Una', lastName: 'User', profileImage: '/una.png' })
     await user.post('/blueprints/books/entities', { identifier: 'mine', author: 'bob', sequel: 'two' })
@@ -93,7 +94,7 @@ describe('a populated relation', () => {
       expect((await list(`$populate=${flag}`))[0], flag).toEqual((await list(''))[0])
   })
 
-  test('may be the owner alone, also of what it leads to; what is gone stays an id', async () => {
+  test('$populate=user,workspace populates owners, also of related entities, and leaves the ids of unknown ones', async () => {
     const { list, users, user, admin, at } = await createBooksFixture()
     await user.post(at('books'), { identifier: 'mine', author: 'ann' })
     const book = (await list('$populate=user,workspace,author.user')).at(-1)
@@ -104,7 +105,7 @@ describe('a populated relation', () => {
     expect((await list('$populate=user,workspace')).at(-1)).toMatchObject({ user: 'nobody-any-more', workspace: 'w' })
   })
 
-  test('goes on by dots, three relations deep', async () => {
+  test('$populate follows dotted paths up to three relations deep', async () => {
     const { add, list, one } = await createBooksFixture()
     expect((await one('$populate=author.country')).author.country).toMatchObject({ identifier: 'at', name: 'Austria' })
     expect((await one('$populate=author.country')).author.metadata.country.name).toBe('Austria')
@@ -115,14 +116,14 @@ describe('a populated relation', () => {
     expect(four.sequel.sequel.author.country).toBe('at')
   })
 
-  test('may go in circles', async () => {
+  test('$populate follows a relation of an entity to itself', async () => {
     const { admin, at, one } = await createBooksFixture()
     expect((await admin.put(at('books', '/one'), { sequel: 'one' })).status).toBe(200)
     const book = await one('$populate=sequel.sequel.sequel')
     expect(book.sequel.sequel.sequel).toMatchObject({ identifier: 'one', sequel: 'one' })
   })
 
-  test('also answers who creates and changes', async () => {
+  test('POST and PUT answer with populated relations, and an invalid $populate gets 400 before anything is created', async () => {
     const { user, at } = await createBooksFixture()
     const made = await user.post(at('books', '?$populate=author'), { identifier: 'new', author: 'ann' })
     expect([made.status, made.body.author.name]).toEqual([201, 'Ann'])
@@ -134,7 +135,7 @@ describe('a populated relation', () => {
     expect((await user.get(at('books', '/not'))).status).toBe(404)
   })
 
-  test('pages as the list does', async () => {
+  test('a populated list has the same pages and total count as a plain list', async () => {
     const { user, at } = await createBooksFixture()
     const first = await user.get(at('books', '?$populate=author&$limit=2&$sort=created&$count=true'))
     expect([identifiers(first.body), first.headers.get('x-total-count')]).toEqual([['one', 'two'], '3'])
@@ -143,7 +144,7 @@ describe('a populated relation', () => {
     expect((await user.get(at('books', '?$populate=true&$limit=0'))).body).toEqual([])
   })
 
-  test('has no ETag, for it changes with what it leads to', async () => {
+  test('a populated answer has no ETag, because it changes with its related entities', async () => {
     const { user, at, one } = await createBooksFixture()
     const etag = (await user.get(at('books', '/one'))).headers.get('etag')!
     for (const known of [etag, '*']) {
@@ -156,8 +157,8 @@ describe('a populated relation', () => {
   })
 })
 
-describe('a relation that nobody can populate', () => {
-  test('is named', async () => {
+describe('an invalid $populate', () => {
+  test('an unknown relation in $populate gets 400 INVALID_INPUT with its name', async () => {
     const { user, at } = await createBooksFixture()
     for (const [query, name] of [
       ['$populate=nothing', 'nothing'],
@@ -181,7 +182,7 @@ describe('a relation that nobody can populate', () => {
       }
   })
 
-  test('is one that is too deep', async () => {
+  test('a $populate path of four relations gets 400 INVALID_INPUT', async () => {
     const { user, at } = await createBooksFixture()
     const answer = await user.get(at('books', '?$populate=sequel.sequel.sequel.sequel'))
     expect([...statusAndCode(answer), answer.body.message]).toEqual([
@@ -191,7 +192,7 @@ describe('a relation that nobody can populate', () => {
     ])
   })
 
-  test('is hidden, and as good as unknown', async () => {
+  test('a hidden relation gets the same error as an unknown one, and is left out of $populate=true', async () => {
     const { user, admin, at, list } = await createBooksFixture()
     const [hidden, unknown] = [
       await user.get(at('books', '?$populate=secret')),
@@ -203,7 +204,7 @@ describe('a relation that nobody can populate', () => {
     expect((await admin.get(at('books', '/one?$populate=secret.agent'))).body.secret.agent.name).toBe('Ann')
   })
 
-  test('is one of more than anybody needs', async () => {
+  test('$populate=true gets 400 INVALID_INPUT for 31 relations, while a single one can be populated', async () => {
     const fields = Array.from({ length: 31 }, (_, n) => ({ key: `r${n}`, type: 'relation', target: 'countries' }))
     const { user, at, add } = await createBlueprintsFixture(countries, { key: 'many', fields })
     await add('countries', 'at')
@@ -213,15 +214,15 @@ describe('a relation that nobody can populate', () => {
   })
 })
 
-describe('what the caller may not read', () => {
-  test('of the target’s fields is not there', async () => {
+describe('access to related entities', () => {
+  test('a populated entity has no fields that the caller may not read', async () => {
     const { one, admin } = await createBooksFixture()
     const { author } = await one('$populate=author')
     expect([author.salary, author.metadata.salary]).toEqual([undefined, undefined])
     expect((await one('$populate=author', admin)).author.salary).toBe(9)
   })
 
-  test('stays an identifier: rows of others, and whole blueprints', async () => {
+  test('a relation to an entity or blueprint that the caller may not read stays an identifier', async () => {
     const own = await createBlueprintsFixture(
       { key: 'notes', fields: [{ key: 'text', type: 'string' }], permissions: fullAccessRules('user', 'user') },
       { key: 'vaults', fields: [{ key: 'of', type: 'relation', target: 'notes' }], permissions: [] },
@@ -239,8 +240,8 @@ describe('what the caller may not read', () => {
     await add('notes', 'theirs', { text: 'their secret' }, other)
     await add('vaults', 'gold', { of: 'mine' })
     await add('things', 'thing', { notes: ['mine', 'theirs'], vault: 'gold' })
-    const read = async (who = user, query = '$populate=notes,vault.of') =>
-      (await who.get(at('things', `/thing?${query}`))).body as Entity & { notes: (string | Entity)[]; vault: Entity }
+    const read = async (client = user, query = '$populate=notes,vault.of') =>
+      (await client.get(at('things', `/thing?${query}`))).body as Entity & { notes: (string | Entity)[]; vault: Entity }
     const mine = await read()
     expect(mine.notes.map((note) => (typeof note === 'string' ? note : note.text))).toEqual(['my secret', 'theirs'])
     expect(mine.vault as unknown).toBe('gold')
@@ -251,7 +252,7 @@ describe('what the caller may not read', () => {
     expect((await read(admin, '$populate=notes,vault.of&bypassAdmin=true')).notes).toEqual(['mine', 'theirs'])
   })
 
-  test('stays an identifier also when what it led to is gone', async () => {
+  test('a relation to a deleted blueprint stays an identifier', async () => {
     const { admin, list } = await createBooksFixture()
     expect((await admin.delete('/blueprints/authors?force=true')).status).toBe(200)
     expect((await list('$populate=author.country,editors'))[0]).toMatchObject({
@@ -261,14 +262,14 @@ describe('what the caller may not read', () => {
     expect((await list('$populate=true'))[0]).toMatchObject({ author: 'ann', metadata: { author: 'ann' } })
   })
 
-  test('is refused before what is asked for is looked at', async () => {
+  test('an anonymous caller gets 401 before $populate is validated', async () => {
     const { stranger, at } = await createBooksFixture()
     expect(statusAndCode(await stranger.get(at('books', '?$populate=nothing')))).toEqual([401, 'UNAUTHENTICATED'])
   })
 })
 
-describe('a thousand rows', () => {
-  test('are populated by one statement for each relation', async () => {
+describe('$populate of large lists', () => {
+  test('a list of 1,000 entities is populated by one statement for each relation', async () => {
     const { addMany, user, at, origin } = await createBlueprintsFixture(countries, authors, books)
     await addMany('countries', 30, (n) => ({ name: `C${n}` }))
     await addMany('authors', 400, (n) => ({ name: `A${n}`, country: `countries${n % 30}` }))
@@ -296,16 +297,17 @@ describe('a thousand rows', () => {
       ])
       expect(sequel?.title).toBe(n > 200 ? `B${n % 200}` : undefined)
     }
-    const related = (asked: string[]) => asked.filter((sql) => sql.includes('sum(octet_length(') || sql === 'select')
+    const related = (statements: string[]) =>
+      statements.filter((sql) => sql.includes('sum(octet_length(') || sql === 'select')
     expect(related(many)).toHaveLength(5)
-    // The other statements are the list's own, which reads a hundred rows at a time.
+    // The other statements are the list's own, which reads 100 rows at a time.
     const plain = await recordStatements(origin, () => user.get(at('books', '?$limit=1000&$sort=created')))
-    // What is remembered for some seconds may have to be read anew, by either.
+    // Either request may have to reload entries that are cached for some seconds.
     expect(Math.abs(many.length - plain.length - 5)).toBeLessThanOrEqual(1)
     expect(few.length).toBeLessThanOrEqual(many.length)
   })
 
-  test('of small size that lead to something large end the page early, and lose nothing', async () => {
+  test('a page of small rows with large related entities ends early, and its next link continues without gaps', async () => {
     const { add, addMany, user, at } = await createBlueprintsFixture(
       { key: 'blobs', fields: [{ key: 'text', type: 'text' }] },
       {
@@ -331,7 +333,7 @@ describe('a thousand rows', () => {
     expect(seen).toEqual(Array.from({ length: 12 }, (_, n) => `rows${n}`))
   })
 
-  test('is no way to an answer without end: what does not fit stays an identifier', async () => {
+  test('related entities beyond the size limit of an answer stay identifiers', async () => {
     const { add, addMany, user, at } = await createBlueprintsFixture(
       { key: 'blobs', fields: [{ key: 'text', type: 'text' }] },
       { key: 'rows', fields: [{ key: 'blobs', type: 'relation', target: 'blobs', multi: true }] },
@@ -339,13 +341,13 @@ describe('a thousand rows', () => {
     await addMany('blobs', 30, (n) => ({ text: `${n}`.padEnd(900_000, 'x') }))
     const blobs = Array.from({ length: 300 }, (_, n) => `blobs${n % 30}`)
     await add('rows', 'one', { blobs })
-    for (const [path, of] of [
+    for (const [path, rowOf] of [
       ['/one?$populate=true', (body: Entity) => body],
       ['?$populate=true', (body: Entity[]) => body[0]!],
     ] as const) {
       const { body } = await user.get(at('rows', path))
       expect(JSON.stringify(body).length).toBeLessThan(18 << 20)
-      const shown = of(body as never).blobs as (string | Entity)[]
+      const shown = rowOf(body as never).blobs as (string | Entity)[]
       expect(shown.map((one) => (typeof one === 'string' ? one : one.identifier))).toEqual(blobs)
       expect(shown.filter((one) => typeof one !== 'string').length).toBeGreaterThan(3)
     }

@@ -11,7 +11,7 @@ import {
 import { anyNumber } from '../../property-runner'
 import { COLUMNS, type Filter, isPatterned, OPERATORS, type Sort } from './reference-model'
 
-/** Random blueprints, entities and queries; of each value there are usual ones, so that queries meet some. */
+/** Random blueprints, entities and queries. Most values come from small sets, so that queries match some. */
 
 export type FieldSpec = { key: string; type: string; multi: boolean; indexed: boolean }
 
@@ -26,7 +26,7 @@ const { object } = fc.letrec<{ object: Record<string, unknown>; value: unknown }
   object: fc.dictionary(anyOf(...KEY_PARTS), tie('value'), { maxKeys: 4, noNullPrototype: true }),
 }))
 
-/** The fields of a blueprint. */
+/** The fields of a random blueprint. */
 export const anyFields = fc
   .array(
     fc.record({
@@ -38,7 +38,7 @@ export const anyFields = fc
   )
   .map((fields): FieldSpec[] => fields.map((field, n) => ({ key: `p${n}`, ...field })))
 
-/** The properties of an entity of such a blueprint. */
+/** The properties of a random entity with these fields. */
 export const anyDoc = (fields: FieldSpec[]) =>
   fc.record(
     Object.fromEntries(
@@ -55,14 +55,14 @@ export const USERS = ['ada', 'Bob']
 export const WORKSPACES = ['w', 'W']
 export const anyIdentifier = fc.string({ unit: anyOf('a', 'B', 'é', '-', '\uffff', '😀'), minLength: 1, maxLength: 4 })
 
-/** A text as a pattern, some of it replaced by wildcards. */
+/** A text as a pattern, with some characters replaced by wildcards. */
 const patterns = (text: fc.Arbitrary<string>) =>
   fc
     .tuple(text, fc.nat(8), fc.nat(8), anyOf('', '%', '_', '%%'), anyOf('', '%', '_', '\\'), anyOf('', '_', '%'))
     .map(([text, from, length, before, between, after]) => {
-      const some = [...text].slice(from, from + length)
-      some.splice(length >> 1, 0, between)
-      return `${before}${some.join('')}${after}` || '%'
+      const part = [...text].slice(from, from + length)
+      part.splice(length >> 1, 0, between)
+      return `${before}${part.join('')}${after}` || '%'
     })
     .filter((text) => text !== 'undefined')
 
@@ -97,7 +97,7 @@ const columnKinds: Record<string, ValueArbitrary> = {
 
 export type AnyQuery = { filters: Filter[]; by: Sort[]; limit: number; skip: number }
 
-/** What can be asked of entities of such a blueprint. */
+/** A random query on entities with these fields. */
 export function anyQuery(fields: FieldSpec[]): fc.Arbitrary<AnyQuery> {
   const filters = fields
     .filter(({ multi, indexed, type }) => indexed || !(multi || type === 'object'))

@@ -32,7 +32,7 @@ const { holds, sort } = referenceModel(types)
 const anyOf = <T>(...values: T[]) => fc.constantFrom(...values)
 const anyThing = fc.record(
   {
-    // What agrees in 256 characters is in the order of its hashes: of these two, that is the order of the texts.
+    // Texts that agree in 256 characters sort by their hashes, which for these two is also the order of the texts.
     title: anyOf('a', 'A', 'ä', 'b', '😀', '\uffff', `${'long '.repeat(80)}1`, `${'long '.repeat(80)}3`),
     stock: fc.integer({ min: -2, max: 2 }),
     cost: anyOf('1', '1.0', '-1.5', '10'),
@@ -54,7 +54,7 @@ async function createEntity(client: ApiClient, path: string, thing: object): Pro
   return body
 }
 
-/** Follows the links of a list to its end, and does something between two pages. */
+/** Follows the links of a list to its end, and runs an action between two pages. */
 async function followPages(client: ApiClient, start: string, between: () => Promise<unknown> = async () => {}) {
   const seen: Entity[] = []
   let pages = 0
@@ -68,14 +68,14 @@ async function followPages(client: ApiClient, start: string, between: () => Prom
   return seen
 }
 
-describe('whoever follows the links of a list', () => {
+describe('paging by links', () => {
   test.each(['usual', 'small'] as const)(
-    'sees each entity that stays once and in order, whatever comes and goes meanwhile, in %s bounds',
+    'paging by links returns each remaining entity once and in order during writes, with %s thresholds',
     (size) =>
       withThresholds(size, async () => {
         const { as, path } = await createThingsFixture(fields, fullAccessRules('user', 'user'))
-        const [user, other] = [as('user'), as('other')]
-        await createEntity(other, path, { title: 'a' })
+        const [user, otherUser] = [as('user'), as('other')]
+        await createEntity(otherUser, path, { title: 'a' })
         await checkProperty(
           40,
           fc.asyncProperty(
@@ -93,8 +93,8 @@ describe('whoever follows the links of a list', () => {
               const entities: Entity[] = []
               const stay: Entity[] = []
               for (const thing of things) entities.push(await createEntity(user, path, thing))
-              const gone = new Set<Entity>()
-              // Those that are there at the beginning, and not removed until the end.
+              const deleted = new Set<Entity>()
+              // Between two pages, entities are created and deleted.
               const seen = await followPages(
                 user,
                 `${path}?$limit=${limit}&$sort=${toSortText(by)}${filter ? `&${filter.name}${filter.operator}=${filter.text}` : ''}`,
@@ -102,25 +102,25 @@ describe('whoever follows the links of a list', () => {
                   const [thing, at, what] = changes.next().value
                   if (what > 0) await createEntity(user, path, thing)
                   const leaving = entities[at]
-                  if (what === 1 || !leaving || gone.has(leaving)) return
-                  gone.add(leaving)
+                  if (what === 1 || !leaving || deleted.has(leaving)) return
+                  deleted.add(leaving)
                   expect((await user.delete(`${path}/${leaving.identifier}`)).status).toBe(200)
                 },
               )
               for (const entity of entities)
-                if (!gone.has(entity) && (!filter || holds(filter, entity))) stay.push(entity)
+                if (!deleted.has(entity) && (!filter || holds(filter, entity))) stay.push(entity)
               const expected = sort(stay, by.length ? by : [{ name: 'created', descending: true }])
               const names = identifiers(seen)
               expect(new Set(names).size, 'none twice').toBe(names.length)
-              const kept = new Set(identifiers(expected))
-              expect(names.filter((name) => kept.has(name))).toEqual(identifiers(expected))
+              const remaining = new Set(identifiers(expected))
+              expect(names.filter((name) => remaining.has(name))).toEqual(identifiers(expected))
             },
           ),
         )
       }),
   )
 
-  test('through groups of very many alike, too', async () => {
+  test('paging by links returns all entities in order, also across thousands with equal sort values', async () => {
     const { as, path, origin, tokens } = await createThingsFixture(fields)
     const lines = Array.from({ length: 5_200 }, (_, n) => {
       const active = n % 13 === 0 ? {} : { active: n % 2 > 0 }
@@ -152,7 +152,7 @@ describe('whoever follows the links of a list', () => {
     }
   })
 
-  test('of a search, whose best come first and none twice', async () => {
+  test('paging through a search returns the best matches first, and none twice', async () => {
     const { as, path } = await createThingsFixture(fields, fullAccessRules('tenant', 'user'))
     const user = as('user')
     const entities: Entity[] = []
@@ -164,24 +164,24 @@ describe('whoever follows the links of a list', () => {
           ),
         )),
       )
-    const gone = new Set<string>()
+    const deleted = new Set<string>()
     let turn = 0
     const seen = await followPages(user, `${path}?$q=otter&$limit=45`, async () => {
       await createEntity(user, path, { title: 'otter otter', plain: 'new' })
       turn += 37
       const leaving = entities[turn % entities.length]!.identifier
-      gone.add(leaving)
+      deleted.add(leaving)
       await user.delete(`${path}/${leaving}`)
     })
     const names = identifiers(seen)
     expect(new Set(names).size).toBe(names.length)
-    const stayed = identifiers(entities).filter((name) => !gone.has(name))
+    const stayed = identifiers(entities).filter((name) => !deleted.has(name))
     expect(stayed.filter((name) => !names.includes(name))).toEqual([])
     const words = seen.slice(0, 45).map(({ title }) => (title as string).split(' ').length)
     expect(Math.max(...words)).toBeLessThan(5)
   })
 
-  test('gets no page twice where what it shows is changed', async () => {
+  test('paging by links does not repeat an entity whose sort value changes between two pages', async () => {
     const { as, path } = await createThingsFixture(fields)
     const user = as('user')
     for (let n = 0; n < 9; n++) await createEntity(user, path, { identifier: `n${n}`, stock: n })
@@ -215,7 +215,7 @@ describe('a cursor', () => {
     cursor = cursorOf((await list('$sort=stock&$limit=2')).headers)
   })
 
-  test('says where a list goes on, with another limit, form or filter as well', async () => {
+  test('a cursor continues a list, also with another limit, shape or filter', async () => {
     for (const [query, expected] of [
       ['$sort=stock', 'n2n3n4'],
       ['$sort=stock&$limit=1', 'n2'],
@@ -229,13 +229,13 @@ describe('a cursor', () => {
     for (const nothing of ['', 'undefined']) expect((await list(`$sort=stock&$after=${nothing}`)).body).toHaveLength(5)
   })
 
-  test('tells nothing of what it holds', () => {
+  test('a cursor does not reveal what it encodes', () => {
     expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toMatch(/place|stock|\d{6}/)
   })
 
-  test('is good for its own tenant, blueprint and order only', async () => {
-    const stranger = await createThingsFixture(fields)
-    for (let n = 0; n < 5; n++) await createEntity(stranger.as('user'), stranger.path, { stock: n })
+  test('a cursor of another tenant, blueprint, order or search gets 400 INVALID_INPUT', async () => {
+    const otherTenant = await createThingsFixture(fields)
+    for (let n = 0; n < 5; n++) await createEntity(otherTenant.as('user'), otherTenant.path, { stock: n })
     const search = cursorOf((await list('$q=otter&$limit=2')).headers)
     const answers = [
       ...['', '-stock', 'stock,title', 'title', 'cost', 'created'].map((sort) =>
@@ -245,7 +245,7 @@ describe('a cursor', () => {
       list(`$q=ottern&$after=${search}`),
       list(`$sort=stock&$after=${search}`),
       user.get(`/blueprints/others/entities?$sort=stock&$after=${cursor}`),
-      stranger.as('user').get(`${stranger.path}?$sort=stock&$after=${cursor}`),
+      otherTenant.as('user').get(`${otherTenant.path}?$sort=stock&$after=${cursor}`),
     ]
     for (const answer of await Promise.all(answers)) {
       expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
@@ -254,16 +254,16 @@ describe('a cursor', () => {
     }
   })
 
-  test('that was tampered with is refused', async () => {
-    const others = '%00,x,%20x,!,1,{},null,[],undefined1,%F0%9F%98%80'.split(',')
+  test('a cursor that was tampered with gets 400 INVALID_INPUT', async () => {
+    const invalid = '%00,x,%20x,!,1,{},null,[],undefined1,%F0%9F%98%80'.split(',')
     const cut = [1, 10, 27, 28, 40, cursor.length - 1].map((length) => cursor.slice(0, length))
     const turned = [...cursor].map((one, at) => cursor.slice(0, at) + (one === 'A' ? 'B' : 'A') + cursor.slice(at + 1))
     const more = [`${cursor}A`, `${cursor}=`, `${cursor}%20`, cursor + cursor, 'A'.repeat(20_000)]
-    for (const one of [...others, ...cut, ...turned, ...more])
+    for (const one of [...invalid, ...cut, ...turned, ...more])
       expect([one, ...statusAndCode(await list(`$sort=stock&$after=${one}`))]).toEqual([one, 400, 'INVALID_INPUT'])
   })
 
-  test('stands beside no other way to say where a page begins, and belongs to lists', async () => {
+  test('a cursor gets 400 beside $skip or $page and outside of lists, and a count ignores it', async () => {
     for (const query of ['$skip=1', '$page=2']) {
       const answer = await list(`$sort=stock&${query}&$after=${cursor}`)
       expect([...statusAndCode(answer), answer.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '$after'])
@@ -272,7 +272,7 @@ describe('a cursor', () => {
       expect(statusAndCode(await user.get(`/blueprints/things/${path}?x=stock&$after=${cursor}`))[0], path).toBe(400)
     const removal = await user.delete(`/blueprints/things/entities/all?confirm=things&$after=${cursor}`)
     expect(statusAndCode(removal)).toEqual([400, 'INVALID_INPUT'])
-    // A count is of the whole list.
+    // A count is always of the whole list.
     expect((await user.get(`/blueprints/things/charts/count?$after=${cursor}`)).body).toEqual({ count: 5 })
   })
 })

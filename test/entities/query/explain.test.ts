@@ -48,7 +48,7 @@ describe('$explain', () => {
     ['title[$like]=T14__', { driver: { by: 'values', of: 'title in' }, left: [] }],
     ['title[$like]=t%25&stock=7', { driver: { by: 'value', of: 'stock in' }, left: ['title between'] }],
     ['stock=7&bypassAdmin=true', { reach: 'user', shown: 0 }],
-  ])('tells how "%s" is answered', async (query, plan) => {
+  ])('an explained list of "%s" returns its plan and its statements', async (query, plan) => {
     const { status, body, headers } = await explainQuery(query)
     expect([status, body.message]).toEqual([200, undefined])
     expect(body).toMatchObject(plan)
@@ -58,7 +58,7 @@ describe('$explain', () => {
     for (const { sql, ms } of body.statements) expect([/^select/.test(sql), ms >= 0]).toEqual([true, true])
   })
 
-  test('shows no value, and nothing of the entities', async () => {
+  test('$explain returns no values of the query and no entities', async () => {
     const { body } = await explainQuery('title=t7&tags=a&stock[$lt]=98&$limit=5')
     const text = JSON.stringify(body, (key, value) => (key === 'ms' ? undefined : value))
     expect(text).not.toMatch(/t7|"a"|98|t1\d/)
@@ -66,7 +66,7 @@ describe('$explain', () => {
     expect((await explainQuery('$limit=5')).body).toMatchObject({ shown: 5, more: true })
   })
 
-  test('is for privileged callers, whoever else may read', async () => {
+  test('$explain rejects users with 403 and anonymous callers with 401, and is off for falsy values', async () => {
     expect(statusAndCode(await explainQuery('stock=7', 'user'))).toEqual([403, 'FORBIDDEN'])
     const { stranger, path, as } = await fixture
     expect(statusAndCode(await stranger.get(`${path}?$explain=true`))).toEqual([401, 'UNAUTHENTICATED'])
@@ -76,7 +76,7 @@ describe('$explain', () => {
     expect([...statusAndCode(nonsense), nonsense.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '$explain'])
   })
 
-  test('is of lists', async () => {
+  test('$explain is rejected by exports and charts with 400 INVALID_INPUT', async () => {
     const { as, path } = await fixture
     expect(statusAndCode(await as('admin').get(`${path}/export?$explain=true`))).toEqual([400, 'INVALID_INPUT'])
     expect(statusAndCode(await as('admin').get('/blueprints/things/charts/bar?x=stock&$explain=true'))).toEqual([

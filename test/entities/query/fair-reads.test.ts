@@ -36,7 +36,7 @@ const COSTLY = [
   'entities/export?format=ndjson&worth[$gte]=10',
 ]
 
-/** Has a slice of the tenant under way until it is told to end. */
+/** Occupies the queue of a tenant until the returned function is called. */
 function occupyQueue(tenant: string) {
   const { promise, resolve } = Promise.withResolvers<void>()
   const work = costlyWork.run({ tenant, caller: 'somebody else' }, () => promise)
@@ -46,7 +46,7 @@ function occupyQueue(tenant: string) {
   }
 }
 
-test.each(COSTLY)('%s waits for its turn, while a read by id of the same tenant does not', async (path) => {
+test.each(COSTLY)('%s waits in the queue of its tenant, while a read by identifier does not', async (path) => {
   const own = await createFilledFixture()
   const user = own.as('user')
   const expected = await user.get(`/blueprints/things/${path}`)
@@ -66,13 +66,13 @@ test.each(COSTLY)('%s waits for its turn, while a read by id of the same tenant 
 })
 
 test('costly reads of one tenant do not wait for those of another', async () => {
-  const [own, other] = [await createFilledFixture(), await createFilledFixture()]
+  const [own, otherTenant] = [await createFilledFixture(), await createFilledFixture()]
   const free = occupyQueue(own.id)
-  for (const path of COSTLY) expect((await other.as('user').get(`/blueprints/things/${path}`)).status).toBe(200)
+  for (const path of COSTLY) expect((await otherTenant.as('user').get(`/blueprints/things/${path}`)).status).toBe(200)
   await free()
 })
 
-test('refuses the 51st costly read of a caller at a time with 503 BUSY, and takes those of others', async () => {
+test('rejects the 51st concurrent costly read of a caller with 503 BUSY, and serves another caller', async () => {
   const own = await createFilledFixture()
   const path = `/blueprints/things/${COSTLY[0]}`
   const free = occupyQueue(own.id)
@@ -80,31 +80,31 @@ test('refuses the 51st costly read of a caller at a time with 503 BUSY, and take
   const refused = await Promise.race(user)
   expect(statusAndCode(refused)).toEqual([503, 'BUSY'])
   expect(refused.headers.get('retry-after')).toBe('1')
-  const others = own.as('other').get(path)
+  const otherRead = own.as('other').get(path)
   await free()
   const statuses = (await Promise.all(user)).map(({ status }) => status).toSorted()
   expect(statuses).toEqual([...Array(50).fill(200), 503])
-  expect((await others).status).toBe(200)
+  expect((await otherRead).status).toBe(200)
   expect((await own.as('user').get(path)).status).toBe(200)
 })
 
-test('a read that has ended counts no more, though a part of it asks for something still', async () => {
+test('a failed read frees its place in the queue, even if a part of it sends a statement later', async () => {
   const { tenant } = await createFilledFixture()
   const request = new Request('http://anybody.test/')
-  const asking = (db: Db) => db.query('select 1')
+  const selectOne = (db: Db) => db.query('select 1')
   for (let n = 0; n < 51; n++) {
     const ended = Promise.withResolvers<void>()
     let late: Promise<unknown> | undefined
     const read = async (db: Db) => {
-      await asking(db)
-      await asking(db)
-      late = ended.promise.then(() => asking(db))
+      await selectOne(db)
+      await selectOne(db)
+      late = ended.promise.then(() => selectOne(db))
       throw new Error('broken')
     }
     await expect(readFairly(tenant, request, read)).rejects.toThrow('broken')
     ended.resolve()
     await late?.catch(() => {})
   }
-  const last = await readFairly(tenant, request, async (db) => [await asking(db), await asking(db)])
+  const last = await readFairly(tenant, request, async (db) => [await selectOne(db), await selectOne(db)])
   expect(last).toEqual([[[1]], [[1]]])
 })

@@ -86,14 +86,14 @@ describe('$like', () => {
     ['_id', '0%', 'abcdefg'],
     ['user', '%-%', 'abcdefg'],
     ['workspace', '%', ''],
-  ])('%s like "%s" finds "%s"', async (name, pattern, expected) => {
+  ])('a pattern filter of %s like "%s" finds "%s"', async (name, pattern, expected) => {
     const answer = await get(`${name}[$like]=${encodeURIComponent(pattern)}&$count=true`)
     expect([answer.status, answer.body.message]).toEqual([200, undefined])
     expect(identifiers(answer.body).join('')).toBe(expected)
     expect(answer.headers.get('x-total-count')).toBe(`${expected.length}`)
   })
 
-  test('goes with other filters, another pattern, and every order', async () => {
+  test('$like combines with other filters, other patterns and sorting', async () => {
     expect(identifiers((await get('title[$like]=100%25&notes[$like]=%25straw')).body)).toEqual(['b'])
     expect(identifiers((await get('title[$like]=100%25&notes[$exists]=false')).body)).toEqual(['c'])
     const { as, path } = await own
@@ -101,7 +101,7 @@ describe('$like', () => {
     expect(identifiers(body)).toEqual(['a', 'b', 'c'])
   })
 
-  test('is for texts that are indexed, and for patterns of a bounded length', async () => {
+  test('$like gets 400 INVALID_INPUT for fields that are no indexed texts, and for 101 characters', async () => {
     for (const [query, name] of [
       ...['number', 'integer', 'decimal', 'boolean', 'date', 'datetime', 'time', 'created', 'updated'].map(
         (name) => [`${name}[$like]=1%25`, name] as const,
@@ -120,36 +120,36 @@ describe('$like', () => {
     expect((await get('title[$like]=undefined')).body).toHaveLength(things.length)
   })
 
-  test('is understood by charts, exports and removals', async () => {
+  test('$like filters charts, exports and DELETE /all', async () => {
     const { as, path } = await createThingsFixture(fields)
     const admin = as('admin')
     for (const thing of things) await admin.post(path, thing)
-    const of = (rest: string) => `/blueprints/things/${rest}`
-    expect((await admin.get(of('charts/count?title[$like]=100%25'))).body).toEqual({ count: 2 })
-    const { body } = await admin.get(of('charts/pie?x=identifier&notes[$like]=start%25'))
+    const pathOf = (rest: string) => `/blueprints/things/${rest}`
+    expect((await admin.get(pathOf('charts/count?title[$like]=100%25'))).body).toEqual({ count: 2 })
+    const { body } = await admin.get(pathOf('charts/pie?x=identifier&notes[$like]=start%25'))
     expect(body.series[0].data.map(({ name }: { name: string }) => name)).toEqual(['a', 'b'])
-    const lines = (await admin.get(of('entities/export?format=csv&$select=title&notes[$like]=%25needle'))).body
+    const lines = (await admin.get(pathOf('entities/export?format=csv&$select=title&notes[$like]=%25needle'))).body
     expect(lines).toContain('Birnen')
     expect(lines).not.toContain('sure')
-    const removed = await admin.delete(of('entities/all?confirm=things&title[$like]=100%25'))
+    const removed = await admin.delete(pathOf('entities/all?confirm=things&title[$like]=100%25'))
     expect(removed.body).toEqual({ success: true, deletedCount: 2 })
   })
 })
 
-describe('a pattern that very many different texts fit', () => {
+describe('a pattern that thousands of different texts match', () => {
   const own = createThingsFixture(fields.slice(0, 9))
-  const named = (n: number) => `${n % 2 ? 'Even' : 'odd'} thing ${n}`
+  const titleOf = (n: number) => `${n % 2 ? 'Even' : 'odd'} thing ${n}`
   beforeAll(async () => {
     const all = Array.from({ length: 4_600 }, (_, n) => ({
       identifier: `n${n}`,
-      title: named(n),
-      tags: [named(n), 'x'],
+      title: titleOf(n),
+      tags: [titleOf(n), 'x'],
       notes: n % 46 ? 'note' : `${LONG}${n}`,
     }))
     await importThings(await own, all)
   })
 
-  test('finds them all, in order and page by page', async () => {
+  test('$like finds thousands of different texts, in order and page by page', async () => {
     const { as, path } = await own
     const user = as('user')
     for (const [filter, fitting] of [
@@ -170,16 +170,16 @@ describe('a pattern that very many different texts fit', () => {
         at = nextPagePath(headers)
       }
       expect(seen, filter).toEqual(expected)
-      const some = await user.get(`${path}?${filter}&$sort=-created&$limit=3&$skip=7&$count=true`)
-      expect(identifiers(some.body), filter).toEqual(expected.toReversed().slice(7, 10))
-      expect(some.headers.get('x-total-count'), filter).toBe(`${expected.length}`)
+      const part = await user.get(`${path}?${filter}&$sort=-created&$limit=3&$skip=7&$count=true`)
+      expect(identifiers(part.body), filter).toEqual(expected.toReversed().slice(7, 10))
+      expect(part.headers.get('x-total-count'), filter).toBe(`${expected.length}`)
     }
     expect((await user.get('/blueprints/things/charts/count?title[$like]=%25thing%25')).body).toEqual({ count: 4_600 })
     const lines = (await user.get(`${path}/export?title[$like]=even%25&$select=title`)).body.trim().split('\n')
     expect(lines).toHaveLength(2_300)
   })
 
-  test('is too much for charts and removals, which say so', async () => {
+  test('charts by group and DELETE /all reject a pattern of too many matches with 400 INVALID_INPUT', async () => {
     const { as, path } = await own
     for (const answer of [
       await as('user').get('/blueprints/things/charts/bar?x=title&title[$like]=%25thing%25'),
@@ -191,12 +191,12 @@ describe('a pattern that very many different texts fit', () => {
   })
 })
 
-describe('letters', () => {
+describe('characters in patterns', () => {
   const letters = Array.from({ length: 0x1f000 }, (_, code) => code)
     .filter((code) => (code < 0xd800 || code > 0xdfff) && !'%_\\'.includes(String.fromCodePoint(code)))
     .map((code) => String.fromCodePoint(code))
 
-  test('fit in every case, one for one', async () => {
+  test('a pattern matches characters in upper and lower case where they correspond one to one', async () => {
     for (const one of letters) {
       const [upper, lower] = [one.toUpperCase(), one.toLowerCase()]
       expect(matchesPattern(parsePattern(one), one), one).toBe(true)
@@ -213,21 +213,21 @@ describe('letters', () => {
     ]).toEqual([false, false, true])
   })
 
-  test('are looked up in every case that there is', async () => {
+  test('findPrefixes returns the beginnings of a pattern in every case, with few lookups', async () => {
     for (const one of letters) {
       const { starts } = await findPrefixes(parsePattern(`${one}%`), async () => true)
       if (!starts.some((start) => one.startsWith(start))) expect(starts, one).toContain(one)
     }
-    const asked: string[] = []
+    const lookups: string[] = []
     const { starts, only } = await findPrefixes(parsePattern('Product 1%2'), async (start) => {
-      asked.push(start)
+      lookups.push(start)
       return 'Product 1'.startsWith(start)
     })
-    expect([starts, only, asked.length < 30]).toEqual([['Product 1'], false, true])
+    expect([starts, only, lookups.length < 30]).toEqual([['Product 1'], false, true])
     expect(await findPrefixes(parsePattern('1%'), async () => true)).toEqual({ starts: ['1'], only: true })
   })
 
-  test('have an end in the order of bytes', () => {
+  test('endOfPrefix returns a text behind all texts with the prefix in byte order', () => {
     for (const start of ['a', 'z', 'ä', '\ud7ff', '\uffff', '😀', 'a\u{10ffff}', 'x\u007f']) {
       const end = endOfPrefix(start)!
       for (const after of ['', 'z', '\u{10ffff}']) expect(compareBytes(start + after, end), start).toBeLessThan(0)
@@ -236,8 +236,8 @@ describe('letters', () => {
   })
 })
 
-// Backtracking would take longer than the universe is old.
-test('no pattern takes longer than its length and the text’s multiplied', () => {
+// A matcher that backtracks would practically never end here.
+test('a pattern of many wildcards is matched without backtracking', () => {
   expect(matchesPattern(parsePattern(`${'%a'.repeat(49)}b`), 'a'.repeat(20_000))).toBe(false)
   expect(matchesPattern(parsePattern(`%${'a'.repeat(97)}b%`), 'a'.repeat(20_000))).toBe(false)
   expect(matchesPattern(parsePattern(`${'_%'.repeat(49)}b`), 'a'.repeat(20_000))).toBe(false)

@@ -7,8 +7,9 @@ import { EntityVersion } from '../../../src/entities/changes/change'
 import { list } from '../../../src/entities/list'
 import { matchesQuery } from '../../../src/entities/query/matches'
 import { parseQuery } from '../../../src/entities/query/query-parser'
+import type { ComputedDoc } from '../../../src/entities/store/doc'
 import { toIndexKeys } from '../../../src/entities/store/index-keys'
-import { type ComputedDoc, createDocument } from '../../../src/entities/write/document'
+import { createDocument } from '../../../src/entities/write/document'
 import { insertEntity } from '../../../src/entities/write/insert'
 import { DatabasePool } from '../../../src/storage/pool'
 import type { Tenant } from '../../../src/tenancy/tenants'
@@ -37,7 +38,7 @@ const anyWords = fc.array(anyOf('a', 'b', 'ä', 'lo', 'long', 'true', '10', '中
 
 let blueprints = 0
 
-test('what is judged here is what the list finds, whatever is kept and asked for, on every engine', () =>
+test('matchesQuery finds the same entities as a list for random queries, on every engine', () =>
   checkProperty(
     25,
     fc.asyncProperty(
@@ -77,9 +78,11 @@ test('what is judged here is what the list finds, whatever is kept and asked for
               ...(words.length ? { $q: words.join(' ') } : {}),
             })
             const found = await list(ctx, key, new Request(`http://a/api/b?${query}`))
-            const asked = parseQuery(model, actor, query)
-            const met = rows.filter(([, shown, keys]) => matchesQuery(model, asked, new EntityVersion({ shown, keys })))
-            const names = met.map(([identifier]) => identifier).sort()
+            const parsed = parseQuery(model, actor, query)
+            const matching = rows.filter(([, shown, keys]) =>
+              matchesQuery(model, parsed, new EntityVersion({ shown, keys })),
+            )
+            const names = matching.map(([identifier]) => identifier).sort()
             expect(names, `${name}: ${query}`).toEqual(identifiers((await found.json()) as Entity[]).sort())
           }
         }

@@ -62,7 +62,7 @@ beforeAll(async () => {
 
 const get = async (query: string, headers?: Record<string, string>) =>
   (await fixture).as('user').get(path + query, headers)
-/** Which of the things a filter finds. */
+/** Returns the identifiers of the things that a filter finds. */
 const findIdentifiers = async (filter: string) => {
   const answer = await get(`?${filter}&$sort=identifier`)
   expect([answer.status, answer.body.message]).toEqual([200, undefined])
@@ -177,11 +177,11 @@ describe('filters', () => {
     ['title=banana&active=true', ''],
     ['', 'abcd'],
   ]
-  test.each(filters)('%s finds "%s"', async (filter, expected) => {
+  test.each(filters)('the filter %s finds "%s"', async (filter, expected) => {
     expect(await findIdentifiers(filter)).toBe(expected)
   })
 
-  test('on system fields: who made it, and when', async () => {
+  test('filters on system fields find entities by owner, time and _id', async () => {
     const { users } = await fixture
     expect(await findIdentifiers(`user=${users.user}`)).toBe('abcd')
     expect(await findIdentifiers(`user[$ne]=${users.user}`)).toBe('')
@@ -193,7 +193,7 @@ describe('filters', () => {
     expect(await findIdentifiers(`_id=${_id}`)).toBe('c')
   })
 
-  test('of texts longer than what an index keeps are exact', async () => {
+  test('filters on texts that are longer than the index keeps are exact', async () => {
     const { as, path: texts } = await createThingsFixture([{ key: 'title', type: 'string' }])
     const long = 'x'.repeat(300)
     for (const end of ['1', '2']) await as('user').post(texts, { identifier: end, title: long + end })
@@ -203,7 +203,7 @@ describe('filters', () => {
     expect(await by(`title[$ne]=${long}1`)).toBe('2')
   })
 
-  test('follow changes and removals', async () => {
+  test('filters follow every update and delete', async () => {
     const { as, path: changing } = await createThingsFixture(fields.filter(({ target }) => !target))
     const user = as('user')
     const queries = ['title=before', 'title=after', 'tags=one', 'tags=two', 'tags=three', 'place.a.b=1', 'place.a.c=1']
@@ -222,7 +222,7 @@ describe('filters', () => {
     expect(await counts()).toEqual([0, 0, 0, 0, 0, 0, 0, 0])
   })
 
-  test.each(['', 'undefined'])('with the value "%s" are as good as absent', async (value) => {
+  test.each(['', 'undefined'])('a filter or option with the value "%s" is ignored', async (value) => {
     for (const name of [
       'title',
       'price',
@@ -240,14 +240,14 @@ describe('filters', () => {
     expect((await get(`?$sort=${value}`)).body).toHaveLength(4)
   })
 
-  test('may be written in any encoding that addresses know', async () => {
+  test('filters may be percent-encoded in any valid way', async () => {
     expect(await findIdentifiers('title%5B%24ne%5D=banana')).toBe('acd')
     expect(await findIdentifiers('%70rice=0')).toBe('c')
     expect(await findIdentifiers('title=Cherry%2C+sour')).toBe('c')
     expect(await findIdentifiers('bypassAdmin=true')).toBe('abcd')
   })
 
-  test('on parts of objects are of the type that the schema says', async () => {
+  test('filters on parts of objects compare by the type in the schema, and get 400 for values of another type', async () => {
     const part = (type: string) => ({ type })
     const properties = {
       ...{ zip: part('string'), size: part('integer'), open: part('boolean'), any: {} },
@@ -282,7 +282,7 @@ describe('filters', () => {
       expect(statusAndCode(await user.get(`${own.path}?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('work on parts with any name', async () => {
+  test('filters on parts of objects work for names with any characters', async () => {
     const { as, path: odd } = await createThingsFixture([{ key: 'place', type: 'object' }])
     const names = ['a"b', '\\', 'c\\d', 'e\nf', 'ü', '$', '"', 'a b', "'", '%', 'constructor', '0']
     const place = Object.fromEntries(names.map((name) => [name, 1]))
@@ -301,7 +301,7 @@ describe('filters', () => {
   })
 })
 
-describe('what makes no sense', () => {
+describe('invalid queries', () => {
   const nonsense: [string, string][] = [
     ['colour=red', 'colour'],
     ['Title=x', 'Title'],
@@ -362,20 +362,20 @@ describe('what makes no sense', () => {
     ['$nonsense=1', '$nonsense'],
     ['$where=1', '$where'],
   ]
-  test.each(nonsense)('is refused by name: %s', async (query, name) => {
+  test.each(nonsense)('an invalid query gets 400 INVALID_INPUT that names the flaw: %s', async (query, name) => {
     const answer = await get(`?${query}`)
     expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
     expect(JSON.stringify([answer.body.message, answer.body.details])).toContain(name)
     expect(answer.body.details).toHaveLength(1)
   })
 
-  test('is refused all at once', async () => {
+  test('an invalid query gets details for all of its flaws at once', async () => {
     const { body } = await get('?colour=red&price=x&title[$bad]=1&$sort=nothing&$limit=x&$select=no&title=fine')
     const paths = body.details.map((flaw: { path: string }) => flaw.path).sort()
     expect(paths).toEqual(['$limit', '$select', '$sort', 'colour', 'price', 'title[$bad]'])
   })
 
-  test('is refused in bounds: too many filters, too many values', async () => {
+  test('a list gets 400 INVALID_INPUT for 200 filters or 5,000 values, but not for 15 or 400', async () => {
     const many = (count: number, one: string, by: string) => Array.from({ length: count }, () => one).join(by)
     expect((await get(`?${many(15, 'title=x', '&')}`)).status).toBe(200)
     expect(statusAndCode(await get(`?${many(200, 'title=x', '&')}`))).toEqual([400, 'INVALID_INPUT'])
@@ -383,7 +383,7 @@ describe('what makes no sense', () => {
     expect(statusAndCode(await get(`?title[$in]=${many(5_000, 'x', ',')}`))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('is refused for every type and operator by name', async () => {
+  test('a value of the wrong type gets 400 INVALID_INPUT for every field type and operator', async () => {
     const wrong: Record<string, string> = {
       ...{
         price: 'cheap',
@@ -415,7 +415,7 @@ describe('what makes no sense', () => {
       }
   })
 
-  test('is refused however much there is of it', async () => {
+  test('a huge query or one with special property names gets 400 INVALID_INPUT and a bounded answer', async () => {
     const many = (one: (n: number) => string, count: number, by: string) =>
       Array.from({ length: count }, (_, n) => one(n)).join(by)
     for (const query of [
@@ -457,12 +457,12 @@ describe('what makes no sense', () => {
     ],
     ...['place.%5C[$exists]=true', 'place.%22[$exists]=true', '$select=%00', 'title[%00]=1', "title=' or 1=1 --"],
     ...['$page=999999999999999&$limit=1000', '$skip=999999999999999', 'place.a.b.c.d.e.f=1', 'title[$in]=,', '?=?'],
-  ])('never breaks anything: %s', async (query) => {
+  ])('an unusual query gets 200 or 400: %s', async (query) => {
     expect((await get(`?${query}`)).status).toBeOneOf([200, 400])
   })
 })
 
-describe('order', () => {
+describe('$sort', () => {
   test.each([
     ['title', 'cbad', 'abcd'],
     ['price', 'bcad', 'acbd'],
@@ -477,13 +477,13 @@ describe('order', () => {
     ['identifier', 'abcd', 'dcba'],
     ['created', 'abcd', 'dcba'],
     ['updated', 'abcd', 'dcba'],
-  ])('by %s, missing values last in both directions', async (key, up, down) => {
+  ])('a list sorted by %s has missing values last in both directions', async (key, up, down) => {
     expect(await sortIdentifiers(key)).toBe(up)
     expect(await sortIdentifiers(`%2B${key}`)).toBe(up)
     expect(await sortIdentifiers(`-${key}`)).toBe(down)
   })
 
-  test('by several keys, each in its own direction', async () => {
+  test('a list sorted by several keys applies the direction of each', async () => {
     const { as, path: several } = await createThingsFixture([
       { key: 'stock', type: 'integer' },
       { key: 'plain', type: 'string' },
@@ -506,13 +506,13 @@ describe('order', () => {
     expect(await by('-plain,stock,-identifier')).toBe('quprts')
   })
 
-  test('is newest first unless told otherwise', async () => {
+  test('a list without $sort has the newest entities first', async () => {
     expect(identifiers((await get('')).body).join('')).toBe('dcba')
   })
 })
 
 describe('pages', () => {
-  test('are cut by $limit, $skip and $page', async () => {
+  test('$limit, $skip and $page select the entities of a page', async () => {
     for (const [query, expected] of [
       ['$limit=2', 'ab'],
       ['$limit=2&$skip=1', 'bc'],
@@ -528,7 +528,7 @@ describe('pages', () => {
       expect(await findIdentifiers(query), query).toBe(expected)
   })
 
-  test('are a hundred unless told, and a thousand at most', async () => {
+  test('a page has 100 entities by default, and 1,000 at most', async () => {
     const { as, path: many } = await createThingsFixture([{ key: 'n', type: 'integer' }])
     const user = as('user')
     for (let n = 0; n < 1_005; n += 201)
@@ -541,7 +541,7 @@ describe('pages', () => {
     expect((await user.get(next)).body.map(({ n }: { n: number }) => n)).toEqual([1_000, 1_001, 1_002, 1_003, 1_004])
   })
 
-  test('tell the way to the next one, and the last one tells none', async () => {
+  test('each page links to the next one, and the last one has no link', async () => {
     for (const query of [
       '?$limit=1&$sort=title',
       '?$limit=3',
@@ -564,12 +564,12 @@ describe('pages', () => {
     expect(headers.get('link')).toContain('rel="next"')
   })
 
-  test('of no entities lead nowhere, or whoever follows would go round in circles', async () => {
+  test('a page of $limit=0 has no next link', async () => {
     const { body, headers } = await get('?$limit=0&$count=true')
     expect([body, headers.get('x-total-count'), headers.get('link')]).toEqual([[], '4', null])
   })
 
-  test('are counted only when asked', async () => {
+  test('a page has X-Total-Count only with $count=true', async () => {
     expect((await get('?$limit=1')).headers.get('x-total-count')).toBeNull()
     expect((await get('?$count=false')).headers.get('x-total-count')).toBeNull()
     for (const [query, total] of [
@@ -583,8 +583,8 @@ describe('pages', () => {
   })
 })
 
-describe('selections', () => {
-  test('show only the properties that are named', async () => {
+describe('$select', () => {
+  test('$select limits an answer to the named properties, in flat and wrapped shape', async () => {
     const [one] = (await get('?identifier=a&$select=title,price')).body
     expect(one).toEqual({
       _id: one._id,
@@ -598,19 +598,19 @@ describe('selections', () => {
     expect((await get('?identifier=d&$select=title')).body[0].metadata).toEqual({})
   })
 
-  test('may name system fields, and work on one entity, too', async () => {
+  test('$select may name system fields, and works on a single entity', async () => {
     const { users } = await fixture
     const { body } = await (await fixture).as('user').get(`${path}/a?$select=user,created,stock`)
     expect(body).toMatchObject({ user: users.user, created: start, stock: 10, metadata: { stock: 10 } })
     expect(Object.keys(body).sort()).toEqual(['_id', 'created', 'identifier', 'metadata', 'stock', 'user'])
   })
 
-  test('of metadata show all of it', async () => {
+  test('$select=metadata returns all properties', async () => {
     const [one] = (await get('?identifier=b&$select=metadata')).body
     expect(one.metadata.title).toBe('banana')
   })
 
-  test('do not narrow what can be asked', async () => {
+  test('$select does not limit filters and sorting', async () => {
     expect(identifiers((await get('?tags=sweet&$sort=-price&$select=title')).body)).toEqual(['a', 'b'])
   })
 })

@@ -8,18 +8,18 @@ import { withThresholds } from './small-thresholds'
 
 type Kind = {
   type: string
-  /** Values that are stored; few, so that queries meet some. */
+  /** Values that are stored; few, so that queries match some. */
   values: unknown[]
-  /** What queries ask for, as text: the same values in other words, and others. */
-  asked: string[]
+  /** Values in queries, as text: stored ones in other notations, and different ones. */
+  queried: string[]
 }
 
-// On PostgreSQL each takes longer; the queries are the same ones, but fewer.
+// On PostgreSQL each run takes longer, so there are fewer.
 const RUNS = databaseUrl ? 20 : 50
 const LONG = 'long '.repeat(80)
 const plainText = (values: string[], more: string[]): Omit<Kind, 'type'> => ({
   values,
-  asked: [...values.filter(Boolean), ...more],
+  queried: [...values.filter(Boolean), ...more],
 })
 const words = plainText(
   ['', 'a', 'A', 'ab', 'b', 'ä', 'z', 'ﬀ', '\uffff', '😀', 'x y', 'a+b', '50%', '_', '10', '9', 'true', LONG],
@@ -31,19 +31,19 @@ const kinds: Record<string, Kind> = {
   price: {
     type: 'number',
     values: [0, 1, -1, 1.5, -1.5, 0.1, 0.1 + 0.2, 100, -100, 1e300, -1e300, 5e-324, -5e-324, 1e15],
-    asked: ['0', '-0', '1.0', '-1', '1.5', '0.3', '0.1', '1e2', '1e-9', '-1e301', '99.999', '.5', '5e-324'],
+    queried: ['0', '-0', '1.0', '-1', '1.5', '0.3', '0.1', '1e2', '1e-9', '-1e301', '99.999', '.5', '5e-324'],
   },
   stock: {
     type: 'integer',
     values: [0, 1, 2, 9, 10, 11, 99, 100, -1, -10, 2 ** 53 - 1, -(2 ** 53 - 1)],
-    asked: ['0', '1', '10', '9.5', '-1', '-10.5', '100', '1e1', '9007199254740991'],
+    queried: ['0', '1', '10', '9.5', '-1', '-10.5', '100', '1e1', '9007199254740991'],
   },
   cost: {
     type: 'decimal',
     values: ['0', '-0.0', '1', '1.0', '1.5', '-1.5', '-1.50', '-1.05', '10', '9.99', '100', '0.001', '-0.001', '-10'],
-    asked: ['0', '1.00', '01', '1.5', '-1.5', '9.990', '-10.0', '0.0010', '-0.002', '11', `${'9'.repeat(60)}`],
+    queried: ['0', '1.00', '01', '1.5', '-1.5', '9.990', '-10.0', '0.0010', '-0.002', '11', `${'9'.repeat(60)}`],
   },
-  active: { type: 'boolean', values: [true, false], asked: ['true', 'false', '1', '0'] },
+  active: { type: 'boolean', values: [true, false], queried: ['true', 'false', '1', '0'] },
   day: {
     type: 'date',
     ...plainText(['2026-01-31', '2026-02-01', '2025-12-31', '2024-02-29', '0999-01-01'], ['2026-01-01']),
@@ -54,20 +54,20 @@ const kinds: Record<string, Kind> = {
       ...['2026-01-31T12:00:00Z', '2026-01-31T14:00:00+02:00', '2026-01-31T12:00:00.001Z', '1969-12-31T23:59:59Z'],
       ...['2026-01-31T23:30-01:00', '2026-02-01T00:00:00Z', '1600-01-01T00:00:00Z'],
     ],
-    asked: ['2026-01-31', '2026-01-31T12:00Z', '2026-01-31T13:00:00+01:00', '2026-02-01T00:30:00Z', '1970-01-01'],
+    queried: ['2026-01-31', '2026-01-31T12:00Z', '2026-01-31T13:00:00+01:00', '2026-02-01T00:30:00Z', '1970-01-01'],
   },
   clock: {
     type: 'time',
     values: ['00:00', '08:00', '08:00:00', '08:00:01', '23:59:59', '12:30'],
-    asked: ['08:00', '08:00:00', '00:00:00', '12:29:59', '23:59'],
+    queried: ['08:00', '08:00:00', '00:00:00', '12:29:59', '23:59'],
   },
   mail: { type: 'email', ...plainText(['a@b.de', 'A@b.de', 'b@b.de', 'a+x@b.de'], ['a@b']) },
   link: { type: 'url', ...plainText(['https://a.de/', 'https://a.de/?b=c&d=e', 'http://a.de'], ['https://']) },
   picture: { type: 'file', ...plainText(['/a.png', 'https://a.de/a.png', '/b'], ['/']) },
   plain: { type: 'string', ...words },
   tags: { type: 'string', ...words },
-  scores: { type: 'integer', values: [1, 2, 3, 10, -5], asked: ['1', '2', '2.5', '10', '-5'] },
-  prices: { type: 'decimal', values: ['1', '1.0', '2.5', '-1', '10'], asked: ['1.00', '2', '2.5', '-1'] },
+  scores: { type: 'integer', values: [1, 2, 3, 10, -5], queried: ['1', '2', '2.5', '10', '-5'] },
+  prices: { type: 'decimal', values: ['1', '1.0', '2.5', '-1', '10'], queried: ['1.00', '2', '2.5', '-1'] },
 }
 const MULTI = ['tags', 'scores', 'prices']
 const fields = [
@@ -111,7 +111,7 @@ function anyThing({ chance, pick, some }: SeededRandom, place = true): Record<st
   return thing
 }
 
-/** A pattern that fits a text, or nearly: with some of it replaced by wildcards, and in other letters. */
+/** Returns a pattern that matches a text, or nearly so: with some wildcards, and in other letter cases. */
 function patternOf({ pick, chance, below }: SeededRandom, text: string) {
   const characters = [...text].map((one) => {
     const special = '%_\\'.includes(one)
@@ -127,20 +127,20 @@ function anyFilter(source: SeededRandom, entities: Entity[], names: string[]): F
   const name = pick(names)
   const able = isPatterned(name, kinds[name]?.type) && name !== 'plain'
   const operator = pick(OPERATORS.filter((one) => able || one !== '[$like]'))
-  const asked = () => {
+  const queryText = () => {
     if (name === 'created' || name === 'updated') return chance(0.2) ? '2026-01-01' : pick(entities)[name]
     if (COLUMNS.includes(name)) return (pick(entities)[name] as string) ?? 'none'
     return name.includes('.')
       ? pick(['a', 'ä', '10', '2', '-1.5', '1', 'true', 'false', 'zz', '9.5'])
-      : pick(kinds[name]!.asked)
+      : pick(kinds[name]!.queried)
   }
   if (operator === '[$exists]') return { name, operator, text: pick(['true', 'false', '1', '0']) }
-  if (operator === '[$like]') return { name, operator, text: patternOf(source, asked()) }
-  if (!/in\]$/.test(operator)) return { name, operator, text: asked() }
-  return { name, operator, text: [asked(), ...some([0, 0, 0], 3).map(asked)].join(',') }
+  if (operator === '[$like]') return { name, operator, text: patternOf(source, queryText()) }
+  if (!/in\]$/.test(operator)) return { name, operator, text: queryText() }
+  return { name, operator, text: [queryText(), ...some([0, 0, 0], 3).map(queryText)].join(',') }
 }
 
-/** A query with what it must answer, of `entities` in the order in which they were made. */
+/** Returns a random query and its expected answer. `entities` are in the order of their creation. */
 function anyQuery(source: SeededRandom, entities: Entity[], names: string[], sortable: string[]) {
   const { below, chance, pick } = source
   const filters = Array.from({ length: pick([0, 1, 1, 1, 2, 2, 3]) }, () => anyFilter(source, entities, names))
@@ -157,7 +157,7 @@ function anyQuery(source: SeededRandom, entities: Entity[], names: string[], sor
   }
 }
 
-/** Asks for lists as somebody, and compares each with what going through all entities finds. */
+/** Returns a function that reads a random list as a user, and compares the answer with the reference model. */
 function createComparer(
   { as, path, users }: Awaited<ReturnType<typeof createThingsFixture>>,
   entities: Entity[],
@@ -165,17 +165,17 @@ function createComparer(
   source: ReturnType<typeof seededRandom>,
 ) {
   const reached = name === 'admin' ? entities : entities.filter(({ user }) => user === users[name])
-  return async (names: string[], sortable: string[], told: string) => {
+  return async (names: string[], sortable: string[], run: string) => {
     const { query, expected, total, more } = anyQuery(source, reached, names, sortable)
-    const said = `${told}, as ${name}: ${query}`
+    const label = `${run}, as ${name}: ${query}`
     const { status, body, headers } = await as(name).get(`${path}?${query}`)
-    expect([status, body.message], said).toEqual([200, undefined])
+    expect([status, body.message], label).toEqual([200, undefined])
     const answer = [identifiers(body), headers.get('x-total-count'), !!nextPagePath(headers)]
-    expect(answer, said).toEqual([expected, `${total}`, more])
+    expect(answer, label).toEqual([expected, `${total}`, more])
   }
 }
 
-describe('a list of things of every kind', () => {
+describe('a list of entities with fields of every type', () => {
   const SEED = 4_711
   const source = seededRandom(SEED)
   const own = createThingsFixture(fields, fullAccessRules('user', 'user'))
@@ -188,7 +188,7 @@ describe('a list of things of every kind', () => {
       expect([status, body.message]).toEqual([201, undefined])
       entities.push(body)
     }
-    // Some change and some go, as in life.
+    // Some entities are changed, and some are deleted.
     for (let n = 0; n < 100; n++) {
       const at = source.below(entities.length)
       const { identifier, metadata } = entities[at]!
@@ -216,20 +216,20 @@ describe('a list of things of every kind', () => {
     ['admin', 'small'],
     ['user', 'small'],
     ['other', 'small'],
-  ] as const)('is what one finds by going through all of them, for %s, in %s bounds', async (name, size) => {
+  ] as const)('a list agrees with the reference model for %s, with %s thresholds', async (name, size) => {
     const compare = createComparer(await own, entities, name, source)
     await withThresholds(size, async () => {
       for (let run = 0; run < RUNS * 5; run++) await compare(names, sortable, `seed ${SEED}, run ${run}`)
     })
   })
 
-  test('shows every entity as it was answered to who wrote it', async () => {
+  test('a list shows every entity as it was answered when it was written', async () => {
     const { as, path } = await own
     const { body } = await as('admin').get(`${path}?$limit=1000&$sort=created`)
     expect(body).toEqual(entities)
   })
 
-  const walked = async () => {
+  const walkPages = async () => {
     const { as, path } = await own
     for (let run = 0; run < 12; run++) {
       const by = [{ name: source.pick(sortable), descending: source.chance(0.5) }]
@@ -244,12 +244,13 @@ describe('a list of things of every kind', () => {
       expect(seen, `seed ${SEED}, run ${run}: ${start}`).toEqual(identifiers(sort(entities, by)))
     }
   }
-  test.each(['usual', 'small'] as const)('can be walked from page to page, each entity once, in %s bounds', (size) =>
-    withThresholds(size, walked),
+  test.each(['usual', 'small'] as const)(
+    'paging by links returns each entity once and in order, with %s thresholds',
+    (size) => withThresholds(size, walkPages),
   )
 })
 
-describe('a list of so many things that what they have in common is no way to find them', () => {
+describe('a list of 2,600 entities with common values', () => {
   const SEED = 1_234
   const source = seededRandom(SEED)
   const keys = ['title', 'stock', 'active', 'tags', 'cost']
@@ -282,16 +283,19 @@ describe('a list of so many things that what they have in common is no way to fi
     ['user', 'usual'],
     ['admin', 'middle'],
     ['user', 'middle'],
-  ] as const)('is what one finds by going through all of them, for %s, in %s bounds', async (name, size) => {
-    const compare = createComparer(await own, entities, name, source)
-    const names = [...keys, 'place.city', 'place.zip', 'user', 'created', 'updated']
-    const sortable = ['title', 'stock', 'active', 'cost', 'created', 'updated', 'user']
-    await withThresholds(size, async () => {
-      for (let run = 0; run < RUNS * 2; run++) await compare(names, sortable, `seed ${SEED}, run ${run}`)
-    })
-  })
+  ] as const)(
+    'a list of 2,600 entities agrees with the reference model for %s, with %s thresholds',
+    async (name, size) => {
+      const compare = createComparer(await own, entities, name, source)
+      const names = [...keys, 'place.city', 'place.zip', 'user', 'created', 'updated']
+      const sortable = ['title', 'stock', 'active', 'cost', 'created', 'updated', 'user']
+      await withThresholds(size, async () => {
+        for (let run = 0; run < RUNS * 2; run++) await compare(names, sortable, `seed ${SEED}, run ${run}`)
+      })
+    },
+  )
 
-  test('can be walked from page to page, each entity once', async () => {
+  test('paging by links through 2,600 entities returns each match once and in order', async () => {
     const { as, path } = await own
     const filter: Filter = { name: 'tags', operator: '', text: 'a' }
     const matching = entities.filter((entity) => holds(filter, entity))

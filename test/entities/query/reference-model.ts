@@ -1,7 +1,7 @@
 import { compareBytes, compareValues, toDecimalUnits } from '../../blueprints/seeded-random'
 import type { Entity } from '../fixtures'
 
-/** What a list must answer, worked out the slow way: go through all, filter, sort, cut. */
+/** The expected answer of a list, computed the slow way: scan all entities, filter, sort and slice. */
 
 export type Comparable = string | number | bigint | boolean
 
@@ -11,7 +11,7 @@ export type Sort = { name: string; descending: boolean }
 export const COLUMNS = ['identifier', '_id', 'user', 'created', 'updated', 'workspace']
 export const OPERATORS = ['', '[$ne]', '[$lt]', '[$lte]', '[$gt]', '[$gte]', '[$in]', '[$nin]', '[$exists]', '[$like]']
 
-/** What is compared of a value, stored or asked for, by the type of its field; texts where nothing is said. */
+/** Parses a stored or queried value into what is compared, by field type. Other types compare as text. */
 export const parsers: Record<string, (text: string) => Comparable> = {
   number: Number,
   integer: Number,
@@ -21,7 +21,7 @@ export const parsers: Record<string, (text: string) => Comparable> = {
   time: (text) => text.padEnd(8, ':00'),
 }
 
-/** All scalars at a dotted path, through lists. */
+/** Returns all scalars at a dotted path, through lists. */
 function scalarsAt(value: unknown, path: string[]): Comparable[] {
   if (Array.isArray(value)) return value.flatMap((one) => scalarsAt(one, path))
   if (value === null || value === undefined) return []
@@ -37,7 +37,7 @@ export const compareScalars = (one: Comparable, other: Comparable) =>
 
 const isNumber = (text: string) => /^[+-]?[\d.]+(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text))
 
-/** Letters in lower case, one for one. */
+/** Returns a text in lower case, as far as characters correspond one to one. */
 const foldCase = (text: string) =>
   [...text]
     .map((one) => {
@@ -46,7 +46,7 @@ const foldCase = (text: string) =>
     })
     .join('')
 
-/** Whether a text fits a pattern of `$like`, by a regular expression. */
+/** Returns a function that matches texts against a pattern of `$like`, by a regular expression. */
 export function likeMatcher(pattern: string) {
   const source = foldCase(pattern).replace(/\\[%_\\]|[%_]|[\\^$.*+?()[\]{}|/-]/g, (part) =>
     part === '%' ? '.*' : part === '_' ? '.' : `\\x${part.at(-1)!.charCodeAt(0).toString(16)}`,
@@ -55,15 +55,15 @@ export function likeMatcher(pattern: string) {
   return (text: string) => expression.test(foldCase(text))
 }
 
-/** The types of fields that patterns can be asked of. */
+/** The types of fields that `$like` accepts. */
 export const PATTERNED = ['string', 'text', 'email', 'url', 'file', 'relation']
 export const isPatterned = (name: string, type?: string) =>
   name.includes('.') || ['identifier', '_id', 'user', 'workspace'].includes(name) || PATTERNED.includes(type ?? '')
 
-/** For entities of a blueprint whose fields are of these types, by their keys. */
+/** Returns the reference model of a blueprint with fields of these types, by their keys. */
 export function referenceModel(types: Record<string, string>) {
-  /** What a field's values are in an entity, whether it has the field at all, and what an asked text may mean. */
-  function readAsked(
+  /** Returns the values of a field in an entity, whether it has the field at all, and what a queried text may mean. */
+  function readField(
     name: string,
     entity: Entity,
   ): { has: boolean; values: Comparable[]; meant(text: string): Comparable[] } {
@@ -90,7 +90,7 @@ export function referenceModel(types: Record<string, string>) {
   }
 
   function holds({ name, operator, text }: Filter, entity: Entity): boolean {
-    const { has, values, meant } = readAsked(name, entity)
+    const { has, values, meant } = readField(name, entity)
     if (operator === '[$exists]') return has === /^(true|1)$/.test(text)
     if (operator === '[$like]') {
       const fitting = likeMatcher(text)
@@ -100,7 +100,7 @@ export function referenceModel(types: Record<string, string>) {
     const isIn = values.some((value) => wanted.includes(value))
     if (operator === '' || operator === '[$in]') return isIn
     if (operator === '[$ne]' || operator === '[$nin]') return !isIn
-    // Of an object's part nobody has told the type: it is what the text looks like most.
+    // A part of an object has no type here, so the text has the most specific one that it can be parsed as.
     const bound = wanted.at(-1)!
     return values.some((value) => {
       if (typeof value !== typeof bound) return false
@@ -111,13 +111,13 @@ export function referenceModel(types: Record<string, string>) {
     })
   }
 
-  /** `entities` are in the order in which they were made, and so are those of one moment. */
+  /** `entities` are in the order of their creation, which also decides between equal values. */
   function sort(entities: Entity[], by: readonly Sort[]): Entity[] {
     const indexOf = new Map(entities.map((entity, index) => [entity, index]))
     const [first = { name: 'created', descending: true }] = by
     return [...entities].sort((one, other) => {
       for (const { name, descending } of by) {
-        const [left, right] = [readAsked(name, one), readAsked(name, other)]
+        const [left, right] = [readField(name, one), readField(name, other)]
         if (left.has !== right.has) return left.has ? -1 : 1
         const comparison = left.has ? compareScalars(left.values[0]!, right.values[0]!) : 0
         if (comparison) return descending ? -comparison : comparison
@@ -129,7 +129,7 @@ export function referenceModel(types: Record<string, string>) {
   return { holds, sort }
 }
 
-/** The same question as text. */
+/** Returns the query string of filters, sorting and options. */
 export const toQueryString = (filters: Filter[], by: readonly Sort[], options: Record<string, unknown>) =>
   [
     ...filters.map(({ name, operator, text }) => [name + operator, text]),

@@ -23,13 +23,13 @@ const things = [
 ]
 
 async function createFilledFixture(scope: 'user' | 'tenant' = 'tenant') {
-  const home = await createTestTenant()
-  await home
+  const own = await createTestTenant()
+  await own
     .as('admin')
     .post('/blueprints', { key: 'things', name: 'Things', fields, permissions: fullAccessRules(scope, 'user') })
   for (const thing of things)
-    expect((await home.as('admin').post('/blueprints/things/entities', thing)).status).toBe(201)
-  return home
+    expect((await own.as('admin').post('/blueprints/things/entities', thing)).status).toBe(201)
+  return own
 }
 const searchIdentifiers = async (client: ApiClient, query: string) => {
   const { status, body } = await client.get(`/blueprints/things/entities?${query}`)
@@ -38,7 +38,7 @@ const searchIdentifiers = async (client: ApiClient, query: string) => {
 }
 const searchSorted = async (client: ApiClient, query: string) => (await searchIdentifiers(client, query)).sort()
 
-describe('a search', () => {
+describe('full-text search', () => {
   let user: ApiClient
   let admin: ApiClient
   beforeAll(async () => {
@@ -68,11 +68,11 @@ describe('a search', () => {
     ["don't", ['cyrillic']],
     ['panic 42', ['cyrillic']],
     ['42 panic', []],
-  ])('for "%s" finds %j', async (q, expected) => {
+  ])('a search for "%s" finds %j', async (q, expected) => {
     expect(await searchSorted(user, `$q=${encodeURIComponent(q)}`)).toEqual(expected)
   })
 
-  test.each(['', '   ', '!?', '"', '*', "' -- "])('without a word (%j) finds everything', async (q) => {
+  test.each(['', '   ', '!?', '"', '*', "' -- "])('a search without a word (%j) finds everything', async (q) => {
     expect(await searchIdentifiers(user, `$q=${encodeURIComponent(q)}`)).toHaveLength(things.length)
   })
 
@@ -85,11 +85,11 @@ describe('a search', () => {
     'caf* "x',
     'a & b | c:*',
     "'; drop",
-  ])('takes what a search engine would understand as words: %s', async (q) => {
+  ])('a search treats operators of search engines as plain words: %s', async (q) => {
     expect(await searchIdentifiers(user, `$q=${encodeURIComponent(q)}`)).toEqual([])
   })
 
-  test('goes on with filters, order, pages and counts', async () => {
+  test('a search combines with filters, sorting, paging, counts and charts', async () => {
     expect(await searchIdentifiers(user, '$q=cafe&$sort=price')).toEqual(['strasse', 'cafe'])
     expect(await searchIdentifiers(user, '$q=cafe&$sort=-price')).toEqual(['cafe', 'strasse'])
     expect(await searchIdentifiers(user, '$q=cafe&price[$gt]=1')).toEqual(['cafe'])
@@ -105,7 +105,7 @@ describe('a search', () => {
     ])
   })
 
-  test('looks only into the named properties', async () => {
+  test('$qProps limits a search to the named fields, and other fields get 400 INVALID_INPUT', async () => {
     expect(await searchIdentifiers(user, '$q=cafe&$qProps=title')).toEqual(['cafe'])
     expect(await searchIdentifiers(user, '$q=cafe&$qProps=notes, contact')).toEqual(['strasse'])
     for (const key of ['price', 'nowhere', 'secret']) {
@@ -114,12 +114,12 @@ describe('a search', () => {
     }
   })
 
-  test('finds nothing by what the caller may not read', async () => {
+  test('a search finds nothing by fields that the caller may not read', async () => {
     expect(await searchIdentifiers(user, '$q=treasure')).toEqual([])
     expect(await searchIdentifiers(admin, '$q=treasure')).toEqual(['hidden'])
   })
 
-  test('of too many words, or too long, is refused', async () => {
+  test('a search of 21 words or 1,001 characters gets 400 INVALID_INPUT', async () => {
     const words = Array.from({ length: 21 }, (_, n) => `word${n}`).join(' ')
     for (const q of [words, 'x'.repeat(1_001)])
       expect(statusAndCode(await user.get(`/blueprints/things/entities?$q=${encodeURIComponent(q)}`))).toEqual([
@@ -129,15 +129,15 @@ describe('a search', () => {
   })
 })
 
-test('a search keeps within the reach of the caller, and within the tenant', async () => {
-  const [one, other] = [await createFilledFixture('user'), await createFilledFixture('user')]
-  await one.as('user').post('/blueprints/things/entities', { title: 'My café', identifier: 'mine' })
-  expect(await searchIdentifiers(one.as('user'), '$q=cafe')).toEqual(['mine'])
-  expect(await searchSorted(one.as('admin'), '$q=cafe')).toEqual(['cafe', 'mine', 'strasse'])
-  expect(await searchSorted(other.as('admin'), '$q=cafe')).toEqual(['cafe', 'strasse'])
+test('a search finds only entities that the caller may read, and none of another tenant', async () => {
+  const [first, second] = [await createFilledFixture('user'), await createFilledFixture('user')]
+  await first.as('user').post('/blueprints/things/entities', { title: 'My café', identifier: 'mine' })
+  expect(await searchIdentifiers(first.as('user'), '$q=cafe')).toEqual(['mine'])
+  expect(await searchSorted(first.as('admin'), '$q=cafe')).toEqual(['cafe', 'mine', 'strasse'])
+  expect(await searchSorted(second.as('admin'), '$q=cafe')).toEqual(['cafe', 'strasse'])
 })
 
-test('a search follows every change, whether the words were kept already or not', async () => {
+test('a search follows every create, update and delete, before and after its index is built', async () => {
   const { as } = await createFilledFixture()
   const admin = as('admin')
   for (const round of ['before', 'after']) {
@@ -155,7 +155,7 @@ test('a search follows every change, whether the words were kept already or not'
   expect(await searchIdentifiers(admin, '')).toHaveLength(things.length - 2)
 })
 
-test('the better an entity fits, the earlier it comes', async () => {
+test('a search returns better matches first', async () => {
   const { as } = await createFilledFixture()
   const admin = as('admin')
   const long = Array.from({ length: 100 }, (_, n) => `filler${n}`).join(' ')
@@ -167,7 +167,7 @@ test('the better an entity fits, the earlier it comes', async () => {
     await admin.post('/blueprints/things/entities', { identifier, title, notes })
   const expected = ['first', 'middle', 'last']
   expect(await searchIdentifiers(admin, '$q=otter')).toEqual(expected)
-  // A word that many have says nothing of these.
+  // A word of many entities does not change the order.
   for (const n of [1, 2, 3]) await admin.post('/blueprints/things/entities', { title: `Animals of Monday ${n}` })
   await admin.put('/blueprints/things/entities/first', { notes: 'An otter among animals' })
   await withThresholds('middle', async () =>
@@ -178,7 +178,7 @@ test('the better an entity fits, the earlier it comes', async () => {
   )
 })
 
-test('many who search first, while others write, find everything', async () => {
+test('the first searches of a blueprint find all earlier entities while others are being written', async () => {
   const { as } = await createFilledFixture()
   const admin = as('admin')
   const writes = Array.from({ length: 400 }, (_, n) =>
@@ -187,11 +187,11 @@ test('many who search first, while others write, find everything', async () => {
   await Promise.all(writes.slice(0, 300))
   const searches = Array.from({ length: 10 }, () => searchIdentifiers(admin, '$q=heron&$limit=1000'))
   await Promise.all(writes)
-  for (const some of await Promise.all(searches)) expect(some.length).toBeGreaterThanOrEqual(300)
+  for (const found of await Promise.all(searches)) expect(found.length).toBeGreaterThanOrEqual(300)
   expect(await searchIdentifiers(admin, '$q=heron&$limit=1000')).toHaveLength(400)
 })
 
-test('an entity of a megabyte of words is kept, and found by the first of them', async () => {
+test('an entity of 90,000 words is stored, and found by one of its first words', async () => {
   const { as } = await createFilledFixture()
   const words = Array.from({ length: 90_000 }, (_, n) => `w${n.toString(36)}ü`).join(' ')
   await searchIdentifiers(as('admin'), '$q=cafe')
@@ -201,7 +201,7 @@ test('an entity of a megabyte of words is kept, and found by the first of them',
 })
 
 test.each(['usual', 'small'] as const)(
-  'every engine finds what has all the words, whatever they are (%s)',
+  'a search finds exactly the entities with all of its random words, with %s thresholds',
   async (size) => {
     const { as } = await createTestTenant()
     const admin = as('admin')
@@ -218,28 +218,28 @@ test.each(['usual', 'small'] as const)(
       expect((await admin.post('/blueprints/things/entities', body)).status).toBe(201)
     }
     for (let n = 0; n < 150; n++) {
-      const asked = [pick(words), ...some(words, 2)]
+      const queryWords = [pick(words), ...some(words, 2)]
       const props = pick(['title', 'notes', 'title,notes'])
       const fits = (thing: Record<string, string[]>) => {
         const has = props.split(',').flatMap((key) => thing[key]!.map(plain))
-        // One that stands twice is one word, and only the last one may be a beginning.
-        const wanted = [...new Set(asked.map(plain))]
+        // A repeated word counts once, and only the last word matches by its beginning.
+        const wanted = [...new Set(queryWords.map(plain))]
         return wanted.every((word, at) =>
           has.some((one) => (at === wanted.length - 1 ? one.startsWith(word) : one === word)),
         )
       }
       const expected = all.flatMap((thing, n) => (fits(thing) ? [`${n}`] : [])).sort()
-      const question = `$q=${encodeURIComponent(asked.join(' '))}&$qProps=${props}`
+      const question = `$q=${encodeURIComponent(queryWords.join(' '))}&$qProps=${props}`
       await withThresholds(size, async () =>
-        expect(await searchSorted(admin, question), asked.join(' ')).toEqual(expected),
+        expect(await searchSorted(admin, question), queryWords.join(' ')).toEqual(expected),
       )
     }
   },
 )
 
-test('large texts are made ready for a search, a few at a time', async () => {
-  const home = await createTestTenant()
-  const admin = home.as('admin')
+test('the first search in large texts may answer 503 at first, and then finds the entity', async () => {
+  const own = await createTestTenant()
+  const admin = own.as('admin')
   await admin.post('/blueprints', { key: 'books', name: 'Books', fields: [{ key: 'text', type: 'text' }] })
   await admin.post('/blueprints', { key: 'others', name: 'Others', fields: [{ key: 'text', type: 'text' }] })
   const words = (n: number) => Array.from({ length: 60_000 }, (_, at) => (at * 7919 + n).toString(36)).join(' ')
@@ -254,7 +254,7 @@ test('large texts are made ready for a search, a few at a time', async () => {
   expect(answer.body.map(({ identifier }: { identifier: string }) => identifier)).toEqual(['last'])
 }, 60_000)
 
-test('where nothing is a text, no word is found', async () => {
+test('a search in a blueprint without text fields finds nothing, and an empty one finds everything', async () => {
   const own = await createThingsFixture([{ key: 'cost', type: 'decimal' }])
   const user = own.as('user')
   await user.post(own.path, { cost: '1' })
@@ -263,7 +263,7 @@ test('where nothing is a text, no word is found', async () => {
   expect((await user.get(`${own.path}?$q=`)).body).toHaveLength(1)
 })
 
-test('a longer word is found by its beginning from its first entity on, and the shorter one as before', async () => {
+test('a search by the beginning of a word follows creates and deletes of entities with longer words', async () => {
   const { as } = await createFilledFixture()
   const [user, path] = [as('user'), '/blueprints/things/entities']
   expect(await searchSorted(user, '$q=cake')).toEqual(['cafe'])
@@ -275,26 +275,26 @@ test('a longer word is found by its beginning from its first entity on, and the 
   expect(await searchSorted(user, '$q=more cake')).toEqual(['cake0'])
 })
 
-test('words are right after a batch that makes, changes and removes the same entities', async () => {
+test('a search finds entities by their final words only after a batch has changed them repeatedly', async () => {
   const { as } = await createFilledFixture()
   const admin = as('admin')
   const path = '/blueprints/things/entities'
   expect(await searchIdentifiers(admin, '$q=apple')).toEqual([])
   expect((await admin.post(path, { identifier: 'latest', title: 'apple' })).status).toBe(201)
-  const one = (identifier: string, ...texts: string[]) =>
+  const upsertAndUpdate = (identifier: string, ...texts: string[]) =>
     texts.map((title, n) => ({ op: n ? 'update' : 'upsert', identifier, data: { title } }))
   const operations = [
     { op: 'delete', identifier: 'latest' },
-    ...one('short', 'apple', 'pear'),
+    ...upsertAndUpdate('short', 'apple', 'pear'),
     { op: 'delete', identifier: 'short' },
-    ...one('kept', 'plum', 'apple', 'cherry'),
+    ...upsertAndUpdate('kept', 'plum', 'apple', 'cherry'),
   ]
   expect(await admin.post(`${path}/batch`, { operations })).toMatchObject({ status: 200 })
   for (const [word, those] of Object.entries({ apple: [], pear: [], plum: [], cherry: ['kept'] }))
     expect(await searchIdentifiers(admin, `$q=${word}`)).toEqual(those)
 })
 
-test('a removal by words removes what has them, whoever writes at the same moment', async () => {
+test('DELETE /all with a search deletes matching entities only, also during concurrent writes', async () => {
   const { as } = await createFilledFixture()
   const admin = as('admin')
   const path = '/blueprints/things/entities'
@@ -307,11 +307,11 @@ test('a removal by words removes what has them, whoever writes at the same momen
     200,
     30 - body.deletedCount,
   ])
-  // What has other words by now stays, unless it was removed before.
-  const [changed, gone] = await Promise.all([
+  // An entity that has other words by now stays, unless it was deleted before.
+  const [changed, deletion] = await Promise.all([
     admin.put(`${path}/cyrillic`, { title: 'pear', notes: null }),
     admin.delete(`${path}/all?$q=elka&confirm=things`),
   ])
   expect([200, 404]).toContain(changed.status)
-  expect((await searchIdentifiers(admin, '$q=pear')).length + gone.body.deletedCount).toBe(1)
+  expect((await searchIdentifiers(admin, '$q=pear')).length + deletion.body.deletedCount).toBe(1)
 })

@@ -10,16 +10,16 @@ const updateOperation = (identifier: string, data: object) => ({ op: 'update', i
 const upsertOperation = (identifier: string, data: object) => ({ op: 'upsert', identifier, data })
 const deleteOperation = (identifier: string) => ({ op: 'delete', identifier })
 
-describe('a limit', () => {
-  const limited = (value: number) =>
+describe('limitations in batches and imports', () => {
+  const createLimitedFixture = (value: number) =>
     createThingsFixture(
       [stringField('status'), stringField('code', { unique: true })],
       fullAccessRules('tenant', 'user'),
       { limitations: [{ scope: 'user', properties: ['status'], value }] },
     )
 
-  test('counts what a batch has made before, and refuses all of it', async () => {
-    const { as, path, rows } = await limited(3)
+  test('a limitation counts earlier creates of a batch, and rejects all of it with 403 LIMIT_REACHED', async () => {
+    const { as, path, rows } = await createLimitedFixture(3)
     const user = as('user')
     await user.post(path, { status: 'a' })
     const open = (count: number) => Array.from({ length: count }, (_, n) => createOperation(`i${n}`, { status: 'a' }))
@@ -34,8 +34,8 @@ describe('a limit', () => {
     ).toBe(200)
   })
 
-  test('counts what a batch has changed and removed before', async () => {
-    const { as, path } = await limited(1)
+  test('a limitation counts earlier updates and deletes of a batch', async () => {
+    const { as, path } = await createLimitedFixture(1)
     const user = as('user')
     for (const status of ['a', 'b']) await user.post(path, { identifier: status, status })
     const moves = (...operations: object[]) => user.post(`${path}/batch`, { operations })
@@ -46,8 +46,8 @@ describe('a limit', () => {
     expect(identifiers((await user.get(`${path}?$sort=status`)).body)).toEqual(['b', 'new'])
   })
 
-  test('counts in a dry run what all lines before would have made', async () => {
-    const own = await limited(40)
+  test('a limitation counts earlier lines of a dry run, as in the real import', async () => {
+    const own = await createLimitedFixture(40)
     await own.as('user').post(own.path, { status: 'a' })
     const lines = toNdjson(Array.from({ length: 110 }, (_, n) => ({ identifier: `i${n}`, status: n % 3 ? 'a' : 'b' })))
     const tried = await importBody(own)(lines, 'format=ndjson&dryRun=true')
@@ -55,8 +55,8 @@ describe('a limit', () => {
     expect((await importBody(own)(lines)).body).toEqual(tried.body)
   })
 
-  test('leaves out the lines of an import that are too many', async () => {
-    const own = await limited(2)
+  test('a limitation rejects the surplus lines of an import, and all lines of an atomic one', async () => {
+    const own = await createLimitedFixture(2)
     const lines = toNdjson(Array.from({ length: 5 }, (_, n) => ({ identifier: `i${n}`, status: 'a' })))
     const { body } = await importBody(own)(lines)
     expect([body.imported, body.failed]).toEqual([2, 3])
@@ -67,27 +67,27 @@ describe('a limit', () => {
   })
 })
 
-describe('a computed property', () => {
+describe('computed fields in batches and imports', () => {
   const fields = [
     integerField('price'),
     integerField('count', { default: 2 }),
     integerField('total'),
     stringField('label', { unique: true }),
   ]
-  const order = (more: object = {}) =>
+  const createOrderFixture = (more: object = {}) =>
     createThingsFixture(fields, fullAccessRules('tenant', 'user'), {
       computed: { total: 'price * count', label: 'identifier & "-" & $string(total)' },
       ...more,
     })
-  const totals = async ({ as, path }: Awaited<ReturnType<typeof order>>) =>
+  const totals = async ({ as, path }: Awaited<ReturnType<typeof createOrderFixture>>) =>
     Object.fromEntries(
       Object.entries<Record<string, unknown>>(await exportByIdentifier(as('user'), path)).map(
         ([key, { total, label }]) => [key, [total, label]],
       ),
     )
 
-  test('is made of what each operation of a batch leaves, also of one entity several times', async () => {
-    const own = await order()
+  test('a computed field is evaluated after each operation of a batch, also for one entity several times', async () => {
+    const own = await createOrderFixture()
     const user = own.as('user')
     await user.post(own.path, { identifier: 'old', price: 1, count: 1 })
     const { status, body } = await user.post(`${own.path}/batch`, {
@@ -112,7 +112,7 @@ describe('a computed property', () => {
     expect(identifiers((await user.get(`${own.path}?label=third-2`)).body)).toEqual([])
   })
 
-  test('sees what removals of the same batch take out of relations', async () => {
+  test('a formula sees a relation that a delete of the same batch has cleared', async () => {
     const parent = { key: 'parent', type: 'relation', target: 'things', onDelete: 'nullify' }
     const { as, path } = await createThingsFixture(
       [parent, integerField('rank'), stringField('from')],
@@ -130,8 +130,8 @@ describe('a computed property', () => {
     })
   })
 
-  test('that cannot be made is refused in the place of its operation, unless one before it is', async () => {
-    const own = await order({ computed: { total: 'price > 9 ? $error("too dear") : price' } })
+  test('a formula error rejects a batch at its operation, unless an earlier one is rejected', async () => {
+    const own = await createOrderFixture({ computed: { total: 'price > 9 ? $error("too dear") : price' } })
     const user = own.as('user')
     await user.post(own.path, { identifier: 'old', price: 1 })
     const refused = async (...operations: object[]) => {
@@ -163,8 +163,8 @@ describe('a computed property', () => {
     expect(await totals(own)).toEqual({ old: [1, undefined] })
   })
 
-  test('is made of what others have left meanwhile', async () => {
-    const own = await order()
+  test('a computed field matches its inputs after concurrent batches and updates', async () => {
+    const own = await createOrderFixture()
     const user = own.as('user')
     await user.post(own.path, { identifier: 'one', price: 1, count: 1 })
     const answers = await Promise.all(
@@ -179,8 +179,8 @@ describe('a computed property', () => {
     expect([body.total, body.label]).toEqual([body.price * body.count, `one-${body.total}`])
   })
 
-  test('is made of the lines of an import, whatever they say of it', async () => {
-    const own = await order()
+  test('a computed field of an imported line is evaluated, and a sent value is ignored', async () => {
+    const own = await createOrderFixture()
     const user = own.as('user')
     await user.post(own.path, { identifier: 'i0', price: 100 })
     const lines = toNdjson(
@@ -198,8 +198,8 @@ describe('a computed property', () => {
     expect((await importBody(own)(csv, 'format=csv&mode=upsert')).body).toMatchObject({ imported: 250, failed: 0 })
   })
 
-  test('is put back when an import of all or nothing is undone', async () => {
-    const own = await order()
+  test('a computed field is restored when an atomic import is undone', async () => {
+    const own = await createOrderFixture()
     const user = own.as('user')
     await user.post(own.path, { identifier: 'old', price: 3 })
     const before = await exportText(user, own.path)
@@ -210,8 +210,8 @@ describe('a computed property', () => {
     expect(identifiers((await user.get(`${own.path}?total=6`)).body)).toEqual(['old'])
   })
 
-  test('that must be unique is told twice by a dry run, too', async () => {
-    const own = await order({ computed: { label: '$string(price)' } })
+  test('a dry run rejects equal results of a unique computed field with UNIQUE_VIOLATION', async () => {
+    const own = await createOrderFixture({ computed: { label: '$string(price)' } })
     const { body } = await importBody(own)(
       toNdjson([{ price: 1 }, { price: 2 }, { price: 1 }]),
       'format=ndjson&dryRun=true',
@@ -220,7 +220,7 @@ describe('a computed property', () => {
   })
 })
 
-test('entities of a batch lead to those before them, and to none that come later or that one may not see', async () => {
+test('a relation in a batch may refer to earlier operations, but not to later or unreadable ones', async () => {
   const parent = { key: 'parent', type: 'relation', target: 'things' }
   const open = await createThingsFixture([parent])
   const send = ({ path, as }: typeof open, ...names: [string, string?][]) =>
@@ -234,8 +234,8 @@ test('entities of a batch lead to those before them, and to none that come later
   expect([await open.rows('entities'), await blind.rows('entities')]).toEqual([3, 0])
 })
 
-describe('a removal in a batch', () => {
-  const shop = async (onDelete: string) => {
+describe('deletes in batches', () => {
+  const createPeopleFixture = async (onDelete: string) => {
     const author = { key: 'author', type: 'relation', target: 'people', onDelete }
     const permissions = fullAccessRules('tenant', 'user')
     const own = await createBlueprintsFixture(
@@ -248,8 +248,8 @@ describe('a removal in a batch', () => {
     return { ...own, batch }
   }
 
-  test('is refused when somebody refers to what goes, and then nothing goes', async () => {
-    const { batch, has } = await shop('restrict')
+  test('a batch that deletes a referenced entity gets 409 ENTITY_IN_USE and deletes nothing', async () => {
+    const { batch, has } = await createPeopleFixture('restrict')
     const refused = await batch(
       'people',
       updateOperation('cy', { name: 'x' }),
@@ -265,16 +265,16 @@ describe('a removal in a batch', () => {
     expect(await has('people')).toEqual(['cy'])
   })
 
-  test('clears what refers to it, or takes that along', async () => {
-    const nullify = await shop('nullify')
+  test('a delete in a batch applies nullify and cascade', async () => {
+    const nullify = await createPeopleFixture('nullify')
     expect((await nullify.batch('people', deleteOperation('bob'))).status).toBe(200)
     expect((await nullify.user.get(nullify.at('books', '/one'))).body.author).toBeUndefined()
-    const cascade = await shop('cascade')
+    const cascade = await createPeopleFixture('cascade')
     expect((await cascade.batch('people', deleteOperation('bob'))).status).toBe(200)
     expect(await cascade.has('books')).toEqual([])
   })
 
-  test('takes along entities that refer to each other, however many, and they may be made anew', async () => {
+  test('a batch deletes 300 entities that refer to each other, and may create one of them again', async () => {
     const parent = { key: 'parent', type: 'relation', target: 'things' }
     const { as, path, rows } = await createThingsFixture([parent])
     const user = as('user')
@@ -282,17 +282,17 @@ describe('a removal in a batch', () => {
     const made = names.map((name, n) => createOperation(name, n ? { parent: names[n - 1] } : {}))
     const circle = updateOperation('i0', { parent: 'i299' })
     expect((await user.post(`${path}/batch`, { operations: [...made, circle] })).status).toBe(200)
-    const gone = names.map(deleteOperation)
-    const refused = await user.post(`${path}/batch`, { operations: gone.slice(1) })
+    const deletes = names.map(deleteOperation)
+    const refused = await user.post(`${path}/batch`, { operations: deletes.slice(1) })
     expect([...statusAndCode(refused), refusedOperation(refused)]).toEqual([409, 'ENTITY_IN_USE', 298])
     const done = await user.post(`${path}/batch`, {
-      operations: [...gone, upsertOperation('i5', {}), deleteOperation('i5')],
+      operations: [...deletes, upsertOperation('i5', {}), deleteOperation('i5')],
     })
     expect(done.body.results.slice(-2)).toMatchObject([{ status: 201 }, { status: 200 }])
     expect([await rows('entities'), await rows('entity_index')]).toEqual([0, 0])
   })
 
-  test('makes anew by upsert what went along', async () => {
+  test('a batch may create an entity by upsert that its cascade has deleted', async () => {
     const parent = { key: 'parent', type: 'relation', target: 'things', onDelete: 'cascade' }
     const { as, path } = await createThingsFixture([parent])
     const user = as('user')
@@ -304,7 +304,7 @@ describe('a removal in a batch', () => {
   })
 })
 
-test('a search finds what batches and imports have kept, and exports tell it', async () => {
+test('searches and exports find what batches and imports have stored', async () => {
   const own = await createThingsFixture([stringField('title')])
   const user = own.as('user')
   const found = async (word: string) => identifiers((await user.get(`${own.path}?$q=${word}&$sort=identifier`)).body)
@@ -330,7 +330,7 @@ test('a search finds what batches and imports have kept, and exports tell it', a
   expect(await found('whale')).toEqual([])
 })
 
-test('what only shows relations in lists is refused elsewhere', async () => {
+test('a batch and a CSV export reject $populate with 400', async () => {
   const { as, path } = await createThingsFixture([stringField('title')])
   const batch = await as('user').post(`${path}/batch?$populate=user`, { operations: [createOperation('a')] })
   expect(statusAndCode(batch)).toEqual([400, 'INVALID_INPUT'])

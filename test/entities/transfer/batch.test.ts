@@ -13,8 +13,8 @@ const fields = [
 ]
 const createOperation = (data: object, identifier?: string) => ({ op: 'create', identifier, data })
 
-describe('a batch', () => {
-  test('creates, changes, puts and removes, and tells what became of each', async () => {
+describe('batches', () => {
+  test('a batch creates, updates, upserts and deletes entities, and returns the result of each operation', async () => {
     const { as, path } = await createThingsFixture(fields)
     const user = as('user')
     await user.post(path, { identifier: 'old', title: 'Old', stock: 5 })
@@ -32,8 +32,8 @@ describe('a batch', () => {
     })
     expect([status, body.message]).toEqual([200, undefined])
     expect(headers.get('content-type')).toContain('application/json')
-    const told = body.results.map(({ op, identifier, status }: Record<string, unknown>) => [op, identifier, status])
-    expect(told).toEqual([
+    const results = body.results.map(({ op, identifier, status }: Record<string, unknown>) => [op, identifier, status])
+    expect(results).toEqual([
       ['create', 'one', 201],
       ['create', 'two', 201],
       ['update', 'old', 200],
@@ -50,7 +50,7 @@ describe('a batch', () => {
     expect(identifiers((await user.get(`${path}?code=x`)).body)).toEqual(['old'])
   })
 
-  test('is all or nothing: the refusal of one is the answer, and says which', async () => {
+  test('a batch with a rejected operation changes nothing, and returns its error and its index', async () => {
     const { as, path, rows } = await createThingsFixture(fields)
     const user = as('user')
     await user.post(path, { identifier: 'taken', title: 'Taken', code: 'c' })
@@ -89,7 +89,7 @@ describe('a batch', () => {
     }
   })
 
-  test('names the first that is refused, whatever is wrong with those after it', async () => {
+  test('a batch returns the error of the first rejected operation', async () => {
     const { as, path } = await createThingsFixture(fields)
     const user = as('user')
     await user.post(path, { identifier: 'taken', title: 'Taken' })
@@ -103,7 +103,7 @@ describe('a batch', () => {
     expect([...statusAndCode(answer), refusedOperation(answer)]).toEqual([409, 'IDENTIFIER_EXISTS', 1])
   })
 
-  test('lets later operations lead to entities of earlier ones, not the other way around', async () => {
+  test('an operation of a batch may refer to entities of earlier operations, but not of later ones', async () => {
     const { as, path } = await createThingsFixture(fields)
     const user = as('user')
     const tree = [
@@ -117,38 +117,38 @@ describe('a batch', () => {
     expect([...statusAndCode(answer), refusedOperation(answer)]).toEqual([400, 'INVALID_INPUT', 0])
   })
 
-  test('judges the caller before the body: 401 for strangers and 403 for those without a rule, whatever they send', async () => {
+  test('a batch checks access before its body: 401 for anonymous callers, and 403 without a rule', async () => {
     const { as, path } = await createThingsFixture(fields, [
       { operation: 'read', scope: 'tenant', roleBased: ['user'] },
     ])
-    const { path: other, stranger } = await createThingsFixture(fields)
+    const { path: otherPath, stranger } = await createThingsFixture(fields)
     for (const body of [
       {},
       [],
       { operations: [{ op: 'nonsense' }] },
       { operations: [createOperation({ title: 'x' })] },
     ]) {
-      expect(statusAndCode(await stranger.post(`${other}/batch`, body))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await stranger.post(`${otherPath}/batch`, body))).toEqual([401, 'UNAUTHENTICATED'])
       expect(statusAndCode(await as('user').post(`${path}/batch`, body))).toEqual([403, 'FORBIDDEN'])
     }
   })
 
-  test('tells where in the body an operation is wrong, and which operation was refused', async () => {
+  test('a batch error has the path of an invalid operation, or the index of a rejected one', async () => {
     const { as, path } = await createThingsFixture(fields)
-    const told = async (...operations: unknown[]) =>
+    const detailsOf = async (...operations: unknown[]) =>
       (await as('user').post(`${path}/batch`, { operations: [createOperation({ title: 'x' }), ...operations] })).body
         .details
-    expect(await told({ op: 'insert' })).toEqual([
+    expect(await detailsOf({ op: 'insert' })).toEqual([
       { path: '/operations/1/op', message: 'Unknown op. Use one of: create, update, upsert, delete.' },
     ])
-    const missing = await told({ op: 'delete', identifier: 'none' })
+    const missing = await detailsOf({ op: 'delete', identifier: 'none' })
     expect(missing).toEqual({ index: 1 })
-    const { index, details } = await told(createOperation({ titel: 'x' }))
+    const { index, details } = await detailsOf(createOperation({ titel: 'x' }))
     expect([index, details[0].path]).toEqual([1, '/operations/1/data/titel'])
     expect(details[0].message).toContain('Did you mean `title`?')
   })
 
-  test('asks for each operation only the right that it uses', async () => {
+  test('an operation of a batch needs only the permission that it uses', async () => {
     const creating = [{ operation: 'create', scope: 'tenant', roleBased: ['user'] }]
     const { as, path, stranger } = await createThingsFixture(fields, [
       ...creating,
@@ -175,7 +175,7 @@ describe('a batch', () => {
     ).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('shows who may change but not read only what they sent, and nobody what is hidden from them', async () => {
+  test('a batch returns only the sent values to a caller who may update but not read', async () => {
     const blind = [{ operation: 'update', scope: 'tenant', roleBased: ['user'] }]
     const { as, path } = await createThingsFixture(fields, blind)
     await as('admin').post(path, { identifier: 'a', title: 'A', secret: 's' })
@@ -190,14 +190,14 @@ describe('a batch', () => {
     })
   })
 
-  test('has at most 1,000 operations', async () => {
+  test('a batch of 1,001 operations gets 400 INVALID_INPUT, and one of 1,000 succeeds', async () => {
     const { as, path, rows } = await createThingsFixture(fields)
     const operations = Array.from({ length: 1_001 }, (_, n) => createOperation({ title: `${n}`, code: `${n}` }))
     expect(statusAndCode(await as('user').post(`${path}/batch`, { operations }))).toEqual([400, 'INVALID_INPUT'])
     const { status, body } = await as('user').post(`${path}/batch`, { operations: operations.slice(1) })
     expect([status, body.results.length, await rows('entities')]).toEqual([200, 1_000, 1_000])
-    for (const nothing of [undefined, {}, [], { operations: {} }, { operations: 'x' }])
-      expect(statusAndCode(await as('user').post(`${path}/batch`, nothing))).toEqual([400, 'INVALID_INPUT'])
+    for (const invalid of [undefined, {}, [], { operations: {} }, { operations: 'x' }])
+      expect(statusAndCode(await as('user').post(`${path}/batch`, invalid))).toEqual([400, 'INVALID_INPUT'])
     expect((await as('user').post(`${path}/batch`, { operations: [] })).body).toEqual({ results: [] })
     expect(statusAndCode(await as('user').post('/blueprints/nothing/entities/batch', { operations: [] }))).toEqual([
       404,
@@ -205,7 +205,7 @@ describe('a batch', () => {
     ])
   })
 
-  test('of nothing tells nothing to those who may write nothing', async () => {
+  test('an empty batch of a caller who may not write gets 401 or 403', async () => {
     const { as, stranger } = await createThingsFixture(fields, fullAccessRules('user', 'plugin'))
     const path = '/blueprints/things/entities/batch'
     expect(statusAndCode(await stranger.post(path, { operations: [] }))).toEqual([401, 'UNAUTHENTICATED'])
@@ -213,19 +213,19 @@ describe('a batch', () => {
     expect((await as('editor').post(path, { operations: [] })).body).toEqual({ results: [] })
   })
 
-  test('has no more to show than one page, however few bytes ask for it', async () => {
+  test('a batch whose answer is larger than a page gets 413 BATCH_TOO_LARGE', async () => {
     const { as, path } = await createThingsFixture([{ key: 'text', type: 'text' }])
     const user = as('user')
     await user.post(path, { identifier: 'one', text: 'x'.repeat(1_000_000) })
     const change = { op: 'update', identifier: 'one', data: {} }
     const many = Array.from({ length: 20 }, () => change)
-    const told = await user.post(`${path}/batch`, { operations: [...many, createOperation({ text: 'y' })] })
-    expect([statusAndCode(told), refusedOperation(told)]).toEqual([[413, 'BATCH_TOO_LARGE'], 16])
+    const rejected = await user.post(`${path}/batch`, { operations: [...many, createOperation({ text: 'y' })] })
+    expect([statusAndCode(rejected), refusedOperation(rejected)]).toEqual([[413, 'BATCH_TOO_LARGE'], 16])
     expect((await user.get(path)).body).toHaveLength(1)
     expect((await user.post(`${path}/batch`, { operations: [change, change] })).status).toBe(200)
   })
 
-  test('counts each operation of a guest', async () => {
+  test('each operation of a batch counts for the rate limit of guests', async () => {
     const { stranger, path } = await createThingsFixture(fields, [
       { operation: 'create', scope: 'tenant', guest: true },
     ])
@@ -242,16 +242,16 @@ describe('a batch', () => {
     expect(await post(1)).toEqual([429, 'RATE_LIMITED'])
   })
 
-  test('is a matter of one tenant', async () => {
-    const [one, other] = [await createThingsFixture(fields), await createTestTenant()]
-    const stolen = apiClient(other.origin, { 'x-api-key': one.tokens.user })
-    const answer = await stolen.post(`${one.path}/batch`, { operations: [createOperation({ title: 'x' })] })
+  test('a batch with an API token of another tenant gets 401', async () => {
+    const [own, otherTenant] = [await createThingsFixture(fields), await createTestTenant()]
+    const foreignClient = apiClient(otherTenant.origin, { 'x-api-key': own.tokens.user })
+    const answer = await foreignClient.post(`${own.path}/batch`, { operations: [createOperation({ title: 'x' })] })
     expect(answer.status).toBe(401)
-    expect(await one.rows('entities')).toBe(0)
+    expect(await own.rows('entities')).toBe(0)
   })
 })
 
-test('many batches at once, with single requests between them, are each all or nothing', async () => {
+test('concurrent batches are each stored completely or not at all', async () => {
   const { as, path, rows } = await createThingsFixture(fields, fullAccessRules('tenant', 'user'))
   const user = as('user')
   const answers = await Promise.all(

@@ -7,8 +7,8 @@ import { createImportFixture, exportText, importBody, oddTexts, toNdjson } from 
 const splitLines = (text: string) => text.split('\n').filter(Boolean)
 const parseLines = (text: string) => splitLines(text).map((line) => JSON.parse(line))
 
-describe('an export', () => {
-  test('has all that match, the oldest first, each as the list shows it', async () => {
+describe('exports', () => {
+  test('an export contains all matching entities, the oldest first, as a list shows them', async () => {
     const own = await createImportFixture()
     const user = own.as('user')
     const many = Array.from({ length: 1_203 }, (_, n) => ({ identifier: `i${n}`, stock: n, tags: [`t${n % 3}`] }))
@@ -20,19 +20,19 @@ describe('an export', () => {
     expect(identifiers(entities)).toEqual(many.map(({ identifier }) => identifier))
     expect(entities[7]).toEqual((await user.get(`${own.path}/i7`)).body)
     expect(parseLines(await exportText(user, own.path))[7]).toEqual((await user.get(`${own.path}/i7?$flat=false`)).body)
-    const some = parseLines(await exportText(user, own.path, 'stock[$gte]=600&tags=t1&$select=stock'))
-    expect(some.map(({ metadata }) => metadata)).toEqual(
+    const filtered = parseLines(await exportText(user, own.path, 'stock[$gte]=600&tags=t1&$select=stock'))
+    expect(filtered.map(({ metadata }) => metadata)).toEqual(
       many.filter(({ stock, tags }) => stock >= 600 && tags[0] === 't1').map(({ stock }) => ({ stock })),
     )
   })
 
-  test('of what no database can keep is refused before anything is told', async () => {
+  test('an export with a filter value that no database can store gets 400', async () => {
     const own = await createImportFixture()
     for (const query of ['_id=%00', 'user[$in]=a,%00', 'workspace[$ne]=%00', 'title[$like]=%00%25', '$q=%00'])
       expect((await own.as('user').get(`${own.path}/export?${query}`)).status, query).toBe(400)
   })
 
-  test('answers every filter as the list does', async () => {
+  test('an export finds the same entities as a list for every filter', async () => {
     const own = await createImportFixture()
     const user = own.as('user')
     const texts = ['a', 'b', '\uffff', '😀', 'ä', '']
@@ -67,7 +67,7 @@ describe('an export', () => {
     }
   })
 
-  test('as CSV has a line of columns, RFC 4180, and no formulas', async () => {
+  test('a CSV export has a header line, quotes by RFC 4180, and escapes spreadsheet formulas', async () => {
     const own = await createImportFixture()
     const user = own.as('user')
     const entity = {
@@ -98,7 +98,7 @@ describe('an export', () => {
     }
   })
 
-  test('shows only what its caller may read', async () => {
+  test('an export contains only entities and fields that its caller may read', async () => {
     const own = await createImportFixture(
       [{ key: 'secret', type: 'string', readRoles: ['admin'] }],
       [
@@ -122,7 +122,7 @@ describe('an export', () => {
     expect(statusAndCode(await own.stranger.get(`${own.path}/export`))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('of nothing is empty, and what makes no sense is refused', async () => {
+  test('an export of nothing is empty, and invalid options get 400 INVALID_INPUT', async () => {
     const own = await createImportFixture()
     const user = own.as('user')
     expect(await exportText(user, own.path)).toBe('')
@@ -141,31 +141,31 @@ describe('an export', () => {
     expect(statusAndCode(await user.get('/blueprints/none/entities/export'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
-  test('is flat unless asked otherwise, and for whom the version pins it', async () => {
+  test('an export is flat by default, wrapped with $flat=false, and flat for Accept-Version: v1', async () => {
     const own = await createImportFixture()
     const user = own.as('user')
     for (const title of ['Emma', 'Persuasion']) await user.post(own.path, { title })
-    const asked = async (query: string, more: Record<string, string> = {}) => {
+    const shapeOf = async (query: string, more: Record<string, string> = {}) => {
       const { headers, body } = await user.get(`${own.path}/export?${query}`, more)
       return ['title' in parseLines(body)[0], headers.get('deprecation'), headers.get('link')]
     }
-    expect(await asked('')).toEqual([true, null, null])
-    expect(await asked('$flat=false')).toEqual([false, 'true', '</openapi>; rel="deprecation"'])
-    expect(await asked('$flat=false', { 'accept-version': 'v1' })).toEqual([true, null, null])
-    expect(await asked('format=undefined&$sort=undefined&$limit=&title=undefined')).toEqual([true, null, null])
+    expect(await shapeOf('')).toEqual([true, null, null])
+    expect(await shapeOf('$flat=false')).toEqual([false, 'true', '</openapi>; rel="deprecation"'])
+    expect(await shapeOf('$flat=false', { 'accept-version': 'v1' })).toEqual([true, null, null])
+    expect(await shapeOf('format=undefined&$sort=undefined&$limit=&title=undefined')).toEqual([true, null, null])
   })
 
-  test('reads no further than it is read', async () => {
+  test('an export reads from the database only as far as its client has read', async () => {
     const own = await createImportFixture()
     const big = 'x'.repeat(200_000)
     await importBody(own)(toNdjson(Array.from({ length: 40 }, (_, n) => ({ identifier: `i${n}`, notes: big }))))
-    let asked = 0
+    let reads = 0
     const { db } = own.tenant
     const watched = own.tenant as { db: typeof db }
-    const { query: ask } = db
+    const { query: originalQuery } = db
     watched.db.query = (sql, params) => {
-      if (sql.includes('e.shown from')) asked++
-      return ask(sql, params)
+      if (sql.includes('e.shown from')) reads++
+      return originalQuery(sql, params)
     }
     try {
       const url = `${own.origin}/api${own.path}/export`
@@ -175,17 +175,17 @@ describe('an export', () => {
       const reader = response.body!.getReader()
       await reader.read()
       await Bun.sleep(50)
-      expect(asked).toBeLessThan(3)
+      expect(reads).toBeLessThan(3)
       await reader.cancel()
       await Bun.sleep(20)
-      expect(asked).toBeLessThan(4)
+      expect(reads).toBeLessThan(4)
     } finally {
-      db.query = ask
+      db.query = originalQuery
     }
   })
 })
 
-test('an export shows what is related as the list does, and no more', async () => {
+test('an export with $populate or $outerPopulate contains the same entities as a list', async () => {
   const own = await createBlueprintsFixture(
     {
       key: 'authors',
@@ -214,9 +214,9 @@ test('an export shows what is related as the list does, and no more', async () =
     ['books', '$populate=author,secret&$flat=false&$select=author'],
     ['authors', '$outerPopulate=books:books:tenant&$populate=user'],
   ] as const)
-    for (const who of [user, admin]) {
-      const { body: list } = await who.get(at(key, `?${query}&$sort=created`))
-      const { body } = await who.get(at(key, `/export?${query}`))
+    for (const client of [user, admin]) {
+      const { body: list } = await client.get(at(key, `?${query}&$sort=created`))
+      const { body } = await client.get(at(key, `/export?${query}`))
       expect(parseLines(body)).toEqual(list)
     }
   expect((await user.get(at('books', '/export?$populate=true'))).body).not.toContain('1900-01-01')

@@ -3,7 +3,7 @@ import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } fr
 
 setDefaultTimeout(60_000)
 
-test('a server that is killed leaves nothing of an import of all or nothing', async () => {
+test('an atomic import leaves nothing behind when the server is killed by SIGKILL', async () => {
   const at = createTempFolder()
   await createTenantByCli({ at }, 'acme')
   const path = '/api/blueprints/things/entities'
@@ -33,8 +33,8 @@ test('a server that is killed leaves nothing of an import of all or nothing', as
   }
   await using server = await startAtoll({ at })
   const call = apiCaller(server.url, headers)
-  const { headers: told, body } = await call('GET', `${path}?$count=true`)
-  expect(told.get('x-total-count')).toBe('1')
+  const { headers: listHeaders, body } = await call('GET', `${path}?$count=true`)
+  expect(listHeaders.get('x-total-count')).toBe('1')
   expect(body.map(({ identifier, title }: Record<string, string>) => [identifier, title])).toEqual([['old', 'before']])
   expect((await call('GET', `${path}?title=x&$count=true`)).headers.get('x-total-count')).toBe('0')
 })

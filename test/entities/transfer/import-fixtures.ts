@@ -1,7 +1,7 @@
 import { type ApiClient, callApi, type TestResponse } from '../../test-tenant'
 import { createThingsFixture } from '../fixtures'
 
-/** A field of every type, and values that are hard to carry. */
+/** A field of every type. */
 export const allTypeFields = [
   { key: 'title', type: 'string' },
   { key: 'notes', type: 'text' },
@@ -47,22 +47,22 @@ export const createImportFixture = (more: object[] = [], ...rest: [] | [object[]
 
 type ImportFixture = Pick<Awaited<ReturnType<typeof createThingsFixture>>, 'origin' | 'path' | 'tokens'>
 
-/** Sends a file to be imported. */
+/** Returns a function that imports a file as a user. */
 export const importBody =
-  ({ origin, path, tokens }: ImportFixture, who: 'user' | 'admin' | 'other' = 'user') =>
+  ({ origin, path, tokens }: ImportFixture, name: 'user' | 'admin' | 'other' = 'user') =>
   (raw: string | Uint8Array | ReadableStream, query = 'format=ndjson', headers: Record<string, string> = {}) =>
-    callApi('POST', `${origin}/api${path}/import?${query}`, { raw, headers: { 'x-api-key': tokens[who], ...headers } })
+    callApi('POST', `${origin}/api${path}/import?${query}`, { raw, headers: { 'x-api-key': tokens[name], ...headers } })
 
 export const toNdjson = (list: unknown[]) => list.map((one) => `${JSON.stringify(one)}\n`).join('')
 
-/** What is exported, as it was sent. */
+/** Returns the text of an export in the wrapped shape; throws when it is rejected. */
 export const exportText = async (client: ApiClient, path: string, query = '') => {
   const { status, body } = await client.get(`${path}/export?$flat=false&${query}`)
   if (status !== 200) throw new Error(JSON.stringify(body))
   return body === undefined ? '' : typeof body === 'string' ? body : `${JSON.stringify(body)}\n`
 }
 
-/** The entities' properties by identifier. */
+/** Returns the properties of all entities by identifier. */
 export const exportByIdentifier = async (client: ApiClient, path: string) =>
   Object.fromEntries(
     (await exportText(client, path))
@@ -72,6 +72,6 @@ export const exportByIdentifier = async (client: ApiClient, path: string) =>
       .map(({ identifier, metadata }) => [identifier, metadata]),
   )
 
-/** The number of the operation that a batch was refused for. */
+/** Returns the index of the operation for which a batch was rejected. */
 export const refusedOperation = ({ body: { details } }: TestResponse) =>
   details.index ?? Number(details[0].path.split('/')[2])

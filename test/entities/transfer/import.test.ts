@@ -7,13 +7,13 @@ import { createImportFixture, exportByIdentifier, exportText, importBody, oddTex
 const CSV = 'format=csv'
 const importLimits = config as { ATOLL_IMPORT_LIMIT: number }
 
-/** `[line, code]` of each refusal. */
+/** Returns `[line, code]` of each rejected line. */
 const errorCodes = ({ errors }: { errors: { line: number; code: string }[] }) =>
   errors.map(({ line, code }) => [line, code])
 
-describe('what was exported', () => {
+describe('exported files', () => {
   test.each(['ndjson', 'csv'])(
-    'as %s can be imported again, here and elsewhere, with every type and character',
+    'an export as %s can be imported into the same and another tenant, with every type and character',
     async (format) => {
       const own = await createImportFixture()
       const user = own.as('user')
@@ -41,19 +41,19 @@ describe('what was exported', () => {
       expect(Object.keys(wanted).length).toBe(oddTexts.length + 1)
       const { body: file } = await user.get(`${own.path}/export?format=${format}`)
 
-      const elsewhere = await createImportFixture()
-      const there = elsewhere.as('user')
-      expect((await importBody(elsewhere)(file, `format=${format}`)).body).toEqual({
+      const otherFixture = await createImportFixture()
+      const otherUser = otherFixture.as('user')
+      expect((await importBody(otherFixture)(file, `format=${format}`)).body).toEqual({
         imported: oddTexts.length + 1,
         failed: 0,
         errors: [],
       })
-      expect(await exportByIdentifier(there, elsewhere.path)).toEqual(wanted)
-      const { body: again } = await there.get(`${elsewhere.path}/export?format=${format}`)
-      expect((await importBody(elsewhere)(again, `format=${format}&mode=upsert`)).body.imported).toBe(
+      expect(await exportByIdentifier(otherUser, otherFixture.path)).toEqual(wanted)
+      const { body: secondFile } = await otherUser.get(`${otherFixture.path}/export?format=${format}`)
+      expect((await importBody(otherFixture)(secondFile, `format=${format}&mode=upsert`)).body.imported).toBe(
         oddTexts.length + 1,
       )
-      expect(await exportByIdentifier(there, elsewhere.path)).toEqual(wanted)
+      expect(await exportByIdentifier(otherUser, otherFixture.path)).toEqual(wanted)
 
       expect((await importBody(own)(file, `format=${format}`)).body.imported).toBe(0)
       expect((await user.delete(`${own.path}/all?confirm=things`)).status).toBe(200)
@@ -63,8 +63,8 @@ describe('what was exported', () => {
   )
 })
 
-describe('an import', () => {
-  test('takes flat and wrapped lines, and reports those that it leaves out', async () => {
+describe('imports', () => {
+  test('an import accepts flat and wrapped lines, and reports each rejected line with its code', async () => {
     const own = await createImportFixture([{ key: 'need', type: 'string', default: 'd' }])
     const user = own.as('user')
     await user.post(own.path, { identifier: 'taken', code: 'c' })
@@ -116,7 +116,7 @@ describe('an import', () => {
     expect(identifiers((await user.get(`${own.path}?title=x`)).body)).toEqual(['flat'])
   })
 
-  test('by upsert changes what is there, makes what is not, and leaves what a line does not name', async () => {
+  test('an upsert import updates existing entities, creates new ones, and keeps values that a line does not name', async () => {
     const own = await createImportFixture()
     const user = own.as('user')
     const { body: first } = await user.post(own.path, { title: 'x', stock: 1 })
@@ -138,7 +138,7 @@ describe('an import', () => {
     expect((await user.get(`${own.path}/new`)).body.metadata).toEqual({ title: 'a', stock: 9 })
   })
 
-  test('asks for the rights that it uses', async () => {
+  test('an import needs the permissions that its lines use, and rejects others with FORBIDDEN', async () => {
     const creating = [{ operation: 'create', scope: 'tenant', roleBased: ['user'] }]
     const own = await createImportFixture(
       [{ key: 'rank', type: 'integer', writeRoles: ['admin'] }],
@@ -166,7 +166,7 @@ describe('an import', () => {
     ])
   })
 
-  test('of a dry run tells what would become of it, and keeps nothing', async () => {
+  test('a dry run reports what an import would do, and stores nothing', async () => {
     const own = await createImportFixture()
     const user = own.as('user')
     await user.post(own.path, { identifier: 'taken', code: 'c' })
@@ -194,13 +194,13 @@ describe('an import', () => {
     expect((await importBody(own)(toNdjson(many))).body.imported).toBe(450)
   })
 
-  test('that is atomic keeps all or nothing, and tells all that is wrong', async () => {
+  test('an atomic import stores all of its lines, or reports all errors and stores nothing', async () => {
     const own = await createImportFixture()
     const user = own.as('user')
     await user.post(own.path, { identifier: 'old', title: 'before', tags: ['a'], code: 'c' })
     const before = await exportByIdentifier(user, own.path)
-    const kept = async () => [await own.rows('entities'), await own.rows('entity_index')]
-    const count = await kept()
+    const countRows = async () => [await own.rows('entities'), await own.rows('entity_index')]
+    const count = await countRows()
     const many = Array.from({ length: 700 }, (_, n) => ({
       identifier: `i${n}`,
       title: 't',
@@ -214,7 +214,7 @@ describe('an import', () => {
     )
     expect([refused.status, refused.body.imported, refused.body.failed > 0]).toEqual([200, 0, true])
     expect(errorCodes(refused.body)).toContainEqual([702, 'INVALID_INPUT'])
-    expect([await exportByIdentifier(user, own.path), await kept()]).toEqual([before, count])
+    expect([await exportByIdentifier(user, own.path), await countRows()]).toEqual([before, count])
     expect(identifiers((await user.get(`${own.path}?tags=a`)).body)).toEqual(['old'])
     expect((await user.get(`${own.path}?title=after`)).body).toEqual([])
 
@@ -228,7 +228,7 @@ describe('an import', () => {
       expect(await own.tenant.db.query(`select * from ${table}`)).toEqual([])
   })
 
-  test('tells no more than 1,000 refusals, but counts them all', async () => {
+  test('an import reports at most 1,000 errors, and counts all of them', async () => {
     const own = await createImportFixture()
     const { body } = await importBody(own)('x\n'.repeat(1_500))
     expect([body.imported, body.failed, body.errors.length]).toEqual([0, 1_500, 1_000])
@@ -236,7 +236,7 @@ describe('an import', () => {
     expect((await importBody(own)(refused)).body.failed).toBe(300)
   })
 
-  test('refuses options and types that make no sense', async () => {
+  test('an import rejects invalid options with 400 INVALID_INPUT, and other media types with 415', async () => {
     const own = await createImportFixture()
     for (const query of [
       'format=xml',
@@ -258,7 +258,7 @@ describe('an import', () => {
     expect(await by('Text/CSV', 'title\nx\n')).toBe(1)
   })
 
-  test('has a limit, whether its length is announced or not', async () => {
+  test('an import above the size limit gets 413 BODY_TOO_LARGE, with or without an announced length', async () => {
     const own = await createImportFixture()
     const before = importLimits.ATOLL_IMPORT_LIMIT
     importLimits.ATOLL_IMPORT_LIMIT = 10_000
@@ -277,7 +277,7 @@ describe('an import', () => {
     }
   })
 
-  test('leaves out a line that is too long or broken, wherever pieces end', async () => {
+  test('an import skips lines that are too long or malformed, wherever its chunks end', async () => {
     const own = await createImportFixture()
     const bytes = (text: string) => Buffer.from(text)
     const pieces = [
@@ -311,7 +311,7 @@ describe('an import', () => {
     expect(titles).toEqual(['ä😀', 'end'])
   })
 
-  test('of lines that make no sense lets others have their turn', async () => {
+  test('an import of many malformed lines lets other work run in between', async () => {
     const own = await createImportFixture()
     const bad = 'x"\n'.repeat(50_000)
     for (const [query, file] of [
@@ -332,7 +332,7 @@ describe('an import', () => {
     }
   })
 
-  test('whose sender breaks off leaves nothing when it is atomic', async () => {
+  test('an atomic import whose upload breaks off gets 400 MALFORMED_BODY and stores nothing', async () => {
     const own = await createImportFixture()
     let sent = 0
     const stream = new ReadableStream({
@@ -347,24 +347,24 @@ describe('an import', () => {
     expect(await own.tenant.db.query('select * from imports')).toEqual([])
   })
 
-  test('with an Idempotency-Key is done once', async () => {
+  test('an import with an Idempotency-Key is run once, and replayed afterwards', async () => {
     const own = await createImportFixture()
-    const same = { 'idempotency-key': crypto.randomUUID() }
+    const idempotencyHeader = { 'idempotency-key': crypto.randomUUID() }
     const file = toNdjson(Array.from({ length: 500 }, () => ({ title: 'x' })))
-    const [first, again] = [
-      await importBody(own)(file, 'format=ndjson', same),
-      await importBody(own)(file, 'format=ndjson', same),
+    const [first, replayed] = [
+      await importBody(own)(file, 'format=ndjson', idempotencyHeader),
+      await importBody(own)(file, 'format=ndjson', idempotencyHeader),
     ]
-    expect([first.body.imported, again.body, again.headers.get('idempotency-replayed')]).toEqual([
+    expect([first.body.imported, replayed.body, replayed.headers.get('idempotency-replayed')]).toEqual([
       500,
       first.body,
       'true',
     ])
-    expect(statusAndCode(await importBody(own)(`${file}{}`, 'format=ndjson', same))).toEqual([
+    expect(statusAndCode(await importBody(own)(`${file}{}`, 'format=ndjson', idempotencyHeader))).toEqual([
       422,
       'IDEMPOTENCY_KEY_REUSED',
     ])
-    expect(statusAndCode(await importBody(own)(file, 'format=ndjson&mode=upsert', same))).toEqual([
+    expect(statusAndCode(await importBody(own)(file, 'format=ndjson&mode=upsert', idempotencyHeader))).toEqual([
       422,
       'IDEMPOTENCY_KEY_REUSED',
     ])
@@ -372,8 +372,8 @@ describe('an import', () => {
   })
 })
 
-describe('a CSV', () => {
-  test('gives cells the type of their field, strictly; an empty cell is no value', async () => {
+describe('CSV imports', () => {
+  test('a CSV import parses cells strictly by the type of their field, and empty cells as no value', async () => {
     const own = await createImportFixture()
     const file = [
       '\ufeffidentifier,title,price,stock,cost,active,day,data,tags,scores',
@@ -420,7 +420,7 @@ describe('a CSV', () => {
       ).toBe(1)
   })
 
-  test('reads quotes, line ends and commas as RFC 4180 has them, and goes on after lines that do not', async () => {
+  test('a CSV import parses quotes, line ends and commas by RFC 4180, and continues after malformed lines', async () => {
     const own = await createImportFixture()
     const file = [
       'identifier,title\n',
@@ -454,7 +454,7 @@ describe('a CSV', () => {
     expect([open.body.imported, errorCodes(open.body)]).toEqual([1, [[3, 'MALFORMED_LINE']]])
   })
 
-  test('whose columns make no sense is refused as a whole', async () => {
+  test('a CSV import with invalid columns is rejected as a whole with 400', async () => {
     const own = await createImportFixture([
       { key: 'secret', type: 'string', readRoles: ['admin'], writeRoles: ['admin'] },
     ])
@@ -482,13 +482,13 @@ describe('a CSV', () => {
   })
 })
 
-test('an import that was interrupted is undone before anybody sees the blueprint again', async () => {
+test('an interrupted import is undone before its blueprint is used again', async () => {
   const own = await createImportFixture()
   const user = own.as('user')
   await user.post(own.path, { identifier: 'old', title: 'before' })
   await user.post(own.path, { identifier: 'half', title: 'x', tags: ['t'] })
-  const kept = await own.tenant.db.query('select seq, _id from entities order by seq')
-  const [seqs, ids] = [kept.map(([seq]) => seq), kept.map(([, id]) => id)]
+  const storedRows = await own.tenant.db.query('select seq, _id from entities order by seq')
+  const [seqs, ids] = [storedRows.map(([seq]) => seq), storedRows.map(([, id]) => id)]
   const [stored] = (await own.tenant.db.query(
     'select seq, _id, identifier, "user", workspace, shown, keys, version, created, updated from entities where identifier = ?',
     ['old'],
@@ -509,7 +509,7 @@ test('an import that was interrupted is undone before anybody sees the blueprint
       ids[1],
     ])
   })
-  // The blueprint is read anew, as it is by a process that begins.
+  // This reloads the blueprint, like a process that has just started.
   expect((await own.as('admin').put('/blueprints/things', { name: 'Other' })).status).toBe(200)
   expect(await exportByIdentifier(user, own.path)).toEqual({ old: { title: 'before' } })
   expect((await user.get(`${own.path}?title=before`)).body.length).toBe(1)

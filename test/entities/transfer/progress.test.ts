@@ -6,7 +6,7 @@ type ImportFixture = Awaited<ReturnType<typeof createImportFixture>>
 
 const manyLines = (count: number, title: unknown = 'x') => toNdjson(Array.from({ length: count }, () => ({ title })))
 
-/** An import to which lines are added, and what is told of it. */
+/** Starts an import to which lines can be added. */
 function startImport(own: ImportFixture, query = 'format=ndjson') {
   let sender: ReadableStreamDefaultController<Uint8Array>
   const stream = new ReadableStream<Uint8Array>({
@@ -17,9 +17,9 @@ function startImport(own: ImportFixture, query = 'format=ndjson') {
   const answer = importBody(own)(stream, query)
   return {
     answer,
-    /** Sends lines until this is so. */
-    async until(isSo: () => Promise<boolean>) {
-      for (; !(await isSo()); await Bun.sleep(1)) sender.enqueue(Buffer.from(manyLines(100)))
+    /** Sends lines until the condition holds. */
+    async until(holds: () => Promise<boolean>) {
+      for (; !(await holds()); await Bun.sleep(1)) sender.enqueue(Buffer.from(manyLines(100)))
     },
     send: (text: string) => sender.enqueue(Buffer.from(text)),
     end: () => sender.close(),
@@ -27,16 +27,16 @@ function startImport(own: ImportFixture, query = 'format=ndjson') {
   }
 }
 
-async function importEvents(own: ImportFixture, who: 'admin' | 'user' = 'admin') {
-  const { status, body } = await own.as(who).get('/events?source=blueprints&kind=things&limit=100')
+async function importEvents(own: ImportFixture, name: 'admin' | 'user' = 'admin') {
+  const { status, body } = await own.as(name).get('/events?source=blueprints&kind=things&limit=100')
   return status === 200 ? body.reverse() : status
 }
 const eventNames = (events: { eventName: string }[]) => events.map(({ eventName }) => eventName)
 
 afterEach(() => moveClock(Date.now()))
 
-describe('an import that takes long', () => {
-  test('tells editors how far it is, each second at most, and its end', async () => {
+describe('progress of imports', () => {
+  test('an import that takes seconds emits progress events, at most one a second, and a final one', async () => {
     const own = await createImportFixture()
     const { answer, until, send, end } = startImport(own)
     for (const count of [1, 2, 3]) {
@@ -62,7 +62,7 @@ describe('an import that takes long', () => {
     expect(await importEvents(own, 'user')).toBe(403)
   })
 
-  test('tells why it ended, too', async () => {
+  test('an import that breaks off emits import-failed with its code', async () => {
     const own = await createImportFixture()
     const { answer, until, breakOff } = startImport(own)
     moveClock(now() + 1_000)
@@ -76,7 +76,7 @@ describe('an import that takes long', () => {
   })
 })
 
-test('an import that takes no second tells nothing', async () => {
+test('an import that takes less than a second emits no events', async () => {
   const own = await createImportFixture()
   expect((await importBody(own)(manyLines(300))).body.imported).toBe(300)
   expect(await importEvents(own)).toEqual([])

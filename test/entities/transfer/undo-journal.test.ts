@@ -9,7 +9,7 @@ type ImportFixture = Pick<Awaited<ReturnType<typeof createImportFixture>>, 'tena
 
 const repeat = <T>(count: number, make: (n: number) => T) => Array.from({ length: count }, (_, n) => make(n))
 
-/** An import of all or nothing that has kept these lines, and goes on until it is told to break off. */
+/** Starts an atomic import that has stored these lines, and returns a function that breaks it off. */
 async function startHalfImport(own: ImportFixture, lines: object[]) {
   let sender: ReadableStreamDefaultController<Uint8Array>
   const stream = new ReadableStream<Uint8Array>({
@@ -19,21 +19,22 @@ async function startHalfImport(own: ImportFixture, lines: object[]) {
   })
   const answer = importBody(own)(stream, 'format=ndjson&mode=upsert&atomic=true')
   sender!.enqueue(Buffer.from(toNdjson(lines)))
-  const noted = async () => Number((await own.tenant.db.query('select count(*) from import_undo'))[0]![0])
+  const countUndoRows = async () => Number((await own.tenant.db.query('select count(*) from import_undo'))[0]![0])
   const made = new Set(lines.map((line) => (line as { identifier?: string }).identifier ?? line)).size
-  // What is kept at once is more or less: others follow until all of these are.
-  for (; (await noted()) < made; await Bun.sleep(5)) sender!.enqueue(Buffer.from(toNdjson(repeat(20, () => ({})))))
+  // Lines are stored in groups, so more of them follow until all of these are stored.
+  for (; (await countUndoRows()) < made; await Bun.sleep(5))
+    sender!.enqueue(Buffer.from(toNdjson(repeat(20, () => ({})))))
   return async () => {
     sender.error(new Error('gone'))
     return statusAndCode(await answer)
   }
 }
 
-const isNothingLeft = async ({ tenant: { db } }: ImportFixture) => {
+const expectNoImportRows = async ({ tenant: { db } }: ImportFixture) => {
   for (const table of ['imports', 'import_undo']) expect(await db.query(`select * from ${table}`)).toEqual([])
 }
 
-test('an import that is undone leaves alone what others made meanwhile, though it has the number of something gone', async () => {
+test('an undone import keeps entities that were created meanwhile, even if they reuse row numbers of the import', async () => {
   const own = await createImportFixture()
   const user = own.as('user')
   await user.post(own.path, { identifier: 'old', title: 'before' })
@@ -47,10 +48,10 @@ test('an import that is undone leaves alone what others made meanwhile, though i
     mine: { title: 'of somebody else' },
     own: { title: 'of somebody else' },
   })
-  await isNothingLeft(own)
+  await expectNoImportRows(own)
 })
 
-test('an import of all or nothing may change an entity several times, and puts back what was there before', async () => {
+test('an atomic import may change an entity several times, and restores it when it fails', async () => {
   const own = await createImportFixture()
   const user = own.as('user')
   const before = { old: { title: 'before' }, other: { title: 'too' } }
@@ -60,19 +61,19 @@ test('an import of all or nothing may change an entity several times, and puts b
     ...[{ title: 'new' }, { stock: 2 }, { stock: 3 }].map((more) => ({ identifier: 'made', ...more })),
     ...[{ title: 'a' }, { title: 'b' }].map((more) => ({ identifier: 'other', ...more })),
   ]
-  const upserted = (some: object[]) => importBody(own)(toNdjson(some), 'format=ndjson&mode=upsert&atomic=true')
-  expect((await upserted([...lines, { title: 5 }])).body).toMatchObject({ imported: 0, failed: 1 })
+  const upsert = (entries: object[]) => importBody(own)(toNdjson(entries), 'format=ndjson&mode=upsert&atomic=true')
+  expect((await upsert([...lines, { title: 5 }])).body).toMatchObject({ imported: 0, failed: 1 })
   expect(await exportByIdentifier(user, own.path)).toEqual(before)
-  expect((await upserted(lines)).body).toEqual({ imported: lines.length, failed: 0, errors: [] })
+  expect((await upsert(lines)).body).toEqual({ imported: lines.length, failed: 0, errors: [] })
   expect(await exportByIdentifier(user, own.path)).toEqual({
     old: { title: 'last', stock: 1 },
     made: { title: 'new', stock: 3 },
     other: { title: 'b' },
   })
-  await isNothingLeft(own)
+  await expectNoImportRows(own)
 })
 
-test('an import whose undoing meets a busy database is undone all the same', async () => {
+test('an import is undone even while the database is busy', async () => {
   const own = await createImportFixture()
   const breakOff = await startHalfImport(
     own,
@@ -82,15 +83,15 @@ test('an import whose undoing meets a busy database is undone all the same', asy
   const { write } = await resolveTenant(new Request(own.origin, { headers: { host: new URL(own.origin).host } }))
   const blocked = repeat(1_000, (n) => write(async (tx) => (n ? tx.query('select 1') : blocker.promise)))
   const settled = Promise.allSettled(blocked)
-  const told = breakOff()
+  const answer = breakOff()
   setTimeout(blocker.resolve, 300)
-  expect(await told).toEqual([400, 'MALFORMED_BODY'])
+  expect(await answer).toEqual([400, 'MALFORMED_BODY'])
   await settled
   expect(await own.rows('entities')).toBe(0)
-  await isNothingLeft(own)
+  await expectNoImportRows(own)
 })
 
-test('what others made lead to an import that is undone, leads there no more', async () => {
+test('an undone import clears or deletes what was created meanwhile with references to its entities', async () => {
   const parts = (onDelete: string, more = {}) => ({
     key: onDelete,
     type: 'relation',
@@ -118,10 +119,10 @@ test('what others made lead to an import that is undone, leads there no more', a
   expect(await exportByIdentifier(user, own.at('notes'))).toEqual({ kept: { nullify: ['old'] } })
   expect(identifiers((await user.get(own.at('notes', '?restrict=i5'))).body)).toEqual([])
   expect(identifiers((await user.get(own.at('notes', '?nullify=old'))).body)).toEqual(['kept'])
-  await isNothingLeft(at)
+  await expectNoImportRows(at)
 })
 
-test('an import that nobody continues is undone also where nobody uses its blueprint', async () => {
+test('an abandoned import is undone even if its blueprint is not used', async () => {
   const own = await createImportFixture()
   const user = own.as('user')
   await user.post(own.path, { identifier: 'old', title: 'before' })
@@ -133,6 +134,6 @@ test('an import that nobody continues is undone also where nobody uses its bluep
   await own.tenant.write((tx) => tx.query('update import_undo set import = ?', ['of a process that is gone']))
   await undoAllAbandonedImports({ ...own.tenant, tenant: own.id } as never)
   expect(await exportByIdentifier(user, own.path)).toEqual({ old: { title: 'before' } })
-  await isNothingLeft(own)
+  await expectNoImportRows(own)
   expect(await breakOff()).toEqual([400, 'MALFORMED_BODY'])
 })

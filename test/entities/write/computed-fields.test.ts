@@ -15,12 +15,12 @@ const orderFields = (more: object = {}) =>
     ...more,
   })
 
-/** What a formula makes of an entity, as the value of a field of this kind. */
+/** Returns the result of a formula for an entity, or the details of its rejection. */
 async function createWithFormula(formula: string, body: object, field: object = {}, fields: object[] = []) {
   const result = { key: 'result', type: 'string', ...field }
   const sent = Object.keys(body).filter((key) => !fields.some((one) => (one as { key: string }).key === key))
-  const others = sent.map((key) => ({ key, type: 'object', ...kinds[typeof body[key as never]] }))
-  const own = await createThingsFixture([...others, ...fields, result], fullAccessRules('tenant', 'user'), {
+  const sentFields = sent.map((key) => ({ key, type: 'object', ...kinds[typeof body[key as never]] }))
+  const own = await createThingsFixture([...sentFields, ...fields, result], fullAccessRules('tenant', 'user'), {
     computed: { result: formula },
   })
   const { status, body: answer } = await own.as('user').post(own.path, body)
@@ -34,8 +34,8 @@ const kinds: Record<string, object> = {
 
 const UNUSABLE = 'The formula of "total" cannot be used:'
 
-describe('a computed property', () => {
-  test('is made of the others when an entity is created, and again when it is changed', async () => {
+describe('computed fields', () => {
+  test('a computed field is evaluated on create, and again on every update', async () => {
     const { as, path } = await orderFields()
     const { status, body } = await as('user').post(path, { price: 2.5, count: 4 })
     expect([status, body.total, body.metadata.total]).toEqual([201, 10, 10])
@@ -45,7 +45,7 @@ describe('a computed property', () => {
     expect((await as('user').get(at)).body).toMatchObject({ price: 1, count: 6, total: 6 })
   })
 
-  test('is found and sorted by like any other', async () => {
+  test('a computed field can be filtered and sorted by', async () => {
     const { as, path } = await orderFields()
     for (const count of [3, 1, 2]) await as('user').post(path, { price: 10, count })
     const totals = async (query: string) =>
@@ -58,7 +58,7 @@ describe('a computed property', () => {
     expect(await totals('total=70')).toEqual([70])
   })
 
-  test('is absent when its formula makes nothing, and goes when it does not any more', async () => {
+  test('a computed field is absent while its formula has no result', async () => {
     const { as, path } = await orderFields()
     const { body } = await as('user').post(path, { price: 2 })
     expect(body).not.toHaveProperty('total')
@@ -68,7 +68,7 @@ describe('a computed property', () => {
     expect((await as('user').get(`${path}?total[$exists]=true`)).body).toEqual([])
   })
 
-  test('cannot be set: what is sent for it counts for nothing, wherever it stands', async () => {
+  test('a computed field ignores every value that a caller sends', async () => {
     const { as, path } = await orderFields()
     for (const sent of [
       { total: 99 },
@@ -85,7 +85,7 @@ describe('a computed property', () => {
     }
   })
 
-  test('lets an entity that was read be changed and sent back whole', async () => {
+  test('an entity with a computed field can be changed and sent back as it was read', async () => {
     const { as, path } = await orderFields()
     const { body } = await as('user').post(path, { price: 2, count: 3 })
     const at = `${path}/${body._id}`
@@ -94,7 +94,7 @@ describe('a computed property', () => {
     expect([back.status, back.body.price, back.body.total]).toEqual([200, 2, 8])
   })
 
-  test('sees who and where an entity is, and nothing of others', async () => {
+  test('a formula sees the fields, identifiers, owner and workspace of its own entity', async () => {
     const formula = '{"a": _id, "b": identifier, "c": user, "d": workspace, "e": $keys($)}'
     const own = await createThingsFixture(
       [string('name'), { key: 'seen', type: 'object' }],
@@ -109,7 +109,7 @@ describe('a computed property', () => {
     expect(given.body.seen).toEqual({ ...seen, c: own.users.other, d: 'w' })
   })
 
-  test('sees those that are computed before it, in the order of the fields', async () => {
+  test('a formula sees the computed fields before it, in the order of the fields', async () => {
     const fields = [number('a'), number('b'), number('c'), number('d')]
     const own = await createThingsFixture(fields, fullAccessRules('tenant', 'user'), {
       computed: { d: 'c + 1', c: 'b * 2', b: 'a + ($exists(d) ? 1000 : 1)' },
@@ -119,7 +119,7 @@ describe('a computed property', () => {
     expect((await own.as('user').put(`${own.path}/${body._id}`, { a: 2 })).body).toMatchObject({ b: 3, c: 6, d: 7 })
   })
 
-  test('is of its field’s type, within its bounds and choices, or the write is refused', async () => {
+  test('a result must fit the type and the constraints of its field, or the write is rejected with the reason', async () => {
     const body = { n: 3, s: 'x', yes: true, list: { of: [1, 2] } }
     for (const [formula, field, value] of [
       ['n + 0.5', { type: 'number' }, 3.5],
@@ -155,7 +155,7 @@ describe('a computed property', () => {
       ])
   })
 
-  test('leads only to what the writer may see, when it is a relation', async () => {
+  test('a computed relation to an entity that the caller may not read gets 400 INVALID_INPUT', async () => {
     const own = await createThingsFixture(
       [string('near'), { key: 'to', type: 'relation', target: 'things' }],
       fullAccessRules('user', 'user'),
@@ -168,7 +168,7 @@ describe('a computed property', () => {
       expect(statusAndCode(await own.as('user').post(own.path, { near }))).toEqual(INVALID)
   })
 
-  test('is unique where its field is', async () => {
+  test('a computed field with unique rejects equal results with 409 UNIQUE_VIOLATION', async () => {
     const own = await createThingsFixture(
       [string('name'), string('slug', { unique: true })],
       fullAccessRules('tenant', 'user'),
@@ -185,7 +185,7 @@ describe('a computed property', () => {
     expect((await user.get(`${own.path}/${body._id}`)).body).toMatchObject({ name: 'Grace', slug: 'grace' })
   })
 
-  test('is hidden from those who may not read it, and so are its name and what it is made of', async () => {
+  test('a hidden computed field and its inputs appear in no answer and in no error', async () => {
     const fields = [
       string('name'),
       number('cost', { readRoles: ['plugin'], writeRoles: ['plugin'], default: 7 }),
@@ -213,7 +213,7 @@ describe('a computed property', () => {
     expect(statusAndCode(await own.as('user').put(`${own.path}/${made.body._id}`, { margin: 1 }))[0]).toBe(200)
   })
 
-  test('is worked out by the clock of the server', async () => {
+  test('a formula uses the clock of the server', async () => {
     const before = now()
     try {
       moveClock(Date.parse('2031-02-03T04:05:06Z'))
@@ -225,7 +225,7 @@ describe('a computed property', () => {
     }
   })
 
-  test('is there for entities that were there before, as soon as there is a formula', async () => {
+  test('a new or changed formula applies to existing entities', async () => {
     const own = await orderFields({ computed: {} })
     const { body } = await own.as('user').post(own.path, { price: 2, count: 3, total: 1 })
     expect(body.total).toBe(1)
@@ -236,7 +236,7 @@ describe('a computed property', () => {
     expect((await own.as('user').get(`${own.path}?total[$lt]=6`)).body).toMatchObject([{ total: 5 }])
   })
 
-  test('stands in the way of no condition, reach or refusal of a change', async () => {
+  test('an update of an entity with a computed field still checks access, If-Match and values', async () => {
     const { as, path } = await orderFields({ permissions: fullAccessRules('user', 'user') })
     const { body, headers } = await as('user').post(path, { price: 2, count: 3 })
     const at = `${path}/${body._id}`
@@ -251,8 +251,8 @@ describe('a computed property', () => {
   })
 })
 
-describe('expressions', () => {
-  test('do what JSONata does, with patterns by RE2', async () => {
+describe('formulas', () => {
+  test('a formula supports JSONata, with regular expressions of RE2', async () => {
     const body = {
       first: 'Ada',
       last: 'Lovelace',
@@ -290,7 +290,7 @@ describe('expressions', () => {
       expect(await createWithFormula(formula, body), formula).toBe(value)
   })
 
-  test('that make no sense are refused when the blueprint is saved, with the place', async () => {
+  test('an invalid formula gets 400 INVALID_INPUT with its position when the blueprint is saved', async () => {
     const { as } = await orderFields()
     const save = (computed: object) => as('admin').put('/blueprints/things', { computed })
     for (const [formula, message] of [
@@ -319,14 +319,14 @@ describe('expressions', () => {
     ).toEqual(INVALID)
   })
 
-  test('are shown to those who edit, and to nobody else', async () => {
+  test('formulas are shown to editors, and not to users', async () => {
     const { as } = await orderFields()
     expect((await as('editor').get('/blueprints/things')).body.computed).toEqual({ total: 'price * count' })
     expect((await as('user').get('/blueprints/things')).body).not.toHaveProperty('computed')
   })
 })
 
-test('a formula that can’t be read any more refuses entities, but not to be mended', async () => {
+test('a stored formula that cannot be parsed rejects creates with 400 INVALID_INPUT, and can be replaced', async () => {
   const { tenant, as, path } = await orderFields()
   const bad = 'update blueprints set definition = replace(definition, ?, ?)'
   await writeInvalidating(tenant, 'blueprints', (tx) => tx.query(bad, ['price * count', 'price *']))
@@ -336,7 +336,7 @@ test('a formula that can’t be read any more refuses entities, but not to be me
   expect((await as('user').post(path, { price: 1 })).body.total).toBe(1)
 })
 
-test('thirty who change one entity at once leave what is computed of what is there', async () => {
+test('a computed field matches its inputs after 30 concurrent updates of one entity', async () => {
   const { as, path } = await orderFields()
   const { body } = await as('user').post(path, { price: 1, count: 1 })
   const at = `${path}/${body._id}`
@@ -350,7 +350,7 @@ test('thirty who change one entity at once leave what is computed of what is the
   expect((await as('user').get(`${path}?total=${last.total}`)).body).toHaveLength(1)
 })
 
-test('a formula that changes while entities are written computes all that come after it', async () => {
+test('a formula that changes during writes applies to all later writes', async () => {
   const { as, path } = await orderFields()
   const { body } = await as('user').post(path, { price: 1, count: 1 })
   const change = async (n: number) => {
@@ -366,12 +366,12 @@ test('a formula that changes while entities are written computes all that come a
   expect((await as('user').put(`${path}/${body._id}`, { count: 8 })).body.total).toBe(108)
 })
 
-test('an entity that is removed while its change is worked out is not there any more', async () => {
+test('a delete during an update of the same entity leaves no rows', async () => {
   const { as, path, rows } = await orderFields()
   const { body } = await as('user').post(path, { price: 1, count: 1 })
   const at = `${path}/${body._id}`
-  const [gone, changed] = await Promise.all([as('user').delete(at), as('user').put(at, { count: 2 })])
-  expect(gone.status).toBe(200)
+  const [deleted, changed] = await Promise.all([as('user').delete(at), as('user').put(at, { count: 2 })])
+  expect(deleted.status).toBe(200)
   expect(changed.status).toBeOneOf([200, 404])
   expect([await rows('entities'), await rows('entity_index')]).toEqual([0, 0])
 })

@@ -23,8 +23,8 @@ const createFilledFixture = async (count: number) => {
 }
 const ROWS_PER_THING = 8 // rows of the index: title, n, three tags, the city and two parts of geo
 
-describe('one entity', () => {
-  test('goes with every trace of it in the index, and leaves the others findable', async () => {
+describe('DELETE of an entity', () => {
+  test('a deleted entity leaves no index rows, and all other entities stay findable', async () => {
     const { user, path, rows } = await createFilledFixture(3)
     expect([await rows('entities'), await rows('entity_index')]).toEqual([3, 3 * ROWS_PER_THING])
     expect((await user.delete(`${path}/t1`)).body).toEqual({ success: true, identifier: 't1' })
@@ -36,7 +36,7 @@ describe('one entity', () => {
     expect(await rows('entity_index')).toBe(3 * ROWS_PER_THING)
   })
 
-  test('that was changed often leaves nothing behind either', async () => {
+  test('an entity that was updated 20 times leaves no rows when it is deleted', async () => {
     const { user, admin, path, rows } = await createFilledFixture(2)
     for (let n = 0; n < 20; n++)
       await (n % 2 ? user : admin).put(`${path}/t1`, {
@@ -50,7 +50,7 @@ describe('one entity', () => {
     expect([await rows('entities'), await rows('entity_index')]).toEqual([1, ROWS_PER_THING])
   })
 
-  test('that could not be made or changed leaves no trace', async () => {
+  test('a rejected create or update leaves no rows', async () => {
     const { user, path, rows } = await createFilledFixture(2)
     expect(statusAndCode(await user.post(path, { ...toThing(5), identifier: 't1' }))).toEqual([
       409,
@@ -63,7 +63,7 @@ describe('one entity', () => {
     expect((await user.get(`${path}?tags=c5`)).body).toEqual([])
   })
 
-  test('goes once, however many remove it at the same time', async () => {
+  test('one of several concurrent deletes of an entity succeeds, and the others get 404', async () => {
     const { user, path, rows } = await createFilledFixture(1)
     const answers = await Promise.all([1, 2, 3].map(() => user.delete(`${path}/t0`)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404])
@@ -71,8 +71,8 @@ describe('one entity', () => {
   })
 })
 
-describe('all entities', () => {
-  test('go only when the caller says whose', async () => {
+describe('DELETE /all', () => {
+  test('DELETE /all without the confirmation of the blueprint gets 400 INVALID_INPUT and deletes nothing', async () => {
     const { user, path, rows } = await createFilledFixture(2)
     for (const query of ['', '?confirm=', '?confirm=true', '?confirm=Things', '?confirm=other', '?title=odd']) {
       const answer = await user.delete(`${path}/all${query}`)
@@ -82,14 +82,14 @@ describe('all entities', () => {
     expect(await rows('entities')).toBe(2)
   })
 
-  test('go slice by slice, with everything in the index', async () => {
+  test('DELETE /all deletes 450 entities and all of their index rows', async () => {
     const { user, path, rows } = await createFilledFixture(450)
     expect((await user.delete(`${path}/all?confirm=things`)).body).toEqual({ success: true, deletedCount: 450 })
     expect([await rows('entities'), await rows('entity_index')]).toEqual([0, 0])
     expect((await user.delete(`${path}/all?confirm=things`)).body).toEqual({ success: true, deletedCount: 0 })
   })
 
-  test('that match go, by the same filters as the list’s', async () => {
+  test('DELETE /all with filters deletes the entities that a list with them finds', async () => {
     const { user, path, rows } = await createFilledFixture(260)
     const left = async () => Number((await user.get(`${path}?$count=true&$limit=1`)).headers.get('x-total-count'))
     for (const [query, count] of [
@@ -114,7 +114,7 @@ describe('all entities', () => {
     expect(await left()).toBe(0)
   })
 
-  test('stay when the filter makes no sense', async () => {
+  test('DELETE /all with an invalid filter or with paging gets 400 INVALID_INPUT and deletes nothing', async () => {
     const { user, path, rows } = await createFilledFixture(2)
     for (const query of [
       'nothing=1',
@@ -133,14 +133,14 @@ describe('all entities', () => {
     expect(await rows('entities')).toBe(2)
   })
 
-  test('of others stay', async () => {
+  test('DELETE /all keeps entities of other users in the scope user', async () => {
     const { as, user, path, rows } = await createFilledFixture(3)
     await as('other').post(path, toThing(7))
     expect((await user.delete(`${path}/all?confirm=things`)).body.deletedCount).toBe(3)
     expect([await rows('entities'), await rows('entity_index')]).toEqual([1, ROWS_PER_THING])
   })
 
-  test('of another blueprint stay', async () => {
+  test('DELETE /all keeps entities of other blueprints', async () => {
     const { user, admin, path, rows } = await createFilledFixture(2)
     await admin.post('/blueprints', { key: 'others', name: 'O', fields, permissions: fullAccessRules('user', 'user') })
     for (const n of [0, 1]) expect((await user.post('/blueprints/others/entities', toThing(n))).status).toBe(201)
@@ -150,22 +150,22 @@ describe('all entities', () => {
   })
 })
 
-describe('a blueprint', () => {
-  test('with entities stays, and so do they', async () => {
+describe('DELETE of a blueprint', () => {
+  test('DELETE of a blueprint with entities gets 409 BLUEPRINT_NOT_EMPTY and deletes nothing', async () => {
     const { admin, user, path, rows } = await createFilledFixture(2)
     expect(statusAndCode(await admin.delete('/blueprints/things'))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
     expect((await user.get(`${path}?tags=a`)).body).toHaveLength(2)
     expect(await rows('entity_index')).toBe(2 * ROWS_PER_THING)
   })
 
-  test('goes without force when they are gone', async () => {
+  test('DELETE of a blueprint without entities succeeds without force', async () => {
     const { admin, path, rows } = await createFilledFixture(2)
     await admin.delete(`${path}/all?confirm=things`)
     expect((await admin.delete('/blueprints/things')).body).toEqual({ success: true })
     expect([await rows('entities'), await rows('entity_index')]).toEqual([0, 0])
   })
 
-  test('by force takes all of its entities along, whosever they are, and leaves nothing in the index', async () => {
+  test('DELETE of a blueprint with force=true deletes the entities of all users, and those of no other blueprint', async () => {
     const { admin, as, user, path, rows } = await createFilledFixture(230)
     await as('other').post(path, toThing(500))
     await admin.post('/blueprints', { key: 'others', name: 'O', fields, permissions: fullAccessRules('user', 'user') })
@@ -176,7 +176,7 @@ describe('a blueprint', () => {
     expect((await user.get('/blueprints/others/entities?tags=a')).body).toHaveLength(1)
   })
 
-  test('by force does not go when it was changed since the caller read it', async () => {
+  test('DELETE of a blueprint with an outdated If-Match gets 412 VERSION_MISMATCH, even with force=true', async () => {
     const { admin, rows } = await createFilledFixture(2)
     const etag = (await admin.get('/blueprints/things')).headers.get('etag')!
     await admin.put('/blueprints/things', { name: 'Changed' })

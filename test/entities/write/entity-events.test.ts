@@ -9,19 +9,20 @@ import { importBody, toNdjson } from '../transfer/import-fixtures'
 const allEvents = { create: true, update: true, delete: true }
 const title = { key: 'title', type: 'string' }
 
-/** A tenant with things of which these changes are told; `told` are those that were, oldest first. */
+/** Returns a tenant with things that dispatch these changes; `entityEvents` lists their events, the oldest first. */
 async function createEventsFixture(
   dispatchers: object = allEvents,
   fields: object[] = [title],
   permissions?: object[],
 ) {
   const own = await createThingsFixture(fields, permissions, { dispatchers })
-  const told = () => listEvents(own, 'source=blueprints')
-  const names = async () => (await told()).map(({ eventName, metadata }) => `${eventName} ${metadata.identifier}`)
-  return { ...own, user: own.as('user'), told, names }
+  const entityEvents = () => listEvents(own, 'source=blueprints')
+  const names = async () =>
+    (await entityEvents()).map(({ eventName, metadata }) => `${eventName} ${metadata.identifier}`)
+  return { ...own, user: own.as('user'), entityEvents, names }
 }
 
-/** Blueprints that all tell everything: `chapters` refer to `books` by a relation with this `onDelete`. */
+/** Returns blueprints that dispatch updates and deletes; `chapters` refer to `books` with these options. */
 async function createRelatedFixture(relation: object) {
   const own = await createBlueprintsFixture(
     { key: 'books', fields: [title] },
@@ -31,16 +32,16 @@ async function createRelatedFixture(relation: object) {
     const answer = await own.admin.put(`/blueprints/${key}`, { dispatchers: { update: true, delete: true } })
     expect(answer.status).toBe(200)
   }
-  const told = async () =>
+  const entityEvents = async () =>
     (await listEvents(own, 'source=blueprints')).map(
       ({ kind, eventName, metadata }) => `${kind} ${eventName} ${metadata.identifier} ${metadata.version}`,
     )
-  return { ...own, told }
+  return { ...own, entityEvents }
 }
 
-describe('what happens to entities is told', () => {
-  test('by whom, of which one, but not what is in it', async () => {
-    const { user, path, told, users } = await createEventsFixture()
+describe('events of entities', () => {
+  test('an event has the caller, identifier and version of a change, but no values of the entity', async () => {
+    const { user, path, entityEvents, users } = await createEventsFixture()
     const { body } = await user.post(path, { identifier: 'one', title: 'a secret' })
     await user.put(`${path}/one`, { title: 'another secret' })
     await user.delete(`${path}/one`)
@@ -48,13 +49,13 @@ describe('what happens to entities is told', () => {
       ...{ source: 'blueprints', kind: 'things', eventName, user: users.user, workspace: null },
       metadata: { _id: body._id, identifier: 'one', user: users.user, workspace: null, version },
     })
-    const events = await told()
+    const events = await entityEvents()
     expect(events).toMatchObject([happened('create', 1), happened('update', 2), happened('delete', 2)])
     expect(JSON.stringify(events)).not.toMatch(/secret|title/)
   })
 
   test.each([{ create: true }, { update: true }, { delete: true }, { create: false, update: true }, {}])(
-    'only as far as the blueprint wants it: %j',
+    'a blueprint with the dispatchers %j emits only events of these operations',
     async (dispatchers: { create?: boolean; update?: boolean; delete?: boolean }) => {
       const { user, path, names } = await createEventsFixture(dispatchers)
       await user.post(path, { identifier: 'one' })
@@ -65,7 +66,7 @@ describe('what happens to entities is told', () => {
     },
   )
 
-  test('from the next change on, when the blueprint is told to', async () => {
+  test('changed dispatchers apply from the next write on', async () => {
     const { as, user, path, names } = await createEventsFixture({})
     await user.post(path, { identifier: 'one' })
     await as('admin').put('/blueprints/things', { dispatchers: { create: true, delete: true } })
@@ -76,28 +77,28 @@ describe('what happens to entities is told', () => {
     expect(await names()).toEqual(['create two', 'delete one'])
   })
 
-  test('with the workspace in which it is done, and of guests without a user', async () => {
+  test('an event has the active workspace of its caller, and no user for a guest', async () => {
     const everybody = ['create', 'delete'].map((operation) => ({ operation, scope: 'tenant', guest: true }))
-    const { user, stranger, path, told } = await createEventsFixture(allEvents, [title], everybody)
+    const { user, stranger, path, entityEvents } = await createEventsFixture(allEvents, [title], everybody)
     const workspace = (await user.post('/workspaces', { name: 'Office' })).body._id
     await user.post(`/workspaces/${workspace}/activate`)
     await user.post(path, { identifier: 'one' })
     await stranger.delete(`${path}/one`)
-    const [made, removed] = await told()
+    const [made, removed] = await entityEvents()
     expect([made!.workspace, made!.metadata.workspace]).toEqual([workspace, workspace])
     expect([removed!.user, removed!.workspace, removed!.metadata.workspace]).toEqual([null, null, workspace])
   })
 
-  test('and to nobody of another tenant', async () => {
-    const [one, other] = [await createEventsFixture(), await createEventsFixture()]
-    await one.user.post(one.path, { identifier: 'one' })
-    expect(await other.names()).toEqual([])
-    expect(await one.names()).toEqual(['create one'])
+  test('an event of one tenant does not appear in another', async () => {
+    const [first, second] = [await createEventsFixture(), await createEventsFixture()]
+    await first.user.post(first.path, { identifier: 'one' })
+    expect(await second.names()).toEqual([])
+    expect(await first.names()).toEqual(['create one'])
   })
 })
 
-describe('every way of writing tells', () => {
-  test('a batch, each of its operations', async () => {
+describe('events of all kinds of writes', () => {
+  test('a batch emits an event for each of its operations', async () => {
     const { user, path, names } = await createEventsFixture()
     const answer = await user.post(`${path}/batch`, {
       operations: [
@@ -117,7 +118,7 @@ describe('every way of writing tells', () => {
     expect(rest.slice(2).sort()).toEqual(['delete a', 'delete b'])
   })
 
-  test('an import, each line; also where some are refused and the others are kept one by one', async () => {
+  test('an import emits an event for each imported line, and none for a rejected one', async () => {
     const own = await createEventsFixture(allEvents, [{ ...title, unique: true }])
     const lines = toNdjson(Array.from({ length: 250 }, (_, n) => ({ identifier: `i${n}`, title: `${n % 240}` })))
     const { body } = await importBody(own)(lines)
@@ -127,7 +128,7 @@ describe('every way of writing tells', () => {
     expect((await own.names()).at(-1)).toBe('update i1')
   })
 
-  test('an import that only tries tells nothing; one that is undone tells that, too', async () => {
+  test('a dry run emits no events, and an undone import emits events of its reversal', async () => {
     const own = await createEventsFixture(allEvents, [{ ...title, required: true }])
     await own.user.post(own.path, { identifier: 'old', title: 'old' })
     const lines = [
@@ -138,16 +139,16 @@ describe('every way of writing tells', () => {
     expect(await own.names()).toEqual(['create old'])
     const { body } = await importBody(own)(toNdjson([...lines, {}]), 'format=ndjson&mode=upsert&atomic=true')
     expect([body.imported, body.failed]).toEqual([0, 1])
-    const told = (await own.names()).slice(1)
-    const made = told.filter((one) => one.startsWith('create')).map((one) => one.slice(7))
+    const emitted = (await own.names()).slice(1)
+    const made = emitted.filter((one) => one.startsWith('create')).map((one) => one.slice(7))
     expect(made.length).toBeGreaterThan(0)
-    const gone = told.filter((one) => one.startsWith('delete')).map((one) => one.slice(7))
-    expect(gone.sort()).toEqual(made.sort())
-    expect(told.filter((one) => one === 'update old')).toHaveLength(2)
+    const deleted = emitted.filter((one) => one.startsWith('delete')).map((one) => one.slice(7))
+    expect(deleted.sort()).toEqual(made.sort())
+    expect(emitted.filter((one) => one === 'update old')).toHaveLength(2)
     expect(await own.rows('entities')).toBe(1)
   })
 
-  test('the removal of all that match, of many slices', async () => {
+  test('DELETE /all with a filter emits an event for each of 430 deleted entities', async () => {
     const { user, path, names } = await createEventsFixture({ delete: true })
     const operations = Array.from({ length: 450 }, (_, n) => ({
       op: 'create',
@@ -160,20 +161,20 @@ describe('every way of writing tells', () => {
     expect((await names()).sort()).toEqual(Array.from({ length: 430 }, (_, n) => `delete i${n}`).sort())
   })
 
-  test('a blueprint that is removed with all that there is of it', async () => {
+  test('DELETE of a blueprint with force=true emits an event for each of its entities', async () => {
     const { as, user, path, names } = await createEventsFixture({ delete: true })
     for (const identifier of ['a', 'b']) await user.post(path, { identifier })
     expect((await as('admin').delete('/blueprints/things?force=true')).status).toBe(200)
     expect((await names()).sort()).toEqual(['delete a', 'delete b'])
   })
 
-  test('a removal, of what goes along and of what loses a reference', async () => {
+  test('a delete emits events of all entities that onDelete deletes or clears', async () => {
     const cascade = await createRelatedFixture({ onDelete: 'cascade' })
     await cascade.add('books', 'walden')
     for (const n of [1, 2]) await cascade.add('chapters', `c${n}`, { book: 'walden' })
     await cascade.add('chapters', 'other')
     await cascade.admin.delete(cascade.at('books', '/walden'))
-    expect((await cascade.told()).sort()).toEqual([
+    expect((await cascade.entityEvents()).sort()).toEqual([
       'books delete walden 1',
       'chapters delete c1 1',
       'chapters delete c2 1',
@@ -183,7 +184,7 @@ describe('every way of writing tells', () => {
     await nullify.add('books', 'walden')
     for (const n of [1, 2]) await nullify.add('chapters', `c${n}`, { book: 'walden' })
     await nullify.admin.delete(nullify.at('books', '/walden'))
-    expect((await nullify.told()).sort()).toEqual([
+    expect((await nullify.entityEvents()).sort()).toEqual([
       'books delete walden 1',
       'chapters update c1 2',
       'chapters update c2 2',
@@ -193,8 +194,8 @@ describe('every way of writing tells', () => {
   })
 })
 
-describe('what is told has happened', () => {
-  test('nothing is told of what was refused', async () => {
+describe('events of committed writes', () => {
+  test('a rejected write emits no events', async () => {
     const { user, as, path, names } = await createEventsFixture(
       allEvents,
       [{ ...title, unique: true }],
@@ -217,19 +218,22 @@ describe('what is told has happened', () => {
     ]
     for (const answer of refused) expect(answer.status).toBeGreaterThanOrEqual(400)
     expect(await names()).toEqual(['create one'])
-    const held = await createRelatedFixture({ onDelete: 'restrict' })
-    await held.add('books', 'walden')
-    await held.add('chapters', 'c1', { book: 'walden' })
-    expect(statusAndCode(await held.admin.delete(held.at('books', '/walden')))).toEqual([409, 'ENTITY_IN_USE'])
-    expect(await held.told()).toEqual([])
+    const restricted = await createRelatedFixture({ onDelete: 'restrict' })
+    await restricted.add('books', 'walden')
+    await restricted.add('chapters', 'c1', { book: 'walden' })
+    expect(statusAndCode(await restricted.admin.delete(restricted.at('books', '/walden')))).toEqual([
+      409,
+      'ENTITY_IN_USE',
+    ])
+    expect(await restricted.entityEvents()).toEqual([])
   })
 
-  test('of many changes at once each is told once, in the order of the versions', async () => {
-    const { user, path, told } = await createEventsFixture()
+  test('concurrent writes emit one event each, in the order of the versions', async () => {
+    const { user, path, entityEvents } = await createEventsFixture()
     const made = await Promise.all(Array.from({ length: 30 }, () => user.post(path, {})))
     const one = made[0]!.body as Entity
     await Promise.all(Array.from({ length: 20 }, (_, n) => user.put(`${path}/${one._id}`, { title: `${n}` })))
-    const events = await told()
+    const events = await entityEvents()
     expect(
       new Set(events.filter(({ eventName }) => eventName === 'create').map(({ metadata }) => metadata._id)).size,
     ).toBe(30)
@@ -238,24 +242,24 @@ describe('what is told has happened', () => {
   })
 })
 
-test('who wants nothing told pays nothing for it', async () => {
-  /** The statements of the writes of a thing that comes, changes and goes. */
+test('a write needs no statements for events when its blueprint has no dispatchers', async () => {
+  /** Returns the statements of a create, an update and a delete. */
   const statements = async (dispatchers: object) => {
     const { origin, tokens, path } = await createThingsFixture([title], undefined, { dispatchers })
     const headers = { 'x-api-key': tokens.user }
     const at = `${origin}/api${path}`
-    // What is asked but once, such as when a token was used.
+    // The first request sends statements that later ones do not, such as for the last use of its token.
     await callApi('GET', at, { headers })
     const tenant = await resolveTenant(new Request(origin, { headers: { host: new URL(origin).host } }))
-    const [asked, { write }] = [[] as string[], tenant]
+    const [recorded, { write }] = [[] as string[], tenant]
     const spied = (tx: Tx): Tx => ({
       ...tx,
       query: (sql, params) => {
-        asked.push(sql)
+        recorded.push(sql)
         return tx.query(sql, params)
       },
       executeMany: (sql, rows) => {
-        asked.push(sql)
+        recorded.push(sql)
         return tx.executeMany(sql, rows)
       },
     })
@@ -267,12 +271,12 @@ test('who wants nothing told pays nothing for it', async () => {
     } finally {
       tenant.write = write
     }
-    return asked
+    return recorded
   }
-  const [silent, told] = [await statements({}), await statements(allEvents)]
+  const [silent, dispatching] = [await statements({}), await statements(allEvents)]
   expect(silent.length).toBeGreaterThan(5)
   expect(silent.filter((sql) => sql.includes('events'))).toEqual([])
-  expect(told.filter((sql) => sql.includes('into events'))).toHaveLength(3)
-  // The removal asks besides what it is that goes.
-  expect(told).toHaveLength(silent.length + 4)
+  expect(dispatching.filter((sql) => sql.includes('into events'))).toHaveLength(3)
+  // The delete also reads what it deletes.
+  expect(dispatching).toHaveLength(silent.length + 4)
 })

@@ -5,7 +5,7 @@ import { createThingsFixture } from '../fixtures'
 
 const costlyFormula = '$count([1..1500]^(>$))'
 
-test('a read is answered between the formulas of many creates that came before it', async () => {
+test('a read is answered between the formulas of many earlier creates', async () => {
   const fields = [
     { key: 'title', type: 'string' },
     { key: 'result', type: 'number' },
@@ -23,24 +23,26 @@ test('a read is answered between the formulas of many creates that came before i
       return status
     }),
   )
-  // Until all creates have been begun.
+  // All creates have started after this.
   await new Promise(setImmediate)
   expect((await as('other').get(`${path}/${body._id}`)).status).toBe(200)
   expect(made).toBeLessThan(10)
   expect(await creates).toEqual(Array(30).fill(201))
 })
 
-test('refuses the 201st formula of a caller that waits with 503 BUSY, once the tenant has spent its budget', async () => {
+test('rejects the 201st waiting formula of a caller with 503 BUSY once the tenant has spent its budget', async () => {
   const payer = { tenant: `t${crypto.randomUUID()}`, caller: 'one' }
-  const nothing = async () => {}
-  // Within the budget nobody is counted.
-  await Promise.all(Array.from({ length: 300 }, () => evaluateInTurn(payer, nothing)))
+  const noWork = async () => {}
+  // Formulas within the budget are not counted.
+  await Promise.all(Array.from({ length: 300 }, () => evaluateInTurn(payer, noWork)))
   await evaluateInTurn(payer, async () => {
     for (const until = performance.now() + 300; performance.now() < until; );
   })
-  const asked = await Promise.allSettled(Array.from({ length: 201 }, () => evaluateInTurn(payer, nothing)))
-  expect(asked.map(({ status }) => status)).toEqual([...Array(200).fill('fulfilled'), 'rejected'])
-  expect(asked[200]).toMatchObject({ reason: { status: 503, code: 'BUSY', more: { headers: { 'retry-after': '1' } } } })
-  const other = { ...payer, tenant: `t${crypto.randomUUID()}` }
-  expect(await evaluateInTurn(other, async () => 'done')).toBe('done')
+  const results = await Promise.allSettled(Array.from({ length: 201 }, () => evaluateInTurn(payer, noWork)))
+  expect(results.map(({ status }) => status)).toEqual([...Array(200).fill('fulfilled'), 'rejected'])
+  expect(results[200]).toMatchObject({
+    reason: { status: 503, code: 'BUSY', more: { headers: { 'retry-after': '1' } } },
+  })
+  const otherTenant = { ...payer, tenant: `t${crypto.randomUUID()}` }
+  expect(await evaluateInTurn(otherTenant, async () => 'done')).toBe('done')
 })

@@ -5,7 +5,7 @@ import { assertWithinLimits } from '../../../src/entities/write/limitations'
 import { type ApiClient, fullAccessRules, statusAndCode } from '../../test-tenant'
 import { createThingsFixture } from '../fixtures'
 
-const LIMIT = [403, 'LIMIT_REACHED']
+const LIMIT_REACHED = [403, 'LIMIT_REACHED']
 const status = { key: 'status', type: 'string' }
 const rank = { key: 'rank', type: 'integer', indexed: false }
 const openRules = [...fullAccessRules('tenant', 'user', 'plugin'), { operation: 'create', guest: true, scope: 'user' }]
@@ -13,19 +13,19 @@ const openRules = [...fullAccessRules('tenant', 'user', 'plugin'), { operation: 
 const createLimitedFixture = (limitations: object[], fields: object[] = [status, rank]) =>
   createThingsFixture(fields, openRules, { limitations })
 
-/** How many of so many creations went through; the others have to be refused by a limit. */
-async function createMany(who: ApiClient, path: string, times: number, body: object = {}) {
+/** Returns how many creates succeeded; all others must be rejected by a limitation. */
+async function createMany(client: ApiClient, path: string, times: number, body: object = {}) {
   let made = 0
   for (let n = 0; n < times; n++) {
-    const answer = await who.post(path, body)
+    const answer = await client.post(path, body)
     if (answer.status === 201) made++
-    else expect(statusAndCode(answer)).toEqual(LIMIT)
+    else expect(statusAndCode(answer)).toEqual(LIMIT_REACHED)
   }
   return made
 }
 
-describe('a limit', () => {
-  test('of the tenant is about all entities together', async () => {
+describe('limitations by scope', () => {
+  test('a limitation of scope tenant counts the entities of all users together', async () => {
     const { as, path } = await createLimitedFixture([{ scope: 'tenant', value: 3 }])
     expect(await createMany(as('user'), path, 2)).toBe(2)
     expect(await createMany(as('other'), path, 3)).toBe(1)
@@ -34,20 +34,20 @@ describe('a limit', () => {
     expect(body.details).toEqual({ scope: 'tenant', properties: [], value: 3 })
   })
 
-  test('of a user is about the entities of each, and those of guests are nobody’s', async () => {
+  test('a limitation of scope user counts the entities of each user, and those of all guests together', async () => {
     const { as, path, stranger } = await createLimitedFixture([{ scope: 'user', value: 2 }])
     expect(await createMany(as('user'), path, 3)).toBe(2)
     expect(await createMany(as('other'), path, 3)).toBe(2)
     expect(await createMany(stranger, path, 4)).toBe(2)
   })
 
-  test('of a workspace is, for those who are in none, about their own', async () => {
+  test('a limitation of scope workspace counts the own entities of a user without a workspace', async () => {
     const { as, path } = await createLimitedFixture([{ scope: 'workspace', value: 2 }])
     expect(await createMany(as('user'), path, 3)).toBe(2)
     expect(await createMany(as('other'), path, 3)).toBe(2)
   })
 
-  test('frees a place when an entity is removed', async () => {
+  test('a deleted entity frees its place under a limitation', async () => {
     const { as, path } = await createLimitedFixture([{ scope: 'user', value: 1 }])
     const { body } = await as('user').post(path, {})
     expect(await createMany(as('user'), path, 1)).toBe(0)
@@ -55,12 +55,12 @@ describe('a limit', () => {
     expect(await createMany(as('user'), path, 2)).toBe(1)
   })
 
-  test('of none lets nobody create', async () => {
+  test('a limitation of 0 rejects every create with 403 LIMIT_REACHED', async () => {
     const { as, path } = await createLimitedFixture([{ scope: 'tenant', value: 0 }])
     expect(await createMany(as('user'), path, 2)).toBe(0)
   })
 
-  test('does not bind admins, but their entities count', async () => {
+  test('a limitation does not reject admins, but counts what they create for a user', async () => {
     const { as, path, users } = await createLimitedFixture([{ scope: 'user', value: 1 }])
     const admin = as('admin')
     for (const _ of [1, 2]) expect((await admin.post(path, { user: users.user })).status).toBe(201)
@@ -68,7 +68,7 @@ describe('a limit', () => {
     expect(await createMany(as('other'), path, 1)).toBe(1)
   })
 
-  test('with roles binds those who have one of them; with empty lists everybody', async () => {
+  test('a limitation with roles applies to callers with one of them, and one with empty lists to every user', async () => {
     const { as, path } = await createLimitedFixture([{ scope: 'user', roles: ['plugin', 'x'], value: 1 }])
     expect(await createMany(as('editor'), path, 2)).toBe(1)
     expect(await createMany(as('user'), path, 3)).toBe(3)
@@ -81,12 +81,12 @@ describe('a limit', () => {
     expect(await createMany(signedIn.stranger, signedIn.path, 2)).toBe(2)
   })
 
-  test('with labels does not bind those who are in no workspace', async () => {
+  test('a limitation with workspace labels does not apply to users without a workspace', async () => {
     const { as, path } = await createLimitedFixture([{ scope: 'user', workspaceLabels: ['free'], value: 1 }])
     expect(await createMany(as('user'), path, 3)).toBe(3)
   })
 
-  test('is as strict as the strictest of several', async () => {
+  test('a create must fit every one of several limitations', async () => {
     const { as, path } = await createLimitedFixture([
       { scope: 'tenant', value: 3 },
       { scope: 'user', value: 2 },
@@ -96,37 +96,37 @@ describe('a limit', () => {
   })
 })
 
-describe('a limit of equal values', () => {
+describe('limitations by properties', () => {
   const own = { scope: 'user', properties: ['status'], value: 2 }
 
-  test('counts those that agree in them, also those that lack them', async () => {
+  test('a limitation by a property counts entities with equal values, including those without a value', async () => {
     const { as, path } = await createLimitedFixture([own])
     for (const body of [{ status: 'open' }, { status: 'done' }, {}])
       expect(await createMany(as('user'), path, 3, body)).toBe(2)
     expect(await createMany(as('other'), path, 3, { status: 'open' })).toBe(2)
   })
 
-  test('counts those that agree in all of several, indexed or not', async () => {
+  test('a limitation by several properties counts entities that agree in all of them, indexed or not', async () => {
     const { as, path } = await createLimitedFixture([{ scope: 'tenant', properties: ['status', 'rank'], value: 1 }])
     const user = as('user')
     for (const body of [{ status: 'a', rank: 1 }, { status: 'a', rank: 2 }, { status: 'a' }, { rank: 1 }, {}])
       expect([await createMany(user, path, 1, body), await createMany(user, path, 1, body)]).toEqual([1, 0])
   })
 
-  test('compares long texts whole', async () => {
+  test('a limitation by a property compares long texts as a whole', async () => {
     const { as, path } = await createLimitedFixture([{ ...own, value: 1 }])
     const text = 'x'.repeat(400)
     expect(await createMany(as('user'), path, 2, { status: `${text}a` })).toBe(1)
     expect(await createMany(as('user'), path, 2, { status: `${text}b` })).toBe(1)
   })
 
-  test('also refuses a change that would move one into a full group, and no other', async () => {
+  test('an update into a full group gets 403 LIMIT_REACHED, and every other update succeeds', async () => {
     const { as, path } = await createLimitedFixture([own])
     const user = as('user')
     await createMany(user, path, 2, { status: 'full' })
     const { body } = await user.post(path, { status: 'free' })
     const at = `${path}/${body._id}`
-    expect(statusAndCode(await user.put(at, { status: 'full' }))).toEqual(LIMIT)
+    expect(statusAndCode(await user.put(at, { status: 'full' }))).toEqual(LIMIT_REACHED)
     expect((await user.get(at)).body.status).toBe('free')
     expect((await user.put(at, { rank: 3 })).status).toBe(200)
     expect((await user.put(at, { status: null })).status).toBe(200)
@@ -134,15 +134,15 @@ describe('a limit of equal values', () => {
     expect((await user.put(at, { status: 'full', rank: 4 })).status).toBe(200)
   })
 
-  test('counts a moved entity among those of its owner, whoever moves it', async () => {
+  test('an update into a group counts for the owner of the entity, not for the caller', async () => {
     const { as, path } = await createLimitedFixture([{ ...own, value: 1 }])
     await as('user').post(path, { status: 'full' })
     const { body } = await as('user').post(path, { status: 'free' })
-    expect(statusAndCode(await as('other').put(`${path}/${body._id}`, { status: 'full' }))).toEqual(LIMIT)
+    expect(statusAndCode(await as('other').put(`${path}/${body._id}`, { status: 'full' }))).toEqual(LIMIT_REACHED)
     expect(await createMany(as('other'), path, 1, { status: 'full' })).toBe(1)
   })
 
-  test('holds where many have the value but few of them the owner, and the other way round', async () => {
+  test('a limitation by a property of each user is exact for common and for rare values', async () => {
     const { as, path } = await createLimitedFixture([own])
     const admin = as('admin')
     for (let n = 0; n < 230; n++) await admin.post(path, { status: 'common' })
@@ -150,17 +150,17 @@ describe('a limit of equal values', () => {
     expect(await createMany(as('user'), path, 3, { status: 'rare' })).toBe(2)
   })
 
-  test('does not tell of a property that the caller may not read', async () => {
+  test('a LIMIT_REACHED error does not reveal a hidden property', async () => {
     const hidden = { key: 'tier', type: 'string', default: 'basic', readRoles: ['boss'], writeRoles: ['boss'] }
     const { as, path } = await createLimitedFixture([{ scope: 'tenant', properties: ['tier'], value: 1 }], [hidden])
     await as('user').post(path, {})
     const answer = await as('user').post(path, {})
-    expect(statusAndCode(answer)).toEqual(LIMIT)
+    expect(statusAndCode(answer)).toEqual(LIMIT_REACHED)
     expect(JSON.stringify(answer.body)).not.toMatch(/tier|basic/)
   })
 })
 
-test('fifty who create at once leave exactly ten', async () => {
+test('50 concurrent creates leave exactly the 10 entities that a limitation allows', async () => {
   for (const limitation of [
     { scope: 'user', value: 10 },
     { scope: 'tenant', properties: ['status'], value: 10 },
@@ -168,19 +168,19 @@ test('fifty who create at once leave exactly ten', async () => {
     const { as, path, rows } = await createLimitedFixture([limitation])
     const answers = await Promise.all(Array.from({ length: 50 }, () => as('user').post(path, { status: 'x' })))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(10)
-    for (const answer of answers) if (answer.status !== 201) expect(statusAndCode(answer)).toEqual(LIMIT)
+    for (const answer of answers) if (answer.status !== 201) expect(statusAndCode(answer)).toEqual(LIMIT_REACHED)
     expect([await rows('entities'), await rows('entity_index')]).toEqual([10, 10])
   }
 })
 
-test('twenty who move theirs into a group at once leave no more than it holds', async () => {
+test('20 concurrent updates into a group leave no more entities in it than its limitation allows', async () => {
   const { as, path } = await createLimitedFixture([{ scope: 'tenant', properties: ['status'], value: 5 }])
   const made = await Promise.all(Array.from({ length: 20 }, (_, n) => as('user').post(path, { status: `${n}` })))
   await Promise.all(made.map(({ body }) => as('user').put(`${path}/${body._id}`, { status: 'one' })))
   expect((await as('user').get(`${path}?status=one`)).body).toHaveLength(5)
 })
 
-test('a limit applies at once when it is set, to what there is already', async () => {
+test('a new limitation applies at once, and counts existing entities', async () => {
   const { as, path } = await createLimitedFixture([])
   expect(await createMany(as('user'), path, 4)).toBe(4)
   await as('admin').put('/blueprints/things', { limitations: [{ scope: 'user', value: 4 }] })
@@ -189,7 +189,7 @@ test('a limit applies at once when it is set, to what there is already', async (
   expect(await createMany(as('user'), path, 2)).toBe(2)
 })
 
-test('a limit is about single values of fields that there are', async () => {
+test('a limitation by an unknown, multi or object field, or with an invalid value, gets 400 INVALID_INPUT', async () => {
   const { as } = await createLimitedFixture(
     [],
     [status, { key: 'tags', type: 'string', multi: true }, { key: 'place', type: 'object' }],
@@ -206,7 +206,7 @@ test('a limit is about single values of fields that there are', async () => {
     ).toEqual([400, 'INVALID_INPUT'])
 })
 
-test('in a workspace a limit is about all of its entities, and labels say of which workspaces', async () => {
+test('a limitation of scope workspace counts all entities of a workspace, and labels select the workspaces', async () => {
   const { tenant, as, path } = await createLimitedFixture([])
   for (const workspace of ['w', 'w', 'v', null]) await as('admin').post(path, { workspace })
   const member = (labels: string[]): Caller => ({

@@ -13,7 +13,8 @@ const at = await createPaymentsFixture(stripe.connection())
 const { admin, as } = at
 const monthly = { planId: at.pro, billingCycle: 'monthly' }
 const sessions = () => stripe.asked('POST', /checkout\/sessions$/)
-const countSubscriptions = async (who: { get: typeof admin.get }) => (await done(who.get('/subscriptions'))).length
+const countSubscriptions = async (client: { get: typeof admin.get }) =>
+  (await done(client.get('/subscriptions'))).length
 
 beforeAll(allowPrivateNetwork)
 afterEach(() => {
@@ -24,18 +25,18 @@ afterAll(async () => {
   await stripe.stop()
 })
 
-describe('a checkout', () => {
-  test('of a plan makes a subscription and tells where to pay', async () => {
-    const who = await at.customer()
-    const body = await done(who.post('/checkout', { ...monthly, successUrl: 'https://a.test/thanks' }))
+describe('POST /checkout', () => {
+  test('POST /checkout creates a pending subscription and returns the address to pay at', async () => {
+    const client = await at.customer()
+    const body = await done(client.post('/checkout', { ...monthly, successUrl: 'https://a.test/thanks' }))
     expect(body).toEqual({
       subscriptionId: ID,
       checkoutUrl: expect.stringMatching(/^https:\/\/checkout\.stripe\.com\/c\/pay\/cs_/),
       clientToken: null,
     })
-    const row = await done(who.get(`/subscriptions/${body.subscriptionId}`))
+    const row = await done(client.get(`/subscriptions/${body.subscriptionId}`))
     expect(row).toMatchObject({ status: 'pending', providerKind: 'stripe', providerSourceId: at.source, basePrice: 20 })
-    const metadata = { tenant: at.id, subscription: body.subscriptionId, entity: `user:${who.id}` }
+    const metadata = { tenant: at.id, subscription: body.subscriptionId, entity: `user:${client.id}` }
     expect(sessions().at(-1)!.body).toMatchObject({
       ...{ mode: 'subscription', client_reference_id: body.subscriptionId, metadata, subscription_data: { metadata } },
       ...{ success_url: 'https://a.test/thanks', cancel_url: `${at.origin}/` },
@@ -45,27 +46,27 @@ describe('a checkout', () => {
     expect(await at.events()).toContain('subscription-created')
   })
 
-  test('of what waits can be asked for again, and is the same to the provider then', async () => {
-    const who = await at.customer()
-    const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
-    const first = await done(who.post('/checkout', { subscriptionId }))
-    expect(await done(who.post('/checkout', { subscriptionId }))).toEqual(first)
+  test('a repeated checkout of a pending subscription returns the same session, unless its addresses differ', async () => {
+    const client = await at.customer()
+    const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
+    const first = await done(client.post('/checkout', { subscriptionId }))
+    expect(await done(client.post('/checkout', { subscriptionId }))).toEqual(first)
     const key = (n: number) => sessions().at(n)!.headers['idempotency-key']
     expect(key(-1)).toBe(key(-2)!)
-    expect(await done(who.post('/checkout', { subscriptionId, cancelUrl: 'https://a.test/' }))).not.toEqual(first)
-    expect(await countSubscriptions(who)).toBe(1)
+    expect(await done(client.post('/checkout', { subscriptionId, cancelUrl: 'https://a.test/' }))).not.toEqual(first)
+    expect(await countSubscriptions(client)).toBe(1)
   })
 
-  test('that was given up for another begins anew when it is asked for again, and so does an old one', async () => {
-    const who = await at.customer()
-    const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+  test('a repeated checkout gets a new session when the first one was replaced by another or is an hour old', async () => {
+    const client = await at.customer()
+    const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
     const session = async (successUrl: string) => {
-      const { checkoutUrl } = await done(who.post('/checkout', { subscriptionId, successUrl }))
+      const { checkoutUrl } = await done(client.post('/checkout', { subscriptionId, successUrl }))
       return stripe.sessions.get(checkoutUrl.split('/').at(-1))
     }
-    const [first, other] = [await session('https://a.test/'), await session('https://b.test/')]
+    const [first, second] = [await session('https://a.test/'), await session('https://b.test/')]
     await at.later(0)
-    expect([first.status, other.status]).toEqual(['expired', 'open'])
+    expect([first.status, second.status]).toEqual(['expired', 'open'])
     const again = await session('https://a.test/')
     expect([again.status, again.id === first.id]).toEqual(['open', false])
     await at.later(3_600_000)
@@ -73,52 +74,52 @@ describe('a checkout', () => {
     moveClock(Date.now())
   })
 
-  test('is paid at the price of the coupon, which takes the place of another', async () => {
-    const who = await at.customer()
+  test('a checkout charges the price less its coupon, which replaces an earlier one and is redeemed only by the payment', async () => {
+    const client = await at.customer()
     const [half, third] = [await at.coupon({}), await at.coupon({ discountValue: 33 })]
-    const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, couponCode: half.code }))
-    await done(who.post('/checkout', { subscriptionId }))
-    await done(who.post('/checkout', { subscriptionId, couponCode: ` ${third.code.toUpperCase()} ` }))
+    const { _id: subscriptionId } = await done(client.post('/subscriptions', { ...monthly, couponCode: half.code }))
+    await done(client.post('/checkout', { subscriptionId }))
+    await done(client.post('/checkout', { subscriptionId, couponCode: ` ${third.code.toUpperCase()} ` }))
     const amounts = sessions().map(({ body }) => body.line_items[0].price_data.unit_amount)
     expect(amounts.slice(-2)).toEqual(['1000', '1340'])
-    const row = await done(who.get(`/subscriptions/${subscriptionId}`))
+    const row = await done(client.get(`/subscriptions/${subscriptionId}`))
     expect([row.couponCode, row.finalPrice, row.couponBenefitEndsAt]).toEqual([third.code, 13.4, null])
-    // Nobody has redeemed anything before it is paid.
+    // Only the payment redeems the coupon.
     expect((await done(admin.get(`/coupons/${third._id}`))).currentRedemptions).toBe(0)
   })
 
-  test('that costs nothing is active at once, and nobody is asked', async () => {
-    const who = await at.customer()
-    const gift = await at.coupon({ discountValue: 100, benefitDurationUnit: 'months', benefitDurationValue: 1 })
+  test('a free checkout activates the subscription at once without a request to the provider', async () => {
+    const client = await at.customer()
+    const freeCoupon = await at.coupon({ discountValue: 100, benefitDurationUnit: 'months', benefitDurationValue: 1 })
     const before = stripe.seen.length
-    const body = await done(who.post('/checkout', { ...monthly, couponCode: gift.code }))
+    const body = await done(client.post('/checkout', { ...monthly, couponCode: freeCoupon.code }))
     expect(body).toEqual({ subscriptionId: ID, checkoutUrl: null, clientToken: null })
-    const mine = await done(who.get('/subscriptions/me'))
+    const mine = await done(client.get('/subscriptions/me'))
     expect(mine).toMatchObject({ _id: body.subscriptionId, status: 'active', finalPrice: 0, providerKind: null })
     expect(mine.limits).toEqual({ projects: 2 })
     expect(mine.couponBenefitEndsAt).toBe(mine.currentPeriodEnd)
-    expect((await done(admin.get(`/coupons/${gift._id}`))).currentRedemptions).toBe(1)
-    const poor = await createPaymentsFixture()
-    await done(poor.as('user').post('/checkout', { planId: poor.free, billingCycle: 'yearly' }))
-    expect((await done(poor.as('user').get('/subscriptions/me'))).billingCycle).toBe('yearly')
+    expect((await done(admin.get(`/coupons/${freeCoupon._id}`))).currentRedemptions).toBe(1)
+    const withoutProvider = await createPaymentsFixture()
+    await done(withoutProvider.as('user').post('/checkout', { planId: withoutProvider.free, billingCycle: 'yearly' }))
+    expect((await done(withoutProvider.as('user').get('/subscriptions/me'))).billingCycle).toBe('yearly')
     expect(stripe.seen.length).toBe(before)
   })
 
-  test('of a dynamic plan is at the price that an admin has said', async () => {
-    const who = await at.customer()
-    const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, planId: at.dynamic }))
-    expect(statusAndCode(await who.post('/checkout', { subscriptionId }))).toEqual([400, 'DYNAMIC_AMOUNT_NOT_SET'])
+  test('a checkout of a dynamic plan charges the amount set by an admin, or gets 400 DYNAMIC_AMOUNT_NOT_SET', async () => {
+    const client = await at.customer()
+    const { _id: subscriptionId } = await done(client.post('/subscriptions', { ...monthly, planId: at.dynamic }))
+    expect(statusAndCode(await client.post('/checkout', { subscriptionId }))).toEqual([400, 'DYNAMIC_AMOUNT_NOT_SET'])
     await done(admin.put(`/subscriptions/${subscriptionId}/dynamic-amount`, { amount: 12.34 }))
-    await done(who.post('/checkout', { subscriptionId }))
+    await done(client.post('/checkout', { subscriptionId }))
     expect(sessions().at(-1)!.body.line_items[0].price_data.unit_amount).toBe('1234')
-    const entity = { billableEntityType: 'user', billableEntityId: who.id }
-    const said = { ...monthly, planId: at.dynamic, ...entity, amount: 99 }
-    const { subscriptionId: other } = await done(admin.post('/checkout', said))
-    expect(await done(who.get(`/subscriptions/${other}`))).toMatchObject({ status: 'pending', dynamicAmount: 99 })
+    const entity = { billableEntityType: 'user', billableEntityId: client.id }
+    const order = { ...monthly, planId: at.dynamic, ...entity, amount: 99 }
+    const { subscriptionId: second } = await done(admin.post('/checkout', order))
+    expect(await done(client.get(`/subscriptions/${second}`))).toMatchObject({ status: 'pending', dynamicAmount: 99 })
     expect(sessions().at(-1)!.body).toMatchObject({ customer_email: expect.stringContaining('customer') })
   })
 
-  test('may stand within a page of ours', async () => {
+  test('an embedded checkout returns a client token instead of an address', async () => {
     const own = await createPaymentsFixture({
       ...stripe.connection(),
       metadata: { apiUrl: stripe.url, checkoutMode: 'embedded' },
@@ -127,56 +128,57 @@ describe('a checkout', () => {
     expect(body).toEqual({ subscriptionId: ID, checkoutUrl: null, clientToken: expect.stringContaining('_secret_') })
   })
 
-  test('may begin with the end of what there is', async () => {
-    const who = await at.customer()
-    const { subscriptionId: first } = await done(who.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
-    const again = await who.post('/checkout', monthly)
+  test('a second checkout gets 409 ACTIVE_SUBSCRIPTION_EXISTS, and with reset it cancels the active subscription', async () => {
+    const client = await at.customer()
+    const { subscriptionId: first } = await done(client.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
+    const again = await client.post('/checkout', monthly)
     expect(statusAndCode(again)).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
     expect(again.body.details).toEqual({ existingSubscriptionId: first })
-    // What is refused ends nothing.
+    // A rejected checkout cancels nothing.
     const wrong = { ...monthly, couponCode: 'nothing', reset: true }
-    expect(statusAndCode(await who.post('/checkout', wrong))).toEqual([400, 'COUPON_NOT_FOUND'])
+    expect(statusAndCode(await client.post('/checkout', wrong))).toEqual([400, 'COUPON_NOT_FOUND'])
     expect(await at.status(first)).toBe('active')
-    const { subscriptionId } = await done(who.post('/checkout', { ...monthly, reset: true }))
+    const { subscriptionId } = await done(client.post('/checkout', { ...monthly, reset: true }))
     expect([await at.status(first), await at.status(subscriptionId)]).toEqual(['canceled', 'pending'])
   })
 })
 
-describe('a checkout is refused', () => {
-  const refused = async (body: object, who: { post: typeof admin.post } = as('user')) =>
-    statusAndCode(await who.post('/checkout', body))
+describe('rejected checkouts', () => {
+  const refused = async (body: object, client: { post: typeof admin.post } = as('user')) =>
+    statusAndCode(await client.post('/checkout', body))
 
-  test('for what is not there, not sold any more, or somebody else’s', async () => {
+  test('a checkout of an unknown, inactive or foreign plan or subscription gets 400, 403 or 404, and 401 without credentials', async () => {
     const old = await at.plan({ name: 'Old', monthlyPrice: 1, yearlyPrice: 1 })
     const waiting = await at.pending('user', { planId: old._id })
     await done(admin.delete(`/plans/${old._id}`))
     const foreign = await createPaymentsFixture()
-    const theirs = await foreign.pending()
+    const foreignSubscription = await foreign.pending()
     expect(await refused({})).toEqual([400, 'INVALID_INPUT'])
     expect(await refused({ planId: at.pro })).toEqual([400, 'INVALID_INPUT'])
     expect(await refused({ ...monthly, billingCycle: 'weekly' })).toEqual([400, 'INVALID_INPUT'])
     for (const planId of ['x', foreign.pro]) expect(await refused({ ...monthly, planId })).toEqual(NO_PLAN)
     expect(await refused({ ...monthly, planId: old._id })).toEqual([400, 'PLAN_NOT_ACTIVE'])
     expect(await refused({ subscriptionId: waiting })).toEqual([400, 'PLAN_NOT_ACTIVE'])
-    for (const subscriptionId of ['x', theirs]) expect(await refused({ subscriptionId })).toEqual(NO_SUBSCRIPTION)
+    for (const subscriptionId of ['x', foreignSubscription])
+      expect(await refused({ subscriptionId })).toEqual(NO_SUBSCRIPTION)
     expect(await refused({ subscriptionId: waiting }, as('other'))).toEqual(FORBIDDEN)
     expect(await refused(monthly, at.stranger)).toEqual(UNAUTHENTICATED)
-    const nobody = { ...monthly, billableEntityType: 'user', billableEntityId: 'nobody' }
-    expect(await refused(nobody, admin)).toEqual([404, 'USER_NOT_FOUND'])
+    const unknownUser = { ...monthly, billableEntityType: 'user', billableEntityId: 'nobody' }
+    expect(await refused(unknownUser, admin)).toEqual([404, 'USER_NOT_FOUND'])
   })
 
-  test('for dynamic plans of which nobody has said what they cost', async () => {
+  test('a checkout of a dynamic plan without a subscription or a valid amount of an admin gets 400', async () => {
     const dynamic = { ...monthly, planId: at.dynamic }
     expect(await refused(dynamic)).toEqual([400, 'DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION'])
-    // An amount is an admin's word.
+    // Only admins may set an amount.
     expect(await refused({ ...dynamic, amount: 5 })).toEqual([400, 'DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION'])
     expect(await refused(dynamic, admin)).toEqual([400, 'DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION'])
     for (const amount of [0, -5, '10', 1e21, 0.001])
       expect(await refused({ ...dynamic, amount }, admin), String(amount)).toEqual([400, 'INVALID_AMOUNT'])
   })
 
-  test('with a coupon that is not good, or an address that leads nowhere', async () => {
-    const who = await at.customer()
+  test('a checkout with an invalid coupon or redirect URL gets 400 and creates no subscription', async () => {
+    const client = await at.customer()
     const soon = new Date(Date.now() + 3_600_000).toISOString()
     const cases: [object, string][] = [
       [{ isActive: false }, 'COUPON_NOT_FOUND'],
@@ -188,41 +190,41 @@ describe('a checkout is refused', () => {
     ]
     for (const [body, code] of cases) {
       const { code: couponCode } = await at.coupon(body)
-      expect(await refused({ ...monthly, couponCode }, who)).toEqual([400, code])
+      expect(await refused({ ...monthly, couponCode }, client)).toEqual([400, code])
     }
     for (const url of ['/thanks', 'javascript:alert(1)', 'https://', 'ftp://a.test/'])
       for (const name of ['successUrl', 'cancelUrl'])
-        expect(await refused({ ...monthly, [name]: url }, who), url).toEqual([400, 'INVALID_REDIRECT_URL'])
-    expect(await countSubscriptions(who)).toBe(0)
+        expect(await refused({ ...monthly, [name]: url }, client), url).toEqual([400, 'INVALID_REDIRECT_URL'])
+    expect(await countSubscriptions(client)).toBe(0)
   })
 
-  test('with a coupon that was good when it was attached', async () => {
-    const who = await at.customer()
+  test('a checkout whose attached coupon was used up meanwhile gets 400 COUPON_MAX_REDEMPTIONS until an admin removes it', async () => {
+    const client = await at.customer()
     const { _id, code } = await at.coupon({})
-    const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, couponCode: code }))
+    const { _id: subscriptionId } = await done(client.post('/subscriptions', { ...monthly, couponCode: code }))
     await done(admin.put(`/coupons/${_id}`, { maxRedemptions: 0 }))
-    expect(await refused({ subscriptionId }, who)).toEqual([400, 'COUPON_MAX_REDEMPTIONS'])
+    expect(await refused({ subscriptionId }, client)).toEqual([400, 'COUPON_MAX_REDEMPTIONS'])
     await done(admin.put(`/subscriptions/${subscriptionId}/coupon`, { couponCode: null }))
-    await done(who.post('/checkout', { subscriptionId }))
+    await done(client.post('/checkout', { subscriptionId }))
   })
 
-  test('where nobody can be paid, or nobody whom we know', async () => {
+  test('a checkout without a payment connection gets 500 PAYMENTS_NOT_CONFIGURED, whether payments are enabled or not', async () => {
     const own = await createPaymentsFixture()
-    const tried = async () => {
+    const checkOut = async () => {
       const sent = await own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' })
       expect(await countSubscriptions(own.as('user'))).toBe(0)
       return statusAndCode(sent)
     }
     const set = (metadata: object) => done(own.admin.put('/payments/configuration', { metadata }))
     const NOT_CONFIGURED = [500, 'PAYMENTS_NOT_CONFIGURED']
-    expect(await tried()).toEqual(NOT_CONFIGURED)
+    expect(await checkOut()).toEqual(NOT_CONFIGURED)
     await set({ isEnabled: true })
-    expect(await tried()).toEqual(NOT_CONFIGURED)
+    expect(await checkOut()).toEqual(NOT_CONFIGURED)
     await set({ isEnabled: false })
-    expect(await tried()).toEqual(NOT_CONFIGURED)
+    expect(await checkOut()).toEqual(NOT_CONFIGURED)
   })
 
-  test('where the plan has no price at the provider, which for Stripe is a matter of its connection', async () => {
+  test('a plan without a price id gets 400 MISSING_EXTERNAL_PRICE_ID in a checkout, with Stripe only if requireExternalPrice is set', async () => {
     const [paypal, paddle] = [await startPaypal(), await startPaddle()]
     const strict = stripe.connection()
     const connections = [
@@ -242,52 +244,52 @@ describe('a checkout is refused', () => {
   })
 })
 
-describe('a provider that fails', () => {
+describe('a failing provider', () => {
   const PROVIDER_ERROR = [502, 'PROVIDER_ERROR']
 
-  test('leaves nothing of a new subscription, and nothing that is secret is told', async () => {
+  test('a failed checkout gets 502 PROVIDER_ERROR, leaves no subscription and no redemption, and leaks no secret', async () => {
     const lines: string[] = []
     const log = console.error
     console.error = (...line: unknown[]) => void lines.push(line.join(' '))
-    const who = await at.customer()
+    const client = await at.customer()
     const { _id, code } = await at.coupon({ maxRedemptions: 1 })
     for (const failure of ['down', { status: 500 }, { status: 401 }] as const) {
-      // As often as the question is put.
+      // The provider client retries that often at most.
       stripe.own.next = Array(6).fill(failure)
-      const sent = await who.post('/checkout', { ...monthly, couponCode: code })
+      const sent = await client.post('/checkout', { ...monthly, couponCode: code })
       expect(statusAndCode(sent)).toEqual(PROVIDER_ERROR)
       expect(JSON.stringify(sent.body)).not.toMatch(new RegExp(`${STRIPE_KEY}|${STRIPE_SECRET}|127\\.0\\.0\\.1`))
-      expect(await countSubscriptions(who)).toBe(0)
+      expect(await countSubscriptions(client)).toBe(0)
     }
     console.error = log
     expect(lines.join()).not.toMatch(new RegExp(`${STRIPE_KEY}|${STRIPE_SECRET}`))
     expect((await done(admin.get(`/coupons/${_id}`))).currentRedemptions).toBe(0)
     const [failure] = await done(admin.get('/events?source=payments&eventName=checkout-failed'))
     expect([failure.user, failure.metadata]).toEqual([
-      who.id,
+      client.id,
       expect.objectContaining({ planId: at.pro, providerKind: 'stripe', code: 'PROVIDER_ERROR' }),
     ])
     stripe.own.next = []
-    await done(who.post('/checkout', { ...monthly, couponCode: code }))
+    await done(client.post('/checkout', { ...monthly, couponCode: code }))
   })
 
-  test('leaves what waits as it was, and the second try is another one', async () => {
-    const who = await at.customer()
-    const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+  test('a failed checkout leaves its pending subscription unchanged, and the next try has another idempotency key', async () => {
+    const client = await at.customer()
+    const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
     const { code } = await at.coupon({})
-    const before = await done(who.get(`/subscriptions/${subscriptionId}`))
+    const before = await done(client.get(`/subscriptions/${subscriptionId}`))
     stripe.own.next = Array(6).fill({ status: 500 })
-    expect(statusAndCode(await who.post('/checkout', { subscriptionId, couponCode: code }))).toEqual(PROVIDER_ERROR)
+    expect(statusAndCode(await client.post('/checkout', { subscriptionId, couponCode: code }))).toEqual(PROVIDER_ERROR)
     const key = sessions().at(-1)!.headers['idempotency-key']
-    expect(await done(who.get(`/subscriptions/${subscriptionId}`))).toEqual(before)
+    expect(await done(client.get(`/subscriptions/${subscriptionId}`))).toEqual(before)
     stripe.own.next = []
-    await done(who.post('/checkout', { subscriptionId, couponCode: code }))
+    await done(client.post('/checkout', { subscriptionId, couponCode: code }))
     expect(sessions().at(-1)!.headers['idempotency-key']).not.toBe(key!)
   })
 
-  test('keeps a subscription from ending, until it was told', async () => {
-    const who = await at.customer()
-    const { subscriptionId } = await done(who.post('/checkout', monthly))
+  test('a cancellation that the provider does not answer gets 502 PROVIDER_ERROR, and a retry cancels the subscription', async () => {
+    const client = await at.customer()
+    const { subscriptionId } = await done(client.post('/checkout', monthly))
     const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
     await at.told(subscriptionId, 'activated', {
       occurredAt: 1,
@@ -295,21 +297,21 @@ describe('a provider that fails', () => {
       providerKind: 'stripe',
     })
     stripe.own.next = Array(6).fill('down')
-    expect(statusAndCode(await who.put(`/subscriptions/${subscriptionId}/cancel`))).toEqual(PROVIDER_ERROR)
-    const row = await done(who.get('/subscriptions/me'))
+    expect(statusAndCode(await client.put(`/subscriptions/${subscriptionId}/cancel`))).toEqual(PROVIDER_ERROR)
+    const row = await done(client.get('/subscriptions/me'))
     expect([row.status, typeof row.cancelRequested]).toEqual(['active', 'string'])
     stripe.own.next = []
-    expect(await done(who.put(`/checkout/${subscriptionId}/cancel`))).toMatchObject({
+    expect(await done(client.put(`/checkout/${subscriptionId}/cancel`))).toMatchObject({
       ...{ status: 'canceled', cancelRequested: null },
     })
     expect(stripe.subscriptions.get(external).status).toBe('canceled')
   })
 
-  test('that had to be told when nobody answered is told as soon as possible', async () => {
-    const who = await at.customer()
-    const { subscriptionId } = await done(who.post('/checkout', monthly))
+  test('a failed cancellation of a pending subscription is repeated by a job', async () => {
+    const client = await at.customer()
+    const { subscriptionId } = await done(client.post('/checkout', monthly))
     stripe.own.next = Array(6).fill('down')
-    expect(statusAndCode(await who.put(`/subscriptions/${subscriptionId}/cancel`))).toEqual(PROVIDER_ERROR)
+    expect(statusAndCode(await client.put(`/subscriptions/${subscriptionId}/cancel`))).toEqual(PROVIDER_ERROR)
     stripe.own.next = []
     expect(await at.status(subscriptionId)).toBe('pending')
     await at.later(10_000)
@@ -318,7 +320,7 @@ describe('a provider that fails', () => {
   })
 })
 
-test('a connection by which somebody pays can’t be removed', async () => {
+test('a connection that the payments configuration or an active subscription uses cannot be deleted (INTEGRATION_SOURCE_IN_USE)', async () => {
   const own = await createPaymentsFixture(stripe.connection())
   const remove = () => own.admin.delete(`/integration-sources/${own.source}`)
   expect((await remove()).body).toMatchObject({
@@ -332,16 +334,16 @@ test('a connection by which somebody pays can’t be removed', async () => {
   await done(remove())
 })
 
-test('nobody pays for a user or a workspace that was removed', async () => {
-  const who = await at.customer()
-  await done(who.post('/checkout', monthly))
-  const waiting = await done(who.post('/subscriptions', monthly))
+test('the subscriptions of a deleted user or workspace are canceled, here and at the provider', async () => {
+  const client = await at.customer()
+  await done(client.post('/checkout', monthly))
+  const waiting = await done(client.post('/subscriptions', monthly))
   const session = [...stripe.sessions.values()].at(-1)
-  await done(admin.delete(`/users/${who.id}`))
+  await done(admin.delete(`/users/${client.id}`))
   expect(await at.status(waiting._id)).toBe('canceled')
   await at.later(0)
   expect(session.status).toBe('expired')
-  expect(await done(admin.get(`/subscriptions?billableEntityId=${who.id}&status=pending`))).toEqual([])
+  expect(await done(admin.get(`/subscriptions?billableEntityId=${client.id}&status=pending`))).toEqual([])
 
   const owner = await at.customer()
   const { _id: workspace } = await done(owner.post('/workspaces', { name: 'Office' }), 201)
@@ -354,10 +356,10 @@ test('nobody pays for a user or a workspace that was removed', async () => {
   expect([await at.status(subscriptionId), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
 })
 
-test('what one tenant sells and who has subscribed, no other sees', async () => {
-  const other = await createTestTenant()
+test('subscriptions, invoices, coupons and plans of one tenant are invisible to every other tenant', async () => {
+  const otherTenant = await createTestTenant()
   const subscriptionId = await at.pending()
   for (const path of ['/subscriptions', '/invoices', '/coupons', '/plans'])
-    expect(await done(other.as('admin').get(path)), path).toEqual([])
-  expect(statusAndCode(await other.as('admin').post('/checkout', { subscriptionId }))).toEqual(NO_SUBSCRIPTION)
+    expect(await done(otherTenant.as('admin').get(path)), path).toEqual([])
+  expect(statusAndCode(await otherTenant.as('admin').post('/checkout', { subscriptionId }))).toEqual(NO_SUBSCRIPTION)
 })

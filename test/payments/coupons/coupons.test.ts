@@ -6,7 +6,7 @@ import { type ApiClient, createTestTenant, statusAndCode } from '../../test-tena
 import { createPaymentsFixture, done, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../fixtures'
 
 const at = await createPaymentsFixture()
-const { admin, as, stranger } = at
+const { admin, as, stranger: anonymous } = at
 afterEach(() => moveClock(Date.now()))
 
 const INVALID = [400, 'INVALID_COUPON_DATA']
@@ -16,7 +16,7 @@ const fromNow = (ms: number) => new Date(Date.now() + ms).toISOString()
 const HOUR = 3_600_000
 
 describe('coupons', () => {
-  test('take something off a price, by a code', async () => {
+  test('a coupon is returned whole to admins, and without its redemption counts to others who validate its code', async () => {
     const body = await at.coupon({ code: '  Welcome10 ', discountValue: 12.5 })
     const coupon = {
       ...{ _id: ID, code: 'Welcome10', discountType: 'percentage', discountValue: 12.5, currency: null },
@@ -26,16 +26,16 @@ describe('coupons', () => {
     expect(body).toEqual(coupon)
     expect(await done(admin.get(`/coupons/${body._id}`))).toEqual(coupon)
     expect(await done(admin.get('/coupons'))).toContainEqual(coupon)
-    const { maxRedemptions: _, currentRedemptions: __, ...told } = coupon
-    for (const who of [stranger, as('user')])
-      expect(await done(who.post('/coupons/validate', { code: ' wELCOME10' }))).toEqual(told)
+    const { maxRedemptions: _, currentRedemptions: __, ...publicCoupon } = coupon
+    for (const client of [anonymous, as('user')])
+      expect(await done(client.post('/coupons/validate', { code: ' wELCOME10' }))).toEqual(publicCoupon)
     expect(await done(admin.post('/coupons/validate', { code: 'WELCOME10' }))).toEqual(coupon)
   })
 
-  test('of a fixed amount are refused with the name of the default currency, where one was kept that does not exist', async () => {
+  test('a fixed coupon is rejected with INVALID_COUPON_DATA that names the stored default currency when this does not exist', async () => {
     const own = await createTestTenant()
     await done(own.as('admin').put('/configurations/payments-configuration', { metadata: { defaultCurrency: 'EUR' } }))
-    // As it could be set before that was checked.
+    // An earlier release stored the currency without this check.
     await own.tenant.write((tx) => tx.update(configurations).set({ metadata: { defaultCurrency: 'XYZ' } }))
     invalidate(own.tenant, 'configurations')
     const { body } = await own.as('admin').post('/coupons', { ...valid, discountType: 'fixed' })
@@ -45,7 +45,7 @@ describe('coupons', () => {
     ])
   })
 
-  test('of a fixed amount are in the currency of the configuration unless told, and can be sent back whole', async () => {
+  test('a fixed coupon defaults to the configured currency, and PUT accepts the body that POST has returned', async () => {
     const body = await at.coupon({
       ...{
         discountType: 'fixed',
@@ -63,7 +63,7 @@ describe('coupons', () => {
     expect([yen.currency, yen.discountValue]).toEqual(['JPY', 500])
   })
 
-  test('make sense, or are refused, when they are made and when they are changed', async () => {
+  test('POST and PUT /coupons reject invalid fields with 400 INVALID_COUPON_DATA', async () => {
     const bad: object[] = [
       ...[{}, { code: 'x' }, { ...valid, code: '' }, { ...valid, code: '   ' }, { ...valid, code: 5 }],
       ...[
@@ -109,7 +109,7 @@ describe('coupons', () => {
     expect(statusAndCode(await admin.post('/coupons', [valid]))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('have a code that no other has, however it is written', async () => {
+  test('a coupon code is unique regardless of case and spaces, or gets 400 COUPON_CODE_EXISTS', async () => {
     await at.coupon({ code: 'Straße' })
     expect(statusAndCode(await admin.post('/coupons', { ...valid, code: ' STRAßE ' }))).toEqual([
       400,
@@ -122,69 +122,72 @@ describe('coupons', () => {
     expect(results.map(({ status }) => status).sort()).toEqual([201, 400, 400])
   })
 
-  test('are looked at in the order of the contract', async () => {
-    const tried = async (body: object, planId: string | undefined = at.pro) => {
+  test('POST /coupons/validate reports the first failed check in the documented order', async () => {
+    const validate = async (body: object, planId: string | undefined = at.pro) => {
       const { code } = await at.coupon(body)
-      return statusAndCode(await stranger.post('/coupons/validate', { code, planId }))
+      return statusAndCode(await anonymous.post('/coupons/validate', { code, planId }))
     }
-    // Each of them has all the flaws that are looked at later.
+    // Each coupon also has all the flaws that are checked later.
     const flaws = { maxRedemptions: 0, applicablePlanIds: ['x'] }
-    expect(await tried({ isActive: false, validFrom: fromNow(HOUR), ...flaws })).toEqual([400, 'COUPON_NOT_FOUND'])
-    expect(await tried({ validFrom: fromNow(HOUR), ...flaws })).toEqual([400, 'COUPON_NOT_YET_VALID'])
-    expect(await tried({ validUntil: fromNow(-HOUR), ...flaws })).toEqual([400, 'COUPON_EXPIRED'])
-    expect(await tried(flaws)).toEqual([400, 'COUPON_MAX_REDEMPTIONS'])
-    expect(await tried({ applicablePlanIds: ['x'] })).toEqual([400, 'COUPON_NOT_APPLICABLE'])
+    expect(await validate({ isActive: false, validFrom: fromNow(HOUR), ...flaws })).toEqual([400, 'COUPON_NOT_FOUND'])
+    expect(await validate({ validFrom: fromNow(HOUR), ...flaws })).toEqual([400, 'COUPON_NOT_YET_VALID'])
+    expect(await validate({ validUntil: fromNow(-HOUR), ...flaws })).toEqual([400, 'COUPON_EXPIRED'])
+    expect(await validate(flaws)).toEqual([400, 'COUPON_MAX_REDEMPTIONS'])
+    expect(await validate({ applicablePlanIds: ['x'] })).toEqual([400, 'COUPON_NOT_APPLICABLE'])
     const euros = { discountType: 'fixed', discountValue: 5, currency: 'EUR' }
-    expect(await tried(euros)).toEqual([400, 'COUPON_NOT_APPLICABLE'])
-    // Without a plan nobody asks which.
+    expect(await validate(euros)).toEqual([400, 'COUPON_NOT_APPLICABLE'])
+    // Without a plan, restrictions to plans and currencies are not checked.
     for (const body of [{ applicablePlanIds: ['x'] }, euros]) {
       const { code } = await at.coupon(body)
-      await done(stranger.post('/coupons/validate', { code }))
+      await done(anonymous.post('/coupons/validate', { code }))
     }
-    const gone = stranger.with({ 'x-api-key': 'atl_of_nobody' })
-    expect(statusAndCode(await gone.post('/coupons/validate', { code: 'nobody' }))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(statusAndCode(await stranger.post('/coupons/validate', { code: 'nobody' }))).toEqual([
+    const withInvalidKey = anonymous.with({ 'x-api-key': 'atl_of_nobody' })
+    expect(statusAndCode(await withInvalidKey.post('/coupons/validate', { code: 'nobody' }))).toEqual([
+      401,
+      'UNAUTHENTICATED',
+    ])
+    expect(statusAndCode(await anonymous.post('/coupons/validate', { code: 'nobody' }))).toEqual([
       400,
       'COUPON_NOT_FOUND',
     ])
     for (const body of [{}, { code: '' }, { code: 5 }])
-      expect(statusAndCode(await stranger.post('/coupons/validate', body))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await anonymous.post('/coupons/validate', body))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('can be redeemed from one moment to another', async () => {
+  test('a coupon is valid from validFrom until validUntil', async () => {
     const { code } = await at.coupon({ validFrom: fromNow(HOUR), validUntil: fromNow(2 * HOUR) })
-    const now = async () => statusAndCode(await as('user').post('/coupons/validate', { code }))
-    expect(await now()).toEqual([400, 'COUPON_NOT_YET_VALID'])
+    const validate = async () => statusAndCode(await as('user').post('/coupons/validate', { code }))
+    expect(await validate()).toEqual([400, 'COUPON_NOT_YET_VALID'])
     moveClock(Date.now() + 1.5 * HOUR)
-    expect(await now()).toEqual([200, code])
+    expect(await validate()).toEqual([200, code])
     moveClock(Date.now() + 2 * HOUR)
-    expect(await now()).toEqual([400, 'COUPON_EXPIRED'])
+    expect(await validate()).toEqual([400, 'COUPON_EXPIRED'])
   })
 
-  test('can’t be guessed by subscriptions or checkouts either: all ways that take a code count together', async () => {
+  test('coupon guesses by subscriptions, checkouts and validation share a limit of 60 per minute, and more get 429 RATE_LIMITED', async () => {
     const own = await createPaymentsFixture()
-    const who = await own.customer()
+    const client = await own.customer()
     const subscribe = (by: ApiClient, couponCode?: string) =>
       by.post('/subscriptions', { planId: own.pro, billingCycle: 'monthly', ...(couponCode && { couponCode }) })
     const ways = [
-      (n: number) => subscribe(who, `guess${n}`),
-      (n: number) => who.post('/checkout', { planId: own.pro, billingCycle: 'monthly', couponCode: `guess${n}` }),
-      (n: number) => who.post('/coupons/validate', { code: `guess${n}` }),
+      (n: number) => subscribe(client, `guess${n}`),
+      (n: number) => client.post('/checkout', { planId: own.pro, billingCycle: 'monthly', couponCode: `guess${n}` }),
+      (n: number) => client.post('/coupons/validate', { code: `guess${n}` }),
     ]
     for (let n = 0; n < 60; n++) expect((await ways[n % 3]!(n)).status).toBe(400)
     for (const way of ways) expect(statusAndCode(await way(61))).toEqual([429, 'RATE_LIMITED'])
-    expect((await subscribe(who)).status).toBe(200)
-    const other = await own.customer()
-    expect(statusAndCode(await subscribe(other, 'guess'))).toEqual([400, 'COUPON_NOT_FOUND'])
+    expect((await subscribe(client)).status).toBe(200)
+    const otherCustomer = await own.customer()
+    expect(statusAndCode(await subscribe(otherCustomer, 'guess'))).toEqual([400, 'COUPON_NOT_FOUND'])
     moveClock(Date.now() + 61_000)
     expect(statusAndCode(await ways[0]!(62))).toEqual([400, 'COUPON_NOT_FOUND'])
   })
 
-  test('can’t be guessed: whoever is no admin tries a few in a minute', async () => {
-    const { as, stranger } = await createTestTenant()
-    for (const who of [stranger, as('user')]) {
+  test('POST /coupons/validate answers 429 after 60 guesses in a minute, except to admins', async () => {
+    const { as, stranger: anonymous } = await createTestTenant()
+    for (const client of [anonymous, as('user')]) {
       const statuses = []
-      for (let n = 0; n < 70; n++) statuses.push((await who.post('/coupons/validate', { code: `guess${n}` })).status)
+      for (let n = 0; n < 70; n++) statuses.push((await client.post('/coupons/validate', { code: `guess${n}` })).status)
       expect(statuses).toEqual([...Array(60).fill(400), ...Array(10).fill(429)])
     }
     expect((await as('other').post('/coupons/validate', { code: 'guess' })).status).toBe(400)
@@ -192,13 +195,18 @@ describe('coupons', () => {
       expect((await as('admin').post('/coupons/validate', { code: 'guess' })).status).toBe(400)
   })
 
-  test('are kept by admins; unknown ones are 404, and other tenants see nothing', async () => {
+  test('coupon routes answer 403 to users, 401 without credentials and 404 COUPON_NOT_FOUND for unknown or foreign coupons', async () => {
     const { _id, code } = await at.coupon({})
     const path = `/coupons/${_id}`
-    for (const who of [as('user'), as('editor')])
-      for (const answer of [who.get('/coupons'), who.get(path), who.post('/coupons', valid), who.delete(path)])
+    for (const client of [as('user'), as('editor')])
+      for (const answer of [
+        client.get('/coupons'),
+        client.get(path),
+        client.post('/coupons', valid),
+        client.delete(path),
+      ])
         expect(statusAndCode(await answer)).toEqual(FORBIDDEN)
-    for (const answer of [stranger.get('/coupons'), stranger.get(path), stranger.put(path, valid)])
+    for (const answer of [anonymous.get('/coupons'), anonymous.get(path), anonymous.put(path, valid)])
       expect(statusAndCode(await answer)).toEqual(UNAUTHENTICATED)
     for (const id of ['x', '%00', Bun.randomUUIDv7()])
       for (const answer of [
@@ -207,16 +215,19 @@ describe('coupons', () => {
         admin.delete(`/coupons/${id}`),
       ])
         expect(statusAndCode(await answer)).toEqual(COUPON_NOT_FOUND)
-    const other = await createTestTenant()
-    expect(statusAndCode(await other.as('admin').get(path))).toEqual(COUPON_NOT_FOUND)
-    expect(statusAndCode(await other.stranger.post('/coupons/validate', { code }))).toEqual([400, 'COUPON_NOT_FOUND'])
+    const otherTenant = await createTestTenant()
+    expect(statusAndCode(await otherTenant.as('admin').get(path))).toEqual(COUPON_NOT_FOUND)
+    expect(statusAndCode(await otherTenant.stranger.post('/coupons/validate', { code }))).toEqual([
+      400,
+      'COUPON_NOT_FOUND',
+    ])
     expect((await done(admin.delete(path))).isActive).toBe(false)
     expect((await done(admin.get('/coupons?isActive=false'))).map((one: { _id: string }) => one._id)).toContain(_id)
     expect((await done(admin.get('/coupons?isActive=true'))).map((one: { _id: string }) => one._id)).not.toContain(_id)
   })
 })
 
-test('refuses a coupon on a subscription that has ended with 409 SUBSCRIPTION_ENDED', async () => {
+test('PUT /subscriptions/:id/coupon rejects a coupon on an ended subscription with 409 SUBSCRIPTION_ENDED', async () => {
   const { code } = await at.coupon({})
   const id = await at.pending()
   await done(admin.put(`/subscriptions/${id}/cancel`))

@@ -29,19 +29,21 @@ const deliverAllEvents = async () => {
   for (const event of stripe.events.splice(0)) await deliver(at, 'stripe', stripe.sent(event))
 }
 
-/** A checkout of somebody new, and how Stripe calls it. */
+/** Starts a checkout of a new customer, and returns its subscription and Stripe session. */
 async function startCheckout(body: object = {}) {
-  const who = await at.customer()
-  const { subscriptionId: id } = await done(who.post('/checkout', { planId: at.pro, billingCycle: 'monthly', ...body }))
-  return { id: id as string, who, session: [...stripe.sessions.keys()].at(-1)! }
+  const client = await at.customer()
+  const { subscriptionId: id } = await done(
+    client.post('/checkout', { planId: at.pro, billingCycle: 'monthly', ...body }),
+  )
+  return { id: id as string, client, session: [...stripe.sessions.keys()].at(-1)! }
 }
-/** One that is paid, of which Stripe has told. */
+/** Starts a checkout, pays it and delivers the events of Stripe. */
 async function payCheckout(body: object = {}) {
   const one = await startCheckout(body)
   const external = stripe.pay(one.session)
   await deliverAllEvents()
   expect(await at.status(one.id)).toBe('active')
-  return { ...one, external, theirs: () => stripe.subscriptions.get(external) }
+  return { ...one, external, atStripe: () => stripe.subscriptions.get(external) }
 }
 const listEventMetadata = async (eventName: string, id: string) =>
   ((await done(admin.get(`/events?eventName=${eventName}&limit=1000`))) as { metadata: { subscriptionId: string } }[])
@@ -52,18 +54,18 @@ const invoicesOf = async (id: string) =>
     ({ subscriptionId }) => subscriptionId === id,
   )
 
-describe('time', () => {
-  test('ends a checkout that nobody has paid for a day, here and at the provider', async () => {
-    const { id, session, who } = await startCheckout()
+describe('time-based jobs', () => {
+  test('an unpaid checkout expires after a day, here and at the provider', async () => {
+    const { id, session, client } = await startCheckout()
     await at.later(DAY - 2 * HOUR)
     expect(await at.status(id)).toBe('pending')
     await at.later(2 * HOUR)
     expect([await at.status(id), stripe.sessions.get(session).status]).toEqual(['expired', 'expired'])
     expect(await listEventMetadata('subscription-expired', id)).toHaveLength(1)
-    await done(who.post('/checkout', { planId: at.pro, billingCycle: 'monthly' }))
+    await done(client.post('/checkout', { planId: at.pro, billingCycle: 'monthly' }))
   })
 
-  test('counts from when an admin has said the price', async () => {
+  test('a dynamic subscription expires a day after its amount was set, however long that took', async () => {
     const id = await at.pending('user', { planId: at.dynamic })
     await at.later(3 * DAY)
     expect(await at.status(id)).toBe('pending')
@@ -74,8 +76,8 @@ describe('time', () => {
     expect(await at.status(id)).toBe('expired')
   })
 
-  test('ends who has not paid for longer than the grace, at the provider too, though that fails at first', async () => {
-    const { id, external, theirs } = await payCheckout()
+  test('a past-due subscription is canceled after the grace period, and its cancellation at the provider is retried', async () => {
+    const { id, external, atStripe } = await payCheckout()
     stripe.fail(external)
     await deliverAllEvents()
     expect(await at.status(id)).toBe('past_due')
@@ -83,13 +85,13 @@ describe('time', () => {
     expect(await at.status(id)).toBe('past_due')
     stripe.own.failing = () => ({ status: 500 })
     await at.later(HOUR + 1_000)
-    expect([await at.status(id), theirs().status]).toEqual(['canceled', 'past_due'])
+    expect([await at.status(id), atStripe().status]).toEqual(['canceled', 'past_due'])
     stripe.own.failing = () => undefined
     await at.later(HOUR)
-    expect(theirs().status).toBe('canceled')
+    expect(atStripe().status).toBe('canceled')
   })
 
-  test('counts the grace that is set now, and nothing once it was paid', async () => {
+  test('a past-due subscription is canceled by the currently configured grace period, unless it is paid before', async () => {
     const [one, other] = [await payCheckout(), await payCheckout()]
     const open = [one, other].map(({ external }) => stripe.fail(external))
     await deliverAllEvents()
@@ -102,7 +104,7 @@ describe('time', () => {
     await done(admin.put('/payments/configuration', { metadata: { gracePeriodDays: 3 } }))
   })
 
-  test('ends what is to end with its period, unless that was taken back where nobody told us', async () => {
+  test('cancelAtPeriodEnd cancels a subscription at its period end, unless the provider has reverted it without an event', async () => {
     const [one, other] = [await payCheckout(), await payCheckout()]
     for (const { external } of [one, other]) stripe.change(external, { cancel_at_period_end: true })
     await deliverAllEvents()
@@ -112,14 +114,14 @@ describe('time', () => {
     await at.later(Date.parse(currentPeriodEnd) - now() - HOUR)
     expect(await at.status(one.id)).toBe('active')
     await at.later(HOUR + 1_000)
-    expect([await at.status(one.id), one.theirs().status]).toEqual(['canceled', 'canceled'])
-    expect([await at.status(other.id), other.theirs().status]).toEqual(['active', 'active'])
+    expect([await at.status(one.id), one.atStripe().status]).toEqual(['canceled', 'canceled'])
+    expect([await at.status(other.id), other.atStripe().status]).toEqual(['active', 'active'])
   })
 
-  test('brings the price of the plan back, once the benefit of a coupon is over', async () => {
+  test('the price of the plan returns when the benefit of a coupon ends, and is retried at the provider', async () => {
     const coupon = await at.coupon({ benefitDurationUnit: 'days', benefitDurationValue: 10 })
-    const { id, theirs } = await payCheckout({ couponCode: coupon.code })
-    const price = () => theirs().items.data[0].price.unit_amount
+    const { id, atStripe } = await payCheckout({ couponCode: coupon.code })
+    const price = () => atStripe().items.data[0].price.unit_amount
     await at.later(9 * DAY)
     expect([price(), (await done(admin.get(`/subscriptions/${id}`))).finalPrice]).toEqual([1000, 10])
     stripe.own.failing = ({ method }) => (method === 'POST' ? 'down' : undefined)
@@ -131,8 +133,8 @@ describe('time', () => {
   })
 })
 
-describe('what was lost on the way', () => {
-  test('is made up for within an hour: that it was paid, and by which invoice', async () => {
+describe('lost webhooks', () => {
+  test('a payment whose webhooks were lost is found within an hour, with its invoice and one provider-drift event', async () => {
     const { id, session } = await startCheckout()
     stripe.pay(session)
     stripe.events.splice(0)
@@ -148,7 +150,7 @@ describe('what was lost on the way', () => {
     expect(await listEventMetadata('provider-drift', id)).toHaveLength(1)
   })
 
-  test('does not undo what is told late', async () => {
+  test('late webhooks do not undo what the hourly comparison has applied', async () => {
     const { id, external } = await payCheckout()
     moveClock(now() + HOUR / 2)
     const open = stripe.fail(external)
@@ -163,7 +165,7 @@ describe('what was lost on the way', () => {
     expect(await at.status(id)).toBe('active')
   })
 
-  test('ends what has ended there, and is told once where it can’t be mended', async () => {
+  test('a subscription that ended at the provider is canceled here, and one that is missing there is reported once', async () => {
     const [one, other] = [await payCheckout(), await payCheckout()]
     stripe.end(one.external)
     stripe.events.splice(0)
@@ -176,11 +178,11 @@ describe('what was lost on the way', () => {
     ])
   })
 
-  test('is made up for though nobody could be asked for long, also when it has ended', async () => {
-    const { id, external, who } = await payCheckout()
+  test('an invoice lost before a long outage of the provider is fetched afterwards, even for a canceled subscription', async () => {
+    const { id, external, client } = await payCheckout()
     stripe.renew(external)
     stripe.events.splice(0)
-    await done(who.put(`/subscriptions/${id}/cancel`))
+    await done(client.put(`/subscriptions/${id}/cancel`))
     stripe.own.failing = () => 'down'
     await at.later(4 * DAY)
     expect(await invoicesOf(id)).toHaveLength(1)
@@ -189,9 +191,9 @@ describe('what was lost on the way', () => {
     expect((await invoicesOf(id)).map(({ status }) => status)).toEqual(['paid', 'paid'])
   })
 
-  test('is called off though nobody could be asked for a month', async () => {
-    const { id, session, who } = await startCheckout()
-    await done(who.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))
+  test('a replaced checkout is expired at the provider even after an outage of a month', async () => {
+    const { id, session, client } = await startCheckout()
+    await done(client.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))
     stripe.own.failing = () => 'down'
     await at.later(31 * DAY)
     stripe.own.failing = () => undefined
@@ -199,9 +201,11 @@ describe('what was lost on the way', () => {
     expect(stripe.sessions.get(session).status).toBe('expired')
   })
 
-  test('is not paid for: what ended here, or was paid twice, ends there', async () => {
-    const { id, session, who } = await startCheckout()
-    const answers = [await done(who.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))]
+  test('a second payment of one subscription is canceled at the provider, and the first one is when the user cancels', async () => {
+    const { id, session, client } = await startCheckout()
+    const answers = [
+      await done(client.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' })),
+    ]
     expect(answers[0].subscriptionId).toBe(id)
     const second = [...stripe.sessions.keys()].at(-1)!
     const [first, twice] = [stripe.pay(session), stripe.pay(second)]
@@ -209,12 +213,12 @@ describe('what was lost on the way', () => {
     await at.later(1_000)
     const statuses = [first, twice].map((one) => stripe.subscriptions.get(one).status).sort()
     expect([await at.status(id), ...statuses]).toEqual(['active', 'active', 'canceled'])
-    await done(who.put(`/subscriptions/${id}/cancel`))
+    await done(client.put(`/subscriptions/${id}/cancel`))
     expect(stripe.subscriptions.get(first).status).toBe('canceled')
   })
 })
 
-test('who has no subscriptions has no jobs of them', async () => {
+test('a tenant without subscriptions has no payment jobs, and a subscription has at most one time-based job', async () => {
   const { tenant } = await createPaymentsFixture()
   expect(await tenant.db.query(`select kind from jobs where kind like 'payments%'`)).toEqual([])
   const [[most] = []] = await at.tenant.db.query(

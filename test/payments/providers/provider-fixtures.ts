@@ -3,7 +3,7 @@ import type { Subscription } from '../../../src/payments/tables'
 
 let orders = 0
 
-/** An order of a plan for 20.00 a month. */
+/** Returns an order of a plan for 20.00 a month. */
 export const createOrder = (more: Partial<CheckoutOrder> = {}): CheckoutOrder => {
   const subscriptionId = Bun.randomUUIDv7()
   const entity = { type: 'user', id: 'ada' } as const
@@ -19,15 +19,15 @@ export const createOrder = (more: Partial<CheckoutOrder> = {}): CheckoutOrder =>
 
 export const discount = { couponId: 'c', code: 'LESS', benefit: null }
 
-/** What is kept of a subscription, as far as a provider looks at it. */
+/** Returns a stored subscription with the columns that providers read. */
 export const createSubscriptionRow = (more: Partial<Subscription>) =>
   ({ _id: Bun.randomUUIDv7(), currency: 'USD', billingCycle: 'monthly', updated: '1', ...more }) as Subscription
 
-/** A connection with its secrets, as those who ask a provider have it. */
+/** Returns a connection with decrypted secrets, as providers get it. */
 export const createOpenedConnection = <Connection extends object>(connection: Connection) =>
   ({ _id: Bun.randomUUIDv7() as string, ...connection }) as never
 
-/** Nobody is told what is secret: not by an answer, and not by the log. */
+/** Runs the work, and returns its error and the secrets that appear in the error or the log. */
 export async function captureLeaks(secrets: string[], work: () => Promise<unknown>) {
   const lines: string[] = []
   const before = console.error
@@ -37,8 +37,8 @@ export async function captureLeaks(secrets: string[], work: () => Promise<unknow
       () => undefined,
       (error) => error,
     )) as { status: number; code: string; message: string; more: { details?: unknown } } | undefined
-    const told = JSON.stringify([problem?.message, problem?.more.details, lines])
-    return { refused: [problem?.status, problem?.code], leaked: secrets.filter((secret) => told.includes(secret)) }
+    const output = JSON.stringify([problem?.message, problem?.more.details, lines])
+    return { refused: [problem?.status, problem?.code], leaked: secrets.filter((secret) => output.includes(secret)) }
   } finally {
     console.error = before
   }

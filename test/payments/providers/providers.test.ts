@@ -21,7 +21,7 @@ afterAll(async () => {
 const token = (checkout: { clientToken: string }) => checkout.clientToken
 const lastKey = (things: Map<string, unknown>) => [...things.keys()].at(-1)!
 
-/** What differs: how the provider calls the price, how one pays there, and what is known there of the price and the end. */
+/** The differences: the ids of the price, how to pay, and how to read the price and the end at the provider. */
 const kinds = {
   stripe: {
     vendor: stripe,
@@ -51,12 +51,12 @@ const kinds = {
 }
 
 test.each(Object.keys(kinds) as (keyof typeof kinds)[])(
-  'by %s somebody pays less by a coupon, pays again, pays more, and ends it',
+  'a customer subscribes by %s with a coupon, is repriced without it, and cancels, here and at the provider',
   async (kind) => {
     const { vendor, externalIds, pay, price, ended } = kinds[kind]
     const at = await createPaymentsFixture(vendor.connection())
     await done(at.admin.put(`/plans/${at.pro}`, { externalIds: { [kind]: externalIds } }))
-    const heard = async () => {
+    const deliverEvents = async () => {
       for (const event of vendor.events.splice(0)) {
         const sent = deliver(
           at,
@@ -75,7 +75,7 @@ test.each(Object.keys(kinds) as (keyof typeof kinds)[])(
     expect(checkout.checkoutUrl ?? checkout.clientToken).toBeString()
     const external = pay(checkout)
     expect(price(external)).toBe(15)
-    await heard()
+    await deliverEvents()
     const mine = await done(user.get('/subscriptions/me'))
     expect(mine).toMatchObject({
       ...{ _id: checkout.subscriptionId, status: 'active', externalSubscriptionId: external, providerKind: kind },
@@ -87,12 +87,12 @@ test.each(Object.keys(kinds) as (keyof typeof kinds)[])(
 
     await done(at.admin.put(`/subscriptions/${mine._id}/coupon`, { couponCode: null }))
     expect(price(external)).toBe(20)
-    await heard()
+    await deliverEvents()
     expect((await done(user.get('/subscriptions/me'))).finalPrice).toBe(20)
 
     expect((await done(user.put(`/checkout/${mine._id}/cancel`))).status).toBe('canceled')
     expect(ended(external)).toBeTrue()
-    await heard()
+    await deliverEvents()
     expect(await done(user.get('/subscriptions/me'))).toBeNull()
     expect((await at.events()).filter((name) => name === 'webhook-failed')).toEqual([])
     expect(paypal.flaws).toEqual([])

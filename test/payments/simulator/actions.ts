@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 
 /**
- * What goes wrong meanwhile: with the provider at the nth question, once or from then on, or with our process, which dies
- * at the nth write. It dies at a question, too: before that is heard, or when it was done and nobody here knows.
+ * A failure during an action: either of the provider at its nth request, once or from then on, or a crash of the process
+ * at its nth write. With `dies` the process also crashes at the request, before or after the provider has handled it.
  */
 export type Fault =
   | { vendor: 'down' | 'lost' | 'refuses'; at: number; stays: boolean; dies: boolean }
@@ -28,7 +28,7 @@ export type Action =
 
 const index = fc.nat(5)
 const coupon = fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, { weight: 2, arbitrary: fc.nat(2) })
-/** Mostly one of the first: of requests, which have few; at times of those that only jobs come to. */
+/** Prefers small indexes, because requests have few steps; only jobs reach the larger ones. */
 const mostlySmall = (most: number) =>
   fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, { weight: 1, arbitrary: fc.nat(most) })
 const fault: fc.Arbitrary<Fault> = fc.oneof(
@@ -76,7 +76,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 3, arbitrary: actionOf('pass', { hours: fc.constantFrom(0, 1, 5, 25, 80, 750), fault }) },
 )
 
-/** What happens, one after the other or two at once, and which of the events that are left come in the end. */
+/** Actions in sequence or two at once, and which of the remaining events are delivered in the end. */
 export const histories = fc.record({
   acts: fc.array(
     fc.oneof(

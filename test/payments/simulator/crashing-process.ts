@@ -1,26 +1,26 @@
 import type { Tx } from '../../../src/storage/port'
 import type { Tenant } from '../../../src/tenancy/tenants'
 
-/** What becomes of a process in the middle of something. */
+/** The error that ends the work of a killed process. */
 export class ProcessKilled extends Error {
   constructor() {
     super('The process was killed.')
   }
 }
 
-/** When a process dies: at its nth write, before that is committed or when it was and nobody knows of it yet. */
+/** The write at which a process dies, before or just after the commit. */
 export type CrashPoint = { at: number; committed: boolean }
 
-/** A process that may die; from then on it changes nothing more, whatever it would do to clean up. */
+/** A process that may die; from then on all its writes fail, including those that would clean up. */
 export class CrashingProcess {
   isDead = false
-  /** The tenant as this process has it. */
+  /** The tenant whose writes fail once this process is dead. */
   readonly tenant: Tenant
 
   constructor(
     tenant: Tenant,
-    /** Looks on while something is written, and at what that leaves. */
-    watched: (tx: Tx, work: (tx: Tx) => Promise<unknown>) => Promise<void>,
+    /** Runs the work of a write and checks it. */
+    checked: (tx: Tx, work: (tx: Tx) => Promise<unknown>) => Promise<void>,
     death?: CrashPoint,
   ) {
     let left = death?.at ?? Number.POSITIVE_INFINITY
@@ -29,7 +29,7 @@ export class CrashingProcess {
       const dies = left-- === 0
       let value: Awaited<ReturnType<typeof work>>
       await tenant.write(async (tx) => {
-        await watched(tx, async (tx) => {
+        await checked(tx, async (tx) => {
           value = await work(tx)
         })
         if (dies) this.isDead = true

@@ -8,10 +8,10 @@ import type { World } from './provider-worlds'
 const statusesIn = async (tx: Tx) =>
   (await tx.query('select _id, status, billable_entity_id from subscriptions')) as [string, Status, string][]
 
-/** Looks at each update of a status, and at all that a write leaves: moves are those of the table, and one is paid or to be. */
+/** Runs a write; each change of a status has to be in the table, and an entity has one active subscription at most. */
 export async function checkWrites(tx: Tx, work: (tx: Tx) => Promise<unknown>) {
   const current = new Map((await statusesIn(tx)).map(([id, status]) => [id, status]))
-  const ask: Tx['query'] = async (text, params) => {
+  const query: Tx['query'] = async (text, params) => {
     const rows = await tx.query(text, params)
     if (/^update "?subscriptions/.test(text))
       for (const [id, status] of await statusesIn(tx)) {
@@ -21,22 +21,22 @@ export async function checkWrites(tx: Tx, work: (tx: Tx) => Promise<unknown>) {
       }
     return rows
   }
-  await work(override(tx, { query: ask }))
+  await work(override(tx, { query }))
   const activeEntities = new Set<string>()
   for (const [id, status, entity] of await statusesIn(tx)) {
     expect([id, status]).toEqual([id, current.get(id) ?? 'pending'])
     if (!isAlive(status)) continue
-    expect(activeEntities.has(entity), 'of an entity there is one').toBeFalse()
+    expect(activeEntities.has(entity), 'an entity has one active subscription at most').toBeFalse()
     activeEntities.add(entity)
   }
 }
 
 const isAlive = (status: string) => ['active', 'trialing', 'past_due'].includes(status)
 
-const override = <Thing extends object>(thing: Thing, some: Partial<Thing>): Thing =>
-  new Proxy(thing, { get: (_, key) => Reflect.get(key in some ? some : thing, key) })
+const override = <Thing extends object>(thing: Thing, overrides: Partial<Thing>): Thing =>
+  new Proxy(thing, { get: (_, key) => Reflect.get(key in overrides ? overrides : thing, key) })
 
-/** Redemptions are as many as were counted, and no more than there may be; each invoice of a provider is there once. */
+/** Expects that redemption counts are exact and within their limits, and that each invoice of a provider is stored once. */
 export async function expectConsistentCounts(db: Db) {
   const coupons = await db.query(
     `select current_redemptions, max_redemptions, (select count(*) from redemptions where coupon = coupons._id) from coupons`,
@@ -45,13 +45,13 @@ export async function expectConsistentCounts(db: Db) {
     expect(current).toBe(counted!)
     expect(current).toBeLessThanOrEqual(most!)
   }
-  const twice = await db.query(
+  const duplicates = await db.query(
     'select external_invoice_id from invoices group by external_invoice_id having count(*) > 1',
   )
-  expect(twice).toEqual([])
+  expect(duplicates).toEqual([])
 }
 
-/** What is here is what the provider has. Who has paid for a second subscription of an entity waits, until all has `settled`. */
+/** Expects the state of the provider. A second paid subscription of an entity stays pending until all has `settled`. */
 export async function expectAgreement(db: Db, world: World, { settled }: { settled: boolean }) {
   const rows = new Map((await db.select().from(subscriptions)).map((row) => [row._id, row]))
   const storedInvoices = await db.select().from(invoices)
@@ -62,8 +62,8 @@ export async function expectAgreement(db: Db, world: World, { settled }: { settl
     [...rows.values()].some((other) => other._id !== _id && other.billableEntityId === id && isAlive(other.status))
   for (const truth of truths) {
     const row = rows.get(truth.ours)
-    const goesBy = row?.externalSubscriptionId === truth.id
-    if (!row || !goesBy) {
+    const isLinked = row?.externalSubscriptionId === truth.id
+    if (!row || !isLinked) {
       expect([truth.id, isAlive(truth.status)]).toEqual([truth.id, row ? waits(row) && isAlive(truth.status) : false])
       continue
     }
@@ -83,7 +83,7 @@ export async function expectAgreement(db: Db, world: World, { settled }: { settl
   }
   const externalIds = new Set(truths.map(({ id }) => id))
   for (const row of rows.values()) {
-    // What was for nothing when it began has no provider.
+    // A subscription that was free at its start has no provider.
     if (isAlive(row.status) && row.externalSubscriptionId) expect(externalIds).toContain(row.externalSubscriptionId)
   }
   if (settled) expect([...rows.values()].filter(({ status }) => status === 'pending')).toEqual([])

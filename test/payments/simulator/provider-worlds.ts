@@ -6,13 +6,13 @@ import { startPaypal } from '../../fakes/vendors/paypal'
 import { startStripe } from '../../fakes/vendors/stripe'
 import type { InjectedFailure, SignedWebhook, VendorRequest } from '../../fakes/vendors/vendor'
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of the vendors'
+// biome-ignore lint/suspicious/noExplicitAny: the objects of vendors have no types here
 type Any = any
 
-/** A subscription as it truly is. Prices are in minor units; invoices by their names. */
+/** A subscription as the provider has it. The price is in minor units; invoices are by their ids. */
 export type Truth = {
   id: string
-  /** Ours, by what the vendor has from us. */
+  /** Our id, from the metadata that the vendor got from us. */
   ours: string
   status: 'waiting' | 'active' | 'trialing' | 'past_due' | 'ended'
   price: number
@@ -20,7 +20,7 @@ export type Truth = {
   invoices: Record<string, 'paid' | 'open' | 'void'>
 }
 
-/** What customers, banks and time do at a vendor, in the same words for all of them. */
+/** The actions of customers, banks and time at a vendor, by one interface for all vendors. */
 export type World = {
   kind: ProviderKind
   connection(): { name: string; kind: string; metadata: object; authentication: object }
@@ -28,11 +28,11 @@ export type World = {
   own: { failing: (_: VendorRequest) => InjectedFailure | undefined }
   events: Any[]
   sent(event: Any): SignedWebhook | Promise<SignedWebhook>
-  /** By what a customer whom we have answered this pays. */
+  /** The id of the checkout in this answer of ours. */
   checkoutIn(answer: { checkoutUrl: string | null; clientToken: string | null }): string
-  /** Whether a checkout was called off. */
+  /** Whether a checkout was canceled. */
   isCanceled(checkout: string): boolean
-  /** Checkouts that can be paid. */
+  /** The checkouts that can be paid. */
   open(): string[]
   truths(): Truth[]
   pay(checkout: string, trial: boolean): void
@@ -40,7 +40,7 @@ export type World = {
   /** The next period begins, and is paid or not. */
   renew(id: string): void
   fail(id: string): void
-  /** What was not paid is paid after all. */
+  /** Pays the open invoices. */
   recover(id: string): void
   end(id: string, how: number): void
   schedule(id: string, ends: boolean): void

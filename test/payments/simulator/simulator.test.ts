@@ -25,7 +25,7 @@ afterAll(() => {
 const RUNS = databaseUrl ? 8 : 60
 
 test.each(Object.keys(worlds) as ProviderKind[])(
-  'whatever happens, and whenever the process dies, all is as %s has it in the end',
+  'random histories with faults and crashes end in the same state here and at %s',
   async (kind) => {
     const world = await worlds[kind]()
     const { play } = await createSimulator(world)

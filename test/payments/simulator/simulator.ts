@@ -17,11 +17,11 @@ import type { World } from './provider-worlds'
 
 const HOUR = 3_600_000
 export const START = Date.parse('2026-03-10T09:00:00.000Z')
-/** For so long one can pay in a checkout. */
+/** How long a checkout can be paid. */
 const CHECKOUT_EXPIRY_MS = 72 * HOUR
 const TABLES = ['subscriptions', 'redemptions', 'invoices', 'provider_events', 'jobs', 'leases']
 
-/** A tenant that sells by a provider, and what may happen to it. */
+/** Creates a tenant that sells by a provider; `play` runs a history and checks the invariants. */
 export async function createSimulator(world: World) {
   moveClock(START)
   const at = await createPaymentsFixture(world.connection())
@@ -46,7 +46,7 @@ export async function createSimulator(world: World) {
   const people = [at.users.user, at.users.other]
   const request = () => new Request(`${at.origin}/api/checkout`, { headers: { host: new URL(at.origin).host } })
 
-  /** What happened in one history. */
+  /** Runs one history in an empty tenant. */
   async function play({ acts, late }: History) {
     await reset()
     const issuedAt = new Map<string, number>()
@@ -56,39 +56,39 @@ export async function createSimulator(world: World) {
     const nth = <T>(list: T[], n: number): T | undefined => list[n % list.length]
     const truths = (...statuses: string[]) => world.truths().filter(({ status }) => statuses.includes(status))
 
-    /** A process to which something happens. The provider is asked by one at a time. */
+    /** Starts a process with this fault. Only one process at a time asks the provider. */
     function startProcess(fault: Fault) {
       const death = fault && 'write' in fault ? { at: fault.write, committed: fault.committed } : undefined
       const process = new CrashingProcess(at.tenant, checkWrites, death)
-      let questions = 0
+      let requests = 0
       world.own.failing = () => {
         if (process.isDead) return 'down'
         if (!fault || 'write' in fault) return
-        const question = questions++
-        if (fault.stays ? question < fault.at : question !== fault.at) return
+        const index = requests++
+        if (fault.stays ? index < fault.at : index !== fault.at) return
         if (fault.dies) process.isDead = true
         return fault.vendor === 'refuses' ? { status: 500 } : fault.vendor
       }
       return process
     }
 
-    /** When its last work is done. What died has no leases any more: they run out. */
+    /** Ends a process. The leases of a dead process are deleted as if they had expired. */
     async function finishProcess(process: CrashingProcess) {
       world.own.failing = () => undefined
       if (process.isDead) await at.tenant.write((tx) => tx.query('delete from leases'))
     }
 
-    /** Does something in a process to which that happens, or in the one that is there. */
+    /** Runs the work in a new process with this fault, or in the running one. */
     async function inProcess<T>(
       fault: Fault,
       work: (ctx: Ctx & { process: CrashingProcess }) => Promise<T>,
       {
         user = people[0]!,
         privileged = false,
-        there,
-      }: { user?: string; privileged?: boolean; there?: CrashingProcess } = {},
+        running,
+      }: { user?: string; privileged?: boolean; running?: CrashingProcess } = {},
     ) {
-      const process = there ?? startProcess(fault)
+      const process = running ?? startProcess(fault)
       const actor = { user, roles: [], privileged, workspace: null, via: 'api-key' as const, scopes: [] }
       try {
         return await work({ ...process.tenant, actor, process })
@@ -97,11 +97,11 @@ export async function createSimulator(world: World) {
         else if (error instanceof Problem && error.status !== 500) history.push(`  ${error.code}`)
         else throw error
       } finally {
-        if (!there) await finishProcess(process)
+        if (!running) await finishProcess(process)
       }
     }
 
-    /** Two requests at once, to one process. */
+    /** Performs actions at once in one process. */
     async function performTogether(acts: Action[], fault: Fault) {
       const process = startProcess(fault)
       const all = await Promise.allSettled(acts.map((act) => perform(act, process)))
@@ -109,7 +109,7 @@ export async function createSimulator(world: World) {
       for (const one of all) if (one.status === 'rejected') throw one.reason
     }
 
-    const deliver = (event: object, fault: Fault = undefined, there?: CrashingProcess) =>
+    const deliver = (event: object, fault: Fault = undefined, running?: CrashingProcess) =>
       inProcess(
         fault,
         async (ctx) => {
@@ -117,35 +117,35 @@ export async function createSimulator(world: World) {
           const body = { method: 'POST', body: raw, headers }
           return receiveWebhook(ctx, world.kind, new Request(`${at.origin}/api/payments/webhooks/${world.kind}`, body))
         },
-        { there },
+        { running },
       )
 
     const drop = (event: object) => world.events.splice(world.events.indexOf(event), 1)
 
-    /** A moment after the period of a subscription. */
+    /** Moves the clock to a second after the period of a subscription. */
     const moveToNextPeriod = ({ periodEnd }: { periodEnd: number }) =>
       moveClock(Math.max(now() + 1_000, periodEnd + 1_000))
 
-    async function perform(act: Action, there?: CrashingProcess): Promise<unknown> {
+    async function perform(act: Action, running?: CrashingProcess): Promise<unknown> {
       if (act.do === 'together') return performTogether(act.acts, act.fault)
       if (act.do === 'subscribe') {
         const input = { planId: plan._id, billingCycle: 'monthly' as const, couponCode: coupons[act.coupon] }
-        return inProcess(undefined, (ctx) => create(ctx, input), { user: people[act.who], there })
+        return inProcess(undefined, (ctx) => create(ctx, input), { user: people[act.who], running })
       }
       if (act.do === 'checkout') {
         const waiting = (await rows()).filter(
           ({ status, billableEntityId: id }) => status === 'pending' && id === people[act.who],
         )
         const row = act.of < 0 ? undefined : nth(waiting, act.of)
-        const what = row ? { subscriptionId: row._id } : { planId: plan._id, billingCycle: 'monthly' as const }
-        const input = { ...what, couponCode: coupons[act.coupon], reset: act.reset }
+        const order = row ? { subscriptionId: row._id } : { planId: plan._id, billingCycle: 'monthly' as const }
+        const input = { ...order, couponCode: coupons[act.coupon], reset: act.reset }
         const asking = (ctx: Ctx) => startCheckout(ctx, input, request())
-        const answer = await inProcess(act.fault, asking, { user: people[act.who], there })
+        const answer = await inProcess(act.fault, asking, { user: people[act.who], running })
         if (!(answer?.checkoutUrl ?? answer?.clientToken)) return
-        const startProcess = world.checkoutIn(answer!)
-        if (!issuedAt.has(startProcess)) issuedAt.set(startProcess, now())
-        // Meanwhile somebody else may have begun another, or canceled this one.
-        if (!there) expect([startProcess, world.isCanceled(startProcess)]).toEqual([startProcess, false])
+        const checkout = world.checkoutIn(answer!)
+        if (!issuedAt.has(checkout)) issuedAt.set(checkout, now())
+        // A concurrent action may have started another checkout or canceled this one.
+        if (!running) expect([checkout, world.isCanceled(checkout)]).toEqual([checkout, false])
         return
       }
       if (act.do === 'pay' || act.do === 'decline') {
@@ -175,7 +175,7 @@ export async function createSimulator(world: World) {
       }
       if (act.do === 'deliver') {
         const event = nth(world.events, act.n)
-        if (event && (await deliver(event, act.fault, there)) && !act.twice) drop(event)
+        if (event && (await deliver(event, act.fault, running)) && !act.twice) drop(event)
         return
       }
       if (act.do === 'lose') {
@@ -184,20 +184,20 @@ export async function createSimulator(world: World) {
       }
       if (act.do === 'cancel') {
         const row = nth(await rows(), act.n)
-        return row && inProcess(act.fault, (ctx) => cancel(ctx, row._id), { user: row.billableEntityId, there })
+        return row && inProcess(act.fault, (ctx) => cancel(ctx, row._id), { user: row.billableEntityId, running })
       }
       if (act.do === 'attach') {
         const row = nth(await rows(), act.n)
         const couponCode = coupons[act.coupon] ?? null
         const attaching = (ctx: Ctx) => setCoupon(ctx, row!._id, { couponCode })
-        return row && inProcess(act.fault, attaching, { privileged: true, there })
+        return row && inProcess(act.fault, attaching, { privileged: true, running })
       }
-      await passTime(act.hours * HOUR, act.fault, there)
+      await passTime(act.hours * HOUR, act.fault, running)
     }
 
-    async function passTime(ms: number, fault?: Fault, there?: CrashingProcess) {
+    async function passTime(ms: number, fault?: Fault, running?: CrashingProcess) {
       moveClock(now() + ms)
-      await inProcess(fault, ({ process }) => runDueJobs(process.tenant), { there })
+      await inProcess(fault, ({ process }) => runDueJobs(process.tenant), { running })
     }
 
     const check = async (how: { settled: boolean }) => {
@@ -212,7 +212,7 @@ export async function createSimulator(world: World) {
         await perform(act)
       }
       for (const [n, event] of [...world.events].entries()) if (late[n % late.length]) await deliver(event)
-      history.push('all is well')
+      history.push('remaining jobs')
       for (const hours of [1.01, 1.01]) await passTime(hours * HOUR)
       await check({ settled: false })
       for (const hours of [25, 1.01, 1.01]) await passTime(hours * HOUR)

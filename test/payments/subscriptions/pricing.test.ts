@@ -21,48 +21,48 @@ afterAll(async () => {
 
 const NOON = Date.parse('2026-01-31T12:00:00.000Z')
 
-/** A subscription that is paid by Stripe since the end of January. */
+/** Creates a subscription that has been paid by Stripe since the end of January. */
 async function createPaidSubscription(planId = at.pro, amount?: number) {
   moveClock(NOON)
-  const who = await at.customer()
-  const { _id: id } = await done(who.post('/subscriptions', { planId, billingCycle: 'monthly' }))
+  const client = await at.customer()
+  const { _id: id } = await done(client.post('/subscriptions', { planId, billingCycle: 'monthly' }))
   if (amount) await done(admin.put(`/subscriptions/${id}/dynamic-amount`, { amount }))
-  await done(who.post('/checkout', { subscriptionId: id }))
+  await done(client.post('/checkout', { subscriptionId: id }))
   const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
   const period = { periodStart: NOON, periodEnd: NOON + 28 * 86_400_000 }
   await at.told(id, 'activated', { occurredAt: NOON, externalSubscriptionId: external, ...period })
   return {
-    ...{ id, who },
+    ...{ id, client },
     price: () => stripe.subscriptions.get(external).items.data[0].price.unit_amount as number,
     attach: (couponCode: string | null) => admin.put(`/subscriptions/${id}/coupon`, { couponCode }),
     row: () => done(admin.get(`/subscriptions/${id}`)),
   }
 }
-/** Which coupons are told to have been redeemed for a subscription. */
+/** Returns the coupons that events report as redeemed for a subscription. */
 const listRedeemedCoupons = async (id: string): Promise<unknown[]> => {
   const events = await done(admin.get('/events?source=payments&eventName=coupon-redeemed&limit=1000'))
-  const those = events.filter(
+  const matching = events.filter(
     ({ metadata }: { metadata: { subscriptionId: string } }) => metadata.subscriptionId === id,
   )
-  return those.map(({ metadata }: { metadata: Record<string, string> }) => [metadata.couponId, metadata.couponCode])
+  return matching.map(({ metadata }: { metadata: Record<string, string> }) => [metadata.couponId, metadata.couponCode])
 }
 const countRedemptions = async ({ _id }: { _id: string }) =>
   (await done(admin.get(`/coupons/${_id}`))).currentRedemptions
 
-describe('a coupon', () => {
-  test('is redeemed at once by what is active, and once', async () => {
+describe('coupons of a subscription', () => {
+  test('a coupon attached to an active subscription is redeemed at once and only once, and changes the price at the provider', async () => {
     const one = await createPaidSubscription()
     const coupon = await at.coupon({ maxRedemptions: 1, benefitDurationUnit: 'months', benefitDurationValue: 1 })
     const attached = await done(one.attach(coupon.code))
     expect(attached).toMatchObject({ couponId: coupon._id, couponCode: coupon.code, finalPrice: 10, status: 'active' })
-    // January's last day and a month.
+    // The benefit of a month from January 31 ends on the last day of February.
     expect(attached.couponBenefitEndsAt).toBe('2026-02-28T12:00:00.000Z')
     expect([one.price(), await countRedemptions(coupon), await listRedeemedCoupons(one.id)]).toEqual([
       1000,
       1,
       [[coupon._id, coupon.code]],
     ])
-    // The same code again is nothing new, though it could not be redeemed any more.
+    // Attaching the same code again changes nothing, though it is no longer valid.
     await done(admin.delete(`/coupons/${coupon._id}`))
     expect(await done(one.attach(coupon.code.toUpperCase()))).toMatchObject({
       couponId: coupon._id,
@@ -78,7 +78,7 @@ describe('a coupon', () => {
     expect([one.price(), await countRedemptions(coupon)]).toEqual([2000, 1])
   })
 
-  test('is redeemed when what waits becomes active, with the benefit from the period on', async () => {
+  test('a coupon attached to a pending subscription is redeemed by its activation, and its benefit counts from the period start', async () => {
     const coupon = await at.coupon({ benefitDurationUnit: 'days', benefitDurationValue: 10 })
     const id = await at.pending('user')
     const attached = await done(admin.put(`/subscriptions/${id}/coupon`, { couponCode: coupon.code }))
@@ -90,7 +90,7 @@ describe('a coupon', () => {
     await at.told(id, 'canceled', { occurredAt: NOON + 1 })
   })
 
-  test('is worth nothing once its benefit is over, and the subscription goes on', async () => {
+  test('a coupon whose benefit has ended no longer lowers the price, and the subscription stays active', async () => {
     const one = await createPaidSubscription()
     const coupon = await at.coupon({ benefitDurationUnit: 'days', benefitDurationValue: 10 })
     expect((await done(one.attach(coupon.code))).finalPrice).toBe(10)
@@ -100,7 +100,7 @@ describe('a coupon', () => {
     expect(await one.row()).toMatchObject({ status: 'active', basePrice: 20, finalPrice: 20, couponId: coupon._id })
   })
 
-  test('that is not there is missing, and one that is not good is refused', async () => {
+  test('PUT /subscriptions/:id/coupon rejects an unknown coupon with 404 and an inapplicable one with 400', async () => {
     const one = await createPaidSubscription()
     const cases: [object, unknown[]][] = [
       [{ isActive: false }, [404, 'COUPON_NOT_FOUND']],
@@ -116,7 +116,7 @@ describe('a coupon', () => {
     expect([(await one.row()).couponId, one.price()]).toEqual([null, 2000])
   })
 
-  test('of which the provider could not be told is neither attached nor redeemed', async () => {
+  test('a coupon is neither attached nor redeemed when the provider fails with 502 PROVIDER_ERROR', async () => {
     const one = await createPaidSubscription()
     const coupon = await at.coupon({})
     stripe.own.next = Array(6).fill('down')
@@ -124,23 +124,23 @@ describe('a coupon', () => {
     expect([(await one.row()).couponId, one.price(), await countRedemptions(coupon)]).toEqual([null, 2000, 0])
   })
 
-  test('that somebody else had redeemed when it was paid is told to the provider', async () => {
+  test('a payment whose coupon is used up activates the subscription without it and reprices it at the provider', async () => {
     const coupon = await at.coupon({ maxRedemptions: 1 })
-    const who = await at.customer()
+    const client = await at.customer()
     const { subscriptionId } = await done(
-      who.post('/checkout', { planId: at.pro, billingCycle: 'monthly', couponCode: coupon.code }),
+      client.post('/checkout', { planId: at.pro, billingCycle: 'monthly', couponCode: coupon.code }),
     )
     const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
     await done(admin.put(`/coupons/${coupon._id}`, { maxRedemptions: 0 }))
     await at.told(subscriptionId, 'activated', { occurredAt: NOON, externalSubscriptionId: external })
-    expect(await done(who.get('/subscriptions/me'))).toMatchObject({ couponId: null, finalPrice: 20 })
+    expect(await done(client.get('/subscriptions/me'))).toMatchObject({ couponId: null, finalPrice: 20 })
     await at.later(0)
     expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(2000)
   })
 })
 
-describe('the amount of a dynamic plan that is paid', () => {
-  test('is told to the provider, for the next cycle', async () => {
+describe('the amount of a paid dynamic plan', () => {
+  test('a new dynamic amount is set at the provider for the next cycle, less the attached coupon', async () => {
     const one = await createPaidSubscription(at.dynamic, 50)
     const path = `/subscriptions/${one.id}/dynamic-amount`
     expect(one.price()).toBe(5000)
@@ -150,20 +150,20 @@ describe('the amount of a dynamic plan that is paid', () => {
       finalPrice: 75.5,
     })
     expect(one.price()).toBe(7550)
-    const asked = stripe.asked('POST', /subscriptions\/sub_/).at(-1)!
-    expect(asked.body.proration_behavior).toBe('none')
+    const request = stripe.asked('POST', /subscriptions\/sub_/).at(-1)!
+    expect(request.body.proration_behavior).toBe('none')
     const { code } = await at.coupon({ discountValue: 10 })
     await done(one.attach(code))
     await done(admin.put(path, { amount: 100 }))
     expect([one.price(), (await one.row()).finalPrice]).toEqual([9000, 90])
   })
 
-  test('that was said after the checkout had begun is told when that is paid', async () => {
-    const who = await at.customer()
-    const { _id: id } = await done(who.post('/subscriptions', { planId: at.dynamic, billingCycle: 'monthly' }))
+  test('a dynamic amount that changes after the checkout is set at the provider once the checkout is paid', async () => {
+    const client = await at.customer()
+    const { _id: id } = await done(client.post('/subscriptions', { planId: at.dynamic, billingCycle: 'monthly' }))
     const path = `/subscriptions/${id}/dynamic-amount`
     await done(admin.put(path, { amount: 50 }))
-    await done(who.post('/checkout', { subscriptionId: id }))
+    await done(client.post('/checkout', { subscriptionId: id }))
     const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
     await done(admin.put(path, { amount: 60 }))
     await at.told(id, 'activated', { occurredAt: NOON, externalSubscriptionId: external })
@@ -171,7 +171,7 @@ describe('the amount of a dynamic plan that is paid', () => {
     expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(6000)
   })
 
-  test('stays where the provider could not be told', async () => {
+  test('a dynamic amount stays unchanged when the provider fails with 502 PROVIDER_ERROR', async () => {
     const one = await createPaidSubscription(at.dynamic, 50)
     stripe.own.next = Array(6).fill({ status: 500 })
     expect(statusAndCode(await admin.put(`/subscriptions/${one.id}/dynamic-amount`, { amount: 60 }))).toEqual(

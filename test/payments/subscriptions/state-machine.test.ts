@@ -21,11 +21,11 @@ const OCCURRED_AT = Date.parse('2026-03-10T08:00:00.000Z')
 const DAY = 86_400_000
 const row = async (id: string) => done(admin.get(`/subscriptions/${id}`))
 const createPending = async () => {
-  const who = await at.customer()
-  const { _id } = await done(who.post('/subscriptions', { planId: at.pro, billingCycle: 'monthly' }))
-  return { id: _id as string, who }
+  const client = await at.customer()
+  const { _id } = await done(client.post('/subscriptions', { planId: at.pro, billingCycle: 'monthly' }))
+  return { id: _id as string, client }
 }
-/** One that is active since then, for a month. */
+/** Creates a subscription that has been active since OCCURRED_AT, for a month. */
 async function createActive() {
   const one = await createPending()
   await at.told(one.id, 'activated', {
@@ -36,8 +36,8 @@ async function createActive() {
   return one
 }
 
-describe('the table', () => {
-  test('has every status, and none leads away from an end', () => {
+describe('the transition table', () => {
+  test('the transition table contains every status, and no transition leaves canceled or expired', () => {
     const statuses = Object.keys(TRANSITIONS) as Status[]
     expect(statuses.sort()).toEqual(['active', 'canceled', 'expired', 'past_due', 'pending', 'trialing'])
     expect([TRANSITIONS.canceled, TRANSITIONS.expired]).toEqual([{}, {}])
@@ -45,7 +45,7 @@ describe('the table', () => {
     expect(statuses.filter((from) => Object.values(TRANSITIONS[from]).includes('pending'))).toEqual(['pending'])
   })
 
-  test('is what happens, for every status and everything that can be told', async () => {
+  test('transition applies exactly the table for every status and trigger, and refuses the rest', async () => {
     const triggers = [...new Set(Object.values(TRANSITIONS).flatMap((row) => Object.keys(row)))] as Trigger[]
     for (const from of Object.keys(TRANSITIONS) as Status[])
       for (const trigger of triggers) {
@@ -57,8 +57,8 @@ describe('the table', () => {
       }
   })
 
-  test('holds for any history: one in force at most, nothing comes back, and the order of arrival decides nothing late', async () => {
-    const told = fc.record({
+  test('any history keeps at most one subscription active, never leaves a final status, and stores each invoice once', async () => {
+    const eventArbitrary = fc.record({
       n: fc.nat(2),
       at: fc.nat(20),
       meaning: fc.constantFrom(
@@ -69,11 +69,11 @@ describe('the table', () => {
     })
     await checkProperty(
       40,
-      fc.asyncProperty(fc.array(told, { maxLength: 25 }), async (history) => {
-        const who = await at.customer()
+      fc.asyncProperty(fc.array(eventArbitrary, { maxLength: 25 }), async (history) => {
+        const client = await at.customer()
         const ids: string[] = []
         for (let n = 0; n < 3; n++)
-          ids.push((await done(who.post('/subscriptions', { planId: at.pro, billingCycle: 'monthly' })))._id)
+          ids.push((await done(client.post('/subscriptions', { planId: at.pro, billingCycle: 'monthly' })))._id)
         const ended = new Map<string, Status>()
         for (const { n, at: time, meaning, status, invoice } of history) {
           const id = ids[n]!
@@ -89,7 +89,7 @@ describe('the table', () => {
             ...more,
           })
           const [from, to] = [before.subscription.status, after.status]
-          // Who is late to pay has begun before.
+          // A past-due event implies that the subscription has started before.
           const steps =
             from === 'pending' && status === 'past_due'
               ? { ...TRANSITIONS.pending, ...TRANSITIONS.active }
@@ -101,17 +101,17 @@ describe('the table', () => {
           if (from !== 'pending')
             expect(after.lastEventAt ?? 0).toBeGreaterThanOrEqual(before.subscription.lastEventAt ?? 0)
         }
-        const rows = (await done(who.get('/subscriptions'))) as { status: Status }[]
+        const rows = (await done(client.get('/subscriptions'))) as { status: Status }[]
         expect(rows.filter(({ status }) => ACTIVE_STATUSES.includes(status)).length).toBeLessThanOrEqual(1)
-        const invoices = (await done(who.get('/invoices'))) as { externalInvoiceId: string }[]
+        const invoices = (await done(client.get('/invoices'))) as { externalInvoiceId: string }[]
         expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(invoices.length)
       }),
     )
   })
 })
 
-describe('what is told', () => {
-  test('late changes nothing, and at the same moment it does', async () => {
+describe('transitions by provider events', () => {
+  test('an older event is stale, and one of the same moment is applied', async () => {
     const { id } = await createActive()
     await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 10 })
     expect((await at.told(id, 'activated', { occurredAt: OCCURRED_AT + 9 })).outcome).toBe('stale')
@@ -120,7 +120,7 @@ describe('what is told', () => {
     expect(await at.status(id)).toBe('active')
   })
 
-  test('of a beginning is never too late while it waits', async () => {
+  test('an older start event still applies to a pending subscription', async () => {
     const { id } = await createPending()
     await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 10 })
     await at.told(id, 'paid', {
@@ -132,14 +132,14 @@ describe('what is told', () => {
     expect(await row(id)).toMatchObject({ status: 'trialing', trialEndsAt: '2026-03-11T08:00:00.000Z' })
   })
 
-  test('of the period is kept; without it a cycle follows the other', async () => {
+  test('the period of an event is stored, and a payment without one starts the next cycle once the period is over', async () => {
     const { id } = await createActive()
     const period = async () => {
       const { currentPeriodStart, currentPeriodEnd } = await row(id)
       return [currentPeriodStart.slice(0, 10), currentPeriodEnd.slice(0, 10)]
     }
     expect(await period()).toEqual(['2026-03-10', '2026-04-10'])
-    // What is paid within a period does not move it; what is paid when it is over begins the next.
+    // A payment within the period does not move it, and one after it starts the next.
     await at.told(id, 'paid', { occurredAt: OCCURRED_AT + DAY })
     expect(await period()).toEqual(['2026-03-10', '2026-04-10'])
     await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 32 * DAY })
@@ -147,7 +147,7 @@ describe('what is told', () => {
     const [periodStart, periodEnd] = [Date.parse('2026-05-10'), Date.parse('2026-06-10')]
     await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 62 * DAY, periodStart, periodEnd })
     expect(await period()).toEqual(['2026-05-10', '2026-06-10'])
-    // An invoice of an earlier period sets nothing back.
+    // An invoice of an earlier period does not move it back.
     await at.told(id, 'paid', {
       occurredAt: OCCURRED_AT + 63 * DAY,
       periodStart: OCCURRED_AT,
@@ -159,22 +159,22 @@ describe('what is told', () => {
     expect(await at.events()).toContain('subscription-renewed')
   })
 
-  test('of another subscription at the provider is not applied', async () => {
+  test('an event of another subscription of the provider is refused', async () => {
     const { id } = await createActive()
-    const other = { externalSubscriptionId: 'sub_other', providerKind: 'stripe' } as const
-    expect(await at.told(id, 'canceled', { occurredAt: OCCURRED_AT + 1, ...other })).toMatchObject({
+    const otherExternal = { externalSubscriptionId: 'sub_other', providerKind: 'stripe' } as const
+    expect(await at.told(id, 'canceled', { occurredAt: OCCURRED_AT + 1, ...otherExternal })).toMatchObject({
       outcome: 'refused',
     })
     expect(await at.status(id)).toBe('active')
     const { id: second } = await createPending()
-    const taken = { externalSubscriptionId: `sub_${id}`, providerKind: 'stripe' } as const
-    expect(await at.told(second, 'activated', { occurredAt: OCCURRED_AT, ...taken })).toMatchObject({
+    const usedExternal = { externalSubscriptionId: `sub_${id}`, providerKind: 'stripe' } as const
+    expect(await at.told(second, 'activated', { occurredAt: OCCURRED_AT, ...usedExternal })).toMatchObject({
       outcome: 'refused',
     })
     expect(await at.status(second)).toBe('pending')
   })
 
-  test('of who pays for what has ended is written down for people', async () => {
+  test('a payment for an ended subscription is refused and reported as webhook-failed', async () => {
     const { id } = await createActive()
     await at.told(id, 'canceled', { occurredAt: OCCURRED_AT + 1 })
     expect((await at.told(id, 'activated', { occurredAt: OCCURRED_AT + 2 })).outcome).toBe('refused')
@@ -194,14 +194,14 @@ describe('invoices', () => {
     ...more,
   })
 
-  test('are of the entity that pays, and each of the provider’s once', async () => {
-    const { id, who } = await createActive()
+  test('an invoice is stored once per provider id, and readable by its payer and admins of the tenant only', async () => {
+    const { id, client } = await createActive()
     for (let n = 0; n < 3; n++)
       await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 1, invoice: invoice(id, { paidAt: OCCURRED_AT }) })
-    const [told, ...others] = await done(who.get('/invoices'))
+    const [stored, ...others] = await done(client.get('/invoices'))
     expect(others).toEqual([])
-    expect(told).toEqual({
-      ...{ _id: ID, subscriptionId: id, billableEntityType: 'user', billableEntityId: who.id, amount: 20 },
+    expect(stored).toEqual({
+      ...{ _id: ID, subscriptionId: id, billableEntityType: 'user', billableEntityId: client.id, amount: 20 },
       ...{ currency: 'USD', status: 'paid', externalInvoiceId: `in_${id}`, providerKind: 'stripe' },
       ...{ invoiceUrl: 'https://pay.test/1', paidAt: '2026-03-10T08:00:00.000Z' },
       ...{
@@ -212,12 +212,12 @@ describe('invoices', () => {
       },
       items: [{ description: 'Pro', quantity: 1, amount: 20 }],
     })
-    expect(await done(who.get(`/invoices/${told._id}`))).toEqual(told)
+    expect(await done(client.get(`/invoices/${stored._id}`))).toEqual(stored)
     expect(await done(at.as('other').get('/invoices?billableEntityType=user'))).toEqual([])
-    expect(statusAndCode(await at.as('other').get(`/invoices/${told._id}`))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await at.as('other').get(`/invoices/${stored._id}`))).toEqual(FORBIDDEN)
     expect(statusAndCode(await at.stranger.get('/invoices'))).toEqual(UNAUTHENTICATED)
     const find = async (query: string) =>
-      (await done(admin.get(`/invoices?billableEntityId=${who.id}&${query}`))).length
+      (await done(admin.get(`/invoices?billableEntityId=${client.id}&${query}`))).length
     expect([
       await find('status=paid'),
       await find('status=open,void'),
@@ -225,27 +225,27 @@ describe('invoices', () => {
     ]).toEqual([...[1, 0, 0]])
     for (const query of ['status=due', 'billableEntityType=team', 'sort=x'])
       expect(statusAndCode(await admin.get(`/invoices?${query}`))).toEqual([400, 'INVALID_INPUT'])
-    expect((await done(who.get('/invoices?status=paid'))).length).toBe(1)
-    expect(await done(who.get('/invoices?status=open,void'))).toEqual([])
-    expect(statusAndCode(await who.get('/invoices?status=nonsense'))).toEqual([400, 'INVALID_INPUT'])
-    expect((await done(who.get('/invoices?billableEntityType=nonsense&billableEntityId=x'))).length).toBe(1)
+    expect((await done(client.get('/invoices?status=paid'))).length).toBe(1)
+    expect(await done(client.get('/invoices?status=open,void'))).toEqual([])
+    expect(statusAndCode(await client.get('/invoices?status=nonsense'))).toEqual([400, 'INVALID_INPUT'])
+    expect((await done(client.get('/invoices?billableEntityType=nonsense&billableEntityId=x'))).length).toBe(1)
     for (const unknown of ['x', '%00', Bun.randomUUIDv7()])
       expect(statusAndCode(await admin.get(`/invoices/${unknown}`))).toEqual([404, 'INVOICE_NOT_FOUND'])
     const foreign = await createPaymentsFixture()
-    expect(statusAndCode(await foreign.admin.get(`/invoices/${told._id}`))).toEqual([404, 'INVOICE_NOT_FOUND'])
+    expect(statusAndCode(await foreign.admin.get(`/invoices/${stored._id}`))).toEqual([404, 'INVOICE_NOT_FOUND'])
   })
 
-  test('are paid or void once, whatever is told later, or late', async () => {
-    const { id, who } = await createActive()
+  test('an invoice that is paid or void stays so, whatever events follow', async () => {
+    const { id, client } = await createActive()
     const statuses = async () =>
-      (await done(who.get('/invoices?sort=created'))).map(({ status }: { status: string }) => status)
+      (await done(client.get('/invoices?sort=created'))).map(({ status }: { status: string }) => status)
     await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 5, invoice: invoice(id) })
     expect([await statuses(), await at.status(id)]).toEqual([['open'], 'past_due'])
     await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 6, invoice: invoice(id) })
     await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 5, invoice: invoice(id) })
     await at.told(id, 'voided', { occurredAt: OCCURRED_AT + 7, invoice: invoice(id) })
     expect([await statuses(), await at.status(id)]).toEqual([['paid'], 'active'])
-    // An invoice is kept, though what it says of the subscription comes too late.
+    // An invoice is stored even when its event is too old for the subscription.
     await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 1, invoice: invoice(`${id} late`) })
     await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 9, invoice: invoice(`${id} given up`) })
     await at.told(id, 'voided', { occurredAt: OCCURRED_AT + 10, invoice: invoice(`${id} given up`) })
@@ -253,15 +253,15 @@ describe('invoices', () => {
     expect(await statuses()).toEqual(['paid', 'paid', 'void'])
   })
 
-  test('count in the unit of their currency', async () => {
-    const { id, who } = await createActive()
+  test('invoice amounts use the minor units of their currency', async () => {
+    const { id, client } = await createActive()
     const items = [{ description: 'Pro', quantity: 1, amount: 1234 }]
     for (const currency of ['jpy', 'kwd'])
       await at.told(id, 'paid', {
         occurredAt: OCCURRED_AT + 1,
         invoice: invoice(id + currency, { currency, amount: 1234, items }),
       })
-    const amounts = (await done(who.get('/invoices?sort=created'))).map(
+    const amounts = (await done(client.get('/invoices?sort=created'))).map(
       (one: { amount: number; items: { amount: number }[] }) => [one.amount, one.items[0]!.amount],
     )
     expect(amounts.sort()).toEqual([

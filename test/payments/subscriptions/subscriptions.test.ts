@@ -13,13 +13,13 @@ import {
 } from '../fixtures'
 
 const at = await createPaymentsFixture()
-const { admin, as, stranger, users } = at
+const { admin, as, stranger: anonymous, users } = at
 const monthly = { planId: at.pro, billingCycle: 'monthly' }
 const forUser = (id = users.user) => ({ billableEntityType: 'user', billableEntityId: id })
 const ids = (list: { _id: string }[]) => list.map(({ _id }) => _id)
 
 describe('subscriptions', () => {
-  test('wait for their checkout, at the price that the plan has now', async () => {
+  test('POST /subscriptions creates a pending subscription at the current price, which later changes of the plan do not affect', async () => {
     const body = await done(as('user').post('/subscriptions', { ...monthly, dynamicAmount: 'x', providerKind: 'x' }))
     const subscription = {
       ...{ _id: ID, planId: at.pro, billableEntityType: 'user', billableEntityId: users.user, status: 'pending' },
@@ -37,13 +37,13 @@ describe('subscriptions', () => {
     expect(await done(as('user').get('/subscriptions/me'))).toBeNull()
   })
 
-  test('are of the caller, whatever they say; admins say of whom', async () => {
-    const said = { ...forUser(users.other), dynamicAmount: 5 }
-    const own = await done(as('user').post('/subscriptions', { ...monthly, ...said }))
+  test('POST /subscriptions creates subscriptions of the caller for users, and of the named entity for admins', async () => {
+    const named = { ...forUser(users.other), dynamicAmount: 5 }
+    const own = await done(as('user').post('/subscriptions', { ...monthly, ...named }))
     expect(own.billableEntityId).toBe(users.user)
-    const theirs = await done(admin.post('/subscriptions', { ...monthly, ...said }))
+    const theirs = await done(admin.post('/subscriptions', { ...monthly, ...named }))
     expect([theirs.billableEntityId, theirs.status, theirs.dynamicAmount]).toEqual([users.other, 'pending', null])
-    const dynamic = await done(admin.post('/subscriptions', { ...monthly, ...said, planId: at.dynamic }))
+    const dynamic = await done(admin.post('/subscriptions', { ...monthly, ...named, planId: at.dynamic }))
     expect([dynamic.dynamicAmount, dynamic.basePrice, dynamic.finalPrice]).toEqual([5, 5, 5])
     const bad: [object, unknown[]][] = [
       [monthly, [400, 'INVALID_INPUT']],
@@ -62,7 +62,7 @@ describe('subscriptions', () => {
       ).toEqual([400, 'INVALID_AMOUNT'])
   })
 
-  test('are of plans that there are, in a cycle that there is, with a coupon that is good', async () => {
+  test('POST /subscriptions rejects unknown or inactive plans, unknown cycles and inapplicable coupons with 400 or 404', async () => {
     const old = await at.plan({ name: 'Old', monthlyPrice: 1, yearlyPrice: 1, isActive: false })
     const euros = await at.coupon({ discountType: 'fixed', discountValue: 5, currency: 'EUR' })
     const bad: [object, unknown[]][] = [
@@ -82,18 +82,18 @@ describe('subscriptions', () => {
     expect(body).toMatchObject({ couponId, couponCode: code, basePrice: 20, finalPrice: 13.33 })
   })
 
-  test('of somebody else are refused, and those that are not there are missing', async () => {
+  test('subscription routes answer 403 for a subscription of another user, and 404 SUBSCRIPTION_NOT_FOUND for an unknown one', async () => {
     const id = await at.pending('user')
     for (const path of [`/subscriptions/${id}`]) {
       expect(statusAndCode(await as('other').get(path))).toEqual(FORBIDDEN)
       expect(statusAndCode(await as('other').put(`${path}/cancel`))).toEqual(FORBIDDEN)
       expect(statusAndCode(await as('other').put(`/checkout/${id}/cancel`))).toEqual(FORBIDDEN)
-      expect(statusAndCode(await stranger.get(path))).toEqual(UNAUTHENTICATED)
+      expect(statusAndCode(await anonymous.get(path))).toEqual(UNAUTHENTICATED)
     }
-    for (const who of [as('user'), as('editor')]) {
-      expect(statusAndCode(await who.get('/subscriptions/workspaces'))).toEqual(FORBIDDEN)
-      expect(statusAndCode(await who.put(`/subscriptions/${id}/coupon`, { couponCode: null }))).toEqual(FORBIDDEN)
-      expect(statusAndCode(await who.put(`/subscriptions/${id}/dynamic-amount`, { amount: 1 }))).toEqual(FORBIDDEN)
+    for (const client of [as('user'), as('editor')]) {
+      expect(statusAndCode(await client.get('/subscriptions/workspaces'))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await client.put(`/subscriptions/${id}/coupon`, { couponCode: null }))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await client.put(`/subscriptions/${id}/dynamic-amount`, { amount: 1 }))).toEqual(FORBIDDEN)
     }
     const foreign = await (await createPaymentsFixture()).pending()
     for (const unknown of ['x', '%00', Bun.randomUUIDv7(), foreign]) {
@@ -107,7 +107,7 @@ describe('subscriptions', () => {
     expect(await at.status(id)).toBe('pending')
   })
 
-  test('are listed to their own, and to admins by whose they are and how they stand', async () => {
+  test('GET /subscriptions lists a user’s own subscriptions, and admins filter all of them by entity and status', async () => {
     const own = await createPaymentsFixture()
     const [mine, theirs] = [await own.pending('user'), await own.pending('other')]
     await done(own.as('other').put(`/subscriptions/${theirs}/cancel`))
@@ -124,7 +124,7 @@ describe('subscriptions', () => {
     expect(await done((await createTestTenant()).as('admin').get('/subscriptions'))).toEqual([])
   })
 
-  test('belong to the workspace that somebody acts in, and what is theirs alone stays theirs', async () => {
+  test('subscriptions created in an active workspace belong to it, and personal ones stay readable by their user', async () => {
     const own = await createPaymentsFixture()
     const personal = await own.pending('user')
     const { _id: workspace } = await done(own.as('user').post('/workspaces', { name: 'Office' }), 201)
@@ -135,25 +135,25 @@ describe('subscriptions', () => {
     await done(own.as('user').get(`/subscriptions/${personal}`))
     await done(own.as('user').post('/checkout', { subscriptionId: shared._id }))
     expect(await done(own.as('user').get('/subscriptions/me'))).toMatchObject({ _id: shared._id, limits: {} })
-    // Others are no members of it; an admin who acts as one of them sees what they see.
+    // An admin who impersonates a non-member sees what that user sees.
     expect(statusAndCode(await own.as('other').get(`/subscriptions/${shared._id}`))).toEqual(FORBIDDEN)
-    const guise = { 'x-impersonate-user': own.users.other }
-    expect(statusAndCode(await own.admin.with(guise).get(`/subscriptions/${shared._id}`))).toEqual(FORBIDDEN)
-    const inside = { 'x-impersonate-user': own.users.user, 'x-impersonate-workspace': workspace }
-    expect((await done(own.admin.with(inside).get('/subscriptions/me')))._id).toBe(shared._id)
+    const impersonation = { 'x-impersonate-user': own.users.other }
+    expect(statusAndCode(await own.admin.with(impersonation).get(`/subscriptions/${shared._id}`))).toEqual(FORBIDDEN)
+    const workspaceImpersonation = { 'x-impersonate-user': own.users.user, 'x-impersonate-workspace': workspace }
+    expect((await done(own.admin.with(workspaceImpersonation).get('/subscriptions/me')))._id).toBe(shared._id)
     const [listed] = await done(own.admin.get(`/subscriptions/workspaces?billableEntityId=${workspace}`))
     expect(listed).toMatchObject({ _id: shared._id, planId: { _id: own.free, name: 'Free', monthlyPrice: 0 } })
     const find = async (query: string) => (await done(own.admin.get(`/subscriptions/workspaces?${query}`))).length
     expect([await find(`planId=${own.pro}`), await find('status=expired'), await find('')]).toEqual([0, 0, 1])
   })
 
-  test('are reached by an API token as far as its scopes go', async () => {
+  test('an API token reads subscriptions with payments:read and changes them with payments:write, or gets 403 FORBIDDEN', async () => {
     const id = await at.pending('user')
     const token = async (...scopes: string[]) => {
       const { token } = await issueApiToken(at.tenant, users.user, { nickname: 'x', scopes })
       return apiClient(at.origin, { 'x-api-key': token })
     }
-    const [reader, writer, other] = [
+    const [reader, writer, entityWriter] = [
       await token('payments:read'),
       await token('payments:write'),
       await token('entities:write'),
@@ -162,11 +162,11 @@ describe('subscriptions', () => {
     expect(statusAndCode(await reader.put(`/subscriptions/${id}/cancel`))).toEqual(FORBIDDEN)
     expect(statusAndCode(await reader.post('/checkout', { subscriptionId: id }))).toEqual(FORBIDDEN)
     for (const path of [`/subscriptions/${id}`, '/invoices', `/plans/${at.pro}`])
-      expect(statusAndCode(await other.get(path))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await entityWriter.get(path))).toEqual(FORBIDDEN)
     await done(writer.put(`/subscriptions/${id}/cancel`))
   })
 
-  test('that wait are not made without end', async () => {
+  test('POST /subscriptions rejects the 101st pending subscription with 409 TOO_MANY_SUBSCRIPTIONS', async () => {
     const own = await createPaymentsFixture()
     for (let n = 0; n < 100; n++) await own.pending('user')
     const { status, body } = await own.as('user').post('/subscriptions', { planId: own.pro, billingCycle: 'monthly' })
@@ -178,7 +178,7 @@ describe('subscriptions', () => {
 describe('the amount of a dynamic plan', () => {
   const path = (id: string) => `/subscriptions/${id}/dynamic-amount`
 
-  test('is said by an admin, who may say another', async () => {
+  test('PUT /subscriptions/:id/dynamic-amount lets an admin set and change the price of a pending subscription', async () => {
     const id = await at.pending('user', { planId: at.dynamic })
     expect((await done(admin.get(`/subscriptions/${id}`))).finalPrice).toBeNull()
     expect(await done(admin.put(path(id), { amount: 49.999 }))).toMatchObject({ dynamicAmount: 50, finalPrice: 50 })
@@ -188,14 +188,14 @@ describe('the amount of a dynamic plan', () => {
     expect(await done(admin.put(path(id), { amount: 100 }))).toMatchObject({ basePrice: 100, finalPrice: 75 })
   })
 
-  test('is a positive number that the currency has', async () => {
+  test('PUT /subscriptions/:id/dynamic-amount rejects an invalid amount with 400 INVALID_AMOUNT', async () => {
     const id = await at.pending('user', { planId: at.dynamic })
     for (const amount of [0, -1, 0.001, 1e21, 1e15, '10', null, undefined, {}, [10], true])
       expect(statusAndCode(await admin.put(path(id), { amount })), String(amount)).toEqual([400, 'INVALID_AMOUNT'])
     expect((await done(admin.get(`/subscriptions/${id}`))).dynamicAmount).toBeNull()
   })
 
-  test('is of no other plan, and of none that ended', async () => {
+  test('PUT /subscriptions/:id/dynamic-amount rejects other plans with 400 PLAN_NOT_DYNAMIC and ended subscriptions with 409', async () => {
     expect(statusAndCode(await admin.put(path(await at.pending()), { amount: 5 }))).toEqual([400, 'PLAN_NOT_DYNAMIC'])
     const id = await at.pending('user', { planId: at.dynamic })
     await done(admin.put(`/subscriptions/${id}/cancel`))
@@ -203,15 +203,15 @@ describe('the amount of a dynamic plan', () => {
   })
 })
 
-describe('cancel', () => {
-  test('ends what waits and what is in force, once and for all', async () => {
-    const who = await at.customer()
-    const { subscriptionId: id } = await done(who.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
-    expect((await done(who.get('/subscriptions/me')))._id).toBe(id)
-    expect(await done(who.put(`/subscriptions/${id}/cancel`))).toMatchObject({ _id: id, status: 'canceled' })
-    expect((await done(who.put(`/checkout/${id}/cancel`))).status).toBe('canceled')
-    expect(await done(who.get('/subscriptions/me'))).toBeNull()
-    expect(statusAndCode(await who.post('/checkout', { subscriptionId: id }))).toEqual([
+describe('PUT /subscriptions/:id/cancel', () => {
+  test('PUT /subscriptions/:id/cancel ends a pending or active subscription, and may be repeated', async () => {
+    const client = await at.customer()
+    const { subscriptionId: id } = await done(client.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
+    expect((await done(client.get('/subscriptions/me')))._id).toBe(id)
+    expect(await done(client.put(`/subscriptions/${id}/cancel`))).toMatchObject({ _id: id, status: 'canceled' })
+    expect((await done(client.put(`/checkout/${id}/cancel`))).status).toBe('canceled')
+    expect(await done(client.get('/subscriptions/me'))).toBeNull()
+    expect(statusAndCode(await client.post('/checkout', { subscriptionId: id }))).toEqual([
       400,
       'SUBSCRIPTION_NOT_PENDING',
     ])
@@ -219,7 +219,7 @@ describe('cancel', () => {
     expect((await done(as('user').put(`/checkout/${waiting}/cancel`))).status).toBe('canceled')
   })
 
-  test('has nothing to do with what has expired', async () => {
+  test('PUT /subscriptions/:id/cancel rejects an expired subscription with 409 SUBSCRIPTION_ENDED', async () => {
     const id = await at.pending('user')
     await at.told(id, 'checkout abandoned')
     expect(statusAndCode(await as('user').put(`/subscriptions/${id}/cancel`))).toEqual([409, 'SUBSCRIPTION_ENDED'])

@@ -14,13 +14,13 @@ import {
   metadataOf,
 } from './webhook-fixtures'
 
-const there = await createTestTenant()
+const testTenant = await createTestTenant()
 const vendor = await startPaypal()
 vendor.plan('P-PRO', '20.00')
 const connection = createOpenedConnection(vendor.connection())
 beforeAll(async () => {
   allowPrivateNetwork()
-  await createConnection(there, vendor.connection())
+  await createConnection(testTenant, vendor.connection())
 })
 afterEach(() => {
   moveClock(Date.now())
@@ -31,7 +31,7 @@ afterAll(async () => {
   await vendor.stop()
 })
 
-/** What PayPal has told since somebody looked, sent in this order. */
+/** Delivers the new events of PayPal in this order, and returns their statuses. */
 async function deliverInOrder(...types: string[]) {
   const events = vendor.events.splice(0)
   const statuses = []
@@ -40,7 +40,7 @@ async function deliverInOrder(...types: string[]) {
       events.findIndex(({ event_type }) => event_type === type),
       1,
     )
-    statuses.push((await deliver(there, 'paypal', vendor.sent(event))).body.status)
+    statuses.push((await deliver(testTenant, 'paypal', vendor.sent(event))).body.status)
   }
   expect(events.map(({ event_type }) => event_type)).toEqual([])
   return statuses
@@ -51,9 +51,9 @@ const PAID = 'PAYMENT.SALE.COMPLETED'
 const FAILED = 'BILLING.SUBSCRIPTION.PAYMENT.FAILED'
 
 async function startCheckout() {
-  const row = await createPendingSubscription(there, { providerKind: 'paypal' })
+  const row = await createPendingSubscription(testTenant, { providerKind: 'paypal' })
   const externalIds = { monthlyPlanId: 'P-PRO' }
-  const one = createOrder({ subscriptionId: row._id, externalIds, metadata: metadataOf(there, row) })
+  const one = createOrder({ subscriptionId: row._id, externalIds, metadata: metadataOf(testTenant, row) })
   const { externalSubscriptionId } = await paypal.createCheckout(connection, one)
   return { row, id: externalSubscriptionId! }
 }
@@ -66,46 +66,46 @@ async function buySubscription() {
 }
 
 test.each([{ types: [ACTIVATED, PAID] }, { types: [PAID, ACTIVATED] }])(
-  'who approves is active until the next payment, with an invoice: %j',
+  'a PayPal approval activates the subscription until the next payment and stores the invoice: %j',
   async ({ types }) => {
     const { row, id } = await startCheckout()
     const sale = vendor.approve(id)
     expect(await deliverInOrder(...types)).toEqual(['processed', 'processed'])
     const { billing_info } = vendor.subscriptions.get(id)
-    expect(await findSubscription(there, row)).toMatchObject({
+    expect(await findSubscription(testTenant, row)).toMatchObject({
       ...{ status: 'active', externalSubscriptionId: id },
       currentPeriodEnd: toIsoString(Date.parse(billing_info.next_billing_time)),
     })
-    expect(await invoicesOf(there, row)).toEqual([[sale, 'paid', 2000, 'USD']])
+    expect(await invoicesOf(testTenant, row)).toEqual([[sale, 'paid', 2000, 'USD']])
   },
 )
 
-test('a renewal moves the period, and is an invoice of its own', async () => {
+test('a PayPal renewal moves the period and stores its own invoice', async () => {
   const { row, id } = await buySubscription()
-  const before = await findSubscription(there, row)
+  const before = await findSubscription(testTenant, row)
   moveClock(Date.parse(before.currentPeriodEnd!) + 3_600_000)
   const sale = vendor.bill(id, now())
   await deliverInOrder(PAID)
-  const after = await findSubscription(there, row)
+  const after = await findSubscription(testTenant, row)
   expect([after.status, after.currentPeriodStart]).toEqual(['active', before.currentPeriodEnd!])
   expect(after.currentPeriodEnd! > before.currentPeriodEnd!).toBe(true)
-  expect((await invoicesOf(there, row)).map(([external]) => external)).toContain(sale)
+  expect((await invoicesOf(testTenant, row)).map(([external]) => external)).toContain(sale)
 })
 
-test('a payment that fails is past due with one open invoice, however often it is tried, which a payment replaces', async () => {
+test('a failing PayPal payment makes the subscription past due with one open invoice, which a later payment voids', async () => {
   const { row, id } = await buySubscription()
   for (const _ of [1, 2]) {
     moveClock(now() + 60_000)
     vendor.fail(id)
     await deliverInOrder(FAILED)
   }
-  expect((await findSubscription(there, row)).status).toBe('past_due')
-  expect((await invoicesOf(there, row)).slice(1)).toEqual([[`${id}-2`, 'open', 2000, 'USD']])
+  expect((await findSubscription(testTenant, row)).status).toBe('past_due')
+  expect((await invoicesOf(testTenant, row)).slice(1)).toEqual([[`${id}-2`, 'open', 2000, 'USD']])
   moveClock(now() + 60_000)
   const sale = vendor.bill(id)
   await deliverInOrder(PAID)
-  expect((await findSubscription(there, row)).status).toBe('active')
-  expect((await invoicesOf(there, row)).slice(1)).toEqual([
+  expect((await findSubscription(testTenant, row)).status).toBe('active')
+  expect((await invoicesOf(testTenant, row)).slice(1)).toEqual([
     [`${id}-2`, 'void', 2000, 'USD'],
     [sale, 'paid', 2000, 'USD'],
   ])
@@ -115,33 +115,36 @@ test.each([
   ['CANCELLED', 'canceled'],
   ['SUSPENDED', 'canceled'],
   ['EXPIRED', 'expired'],
-])('%s there is %s here', async (theirs, ours) => {
+])('a PayPal subscription that becomes %s is %s here', async (theirs, ours) => {
   const { row, id } = await buySubscription()
   vendor.become(id, theirs)
   await deliverInOrder(`BILLING.SUBSCRIPTION.${theirs}`)
-  expect((await findSubscription(there, row)).status).toBe(ours as never)
+  expect((await findSubscription(testTenant, row)).status).toBe(ours as never)
 })
 
-test('a payment that fails is an open invoice also where PayPal does not say over how much', async () => {
+test('a failed PayPal payment without an amount stores an open invoice at the price of the subscription', async () => {
   const { row, id } = await buySubscription()
   moveClock(now() + 60_000)
   vendor.happened(FAILED, { id, status: 'ACTIVE' })
   await deliverInOrder(FAILED)
   const day = toIsoString(now()).slice(0, 10)
-  expect((await invoicesOf(there, row)).slice(1)).toEqual([[`${id}-${day}`, 'open', 2000, 'USD']])
-  expect((await findSubscription(there, row)).status).toBe('past_due')
+  expect((await invoicesOf(testTenant, row)).slice(1)).toEqual([[`${id}-${day}`, 'open', 2000, 'USD']])
+  expect((await findSubscription(testTenant, row)).status).toBe('past_due')
 })
 
-test('an update brings what has changed', async () => {
+test('a PayPal update changes the period end', async () => {
   const { row, id } = await buySubscription()
   const next = now() + 40 * 86_400_000
   vendor.subscriptions.get(id).billing_info.next_billing_time = new Date(next).toISOString()
   vendor.become(id, 'ACTIVE', 'UPDATED')
   await deliverInOrder('BILLING.SUBSCRIPTION.UPDATED')
-  expect(await findSubscription(there, row)).toMatchObject({ status: 'active', currentPeriodEnd: toIsoString(next) })
+  expect(await findSubscription(testTenant, row)).toMatchObject({
+    status: 'active',
+    currentPeriodEnd: toIsoString(next),
+  })
 })
 
-test('what is about nothing here is ignored: other types, and sales of other things', async () => {
+test('PayPal events of other types and about other sales are ignored', async () => {
   vendor.happened('CHECKOUT.ORDER.APPROVED', { id: '5O190127TN364715T' })
   vendor.happened(PAID, { id: '80021663DE681814L', amount: { total: '5.00', currency: 'USD' } })
   vendor.happened('BILLING.SUBSCRIPTION.CREATED', { id: 'I-1', status: 'APPROVAL_PENDING' })

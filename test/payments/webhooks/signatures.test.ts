@@ -9,7 +9,7 @@ import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { createConnection, deliver } from './webhook-fixtures'
 
-const [there, other] = [await createTestTenant(), await createTestTenant()]
+const [testTenant, otherTenant] = [await createTestTenant(), await createTestTenant()]
 const [stripe, paypal, paddle] = [await startStripe(), await startPaypal(), await startPaddle()]
 const sources = { stripe: '', paypal: '', paddle: '' }
 const foreign = 'whsec_of_another_tenant'
@@ -18,10 +18,10 @@ const webhooks = ['1JE4291016473214C', '2JE4291016473214D']
 beforeAll(async () => {
   allowPrivateNetwork()
   for (const [kind, vendor] of Object.entries({ stripe, paypal, paddle }))
-    sources[kind as 'stripe'] = await createConnection(there, vendor.connection())
-  await createConnection(other, { ...stripe.connection(), authentication: { webhookSecret: foreign } })
-  await createConnection(other, { ...paddle.connection(), authentication: { webhookSecret: foreign } })
-  await createConnection(other, paypal.connection('OTHERWEBHOOK'))
+    sources[kind as 'stripe'] = await createConnection(testTenant, vendor.connection())
+  await createConnection(otherTenant, { ...stripe.connection(), authentication: { webhookSecret: foreign } })
+  await createConnection(otherTenant, { ...paddle.connection(), authentication: { webhookSecret: foreign } })
+  await createConnection(otherTenant, paypal.connection('OTHERWEBHOOK'))
 })
 const lines: string[] = []
 const originalConsoleError = console.error
@@ -39,7 +39,7 @@ afterAll(async () => {
 
 const seconds = () => Math.floor(now() / 1000)
 let events = 0
-/** Something that has no effect, but is taken. The é tells bytes from letters. */
+/** Events that are accepted without effect. The é distinguishes bytes from letters. */
 const bodies = {
   stripe: () =>
     JSON.stringify({ id: `evt_${events++}`, type: 'x', created: seconds(), data: { object: { name: 'é' } } }),
@@ -61,7 +61,7 @@ const bodies = {
 const kinds = ['stripe', 'paypal', 'paddle'] as const
 type Kind = (typeof kinds)[number]
 
-/** Signed by a secret, at a moment in seconds. PayPal's have no secret: whose they are is the webhook. */
+/** Signs a body with a secret at a time in seconds. For PayPal, which has no secret, it is the id of the webhook. */
 const sign = async (kind: Kind, raw: string, secret?: string, at = seconds()): Promise<SignedWebhook> => {
   if (kind === 'stripe') return signStripeWebhook(raw, secret ?? STRIPE_SECRET, at)
   if (kind === 'paddle') return signPaddleWebhook(raw, secret ?? PADDLE_SECRET, at)
@@ -70,57 +70,66 @@ const sign = async (kind: Kind, raw: string, secret?: string, at = seconds()): P
 const IGNORED = { status: 'ignored' }
 const INVALID = [401, 'INVALID_SIGNATURE']
 const countEvents = async () =>
-  (await there.as('admin').get('/payments/events?count=true&limit=1')).headers.get('x-total-count')
+  (await testTenant.as('admin').get('/payments/events?count=true&limit=1')).headers.get('x-total-count')
 
-test.each(kinds)('%s: what its vendor signed is taken, by whatever way the tenant is named', async (kind) => {
-  const ways: [string, Record<string, string>][] = [
-    [there.origin, {}],
-    [`http://nowhere.test`, { tenant: there.id }],
-    [`http://nowhere.test`, {}],
-    // An address that names it says more than a host that others answer at, too.
-    [other.origin, {}],
-  ]
-  for (const [n, [origin, headers]] of ways.entries()) {
-    const sent = await sign(kind, bodies[kind]())
-    const query = n < 2 ? '' : `?tenant=${there.id}`
-    const answer = await deliver({ origin }, kind, { ...sent, headers: { ...sent.headers, ...headers } }, query)
-    expect([n, answer.status, answer.body]).toEqual([n, 200, IGNORED])
-  }
-  const nowhere = await deliver({ origin: 'http://nowhere.test' }, kind, sign(kind, bodies[kind]()))
-  expect(statusAndCode(nowhere)).toEqual([404, 'TENANT_NOT_FOUND'])
-  expect(statusAndCode(await deliver(there, kind, sign(kind, bodies[kind]()), '?tenant=nobody'))).toEqual([
-    404,
-    'TENANT_NOT_FOUND',
-  ])
-})
+test.each(kinds)(
+  'a webhook signed by %s is accepted however the tenant is named, and an unknown tenant gets 404 TENANT_NOT_FOUND',
+  async (kind) => {
+    const targets: [string, Record<string, string>][] = [
+      [testTenant.origin, {}],
+      [`http://nowhere.test`, { tenant: testTenant.id }],
+      [`http://nowhere.test`, {}],
+      // The tenant in the query takes precedence over the host of another tenant.
+      [otherTenant.origin, {}],
+    ]
+    for (const [n, [origin, headers]] of targets.entries()) {
+      const sent = await sign(kind, bodies[kind]())
+      const query = n < 2 ? '' : `?tenant=${testTenant.id}`
+      const answer = await deliver({ origin }, kind, { ...sent, headers: { ...sent.headers, ...headers } }, query)
+      expect([n, answer.status, answer.body]).toEqual([n, 200, IGNORED])
+    }
+    const nowhere = await deliver({ origin: 'http://nowhere.test' }, kind, sign(kind, bodies[kind]()))
+    expect(statusAndCode(nowhere)).toEqual([404, 'TENANT_NOT_FOUND'])
+    expect(statusAndCode(await deliver(testTenant, kind, sign(kind, bodies[kind]()), '?tenant=nobody'))).toEqual([
+      404,
+      'TENANT_NOT_FOUND',
+    ])
+  },
+)
 
-test.each(kinds)('%s: bytes that are not those that were signed are refused, and nothing is kept', async (kind) => {
-  const before = await countEvents()
-  const raw = bodies[kind]()
-  const changes = [
-    raw.slice(0, -1),
-    raw.slice(0, raw.length / 2),
-    `${raw} `,
-    JSON.stringify(JSON.parse(raw), null, 2),
-    raw.replace('é', '\\u00e9'),
-    raw.replace('é', 'e\u0301'),
-    raw.replace('evt_', 'evt_9').replace('WH-', 'WH-9'),
-    `\ufeff${raw}`,
-    '{}',
-    '',
-  ]
-  // PayPal compares what the JSON means, as far as we know.
-  const judged = kind === 'paypal' ? changes.filter((text) => !text || differs(text, raw)) : changes
-  for (const changed of judged) {
+test.each(kinds)(
+  'a webhook of %s whose bytes were changed gets 401 INVALID_SIGNATURE and is not stored',
+  async (kind) => {
+    const before = await countEvents()
+    const raw = bodies[kind]()
+    const changes = [
+      raw.slice(0, -1),
+      raw.slice(0, raw.length / 2),
+      `${raw} `,
+      JSON.stringify(JSON.parse(raw), null, 2),
+      raw.replace('é', '\\u00e9'),
+      raw.replace('é', 'e\u0301'),
+      raw.replace('evt_', 'evt_9').replace('WH-', 'WH-9'),
+      `\ufeff${raw}`,
+      '{}',
+      '',
+    ]
+    // PayPal compares the parsed JSON, not its bytes.
+    const rejected = kind === 'paypal' ? changes.filter((text) => !text || differs(text, raw)) : changes
+    for (const changed of rejected) {
+      const { headers } = await sign(kind, raw)
+      expect([changed, statusAndCode(await deliver(testTenant, kind, { raw: changed, headers }))]).toEqual([
+        changed,
+        INVALID,
+      ])
+    }
+    const bytes = new TextEncoder().encode(raw)
+    bytes[bytes.indexOf(0xc3)] = 0xff
     const { headers } = await sign(kind, raw)
-    expect([changed, statusAndCode(await deliver(there, kind, { raw: changed, headers }))]).toEqual([changed, INVALID])
-  }
-  const bytes = new TextEncoder().encode(raw)
-  bytes[bytes.indexOf(0xc3)] = 0xff
-  const { headers } = await sign(kind, raw)
-  expect(statusAndCode(await deliver(there, kind, { raw: bytes as never, headers }))).toEqual(INVALID)
-  expect(await countEvents()).toBe(before)
-})
+    expect(statusAndCode(await deliver(testTenant, kind, { raw: bytes as never, headers }))).toEqual(INVALID)
+    expect(await countEvents()).toBe(before)
+  },
+)
 
 function differs(one: string, other: string) {
   try {
@@ -130,107 +139,113 @@ function differs(one: string, other: string) {
   }
 }
 
-test.each(kinds)('%s: another secret, that of another tenant, or no signature is refused', async (kind) => {
-  const raw = bodies[kind]()
-  const wrong = kind === 'paypal' ? ['OTHERWEBHOOK', 'NOBODYSWEBHOOK'] : [foreign, 'whsec_guessed', `${STRIPE_SECRET} `]
-  for (const secret of wrong)
-    expect(statusAndCode(await deliver(there, kind, sign(kind, raw, secret)))).toEqual(INVALID)
-  expect(statusAndCode(await deliver(other, kind, sign(kind, raw)))).toEqual(INVALID)
-  expect(statusAndCode(await deliver(there, kind, { raw, headers: { 'content-type': 'application/json' } }))).toEqual(
-    INVALID,
-  )
-  const { headers } = await sign(kind, raw)
-  for (const [name, value] of Object.entries(headers).filter(
-    ([name]) => name !== 'content-type' && name !== 'paypal-auth-algo' && name !== 'paypal-cert-url',
-  ))
-    for (const broken of [
-      `${value.slice(0, -1)}${value.endsWith('0') ? 1 : 0}`,
-      'x',
-      't=1,v1=',
-      'ts=;h1=',
-      `ts=${'9'.repeat(400)};h1=x`,
-    ])
-      expect(statusAndCode(await deliver(there, kind, { raw, headers: { ...headers, [name]: broken } }))).toEqual(
-        INVALID,
-      )
-})
-
-test.each(['stripe', 'paddle'] as const)('%s: a signature is good for 300 s', async (kind) => {
-  for (const [age, status] of [
-    [299, 200],
-    [302, 401],
-    [3600, 401],
-    [-299, 200],
-    [-302, 401],
-  ] as const) {
-    const answer = await deliver(there, kind, sign(kind, bodies[kind](), undefined, seconds() - age))
-    expect([age, answer.status]).toEqual([age, status])
-  }
-  const sent = await sign(kind, bodies[kind]())
-  moveClock(now() + 310_000)
-  expect(statusAndCode(await deliver(there, kind, sent))).toEqual(INVALID)
-})
-
-test.each(['stripe', 'paddle'] as const)(
-  '%s: two secrets are good while one takes the place of the other',
+test.each(kinds)(
+  'a webhook of %s with a wrong secret, that of another tenant, or a broken signature gets 401 INVALID_SIGNATURE',
   async (kind) => {
-    const [old, fresh] = [`${kind} the old one`, `${kind} the fresh one`]
-    const set = (webhookSecret: string | string[]) =>
-      there.as('admin').put(`/integration-sources/${sources[kind]}`, { authentication: { webhookSecret } })
-    const answers = async () => [
-      (await deliver(there, kind, sign(kind, bodies[kind](), old))).status,
-      (await deliver(there, kind, sign(kind, bodies[kind](), fresh))).status,
-    ]
-    await set(old)
-    expect(await answers()).toEqual([200, 401])
-    await set([fresh, old])
-    expect(await answers()).toEqual([200, 200])
-    // The vendor itself signs by both for a while.
-    if (kind === 'paddle') {
-      const both = signPaddleWebhook(bodies.paddle(), ['whsec_unknown', fresh], seconds())
-      expect((await deliver(there, kind, both)).status).toBe(200)
-    }
-    await set(fresh)
-    expect(await answers()).toEqual([401, 200])
-    await set(kind === 'stripe' ? STRIPE_SECRET : PADDLE_SECRET)
+    const raw = bodies[kind]()
+    const wrong =
+      kind === 'paypal' ? ['OTHERWEBHOOK', 'NOBODYSWEBHOOK'] : [foreign, 'whsec_guessed', `${STRIPE_SECRET} `]
+    for (const secret of wrong)
+      expect(statusAndCode(await deliver(testTenant, kind, sign(kind, raw, secret)))).toEqual(INVALID)
+    expect(statusAndCode(await deliver(otherTenant, kind, sign(kind, raw)))).toEqual(INVALID)
+    expect(
+      statusAndCode(await deliver(testTenant, kind, { raw, headers: { 'content-type': 'application/json' } })),
+    ).toEqual(INVALID)
+    const { headers } = await sign(kind, raw)
+    for (const [name, value] of Object.entries(headers).filter(
+      ([name]) => name !== 'content-type' && name !== 'paypal-auth-algo' && name !== 'paypal-cert-url',
+    ))
+      for (const broken of [
+        `${value.slice(0, -1)}${value.endsWith('0') ? 1 : 0}`,
+        'x',
+        't=1,v1=',
+        'ts=;h1=',
+        `ts=${'9'.repeat(400)};h1=x`,
+      ])
+        expect(
+          statusAndCode(await deliver(testTenant, kind, { raw, headers: { ...headers, [name]: broken } })),
+        ).toEqual(INVALID)
   },
 )
 
-test('paypal: of two webhooks either may be the one, and what is not its own is refused', async () => {
-  await there.as('admin').put(`/integration-sources/${sources.paypal}`, { authentication: { webhookId: webhooks } })
+test.each(['stripe', 'paddle'] as const)(
+  'a signature of %s is valid for 300 seconds before and after its timestamp',
+  async (kind) => {
+    for (const [age, status] of [
+      [299, 200],
+      [302, 401],
+      [3600, 401],
+      [-299, 200],
+      [-302, 401],
+    ] as const) {
+      const answer = await deliver(testTenant, kind, sign(kind, bodies[kind](), undefined, seconds() - age))
+      expect([age, answer.status]).toEqual([age, status])
+    }
+    const sent = await sign(kind, bodies[kind]())
+    moveClock(now() + 310_000)
+    expect(statusAndCode(await deliver(testTenant, kind, sent))).toEqual(INVALID)
+  },
+)
+
+test.each(['stripe', 'paddle'] as const)('a connection of %s accepts two secrets during a rotation', async (kind) => {
+  const [old, fresh] = [`${kind} the old one`, `${kind} the fresh one`]
+  const set = (webhookSecret: string | string[]) =>
+    testTenant.as('admin').put(`/integration-sources/${sources[kind]}`, { authentication: { webhookSecret } })
+  const answers = async () => [
+    (await deliver(testTenant, kind, sign(kind, bodies[kind](), old))).status,
+    (await deliver(testTenant, kind, sign(kind, bodies[kind](), fresh))).status,
+  ]
+  await set(old)
+  expect(await answers()).toEqual([200, 401])
+  await set([fresh, old])
+  expect(await answers()).toEqual([200, 200])
+  // Paddle itself signs with both secrets during a rotation.
+  if (kind === 'paddle') {
+    const both = signPaddleWebhook(bodies.paddle(), ['whsec_unknown', fresh], seconds())
+    expect((await deliver(testTenant, kind, both)).status).toBe(200)
+  }
+  await set(fresh)
+  expect(await answers()).toEqual([401, 200])
+  await set(kind === 'stripe' ? STRIPE_SECRET : PADDLE_SECRET)
+})
+
+test('a PayPal connection accepts webhooks of each of its webhook ids, and others get 401 INVALID_SIGNATURE', async () => {
+  await testTenant
+    .as('admin')
+    .put(`/integration-sources/${sources.paypal}`, { authentication: { webhookId: webhooks } })
   for (const webhook of webhooks)
-    expect((await deliver(there, 'paypal', sign('paypal', bodies.paypal(), webhook))).body).toEqual(IGNORED)
-  expect(statusAndCode(await deliver(there, 'paypal', sign('paypal', bodies.paypal(), '3JE')))).toEqual(INVALID)
+    expect((await deliver(testTenant, 'paypal', sign('paypal', bodies.paypal(), webhook))).body).toEqual(IGNORED)
+  expect(statusAndCode(await deliver(testTenant, 'paypal', sign('paypal', bodies.paypal(), '3JE')))).toEqual(INVALID)
 })
 
-test('paypal: a body can not answer for itself', async () => {
+test('a PayPal body that injects its own verification request gets 401 INVALID_SIGNATURE without asking PayPal', async () => {
   const raw = '{},"webhook_id":"OTHERWEBHOOK","webhook_event":{}'
-  const asked = paypal.seen.length
+  const requestsBefore = paypal.seen.length
   const { headers } = await sign('paypal', '{}')
-  expect(statusAndCode(await deliver(there, 'paypal', { raw, headers }))).toEqual(INVALID)
-  expect(paypal.seen.length).toBe(asked)
+  expect(statusAndCode(await deliver(testTenant, 'paypal', { raw, headers }))).toEqual(INVALID)
+  expect(paypal.seen.length).toBe(requestsBefore)
 })
 
-test('paypal: who can not ask PayPal now says so, and it is sent again', async () => {
+test('a PayPal webhook gets 502 PROVIDER_ERROR while PayPal cannot verify it, and is accepted when it is sent again', async () => {
   const sent = await sign('paypal', bodies.paypal())
   paypal.own.failing = () => ({ status: 500 })
-  expect(statusAndCode(await deliver(there, 'paypal', sent))).toEqual([502, 'PROVIDER_ERROR'])
+  expect(statusAndCode(await deliver(testTenant, 'paypal', sent))).toEqual([502, 'PROVIDER_ERROR'])
   paypal.own.failing = () => undefined
-  expect((await deliver(there, 'paypal', sent)).body).toEqual(IGNORED)
+  expect((await deliver(testTenant, 'paypal', sent)).body).toEqual(IGNORED)
 })
 
-test('nobody else sends here, and nobody sends without end', async () => {
+test('a webhook of an unknown provider gets 400 UNSUPPORTED_PROVIDER, and an oversized one 413 BODY_TOO_LARGE', async () => {
   for (const kind of ['square', 'http', 'constructor', 'Stripe'])
-    expect(statusAndCode(await deliver(there, kind, sign('stripe', bodies.stripe())))).toEqual([
+    expect(statusAndCode(await deliver(testTenant, kind, sign('stripe', bodies.stripe())))).toEqual([
       400,
       'UNSUPPORTED_PROVIDER',
     ])
   const { headers } = await sign('stripe', '{}')
   const long = 'x'.repeat(config.ATOLL_BODY_LIMIT + 1)
-  expect(statusAndCode(await deliver(there, 'stripe', { raw: long, headers }))).toEqual([413, 'BODY_TOO_LARGE'])
+  expect(statusAndCode(await deliver(testTenant, 'stripe', { raw: long, headers }))).toEqual([413, 'BODY_TOO_LARGE'])
 })
 
-test("what is signed but no event is the sender's mistake", async () => {
+test('a signed body that is not a valid event gets 400 INVALID_INPUT', async () => {
   for (const raw of [
     '[]',
     '1',
@@ -240,17 +255,17 @@ test("what is signed but no event is the sender's mistake", async () => {
     '{"id":"\\u0000","type":"x","created":1}',
     '{"id":"e","type":"invoice.paid","created":1,"data":{"object":{"lines":{"data":5}}}}',
   ])
-    expect([raw, statusAndCode(await deliver(there, 'stripe', sign('stripe', raw)))]).toEqual([
+    expect([raw, statusAndCode(await deliver(testTenant, 'stripe', sign('stripe', raw)))]).toEqual([
       raw,
       [400, 'INVALID_INPUT'],
     ])
 })
 
-test('what failed is told to those who look for it, once in a while, and never by what secret', async () => {
-  const events = (await there.as('admin').get('/events?source=payments&eventName=webhook-failed')).body
+test('failed webhooks are reported at a limited rate, and neither events nor logs contain a secret', async () => {
+  const events = (await testTenant.as('admin').get('/events?source=payments&eventName=webhook-failed')).body
   expect(events.length).toBeGreaterThan(0)
   expect(events.length).toBeLessThan(20)
-  const told = JSON.stringify([events, lines, (await there.as('admin').get('/payments/events')).body])
+  const output = JSON.stringify([events, lines, (await testTenant.as('admin').get('/payments/events')).body])
   for (const secret of [STRIPE_SECRET, PADDLE_SECRET, foreign, paypal.connection().authentication.clientSecret])
-    expect(told).not.toContain(secret)
+    expect(output).not.toContain(secret)
 })

@@ -6,7 +6,7 @@ import { callApi, type createTestTenant } from '../../test-tenant'
 
 export type TenantFixture = Awaited<ReturnType<typeof createTestTenant>>
 
-/** Sends what a vendor has signed, as it is. */
+/** Sends a signed webhook unchanged. */
 export const deliver = async (
   { origin }: Pick<TenantFixture, 'origin'>,
   kind: string,
@@ -19,7 +19,7 @@ export const deliver = async (
 
 let entities = 0
 
-/** A subscription that waits to be paid, of an entity of its own. */
+/** Creates a pending subscription of a new entity. */
 export async function createPendingSubscription(
   { tenant }: Pick<TenantFixture, 'tenant'>,
   more: Partial<Subscription> = {},
@@ -48,7 +48,7 @@ export async function createPendingSubscription(
 export const findSubscription = async ({ tenant }: Pick<TenantFixture, 'tenant'>, { _id }: Pick<Subscription, '_id'>) =>
   (await tenant.db.select().from(subscriptions).where(eq(subscriptions._id, _id)).get())!
 
-/** Its invoices: how the provider calls them, what has become of them, and over how much they are. */
+/** Returns the provider id, status, amount and currency of each invoice of a subscription. */
 export const invoicesOf = async ({ tenant }: Pick<TenantFixture, 'tenant'>, { _id }: Pick<Subscription, '_id'>) =>
   (
     await tenant.db
@@ -58,13 +58,13 @@ export const invoicesOf = async ({ tenant }: Pick<TenantFixture, 'tenant'>, { _i
       .orderBy(invoices.created, invoices._id)
   ).map(({ externalInvoiceId, status, amount, currency }) => [externalInvoiceId, status, amount, currency])
 
-/** What our checkout tells a provider of a subscription. */
+/** Returns the metadata that a checkout sends to the provider. */
 export const metadataOf = ({ id }: Pick<TenantFixture, 'id'>, { _id, billableEntityId }: Subscription) => ({
   ...{ tenant: id, subscription: _id, entity: `user:${billableEntityId}` },
 })
 
-export const createConnection = async (there: TenantFixture, connection: object): Promise<string> => {
-  const { status, body } = await there.as('admin').post('/integration-sources', connection)
+export const createConnection = async (testTenant: TenantFixture, connection: object): Promise<string> => {
+  const { status, body } = await testTenant.as('admin').post('/integration-sources', connection)
   if (status !== 201) throw new Error(JSON.stringify(body))
   return body._id
 }

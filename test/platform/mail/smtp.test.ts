@@ -34,8 +34,8 @@ const sendInvitations = async (...to: string[]) => {
   return { tenant, as, id, state }
 }
 
-describe('mail', () => {
-  test('goes out by SMTP, in plain text and HTML, from the address that is set', async () => {
+describe('mail by SMTP', () => {
+  test('a mail is sent by SMTP in plain text and HTML from the configured address', async () => {
     const to = 'bob@sent.test'
     const { state, id } = await sendInvitations(to)
     const [letter, ...others] = box.to(to)
@@ -58,23 +58,23 @@ describe('mail', () => {
     expect(letter!.headers).toContain(`Message-ID: <${mail._id}@atoll.test>`)
   })
 
-  test('with a secret in it is nowhere in the database, before or after', async () => {
+  test('the database never contains the token of a mail in plain text', async () => {
     const { tenant, as, email, user } = await createMailFixture('secret@sent.test')
-    const kept = async () =>
+    const dumpDatabase = async () =>
       JSON.stringify([
         await tenant.db.query('select * from mails'),
         await tenant.db.query('select payload, outcome from jobs'),
         await tenant.db.query('select * from one_time_tokens where "user" = ?', [user._id]),
       ])
-    expect(await kept()).not.toMatch(/[\w-]{43}"/)
+    expect(await dumpDatabase()).not.toMatch(/[\w-]{43}"/)
     await runDueJobs(tenant)
     const code = extractCode(box.to(email)[0]!.text)
     expect(code).toHaveLength(43)
-    expect(await kept()).not.toContain(code)
+    expect(await dumpDatabase()).not.toContain(code)
     expect((await as('admin').get('/mails')).body[0]).toMatchObject({ state: 'sent', text: null, html: null })
   })
 
-  test('is tried again, later each time, while the server is busy', async () => {
+  test('a mail is retried while the mail server answers 451', async () => {
     const to = 'busy@sent.test'
     box.refuse(to, 451, 2)
     const { tenant, state } = await sendInvitations(to)
@@ -87,7 +87,7 @@ describe('mail', () => {
     expect((await state())[0]).toMatchObject({ state: 'sent', error: null })
   })
 
-  test('is given up at once where nobody lives, and others get theirs', async () => {
+  test('a mail that the server rejects with 550 fails at once, and other mails are sent', async () => {
     box.refuse('nobody@sent.test', 550)
     const { state, tenant } = await sendInvitations('nobody@sent.test', 'somebody@sent.test')
     const states = (await state()).map(({ state }: { state: string }) => state)
@@ -96,7 +96,7 @@ describe('mail', () => {
     expect(await runDueJobs(tenant)).toBe(0)
   })
 
-  test('waits while the server is gone, and is given up after three days', async () => {
+  test('a mail waits while the server is unreachable and fails after three days', async () => {
     const url = config.ATOLL_SMTP_URL
     config.ATOLL_SMTP_URL = 'smtp://127.0.0.1:1'
     const { state, tenant } = await sendInvitations('gone@sent.test')
@@ -110,7 +110,7 @@ describe('mail', () => {
     config.ATOLL_SMTP_URL = url
   })
 
-  test('to one address is twenty in an hour; what is more comes later', async () => {
+  test('an address gets at most twenty mails within an hour, and further ones later', async () => {
     const to = 'flooded@sent.test'
     const { tenant } = await sendInvitations(...Array(20).fill(to))
     await tenant.write((tx) => queueMail(tenant, tx, toInvitation(to), toInvitation('other@sent.test')))
@@ -121,7 +121,7 @@ describe('mail', () => {
     expect(box.to(to)).toHaveLength(21)
   })
 
-  test('has one recipient and one subject, whatever somebody is called or a template says', async () => {
+  test('a mail has one recipient and one subject despite line breaks in values and templates', async () => {
     const to = 'target@sent.test'
     const { tenant } = await createTestTenant()
     await setConfiguration(tenant, 'mail-templates', {
@@ -137,26 +137,26 @@ describe('mail', () => {
     expect(box.to('evil@x.test')).toEqual([])
   })
 
-  test('is encrypted on its way where the server can, with the name and password that are set', async () => {
-    const names: unknown[] = []
-    const safe = await startSmtpServer({
+  test('a mail is sent over TLS where the server supports it, with the configured username and password', async () => {
+    const logins: unknown[] = []
+    const tlsServer = await startSmtpServer({
       ...{ authOptional: false, ...(await certificate()) },
       onAuth: ({ username, password }, _, done) => {
-        names.push([username, password])
+        logins.push([username, password])
         done(null, { user: username })
       },
     })
     const url = config.ATOLL_SMTP_URL
-    config.ATOLL_SMTP_URL = `smtp://ada:p%40ss@127.0.0.1:${safe.port}/?tls.rejectUnauthorized=false`
+    config.ATOLL_SMTP_URL = `smtp://ada:p%40ss@127.0.0.1:${tlsServer.port}/?tls.rejectUnauthorized=false`
     await sendInvitations('safe@sent.test')
     config.ATOLL_SMTP_URL = url
-    await safe.close()
-    expect(names).toEqual([['ada', 'p@ss']])
-    expect(safe.letters.map(({ tls }) => tls)).toEqual([true])
+    await tlsServer.close()
+    expect(logins).toEqual([['ada', 'p@ss']])
+    expect(tlsServer.letters.map(({ tls }) => tls)).toEqual([true])
   })
 })
 
-/** Of nobody in particular. */
+/** Creates a self-signed certificate. */
 async function certificate() {
   const folder = `${config.ATOLL_TENANTS}/tls-${now()}`
   const { exited } = Bun.spawn(
@@ -182,8 +182,8 @@ async function certificate() {
   return { key: await Bun.file(`${folder}.key`).text(), cert: await Bun.file(`${folder}.crt`).text() }
 }
 
-describe('an invitation', () => {
-  test('is sent to whom it invites, and counts once they have proven their address', async () => {
+describe('mail of invites', () => {
+  test('an invite is mailed to the invited address and can be accepted once the address is verified', async () => {
     const { tenant, as, ada, email } = await createMailFixture('invited@sent.test')
     const { _id } = await createWorkspace(as('user'), { name: 'Engine' })
     expect((await as('user').post(`/workspaces/${_id}/invites`, { email, name: 'Countess' })).status).toBe(201)
@@ -198,7 +198,7 @@ describe('an invitation', () => {
     expect((await accept()).status).toBe(200)
   })
 
-  test('of a whole list is sent to those who are new in it', async () => {
+  test('a changed list of invites is mailed to its new addresses only', async () => {
     const { tenant, as } = await createTestTenant()
     const { _id } = await createWorkspace(as('user'))
     const put = (...names: string[]) =>

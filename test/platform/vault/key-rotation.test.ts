@@ -16,7 +16,7 @@ import { databaseUrl } from '../../storage/engines'
 
 setDefaultTimeout(60_000)
 
-/** Servers of their own, with two tenants, each with encrypted data of its administrator. */
+/** Starts a server with two tenants, each with encrypted data of its admin. */
 async function startInstallation(rows = 3) {
   const at: RunOptions = { at: createTempFolder() }
   if (databaseUrl) {
@@ -41,7 +41,7 @@ async function startInstallation(rows = 3) {
   const expectReadable = async () => {
     for (const { id, get } of tenants) for (let n = 0; n < rows; n++) expect(await get(`${n}`)).toEqual({ of: id, n })
   }
-  return { at, server, tenants, whole: expectReadable }
+  return { at, server, tenants, expectReadable }
 }
 
 async function readSecrets({ at, env }: RunOptions) {
@@ -55,8 +55,8 @@ async function readSecrets({ at, env }: RunOptions) {
 }
 const rotateKey = (at: RunOptions) => runAtoll('vault rotate --json', at)
 
-test('a new key is taken while tenants are served, and the old one is forgotten', async () => {
-  const { at, server, tenants, whole } = await startInstallation(60)
+test('vault rotate re-encrypts the data of all tenants with a new key while they are served, and forgets the old key', async () => {
+  const { at, server, tenants, expectReadable } = await startInstallation(60)
   await using _ = server
   const before = await readSecrets(at)
   const { code, json } = await rotateKey(at)
@@ -65,35 +65,35 @@ test('a new key is taken while tenants are served, and the old one is forgotten'
   expect(after).toEqual({ signingKey: before.signingKey, vaultKey: expect.any(String), vaultKeyNumber: 2 })
   expect(after.vaultKey).not.toBe(before.vaultKey)
   if (!databaseUrl) expect(statSync(join(at.at, 'tenants', 'secrets.json')).mode & 0o777).toBe(0o600)
-  await whole()
+  await expectReadable()
   expect(await tenants[0]!.put('new', { a: 1 })).toBe(200)
   expect(await tenants[0]!.get('new')).toEqual({ a: 1 })
   expect((await rotateKey(at)).json.key).toBe(3)
-  await whole()
+  await expectReadable()
 })
 
-test('what is written meanwhile is lost neither before nor after', async () => {
-  const { at, server, tenants, whole } = await startInstallation(20)
+test('data that is written during rotations stays readable', async () => {
+  const { at, server, tenants, expectReadable } = await startInstallation(20)
   await using _ = server
   const written: { tenant: (typeof tenants)[number]; name: string }[] = []
-  let going = true
+  let running = true
   const writing = tenants.map(async (tenant) => {
-    for (let n = 0; going; n++) {
+    for (let n = 0; running; n++) {
       const name = `during-${n}`
       if ((await tenant.put(name, { n })) === 200) written.push({ tenant, name })
       if (n % 3 === 0) expect(await tenant.get(name)).toEqual({ n })
     }
   })
   for (let n = 0; n < 3; n++) expect((await rotateKey(at)).json.failed).toEqual([])
-  going = false
+  running = false
   await Promise.all(writing)
   expect(written.length).toBeGreaterThan(20)
   for (const { tenant, name } of written) expect(await tenant.get(name)).toEqual({ n: Number(name.split('-')[1]) })
-  await whole()
+  await expectReadable()
 })
 
-test('one that is killed on its way is gone on with, by the same key', async () => {
-  const { at, server, whole } = await startInstallation(60)
+test('an interrupted rotation keeps the former key, and the next rotation completes it', async () => {
+  const { at, server, expectReadable } = await startInstallation(60)
   await using _ = server
   let interrupted = 0
   for (let n = 0; n < 4; n++) {
@@ -115,29 +115,29 @@ test('one that is killed on its way is gone on with, by the same key', async () 
     const after = await readSecrets(at)
     if (!after.formerVaultKeys) continue
     interrupted++
-    // The keys of what is not done yet are still there.
+    // The keys of data that is not yet re-encrypted are kept.
     if (before.formerVaultKeys) expect(after).toEqual(before)
     else expect(after.formerVaultKeys).toEqual({ [before.vaultKeyNumber ?? 1]: before.vaultKey })
-    await whole()
+    await expectReadable()
   }
   expect(interrupted).toBeGreaterThan(0)
   const { code, json } = await rotateKey(at)
   expect([code, json.failed, json.lost]).toEqual([0, [], 0])
   expect((await readSecrets(at)).formerVaultKeys).toBeUndefined()
-  await whole()
+  await expectReadable()
 })
 
-test('two at once end with one key that opens everything', async () => {
-  const { at, server, whole } = await startInstallation(60)
+test('three simultaneous rotations end with one key that decrypts everything', async () => {
+  const { at, server, expectReadable } = await startInstallation(60)
   await using _ = server
-  const done = await Promise.all([rotateKey(at), rotateKey(at), rotateKey(at)])
-  expect(done.map(({ code }) => code)).toEqual([0, 0, 0])
+  const results = await Promise.all([rotateKey(at), rotateKey(at), rotateKey(at)])
+  expect(results.map(({ code }) => code)).toEqual([0, 0, 0])
   expect((await readSecrets(at)).formerVaultKeys).toBeUndefined()
-  await whole()
+  await expectReadable()
 })
 
-test('a suspended tenant is not left behind; one that cannot be opened keeps the old key', async () => {
-  const { at, server, tenants, whole } = await startInstallation()
+test('a suspended tenant is rotated, too, and a tenant that cannot be opened is reported and keeps the old key', async () => {
+  const { at, server, tenants, expectReadable } = await startInstallation()
   await using _ = server
   await runAtoll(`tenant suspend ${tenants[0]!.id}`, at)
   expect((await rotateKey(at)).json.failed).toEqual([])
@@ -146,9 +146,9 @@ test('a suspended tenant is not left behind; one that cannot be opened keeps the
     () => tenants[0]!.get('0'),
     (body) => !body.code,
   )
-  await whole()
+  await expectReadable()
   if (databaseUrl) return
-  // A folder without its database, and no way to make one.
+  // The database file of the second tenant is replaced by a file that is not a database.
   const { chmodSync, renameSync, writeFileSync } = await import('node:fs')
   const file = join(at.at, 'tenants', tenants[1]!.id, 'data.db')
   await server.end('SIGTERM')

@@ -1,6 +1,7 @@
 import type { ResolvedConnection } from '../../../connections/kinds/index'
 import { PADDLE_URLS } from '../../../connections/kinds/paddle'
 import { joinUrl } from '../../../connections/kinds/probe'
+import { isTimingSafeEqual } from '../../../core/crypto'
 import { missingPriceProblem } from '../errors'
 import type { CheckoutOrder, Provider } from '../provider'
 import {
@@ -11,7 +12,7 @@ import {
   ProviderResponseError,
   requestJson,
 } from '../provider-http'
-import { hmac, isFresh, isSameSignature, nonEmptyText, toSecretList } from '../webhook-signature'
+import { hmac, isFresh, nonEmptyText, toSecretList } from '../webhook-signature'
 import {
   type PaddleSubscription,
   type PaddleTransaction,
@@ -104,7 +105,7 @@ export const paddle: Provider<'paddle'> = {
     const { ts, h1 } = parseSignature(headers.get('paddle-signature') ?? '')
     if (!ts || !isFresh(Number(ts))) return false
     const expected = toSecretList(authentication.webhookSecret).map((secret) => hmac(secret, `${ts}:`, raw))
-    return h1.some((signature) => expected.some((one) => isSameSignature(one, signature)))
+    return h1.some((signature) => expected.some((one) => isTimingSafeEqual(one, signature)))
   },
 
   parseEvent: parsePaddleEvent,

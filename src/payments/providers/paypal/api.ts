@@ -1,6 +1,7 @@
 import type { ResolvedConnection } from '../../../connections/kinds/index'
 import { PAYPAL_URLS } from '../../../connections/kinds/paypal'
 import { joinUrl } from '../../../connections/kinds/probe'
+import { BoundedMap } from '../../../core/bounded-map'
 import { sha256 } from '../../../core/crypto'
 import { type ProviderRequest, ProviderResponseError, requestJson } from '../provider-http'
 
@@ -10,7 +11,7 @@ const TOKEN_EXPIRY_MARGIN_MS = 60_000 // ms before its end from which a token is
 const MAX_CACHED_TOKENS = 1_000
 
 /** Tokens by connection and secret, so that one of another tenant or of a secret that was changed is never used. */
-const tokens = new Map<string, { until: number; token: Promise<string> }>()
+const tokens = new BoundedMap<string, { until: number; token: Promise<string> }>(MAX_CACHED_TOKENS)
 
 /**
  * Asks PayPal. `key` is by what it knows a question again.
@@ -57,7 +58,6 @@ async function cachedToken(opened: PaypalConnection): Promise<string> {
     return access_token
   })
   tokens.set(name, fresh)
-  if (tokens.size > MAX_CACHED_TOKENS) tokens.delete(tokens.keys().next().value!)
   return fresh.token.catch((error) => {
     if (tokens.get(name) === fresh) tokens.delete(name)
     throw error

@@ -1,5 +1,7 @@
+import { BoundedMap } from '../../../core/bounded-map'
+
 const MAX_CACHED_STATEMENTS = 2_000 // statements; those that are composed at run time are endless
-const translations = new Map<string, string>()
+const translations = new BoundedMap<string, string>(MAX_CACHED_STATEMENTS)
 
 /**
  * What every engine is asked, as PostgreSQL says it: numbered values, the tenant at the head of every key, and texts out
@@ -9,7 +11,6 @@ export function toPostgres(sql: string): string {
   const cached = translations.get(sql)
   if (cached !== undefined) return cached
   const translated = translate(sql)
-  if (translations.size >= MAX_CACHED_STATEMENTS) translations.clear()
   translations.set(sql, translated)
   return translated
 }

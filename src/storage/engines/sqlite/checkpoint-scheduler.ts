@@ -1,12 +1,10 @@
 import { logError } from '../../../core/log'
+import { workerUrl } from '../../../core/worker-url'
 import type { CheckpointRequest } from './checkpoint-worker'
 import type { drivers } from './drivers'
 
 const CHECKPOINT_STATEMENTS = 10_000 // statements written since the last checkpoint: some 20 MB of log
 const BLOCKING_CHECKPOINT_STATEMENTS = 40_000
-// Inside a compiled binary all code is one file at its root, and the thread's is where the entry points have it.
-const COMPILED_URL_PART = '/$bunfs/'
-const BUNDLED_WORKER = './storage/engines/sqlite/checkpoint-worker.js'
 
 const MAX_CHECKPOINT_WAIT_MS = 5_000 // ms
 
@@ -87,10 +85,9 @@ export class CheckpointScheduler {
 
   #getWorker() {
     if (this.#worker || this.#isBroken) return this.#worker
-    const file = import.meta.url.includes(COMPILED_URL_PART) ? BUNDLED_WORKER : './checkpoint-worker.ts'
     let worker: Worker
     try {
-      worker = new Worker(new URL(file, import.meta.url).href)
+      worker = new Worker(workerUrl('storage/engines/sqlite/checkpoint-worker'))
     } catch (error) {
       this.#isBroken = true
       logError('CHECKPOINTS_STOPPED', { cause: error })

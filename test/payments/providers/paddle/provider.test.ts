@@ -25,7 +25,7 @@ const secrets = [connection.authentication.apiKey]
 const externalIds = { monthlyPriceId: 'pri_pro' }
 const checkoutRequests = () => vendor.asked('POST', /^\/transactions$/)
 
-test('a checkout is a transaction, whose id is the token, and which carries what it is for', async () => {
+test('a Paddle checkout creates a transaction with the price of the plan, and returns its id as the token', async () => {
   const one = createOrder({ externalIds })
   const { checkoutUrl, clientToken, externalCheckoutId } = await paddle.createCheckout(openedConnection, one)
   expect([checkoutUrl, clientToken]).toEqual([`https://shop.example.com/pay?_ptxn=${clientToken}`, externalCheckoutId!])
@@ -38,7 +38,7 @@ test('a checkout is a transaction, whose id is the token, and which carries what
   expect(headers['idempotency-key']).toStartWith(`${one.key}:`)
 })
 
-test('a price is made for an amount of its own, and for a coupon', async () => {
+test('a Paddle checkout creates a price for a dynamic amount and for a coupon', async () => {
   const made = [
     createOrder({ dynamic: true, amount: 1234 }),
     createOrder({ discount, amount: 1500, externalIds: { ...externalIds, productId: 'pro_1' } }),
@@ -61,7 +61,7 @@ test('a price is made for an amount of its own, and for a coupon', async () => {
   ])
 })
 
-test("a plan without a price of Paddle's is refused before anybody is asked", async () => {
+test('a Paddle checkout without a price id is rejected with 400 MISSING_EXTERNAL_PRICE_ID before Paddle is asked', async () => {
   const before = vendor.seen.length
   await expect(paddle.createCheckout(openedConnection, createOrder())).rejects.toMatchObject({
     status: 400,
@@ -70,19 +70,19 @@ test("a plan without a price of Paddle's is refused before anybody is asked", as
   expect(vendor.seen).toHaveLength(before)
 })
 
-test('what was done though the answer got lost is done once', async () => {
+test('a Paddle checkout whose answer was lost creates one transaction, and a new one after its cancellation', async () => {
   const one = createOrder({ externalIds })
   const before = vendor.transactions.size
   vendor.own.next = ['lost']
   const { externalCheckoutId } = await paddle.createCheckout(openedConnection, one)
   expect(vendor.transactions.size - before).toBe(1)
-  // What is asked for later is another: the first may have been called off.
+  // A later request creates another one, because the first may have been canceled.
   await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId }))
   const again = (await paddle.createCheckout(openedConnection, one)).externalCheckoutId!
   expect([again === externalCheckoutId, vendor.transactions.get(again).status]).toEqual([false, 'ready'])
 })
 
-test('a Paddle that is down or refuses is a 502, of which nobody learns anything secret', async () => {
+test('a failing Paddle causes 502 PROVIDER_ERROR and leaks no secret', async () => {
   for (const failure of ['down', { status: 500 }, { status: 400 }, { status: 403 }] as const) {
     vendor.own.failing = () => failure
     expect(
@@ -101,7 +101,7 @@ const buySubscription = async () => {
   return vendor.pay(externalCheckoutId!)
 }
 
-test('a subscription is ended once, and a checkout that nobody paid is called off', async () => {
+test('cancel ends a Paddle subscription or unpaid transaction, may be repeated, and reports failures with 502 PROVIDER_ERROR', async () => {
   const id = await buySubscription()
   for (const _ of [1, 2]) await paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
   expect(vendor.subscriptions.get(id).status).toBe('canceled')
@@ -110,12 +110,12 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
   for (const _ of [1, 2]) await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId }))
   expect(vendor.transactions.get(externalCheckoutId!).status).toBe('canceled')
   await paddle.cancel(openedConnection, createSubscriptionRow({}))
-  // It was paid just now, of which nobody has heard yet.
+  // It was paid just now, and the event has not arrived yet.
   const paid = (await paddle.createCheckout(openedConnection, createOrder({ externalIds }))).externalCheckoutId!
-  const unheard = vendor.pay(paid)
+  const unreported = vendor.pay(paid)
   await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: paid }))
-  expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
-  // What refuses for another reason is not over.
+  expect(vendor.subscriptions.get(unreported).status).toBe('canceled')
+  // A rejection for another reason does not count as canceled.
   const running = await buySubscription()
   vendor.own.next = [{ status: 409 }]
   expect(
@@ -123,15 +123,16 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
       paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
     ),
   ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  // What failed fails again under the same key, for days.
+  // Paddle repeats a failure under the same key for days, so a retry needs another key.
   vendor.own.next = [{ status: 500 }]
-  const ended = () => paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
-  expect(await captureLeaks(secrets, ended)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  await ended()
+  const cancelRunning = () =>
+    paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
+  expect(await captureLeaks(secrets, cancelRunning)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  await cancelRunning()
   expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
 })
 
-test('the next cycles cost something else, without anything being charged now', async () => {
+test('reprice changes the next Paddle cycles without billing now, and only when the price differs', async () => {
   const id = await buySubscription()
   const row = createSubscriptionRow({ externalSubscriptionId: id })
   await paddle.reprice(openedConnection, row, 4200)
@@ -140,11 +141,11 @@ test('the next cycles cost something else, without anything being charged now', 
   expect(changes.at(-1)!.body.proration_billing_mode).toBe('do_not_bill')
   await paddle.reprice(openedConnection, row, 4200)
   expect(vendor.asked('PATCH', /^\/subscriptions/)).toHaveLength(changes.length)
-  // Nobody pays for what is not there any more.
+  // A subscription that no longer exists is ignored.
   await paddle.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
 })
 
-test('a subscription is read as it stands, with its invoices; one that is not there is nothing', async () => {
+test('fetchSubscription returns the status and invoices of a Paddle subscription, or undefined for an unknown one', async () => {
   const id = await buySubscription()
   const open = vendor.fail(id)
   vendor.become(id, 'past_due', 'updated', {
@@ -160,7 +161,7 @@ test('a subscription is read as it stands, with its invoices; one that is not th
   expect(await paddle.fetchSubscription(openedConnection, 'sub_of_nobody')).toBeUndefined()
 })
 
-test('all transactions of a subscription are read, however many pages they are', async () => {
+test('fetchSubscription reads all pages of Paddle transactions', async () => {
   const id = await buySubscription()
   for (let n = 0; n < 65; n++) vendor.renew(id)
   const before = vendor.asked('GET', /^\/transactions$/).length

@@ -19,7 +19,7 @@ afterAll(async () => {
   denyPrivateNetwork()
   await vendor.stop()
 })
-// Whatever a test is about: what we ask and are told is as PayPal's documents say.
+// All requests and answers of every test have to match PayPal's documents.
 afterEach(() => expect(vendor.flaws).toEqual([]))
 
 vendor.plan('P-PRO', '20.00')
@@ -31,7 +31,7 @@ const secrets = [connection.authentication.clientSecret]
 const externalIds = { monthlyPlanId: 'P-PRO' }
 const checkoutRequests = () => vendor.asked('POST', /billing\/subscriptions$/)
 
-test.skipIf(!hasSpecs)('what is asked and answered is checked by the documents that PayPal publishes', async () => {
+test.skipIf(!hasSpecs)('the fake PayPal checks requests and answers against the published API documents', async () => {
   const answer = await fetch(`${vendor.url}/v1/oauth2/token`, {
     method: 'POST',
     body: 'grant_type=client_credentials',
@@ -42,7 +42,7 @@ test.skipIf(!hasSpecs)('what is asked and answered is checked by the documents t
   expect(vendor.flaws.splice(0)).toHaveLength(1)
 })
 
-test('a checkout is a subscription that waits to be approved', async () => {
+test('a PayPal checkout creates a subscription that awaits approval, and returns the address to approve it', async () => {
   const one = createOrder({ externalIds })
   const { checkoutUrl, clientToken, externalSubscriptionId } = await paypal.createCheckout(openedConnection, one)
   expect([checkoutUrl, clientToken]).toEqual([
@@ -64,7 +64,7 @@ test('a checkout is a subscription that waits to be approved', async () => {
   expect(headers['paypal-request-id']).toBe(one.key)
 })
 
-test('an amount of its own, or less by a coupon, takes the place of the price of the regular cycle', async () => {
+test('a PayPal checkout overrides the price of the regular cycle for a dynamic amount and for a coupon', async () => {
   const made = [
     createOrder({ dynamic: true, amount: 1234, externalIds }),
     createOrder({ discount, amount: 1500, externalIds: { monthlyPlanId: 'P-TRIED' } }),
@@ -83,7 +83,7 @@ test('an amount of its own, or less by a coupon, takes the place of the price of
   ])
 })
 
-test("a plan without one of PayPal's is refused before anybody is asked", async () => {
+test('a PayPal checkout without a plan id is rejected with 400 MISSING_EXTERNAL_PRICE_ID before PayPal is asked', async () => {
   const before = vendor.seen.length
   const yearly = createOrder({ externalIds, billingCycle: 'yearly' })
   await expect(paypal.createCheckout(openedConnection, yearly)).rejects.toMatchObject({
@@ -93,7 +93,7 @@ test("a plan without one of PayPal's is refused before anybody is asked", async 
   expect(vendor.seen).toHaveLength(before)
 })
 
-test('one token serves many, and another takes its place when it is near its end, or taken back', async () => {
+test('an access token of PayPal is shared by requests, and renewed when it is rejected, about to expire or of another secret', async () => {
   const grants = () => vendor.asked('POST', /oauth2\/token$/).length
   const fresh = createOpenedConnection(vendor.connection())
   const before = grants()
@@ -107,14 +107,14 @@ test('one token serves many, and another takes its place when it is near its end
   for (const _ of [1, 2]) await paypal.createCheckout(short, createOrder({ externalIds }))
   expect(grants() - before).toBe(4)
   vendor.terms.expires = 32_400
-  // Another secret is another token, though the connection is the same.
+  // A changed secret needs a new token, though the connection is the same.
   const changed = { ...connection, _id: (fresh as { _id: string })._id, authentication: { clientSecret: 'wrong' } }
   expect(
     await captureLeaks(['wrong'], () => paypal.createCheckout(changed as never, createOrder({ externalIds }))),
   ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
 })
 
-test('what was done though the answer got lost is done once', async () => {
+test('a PayPal checkout whose answer was lost creates one subscription', async () => {
   const one = createOrder({ externalIds })
   await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
   const before = vendor.subscriptions.size
@@ -124,7 +124,7 @@ test('what was done though the answer got lost is done once', async () => {
   expect(vendor.subscriptions.size - before).toBe(1)
 })
 
-test('a PayPal that is down or refuses is a 502, of which nobody learns anything secret', async () => {
+test('a failing PayPal causes 502 PROVIDER_ERROR and leaks no secret', async () => {
   for (const failure of ['down', { status: 500 }, { status: 422 }, { status: 403 }] as const) {
     vendor.own.failing = () => failure
     expect(
@@ -140,7 +140,7 @@ const buySubscription = async () => {
   return externalSubscriptionId!
 }
 
-test('a subscription is ended once; one that nobody approved, or nobody knows, is none', async () => {
+test('cancel ends a PayPal subscription, ignores unapproved and unknown ones, and reports failures with 502 PROVIDER_ERROR', async () => {
   const id = await buySubscription()
   await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
   await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
@@ -149,7 +149,7 @@ test('a subscription is ended once; one that nobody approved, or nobody knows, i
   await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId }))
   await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }))
   await paypal.cancel(openedConnection, createSubscriptionRow({}))
-  // What refuses for another reason is not over.
+  // A rejection for another reason does not count as canceled.
   const running = await buySubscription()
   vendor.own.next = [{ status: 422 }]
   expect(
@@ -157,23 +157,24 @@ test('a subscription is ended once; one that nobody approved, or nobody knows, i
       paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
     ),
   ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  // What failed fails again under the same key, for days.
+  // PayPal repeats a failure under the same key for days, so a retry needs another key.
   vendor.own.next = [{ status: 500 }]
-  const ended = () => paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
-  expect(await captureLeaks(secrets, ended)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  await ended()
+  const cancelRunning = () =>
+    paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
+  expect(await captureLeaks(secrets, cancelRunning)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  await cancelRunning()
   expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
 })
 
-test('the next cycles cost something else', async () => {
+test('reprice changes the next PayPal cycles and ignores an unknown subscription', async () => {
   const id = await buySubscription()
   await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }), 4205)
   expect(vendor.subscriptions.get(id).price).toEqual({ currency_code: 'USD', value: '42.05' })
-  // Nobody pays for what is not there any more.
+  // A subscription that no longer exists is ignored.
   await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }), 4200)
 })
 
-test('a subscription is read as it stands, with what was paid; one that is not there is nothing', async () => {
+test('fetchSubscription returns the status, period and invoices of a PayPal subscription, or undefined for an unknown one', async () => {
   const id = await buySubscription()
   const sale = vendor.bill(id)
   const found = await paypal.fetchSubscription(openedConnection, id)
@@ -188,7 +189,7 @@ test('a subscription is read as it stands, with what was paid; one that is not t
   })
 })
 
-test('all transactions of a subscription are read, however many pages they are', async () => {
+test('fetchSubscription reads all pages of PayPal transactions', async () => {
   const id = await buySubscription()
   vendor.terms.page = 2
   for (let n = 0; n < 4; n++) vendor.bill(id)
@@ -197,7 +198,7 @@ test('all transactions of a subscription are read, however many pages they are',
   vendor.terms.page = 20
 })
 
-test('amounts have as many decimals as PayPal takes', () => {
+test('PayPal amounts are written and read with the decimals that PayPal uses for each currency', () => {
   const written = [
     ['USD', 5, '0.05'],
     ['USD', 123_456, '1234.56'],

@@ -23,7 +23,7 @@ vendor.price('price_pro', 2000)
 const openedConnection = createOpenedConnection(vendor.connection())
 const lastCheckoutRequest = () => vendor.asked('POST', /checkout\/sessions$/).at(-1)!
 
-test('a checkout is by the price that Stripe knows, leads there, and carries what it is for', async () => {
+test('a Stripe checkout creates a session with the price of the plan and the metadata of the subscription', async () => {
   const one = createOrder({ externalIds: { monthlyPriceId: 'price_pro' } })
   const { checkoutUrl, clientToken, externalCheckoutId } = await stripe.createCheckout(openedConnection, one)
   expect([checkoutUrl, clientToken]).toEqual([`https://checkout.stripe.com/c/pay/${externalCheckoutId}`, null])
@@ -41,7 +41,7 @@ test('a checkout is by the price that Stripe knows, leads there, and carries wha
   expect([headers['idempotency-key'], headers['stripe-version']]).toEqual([one.key, expect.stringMatching(/^20\d\d-/)])
 })
 
-test('a price is made for an amount of its own, for a coupon, and where the plan has none', async () => {
+test('a Stripe checkout creates a price for a dynamic amount, for a coupon, and for a plan without a price id', async () => {
   const made = [
     createOrder({ dynamic: true, amount: 1234, externalIds: { monthlyPriceId: 'price_pro' } }),
     createOrder({ discount, amount: 1500, externalIds: { monthlyPriceId: 'price_pro', productId: 'prod_pro' } }),
@@ -59,7 +59,7 @@ test('a price is made for an amount of its own, for a coupon, and where the plan
   ])
 })
 
-test("who requires a price of Stripe's is told which one is missing, but for amounts that an admin has said", async () => {
+test('a Stripe checkout with requireExternalPrice gets 400 MISSING_EXTERNAL_PRICE_ID without a price id, except for dynamic plans', async () => {
   const strict = createOpenedConnection({
     ...vendor.connection(),
     metadata: { apiUrl: vendor.url, requireExternalPrice: true },
@@ -73,7 +73,7 @@ test("who requires a price of Stripe's is told which one is missing, but for amo
   expect(await stripe.createCheckout(strict, createOrder({ dynamic: true }))).toMatchObject({ clientToken: null })
 })
 
-test('within a page of ours a checkout is a token', async () => {
+test('an embedded Stripe checkout returns a client token, and redirects only when a successUrl is set', async () => {
   const { checkoutUrl, clientToken } = await stripe.createCheckout(openedConnection, createOrder({ embedded: true }))
   expect([checkoutUrl, clientToken]).toEqual([null, expect.stringMatching(/_secret_/)])
   expect(lastCheckoutRequest().body).toMatchObject({
@@ -84,7 +84,7 @@ test('within a page of ours a checkout is a token', async () => {
   expect(lastCheckoutRequest().body).toMatchObject({ redirect_on_completion: 'never' })
 })
 
-test('what was done though the answer got lost is done once', async () => {
+test('a Stripe checkout whose answer was lost, or that is repeated, creates one session', async () => {
   const one = createOrder()
   const before = vendor.sessions.size
   vendor.own.next = ['lost']
@@ -93,10 +93,10 @@ test('what was done though the answer got lost is done once', async () => {
   expect([again, vendor.sessions.size - before]).toEqual([first, 1])
 })
 
-test('a Stripe that is down or refuses is a 502, of which nobody learns anything secret', async () => {
-  // Who stands in between may not say that it is an error but by its status.
-  const silent = { status: 503, body: { id: 'cs_1', url: 'https://checkout.stripe.com/c/pay/cs_1' } }
-  for (const failure of ['down', { status: 500 }, { status: 429 }, { status: 402 }, silent] as const) {
+test('a failing Stripe causes 502 PROVIDER_ERROR and leaks no secret', async () => {
+  // A proxy may signal an error only by its status.
+  const errorByStatusOnly = { status: 503, body: { id: 'cs_1', url: 'https://checkout.stripe.com/c/pay/cs_1' } }
+  for (const failure of ['down', { status: 500 }, { status: 429 }, { status: 402 }, errorByStatusOnly] as const) {
     vendor.own.failing = () => failure
     expect(await captureLeaks([STRIPE_KEY], () => stripe.createCheckout(openedConnection, createOrder()))).toEqual(
       PROVIDER_ERROR_WITHOUT_LEAK,
@@ -121,7 +121,7 @@ const buySubscription = async () => {
   return vendor.pay(externalCheckoutId!)
 }
 
-test('a subscription is ended once, and a checkout that nobody paid is called off', async () => {
+test('cancel ends a Stripe subscription or open session, may be repeated, and reports failures with 502 PROVIDER_ERROR', async () => {
   const externalSubscriptionId = await buySubscription()
   const row = createSubscriptionRow({ externalSubscriptionId })
   await stripe.cancel(openedConnection, row)
@@ -134,13 +134,13 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
   expect(vendor.sessions.get(externalCheckoutId!).status).toBe('expired')
   await stripe.cancel(openedConnection, createSubscriptionRow({}))
   await stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: 'cs_of_nobody' }))
-  // It was paid just now, of which nobody has heard yet.
+  // It was paid just now, and the event has not arrived yet.
   const paid = (await stripe.createCheckout(openedConnection, createOrder())).externalCheckoutId!
-  const unheard = vendor.pay(paid)
+  const unreported = vendor.pay(paid)
   await stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: paid }))
-  expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
-  // What failed fails again under the same key, for a day.
-  const begun = (await stripe.createCheckout(openedConnection, createOrder())).externalCheckoutId!
+  expect(vendor.subscriptions.get(unreported).status).toBe('canceled')
+  // Stripe repeats a failure under the same key for a day, so a retry needs another key.
+  const open = (await stripe.createCheckout(openedConnection, createOrder())).externalCheckoutId!
   for (const failure of [
     { status: 502, body: {} },
     { status: 401, body: { message: 'No.' } },
@@ -148,15 +148,15 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
     vendor.own.next = [failure]
     expect(
       await captureLeaks([STRIPE_KEY], () =>
-        stripe.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: unheard })),
+        stripe.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: unreported })),
       ),
     ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   }
   vendor.own.next = [{ status: 500 }]
-  const calledOff = () => stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: begun }))
-  expect(await captureLeaks([STRIPE_KEY], calledOff)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  await calledOff()
-  expect(vendor.sessions.get(begun).status).toBe('expired')
+  const cancelOpen = () => stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: open }))
+  expect(await captureLeaks([STRIPE_KEY], cancelOpen)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  await cancelOpen()
+  expect(vendor.sessions.get(open).status).toBe('expired')
   vendor.own.failing = () => 'down'
   expect(await captureLeaks([STRIPE_KEY], () => stripe.cancel(openedConnection, row))).toEqual(
     PROVIDER_ERROR_WITHOUT_LEAK,
@@ -164,7 +164,7 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
   vendor.own.failing = () => undefined
 })
 
-test('the next cycles cost something else, without anything being charged now', async () => {
+test('reprice changes the next Stripe cycles without proration, and only when the price differs', async () => {
   const externalSubscriptionId = await buySubscription()
   const row = createSubscriptionRow({ externalSubscriptionId })
   await stripe.reprice(openedConnection, row, 4200)
@@ -177,11 +177,11 @@ test('the next cycles cost something else, without anything being charged now', 
   await stripe.reprice(openedConnection, createSubscriptionRow({ ...row, updated: '2' }), 2000)
   await stripe.reprice(openedConnection, createSubscriptionRow({ ...row, updated: '3' }), 4200)
   expect(vendor.subscriptions.get(externalSubscriptionId).items.data[0].price.unit_amount).toBe(4200)
-  // Nobody pays for what is not there any more.
+  // A subscription that no longer exists is ignored.
   await stripe.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
 })
 
-test('a subscription is read as it stands, with its invoices; one that is not there is nothing', async () => {
+test('fetchSubscription returns the status, period and invoices of a Stripe subscription, or undefined for an unknown one', async () => {
   const id = await buySubscription()
   vendor.change(id, { cancel_at_period_end: true })
   const open = vendor.fail(id)
@@ -196,14 +196,14 @@ test('a subscription is read as it stands, with its invoices; one that is not th
   expect(await stripe.fetchSubscription(openedConnection, 'sub_of_nobody')).toBeUndefined()
 })
 
-test('all invoices of a subscription are read, however many pages they are', async () => {
+test('fetchSubscription reads all pages of Stripe invoices', async () => {
   const id = await buySubscription()
   for (let n = 0; n < 120; n++) vendor.renew(id)
   const { invoices } = (await stripe.fetchSubscription(openedConnection, id))!
   expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(121)
 })
 
-test('Stripe counts some currencies otherwise', () => {
+test('Stripe amounts use the minor units that Stripe expects for each currency', () => {
   const counted = [
     ['USD', 1999, 1999],
     ['JPY', 500, 500],
@@ -212,6 +212,6 @@ test('Stripe counts some currencies otherwise', () => {
     ['UGX', 5, 500],
     ['MGA', 500, 5],
   ] as const
-  for (const [currency, minor, told] of counted)
-    expect([currency, toStripeAmount(minor, currency)]).toEqual([currency, told])
+  for (const [currency, minor, expected] of counted)
+    expect([currency, toStripeAmount(minor, currency)]).toEqual([currency, expected])
 })

@@ -1,0 +1,41 @@
+import { Elysia } from 'elysia'
+import { defineArea } from '../jobs/area'
+import { settingsShapes, toShapes } from '../platform/settings/tenant-settings'
+import { authSettings } from './auth-settings'
+import { encryptedRoutes } from './encrypted-data/routes'
+import * as emailChanges from './mail/email-changes'
+import * as mails from './mail/mails'
+import { passwordResetJob } from './mail/password-reset'
+import { mailRoutes } from './mail/routes'
+import { sendMailJob } from './mail/send-mail-job'
+import { workspaceSettings } from './memberships/workspace-settings'
+import * as oneTimeTokens from './one-time-tokens'
+import * as challenges from './passkeys/challenges'
+import { passkeyRoutes } from './passkeys/routes'
+import { accountRoutes } from './routes'
+import * as sessions from './sessions'
+import { socialRoutes } from './social/routes'
+import { totpRoutes } from './totp/routes'
+import { userRoutes } from './users/routes'
+
+/** Users, the ways in which they sign in, their sessions and tokens, and the mails about them. */
+export const accounts = defineArea({
+  name: 'accounts',
+  routes: new Elysia()
+    .use(accountRoutes)
+    .use(mailRoutes)
+    .use(totpRoutes)
+    .use(passkeyRoutes)
+    .use(socialRoutes)
+    .use(userRoutes)
+    .use(encryptedRoutes),
+  jobs: { mail: sendMailJob, 'forgotten-password': passwordResetJob },
+  housekeeping: {
+    'expired sessions': sessions.removeExpired,
+    'expired one-time tokens': oneTimeTokens.removeExpired,
+    'expired passkey challenges': challenges.removeExpired,
+    'expired e-mail changes': emailChanges.removeExpired,
+    'old mails': mails.removeOld,
+  },
+  provides: [settingsShapes.provide(toShapes(authSettings, workspaceSettings))],
+})

@@ -1,0 +1,29 @@
+import { t } from 'elysia'
+import { strictObject, textMatching, webAddress, withMessage } from '../core/shapes'
+import { defineSettings, nameList } from '../platform/settings/tenant-settings'
+
+const PROVIDER_NAME_MESSAGE =
+  'A provider name must begin with a letter and contain only lower-case letters, digits and - (at most 63 characters).'
+
+/** By whom users may sign in. Its secret is not kept with it: see `platform/settings/provider-secrets.ts`. */
+const ProviderSettings = strictObject({
+  clientId: t.String({ minLength: 1, maxLength: 500 }),
+  clientSecret: t.Optional(t.Nullable(t.String({ maxLength: 2_000 }))),
+  kind: t.Optional(t.Literal('oidc')),
+  issuer: t.Optional(webAddress({ maxLength: 2_000 })),
+  baseUrl: t.Optional(webAddress({ maxLength: 2_000 })),
+})
+
+/** Who may sign up, and through which providers users sign in. */
+export const authSettings = defineSettings(
+  'auth-configuration',
+  t.Object({
+    allowSignup: t.Boolean({ default: true }),
+    allowedReturnHosts: nameList('hosts that the returnUrl of a provider sign-in may point to'),
+    providers: t.Record(textMatching('^[a-z][a-z0-9-]{0,62}$', PROVIDER_NAME_MESSAGE), ProviderSettings, {
+      default: {},
+      additionalProperties: false,
+      ...withMessage(PROVIDER_NAME_MESSAGE),
+    }),
+  }),
+)

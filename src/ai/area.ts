@@ -1,0 +1,44 @@
+import { Elysia } from 'elysia'
+import { ownerDeletedHandlers } from '../accounts/owner-deleted'
+import { aiRunner } from '../integrations/targets/ai'
+import { defineArea } from '../jobs/area'
+import { settingsShapes, toShapes } from '../platform/settings/tenant-settings'
+import { runAiTarget } from './integration-target'
+import { removeExpiredStores } from './knowledge/store-removal'
+import { DELETE_THREADS_JOB, deleteOwnerData, deleteThreadsJob } from './owner-deleted'
+import { agentRoutes } from './routes/agents'
+import { completionRoutes } from './routes/completions'
+import { mcpRoutes } from './routes/mcp'
+import { sourceRoutes } from './routes/sources'
+import { threadRoutes } from './routes/threads'
+import { usageRoutes } from './routes/usage'
+import { vectorStoreRoutes } from './routes/vector-stores'
+import { abortAllTurns } from './turn/completion'
+import * as turnStore from './turn/turn-store'
+import * as usageRecord from './usage/usage-record'
+import { usageSettings } from './usage/usage-settings'
+
+/** Agents, threads, completions with tools, and knowledge. */
+export const ai = defineArea({
+  name: 'ai',
+  routes: new Elysia()
+    .use(threadRoutes)
+    .use(agentRoutes)
+    .use(completionRoutes)
+    .use(sourceRoutes)
+    .use(usageRoutes)
+    .use(vectorStoreRoutes)
+    .use(mcpRoutes),
+  jobs: { [DELETE_THREADS_JOB]: deleteThreadsJob },
+  housekeeping: {
+    'expired vector stores': removeExpiredStores,
+    'old turns': turnStore.removeOld,
+    'old AI usage': usageRecord.removeOld,
+  },
+  provides: [
+    aiRunner.provide(runAiTarget),
+    ownerDeletedHandlers.provide([deleteOwnerData]),
+    settingsShapes.provide(toShapes(usageSettings)),
+  ],
+  start: () => ({ abort: abortAllTurns }),
+})

@@ -1,0 +1,42 @@
+import { t } from 'elysia'
+
+export const filterParameters = [
+  ['$limit', 'integer', 'page size; at most 1000', { minimum: 0, default: 100 }],
+  ['$skip', 'integer', 'number of entities to skip', { minimum: 0, default: 0 }],
+  ['$page', 'integer', 'the page of $limit entities, from 1', { minimum: 0, default: 1 }],
+  ['$sort', 'string', 'fields to sort by, comma-separated; "-" before one for descending'],
+  ['$select', 'string', 'the properties to return, comma-separated'],
+  ['$count', 'boolean', 'adds the header X-Total-Count'],
+] as const
+export const flatParameter = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
+export const shapeParameters = [
+  flatParameter,
+  [
+    '$populate',
+    'string',
+    '"true", or a comma-separated list of relations, nested with dots (`author.country`): embeds the related entities',
+  ],
+  [
+    '$outerPopulate',
+    'string',
+    '`name:blueprint:scope`, comma-separated: embeds as `name` the newest 100 entities of the blueprint that refer to this one, within the scope user, workspace or tenant',
+  ],
+] as const
+
+/** A parameter of a query, as OpenAPI describes it; `more` belongs to its schema. */
+type ParameterSpec = readonly [name: string, type: string, description: string, more?: object]
+export const toParameter = ([name, type, description, more]: ParameterSpec) => ({
+  name,
+  in: 'query' as const,
+  required: false,
+  description,
+  schema: { type: type as 'string', ...more },
+})
+
+export const toRequiredParameter = (spec: ParameterSpec) => ({ ...toParameter(spec), required: true })
+
+export const jsonContent = (schema: object, description: string) => ({
+  description,
+  content: { 'application/json': { schema } },
+})
+export const blueprintParams = t.Object({ key: t.String() })

@@ -1,0 +1,74 @@
+import type { PublicCtx } from '../accounts/guard'
+import { getModel } from '../blueprints/blueprints'
+import type { Model } from '../blueprints/model'
+import { badRequest } from '../core/problem'
+import { jsonHeaders } from '../core/response'
+import { isFlag, isTrue, parseOptional } from '../core/shapes'
+import type { PopulateOptions } from './query/populate-options'
+import { parseQuery, type Query } from './query/query-parser'
+import { FLAT_SHAPE, type ResponseShape } from './store/serializer'
+
+/**
+ * Reads by what a blueprint is, and once more when its entities got another form meanwhile: what was read may be neither.
+ */
+export async function readConsistently<T>(ctx: PublicCtx, key: string, read: (model: Model) => Promise<T>): Promise<T> {
+  for (;;) {
+    const model = await getModel(ctx, key)
+    const result = await read(model)
+    const latest = getModel(ctx, key)
+    const latestModel = latest instanceof Promise ? await latest : latest
+    if (latestModel.form === model.form) return result
+  }
+}
+
+/** How a request wants entities, with what of related entities in the place of references. */
+export type RequestedShape = ResponseShape & { related?: PopulateOptions }
+
+/** The form that a request asks for. `Accept-Version: v1`, the only version there is, pins the flat one. */
+export function parseResponseShape(
+  model: Model,
+  { actor }: PublicCtx,
+  request: Request,
+  query?: Query,
+): RequestedShape {
+  const search = getQueryString(request)
+  if (!search) return FLAT_SHAPE
+  const { flat, select, related } = query ?? parseQuery(model, actor, search)
+  return { flat: flat || request.headers.has('accept-version'), select, related }
+}
+
+const WRAPPED_HEADERS = new Headers([
+  ...jsonHeaders,
+  ['deprecation', 'true'],
+  ['link', '</openapi>; rel="deprecation"'],
+])
+
+/** For an answer in one of the two forms, of which one is not to be used any more. */
+export const createHeaders = ({ flat }: Pick<ResponseShape, 'flat'>) =>
+  new Headers(flat ? jsonHeaders : WRAPPED_HEADERS)
+
+/** The text of a request's query. */
+export function getQueryString({ url }: Request) {
+  const start = url.indexOf('?')
+  return start < 0 ? '' : url.slice(start + 1)
+}
+
+/** With `bypassAdmin=true` a privileged caller is as anybody with the same roles. */
+export function withoutPrivilege(ctx: PublicCtx, request: Request): PublicCtx {
+  if (!ctx.actor?.privileged || !request.url.includes('bypassAdmin=')) return ctx
+  const isBypassed = isTrue(new URLSearchParams(getQueryString(request)).get('bypassAdmin'))
+  return isBypassed ? { ...ctx, actor: { ...ctx.actor, privileged: false } } : ctx
+}
+
+/** What a query says of one page only, and the rest, which all pages of a list have alike. @throws 400 */
+export function splitPageOptions(search: string): { search: string; cursor?: string; explain: boolean } {
+  if (!/after=|explain=/.test(search)) return { search, explain: false }
+  const rest = new URLSearchParams(search)
+  const [cursor, explain] = ['$after', '$explain'].map((name) => {
+    const value = rest.get(name)
+    rest.delete(name)
+    return parseOptional(value)
+  })
+  if (explain && !isFlag(explain)) badRequest({ path: '$explain', message: '$explain must be true or false.' })
+  return { search: `${rest}`, cursor, explain: isTrue(explain) }
+}

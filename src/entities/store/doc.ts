@@ -1,0 +1,6 @@
+/** The properties of an entity. */
+export type Doc = Record<string, unknown>
+
+declare const computedMark: unique symbol
+/** A document with everything that is computed, as `computeFields` returns it: only such documents are stored. */
+export type ComputedDoc = Doc & { [computedMark]: true }

@@ -1,0 +1,78 @@
+import { type AnyElysia, Elysia } from 'elysia'
+import { connect, type Provision } from '../core/extension'
+import { type EventSubscriber, eventSubscribers } from './event-dispatcher'
+import { type HousekeepingTask, housekeepingTasks } from './housekeeping'
+import { type JobHandler, type JobSource, jobHandlers, jobSources } from './worker'
+
+/** Work of a process that goes on beside requests. */
+export type BackgroundWork = {
+  /** Begins no new work, and closes what would stay open for ever. */
+  stop?(): void
+  /** Ends what is still running when the grace period of a shutdown is over. */
+  abort?(): void
+}
+
+/** Everything that an area of the server consists of. */
+export type Area = {
+  name: string
+  /** Routes below `/api`. */
+  routes?: AnyElysia
+  /** Routes below `/api` for paths that no route of any area matches. */
+  fallbackRoutes?: AnyElysia
+  /** By the kind that the table `jobs` stores. */
+  jobs?: Record<string, JobHandler>
+  jobSources?: JobSource[]
+  subscribers?: EventSubscriber[]
+  /** Run for each tenant in use, one after the other, under a lease. */
+  housekeeping?: Record<string, HousekeepingTask>
+  /** What this area gives to slots and extension points of other areas. */
+  provides?: Provision[]
+  /** Starts the background work of a serving process. */
+  start?(): BackgroundWork
+}
+
+/** Checks an area's type. */
+export const defineArea = (area: Area) => area
+
+/**
+ * Connects areas with each other. Another call replaces what the one before has connected.
+ * @throws when two areas have one name, something is provided by nobody or twice, or a kind of jobs has two handlers
+ */
+export function compose(areas: readonly Area[]) {
+  const names = areas.map(({ name }) => name)
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index)
+  if (duplicate) throw new Error(`There are two areas with the name "${duplicate}".`)
+  connect(
+    areas.map(({ name, jobs = {}, jobSources: sources = [], subscribers = [], housekeeping = {}, provides = [] }) => ({
+      name,
+      provides: [
+        jobHandlers.provide(jobs),
+        jobSources.provide(sources),
+        eventSubscribers.provide(subscribers),
+        housekeepingTasks.provide(housekeeping),
+        ...provides,
+      ],
+    })),
+  )
+}
+
+/** Mounts the routes of all areas below `/api`, those for unmatched paths last. */
+export function mountRoutes(areas: readonly Area[]) {
+  const api = new Elysia({ prefix: '/api' })
+  for (const { routes } of areas) if (routes) api.use(routes)
+  for (const { fallbackRoutes } of areas) if (fallbackRoutes) api.use(fallbackRoutes)
+  return api
+}
+
+/** Starts the background work of all areas. */
+export function startAreas(areas: readonly Area[]): Required<BackgroundWork> {
+  const running = areas.flatMap(({ start }) => start?.() ?? [])
+  return {
+    stop: () => {
+      for (const { stop } of running) stop?.()
+    },
+    abort: () => {
+      for (const { abort } of running) abort?.()
+    },
+  }
+}

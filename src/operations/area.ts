@@ -1,0 +1,24 @@
+import { config } from '../config'
+import { defineArea } from '../jobs/area'
+import { eventDispatcher } from '../jobs/event-dispatcher'
+import { housekeepingTasks, startHousekeeping } from '../jobs/housekeeping'
+import * as queue from '../jobs/queue'
+import { startRunner } from '../jobs/runner'
+import { checkIntegrityWeekly } from './integrity'
+
+/** What keeps an installation running: jobs, housekeeping and checks of its files. */
+export const operations = defineArea({
+  name: 'operations',
+  jobSources: [eventDispatcher],
+  housekeeping: { 'finished jobs': queue.removeOld, 'integrity of files': checkIntegrityWeekly },
+  start: () => {
+    const stopHousekeeping = startHousekeeping(housekeepingTasks().values(), config.ATOLL_HOUSEKEEPING * 1_000)
+    const stopRunner = startRunner()
+    return {
+      stop() {
+        stopHousekeeping()
+        stopRunner()
+      },
+    }
+  },
+})
