@@ -97,6 +97,34 @@ describe.each([...list('docs/adr/[0-9]*.md'), ...list('docs/architecture/*.md')]
   })
 })
 
+test('every decision is in the index', async () => {
+  const index = linksOf(await read('docs/adr/README.md'))
+  for (const path of list('docs/adr/[0-9]*.md')) expect(index).toContain(path.replace('docs/adr/', ''))
+})
+
+test('the overview lists all areas in the order of their ranks', async () => {
+  const [, ranks = ''] = /const ranks = \[([\s\S]*?)\n\]/.exec(await read('test/structure.test.ts')) ?? []
+  const rankOf = new Map(
+    [...ranks.matchAll(/\[(.*)\]/g)].flatMap(([, areas = ''], rank) =>
+      [...areas.matchAll(/'(\w+)'/g)].map(([, area = '']) => [area, rank] as const),
+    ),
+  )
+  rankOf.delete('admin')
+  expect(rankOf.size).toBeGreaterThan(20)
+  const overview = await read('docs/architecture/overview.md')
+  const rows = overview.split('\n').filter((line) => line.startsWith('| `'))
+  const areas = rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`(\w+)`/g)].map(([, area = '']) => area))
+  expect([...areas].sort()).toEqual([...rankOf.keys()].sort())
+  const order = areas.map((area) => rankOf.get(area)!)
+  expect(order).toEqual([...order].sort((a, b) => a - b))
+})
+
+test('every dependency has a reason', async () => {
+  const text = await read('docs/architecture/dependencies.md')
+  const { dependencies, devDependencies } = await Bun.file(join(root, 'package.json')).json()
+  for (const name of Object.keys({ ...dependencies, ...devDependencies })) expect(text).toContain(`\`${name}\``)
+})
+
 const toNotFoundCode = (name: string) => `${name.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`
 
 /** The paths of the part "Files", as patterns; those without a folder are beside the one before, as people write them. */
