@@ -170,7 +170,7 @@ export const NOT_FOUND_NAMES = [
   ...['thread', 'totp', 'user', 'vector store', 'version', 'webhook', 'workspace'],
 ]
 
-/** Codes within an answer: problems of a changed blueprint, warnings, and what models and lambdas are told of calls. */
+/** Codes within an answer: problems of a changed blueprint, warnings, and results of calls that models and lambdas make. */
 export const NESTED_CODES: Record<string, string> = {
   ANSWER_TOO_LARGE: 'A lambda asked for more than 4 MiB at once.',
   CALL_NOT_FOUND: 'A lambda used an unknown function.',
@@ -216,7 +216,7 @@ export const COMMAND_CODES: Record<string, string> = {
 export const LOG_CODES: Record<string, string> = {
   ALTERATION_INTERRUPTED: 'A change of a blueprint was interrupted; it goes on later.',
   BUCKET_NOT_DISTRIBUTED: 'Citus did not distribute a bucket; it works all the same.',
-  CHANGES_NOT_READ: 'The log of changes could not be read; listeners are told later.',
+  CHANGES_NOT_READ: 'The log of changes could not be read; listeners get the changes later.',
   CHECKPOINTS_STOPPED: 'The thread of checkpoints ended; it is started again.',
   COMPLETION_FAILED: 'A completion failed after its stream had begun.',
   DATABASE_DAMAGED: 'The weekly check found damage in a database.',

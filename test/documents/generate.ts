@@ -112,7 +112,7 @@ function errors() {
     'What is missing, or not visible to the caller, is 404 with one of these codes:',
     `${NOT_FOUND_NAMES.map((name) => code(`${name.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`)).join(', ')}.`,
     '## Codes within answers',
-    'These stand in the problems of a changed blueprint, in warnings, and in what lambdas and models are told of their calls.',
+    'These stand in the problems of a changed blueprint, in warnings, and in the results of calls that lambdas and models make.',
     codeTable('Meaning', NESTED_CODES),
     '## Codes of the command line',
     codeTable('Meaning', COMMAND_CODES),
