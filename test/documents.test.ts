@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { Glob } from 'bun'
@@ -169,7 +169,5 @@ describe('examples', () => {
     await runBlocks(blocks, { folder, url, env })
   })
 
-  test.skipIf(!isTestable)('the server of the guides is stopped', async () => {
-    await (await shared)?.server.end('SIGKILL')
-  })
+  afterAll(async () => void (await (await shared)?.server.end('SIGKILL')))
 })
