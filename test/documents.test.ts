@@ -127,10 +127,10 @@ test('every dependency has a reason', async () => {
 
 const toNotFoundCode = (name: string) => `${name.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`
 
-/** The paths of the part "Files", as patterns; those without a folder are beside the one before, as people write them. */
+/** The paths that the section "Files" of a document names, as patterns; a folder stands for all that is in it. */
 function filesNamedIn(text: string): string[] {
-  const [, part = ''] = /(?:^## Files\n|\*\*Files:?\*\*:?)([\s\S]*?)(?=\n## |$(?![\s\S]))/m.exec(text) ?? []
-  return [...part.matchAll(/`([^`\s]+)`/g)].map(([, one = '']) => (one.endsWith('/') ? `${one}**` : one))
+  const section = text.split(/^## /m).find((part) => part.startsWith('Files\n')) ?? ''
+  return [...section.matchAll(/`([^`\s]+)`/g)].map(([, path = '']) => (path.endsWith('/') ? `${path}**` : path))
 }
 
 describe('examples', () => {
@@ -165,7 +165,12 @@ describe('examples', () => {
     expect((await runAtoll(['tenant', 'create', tenant, ...options], { at: folder })).code).toBe(0)
     const { authorization = '' } = await signIn(server.url, tenant, admin.username, admin.password)
     const url = `http://${host}:${server.port}`
-    const env = { ATOLL: url, TOKEN: authorization.replace('Bearer ', ''), AUTH: `authorization: ${authorization}` }
+    const env = {
+      ATOLL: url,
+      TENANT: tenant,
+      TOKEN: authorization.replace('Bearer ', ''),
+      AUTH: `authorization: ${authorization}`,
+    }
     await runBlocks(blocks, { folder, url, env })
   })
 
