@@ -27,7 +27,7 @@ import { workspaces } from './workspaces/area'
 
 let bodyShapes: Map<string, TSchema> | undefined
 
-/** What areas need to know of all routes. */
+/** Gives areas access to all routes. */
 const routing: Area = {
   name: 'routing',
   provides: [
@@ -39,14 +39,14 @@ const routing: Area = {
   ],
 }
 
-/** Everything that the server consists of, in the order in which routes match. */
+/** All areas of the server, in the order in which routes match. */
 export const areas: readonly Area[] = [
   ...[routing, platform, accounts, workspaces, blueprints, entities, content, events],
   ...[lambdas, connections, integrations, payments, plugins, ai, operations],
 ]
 compose(areas)
 
-// Elysia takes for granted that a host has at least ten characters unless `standardHostname` is off.
+// Elysia assumes that a host has at least ten characters unless `standardHostname` is off.
 export const app = new Elysia({ handler: { standardHostname: false }, normalize: 'typebox' })
   .use(errorHandler)
   .use(rejectUnknownKeys((): AnyElysia => app))

@@ -9,10 +9,10 @@ const toggleSetting = (value: 'on' | 'off', description: string) =>
 const integerSetting = (value: number, minimum: number, maximum: number, description: string) =>
   Type.Integer({ default: value, minimum, maximum, description })
 
-/** The pattern of a list whose items are separated by commas or blanks. */
+/** Returns the pattern of a list whose items are separated by commas or blanks. */
 const listPattern = (item: string) => `^(${item}([\\s,]+${item})*)?$`
 
-/** Every setting: its name, what fits, its default. */
+/** All settings: their names, valid values, defaults and descriptions. */
 export const Settings = Type.Object({
   ATOLL_PORT: integerSetting(3000, 0, 65535, 'the port to listen on; 0 takes any free one'),
   ATOLL_HOST: Type.String({ default: '127.0.0.1', minLength: 1, description: 'the address to listen on' }),
@@ -127,7 +127,10 @@ export type SettingName = keyof Static<typeof Settings>
 type SettingShape = (typeof Settings.properties)[SettingName]
 export type ConfigSource = 'default' | 'environment' | 'atoll.json'
 
-/** Reads the environment over `atoll.json` over the defaults; throws a ConfigError that names what does not fit. */
+/**
+ * Returns the settings of the environment, else of `atoll.json`, else the defaults, and their sources.
+ * @throws ConfigError that names the unknown or invalid setting
+ */
 export function readConfig(environment: Record<string, string | undefined>, file: Record<string, unknown>) {
   const variables = Object.entries(environment).filter(([key, value]) => key.startsWith('ATOLL_') && value)
   const values = Value.Default(Settings, {}) as Record<string, unknown>
@@ -170,7 +173,7 @@ function invalidSettingMessage(
   return `Invalid value${quotedValue} for ${key} in ${SOURCE_NAMES[source]}: ${describeSetting(shape)}.`
 }
 
-/** Whether its value may hold a password or a key, which is shown nowhere. */
+/** Tells whether a setting may contain a password or a key, which is never shown. */
 export const isSecretSetting = (name: SettingName) => 'secret' in Settings.properties[name]
 
 function describeSetting(shape: SettingShape): string {
@@ -201,8 +204,8 @@ function parseConfigFile(text: string): Record<string, unknown> {
   throw new ConfigError('atoll.json must contain an object of settings.')
 }
 
-/** The items of a setting that is a list. */
+/** Returns the items of a setting that is a list. */
 export const parseList = (list: string): string[] => list.split(/[\s,]+/).filter(Boolean)
 
-/** The only reader of the environment. */
+/** The settings of this process. No other module reads the environment. */
 export const { values: config, sources: configSources } = readConfig(process.env, readConfigFile())

@@ -1,5 +1,5 @@
 import type { Server } from 'bun'
-import { executeOnce } from './accounts/idempotency/execution'
+import { identifyCaller } from './accounts/caller-identity'
 import { app } from './app'
 import { config } from './config'
 import { log, setLogLevel } from './core/log'
@@ -8,6 +8,7 @@ import { getRequestId } from './core/request-id'
 import { logRefusal, logRequest, type RequestNotes, startNotes } from './core/request-log'
 import { bodyLengthOf, isJsonResponse, setCommonHeaders } from './core/response'
 import { addCorsHeaders, answerPreflight, isPreflight } from './http/cors'
+import { executeOnce } from './http/idempotency/execution'
 import { releaseBody } from './tenancy/body-budget'
 import {
   clientIp,
@@ -25,7 +26,7 @@ setLogLevel(config.ATOLL_LOG_LEVEL)
 
 const VERSIONED_PREFIX = '/api/v1'
 
-/** Every request's way in and every answer's way out: what concerns all of them, whatever they are about. */
+/** Handles every request and returns its response: everything that is common to all requests. */
 export async function handleRequest(request: Request): Promise<Response> {
   costlyWork.noteArrival()
   warnAboutUntrustedProxy(request)
@@ -46,7 +47,7 @@ export async function handleRequest(request: Request): Promise<Response> {
   return response
 }
 
-/** Whether all of an answer is there. What others pass on may be a stream, of whatever type. */
+/** Tells whether a response is complete. A proxied response may be a stream, whatever its type. */
 const isComplete = (response: Response, { route }: RequestNotes) =>
   !route?.includes('*') && (isJsonResponse(response) || bodyLengthOf(response) !== undefined)
 
@@ -57,7 +58,7 @@ function logResponse(request: Request, notes: RequestNotes, requestId: string, r
   const summary = { requestId, method, status, bytes: method === 'HEAD' ? 0 : bodyLengthOf(response) }
   if (status === 401 || status === 403 || status === 429) logRefusal(notes, summary, clientIp(request))
   if (!log.isLevelEnabled('info')) return
-  // What others pass on may be a stream, whose length nobody knows yet.
+  // A proxied response may be a stream of unknown length.
   if (summary.bytes !== undefined || notes.route?.includes('*') || !isJsonResponse(response))
     return logRequest(notes, summary)
   const copy = response.clone().blob()
@@ -67,21 +68,22 @@ function logResponse(request: Request, notes: RequestNotes, requestId: string, r
   )
 }
 
-/** The route of a request that ended before it was entered, or that nobody guards. */
+/** Returns the route of a request that was refused before it reached the route, or whose route has no guard. */
 function routeOf({ method, url }: Request, status: number): string | undefined {
   if (status === 404 || status === 405) return
   const path = URL.parse(url)?.pathname ?? ''
   const routeMethod = method === 'HEAD' ? 'GET' : method
-  return listRoutes().find((one) => one.method === routeMethod && (one.path === path || one.pattern.test(path)))?.path
+  return listRoutes().find((route) => route.method === routeMethod && (route.path === path || route.pattern.test(path)))
+    ?.path
 }
 
-/** Listens, and answers until it is told to stop. */
+/** Starts the server and returns it. */
 export function listen(hostname: string, port: number): Server<undefined> {
   const server = Bun.serve({
     hostname,
     port,
     fetch: handleRequest,
-    // Larger bodies are refused where they are read, by a sentence instead of a cut connection.
+    // Larger bodies are refused where they are read, with a message instead of a closed connection.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     error: (error) => toProblemResponse(error, new Request('http://unreadable.invalid/')),
   })
@@ -98,20 +100,20 @@ async function dispatch(request: Request): Promise<Response> {
   return response.status === 404 ? (respondByAllowedMethods(request) ?? response) : response
 }
 
-/** A POST with an `Idempotency-Key` is worked on only once. */
+/** Runs a POST with an `Idempotency-Key` only once. */
 async function dispatchOnce(request: Request): Promise<Response> {
   const key = request.method === 'POST' ? request.headers.get('idempotency-key') : null
   if (key === null) return app.fetch(request)
-  return executeOnce(request, key, async (replayable) => app.fetch(replayable)).catch((error) =>
+  return executeOnce(request, key, async (replayable) => app.fetch(replayable), identifyCaller).catch((error) =>
     toProblemResponse(error, request),
   )
 }
 
-/** For a path that exists with other methods only: which. */
+/** Returns the response for a path that exists only with other methods, with those methods. */
 function respondByAllowedMethods(request: Request): Response | undefined {
   const path = URL.parse(request.url)?.pathname ?? ''
   const candidates = listRoutes().filter(({ pattern }) => pattern.test(path))
-  // Beside `/:id`, a path of its own wins.
+  // A path without parameters takes precedence over `/:id`.
   const fewestParameters = Math.min(...candidates.map(({ parameters }) => parameters))
   const routeMethod = request.method === 'HEAD' ? 'GET' : request.method
   const methods = new Set(
@@ -138,7 +140,10 @@ const listRoutes = () => {
   return cachedRoutes
 }
 
-/** The same request at the address that the routes know: without the alias, and whatever the Host header says. */
+/**
+ * Returns the request with the URL that the routes expect: without the alias `/api/v1`, and independent of the Host
+ * header.
+ */
 function withNormalizedUrl(request: Request): Request {
   const { url } = request
   const pathStart = url.indexOf('/', url.startsWith('http') ? 8 : 0)
@@ -149,7 +154,7 @@ function withNormalizedUrl(request: Request): Request {
   const pathAndQuery = replaceUnreadable(
     isVersioned ? `/api${url.slice(pathStart + VERSIONED_PREFIX.length)}` : url.slice(Math.max(0, pathStart)),
   )
-  // Not a new Request: that would hold the body until its end.
+  // A new Request would hold the body until its end.
   const normalized = new Proxy(request, {
     get(target, key) {
       if (key === 'url') return `http://atoll.invalid${pathAndQuery}`
@@ -161,7 +166,7 @@ function withNormalizedUrl(request: Request): Request {
   return normalized
 }
 
-/** What is no text, or none that can be kept, becomes what nothing is called: such an id is not found. */
+/** Replaces path segments that cannot be decoded or stored by one that matches no id. */
 function replaceUnreadable(address: string): string {
   const [path = '', ...search] = address.split('?')
   const segments = path.split('/').map((segment) => {

@@ -1,13 +1,13 @@
 #!/usr/bin/env bun
-// What we write is nobody else's to read.
+// Only the owner may read the files that this process writes.
 process.umask(0o077)
 
 try {
-  // A compiled binary starts itself once more for lambdas: then it is their sandbox and nothing else.
+  // A compiled binary starts itself again for lambdas: then this process is only their sandbox.
   if (process.argv[2] === 'sandbox' && process.send) await import('./lambdas/sandbox/process-main')
   else await (await import('./commands/program')).run(process.argv)
 } catch (error) {
-  // A sentence for what a person can mend; the rest with all that helps to find out.
+  // A message for failures that a person can fix; a stack for all others.
   const { explainFailure, printFailure } = await import('./commands/failure')
   const failure = explainFailure(error)
   if (!failure) throw error

@@ -10,7 +10,7 @@ import { Settings } from '../src/config'
 import { buildOpenApi } from '../src/operations/openapi/document'
 import { callApi, createTestTenant, fullAccessRules, type TestResponse } from './test-tenant'
 
-// What clients and databases rely on. Whatever differs from a snapshot breaks somebody; where that is meant, or something is
+// Clients and databases rely on these snapshots, so a difference is a breaking change. Where it is intended, or something is
 // new, `UPDATE_SNAPSHOTS=1 bun test test/compatibility.test.ts` writes them again, and the difference is part of the review.
 const root = join(import.meta.dir, '..')
 
@@ -24,7 +24,7 @@ function expectSnapshot(name: string, lines: string[]) {
 type Json = { [key: string]: Json } | Json[] | string | number | boolean | null
 const WORDS = ['description', 'summary', 'example', 'examples', 'title']
 
-/** A part of the description without what only people read. */
+/** A part of the OpenAPI document without its texts for people. */
 function withoutWords(value: Json, isMap = false): Json {
   if (Array.isArray(value)) return value.map((one) => withoutWords(one))
   if (value === null || typeof value !== 'object') return value
@@ -34,7 +34,7 @@ function withoutWords(value: Json, isMap = false): Json {
 
 const description = JSON.parse(JSON.stringify(buildOpenApi(app.routes)))
 
-test('every operation keeps its path, method, id, access, parameters, bodies and answers', () => {
+test('every operation keeps its path, method, id, access, parameters, bodies and responses', () => {
   const lines = Object.entries(description.paths as Record<string, Record<string, Record<string, Json>>>)
     .flatMap(([path, methods]) =>
       Object.entries(methods).map(
@@ -68,7 +68,7 @@ test('every command keeps its name, arguments and options', () => {
   expectSnapshot('commands.txt', list(createProgram(), ['atoll']).sort())
 })
 
-test('every migration that was released stays as it is', () => {
+test('every released migration keeps its checksum', () => {
   const lines = [...new Glob('**/*.sql').scanSync(join(root, 'migrations'))].map(
     (path) =>
       `${createHash('sha256')
@@ -78,7 +78,7 @@ test('every migration that was released stays as it is', () => {
   expectSnapshot('migrations.txt', lines.sort())
 })
 
-// What stands in the rows of databases, or keys are derived from it.
+// Words that are stored in databases, or that keys are derived from.
 const STORED = {
   'kinds of jobs': [
     ...['mail', 'forgotten-password', 'delivery', 'integration', 'schedule', 'threads-of-removed'],
@@ -118,12 +118,12 @@ const source = () =>
     .map((path) => readFileSync(join(root, 'src', path), 'utf8'))
     .join('\n')
 
-test('every code of an error keeps its name', () => {
+test('every error code keeps its name', () => {
   const codes = new Set([...source().matchAll(/'([A-Z][A-Z\d]*(?:_[A-Z\d]+)+)'/g)].map(([, code]) => code!))
   expectSnapshot('codes.txt', [...codes].filter((code) => !code.startsWith('ATOLL_')).sort())
 })
 
-test('words that are stored, or that keys are derived from, stay as they are', () => {
+test('every stored word and every purpose of a derived key occurs in the source', () => {
   const text = source()
   for (const [what, words] of Object.entries(STORED))
     for (const word of words)

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { createTestTenant } from './test-tenant'
 
-let h: Awaited<ReturnType<typeof createTestTenant>>
+let t: Awaited<ReturnType<typeof createTestTenant>>
 beforeAll(async () => {
-  h = await createTestTenant()
+  t = await createTestTenant()
 })
 
 const sourceOf = (url: string) => ({ name: 'x', kind: 'http', metadata: { url } })
@@ -41,13 +41,13 @@ test.each<['admin' | 'user', string, string, unknown, number, string, string]>([
     ...(['admin', 'GET', '/blocks?sort=colour', undefined, 400, 'INVALID_INPUT'] as const),
     'This list cannot be sorted by "colour". Use one of: _id, name, contentType, created, updated.',
   ],
-])('%s: %s %s with %j is refused in words: %s %s', async (who, method, path, body, status, code, message) => {
-  const answer = await h.as(who)[method.toLowerCase() as 'post'](path, body as object)
+])('%s: %s %s with %j is refused with a message: %s %s', async (who, method, path, body, status, code, message) => {
+  const answer = await t.as(who)[method.toLowerCase() as 'post'](path, body as object)
   expect([answer.status, answer.body.code, answer.body.message]).toEqual([status, code, message])
 })
 
-test('what is wrong with an agent is told at the path where it was sent', async () => {
-  const admin = h.as('admin')
+test('the errors of an agent carry the path of the invalid value in the body', async () => {
+  const admin = t.as('admin')
   const made = await admin.post('/ai/agents', { name: 'x', sourceId: 'none' })
   expect(made.body.details).toEqual([{ path: '/sourceId', message: NO_SOURCE }])
   const agent = (await admin.post('/ai/agents', { name: 'x', sourceId: 'echo' })).body._id
@@ -55,7 +55,7 @@ test('what is wrong with an agent is told at the path where it was sent', async 
   expect(changed.body.details.map(({ path }: { path: string }) => path)).toEqual(['/tools/0'])
 })
 
-test('a sign-in by a provider that is not set up names the provider', async () => {
-  const answer = await h.stranger.get('/auth/google')
+test('GET /api/auth/google without a configured provider names the provider', async () => {
+  const answer = await t.stranger.get('/auth/google')
   expect(JSON.stringify([answer.body, answer.headers.get('location')])).toContain('google is not set up')
 })

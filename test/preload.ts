@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-// A fresh folder for every run, gone when it is over.
+// A fresh folder for every run, which is removed at its end.
 const folder = mkdtempSync(join(tmpdir(), 'atoll-test-'))
 for (const name of Object.keys(process.env)) if (name.startsWith('ATOLL_')) delete process.env[name]
-// The tests of features run on PostgreSQL where its address is given.
+// The tests of features run on PostgreSQL when its URL is given.
 if (process.env.TEST_DATABASE_URL) process.env.ATOLL_DATABASE_URL = process.env.TEST_DATABASE_URL
-// Few may stay open, so that every test meets tenants that were closed meanwhile.
+// The limit is low, so that every test uses tenants that were closed meanwhile.
 Object.assign(process.env, {
   ATOLL_TENANTS: folder,
   ATOLL_DURABILITY: 'normal',

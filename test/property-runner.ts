@@ -5,8 +5,8 @@ const RUN_FACTOR = Number(process.env.TEST_RUNS ?? 0)
 const seed = process.env.TEST_SEED ? Number(process.env.TEST_SEED) : RUN_FACTOR ? undefined : DEFAULT_SEED
 
 /**
- * Looks for values that a property does not hold for: the same ones at every run, or with `TEST_RUNS=50` fifty times as
- * many, which are others each time. What fails is told in its smallest form and with its seed, which `TEST_SEED` repeats.
+ * Searches for values that violate a property: the same ones at every run, or with `TEST_RUNS=50` fifty times as many
+ * random ones. A failure reports its smallest counterexample and its seed, which `TEST_SEED` repeats.
  */
 export const checkProperty = (runs: number, property: Parameters<typeof fc.assert>[0]) =>
   fc.assert(property as fc.IAsyncProperty<unknown>, {
@@ -17,7 +17,7 @@ export const checkProperty = (runs: number, property: Parameters<typeof fc.asser
 /** For `setDefaultTimeout`, in ms. */
 export const PROPERTY_TIMEOUT_MS = RUN_FACTOR ? 86_400_000 : 60_000
 
-// Of these, UTF-16 and UTF-8 sort some differently, and languages most.
+// UTF-16, UTF-8 and the collations of languages sort these differently.
 const HARD_TO_SORT_CHARACTERS = [
   'a',
   'b',
@@ -37,7 +37,7 @@ const HARD_TO_SORT_CHARACTERS = [
   '𐀀',
 ]
 
-/** Any text that can be kept; often of characters that are hard to sort. */
+/** Any text that can be stored, often of characters that are hard to sort. */
 export const anyText = (maxLength = 20) =>
   fc.string({
     unit: fc.oneof(
@@ -47,5 +47,5 @@ export const anyText = (maxLength = 20) =>
     maxLength,
   })
 
-/** Any double that JSON can say. */
+/** Any double that JSON can express. */
 export const anyNumber = () => fc.double({ noNaN: true, noDefaultInfinity: true })

@@ -7,7 +7,7 @@ setDefaultTimeout(60_000)
 
 const root = resolve(import.meta.dir, '..')
 
-/** Runs a line as a person would in a shell; without curl, asks the same by fetch. */
+/** Runs a curl command in a shell, or sends its request by fetch where curl is missing. */
 async function run(line: string) {
   if (Bun.which('curl')) {
     const child = Bun.spawn(['sh', '-c', `${line} -s --max-time 10`], {
@@ -25,8 +25,8 @@ async function run(line: string) {
   return response.json()
 }
 
-test('the binary works alone, in an empty folder, with nothing in its environment', async () => {
-  // Several runs of the tests may build at once.
+test('the compiled binary serves all features in an empty folder with an empty environment', async () => {
+  // A folder of its own, because several test runs may build at once.
   const program = [join(createTempFolder(), 'atoll')]
   const built = Bun.spawnSync([process.execPath, 'run', 'build', '--outfile', ...program], {
     cwd: root,
@@ -55,21 +55,21 @@ test('the binary works alone, in an empty folder, with nothing in its environmen
   expect(made).toMatchObject({ _id: expect.any(String), name: 'Grace Hopper', company: 'aurora', stage: 'lead' })
 
   const call = apiCaller(server.url)
-  const given = [...lines[0]!.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name, value]) => [name!, value!])
-  const write = apiCaller(server.url, Object.fromEntries(given))
-  // The binary compiles by starting itself once more.
+  const headers = [...lines[0]!.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name, value]) => [name!, value!])
+  const write = apiCaller(server.url, Object.fromEntries(headers))
+  // The binary compiles components by starting itself again.
   const component = { identifier: 'card', content: 'export const a: number = 1' }
   const compiled = await write('POST', '/api/components', component)
   expect([compiled.status, compiled.body.compiledContent?.js]).toEqual([201, 'export const a = 1;\n'])
-  // And has a thread of its own for HTML.
+  // The binary sanitizes HTML in a worker thread.
   const block = { name: 'hero', contentType: 'html', content: '<b onclick="x">a</b>' }
-  const harmless = await write('POST', '/api/blocks', block)
-  expect([harmless.status, harmless.body.content]).toEqual([201, '<b>a</b>'])
-  // It finds the library of passkeys, which is loaded late.
-  const named = apiCaller(server.url, { ...Object.fromEntries(given), host: 'localhost' })
-  const asked = await named('POST', '/api/signin/passkey/options')
-  expect([asked.status, asked.body.rpId]).toEqual([200, 'localhost'])
-  // And processes for lambdas: this program, once more.
+  const sanitized = await write('POST', '/api/blocks', block)
+  expect([sanitized.status, sanitized.body.content]).toEqual([201, '<b>a</b>'])
+  // The binary contains the library of passkeys, which is imported lazily.
+  const callLocalhost = apiCaller(server.url, { ...Object.fromEntries(headers), host: 'localhost' })
+  const passkeyOptions = await callLocalhost('POST', '/api/signin/passkey/options')
+  expect([passkeyOptions.status, passkeyOptions.body.rpId]).toEqual([200, 'localhost'])
+  // The binary runs lambdas in processes of itself.
   const code = 'export default async ({ body }: { body: string }) => new URL(body).host'
   const lambda = await write('POST', '/api/lambdas', { name: 'host', code })
   const executed = await write('POST', `/api/lambdas/${lambda.body._id}/execute`, { body: 'https://a.test:81/b' })

@@ -5,7 +5,7 @@ import { callApi, createTestTenant } from './test-tenant'
 
 const filled = (path: string) => path.replace(/:\w+/g, 'x')
 
-test('every route says who may', () => {
+test('every route declares its access level', () => {
   for (const { method, path, hooks } of app.routes)
     expect(hooks.detail?.['x-access'], `${method} ${path}`).toBeOneOf([
       'open',
@@ -20,12 +20,12 @@ test('every route says who may', () => {
     ])
 })
 
-test('every route below /api is behind the guard, which judges repeated requests before their answers are given', () => {
+test('no route below /api has the access level operator', () => {
   for (const { method, path, hooks } of app.routes)
     if (path.startsWith('/api/')) expect(hooks.detail?.['x-access'], `${method} ${path}`).not.toBe('operator')
 })
 
-test('a route that needs a user turns strangers away before it reads or checks what they send', async () => {
+test('every route that needs a user answers anonymous callers 401 before it validates query or body', async () => {
   const { origin } = await createTestTenant()
   for (const { method, path, hooks } of app.routes) {
     if (['open', 'anyone'].includes(hooks.detail?.['x-access'])) continue
@@ -37,7 +37,7 @@ test('a route that needs a user turns strangers away before it reads or checks w
   }
 })
 
-test('a credential that is no good is refused wherever credentials count', async () => {
+test('every route that reads credentials answers an invalid one with 401', async () => {
   const { origin } = await createTestTenant()
   const bad: Record<string, string>[] = [
     { 'x-api-key': `atl_${'0'.repeat(64)}` },
@@ -51,14 +51,14 @@ test('a credential that is no good is refused wherever credentials count', async
   }
 })
 
-test('what somebody signs in with, or by, is for themselves only: not for an admin who acts as them', () => {
+test('routes of sign-in credentials have the access level oneself, which excludes impersonation', () => {
   const own = app.routes.filter(({ path }) => /^\/api\/(me\/|logout|cookie)/.test(path) && path !== '/api/me/')
   expect(own.length).toBeGreaterThan(6)
   for (const { method, path, hooks } of own) expect(hooks.detail?.['x-access'], `${method} ${path}`).toBe('oneself')
 })
 
-test('no body is refused for what its shape does not name', () => {
-  // Elysia takes it out of bodies that are an object, and of nothing else that it closes.
+test('every variant of a union body allows additional properties', () => {
+  // Elysia removes unknown properties only from bodies that are a single object.
   type Schema = { anyOf?: Schema[]; properties?: object; additionalProperties?: boolean }
   const bodies = app.routes.flatMap(({ method, path, hooks }) => {
     const variants = (hooks.body as Schema | undefined)?.anyOf ?? []
@@ -68,7 +68,7 @@ test('no body is refused for what its shape does not name', () => {
   for (const [route, { additionalProperties }] of bodies) expect(additionalProperties, route).toBe(true)
 })
 
-// Who is further right may import those to the left; areas of one rank don't know each other.
+// An area may import those of the lines above it; areas of one line must not import each other.
 const ranks = [
   ['core', 'config'],
   ['storage'],
@@ -95,46 +95,51 @@ const area = (path: string) => path.split(/[/.]/)[0]!
 const rank = (path: string) => ranks.findIndex((areas) => areas.includes(area(path)))
 const sources = [...new Glob('**/*.ts').scanSync('src')].filter((file) => !file.endsWith('.d.ts'))
 
-test.each(sources)('%s keeps to its place', async (file) => {
-  const source = await Bun.file(`src/${file}`).text()
-  expect(rank(file), `${file} belongs to no area`).toBeGreaterThanOrEqual(0)
-  for (const [, spec = ''] of source.matchAll(/(?:from|import)[ (]'([^']+)'/g)) {
-    if (/^(bun:sqlite|better-sqlite3|pg|drizzle-orm\/sqlite-proxy)$/.test(spec))
-      expect(area(file), file).toBe('storage')
-    if (spec.startsWith('drizzle-orm')) expect(file, 'routes do not query').not.toMatch(/routes(\.ts|\/)/)
-    const target = spec.startsWith('.') && new URL(spec, `file:///src/${file}`).pathname.match(/^\/src\/(.*)/)?.[1]
-    if (!target || area(file) === area(target)) continue
-    // `config` may say what is wrong with it in the words of `core`.
-    if (file === 'config.ts' && area(target) === 'core') continue
-    expect(rank(file), `${file} must not import ${spec}`).toBeGreaterThan(rank(target))
-  }
-  if (/process\.env|Bun\.env/.test(source)) expect(file).toBe('config.ts')
-  // Nobody else looks at the address that a tenant has named before it is asked.
-  if (
-    /(await|return|=>|=|\?|:) fetch\(|'node:(http|https|net|tls|dgram|dns|http2)|Bun\.(connect|udpSocket)/.test(source)
-  )
-    expect(file).toBeOneOf([
-      ...[
-        'core/ssrf-guard.ts',
-        'core/dns.ts',
-        'core/outbound-request.ts',
-        'core/http-client.ts',
-        'core/http-stream.ts',
-      ],
-    ])
-})
+test.each(sources)(
+  '%s imports only areas of lower ranks and has no access that belongs to other files',
+  async (file) => {
+    const source = await Bun.file(`src/${file}`).text()
+    expect(rank(file), `${file} belongs to no area`).toBeGreaterThanOrEqual(0)
+    for (const [, spec = ''] of source.matchAll(/(?:from|import)[ (]'([^']+)'/g)) {
+      if (/^(bun:sqlite|better-sqlite3|pg|drizzle-orm\/sqlite-proxy)$/.test(spec))
+        expect(area(file), file).toBe('storage')
+      if (spec.startsWith('drizzle-orm')) expect(file, 'routes do not query').not.toMatch(/routes(\.ts|\/)/)
+      const target = spec.startsWith('.') && new URL(spec, `file:///src/${file}`).pathname.match(/^\/src\/(.*)/)?.[1]
+      if (!target || area(file) === area(target)) continue
+      // `config` may throw the errors of `core`.
+      if (file === 'config.ts' && area(target) === 'core') continue
+      expect(rank(file), `${file} must not import ${spec}`).toBeGreaterThan(rank(target))
+    }
+    if (/process\.env|Bun\.env/.test(source)) expect(file).toBe('config.ts')
+    // Only these files check a URL of a tenant before they connect to it.
+    if (
+      /(await|return|=>|=|\?|:) fetch\(|'node:(http|https|net|tls|dgram|dns|http2)|Bun\.(connect|udpSocket)/.test(
+        source,
+      )
+    )
+      expect(file).toBeOneOf([
+        ...[
+          'core/ssrf-guard.ts',
+          'core/dns.ts',
+          'core/outbound-request.ts',
+          'core/http-client.ts',
+          'core/http-stream.ts',
+        ],
+      ])
+  },
+)
 
-test.each(sources)('%s leaves the folding of letters to code, for each engine does it its own way', async (file) => {
+test.each(sources)('%s does not fold letter case in SQL, where engines differ', async (file) => {
   const source = await Bun.file(`src/${file}`).text()
   expect(source).not.toMatch(/\b(lower|upper|i?like|glob)\(|\b(i?like|glob) [?'$]/i)
 })
 
-test.each(sources)('%s can be read at one sitting', async (file) => {
+test.each(sources)('%s has fewer than 330 lines', async (file) => {
   const lines = (await Bun.file(`src/${file}`).text()).split('\n').length
   expect(lines, 'split it by noun').toBeLessThan(330)
 })
 
-test('refusals have a code that says what they are about', async () => {
+test('every Problem is created with a literal upper-case code', async () => {
   for (const file of sources) {
     const source = await Bun.file(`src/${file}`).text()
     for (const [, code] of source.matchAll(/new Problem\(\s*\d{3},\s*([^,]+),/g))
@@ -142,7 +147,7 @@ test('refusals have a code that says what they are about', async () => {
   }
 })
 
-test('whoever changes users has everybody forget who they were', async () => {
+test('every file that updates or deletes users invalidates the cache of actors', async () => {
   const read = sources.map(async (file) => [file, await Bun.file(`src/${file}`).text()] as const)
   for (const [file, source] of await Promise.all(read))
     if (/\b(update|delete)\(users\)/.test(source))

@@ -3,7 +3,7 @@ import { registerUser } from '../src/accounts/users/users'
 import { handleRequest } from '../src/gateway'
 import { createTenant } from '../src/tenancy/tenants'
 
-/** What came back: `body` is the parsed JSON, or the text where it is none. */
+/** An answer: `body` is the parsed JSON, or the text where it is not JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: an answer can be anything, and expectations say what it is
 export type TestResponse = { status: number; headers: Headers; body: any }
 
@@ -13,7 +13,7 @@ export type TestRequest = {
   raw?: string | Uint8Array | ReadableStream
 }
 
-/** Asks the server, through everything that a request from outside passes. `raw` is a body that is sent as it is. */
+/** Sends a request through the complete gateway. `raw` is a body that is sent unchanged. */
 export async function callApi(
   method: string,
   url: string,
@@ -35,7 +35,7 @@ function parseBody(text: string) {
   }
 }
 
-/** What a refusal says: `[status, code]`. */
+/** The status and the error code of an answer: `[status, code]`. */
 export const statusAndCode = ({ status, body }: TestResponse) => [status, body?.code]
 
 /** A client of one tenant, with these headers on every request. Paths are relative to `/api`. */
@@ -61,11 +61,11 @@ export type TestUser = keyof typeof ROLES_BY_USER
 let otherTenant: Promise<unknown> | undefined
 
 /**
- * A fresh tenant with a user for each name, who come by API token: `as('admin')` is a client of the whole API. They have
- * no passwords, because hashing one takes longer than most tests; sign up whoever has to sign in.
+ * Creates a tenant with one user per name. `as('admin')` is an API client with that user's API token. The users have no
+ * passwords, because hashing one takes longer than most tests; sign up a user that has to sign in.
  */
 export async function createTestTenant() {
-  // A tenant that is alone would answer at every host.
+  // An only tenant would answer at every host.
   otherTenant ??= createTenant(`t${crypto.randomUUID()}`)
   await otherTenant
   const id = `t${crypto.randomUUID()}`
@@ -89,6 +89,6 @@ export async function createTestTenant() {
   }
 }
 
-/** Rules by which everybody with one of the roles may do everything in the scope. */
+/** Permissions that grant every operation in the scope to all users with one of the roles. */
 export const fullAccessRules = (scope: 'user' | 'tenant', ...roleBased: string[]) =>
   ['create', 'read', 'update', 'delete'].map((operation) => ({ operation, scope, roleBased }))

@@ -135,8 +135,11 @@ function readTenantClaim(token: string): unknown {
   }
 }
 
-/** The actor behind a session cookie, and when the cookie ends (ms). */
-export async function authenticateCookie(tenant: Tenant, token: string): Promise<CachedActor | undefined> {
+/** The actor behind a session cookie, when the cookie ends (ms), and whether a newer one has replaced it. */
+export type CookieSession = Pick<CachedActor, 'actor' | 'expires' | 'replaced'>
+
+/** The session of a session cookie; undefined when it has ended. */
+export async function authenticateCookie(tenant: Tenant, token: string): Promise<CookieSession | undefined> {
   const hash = sha256(token)
   const entry = await cached<CachedActor | undefined>(tenant, 'actors', hash, async () => {
     const row = await statements(tenant.db).byCookie.get({ hash, now: now() })

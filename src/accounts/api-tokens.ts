@@ -8,8 +8,9 @@ import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storag
 import type { Tx } from '../storage/port'
 import { writeInvalidating } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
-import type { Ctx } from './guard'
+import type { Ctx } from './context'
 import { getWorkspaceAccess } from './memberships/workspace-access'
+import { assertNotApiToken } from './permissions'
 import { requireRecentAuth } from './reauthentication'
 import { assertSignedIn } from './sessions'
 import type { NewApiToken } from './shapes'
@@ -95,12 +96,6 @@ export async function remove(ctx: Ctx, id: string) {
   )
   if (!removed) notFound('api token')
   return success
-}
-
-/** A token that leaked must not be able to make others, or to see or remove them. */
-export function assertNotApiToken({ actor }: Ctx) {
-  if (actor.via === 'api-key')
-    throw new Problem(403, 'FORBIDDEN', 'This requires a signed-in user. API tokens are not accepted.')
 }
 
 const toApiToken = ({

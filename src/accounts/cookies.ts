@@ -6,6 +6,7 @@ import { Problem } from '../core/problem'
 import { isLoopbackHost } from '../http/allowed-origins'
 import { isHttps, requestHost } from '../tenancy/client-connection'
 import { findTenantByHost, type Tenant } from '../tenancy/tenants'
+import type { CookieSession } from './actors'
 import { SESSION_TTL_MS } from './sessions'
 import { sessionKeys, sessions } from './tables'
 
@@ -76,7 +77,7 @@ export async function extendSessionCookie(
   request: Request,
   tenant: Tenant,
   cookie: string,
-  session: { actor: { session?: string }; expires: number; replaced: boolean },
+  session: CookieSession,
   headers: Record<string, unknown>,
 ) {
   const time = now()

@@ -1,5 +1,5 @@
 import { badRequest, Problem } from '../core/problem'
-import type { Ctx } from './guard'
+import type { Ctx } from './context'
 import { hashPassword } from './passwords'
 import { requireRecentAuth, verifyCurrentPassword } from './reauthentication'
 import type { Proof } from './shapes'

@@ -7,25 +7,17 @@ import { assertLengths } from '../core/length-limits'
 import { Problem, ProblemShape } from '../core/problem'
 import { noteRoute, noteUser } from '../core/request-log'
 import { assertSameSite, isCrossSite } from '../http/allowed-origins'
+import { endAuthorizationCheck } from '../http/idempotency/authorization-check'
+import { withClaim } from '../http/idempotency/claim'
 import { reserveBody } from '../tenancy/body-budget'
 import { startProcessing } from '../tenancy/client-connection'
 import { resolveTenant, type Tenant } from '../tenancy/tenants'
-import {
-  type Actor,
-  authenticateApiToken,
-  authenticateBearerToken,
-  authenticateCookie,
-  readBearerToken,
-} from './actors'
-import { extendSessionCookie, readSessionCookie, requireOwnHost, serializeExpiredSessionCookie } from './cookies'
-import { endAuthorizationCheck } from './idempotency/authorization-check'
-import { withClaim } from './idempotency/claim'
+import type { Actor, CookieSession } from './actors'
+import { authenticate } from './authentication'
+import type { Ctx, PublicCtx } from './context'
+import { extendSessionCookie, serializeExpiredSessionCookie } from './cookies'
 import { createAuditedWrite, impersonate, readImpersonationTarget } from './impersonation'
 import { assertScope, hasPermission, missingRoleMessage, type Permission } from './permissions'
-
-/** Who asks, and in whose house. Every verb takes one as its first argument. */
-export type Ctx = Tenant & { actor: Actor }
-export type PublicCtx = Tenant & { actor?: Actor }
 
 type Headers = Record<string, string | number | string[]>
 type Set = { headers: unknown }
@@ -38,7 +30,7 @@ async function authorize(
   readsCookie = true,
 ): Promise<PublicCtx> {
   const tenant = await resolveTenant(request)
-  const caller = await authenticate(request, tenant, set.headers as Headers, readsCookie)
+  const caller = await findCaller(request, tenant, set.headers as Headers, readsCookie)
   assertScope(caller, area, isRead(request) ? 'read' : 'write')
   const impersonation = readImpersonationTarget(request)
   const actor = impersonation ? await impersonate(tenant, caller, impersonation) : caller
@@ -67,23 +59,20 @@ export const reauthorize = (request: Request, area: string): Promise<PublicCtx> 
 export const reauthorizeSameSite = (request: Request, area: string): Promise<PublicCtx> =>
   authorize(request, { headers: {} }, area, undefined, !(isRead(request) && isCrossSite(request)))
 
-/** The first credential decides; one that is no good is refused, never overlooked. */
-function authenticate(request: Request, tenant: Tenant, headers: Headers, readsCookie: boolean) {
-  const key = request.headers.get('x-api-key')
-  if (key) return authenticateApiToken(tenant, key)
-  if (request.headers.get('authorization')) return authenticateBearerToken(tenant, readBearerToken(request))
-  const cookie = readsCookie && readSessionCookie(request, tenant)
-  if (cookie) return authenticateSessionCookie(request, tenant, cookie, headers)
+/** The first credential decides; an invalid one is refused, never overlooked. */
+async function findCaller(request: Request, tenant: Tenant, headers: Headers, readsCookie: boolean) {
+  const authentication = await authenticate(request, tenant, { readsCookie })
+  if (!authentication || 'actor' in authentication) return authentication?.actor
+  return acceptSessionCookie(request, tenant, authentication, headers)
 }
 
-async function authenticateSessionCookie(
+/** Renews the cookie of a session that goes on. @throws 401 when it has ended, 403 CROSS_SITE for a write from another site */
+async function acceptSessionCookie(
   request: Request,
   tenant: Tenant,
-  cookie: string,
+  { cookie, session }: { cookie: string; session: CookieSession | undefined },
   headers: Headers,
 ): Promise<Actor> {
-  await requireOwnHost(request, tenant)
-  const session = await authenticateCookie(tenant, cookie)
   if (!session) {
     headers['set-cookie'] = serializeExpiredSessionCookie(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'This session has ended. Sign in again.')

@@ -2,7 +2,7 @@ import { config } from '../config'
 import { tooManyRequests } from '../core/problem'
 import { RateLimiter } from '../core/rate-limiter'
 import { clientNetwork } from '../tenancy/client-connection'
-import type { PublicCtx } from './guard'
+import type { PublicCtx } from './context'
 
 /** Refuses (429) a guest beyond `most` in any `window` (ms). They have no account to block, so their address answers for them. */
 export function createGuestRateLimit(max: number, window: number, message: string) {

@@ -1,5 +1,4 @@
 import { Problem } from '../core/problem'
-import type { Actor } from './actors'
 
 /** What a route can ask of its caller. */
 export type Permission = 'user' | 'oneself' | 'editor' | 'privileged' | 'curator' | 'teller'
@@ -24,7 +23,7 @@ const PERMITTED_ROLES: Record<Permission, string[] | undefined> = {
 export const isPrivileged = (roles: string[]) => roles.includes('admin')
 
 /** Whether these roles suffice for a permission. */
-export const hasPermission = ({ roles }: Pick<Actor, 'roles'>, permission: Permission) =>
+export const hasPermission = ({ roles }: { roles: string[] }, permission: Permission) =>
   PERMITTED_ROLES[permission]?.some((role) => roles.includes(role)) ?? true
 
 /** What callers are told whose roles do not suffice: which would. */
@@ -37,7 +36,13 @@ export function scopesAllow(scopes: string[], area: string, mode: 'read' | 'writ
 }
 
 /** @throws 403 for an API token that is not good for this; guests have none */
-export function assertScope(actor: Pick<Actor, 'scopes'> | undefined, area: string, mode: 'read' | 'write') {
+export function assertScope(actor: { scopes: string[] } | undefined, area: string, mode: 'read' | 'write') {
   if (actor && !scopesAllow(actor.scopes, area, mode))
     throw new Problem(403, 'FORBIDDEN', `This API token does not have the scope ${area}:${mode}.`)
+}
+
+/** A token that leaked must not be able to make others, or to see or remove them. @throws 403 for an API token */
+export function assertNotApiToken({ actor }: { actor: { via: string } }) {
+  if (actor.via === 'api-key')
+    throw new Problem(403, 'FORBIDDEN', 'This requires a signed-in user. API tokens are not accepted.')
 }

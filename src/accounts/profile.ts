@@ -1,26 +1,13 @@
-import { eq } from 'drizzle-orm'
-import { now, toIsoString } from '../core/clock'
-import { notFound } from '../core/problem'
 import { isMailEnabled } from '../platform/mail/smtp'
-import { writeInvalidating } from '../tenancy/cache'
 import type { Actor } from './actors'
+import type { Ctx } from './context'
 import { assertEndTokensWithPassword, authorizeCredentialChange, omitUnchanged } from './credentials'
-import type { Ctx } from './guard'
 import { changeEmail } from './mail/email-changes'
-import { assertSignedIn, revokeApiTokens, revokeOtherSessions } from './sessions'
 import type { ProfileChange } from './shapes'
 import { countAttempt } from './signin-throttle'
-import { type UserRow, users } from './tables'
-import { emitUserUpdated } from './users/events'
-import {
-  assertBirthDate,
-  assertLoginAvailable,
-  assertMetadataSize,
-  getUser,
-  toFullNameChange,
-  toLoginKeys,
-  toUser,
-} from './users/users'
+import type { UserRow } from './tables'
+import { updateUser } from './users/user-update'
+import { assertBirthDate, getUser, toUser } from './users/users'
 
 /** The caller's own profile. It is serialized once, and as long-lived as what is remembered of their credential. */
 export async function get(ctx: Ctx): Promise<Response> {
@@ -52,27 +39,10 @@ export async function change(ctx: Ctx, input: ProfileChange, request: Request) {
   const before = await getUser(ctx, ctx.actor.user)
   const { email, ...fields } = omitUnchanged(rest, before)
   const credentials = { username: fields.username, email, password }
-  const hash = await authorizeCredentialChange(ctx, before, credentials, { currentPassword, code }, request)
+  const passwordHash = await authorizeCredentialChange(ctx, before, credentials, { currentPassword, code }, request)
   if (email && isMailEnabled())
     await countAttempt(ctx, { account: before._id, address: before._id, of: 'verification' })
-  const changed = await writeInvalidating(ctx, 'actors', async (tx) => {
-    await assertSignedIn(tx, ctx.actor)
-    const user = (await tx.select().from(users).where(eq(users._id, before._id)).get()) ?? notFound('user')
-    await assertLoginAvailable(tx, { _id: user._id, ...toLoginKeys({ ...fields, email }) })
-    if (hash) await revokeOtherSessions(tx, user._id, ctx.actor)
-    if (hash && endTokens) await revokeApiTokens(tx, user._id)
-    const change = {
-      ...fields,
-      ...toFullNameChange(fields, user),
-      ...toLoginKeys(fields),
-      ...(email !== undefined && (await changeEmail(ctx, tx, user, email))),
-      ...(metadata && { metadata: assertMetadataSize({ ...user.metadata, ...metadata }) }),
-      ...(hash && { password: hash }),
-      updated: toIsoString(now()),
-    }
-    const changed = await tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
-    await emitUserUpdated(ctx, tx, user, changed)
-    return changed
-  })
+  const update = { ...fields, email, metadata, passwordHash, endTokens }
+  const changed = await updateUser(ctx, before._id, update, { isOwn: true, changeEmail })
   return toOwnProfile(changed, ctx.actor)
 }

@@ -1,13 +1,12 @@
 import { eq } from 'drizzle-orm'
 import { now } from '../core/clock'
 import { Problem } from '../core/problem'
-import type { Ctx } from './guard'
+import type { Ctx } from './context'
 import { verifyPassword } from './passwords'
 import type { Proof } from './shapes'
 import { countAttempt, recordSuccess } from './signin-throttle'
 import { sessions, type UserRow } from './tables'
-import { prepareCodeUse } from './totp/code-verification'
-import { countCodeAttempt, invalidCode, isTotpEnabled } from './totp/totp'
+import { countCodeAttempt, invalidCode, isTotpEnabled, prepareCodeUse } from './totp/code-verification'
 import { getUser } from './users/users'
 
 const RECENT_SIGN_IN_MS = 10 * 60_000 // ms

@@ -13,8 +13,8 @@ import { writeInvalidating } from '../tenancy/cache'
 import { deriveKey } from '../tenancy/installation-keys'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
-import type { Ctx } from './guard'
-import { notifyNewDevice } from './mail/new-device'
+import type { Ctx } from './context'
+import { type ClientDevice, notifyNewDevice } from './mail/new-device'
 import { revokeOneTimeTokens } from './one-time-tokens'
 import { apiTokens, sessionKeys, sessions, users } from './tables'
 
@@ -23,9 +23,6 @@ export const SESSION_TTL_MS = 30 * 86_400_000
 
 /** So long (ms) what continued a session is answered with its successor once more: tabs refresh in parallel. */
 const REUSE_GRACE_MS = 30_000
-
-/** From where a session is begun, for its owner to recognise it. */
-export type ClientDevice = { userAgent: string; address: string }
 
 /**
  * Begins a session and returns its id and what continues it: the value of a cookie, or a refresh token. With the hash of the

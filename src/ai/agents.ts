@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import type { Ctx, PublicCtx } from '../accounts/guard'
+import type { Ctx, PublicCtx } from '../accounts/context'
 import { connections } from '../connections/tables'
 import type { HttpContext } from '../core/etag'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
@@ -8,14 +8,14 @@ import * as integrationStore from '../integrations/integrations'
 import { assertMayRun, mayRun } from '../integrations/permission'
 import { type IntegrationRow, integrations } from '../integrations/tables'
 import { type AiTarget, ECHO_SOURCE_ID } from '../integrations/targets/ai'
-import { filterPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { type ListQuery, parsePage, respondWithFilteredPage } from '../storage/pagination'
 import type { Db } from '../storage/port'
 import type { Agent, AgentChange, NewAgent } from './shapes'
 
-/** An integration that talks: somebody chats with it, and a model answers. */
+/** An integration with the trigger `chat` and the target `ai`. */
 export type AgentRow = Omit<IntegrationRow, 'target'> & { target: AiTarget }
 
-/** What answers: an integration that talks, or a source that is asked directly, which has no id of an integration. */
+/** The target of a completion: an agent, or a source that is called directly and has no integration (`_id` is null). */
 export type ChatTarget = { _id: string | null; target: AiTarget }
 
 const { _id, name, active, triggerKind, targetKind, created, updated } = integrations
@@ -23,31 +23,24 @@ const sortable = { _id, name, active, created, updated }
 const agentCondition = and(eq(triggerKind, 'chat'), eq(targetKind, 'ai'))
 const isAgent = (row: IntegrationRow) => row.triggerKind === 'chat' && row.targetKind === 'ai'
 
-/** A page of the agents that the caller may use, newest first. */
+/** Returns a page of the agents that the caller may use, newest first. */
 export async function list(ctx: Ctx, query: ListQuery & { active?: string }, answer: HttpContext): Promise<Agent[]> {
   const page = parsePage(query, sortable)
   const where = and(agentCondition, parseOptional(query.active) ? eq(active, isTrue(query.active)) : undefined)
-  const read = (limit: number, offset: number) =>
-    ctx.db
-      .select()
-      .from(integrations)
-      .where(where)
-      .orderBy(...page.order)
-      .limit(limit)
-      .offset(offset)
-  const { rows, total } = await filterPage(page, read, (some) => some.filter((row) => mayRun(ctx, row)))
-  const agents = rows.map((row) => toAgent(ctx, row as AgentRow))
-  return respondWithPage(answer, page, agents, async () => total)
+  const createQuery = () => ctx.db.select().from(integrations).where(where)
+  const isUsable = (row: IntegrationRow) => mayRun(ctx, row)
+  const rows = await respondWithFilteredPage(answer, page, createQuery, (batch) => batch.filter(isUsable))
+  return rows.map((row) => toAgent(ctx, row as AgentRow))
 }
 
-/** An agent that the caller may use. @throws 403, 404 */
+/** Returns an agent that the caller may use. @throws 403 FORBIDDEN, 404 AGENT_NOT_FOUND */
 export async function get(ctx: Ctx, id: string): Promise<Agent> {
   const row = await getAgentRow(ctx.db, id)
   assertMayRun(ctx, row)
   return toAgent(ctx, row)
 }
 
-/** A new agent: an integration like others. @throws 400 also for what is not there */
+/** Creates an agent, which is stored as an integration, and returns it. @throws 400, also for unknown references */
 export async function create(ctx: Ctx, { sourceId, ...input }: NewAgent, answer: HttpContext): Promise<Agent> {
   const { rest: integrationFields, target } = splitAgentInput({
     sourceId: sourceId ?? (await getDefaultSourceId(ctx.db)),
@@ -62,7 +55,7 @@ export async function create(ctx: Ctx, { sourceId, ...input }: NewAgent, answer:
   return toAgent(ctx, await getAgentRow(ctx.db, integrationRow._id))
 }
 
-/** Changes what it mentions. @throws 400, 404, 412 when stale */
+/** Changes the given fields and returns the agent. @throws 400, 404 AGENT_NOT_FOUND, 412 when the ETag is stale */
 export async function change(ctx: Ctx, id: string, input: AgentChange, answer: HttpContext): Promise<Agent> {
   await getAgentRow(ctx.db, id)
   const { rest: integrationFields, target } = splitAgentInput(input)
@@ -74,13 +67,13 @@ export async function change(ctx: Ctx, id: string, input: AgentChange, answer: H
   return toAgent(ctx, await getAgentRow(ctx.db, id))
 }
 
-/** Removes an agent; its threads stay readable. @throws 404, 412 when stale */
+/** Removes an agent. Its threads stay readable. @throws 404 AGENT_NOT_FOUND, 412 when the ETag is stale */
 export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
   await getAgentRow(ctx.db, id)
   return integrationStore.remove(ctx, id, answer)
 }
 
-/** An integration that talks, is switched on, and that the caller may use. @throws 401, 403, 404 */
+/** Returns an active agent that the caller may use. @throws 401, 403, 404, also when the agent is inactive */
 export async function getUsableAgent(ctx: PublicCtx, id: string, noun = 'integration'): Promise<AgentRow> {
   const row = await getAgentRow(ctx.db, id, noun)
   if (!row.active) notFound(noun)
@@ -97,14 +90,14 @@ async function getAgentRow(db: Pick<Db, 'select'>, id: string, noun = 'agent'): 
   return (row as AgentRow | undefined) ?? notFound(noun)
 }
 
-/** The oldest connection to a server of models; without any, the source that is built in. */
+/** Returns the id of the oldest connection of the kind `openai`, or of the built-in source if there is none. */
 async function getDefaultSourceId(db: Db) {
   const { _id, kind, created } = connections
   const row = await db.select({ _id }).from(connections).where(eq(kind, 'openai')).orderBy(created, _id).get()
   return row?._id ?? ECHO_SOURCE_ID
 }
 
-/** What is said of an agent, as an integration has it. */
+/** Splits the fields of an agent into those of the integration and those of its target, without undefined ones. */
 function splitAgentInput({ name, active, roles, workspaceRoles, ...target }: AgentChange) {
   const integrationFields = { name, active, roles, workspaceRoles }
   const withoutUndefined = <Part extends object>(part: Part) =>
@@ -112,7 +105,7 @@ function splitAgentInput({ name, active, roles, workspaceRoles, ...target }: Age
   return { rest: withoutUndefined(integrationFields), target: withoutUndefined(target) }
 }
 
-/** An agent has at its top what an integration has in its target, and so have the paths of what is wrong. */
+/** Removes `/target` from error paths: an agent has the fields of the target at its top level. */
 function rethrowWithAgentPaths(error: unknown): never {
   const fieldErrors =
     error instanceof Problem && error.code === 'INVALID_INPUT' ? (error.more.details as FieldError[]) : []
@@ -120,7 +113,7 @@ function rethrowWithAgentPaths(error: unknown): never {
   return badRequest(...fieldErrors.map(({ path, message }) => ({ path: path.replace(/^\/target/, ''), message })))
 }
 
-/** What it is told to do is for those who may tell it. */
+/** Serializes an agent. Only admins see its system prompt, its roles and its other settings. */
 function toAgent(
   { actor }: Ctx,
   { _id, name, active, roles, workspaceRoles, target, created, updated }: AgentRow,

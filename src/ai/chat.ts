@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { assertScope } from '../accounts/permissions'
 import { parseJson } from '../core/body'
 import { badRequest } from '../core/problem'
@@ -9,7 +9,7 @@ import { getUsableAgent } from './agents'
 import { type AgentChatQuery, type AgentChatRequest, CompletionRequest } from './shapes'
 import { complete } from './turn/completion'
 
-/** An integration's answer, in a thread where one is named. @throws as `complete` does, and 403, 404 */
+/** Returns the completion of an integration, in `thread` if it is given. @throws what `complete` throws, and 401, 403, 404 */
 export const chatWithIntegration = async (
   ctx: Ctx,
   id: string,
@@ -18,7 +18,7 @@ export const chatWithIntegration = async (
   thread?: string,
 ) => complete(ctx, await getUsableAgent(ctx, id), completionRequest, request, { thread })
 
-/** The same for an agent, whose thread the body names. */
+/** Returns the completion of an agent. The body names the thread. @throws what `complete` throws, and 401, 403, 404 */
 export const chatWithAgent = async (
   ctx: Ctx,
   id: string,
@@ -30,8 +30,9 @@ export const chatWithAgent = async (
   })
 
 /**
- * The same as a stream, for clients that can only name an address. It does what a write does, so it asks for the same: no page
- * of another site may have it done by a link.
+ * Streams the completion of an agent to a client that can only send a GET request, such as an EventSource.
+ * A completion writes, so the request needs the scope of a write and, with a cookie, has to come from the same site.
+ * @throws what `complete` throws, and 400, 401, 403, 404
  */
 export async function chatByQuery(
   ctx: Ctx,

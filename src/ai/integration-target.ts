@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
 import { parseWithShape } from '../core/shapes'
 import { type TargetInvocation, toPayload } from '../integrations/invocation'
 import type { AiTarget } from '../integrations/targets/ai'
@@ -6,15 +6,15 @@ import { CompletionRequest } from './shapes'
 import { completeWithoutStream } from './turn/completion'
 
 /**
- * Runs an integration whose target is a model, whatever its trigger is: what has happened, or what was sent, is what the
- * model is asked. Answers a completion; to another agent, for which it is a tool, only what the model said.
+ * Runs an integration with the target `ai`, whatever its trigger is. The event or the request becomes the user message.
+ * Returns a completion, or only its text if another agent runs the integration as a tool.
  */
 export async function runAiTarget(ctx: PublicCtx, target: AiTarget, invocation: TargetInvocation): Promise<Response> {
   const { integration: _id, depth, request, signal, trigger, agents } = invocation
   const abortController = new AbortController()
   const abort = () => abortController.abort(new Error('The caller is no longer waiting.'))
-  const signals = [signal, request?.signal].filter((one) => one !== undefined)
-  for (const one of signals) one.addEventListener('abort', abort, { once: true })
+  const signals = [signal, request?.signal].filter((callerSignal) => callerSignal !== undefined)
+  for (const callerSignal of signals) callerSignal.addEventListener('abort', abort, { once: true })
   if (signals.some(({ aborted }) => aborted)) abort()
   try {
     const completionRequest = parseWithShape(CompletionRequest, {
@@ -28,11 +28,11 @@ export async function runAiTarget(ctx: PublicCtx, target: AiTarget, invocation: 
     })
     return trigger === 'tool' ? Response.json(toAnswerText(answer)) : Response.json(answer)
   } finally {
-    for (const one of signals) one.removeEventListener('abort', abort)
+    for (const callerSignal of signals) callerSignal.removeEventListener('abort', abort)
   }
 }
 
-/** The text that was sent, by itself or as a `message`; else all of what came, as JSON. */
+/** Returns the text of the body, or of its `message`. Otherwise returns the whole payload as JSON. */
 function toQuestion(invocation: TargetInvocation): string {
   const { event, input } = invocation
   const body = event ? undefined : input.body

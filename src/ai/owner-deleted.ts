@@ -8,21 +8,21 @@ import type { Tenant } from '../tenancy/tenants'
 import { expireSubjectStores, expireThreadStores } from './knowledge/store-removal'
 import { messages, threads } from './tables'
 
-/** The kind of jobs that remove the threads of somebody who is no more. */
+/** The kind of the jobs that remove the threads of a deleted user. */
 export const DELETE_THREADS_JOB = 'threads-of-removed'
 
 const THREADS_PER_BATCH = 100 // threads
 
 /**
- * What somebody has said to models is theirs alone, so it goes with them, and so do the stores of users and workspaces. What
- * they put into stores that others share stays, as their entities do, and so does what it all took.
+ * Schedules the removal of the threads of a deleted user, and expires the vector stores of a deleted user or workspace.
+ * Files that the owner uploaded to shared stores stay, as the owner's entities do, and so does the recorded usage.
  */
 export async function deleteOwnerData(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { type, id }: DeletedOwner) {
   await expireSubjectStores(tx, type, id)
   if (type === 'user') await enqueue(tenant, tx, { kind: DELETE_THREADS_JOB, payload: { user: id } })
 }
 
-/** Removes the threads of a user, however many, in slices that let others write. */
+/** Removes all threads of a user, in batches that let other writes run in between. */
 export const deleteThreadsJob: JobHandler = {
   retryFor: Number.POSITIVE_INFINITY,
   async run(tenant, { payload }) {

@@ -8,10 +8,9 @@ const maybe = t.Optional
 const messageRoles = ['user', 'assistant', 'system', 'tool'] as const
 export type MessageRole = (typeof messageRoles)[number]
 
-/** The names that models know tools by. */
 const toolName = textMatching('^[a-zA-Z0-9_-]{1,64}$', 'Name a tool with 1 to 64 letters, digits, _ and -.')
 
-/** A call as OpenAI's API has it; `arguments` is JSON as text, or should be. */
+/** A tool call in the format of OpenAI's API. `arguments` should be JSON text, but models may send anything. */
 export const ToolCall = t.Object({
   id: t.String({ minLength: 1, maxLength: 200 }),
   type: t.Literal('function'),
@@ -19,7 +18,7 @@ export const ToolCall = t.Object({
 })
 export type ToolCall = Static<typeof ToolCall>
 
-/** What was said before some message of a thread, in short. */
+/** A summary of the first messages of a thread. */
 export const ThreadSummary = t.Object({
   content: t.String(),
   upTo: t.Number({ description: 'number of messages, from the first, that the summary covers' }),
@@ -37,7 +36,7 @@ export const NewMessage = t.Object({
   tool_call_id: maybe(t.Nullable(t.String({ minLength: 1, maxLength: 200 }))),
 })
 
-/** The same; what it does not say is not there. */
+/** A `NewMessage` without nulls: absent parts are left out. */
 export type NewMessage = { [part in keyof Static<typeof NewMessage>]: NonNullable<Static<typeof NewMessage>[part]> }
 
 export const ThreadMessage = t.Object({
@@ -108,10 +107,10 @@ const ResponseFormat = t.Union([
   }),
 ])
 
-// What clients of other APIs send, by names that are nearly those of ours.
+// Clients of other APIs send these keys, whose names are close to ours. They are ignored instead of refused.
 export const ignoredForeignKeys = withKeyPolicy({ ignored: ['top_k', 'top_a', 'min_tokens', 'models', 'messageId'] })
 
-/** What a completion is asked by. Of parameters that the integration has too, these count. */
+/** The body of a completion. Its parameters take precedence over those of the integration. */
 const completionProperties = {
   messages: t.Array(NewMessage, { minItems: 1, maxItems: 2_000 }),
   model: maybe(t.Nullable(line(200))),
@@ -135,13 +134,13 @@ const completionProperties = {
 export const CompletionRequest = t.Object(completionProperties, ignoredForeignKeys)
 export type CompletionRequest = Static<typeof CompletionRequest>
 
-/** The same for agents, whose thread is named by the body. */
+/** The body of a completion of an agent. `threadId` names the thread. */
 export const AgentChatRequest = t.Object(
   { ...completionProperties, threadId: maybe(t.Nullable(id)) },
   ignoredForeignKeys,
 )
 
-/** By an address, for browsers' EventSource. */
+/** The query of a completion by GET, for the EventSource of browsers. */
 export const AgentChatQuery = t.Object({
   messages: t.String({ description: 'a list of messages, as JSON' }),
   threadId: maybe(t.String()),
@@ -166,7 +165,7 @@ export type NewAgent = Static<typeof NewAgent>
 export const AgentChange = partialOf(NewAgent)
 export type AgentChange = Static<typeof AgentChange>
 
-/** Only admins are told the prompt, and who else may use it. */
+/** Only admins see the system prompt and the roles. */
 export const Agent = t.Object({
   ...target,
   _id: id,

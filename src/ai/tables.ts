@@ -9,7 +9,7 @@ export const threads = sqliteTable(
     _id: text().primaryKey(),
     integration: text().notNull(),
     title: text(),
-    /** What messages before its newest were about, for models that can't be told all of them. */
+    /** Summaries of its older messages, for when not all of them fit into the model's context. */
     summaries: text({ mode: 'json' }).$type<ThreadSummary[]>().notNull(),
     user: text().notNull(),
     workspace: text(),
@@ -29,16 +29,16 @@ export const messages = sqliteTable(
     thread: text()
       .notNull()
       .references(() => threads._id, { onDelete: 'cascade' }),
-    /** Its place, from 1. */
+    /** The position in the thread, from 1. */
     number: integer().notNull(),
     role: text().$type<MessageRole>().notNull(),
     content: text().notNull(),
     name: text(),
     toolCalls: text('tool_calls', { mode: 'json' }).$type<ToolCall[]>(),
     toolCallId: text('tool_call_id'),
-    /** Whether a tool of the server's said it, which clients don't know of. */
+    /** Whether it is the result of a server tool, which clients do not see. */
     ours: integer({ mode: 'boolean' }).notNull(),
-    /** Whether it broke off: by whoever asked, or the model's server. */
+    /** Whether the message broke off, because of the client or of the source. */
     incomplete: integer({ mode: 'boolean' }).notNull(),
     created: timestamp().notNull(),
   },
@@ -46,8 +46,8 @@ export const messages = sqliteTable(
 )
 
 /**
- * What tools of the server's answered in a turn that waits for its client, which is not asked to send it back. Its id is
- * made of who asked and the call.
+ * Results of server tools in a turn that waits for client tools, so that the client need not send them back.
+ * The id is a hash of the user, the integration and the call.
  */
 export const toolResults = sqliteTable(
   'tool_results',
@@ -55,7 +55,7 @@ export const toolResults = sqliteTable(
   ({ created }) => [index('tool_results_by_age').on(created)],
 )
 
-/** What each completion took, and each embedding, also of those that failed. */
+/** The usage of each completion and each embedding, including failed ones. */
 export const usage = sqliteTable(
   'ai_usage',
   {
@@ -70,9 +70,9 @@ export const usage = sqliteTable(
     thread: text(),
     promptTokens: integer('prompt_tokens').notNull(),
     completionTokens: integer('completion_tokens').notNull(),
-    /** Millionths of the currency that the tenant's prices are in. */
+    /** In millionths of the currency of the tenant's prices. */
     cost: integer().notNull(),
-    /** Whether the tokens were not counted by the model's server. */
+    /** Whether the tokens were estimated, because the source did not report them. */
     estimated: integer({ mode: 'boolean' }).notNull(),
     status: text().$type<'completed' | 'failed' | 'aborted'>().notNull(),
     durationMs: integer('duration_ms').notNull(),
@@ -86,12 +86,12 @@ export const usage = sqliteTable(
 )
 
 /**
- * What all work of models took in a day or a month, of each for whom there may be a budget, so that nobody adds up rows for
- * it. Its id is made of the time, the scope and whose it is: `2026-11-30 user <id>`, `2026-11 tenant `.
+ * The usage of a day or a month, per tenant, user and workspace, so that budgets are checked without summing up `usage`.
+ * The id consists of the time, the scope and the id of the user or workspace: `2026-11-30 user <id>`, `2026-11 tenant `.
  */
 export const spent = sqliteTable('ai_spent', {
   _id: text().primaryKey(),
   tokens: integer().notNull(),
-  /** Millionths, as in the rows. */
+  /** In millionths of the currency, as in `usage`. */
   cost: integer().notNull(),
 })

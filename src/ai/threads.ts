@@ -1,5 +1,5 @@
 import { and, asc, eq, inArray } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { users } from '../accounts/tables'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
@@ -19,7 +19,10 @@ type ThreadFilters = { integration?: string; user?: string; workspace?: string; 
 const { _id, integration, title, user, workspace, created, updated } = threads
 const sortable = { _id, integration, title, user, workspace, created, updated }
 
-/** A page of one's threads, newest first, without their messages; admins see those of all users, unless they say otherwise. */
+/**
+ * Returns a page of the caller's threads, newest first, without their messages. Admins see the threads of all users,
+ * unless they set `bypassAdmin`.
+ */
 export async function list(
   { db, actor }: Ctx,
   query: ListQuery & ThreadFilters,
@@ -38,14 +41,14 @@ export async function list(
   return respondWithPage(answer, page, items, () => db.$count(threads, where))
 }
 
-/** A thread with all that was said in it. @throws 404 */
+/** Returns a thread with all its messages. @throws 404 THREAD_NOT_FOUND */
 export async function get(ctx: Ctx, id: string): Promise<Thread> {
   const row = await getThreadRow(ctx, id)
   const ofThread = eq(messages.thread, id)
   return toThread(row, await ctx.db.select().from(messages).where(ofThread).orderBy(asc(messages.number)))
 }
 
-/** A new thread with an integration that the caller may use. @throws 403, 404 INTEGRATION_NOT_FOUND */
+/** Creates a thread with an integration that the caller may use. @throws 403, 404 INTEGRATION_NOT_FOUND, USER_NOT_FOUND */
 export async function create(ctx: Ctx, { integration, title }: NewThread): Promise<Thread> {
   await getUsableAgent(ctx, integration)
   const row = newThreadRow(ctx, integration, title)
@@ -53,14 +56,14 @@ export async function create(ctx: Ctx, { integration, title }: NewThread): Promi
   return toThread(row, [])
 }
 
-/** Keeps a thread that begins, unless its user was removed in this moment. */
+/** Inserts a thread. Returns false, and inserts nothing, if its user was removed meanwhile. */
 export async function insertThread(tx: Tx, row: ThreadRow): Promise<boolean> {
   const owner = await tx.select({ _id: users._id }).from(users).where(eq(users._id, row.user)).get()
   if (owner) await tx.insert(threads).values(row)
   return !!owner
 }
 
-/** Removes a thread, and what only it knows. @throws 404 */
+/** Removes a thread with its messages, and expires its vector stores. @throws 404 THREAD_NOT_FOUND */
 export async function remove(ctx: Ctx, id: string) {
   await getThreadRow(ctx, id)
   await ctx.write(async (tx) => {
@@ -70,13 +73,13 @@ export async function remove(ctx: Ctx, id: string) {
   return success
 }
 
-/** A thread of the caller's; an admin reaches those of all. @throws 404 THREAD_NOT_FOUND */
+/** Returns a thread of the caller, or of any user for admins. @throws 404 THREAD_NOT_FOUND */
 export async function getThreadRow({ db, actor }: Ctx, id: string): Promise<ThreadRow> {
   const row = await db.select().from(threads).where(eq(_id, id)).get()
   return row && (actor.privileged || row.user === actor.user) ? row : notFound('thread')
 }
 
-/** What is kept of a thread that begins. */
+/** Returns the row of a new thread of the caller, which is not inserted yet. */
 export function newThreadRow({ actor }: Ctx, integration: string, title?: string): ThreadRow {
   const time = toIsoString(now())
   const owner = { user: actor.user, workspace: actor.workspace?._id ?? null }

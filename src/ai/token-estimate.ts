@@ -1,2 +1,2 @@
-/** About how many tokens a model takes a text for, where nobody has counted: four bytes are one. */
+/** Estimates the number of tokens of a text: one token for every four bytes of UTF-8. */
 export const estimateTokens = (text: string) => Math.ceil(Buffer.byteLength(text) / 4)

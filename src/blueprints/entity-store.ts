@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
 import { slot } from '../core/extension'
 import type { Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'

@@ -1,6 +1,6 @@
 import type { Static } from 'elysia'
 import { findRoles } from '../accounts/actors'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { getWorkspaceAccess as reachWorkspace } from '../accounts/memberships/workspace-access'
 import { isPrivileged } from '../accounts/permissions'
 import { notFound } from '../core/problem'

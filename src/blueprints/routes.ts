@@ -1,5 +1,6 @@
 import { Elysia, status, t } from 'elysia'
-import { type Ctx, guard } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
+import { guard } from '../accounts/guard'
 import type { HttpContext } from '../core/etag'
 import { ProblemShape } from '../core/problem'
 import { flag, isTrue, SuccessShape } from '../core/shapes'

@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext } from '../core/etag'
 import { notFound, Problem } from '../core/problem'

@@ -11,7 +11,7 @@ export const completion = new Command('completion')
     console.log(shell === 'fish' ? fishScript(lines) : bashScript(lines, shell))
   })
 
-/** What can follow each command: `["tenant create", "--host --json …"]`. */
+/** The words that can follow a command: the path `tenant create` has the words `--host`, `--json`, … */
 type Completion = { path: string; words: string[] }
 
 function describeCommands(command: Command, path: string[]): Completion[] {

@@ -20,7 +20,7 @@ const hasRegistry = !!config.ATOLL_DATABASE_URL || existsSync(join(config.ATOLL_
 
 type Check = { check: string; ok: boolean; told: string }
 
-/** Tells every setting with its source, and whether this installation can work. */
+/** Lists every setting with its source, and checks whether this installation can work. */
 export const doctor = new Command('doctor')
   .description('Check the installation, and list every setting')
   .option('--deep', 'also read every database completely, which is slow')
@@ -60,7 +60,7 @@ const listSettings = () =>
     description: Settings.properties[name].description ?? '',
   }))
 
-/** A folder that is not there yet is made at the first start, if what it will be in can be written. */
+/** Checks the data folder. A missing one is created at the first start, if its nearest existing parent is writable. */
 function checkDataFolder(): Check {
   const folder = resolve(config.ATOLL_TENANTS)
   const exists = existsSync(folder)
@@ -98,7 +98,7 @@ async function checkSecrets(): Promise<Check> {
   return { check, ok: true, told: 'only its owner can read secrets.json' }
 }
 
-/** Whether requests that neither header nor host leads to a tenant reach one, and whether others could take its hosts. */
+/** Checks whether requests without a known header or host reach a tenant, and whether others could take its hosts. */
 async function checkDefaultTenant(): Promise<Check[]> {
   const [id, all] = [config.ATOLL_DEFAULT_TENANT, await listTenants()]
   if (!id) return []
@@ -114,7 +114,7 @@ async function checkDefaultTenant(): Promise<Check[]> {
   return [{ check, ok: false, told }]
 }
 
-/** One after the other: there may be more tenants than files may be open. */
+/** Checks tenants one after the other: there may be more of them than files may be open. */
 async function checkTenants(deep: boolean): Promise<Check[]> {
   const checks: Check[] = []
   for (const { id, status } of await listTenants()) {
@@ -146,7 +146,7 @@ async function checkUnknownFolders(): Promise<Check[]> {
   }))
 }
 
-/** Before the first start; or the registry is lost, and the folders are not. */
+/** Checks an installation before its first start, or one whose registry is lost while the folders remain. */
 async function checkWithoutRegistry(): Promise<Check[]> {
   const lost = listDataFolders().map((name) => ({
     name,
@@ -155,7 +155,7 @@ async function checkWithoutRegistry(): Promise<Check[]> {
   return [await checkSecrets(), ...lost.map(({ name, told }) => ({ check: `folder ${name}`, ok: false, told }))]
 }
 
-/** What can only be asked of a registry that can be read. */
+/** Runs the checks that need a readable registry. */
 async function checkWithRegistry(deep: boolean): Promise<Check[]> {
   const check = 'registry'
   try {
@@ -176,7 +176,10 @@ async function checkWithRegistry(deep: boolean): Promise<Check[]> {
   ]
 }
 
-/** What works, but probably not as it is meant; of tenants whose database opens, for others are a problem. */
+/**
+ * Returns warnings about what works, but probably not as intended. Tenants whose database does not open are reported as
+ * problems instead.
+ */
 async function listWarnings(anyData: boolean) {
   const found: ({ tenant?: string } & Warning)[] = proxyWarnings()
   for (const { id } of anyData ? await listTenants().catch(() => []) : [])

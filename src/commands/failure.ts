@@ -3,14 +3,14 @@ import { ConfigError } from '../core/config-error'
 import { getErrorChain } from '../core/log'
 import { type FieldError, Problem } from '../core/problem'
 
-/** Why a command ended without doing its work: 1 for a refusal or failure, 2 for wrong usage or settings. */
+/** Why a command failed. The exit code is 1 for a refusal or failure, 2 for wrong usage or settings. */
 export type Failure = { code: string; message: string; details?: FieldError[]; exitCode: 1 | 2 }
 
 type SystemError = { code?: string; path?: string; syscall?: string }
 
 const WRITE_SYSCALLS = ['mkdir', 'open', 'rename', 'link', 'write', 'chmod', 'fsync']
 
-/** Why the system refuses to write a file, by its code. */
+/** Reasons why the system refuses to write a file, by error code. */
 export const WRITE_FAILURE_REASONS: Record<string, string> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
@@ -41,14 +41,16 @@ const DATABASE_DAMAGED_MESSAGES: Record<string, string> = {
   SQLITE_FULL: 'The disk is full. Make room, and try again.',
 }
 
-/** Explains what a person can mend; undefined for everything else, which is a bug and wants its stack. */
+/**
+ * Explains an error that a person can fix. Returns undefined for any other error, which is a bug and needs its stack.
+ */
 export function explainFailure(error: unknown): Failure | undefined {
   const chain = getErrorChain(error)
   const setting = chain.find((cause) => cause instanceof ConfigError)
   if (setting) return { code: 'BAD_SETTING', message: setting.message, exitCode: 2 }
   if (error instanceof CommanderError) return { code: 'USAGE', message: usageMessage(error), exitCode: 2 }
   const problem = chain.find((cause) => cause instanceof Problem)
-  // The database being busy is only the surface of a server that is not there.
+  // A busy database may mean that its server is not running, so the innermost cause explains more.
   const cause = !problem || problem.code === 'BUSY' ? explainCause((chain.at(-1) ?? {}) as SystemError) : undefined
   return cause ?? (problem && explainProblem(problem))
 }
@@ -74,15 +76,17 @@ function usageMessage({ message }: CommanderError) {
   return [/[.!?)]$/.test(sentence) ? sentence : `${sentence}.`, ...rest].join(' ')
 }
 
-/** Prints a failure on standard error, as JSON where that was asked for, and sets the exit code of the process. */
+/** Prints a failure on standard error, as JSON with `--json`, and sets the exit code of the process. */
 export function printFailure({ exitCode, code, message, details = [] }: Failure, json: boolean) {
-  // A single flaw is the message itself, and the path into a JSON body means nothing on a command line.
-  const errorLines = details.filter((flaw) => flaw.message !== message).map((flaw) => `  ${flaw.message}`)
+  // The message already contains a single error, and a path into a JSON body means nothing on a command line.
+  const errorLines = details
+    .filter((fieldError) => fieldError.message !== message)
+    .map((fieldError) => `  ${fieldError.message}`)
   console.error(json ? JSON.stringify({ code, message, details }) : [message, ...errorLines].join('\n'))
   process.exitCode = exitCode
 }
 
-/** Why the server cannot listen; anything else that went wrong there comes back as it is. */
+/** Returns a ConfigError that explains why the server cannot listen; any other error is returned unchanged. */
 export function explainListenFailure(error: unknown, host: string, port: number): unknown {
   const { code = '' } = error as SystemError
   const because = (message: string) => new ConfigError(message, { cause: error })

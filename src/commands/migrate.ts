@@ -2,7 +2,10 @@ import { Command } from 'commander'
 import { listTenants, migrateTenant } from '../tenancy/tenants'
 import { runAndPrint } from './output'
 
-/** Tenants are migrated when they are opened; this opens them all, to see before a release that every one can be. */
+/**
+ * Tenants are migrated when they are opened. This command opens all of them, to find out before a release whether each
+ * can be migrated.
+ */
 export const migrate = new Command('migrate')
   .description('Bring the database of every tenant up to date')
   .option('--json', 'print JSON')

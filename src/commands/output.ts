@@ -5,7 +5,7 @@ import { badRequest } from '../core/problem'
 import { databases } from '../tenancy/databases'
 import { WRITE_FAILURE_REASONS } from './failure'
 
-/** An action of a command: what it returns is printed, as JSON when `--json` asks for it, and the files are closed. */
+/** Returns the action of a command: it prints the result of `run`, as JSON with `--json`, and closes the databases. */
 export const runAndPrint =
   <Args extends unknown[], Result>(
     run: (...args: Args) => Promise<Result>,
@@ -14,7 +14,7 @@ export const runAndPrint =
   async (...args: Args) => {
     try {
       const result = await run(...args)
-      // Commander hands the command itself over as the last argument.
+      // Commander passes the command itself as the last argument.
       const { json } = (args.at(-1) as { optsWithGlobals(): { json?: boolean } }).optsWithGlobals()
       console.log(json ? JSON.stringify(result, null, 2) : format(result, ...args))
     } finally {
@@ -22,13 +22,13 @@ export const runAndPrint =
     }
   }
 
-/** `1 tenant`, `2 tenants`. */
+/** Returns a number with its noun, such as `1 tenant` or `2 tenants`. */
 export const pluralize = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`
 
-/** Lines of columns, as wide as they need to be. */
+/** Returns lines of aligned columns. */
 export function formatTable(rows: (string | number)[][]): string {
   const widths = rows.reduce<number[]>(
-    (most, row) => row.map((cell, i) => Math.max(most[i] ?? 0, `${cell}`.length)),
+    (longest, row) => row.map((cell, i) => Math.max(longest[i] ?? 0, `${cell}`.length)),
     [],
   )
   return rows
@@ -43,7 +43,10 @@ export function formatTable(rows: (string | number)[][]): string {
 
 type Texts = AsyncIterable<string> | Iterable<string>
 
-/** Writes a file; what is there stays whole until all of the new one is. @throws 400 where it can't be written */
+/**
+ * Writes a file atomically: an existing file stays complete until the new one is.
+ * @throws 400 INVALID_INPUT when it cannot be written
+ */
 export async function writeFileAtomic(texts: Texts, file: string) {
   const draft = `${file}.${process.pid}.tmp`
   try {
@@ -61,7 +64,7 @@ function explainWriteFailure(file: string, { code }: Error & { code?: string }) 
   return `"${file}" cannot be written: ${WRITE_FAILURE_REASONS[`${code}`] ?? code}.`
 }
 
-/** Writes one after the other, for as long as somebody reads. */
+/** Writes texts one after the other, until the reader closes the pipe. */
 export async function writeTexts(texts: Texts, sink: FileSink) {
   try {
     for await (const text of texts) {

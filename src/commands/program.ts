@@ -22,7 +22,7 @@ Examples:
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.`
 
-/** The command line, with all of its commands. */
+/** Returns the command line with all commands. */
 export function createProgram() {
   const program = new Command('atoll')
     .description('A self-hosted application platform for many tenants.')
@@ -61,7 +61,7 @@ function findCommand(program: Command, names: string[]) {
   return current
 }
 
-/** Has commander throw what it would print, so that all failures are printed alike. */
+/** Makes Commander throw its errors instead of printing them, so that all failures are printed alike. */
 function throwUsageErrors(command: Command) {
   command
     .exitOverride()
@@ -71,7 +71,10 @@ function throwUsageErrors(command: Command) {
   for (const child of command.commands) throwUsageErrors(child)
 }
 
-/** Runs the command line. Commands other than `serve` end the process: 0 when done, 1 when refused, 2 for wrong usage. */
+/**
+ * Runs the command line. Exit codes of commands other than `serve`: 0 when done, 1 when refused or failed, 2 for wrong
+ * usage or settings.
+ */
 export async function run(argv: string[]) {
   setLogLevel(config.ATOLL_LOG_LEVEL)
   const program = createProgram()
@@ -79,7 +82,7 @@ export async function run(argv: string[]) {
   try {
     await program.parseAsync(argv)
   } catch (error) {
-    // Help and version are printed by then; help instead of a missing subcommand is a failure.
+    // Help and version are already printed; printing the help because a subcommand is missing is a failure.
     if (error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')) {
       process.exitCode = error.exitCode === 0 ? 0 : 2
       return

@@ -3,7 +3,10 @@ import { findNearestKey } from '../core/nearest-key'
 import { badRequest } from '../core/problem'
 import type { Tenant } from '../tenancy/tenants'
 
-/** Any word can be a role, so only what looks like a misspelled one is refused; a new one is pointed out. */
+/**
+ * Checks the names of roles. Any word can be a role, so a new one only prints a notice.
+ * @throws 400 INVALID_INPUT for a name that looks like a misspelled role
+ */
 export async function requireKnownRoles(tenant: Tenant, names: string[]) {
   const knownRoles = [...(await listRoles(tenant)), 'editor']
   for (const name of names) {

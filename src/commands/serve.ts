@@ -8,14 +8,14 @@ import type { listen } from '../gateway'
 import { explainListenFailure } from './failure'
 import { invocation } from './invocation'
 
-const SHUTDOWN_GRACE_MS = 10_000 // ms that running requests get when we are told to stop
-const BODY_GRACE_MS = 2_000 // ms that the rest of bodies gets which are still coming in
-const POLL_INTERVAL_MS = 10 // ms between two looks whether all are answered
-const STREAM_CLOSE_MS = 2_000 // ms of them, in which what models say is ended and kept
+const SHUTDOWN_GRACE_MS = 10_000 // how long running requests may take at a shutdown
+const BODY_GRACE_MS = 2_000 // how long incoming bodies may take at a shutdown
+const POLL_INTERVAL_MS = 10 // between two checks of running requests
+const STREAM_CLOSE_MS = 2_000 // the last part of the grace period, in which responses of AI models are ended and stored
 
 /**
- * Waits until all requests are answered. A connection that has sent a part of a request holds nothing up, and the rest of
- * a body is waited for only for a moment: whoever sends it may never end.
+ * Waits until all requests are answered. A connection with an incomplete request is not waited for, and an incomplete
+ * body only briefly: its sender may never end.
  */
 async function waitForAnswers(server: { pendingRequests: number }) {
   const began = performance.now()
@@ -43,7 +43,7 @@ export const serve = new Command('serve')
     const { lockDataFolder, databases } = await import('../tenancy/databases')
     const { releaseAllLeases } = await import('../jobs/with-lease')
     const { countTenants, isRegistered } = await import('../tenancy/tenants')
-    // Whatever was forgotten somewhere must not end all other requests.
+    // An unhandled rejection must not end all other requests.
     process.on('unhandledRejection', (error) => logError('UNHANDLED', { cause: error }))
     await lockDataFolder()
     const { ensureSecrets } = await import('../tenancy/installation-keys')
@@ -71,7 +71,7 @@ export const serve = new Command('serve')
         event: 'default-tenant-missing',
         message: `ATOLL_DEFAULT_TENANT is "${defaultTenant}", but there is no such tenant: requests without a host or header of a tenant get 404.`,
       })
-    // Before the address is printed: whoever reads it may stop us at once.
+    // Installed before the address is printed: its reader may stop the server at once.
     const stop = async (signal: string) => {
       log.info({ event: 'stop', signal })
       background.stop()
@@ -91,12 +91,12 @@ export const serve = new Command('serve')
     let stopping: Promise<void> | undefined
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       process.on(signal, () => {
-        // Whoever presses Ctrl+C again does not want to wait.
+        // A second Ctrl+C ends the process without waiting.
         if (stopping && signal === 'SIGINT') process.exit(130)
         stopping ??= stop(signal)
       })
 
-    // For a program, standard output holds the JSON and nothing else.
+    // With `--json`, standard output contains only the JSON.
     const print = json ? console.error : console.log
     if (json) console.log(JSON.stringify({ url }))
     else console.log(`Atoll listens on ${url} (its API is described at ${url}/openapi)`)

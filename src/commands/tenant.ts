@@ -49,7 +49,7 @@ Example:
         const admin = username && parseWithShape(Registration, { username, password, ...(email && { email }) })
         const tenant = await tenants.createTenant(id, host)
         if (admin) {
-          // A tenant without the administrator that was asked for would be in the way of the next attempt.
+          // Without its administrator the tenant would block the next attempt, so it is deleted.
           await registerUser(tenant, admin, ['admin', 'user'], undefined, { emailVerified: !!email }).catch(
             async (error) => {
               await tenants.deleteTenant(id)
@@ -72,7 +72,7 @@ Example:
     ),
   )
 
-/** What the second tenant changes for the first. */
+/** Warns about the effect of a second tenant on requests without a known host. */
 async function warnAboutSecondTenant({ json }: CreateOptions) {
   const all = await tenants.listTenants()
   if (json || config.ATOLL_DEFAULT_TENANT || all.length !== 2) return

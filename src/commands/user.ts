@@ -39,7 +39,7 @@ const create = userCommand('create', 'Create a user')
         })
         const tenant = await getTenant(id)
         await requireKnownRoles(tenant, roles)
-        // Who runs the installation answers for the address.
+        // The operator vouches for the address.
         const emailState = { emailVerified: !!email }
         return users.toUser(await users.registerUser(tenant, input, roles, undefined, emailState), true)
       },

@@ -3,9 +3,13 @@ import { listWarnings } from '../blueprints/warnings'
 import { listIntegrationWarnings } from '../integrations/warnings'
 import { getTenantAnyStatus } from '../tenancy/tenants'
 
-/** What a tenant allows but probably does not mean: each with its place, such as `/blueprints/books/permissions/0`. */
+/**
+ * Returns warnings about what a tenant probably does not intend, each with its path, such as
+ * `/blueprints/books/permissions/0`.
+ * @throws 404 TENANT_NOT_FOUND
+ */
 export async function listTenantWarnings(id: string) {
-  await import('../app') // which rules name labels and roles is told by its areas
+  await import('../app') // the areas provide the rules that name labels and roles
   const tenant = await getTenantAnyStatus(id)
   const all = await tenant.db.select({ key: blueprints.key, definition: blueprints.definition }).from(blueprints)
   const ofBlueprints = await Promise.all(

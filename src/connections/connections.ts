@@ -1,11 +1,11 @@
 import { and, eq, inArray } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
 import { badRequest, Problem } from '../core/problem'
 import { parseOptional, success } from '../core/shapes'
 import { deleteSecrets, type Vault, withVault } from '../platform/vault/vault'
-import { filterPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../storage/pagination'
+import { type ListQuery, parseNames, parsePage, respondWithFilteredPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { bumpVersion, invalidate, writeInvalidating } from '../tenancy/cache'
 import { assertUnused } from './connection-users'
@@ -34,17 +34,10 @@ export async function list({ db }: Ctx, query: ListQuery & Filters, answer: Http
     parseOptional(query.name),
   ]
   const where = and(kinds && inArray(kind, kinds as KindName[]), wantedName ? eq(name, wantedName) : undefined)
-  const read = (limit: number, offset: number) =>
-    db
-      .select()
-      .from(connections)
-      .where(where)
-      .orderBy(...page.order)
-      .limit(limit)
-      .offset(offset)
+  const createQuery = () => db.select().from(connections).where(where)
   const hasWantedLabel = (row: Row) => !labels || row.labels.some((label) => labels.includes(label))
-  const { rows, total } = await filterPage(page, read, (batch) => batch.filter(hasWantedLabel))
-  return respondWithPage(answer, page, rows.map(toConnection), async () => total)
+  const rows = await respondWithFilteredPage(answer, page, createQuery, (batch) => batch.filter(hasWantedLabel))
+  return rows.map(toConnection)
 }
 
 /** One connection; throws 404. */

@@ -1,4 +1,4 @@
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import { FAILURE_MESSAGES, UpstreamUnreachable } from '../core/http-client'
 import { disableIdleTimeout } from '../tenancy/client-connection'

@@ -1,6 +1,6 @@
 import { and, count, eq, sum } from 'drizzle-orm'
 import type { Static } from 'elysia'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
 import { notFound, Problem } from '../core/problem'

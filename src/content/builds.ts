@@ -1,5 +1,5 @@
 import { and, eq, lte, sql } from 'drizzle-orm'
-import type { PublicCtx } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
 import { type HttpContext, isNotModified } from '../core/etag'
 import { notFound } from '../core/problem'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'

@@ -1,5 +1,5 @@
 import { Value } from '@sinclair/typebox/value'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { Problem } from '../core/problem'
 import { parseWithShape } from '../core/shapes'
 import { compile } from './compiler'

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Ctx, PublicCtx } from '../accounts/guard'
+import type { Ctx, PublicCtx } from '../accounts/context'
 import { missingRoleMessage } from '../accounts/permissions'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'

@@ -1,4 +1,7 @@
-/** A body of texts that are made only as far as they are read, and that ends with whoever reads it. */
+/**
+ * Returns a body whose texts are generated only as the client reads them. The generator ends when the client stops
+ * reading.
+ */
 export function toBodyStream(texts: AsyncGenerator<string>) {
   const encoder = new TextEncoder()
   return new ReadableStream<Uint8Array>(

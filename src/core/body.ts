@@ -2,19 +2,22 @@ import { Problem } from './problem'
 
 const MAX_DEPTH = 64
 
-/** What is asked while a body is read, and throws what is not taken. */
+/** Checks that run while a body is read; each may throw to refuse it. */
 export type BodyInspector = {
-  /** So many bytes are there or announced, and `most` may come. */
-  onBytes?: (count: number, most: number) => void
-  /** The JSON of one that is not small. */
+  /** Called with the bytes received or announced so far, and with the most that may come. */
+  onBytes?: (count: number, maxCount: number) => void
+  /** Called with the parsed JSON of a body of more than 4,096 characters. */
   onLargeValue?: (value: unknown) => void
 }
 
-const LARGE_BODY_LENGTH = 4 << 10 // characters; in fewer nothing can be so long that it matters
+const LARGE_BODY_LENGTH = 4 << 10 // characters; a shorter body cannot hold a list that is too long
 
 /**
- * The JSON of a request's body; undefined when there is none.
- * @throws 413 beyond `limit` bytes, 415 for another type, 400 for what is not JSON or cannot be kept; and what is judged
+ * Returns the JSON of a request's body, or undefined when there is no body.
+ * @throws 413 BODY_TOO_LARGE beyond `limit` bytes
+ * @throws 415 UNSUPPORTED_MEDIA_TYPE when the body is not declared as JSON
+ * @throws 400 MALFORMED_BODY when the body is not JSON, INVALID_INPUT when it cannot be stored; and whatever the
+ * inspector throws
  */
 export async function readJson(request: Request, limit: number, inspector: BodyInspector = {}): Promise<unknown> {
   const text = await readText(request, limit, inspector)
@@ -31,23 +34,26 @@ export async function readJson(request: Request, limit: number, inspector: BodyI
   }
 }
 
-/** Whether the body of a request calls itself JSON. */
+/** Tells whether the `Content-Type` of a request is JSON. */
 export const isJson = ({ headers }: Request) =>
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 
 export const malformedBody = () =>
   new Problem(400, 'MALFORMED_BODY', 'The body is not JSON. Check its quotes, commas and brackets.')
 
-/** The value of a JSON text. @throws SyntaxError, and 400 for what cannot be kept */
+/**
+ * Returns the value of a JSON text.
+ * @throws SyntaxError when the text is not JSON, 400 INVALID_INPUT when the value cannot be stored
+ */
 export const parseJson = (text: string): unknown => requireStorable(JSON.parse(text))
 
-/** A value as it is, if it can be kept. @throws 400 */
+/** Returns the value unchanged. @throws 400 INVALID_INPUT when the value cannot be stored */
 export function requireStorable<T>(value: T): T {
   assertStorable(value, MAX_DEPTH)
   return value
 }
 
-/** Whether a value that nobody sent is one that could have been. */
+/** Tells whether a value that did not come in a request could be stored. */
 export function isStorable(value: unknown): boolean {
   try {
     requireStorable(value)
@@ -57,12 +63,12 @@ export function isStorable(value: unknown): boolean {
   }
 }
 
-/** A text that somebody else made, without what no engine can keep. */
+/** Returns a text from outside without the characters that no engine can store. */
 export const toStorableText = (text: string): string => text.replaceAll('\0', '').toWellFormed()
 
 let incomingBodies = 0
 
-/** How many bodies are being received. A server that stops does not wait long for the rest of them. */
+/** Returns the number of bodies that are being received. A server that stops waits for them only briefly. */
 export const countIncomingBodies = () => incomingBodies
 
 async function trackIncoming<T>(body: Promise<T>): Promise<T> {
@@ -70,7 +76,10 @@ async function trackIncoming<T>(body: Promise<T>): Promise<T> {
   return body.finally(() => incomingBodies--)
 }
 
-/** The text of a request's body; undefined for one of no bytes. @throws 413 beyond `limit` bytes */
+/**
+ * Returns the text of a request's body, or undefined when it has no bytes.
+ * @throws 413 BODY_TOO_LARGE beyond `limit` bytes
+ */
 export async function readText(
   request: Request,
   limit: number,
@@ -83,7 +92,7 @@ export async function readText(
   return bytes.length ? new TextDecoder().decode(bytes) : undefined
 }
 
-/** The bytes of a request's body, as they came. @throws 413 beyond `limit` bytes */
+/** Returns the bytes of a request's body as they were sent. @throws 413 BODY_TOO_LARGE beyond `limit` bytes */
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   const length = requireContentLength(request, limit)
   return trackIncoming(
@@ -91,7 +100,7 @@ export async function readBytes(request: Request, limit: number): Promise<Uint8A
   )
 }
 
-/** How many bytes a body has, as far as that is known before. @throws 413 */
+/** Returns the length of a body in bytes, or undefined when it is not announced. @throws 413 BODY_TOO_LARGE */
 function requireContentLength({ body, headers }: Request, limit: number): number | undefined {
   if (!body) return 0
   const length = headers.get('content-length')
@@ -99,7 +108,7 @@ function requireContentLength({ body, headers }: Request, limit: number): number
   return length ? Number(length) : undefined
 }
 
-/** A body of unannounced length is counted as it comes in. */
+/** Reads a body of unannounced length and counts its bytes as they arrive. */
 async function readCounted(
   body: ReadableStream<Uint8Array>,
   limit: number,
@@ -116,7 +125,7 @@ async function readCounted(
       if (size > limit) throw bodyTooLarge(limit)
       inspector.onBytes?.(size, limit)
     } catch (error) {
-      // Nobody waits for it: a sender may never end.
+      // The cancellation is not awaited: a sender may never end.
       reader.cancel().catch(() => {})
       throw error
     }
@@ -124,7 +133,7 @@ async function readCounted(
   }
 }
 
-/** For a body that breaks off. */
+/** @throws 400 MALFORMED_BODY for a body that ends early */
 export const throwUnreadableBody = (cause: unknown): never => {
   throw new Problem(400, 'MALFORMED_BODY', 'The body ended before it was complete.', { cause })
 }
@@ -132,7 +141,9 @@ export const throwUnreadableBody = (cause: unknown): never => {
 const bodyTooLarge = (limit: number) =>
   new Problem(413, 'BODY_TOO_LARGE', `The body is too large: at most ${limit} bytes are accepted.`)
 
-/** Refuses what no engine can keep, and what would exhaust the stack of those who walk through it. */
+/**
+ * @throws 400 INVALID_INPUT for a value that no engine can store, or that is nested too deeply for recursive functions
+ */
 function assertStorable(value: unknown, depth: number): void {
   if (typeof value === 'string') {
     if (value.includes('\0')) throw invalidBody('Text must not contain the character U+0000.')
@@ -141,7 +152,7 @@ function assertStorable(value: unknown, depth: number): void {
     if (!Number.isFinite(value)) throw invalidBody('A number is too large.')
   } else if (value !== null && typeof value === 'object') {
     if (depth === 0) throw invalidBody(`The body is nested more than ${MAX_DEPTH} levels deep.`)
-    // Whoever puts what does not fit into a sentence would fail, because this is no function.
+    // String conversion would fail otherwise, because this `toString` is not a function.
     if (Object.hasOwn(value, 'toString')) Object.defineProperty(value, Symbol.toPrimitive, { value: () => '{…}' })
     for (const key in value) {
       if (key === '__proto__') throw invalidBody('A property must not be named "__proto__".')

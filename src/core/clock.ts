@@ -1,9 +1,11 @@
 let offsetMs = 0
 
-/** Milliseconds since 1970 (UTC). Every rule about time asks here and nowhere else, so that a test can move it. */
+/**
+ * Returns the milliseconds since 1970 (UTC). Every rule about time reads this clock only, so that a test can move it.
+ */
 export const now = () => Date.now() + offsetMs
 
-/** Lets time go on from the given moment (ms since 1970). */
+/** Sets the clock to the given moment (ms since 1970), from which it goes on. */
 export function moveClock(to: number) {
   offsetMs = to - Date.now()
 }
@@ -12,7 +14,10 @@ export function moveClock(to: number) {
 export const DAY_MS = 86_400_000
 let [cachedDay, cachedDate] = [Number.NaN, '']
 
-/** ISO 8601 in UTC with milliseconds. Lists hold dozens of times of few days: remembering the day makes it five times faster. */
+/**
+ * Returns a moment (ms since 1970) as ISO 8601 in UTC with milliseconds. A list shows dozens of times of few days, so
+ * remembering the last day makes this five times faster.
+ */
 export function toIsoString(ms: number): string {
   const today = Math.floor(ms / DAY_MS)
   if (today !== cachedDay) [cachedDay, cachedDate] = [today, new Date(today * DAY_MS).toISOString().slice(0, -14)]
@@ -31,10 +36,10 @@ export function toIsoString(ms: number): string {
 const ISO_DATE_TIME =
   /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
-/** Whether a text is a moment that exists, as ISO 8601 has it, with its time zone. */
+/** Tells whether a text is an existing moment in ISO 8601 with a time zone. */
 export const isIsoDateTime = (text: string) => isIsoDate(ISO_DATE_TIME.exec(text)?.[1] ?? '')
 
-/** Whether a text is a day that exists, as YYYY-MM-DD: the calendar turns 31 April into 1 May. */
+/** Tells whether a text is an existing day as YYYY-MM-DD. `Date` would turn 31 April into 1 May. */
 export function isIsoDate(text: string) {
   const day = /^\d{4}-\d{2}-\d{2}$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined
   return !!day && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)

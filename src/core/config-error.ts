@@ -1,2 +1,2 @@
-/** The start was given something that it cannot use; the message is for the person who gave it. */
+/** Thrown when the program cannot use its configuration or arguments. The message is meant for the operator. */
 export class ConfigError extends Error {}

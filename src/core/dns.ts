@@ -1,10 +1,12 @@
 import { Resolver } from 'node:dns/promises'
 
 const NO_RECORD_CODES = ['ENOTFOUND', 'ENODATA']
-const FIRST_TRY_TIMEOUT_MS = 1_500 // ms for the first try, twice that for the second
+const FIRST_TRY_TIMEOUT_MS = 1_500 // doubled for the second try
 
 /**
- * The character strings of a name's TXT records (RFC 1035 §3.3.14); none when the name has no such record. Undefined when no server gave an answer, which says nothing about the name. Asks `servers`, or those of the system.
+ * Returns the character strings of a name's TXT records (RFC 1035 §3.3.14); an empty list when the name has no such
+ * record. Returns undefined when no server answered, which says nothing about the name. Asks `servers`, or the system's
+ * servers when there are none.
  */
 export async function lookupTxtRecords(name: string, servers: string[]): Promise<string[] | undefined> {
   const resolver = new Resolver({ timeout: FIRST_TRY_TIMEOUT_MS, tries: 2 })

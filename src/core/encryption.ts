@@ -1,9 +1,12 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 
 const [IV_BYTES, TAG_BYTES] = [12, 16] // bytes
-const GCM_OPTIONS = { authTagLength: TAG_BYTES } // a shorter one could be guessed
+const GCM_OPTIONS = { authTagLength: TAG_BYTES } // a shorter tag could be guessed
 
-/** AES-256-GCM (NIST SP 800-38D) by a key of 32 bytes, good only beside what it is `bound` to: vector, tag, and the text. */
+/**
+ * Encrypts a text with AES-256-GCM (NIST SP 800-38D) and a key of 32 bytes. Only the same `aad` decrypts it. Returns
+ * the initialization vector, the tag and the encrypted text.
+ */
 export function encrypt(key: Uint8Array, text: string, aad: string): Buffer {
   const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES))
   const cipher = createCipheriv('aes-256-gcm', key, iv, GCM_OPTIONS).setAAD(Buffer.from(aad))
@@ -11,7 +14,7 @@ export function encrypt(key: Uint8Array, text: string, aad: string): Buffer {
   return Buffer.concat([iv, cipher.getAuthTag(), bytes])
 }
 
-/** The text again. @throws for another key, what was bound to something else, and what was tampered with */
+/** Returns the decrypted text. @throws when the key or the `aad` is another, or the bytes were changed */
 export function decrypt(key: Uint8Array, bytes: Buffer, aad: string): string {
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), GCM_OPTIONS).setAAD(
     Buffer.from(aad),

@@ -1,29 +1,32 @@
 import { Problem } from './problem'
 
-/** The part of a route's context that a verb may need to speak HTTP. */
+/** The part of a route's context that an operation needs to read and set headers. */
 export type HttpContext = { request: Request; set: { headers: unknown } }
 
-/** Names one state of a thing, also among things that had its name before it; and of the `form` in which it is shown. */
+/**
+ * Returns the ETag of one version of a record. `updated` distinguishes it from an earlier record with the same id,
+ * `form` from other representations.
+ */
 export const etagOf = (version: number, updated: number | string, form = 0) =>
   `"${version}${form ? `.${form}` : ''}-${(typeof updated === 'string' ? Date.parse(updated) : updated).toString(36)}"`
 
 export const setEtag = ({ set }: HttpContext, etag: string) => void Object.assign(set.headers as object, { etag })
 
-/** For an answer with a secret in it: nobody on its way may keep it. */
+/** Forbids caches to store the response, for responses that contain a secret. */
 export const setNoStore = ({ set }: HttpContext) =>
   void Object.assign(set.headers as object, { 'cache-control': 'no-store' })
 
-/** Refuses (412) a write that was decided on an older state than this one. */
+/** @throws 412 VERSION_MISMATCH when `If-Match` names another version */
 export function assertIfMatch({ headers }: Request, etag: string) {
   const ifMatch = headers.get('if-match')
   if (ifMatch && !includesEtag(ifMatch, etag))
     throw new Problem(412, 'VERSION_MISMATCH', 'The resource has changed since you read it. Read it again, then retry.')
 }
 
-/** Whether the caller has this state already. */
+/** Tells whether `If-None-Match` names this version, so that the caller has it already. */
 export function isNotModified({ headers }: Request, etag: string) {
   const ifNoneMatch = headers.get('if-none-match')
   return !!ifNoneMatch && includesEtag(ifNoneMatch.replaceAll('W/', ''), etag)
 }
 
-const includesEtag = (list: string, etag: string) => list.split(',').some((one) => ['*', etag].includes(one.trim()))
+const includesEtag = (list: string, etag: string) => list.split(',').some((item) => ['*', etag].includes(item.trim()))

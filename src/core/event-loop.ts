@@ -1,2 +1,5 @@
-/** Others get their turn: what takes no time for the event loop, such as reading a file of SQLite, would go on and on. */
+/**
+ * Lets other work of the event loop run first. A loop over synchronous work, such as reads of SQLite, would block it
+ * otherwise.
+ */
 export const yieldToEventLoop = () => new Promise<void>((resolve) => void setImmediate(resolve))

@@ -1,9 +1,9 @@
-/** What an area gives to an extension point of another area. It has no effect before `connect`. */
+/** A value that an area provides for an extension point of another area. It takes effect with `connect`. */
 export type Provision = { point: object; value: unknown }
 
 type Contribution<T> = { by: string; value: T }
 
-/** Extension points that are connected together. */
+/** Returns functions that define extension points, and `connect`, which connects all of them together. */
 export function createExtensionPoints() {
   const prepareByPoint = new Map<object, (contributions: Contribution<never>[]) => () => void>()
 
@@ -25,7 +25,7 @@ export function createExtensionPoints() {
 
   return {
     /**
-     * Declares something that exactly one area provides. Calling the slot returns it.
+     * Declares a value that exactly one area provides. Calling the slot returns the value.
      * @throws when it is called before the areas are composed
      */
     slot: <T>(name: string) =>
@@ -57,8 +57,8 @@ export function createExtensionPoints() {
       }),
 
     /**
-     * Connects all points with what is provided for them, and replaces what was connected before.
-     * @throws when a slot is provided by nobody or twice, or a key is added twice; then nothing changes
+     * Connects all extension points with their provided values, which replace the earlier ones.
+     * @throws when no area or more than one provides a slot, or a key is added twice; then nothing changes
      */
     connect(providers: { name: string; provides: Provision[] }[]) {
       const contributions = new Map<object, Contribution<never>[]>()

@@ -6,26 +6,26 @@ import { type OutboundRequest, sendOutboundRequest, toHeaders } from './outbound
 import { Problem } from './problem'
 import { BlockedAddress, type OutboundPolicy } from './ssrf-guard'
 
-/** What another server may cost us, and who it may be. */
+/** The limits of a request to another server, and the policy for its address. */
 export type FetchLimits = OutboundPolicy & {
-  /** Whose call it is: what it has to wait for are calls of this tenant. */
+  /** The tenant that makes the call. The call waits only for calls of this tenant. */
   tenant: string
-  /** ms until all of its answer is there, waiting for its turn included. */
+  /** ms until the whole response must be there, including the wait for a turn. */
   timeout: number
-  /** Bytes of its answer. */
+  /** The most bytes that the response may have. */
   limit: number
-  /** Whether an answer with more of them is cut there, instead of none. */
+  /** Truncates a longer response instead of failing. */
   truncate?: boolean
-  /** How many redirections are followed; without, one is an answer like others. */
+  /** How many redirects are followed (default: 0). Beyond that the redirect itself is the response. */
   redirects?: number
-  /** Who vouches for its certificate, instead of the public authorities (PEM). */
+  /** The authority that signed the server's certificate, in place of the public authorities (PEM). */
   ca?: string
 }
 
-/** Why there is no answer: for the log of those who asked, not for strangers. */
+/** Why a request failed. It is for logs of the caller, not for strangers. */
 export type FailureReason = 'refused' | 'timeout' | 'too-large' | 'unreachable'
 
-/** What people read about a request to another server that failed. */
+/** The messages about failed requests to other servers. */
 export const FAILURE_MESSAGES: Record<FailureReason, string> = {
   refused: 'Requests to this address are not allowed.',
   timeout: 'The server did not respond in time.',
@@ -33,7 +33,7 @@ export const FAILURE_MESSAGES: Record<FailureReason, string> = {
   unreachable: 'The connection was refused or closed.',
 }
 
-/** What is told of a server that gives no answer: nothing of what is there. */
+/** 502 OUTSIDE_UNREACHABLE: another server did not respond. The message does not reveal what is at its address. */
 export class UpstreamUnreachable extends Problem {
   constructor(
     readonly reason: FailureReason,
@@ -48,11 +48,11 @@ class ResponseTooLarge extends Error {}
 type Hop = { url: URL; request: OutboundRequest }
 
 /**
- * Asks another server, which some tenant has named, and reads its answer whole. Into the network of this installation
- * nobody gets by it: unless that is allowed, hosts need a public address, and the connection is made to the very
- * address that was looked at. Redirections are looked at as addresses are. Of one tenant 64 calls are under way, 8 of them
- * at one host; others wait for their turn.
- * @throws 502 OUTSIDE_UNREACHABLE, which tells nothing of what is there, 503 BUSY when its turn did not come in time
+ * Requests a URL that a tenant has configured, and returns the whole response. Unless private networks are allowed, the
+ * host needs a public address, and the connection is made to the address that was checked. Redirects are checked alike.
+ * A tenant may have 64 calls in progress, 8 of them to one host; further calls wait for their turn.
+ * @throws 502 OUTSIDE_UNREACHABLE when the request fails, which reveals nothing about the address
+ * @throws 503 BUSY when its turn did not come in time
  */
 export async function fetchExternal(url: string, init: RequestInit, bounds: FetchLimits): Promise<Response> {
   const controller = new AbortController()
@@ -68,7 +68,7 @@ export async function fetchExternal(url: string, init: RequestInit, bounds: Fetc
   try {
     const request = await toOutboundRequest(init, signal)
     const response = await fetchFollowing({ url: new URL(url), request }, bounds, bounds.redirects ?? 0)
-    // One whose length was not told ends with its connection, also when we end that.
+    // An abort ends the connection, which ends a response of unannounced length without an error.
     signal.throwIfAborted()
     return response
   } catch (cause) {
@@ -83,7 +83,7 @@ export async function fetchExternal(url: string, init: RequestInit, bounds: Fetc
 const toFailureReason = (cause: unknown): FailureReason =>
   cause instanceof BlockedAddress ? 'refused' : cause instanceof ResponseTooLarge ? 'too-large' : 'unreachable'
 
-/** What is to be sent, with the headers that its body asks for. */
+/** Returns the request with the headers that its body needs. */
 async function toOutboundRequest(
   { method = 'GET', headers, body }: RequestInit,
   signal: AbortSignal,
@@ -96,51 +96,50 @@ async function toOutboundRequest(
   return { method: request.method, headers: request.headers, body: await request.bytes(), signal }
 }
 
-async function fetchFollowing(
-  { url, request: asked }: Hop,
-  bounds: FetchLimits,
-  redirectsLeft: number,
-): Promise<Response> {
-  const outcome = await withOutboundCall(bounds.tenant, url.host, asked.signal, async () => {
-    const message = await sendOutboundRequest(bounds.tenant, url, asked, bounds)
-    const next = redirectsLeft > 0 ? redirectOf({ url, request: asked }, message) : undefined
+async function fetchFollowing({ url, request }: Hop, bounds: FetchLimits, redirectsLeft: number): Promise<Response> {
+  const outcome = await withOutboundCall(bounds.tenant, url.host, request.signal, async () => {
+    const message = await sendOutboundRequest(bounds.tenant, url, request, bounds)
+    const next = redirectsLeft > 0 ? redirectOf({ url, request }, message) : undefined
     if (next) message.destroy()
-    return next ?? readResponse(message, asked.method, bounds)
+    return next ?? readResponse(message, request.method, bounds)
   })
   return outcome instanceof Response ? outcome : fetchFollowing(outcome, bounds, redirectsLeft - 1)
 }
 
-/** What another origin may know of the question. */
+/** The headers of a request that may be forwarded to another origin. */
 const CROSS_ORIGIN_HEADERS = ['accept', 'accept-language', 'user-agent']
 
-/** The request that a redirection asks for (Fetch standard, HTTP-redirect fetch); undefined where it is an answer. */
-function redirectOf({ url, request: asked }: Hop, { statusCode = 0, headers }: IncomingMessage): Hop | undefined {
+/**
+ * Returns the request that a redirect leads to (Fetch standard, HTTP-redirect fetch), or undefined when the response is
+ * to be returned.
+ */
+function redirectOf({ url, request }: Hop, { statusCode = 0, headers }: IncomingMessage): Hop | undefined {
   const { location } = headers
   const to = URL.parse(location ?? '', url.href)
   if (location === undefined || !to || ![301, 302, 303, 307, 308].includes(statusCode)) return
-  const { method, signal } = asked
+  const { method, signal } = request
   const isRead = ['GET', 'HEAD'].includes(method)
   const becomesGet = statusCode === 303 ? !isRead : statusCode < 303 && method === 'POST'
-  if (to.origin === url.origin && !becomesGet) return { url: to, request: asked }
-  // What is sent was meant for the one who was asked, and for nobody else.
+  if (to.origin === url.origin && !becomesGet) return { url: to, request }
+  // The body was meant for the first server only.
   if (!isRead && !becomesGet) return
-  const forwarded = new Headers(asked.headers)
+  const forwarded = new Headers(request.headers)
   for (const name of [...forwarded.keys()])
     if (to.origin === url.origin ? name.startsWith('content-') : !CROSS_ORIGIN_HEADERS.includes(name))
       forwarded.delete(name)
   return { url: to, request: { signal, headers: forwarded, body: null, method: isRead ? method : 'GET' } }
 }
 
-/** The whole answer. */
+/** Reads the whole response. */
 async function readResponse(message: IncomingMessage, method: string, bounds: FetchLimits): Promise<Response> {
   const headers = toHeaders(message)
   const { statusCode: status = 502 } = message
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? ''
-  // They are about the bytes on the way.
+  // These headers describe the encoded bytes.
   for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) headers.delete(name)
   const empty = method === 'HEAD' || [204, 205, 304].includes(status)
   const bytes = await collectBytes(message, bounds)
-  // What has no body must not get an empty one.
+  // Without a body it must be null, not empty.
   return new Response(empty ? null : await decodeBody(bytes, encoding, bounds), { status, headers })
 }
 
@@ -172,7 +171,7 @@ const decoders: Record<string, (bytes: Buffer, options: { maxOutputLength: numbe
   br: promisify(brotliDecompress),
 }
 
-/** Nobody asks for a compressed answer, but some send one. What is cut can't be decoded. */
+/** Decodes a compressed body, which some servers send unasked. A truncated body cannot be decoded and becomes empty. */
 async function decodeBody(
   bytes: Buffer<ArrayBuffer>,
   encoding: string,

@@ -3,28 +3,28 @@ import { UpstreamUnreachable } from './http-client'
 import { type OutboundRequest, sendOutboundRequest, toHeaders } from './outbound-request'
 import { BlockedAddress, type OutboundPolicy } from './ssrf-guard'
 
-/** What else a server may not do, beside saying nothing at first. */
+/** Limits of a streamed response after its first byte. */
 export type StreamLimits = {
-  /** ms that it may say nothing once it has begun, while somebody listens. */
+  /** ms that the server may be silent after its first byte, while the stream is being read. */
   idleTimeout?: number
-  /** Bytes of its answer. */
+  /** The most bytes that the response may have. */
   limit?: number
 }
 
-/** A server said nothing for too long, after it had begun to. */
+/** Thrown when a server was silent for too long after its first byte. */
 export class IdleTimeout extends Error {}
 
-/** What came back. A body that came along with the head is there already. */
+/** The response of another server. The body is a stream, unless all of it arrived with the head. */
 export type UpstreamResponse = { status: number; headers: Headers; body: UpstreamBody }
 type UpstreamBody = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null
 
 const READ_AHEAD_BYTES = 64 << 10 // bytes
 
 /**
- * Asks another server as `outside` does, with a body and an answer that are passed on as they come, however long that
- * takes. `head` is how long nothing may move until its first word (ms). Redirections are answers like others. How many there
- * are at once, whoever asks counts: they last as long as somebody listens.
- * @throws 502 OUTSIDE_UNREACHABLE
+ * Requests a URL as `fetchExternal` does, but streams the bodies of the request and the response, however long that
+ * takes. `policy.head` limits how long nothing may move until the head of the response arrives (ms). Redirects are
+ * returned as they are. The caller limits how many streams run at once: a stream lasts as long as it is read.
+ * @throws 502 OUTSIDE_UNREACHABLE when the request fails
  */
 export async function fetchExternalStream(
   url: string,
@@ -70,7 +70,7 @@ async function toUpstreamResponse(
   return { status, headers, body: empty ? null : await toUpstreamBody(message, limits) }
 }
 
-/** What came along with the head, if that is all; else a stream that is no faster than it is read. */
+/** Returns the bytes that arrived with the head when they are the whole body; otherwise a stream with backpressure. */
 async function toUpstreamBody(
   message: IncomingMessage,
   { idleTimeout, limit = Number.POSITIVE_INFINITY }: StreamLimits,

@@ -3,7 +3,7 @@ import { badRequest } from './problem'
 import { tooManyItemsMessage, tooManyKeysMessage } from './validation'
 import { weakCached } from './weak-cache'
 
-/** How long the lists of a shape may be and how many properties its objects may have; nothing where neither is bounded. */
+/** The limits of a shape's lists and objects; a part without limits has no entry. */
 type LengthBounds = {
   maxItems?: number
   ofItems?: LengthBounds
@@ -11,15 +11,15 @@ type LengthBounds = {
   ofProperties?: Record<string, LengthBounds | undefined>
 }
 
-/** Unknown properties that are looked at beside those that a shape names. */
+/** How many properties an object may have besides those that its shape names. */
 const MAX_UNNAMED_PROPERTIES = 100
 
 const getBounds = weakCached(boundsOf)
 
 /**
- * Refuses lists and objects that are longer than their shape allows, before anything looks at what is in them: a shape is
- * otherwise judged item by item, however many there are.
- * @throws 400 naming the first that is too long
+ * Checks the lengths of lists and objects before their contents: validation would otherwise visit every item, however
+ * many there are.
+ * @throws 400 INVALID_INPUT for the first list or object that is longer than its shape allows
  */
 export function assertLengths(shape: TSchema, value: unknown): void {
   const bounds = getBounds(shape)
@@ -55,7 +55,7 @@ function boundsOf(shape: TSchema): LengthBounds | undefined {
   }
 }
 
-/** What is allowed by any of several shapes; nothing is bounded by one that takes everything. */
+/** Returns the limits that hold for every branch of a union; undefined when one branch accepts any value. */
 function boundsOfUnion(shapes: TSchema[]): LengthBounds | undefined {
   const several = shapes.filter(({ type }) => type === 'array' || type === 'object')
   if (shapes.some(({ type, anyOf, const: only }) => !type && !anyOf && only === undefined)) return

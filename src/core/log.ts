@@ -3,14 +3,16 @@ import { flush, waitUntilWritten, writeLine } from './stderr'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
-/** Where all lines go, already formatted: standard output belongs to what commands print. Each ends with a line break. */
+/**
+ * Where formatted log lines go, each with its line break: standard error, because commands print to standard output.
+ */
 export const logOutput = {
   write(line: string) {
     writeLine(line)
   },
 }
 
-/** Lines of JSON with a level and a time. Never pass secrets, bodies or values of queries. */
+/** Logs lines of JSON with a level and a time. Never pass secrets, bodies or values of queries. */
 export const log = pino(
   {
     base: null,
@@ -21,7 +23,7 @@ export const log = pino(
   logOutput,
 )
 
-/** What is less than this is not logged. */
+/** Sets the lowest level that is logged. */
 export function setLogLevel(level: LogLevel) {
   log.level = level
 }
@@ -30,8 +32,8 @@ export function setLogLevel(level: LogLevel) {
 export const flushLog = waitUntilWritten
 
 /**
- * An error line for a person who looks for what went wrong. Never pass secrets, bodies or values of queries; a `cause` is
- * told by its innermost one.
+ * Logs an error for the operator. Of `cause` only the innermost cause is logged. Never pass secrets, bodies or values
+ * of queries.
  */
 export function logError(code: string, { cause, ...more }: Record<string, unknown> = {}) {
   log.error({ what: code, ...more, ...(cause !== undefined && { cause: describeRootCause(cause) }) })
@@ -46,16 +48,16 @@ export type SecurityEvent =
   | 'host-claimed'
   | 'host-released'
 
-/** What somebody who watches for attacks looks for, by a name of its own. */
+/** Logs an event for operators who watch for attacks. Its line has the field `event`. */
 export const logSecurity = (event: SecurityEvent, about: Record<string, unknown>) => log.warn({ event, ...about })
 
-/** What is wrapped around the innermost cause of an error, or attached to it, may quote the values of a query. */
+/** Only the innermost cause is described: its wrappers and their fields may quote the values of a query. */
 function describeRootCause(error: unknown) {
   const cause = getErrorChain(error).at(-1)
   return cause instanceof Error ? cause.stack : String(cause)
 }
 
-/** An error, with all that caused it. */
+/** Returns an error followed by its causes, the innermost last. */
 export function getErrorChain(error: unknown): unknown[] {
   return error instanceof Error && error.cause ? [error, ...getErrorChain(error.cause)] : [error]
 }

@@ -1,4 +1,7 @@
-/** The known key that was probably meant: the same but for case and separators, or at most `distance` letters off. */
+/**
+ * Returns the known key that was probably meant, or undefined: a key that differs only in case and separators, or by at
+ * most `distance` edits.
+ */
 export function findNearestKey(key: string, known: readonly string[], distance = 2): string | undefined {
   const simplified = simplifyKey(key)
   const limit = simplified.length < 4 ? Math.min(1, distance) : distance
@@ -13,7 +16,10 @@ export function findNearestKey(key: string, known: readonly string[], distance =
 
 const simplifyKey = (key: string) => key.toLowerCase().replace(/[-_ ]/g, '')
 
-/** Optimal string alignment: insertions, deletions, replacements and swaps of neighbours; beyond the limit, Infinity. */
+/**
+ * Returns the optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours. Beyond
+ * the limit it is Infinity.
+ */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return Infinity
   let [before, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, n) => n)]

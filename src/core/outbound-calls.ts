@@ -4,7 +4,7 @@ const MAX_CALLS_PER_TENANT = 64
 const MAX_CALLS_PER_HOST = 8 // of one tenant
 const MAX_WAITING_PER_TENANT = 256
 
-/** The tenant has too many calls of other servers under way, and its call could not begin in time (503). */
+/** 503 BUSY: the tenant has too many outbound calls in progress, and this call could not begin in time. */
 export class TooManyCalls extends Problem {
   constructor() {
     const message = 'Too many outbound calls are in progress. Try again in a moment.'
@@ -18,9 +18,10 @@ type TenantCalls = { running: number; waiting: number; hosts: Map<string, HostCa
 const callsByTenant = new Map<string, TenantCalls>()
 
 /**
- * Calls a server (`host`, with its port) when it is its turn: of one tenant 64 calls are under way at once, 8 of them at one
- * host, and 256 wait. A call waits only for calls of its own tenant, and hosts take turns. `signal` ends the waiting.
- * @throws 503 BUSY when too many wait, or the waiting ended
+ * Runs a call to a server (`host` includes the port) when it is its turn. Per tenant, 64 calls run at once, 8 of them
+ * to one host, and 256 wait. A call waits only for calls of its own tenant, and hosts take turns. `signal` ends the
+ * wait.
+ * @throws 503 BUSY when too many calls wait, or `signal` ended the wait
  */
 export async function withOutboundCall<T>(
   tenant: string,
@@ -52,7 +53,7 @@ function countStarted(calls: TenantCalls, hostCalls: HostCalls) {
   hostCalls.running++
 }
 
-/** Whoever hands the turn on counts the call as begun, or else one that comes just then would overtake. */
+/** Waits for a turn. `startNext` counts the call as started, because a new call could overtake it otherwise. */
 async function waitForStart(calls: TenantCalls, { waiting }: HostCalls, signal: AbortSignal) {
   if (calls.waiting >= MAX_WAITING_PER_TENANT || signal.aborted) throw new TooManyCalls()
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -79,7 +80,7 @@ function startNext(calls: TenantCalls) {
   for (const [name, host] of calls.hosts) {
     if (!host.waiting.length || !mayStart(calls, host)) continue
     countStarted(calls, host)
-    // At the end of the row, so that another host is next.
+    // The host moves to the end, so that another host is next.
     calls.hosts.delete(name)
     calls.hosts.set(name, host)
     return host.waiting.shift()?.()
@@ -93,7 +94,7 @@ function removeIdle(tenant: string, name: string) {
   if (calls && !calls.hosts.size) callsByTenant.delete(tenant)
 }
 
-/** How many calls of a tenant are under way and wait, for tests and figures. */
+/** Returns how many calls of a tenant are running and waiting, for tests and metrics. */
 export const countOutboundCalls = (tenant: string) => {
   const { running = 0, waiting = 0 } = callsByTenant.get(tenant) ?? {}
   return { running, waiting }

@@ -3,7 +3,7 @@ import { request as overHttps, Agent as TlsAgent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { normalizeHost, type OutboundPolicy, resolveAllowedAddresses } from './ssrf-guard'
 
-/** What is asked. A stream goes out as it comes in. Headers are sent as they are, but for `host`. */
+/** A request to another server. A stream is sent as it arrives. All headers are sent unchanged, except `host`. */
 export type OutboundRequest = {
   method: string
   headers: Headers
@@ -12,20 +12,20 @@ export type OutboundRequest = {
 }
 
 type SendOptions = OutboundPolicy & {
-  /** Who vouches for the server's certificate, instead of the public authorities (PEM). */
+  /** The authority that signed the server's certificate, in place of the public authorities (PEM). */
   ca?: string
-  /** Told whenever a piece of the body was handed over. */
+  /** Called whenever a chunk of the body is written. */
   onProgress?: () => void
 }
 
-// Not by `fetch`, of which a process of Bun has 256 at a time: one tenant's would leave none to others.
-const IDLE_SOCKET_MS = 4_000 // ms that a connection waits for another request; most servers give up after 5 s
-const MAX_TENANTS_WITH_SOCKETS = 1_000 // whose connections are kept; of those beyond, new ones are made
+// `fetch` is not used: Bun allows 256 of them per process, so one tenant could leave none to the others.
+const IDLE_SOCKET_MS = 4_000 // most servers close an idle connection after 5 s
+const MAX_TENANTS_WITH_SOCKETS = 1_000 // beyond that the longest unused tenant's connections are not reused
 
-/** Where the host of a request is. */
+/** The addresses of a request's host. */
 type WithAddresses = { addresses?: string[] }
 
-/** A connection is used again only for a host that is where it was. */
+/** Reuses a connection only while its host has the same addresses. */
 class HttpAgent extends Agent {
   override getName(options?: Parameters<Agent['getName']>[0] & WithAddresses) {
     return `${super.getName(options)} ${options?.addresses}`
@@ -40,7 +40,7 @@ class HttpsAgent extends TlsAgent {
 type TenantAgents = { 'http:': HttpAgent; 'https:': HttpsAgent }
 const agentsByTenant = new Map<string, TenantAgents>()
 
-/** The connections of one tenant, which no other uses. */
+/** Returns the agents of one tenant. Tenants share no connections. */
 function agentsOf(tenant: string): TenantAgents {
   const options = { keepAlive: true, timeout: IDLE_SOCKET_MS }
   const tenantAgents = agentsByTenant.get(tenant) ?? {
@@ -50,20 +50,24 @@ function agentsOf(tenant: string): TenantAgents {
   agentsByTenant.delete(tenant)
   agentsByTenant.set(tenant, tenantAgents)
   const [oldest] = agentsByTenant.keys()
-  // Connections that are in use go on, and free ones end by themselves.
+  // Active connections go on, and idle ones end by themselves.
   if (agentsByTenant.size > MAX_TENANTS_WITH_SOCKETS && oldest !== undefined) agentsByTenant.delete(oldest)
   return tenantAgents
 }
 
-/** Whether it does no harm to be asked twice (RFC 9110 §9.2.2), or says by what its server knows it again. */
+/**
+ * Tells whether a request may be sent twice: its method is idempotent (RFC 9110 §9.2.2), or a header lets the server
+ * recognize a repetition.
+ */
 const isRepeatable = ({ method, headers, body }: OutboundRequest) =>
   !(body instanceof ReadableStream) &&
   (/^(GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method) || headers.has('idempotency-key') || headers.has('webhook-id'))
 
 /**
- * Sends a request for a tenant, to an address of the URL's host that was looked at, and to no other. Answers when the head of
- * the response is there. Connections are only used again for what may be sent twice: a server may hang up just then.
- * @throws Refused, or what the connection failed of
+ * Sends a request for a tenant, to a checked address of the URL's host only. Resolves when the head of the response has
+ * arrived. Connections are reused only for repeatable requests, because a server may close an idle connection at any
+ * moment.
+ * @throws BlockedAddress when the address is not allowed, or the error of the connection
  */
 export async function sendOutboundRequest(tenant: string, url: URL, outbound: OutboundRequest, options: SendOptions) {
   const { method, headers, body, signal } = outbound
@@ -89,7 +93,7 @@ export async function sendOutboundRequest(tenant: string, url: URL, outbound: Ou
     .on('response', (message) => {
       hasResponse = true
       const { statusCode = 0 } = message
-      // A connection that changed its protocol is of no use, and nobody could pass on what is no status.
+      // An upgraded connection is of no use, and other statuses cannot be passed on.
       if (statusCode < 200 || statusCode > 599) out.destroy(new Error(`Invalid response status ${statusCode}.`))
       else resolve(message)
     })
@@ -98,7 +102,7 @@ export async function sendOutboundRequest(tenant: string, url: URL, outbound: Ou
       if (isRetried) sendOutboundRequest(tenant, url, outbound, options).then(resolve, reject)
       else reject(error)
     })
-    // After an upgrade (101) there is neither an answer nor an error.
+    // After an upgrade (101) there is neither a response nor an error.
     .on('close', () => !isRetried && reject(new Error('The connection closed without a response.')))
   if (!body) out.end()
   else if (body instanceof Uint8Array) out.end(body)
@@ -120,7 +124,7 @@ async function pipeBody(body: ReadableStream<Uint8Array>, out: ReturnType<typeof
   out.end()
 }
 
-/** Looking for a name can't be broken off, but need not be waited for. */
+/** A DNS lookup cannot be cancelled, but an abort ends the wait for it. */
 function raceAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const giveUp = () => reject(signal.reason)
@@ -129,7 +133,7 @@ function raceAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', giveUp))
 }
 
-/** The headers of a response, those that come several times one by one. */
+/** Returns the headers of a response, including those that occur several times. */
 export function toHeaders({ rawHeaders }: IncomingMessage): Headers {
   const headers = new Headers()
   for (let n = 0; n < rawHeaders.length; n += 2) headers.append(rawHeaders[n]!, rawHeaders[n + 1]!)

@@ -7,10 +7,12 @@ import { type FieldError, MAX_FIELD_ERRORS, toFieldErrors } from './validation'
 
 export type { FieldError }
 
-/** Of failures that are told by whoever meets them, or that need no telling. */
+/** Statuses of failures that are logged where they happen, or need no log line. */
 const UNLOGGED_STATUSES = [503, 507]
 
-/** What callers are told when something is not right. Anything else thrown is a bug, and they are told only that. */
+/**
+ * An error that is reported to the caller. Any other error that is thrown is a bug, and the caller gets 500 INTERNAL.
+ */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -22,36 +24,36 @@ export class Problem extends Error {
   }
 }
 
-/** What `missing` throws. */
+/** Returns the error that `notFound` throws. */
 export const notFoundProblem = (what: string) =>
   new Problem(404, `${what.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`, `There is no such ${what}.`)
 
-/** Fetch or throw: `?? missing('blueprint')` answers 404 BLUEPRINT_NOT_FOUND. */
+/** Throws, as in `?? notFound('blueprint')`. @throws 404 with a code such as BLUEPRINT_NOT_FOUND */
 export const notFound = (what: string): never => {
   throw notFoundProblem(what)
 }
 
-/** Refuses input with the flaws that were found (400). */
+/** @throws 400 INVALID_INPUT with the given errors as details */
 export const badRequest = (...errors: FieldError[]): never => {
   throw badRequestProblem(errors)
 }
 
 function badRequestProblem(errors: FieldError[]): Problem {
-  // What was sent may be as long as it likes, but not what we answer.
+  // Input may be long, but the response must not be.
   const details = errors
     .slice(0, MAX_FIELD_ERRORS)
     .map(({ path, message }) => ({ path: path.slice(0, 300), message: message.slice(0, 500) }))
   return new Problem(400, 'INVALID_INPUT', summarizeErrors(details), { details })
 }
 
-/** What flaws say together: the first one, and that there are others. */
+/** Returns one message for several errors: the first one, and how many others there are. */
 export function summarizeErrors([first, ...others]: FieldError[]): string {
   if (!first) return 'The request is invalid.'
   if (!others.length) return first.message
   return `${first.message} ${others.length === 1 ? 'Another problem is' : `${others.length} other problems are`} listed in the details.`
 }
 
-/** Later, please: 429 with the seconds to wait. */
+/** @throws 429 RATE_LIMITED with the seconds to wait in `Retry-After` */
 export const tooManyRequests = (seconds: number, message: string): never => {
   const wait = Math.max(1, Math.ceil(seconds))
   throw new Problem(429, 'RATE_LIMITED', `${message} Try again in ${wait} s.`, {
@@ -64,18 +66,24 @@ export const ProblemShape = t.Object(
   { description: 'The error: a stable code, a message for people, and details where available.' },
 )
 
-/** Used before any route, because a hook applies only to what comes after it. */
+/**
+ * Turns errors into responses. The app uses it before any route, because a hook applies only to routes that are added
+ * after it.
+ */
 export const errorHandler = new Elysia({ name: 'problems' }).onError({ as: 'global' }, ({ error, request, set }) =>
   toProblemResponse(error, request, set.headers as Record<string, string>),
 )
 
-/** The answer to a request that failed. The cause of a failure of ours goes to the log only, under the request's id. */
+/**
+ * Returns the response to a failed request. The cause of an internal error goes to the log only, under the request's
+ * id.
+ */
 export function toProblemResponse(error: unknown, request: Request, headers: Record<string, string> = {}): Response {
   const problem = toProblem(error) ?? internalProblem(pinRequestId(request))
   const { code, message, more } = problem
   const notes = notesOf(request)
   if (notes) notes.code = code
-  // What a tenant's code throws is in the log of that lambda, and no failure of the operator's.
+  // An error of a tenant's code is in the log of its lambda, and is no failure of the server.
   if (problem.status >= 500 && !UNLOGGED_STATUSES.includes(problem.status) && code !== 'LAMBDA_FAILED')
     logError(code, { requestId: pinRequestId(request), ...toRequestInfo(request), cause: error })
   return Response.json(

@@ -1,18 +1,21 @@
 import { HOP_BY_HOP_HEADERS } from './hop-by-hop'
 
-/** What identifies callers to us, and what servers behind a proxy believe about the caller, the address or the method. */
+/**
+ * Request headers that identify the caller to us, or that servers behind a proxy trust for the caller, the address or
+ * the method.
+ */
 const STRIPPED_REQUEST_HEADERS = [
   ...['authorization', 'cookie', 'tenant', 'idempotency-key', 'x-api-key', 'x-request-id', 'forwarded'],
   ...['x-real-ip', 'x-client-ip', 'x-cluster-client-ip', 'true-client-ip', 'cf-connecting-ip', 'fastly-client-ip'],
   ...['x-host', 'x-http-method', 'x-http-method-override', 'x-method-override', 'x-script-name'],
-  // CGI makes HTTP_PROXY of it (CVE-2016-5385).
+  // CGI turns it into HTTP_PROXY (CVE-2016-5385).
   'proxy',
 ]
 const STRIPPED_REQUEST_PREFIXES = [
   ...['x-atoll-', 'x-forwarded-', 'x-impersonate-', 'x-encrypted-', 'x-original-', 'x-rewrite-'],
 ]
 
-/** What an answer says about its origin, or has a browser do there: the origin is ours. */
+/** Response headers that describe the origin or change how a browser treats it: the origin is ours. */
 const STRIPPED_RESPONSE_HEADERS = [
   ...['alt-svc', 'authentication-info', 'clear-site-data', 'content-security-policy-report-only', 'date', 'nel'],
   ...['origin-agent-cluster', 'public-key-pins', 'refresh', 'report-to', 'reporting-endpoints', 'server'],
@@ -20,19 +23,22 @@ const STRIPPED_RESPONSE_HEADERS = [
 ]
 const STRIPPED_RESPONSE_PREFIXES = ['access-control-', 'cross-origin-', 'x-original-', 'x-rewrite-']
 
-/** By these a proxy in front of us would answer with a file, or another server's answer, that only it can reach. */
+/**
+ * Response headers that make a proxy in front of us respond with a file, or with another server's response, that only
+ * the proxy can reach.
+ */
 export const PROXY_CONTROL_HEADERS = [
   ...['x-accel-redirect', 'x-lighttpd-send-file', 'x-litespeed-location', 'x-reproxy-file', 'x-reproxy-url'],
   ...['x-sendfile', 'x-sendfile2', 'x-sendfile-temporary'],
 ]
 
-/** The scripts of a page that is not ours run, but not with what the browser keeps for our origin. */
+/** A page of a third party may run scripts, but without access to what the browser stores for our origin. */
 const SANDBOX_POLICY = 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads'
 const POLICY_HEADER = 'content-security-policy'
 
 /**
- * The headers of a request as a plugin gets them: without what shows who the caller is to us. CGI and WSGI read `x_a` and
- * `x-a` as one name, so of names only those in letters, digits and hyphens pass.
+ * Returns the request headers that a plugin receives, without those that identify the caller to us. CGI and WSGI read
+ * `x_a` and `x-a` as one name, so only names of letters, digits and hyphens pass.
  */
 export function headersForPlugin(headers: Headers): Headers {
   const passed = stripHopByHop(headers)
@@ -42,7 +48,7 @@ export function headersForPlugin(headers: Headers): Headers {
   return passed
 }
 
-/** The headers of a plugin's answer as callers get them. */
+/** Returns the headers of a plugin's response that the caller receives. */
 export function headersFromPlugin(headers: Headers): Headers {
   const passed = stripHopByHop(headers)
   passed.delete('set-cookie')
@@ -55,7 +61,7 @@ export function headersFromPlugin(headers: Headers): Headers {
 }
 
 /**
- * Has a browser keep a page apart from our origin, in addition to the page's own policy: of several policies all hold
+ * Makes browsers isolate a page from our origin, in addition to the page's own policy: all policies of a response apply
  * (Content Security Policy Level 3, §4.2).
  */
 export function sandboxPage(headers: Headers) {
@@ -64,8 +70,8 @@ export function sandboxPage(headers: Headers) {
 }
 
 /**
- * Whether a cookie that is not ours can neither be taken for one of ours nor reach other hosts. One without a name is
- * sent as its value, which may look like one of ours.
+ * Tells whether a cookie of a third party can neither be mistaken for one of ours nor reach other hosts. A cookie
+ * without a name is sent as its bare value, which may look like one of ours.
  */
 export function isHarmlessCookie(cookie: string): boolean {
   const [pair = '', ...attributes] = cookie.split(';')

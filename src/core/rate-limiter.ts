@@ -5,8 +5,8 @@ import { sha256 } from './crypto'
 const MAX_KEY_LENGTH = 128 // characters; what callers send may be longer
 
 /**
- * At most `most` in any `window` (ms) for each key. Keys begin with the tenant. Remembers no more than `size` keys:
- * beyond that the oldest is forgotten, which errs on the caller's side.
+ * Allows at most `maxCount` events per key in any `windowMs`. Keys begin with the tenant. Remembers at most `maxKeys`
+ * keys: beyond that the oldest is forgotten, which errs on the caller's side.
  */
 export class RateLimiter {
   #timesByKey: BoundedMap<string, number[]>
@@ -19,14 +19,14 @@ export class RateLimiter {
     this.#timesByKey = new BoundedMap(maxKeys)
   }
 
-  /** How long (ms) until one more is allowed; counts nothing. */
+  /** Returns the ms until one more event is allowed. Counts nothing. */
   getWaitMs(name: string): number {
     const times = this.#timesByKey.get(toLimitKey(name)) ?? []
     const recent = times.filter((past) => past > now() - this.windowMs)
     return recent.length < this.maxCount ? 0 : recent[recent.length - this.maxCount]! + this.windowMs - now()
   }
 
-  /** Counts one more, or several; returns the milliseconds to wait when that is too many, else 0. */
+  /** Counts one or several events. Returns the ms to wait when that is too many, else 0 ms. */
   consume(name: string, count = 1): number {
     const time = now()
     const key = toLimitKey(name)

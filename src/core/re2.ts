@@ -1,2 +1,5 @@
-/** Regular expressions whose time is in proportion to the text (RE2): loaded when the first is compiled, for it is a large one. */
+/**
+ * Returns the regular expressions of RE2, whose time is linear in the text. The library is large, so it is loaded on
+ * first use.
+ */
 export const loadRe2 = () => (require('re2js') as typeof import('re2js')).RE2JS

@@ -2,7 +2,9 @@ const ID_PREFIX = Bun.randomUUIDv7().slice(0, 13)
 let requestCount = 0
 const idByRequest = new WeakMap<Request, string>()
 
-/** By what an answer and the log name a request: what the caller says, or a name of ours. */
+/**
+ * Returns the id of a request for its response and the log: the valid `X-Request-Id` of the caller, or a generated one.
+ */
 export function getRequestId(request: Request): string {
   const pinned = idByRequest.get(request)
   if (pinned) return pinned
@@ -10,11 +12,11 @@ export function getRequestId(request: Request): string {
   return received && /^[\w.:-]{1,64}$/.test(received) ? received : `${ID_PREFIX}-${(++requestCount).toString(36)}`
 }
 
-/** For a request that was made from another: the same name. */
+/** Gives a request that was derived from another the same id. */
 export const inheritRequestId = (request: Request, original: Request) =>
   void idByRequest.set(request, pinRequestId(original))
 
-/** The same, which it will keep: for those who name it before its answer does. */
+/** Returns the id of a request and remembers it, for callers that need the id before the response has it. */
 export function pinRequestId(request: Request): string {
   const requestId = getRequestId(request)
   idByRequest.set(request, requestId)

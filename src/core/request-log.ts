@@ -1,31 +1,32 @@
 import { toIsoString } from './clock'
 import { log, logOutput, logSecurity, type SecurityEvent } from './log'
 
-/** What the log tells of a request, noted on its way by those who find it out. */
+/** What the request log says about a request, noted while the request is handled. */
 export type RequestNotes = {
-  /** A moment of `performance.now`. */
+  /** When the request came in, as `performance.now()` (ms). */
   started: number
   tenant?: string
-  /** The id of the user who asks. */
+  /** The id of the user who made the request. */
   user?: string
-  /** The path as the routes have it, `/api/users/:id`. */
+  /** The route's path, such as `/api/users/:id`. */
   route?: string
-  /** The code of the problem that was answered. */
+  /** The error code of the response. */
   code?: string
 }
 
-// On the request itself, for a WeakMap with an entry for each request is dear to collect. Whatever takes its place has it, too.
+// Notes are a property of the request, because garbage collection of a WeakMap with an entry for each request is slow.
+// A request that replaces another gets its notes, too.
 const NOTES = Symbol('notes')
 type RequestWithNotes = Request & { [NOTES]?: RequestNotes }
 
-/** Begins the notes of a request, when it came in. */
+/** Creates the notes of a request that just came in, and returns them. */
 export function startNotes(request: RequestWithNotes): RequestNotes {
   const notes = { started: performance.now() }
   request[NOTES] = notes
   return notes
 }
 
-/** What is known of a request so far; undefined for one that did not come in by the gateway. */
+/** Returns the notes of a request, or undefined when it did not come through the gateway. */
 export const notesOf = (request: RequestWithNotes): RequestNotes | undefined => request[NOTES]
 
 export function noteRoute(request: Request, route: string) {
@@ -33,7 +34,7 @@ export function noteRoute(request: Request, route: string) {
   if (notes) notes.route = route
 }
 
-/** Notes who asks; for somebody who acts as another user, who they are themselves. */
+/** Notes the user who made the request. During impersonation that is the impersonator. */
 export function noteUser(request: Request, user: string) {
   const notes = notesOf(request)
   if (notes) notes.user = user
@@ -42,24 +43,24 @@ export function noteUser(request: Request, user: string) {
 type ResponseSummary = { requestId: string; method: string; status: number; bytes: number | undefined }
 
 /**
- * The line of a request. It is formatted here, because pino takes several times as long for it; nothing in it needs to be
- * escaped but the caller's method and the route.
+ * Logs a request. The line is formatted here, because pino takes several times as long. Only the method and the route
+ * may need escaping.
  */
 export function logRequest({ started, tenant, user, route, code }: RequestNotes, summary: ResponseSummary) {
   if (!log.isLevelEnabled('info')) return
   const { requestId, method, status, bytes } = summary
   const ms = Math.round((performance.now() - started) * 100) / 100
-  const who = `${tenant ? `,"tenant":"${tenant}"` : ''}${user ? `,"user":"${user}"` : ''}`
-  const where = `,"method":${toCachedJson(method)}${route ? `,"route":${toCachedJson(route)}` : ''}`
-  const what = `,"status":${status}${code ? `,"code":"${code}"` : ''},"ms":${ms}${bytes === undefined ? '' : `,"bytes":${bytes}`}`
+  const callerFields = `${tenant ? `,"tenant":"${tenant}"` : ''}${user ? `,"user":"${user}"` : ''}`
+  const requestFields = `,"method":${toCachedJson(method)}${route ? `,"route":${toCachedJson(route)}` : ''}`
+  const resultFields = `,"status":${status}${code ? `,"code":"${code}"` : ''},"ms":${ms}${bytes === undefined ? '' : `,"bytes":${bytes}`}`
   logOutput.write(
-    `{"level":"info","time":"${toIsoString(Date.now())}","requestId":"${requestId}"${who}${where}${what}}\n`,
+    `{"level":"info","time":"${toIsoString(Date.now())}","requestId":"${requestId}"${callerFields}${requestFields}${resultFields}}\n`,
   )
 }
 
 const jsonByText = new Map<string, string>()
 
-/** JSON of a method or a route, of which there are few. */
+/** Returns the JSON of a method or a route, of which there are few. */
 function toCachedJson(text: string): string {
   const cached = jsonByText.get(text)
   if (cached) return cached
@@ -71,7 +72,7 @@ function toCachedJson(text: string): string {
 /** Some routes end with a slash, which callers need not send. */
 const trimTrailingSlash = (route: string) => route.replace(/(?<=.)\/$/, '')
 
-/** Warns of a refusal that somebody who watches for attacks looks for. */
+/** Logs a refused request as a security event, for operators who watch for attacks. */
 export function logRefusal(notes: RequestNotes, { requestId, method, status }: ResponseSummary, address: string) {
   const event = toSecurityEvent(status, notes.code)
   if (!event || !log.isLevelEnabled('warn')) return
@@ -82,6 +83,6 @@ export function logRefusal(notes: RequestNotes, { requestId, method, status }: R
 function toSecurityEvent(status: number, code?: string): SecurityEvent | undefined {
   if (status === 403) return 'forbidden'
   if (status === 429) return 'rate-limited'
-  if (status !== 401 || code === 'SECOND_FACTOR_REQUIRED') return // which is on the way to a sign-in
+  if (status !== 401 || code === 'SECOND_FACTOR_REQUIRED') return // a regular step of signing in
   return code === 'UNAUTHENTICATED' || code === 'INVALID_SIGNATURE' ? 'unauthenticated' : 'signin-failed'
 }

@@ -1,56 +1,59 @@
-/** What all answers say, unless they have a policy of their own. */
+/** The headers of all responses, unless a response has its own. */
 const COMMON_HEADERS = {
   'x-api-version': 'v1',
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',
 }
-/** What an answer of the API depends on, beside its address. */
+/** What a response of the API depends on besides its URL. */
 const API_VARY = 'tenant, Authorization, Cookie, x-api-key, x-impersonate-user, x-impersonate-workspace'
 const CACHE_NO_STORE = 'private, no-store'
-/** For what has an ETag: a browser may keep it, and asks each time whether it still holds. */
+/** For responses with an ETag: a browser may store the response, and revalidates it each time. */
 const CACHE_REVALIDATE = 'private, no-cache'
-/** JSON that is opened as a page runs nothing and is framed by nobody. */
+/** JSON that is opened as a page runs nothing and cannot be framed. */
 const JSON_CSP = "default-src 'none'; frame-ancestors 'none'"
-const HSTS = 'max-age=31536000' // s; a host may have names below it that speak no TLS
-/** Answers that say all this, with their length in bytes. */
+const HSTS = 'max-age=31536000' // s; without includeSubDomains, because subdomains may not use TLS
+/** Responses that have all common headers already, with the length of their body in bytes. */
 const lengthByCompleteResponse = new WeakMap<Response, number>()
 
-/** Of an answer of the API in JSON that may be revalidated, with what all answers say. */
+/** The headers of a JSON response of the API that may be revalidated, including the common ones. */
 export const jsonHeaders = new Headers({
   'content-type': 'application/json;charset=utf-8',
   ...COMMON_HEADERS,
   ...{ 'cache-control': CACHE_REVALIDATE, vary: API_VARY, 'content-security-policy': JSON_CSP },
 })
 
-/** An answer whose headers began as `jsonHeaders`: copied as one, they cost a quarter of what they do one by one. */
+/**
+ * Returns a response whose headers began as `jsonHeaders`. Copying them together costs a quarter of setting them one by
+ * one.
+ */
 export function createJsonResponse(text: string | null, headers: Headers, status = 200): Response {
-  const answer = new Response(text, { status, headers })
-  lengthByCompleteResponse.set(answer, text === null ? 0 : Buffer.byteLength(text))
-  return answer
+  const response = new Response(text, { status, headers })
+  lengthByCompleteResponse.set(response, text === null ? 0 : Buffer.byteLength(text))
+  return response
 }
 
-/** The length of an answer's body, where that is known at once. */
-export function bodyLengthOf(answer: Response): number | undefined {
-  const knownLength = lengthByCompleteResponse.get(answer)
+/** Returns the length of a response's body in bytes, or undefined when it is not known without reading. */
+export function bodyLengthOf(response: Response): number | undefined {
+  const knownLength = lengthByCompleteResponse.get(response)
   if (knownLength !== undefined) return knownLength
-  if (answer.status === 204 || answer.status === 304) return 0
-  const contentLength = answer.headers.get('content-length')
+  if (response.status === 204 || response.status === 304) return 0
+  const contentLength = response.headers.get('content-length')
   return contentLength ? Number(contentLength) : undefined
 }
 
-/** Whether an answer is JSON. */
+/** Tells whether a response is JSON. */
 export const isJsonResponse = ({ headers }: Response) => isJsonType(headers.get('content-type'))
 
-/** Has an answer say what all of them do; by TLS, that only TLS is spoken here. */
-export function setCommonHeaders(answer: Response, url: string, secure: boolean) {
-  if (secure) answer.headers.set('strict-transport-security', HSTS)
-  if (lengthByCompleteResponse.has(answer)) return
-  const { headers } = answer
+/** Sets the headers of all responses; over TLS also Strict-Transport-Security. */
+export function setCommonHeaders(response: Response, url: string, secure: boolean) {
+  if (secure) response.headers.set('strict-transport-security', HSTS)
+  if (lengthByCompleteResponse.has(response)) return
+  const { headers } = response
   headers.set('x-api-version', COMMON_HEADERS['x-api-version'])
   headers.set('x-content-type-options', COMMON_HEADERS['x-content-type-options'])
   if (!headers.has('referrer-policy')) headers.set('referrer-policy', COMMON_HEADERS['referrer-policy'])
-  // What has a policy of its own stays frameable where that allows it, such as a plugin's page, which is in a sandbox.
+  // A response with its own policy may be framed where that allows it, such as a plugin's page, which is sandboxed.
   if (!headers.has('content-security-policy')) {
     headers.set('x-frame-options', COMMON_HEADERS['x-frame-options'])
     if (isJsonType(headers.get('content-type'))) headers.set('content-security-policy', JSON_CSP)
@@ -58,13 +61,17 @@ export function setCommonHeaders(answer: Response, url: string, secure: boolean)
   if (isApiUrl(url)) setPrivateCaching(headers)
 }
 
-/** Unless an answer says itself who may keep it, nobody may; and each tenant's and caller's is told from the others'. */
+/**
+ * Forbids caches to store a response that does not set its own `Cache-Control`, and separates the responses by tenant
+ * and caller.
+ */
 function setPrivateCaching(headers: Headers) {
   if (!headers.has('cache-control'))
     headers.set('cache-control', headers.has('etag') ? CACHE_REVALIDATE : CACHE_NO_STORE)
   const vary = headers.get('vary')
   if (!vary) headers.set('vary', API_VARY)
-  // What names the tenant knows on what it depends, such as the files of a component, which are for all callers.
+  // A `Vary` that names the tenant is complete, such as that of a component's files, which are the same for all
+  // callers.
   else if (!/(^|[\s,])tenant([\s,]|$)/i.test(vary)) headers.set('vary', `${vary}, ${API_VARY}`)
 }
 

@@ -1,16 +1,16 @@
-/** Notes on shapes that are for this server only: as symbols, they never reach the description of the API. */
+/** Annotations of shapes for this server only: as symbols, they never appear in the OpenAPI document. */
 
-/** The sentence for a value that a pattern, or the names of a record, refuse. */
+/** The error message for a value that the pattern of a string, or of a record's names, does not match. */
 export const ERROR_MESSAGE = Symbol('message')
 
-/** How the keys of an object are judged. */
+/** The policy for the keys of an object. */
 export const KEY_POLICY = Symbol('keys')
 
 export type KeyPolicy = {
   /** Refuses every key that the shape does not name, and not only those that look misspelled. */
   strict?: boolean
-  /** Keys that are not looked at, though the shape does not name them. */
+  /** Keys that are accepted, though the shape does not name them. */
   ignored?: readonly string[]
-  /** Keys that are known, where the shape itself takes any object. */
+  /** The known keys, where the shape itself accepts any object. */
   known?: readonly string[]
 }

@@ -1,14 +1,15 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Finds the addresses of a host's name. */
+/** Resolves the name of a host to its addresses. */
 export type ResolveHost = (host: string) => Promise<string[]>
 
-// On Linux the default is the C library's, which holds one of a few threads of the whole process while a name server is silent.
+// On Linux the default is the C library's resolver, which blocks one of the few threads of the process while a name
+// server is silent.
 const DNS_BACKEND = process.platform === 'linux' ? 'c-ares' : 'system'
 const resolveWithSystem: ResolveHost = async (host) =>
   (await Bun.dns.lookup(host, { backend: DNS_BACKEND })).map(({ address }) => address)
 
-/** Addresses that are not of the public internet (RFC 6890 and its registry at IANA). */
+/** Networks that are not part of the public internet (RFC 6890 and its registry at IANA). */
 const nonPublicNetworks = new BlockList()
 const NON_PUBLIC_CIDRS = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
@@ -23,8 +24,8 @@ const globalUnicast = new BlockList()
 globalUnicast.addSubnet('2000::', 3, 'ipv6')
 
 /**
- * Whether an address is one of the public internet. Of version 6 that is what begins with 001 (RFC 4291 §2.4), but for
- * what carries an address of version 4: mapped ones, 6to4, Teredo and NAT64 lead to neighbours, too.
+ * Tells whether an address belongs to the public internet. In IPv6 these begin with 001 (RFC 4291 §2.4), except
+ * addresses that embed an IPv4 address: IPv4-mapped, 6to4, Teredo and NAT64 addresses may lead to private ones.
  */
 export const isPublic = (address: string) => {
   if (isIP(address) === 4) return !nonPublicNetworks.check(address, 'ipv4')
@@ -32,30 +33,31 @@ export const isPublic = (address: string) => {
   return globalUnicast.check(address, 'ipv6') && !nonPublicNetworks.check(address, 'ipv6')
 }
 
-/** What may be asked at all. */
+/** Which servers may be requested. */
 export type OutboundPolicy = {
-  /** Whether it may be a neighbour: somebody without a public address. */
+  /** Allows servers in the private network, which have no public address. */
   privateNetwork: boolean
-  /** Whether also without encryption; neighbours are asked by it as well. */
+  /** Allows plain HTTP. `privateNetwork` allows it as well. */
   http?: boolean
   resolve?: ResolveHost
 }
 
-/** Somebody who may not be asked. */
+/** Thrown for an address or a protocol that is not allowed. */
 export class BlockedAddress extends Error {}
 
-/** The host of a URL as it is looked for and as its certificate names it. */
+/** Returns the host of a URL as DNS and certificates name it. */
 export const normalizeHost = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
 
-/** Whether a host, as a URL has it, is an address instead of a name. */
+/** Tells whether the host of a URL is an IP address instead of a name. */
 export const isAddress = (host: string) => isIP(host.replace(/^\[|\]$/g, '')) > 0
 
-/** Whether a URL names a neighbour by its address. What a name means is seen only when it is asked. */
+/** Tells whether a URL contains a private IP address. What a name resolves to is checked only when it is requested. */
 export const hasPrivateAddress = (url: URL) => isIP(normalizeHost(url)) > 0 && !isPublic(normalizeHost(url))
 
 /**
- * Where the host of a URL is, to be connected to without asking for its name again: what a name means changes.
- * @throws Refused when one of its addresses, or how it is to be asked, is not allowed
+ * Returns the addresses of a URL's host, to connect to without resolving the name again, because it may resolve
+ * differently.
+ * @throws BlockedAddress when one of the addresses, the protocol or the URL is not allowed
  */
 export async function resolveAllowedAddresses(
   url: URL,

@@ -2,16 +2,16 @@ import { write, writeSync } from 'node:fs'
 
 const STDERR_FD = 2
 const BATCH_LENGTH = 64 << 10 // characters
-const BATCH_DELAY_MS = 250 // ms that a line waits for others
-const RETRY_DELAY_MS = 50 // ms until a reader that takes nothing is asked again
-const MAX_BUFFERED_LENGTH = 16 << 20 // characters; beyond, lines are lost instead of holding up the server
+const BATCH_DELAY_MS = 250 // how long a line waits for others
+const RETRY_DELAY_MS = 50 // until the next attempt when the pipe is full
+const MAX_BUFFERED_LENGTH = 16 << 20 // characters; beyond that lines are dropped, so that the server is not held up
 
 let buffer = ''
 let isWriting = false
 let flushTimer: Timer | undefined
 let flushListeners: (() => void)[] = []
 
-/** Writes a line to standard error, together with others a moment later. */
+/** Writes a line to standard error, after a short delay together with others. */
 export function writeLine(line: string) {
   if (buffer.length > MAX_BUFFERED_LENGTH) return
   buffer += line
@@ -19,7 +19,7 @@ export function writeLine(line: string) {
   else flushTimer ??= setTimeout(flush, BATCH_DELAY_MS).unref()
 }
 
-/** Writes at once what waits. */
+/** Writes all waiting lines now. */
 export function flush() {
   clearTimeout(flushTimer)
   flushTimer = undefined
@@ -45,7 +45,7 @@ export const waitUntilWritten = () =>
 function writeBytes(bytes: Buffer) {
   write(STDERR_FD, bytes, 0, bytes.length, null, (error, written = 0) => {
     if (error?.code === 'EAGAIN') return void setTimeout(writeBytes, RETRY_DELAY_MS, bytes)
-    // Whoever has closed it wants no log.
+    // A closed standard error takes no more lines.
     if (!error && written < bytes.length) return writeBytes(bytes.subarray(written))
     isWriting = false
     if (flushListeners.length || buffer.length >= BATCH_LENGTH) flush()
@@ -57,6 +57,6 @@ process.on('exit', () => {
   try {
     if (buffer) writeSync(STDERR_FD, buffer)
   } catch {
-    // Nobody is left to be told.
+    // The process ends, and nothing can report the error.
   }
 })

@@ -10,18 +10,18 @@ const MAX_HEADER_LENGTH = 500
 const MAX_HEADER_KEY_LENGTH = 64
 const MAX_COMPARED_KEYS = 200 // of a body
 
-/** The keys that an object may have, and where it stands, for keys that belong further up. */
+/** The keys of an object and its path, to suggest where a misplaced key belongs. */
 type KeyLevel = { keys: readonly string[]; at: string }
-type KeyCheck = (value: unknown, path: string, flaws: FieldError[], above: KeyLevel[]) => void
+type KeyCheck = (value: unknown, path: string, errors: FieldError[], above: KeyLevel[]) => void
 
-/** What is wrong with the keys of the parts of a value that are strict, by its shape. `at` stands before the paths. */
+/** Returns the errors about the keys of a value's strict objects. `at` is the prefix of the paths. */
 export function listUnknownKeys(shape: TSchema, value: unknown, at = '', above: KeyLevel[] = []): FieldError[] {
   const errors: FieldError[] = []
   getKeyCheck(shape)?.(value, at, errors, above)
   return errors
 }
 
-/** Keys that look like a misspelling of a known one; `settled` ones are not looked at. */
+/** Returns errors for keys that look like misspellings of known ones; keys of `exempt` are skipped. */
 export const listMisspelledKeys = (
   value: object,
   known: readonly string[],
@@ -33,15 +33,16 @@ export const listMisspelledKeys = (
     return meant === undefined ? [] : [toUnknownKeyError(`${at}/${escapePointer(key)}`, meant)]
   })
 
-/** What stands after a message about a name that nothing has: the name that was probably meant. */
+/** Returns a suggestion to append to a message about an unknown name, or an empty text. */
 export const suggestName = (name: string, known: readonly string[]): string => {
   const meant = findNearestKey(name, known)
   return meant === undefined ? '' : ` Did you mean \`${meant}\`?`
 }
 
 /**
- * Looks at the keys of each body before its shape takes out what it does not name: those of strict parts, and those at the
- * top that look misspelled, are refused; others are named in the header `X-Ignored-Keys`.
+ * Checks the keys of each body before its shape removes unknown ones. Unknown keys of strict objects, and keys at the
+ * top level that look misspelled, are refused; others are listed in the header `X-Ignored-Keys`.
+ * @throws 400 INVALID_INPUT with every key that is refused
  */
 export function rejectUnknownKeys(app: () => AnyElysia) {
   let keysByRoute: Map<string, BodyKeys> | undefined
@@ -55,10 +56,10 @@ export function rejectUnknownKeys(app: () => AnyElysia) {
   })
 }
 
-/** The shape of a body as keys: those that may be sent, and those that what comes back has. */
+/** The shape of a body, the keys that may be sent, and the keys of the route's responses. */
 type BodyKeys = { shape: TSchema; known: readonly string[]; returned: Set<string> }
 
-/** @throws 400 with every key that is refused */
+/** Returns the keys to ignore. @throws 400 INVALID_INPUT with every key that is refused */
 function requireKnownKeys({ shape, known, returned }: BodyKeys, body: Record<string, unknown>): string[] {
   const errors = listUnknownKeys(shape, body)
   const ignored: string[] = []
@@ -91,17 +92,17 @@ function collectBodyKeys({ routes }: AnyElysia): Map<string, BodyKeys> {
 
 const normalizePath = (path: string) => path.replace(/:\w+/g, ':').replace(/\/$/, '')
 
-/** The shapes of the answers of a route that has done what it was asked. */
+/** Returns the shapes of a route's successful responses. */
 function successShapesOf(response: object | undefined): TSchema[] {
   if (!response) return []
   const byStatus = Object.entries(response).filter(([status]) => /^2\d\d$/.test(status))
   return byStatus.length ? byStatus.map(([, shape]) => shape as TSchema) : [response as TSchema]
 }
 
-/** What a list is of; what is no list, itself. */
+/** Returns the shape of a list's items; any other shape is returned unchanged. */
 const itemOf = (shape: TSchema): TSchema => shape.items ?? shape
 
-/** The keys that a shape names, of whichever of several things it may be. */
+/** Returns the keys that a shape names; of a union, the keys of all branches. */
 function keysOf(shape: TSchema): string[] {
   const { known = [] } = policyOf(shape)
   return [...known, ...Object.keys(shape.properties ?? {}), ...(shape.anyOf ?? []).flatMap(keysOf)]
@@ -109,7 +110,7 @@ function keysOf(shape: TSchema): string[] {
 
 const policyOf = (shape: TSchema): KeyPolicy => (shape as { [KEY_POLICY]?: KeyPolicy })[KEY_POLICY] ?? {}
 
-/** Returns how the strict parts of a shape are checked; undefined where it has none. */
+/** Returns the check of a shape's strict objects, or undefined when it has none. */
 const getKeyCheck = weakCached((shape: TSchema): KeyCheck | undefined => {
   if (shape.anyOf) return createUnionCheck(shape.anyOf)
   return shape.type === 'array' ? createArrayCheck(shape) : createObjectCheck([shape])
@@ -117,22 +118,22 @@ const getKeyCheck = weakCached((shape: TSchema): KeyCheck | undefined => {
 
 function createUnionCheck(shapes: TSchema[]): KeyCheck | undefined {
   const objects = createObjectCheck(shapes.filter(({ type }) => type === 'object'))
-  const others = shapes.filter(({ type }) => type !== 'object').flatMap((one) => getKeyCheck(one) ?? [])
+  const others = shapes.filter(({ type }) => type !== 'object').flatMap((shape) => getKeyCheck(shape) ?? [])
   if (!objects && !others.length) return
-  return (value, path, flaws, above) => {
-    objects?.(value, path, flaws, above)
-    for (const check of others) check(value, path, flaws, above)
+  return (value, path, errors, above) => {
+    objects?.(value, path, errors, above)
+    for (const check of others) check(value, path, errors, above)
   }
 }
 
 function createArrayCheck({ items }: TSchema): KeyCheck | undefined {
   const check = items && getKeyCheck(items)
   if (!check) return
-  return (value, path, flaws, above) => {
+  return (value, path, errors, above) => {
     if (!Array.isArray(value)) return
-    for (const [n, one] of value.entries()) {
-      if (flaws.length > MAX_FIELD_ERRORS) return
-      check(one, `${path}/${n}`, flaws, above)
+    for (const [n, item] of value.entries()) {
+      if (errors.length > MAX_FIELD_ERRORS) return
+      check(item, `${path}/${n}`, errors, above)
     }
   }
 }
@@ -150,14 +151,14 @@ function createObjectCheck(shapes: TSchema[]): KeyCheck | undefined {
   if (!isStrict && !checkByKey.size && !patternCheck) return
   const keys = [...named.keys()]
   const ignored = shapes.flatMap((shape) => policyOf(shape).ignored ?? [])
-  return (value, path, flaws, above) => {
+  return (value, path, errors, above) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return
-    for (const [key, one] of Object.entries(value)) {
-      if (flaws.length > MAX_FIELD_ERRORS) return
+    for (const [key, property] of Object.entries(value)) {
+      if (errors.length > MAX_FIELD_ERRORS) return
       const at = `${path}/${escapePointer(key)}`
       const check = checkByKey.get(key) ?? patternCheck
-      if (check) check(one, at, flaws, [...above, { keys, at: path }])
-      else if (isStrict && !named.has(key) && !ignored.includes(key)) flaws.push(toStrayKeyError(at, key, keys, above))
+      if (check) check(property, at, errors, [...above, { keys, at: path }])
+      else if (isStrict && !named.has(key) && !ignored.includes(key)) errors.push(toStrayKeyError(at, key, keys, above))
     }
   }
 }
@@ -172,7 +173,9 @@ function combineChecks(candidates: (KeyCheck | undefined)[]): KeyCheck | undefin
   }
 }
 
-/** A key that a strict part does not have: what was meant, or where it belongs. */
+/**
+ * Returns the error for an unknown key of a strict object, with the key that was meant or the object where it belongs.
+ */
 function toStrayKeyError(path: string, key: string, known: readonly string[], above: KeyLevel[]): FieldError {
   const meant = findNearestKey(key, known)
   if (meant !== undefined) return toUnknownKeyError(path, meant)
@@ -190,7 +193,7 @@ const toUnknownKeyError = (path: string, meant: string): FieldError => ({
   message: `${fieldNameOf(path)} is unknown. Did you mean \`${meant}\`?`,
 })
 
-/** The known key of which another one is nearly certainly a misspelling: the shorter it is, the less may differ. */
+/** Returns the known key that is almost certainly meant: the shorter it is, the less may differ. */
 function findIntendedKey(key: string, known: readonly string[]): string | undefined {
   if (known.includes(key)) return
   const longerThan = (length: number) => known.filter((name) => name.length > length)
@@ -199,7 +202,7 @@ function findIntendedKey(key: string, known: readonly string[]): string | undefi
 
 const escapePointer = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** Keys as a header can have them, as many as there is room for. */
+/** Returns the keys as a header value, as many as fit. */
 function toHeaderValue(keys: string[]): string {
   const names = keys.map((key) => encodeURIComponent(key.slice(0, MAX_HEADER_KEY_LENGTH).toWellFormed()))
   let header = ''

@@ -3,17 +3,20 @@ import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
 import { ERROR_MESSAGE } from './schema-annotations'
 
-/** One thing that is wrong with what was sent, and where: a JSON pointer, or the name of a query parameter. */
+/** An error in the input, and its place: a JSON pointer, or the name of a query parameter. */
 export type FieldError = { path: string; message: string }
 
 export const MAX_FIELD_ERRORS = 100
 const MAX_SHOWN_KEY_LENGTH = 60 // characters of a key in a message
 
-/** What is wrong with a value by its shape: one sentence for each place. `at` stands before the paths. */
+/** Returns the validation errors of a value, one for each place. `at` is the prefix of the paths. */
 export const listFieldErrors = (shape: TSchema, value: unknown, at = ''): FieldError[] =>
   toFieldErrors(Value.Errors(shape, value)).map(({ path, message }) => ({ path: at + path, message }))
 
-/** TypeBox's errors as sentences that never show the value, which may be a secret; of several about one place, the first. */
+/**
+ * Returns TypeBox's errors as messages that never show the value, which may be a secret. Of several errors about one
+ * place the first is returned.
+ */
 export function toFieldErrors(errors: Iterable<ValueError>): FieldError[] {
   const errorByPath = new Map<string, FieldError>()
   for (const { path, message } of iterateFieldErrors(errors)) {
@@ -29,14 +32,14 @@ function* iterateFieldErrors(errors: Iterable<ValueError>): Generator<FieldError
     else yield { path: error.path, message: toMessage(error) }
 }
 
-/** What clients send for what they lack. */
+/** Values that some clients send for a missing value. */
 const EMPTY_WORDS = ['', 'undefined']
 
 type UnionBranch = { schema: TSchema; errors: ValueError[] }
 
-/** Of what may be one of several things: what is wrong with the one that the value comes closest to. */
+/** Of a union, yields the errors of the branch that the value is closest to. */
 function* iterateUnionErrors({ schema, path, value, errors }: ValueError): Generator<FieldError> {
-  const variants = (schema.anyOf as TSchema[]).map((one, n) => ({ schema: one, errors: [...(errors[n] ?? [])] }))
+  const variants = (schema.anyOf as TSchema[]).map((branch, n) => ({ schema: branch, errors: [...(errors[n] ?? [])] }))
   const branches = variants.filter(({ schema }) => schema[Kind] !== 'Null' && !EMPTY_WORDS.includes(schema.const))
   const toError = (message: string) => ({ path, message })
   if (branches.length > 1 && branches.every(({ schema }) => 'const' in schema))
@@ -110,14 +113,14 @@ export const tooManyItemsMessage = (path: string, maxItems?: number) =>
 export const tooManyKeysMessage = (path: string, maxKeys?: number) =>
   `${fieldNameOf(path)} must have at most ${maxKeys} keys.`
 
-/** What is said of the formats that shapes name. */
+/** Error messages for the formats that shapes use. */
 export const FORMAT_MESSAGES = { 'date-time': 'Write the time as 2030-01-31T12:00:00Z.' }
 
-/** What a shape takes, for a sentence. */
+/** Returns what a shape accepts, for an error message. */
 function describeExpected({ schema }: { schema: TSchema }): string {
   if ('const' in schema) return JSON.stringify(schema.const)
   if (Array.isArray(schema.anyOf))
-    return schema.anyOf.map((one: TSchema) => describeExpected({ schema: one })).join(' or ')
+    return schema.anyOf.map((branch: TSchema) => describeExpected({ schema: branch })).join(' or ')
   if (schema.type === 'number' || schema.type === 'integer') return describeNumber(schema)
   return TYPE_NAMES[schema.type as keyof typeof TYPE_NAMES] ?? 'another value'
 }
@@ -134,14 +137,14 @@ function describeNumber({ minimum, maximum = Number.MAX_SAFE_INTEGER, exclusiveM
   return most === undefined ? number : `${number}, at most ${most}`
 }
 
-/** How a place is called: `fields[0].key`. */
+/** Returns the name of a place in messages, such as `fields[0].key`. */
 export function fieldNameOf(path: string): string {
   const keys = path.split('/').slice(1)
   const name = keys.map((key, n) => (/^\d+$/.test(key) ? `[${key}]` : `${n ? '.' : ''}${toReadableKey(key)}`)).join('')
   return name || 'The body'
 }
 
-/** A key that somebody sent, as a message shows it. */
+/** Returns a key of the input as messages show it. */
 function toReadableKey(key: string): string {
   const plain = key.replaceAll('~1', '/').replaceAll('~0', '~')
   return plain.length > MAX_SHOWN_KEY_LENGTH ? `${plain.slice(0, MAX_SHOWN_KEY_LENGTH)}…` : plain

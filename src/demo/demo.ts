@@ -82,7 +82,7 @@ const makeContact = (n: number) => {
   }
 }
 
-/** Makes the tenant "demo" with data to try things on, and returns what to tell about it: a sign-in and three lines. */
+/** Creates the tenant "demo" with sample data. Returns a text with its sign-in and three commands to try. */
 export async function createDemo(port: number, invocation: string): Promise<string> {
   const tenant = await createTenant('demo', ['localhost', '127.0.0.1', '[::1]'])
   const password = generateToken().slice(0, 12)
@@ -101,8 +101,8 @@ export async function createDemo(port: number, invocation: string): Promise<stri
   }
   const ctx = { ...tenant, actor }
   const request = new Request('http://localhost/')
-  const answer = { request, set: { headers: {} } }
-  for (const blueprint of [companies, contacts]) await blueprints.create(ctx, blueprint, answer)
+  const httpContext = { request, set: { headers: {} } }
+  for (const blueprint of [companies, contacts]) await blueprints.create(ctx, blueprint, httpContext)
   for (let n = 0; n < companyNames.length; n++) await entities.create(ctx, 'companies', makeCompany(n), request)
   await Promise.all(
     Array.from({ length: CONTACT_COUNT }, (_, n) => entities.create(ctx, 'contacts', makeContact(n), request)),

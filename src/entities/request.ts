@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
 import { getModel } from '../blueprints/blueprints'
 import type { Model } from '../blueprints/model'
 import { badRequest } from '../core/problem'

@@ -1,4 +1,4 @@
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { doubleSum } from '../blueprints/fields/exact-sum'
 import { numberKey } from '../blueprints/fields/sort-keys'
 import { toIsoString } from '../core/clock'

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gte, inArray, lt, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { config } from '../config'
 import { DAY_MS, now } from '../core/clock'
 import type { HttpContext } from '../core/etag'

@@ -1,6 +1,6 @@
 import { and, eq, inArray, or } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
 import { slot } from '../core/extension'
@@ -173,7 +173,12 @@ export const pluginLookup = slot<(tx: Tx, id: string) => Promise<boolean>>('plug
 
 /** Refuses what refers to something that is not there. @throws 400 */
 async function assertReferencesExist(tx: Tx, row: Pick<IntegrationRow, 'plugin' | 'target' | 'targetKind'>) {
-  const errors: FieldError[] = prefixPaths('/target', await getTargetKind(row).validate(tx, row.target as never))
+  const kind = getTargetKind(row)
+  const findToolIds = async (ids: string[]) => {
+    const rows = ids.length ? await tx.select({ _id, triggerKind }).from(integrations).where(inArray(_id, ids)) : []
+    return rows.filter(({ triggerKind }) => triggerKind === 'tool').map(({ _id }) => _id)
+  }
+  const errors: FieldError[] = prefixPaths('/target', await kind.validate(tx, row.target as never, findToolIds))
   if (row.plugin !== null && !(await pluginLookup()(tx, row.plugin)))
     errors.push({ path: '/plugin', message: 'There is no plugin with this id.' })
   if (errors.length) badRequest(...errors)

@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
 import { Problem } from '../core/problem'
 import type { IntegrationRow } from './tables'
 

@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import type { PublicCtx } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
 import { toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
 import { emit, toPublicEvent } from '../jobs/outbox'

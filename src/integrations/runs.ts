@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { toIsoString } from '../core/clock'
 import { type HttpContext, setNoStore } from '../core/etag'
 import { notFound } from '../core/problem'

@@ -1,4 +1,5 @@
-import { type PublicCtx, reauthorizeSameSite } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
+import { reauthorizeSameSite } from '../accounts/guard'
 import { createGuestRateLimit } from '../accounts/guest-rate-limit'
 import { config } from '../config'
 import { readText } from '../core/body'

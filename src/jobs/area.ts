@@ -4,9 +4,9 @@ import { type EventSubscriber, eventSubscribers } from './event-dispatcher'
 import { type HousekeepingTask, housekeepingTasks } from './housekeeping'
 import { type JobHandler, type JobSource, jobHandlers, jobSources } from './worker'
 
-/** Work of a process that goes on beside requests. */
+/** Work of a process besides requests. */
 export type BackgroundWork = {
-  /** Begins no new work, and closes what would stay open for ever. */
+  /** Starts no new work, and closes what would stay open forever. */
   stop?(): void
   /** Ends what is still running when the grace period of a shutdown is over. */
   abort?(): void
@@ -19,24 +19,25 @@ export type Area = {
   routes?: AnyElysia
   /** Routes below `/api` for paths that no route of any area matches. */
   fallbackRoutes?: AnyElysia
-  /** By the kind that the table `jobs` stores. */
+  /** Handlers by the kind that the table `jobs` stores. */
   jobs?: Record<string, JobHandler>
   jobSources?: JobSource[]
   subscribers?: EventSubscriber[]
-  /** Run for each tenant in use, one after the other, under a lease. */
+  /** Tasks that run for each tenant in use, one after the other, under a lease. */
   housekeeping?: Record<string, HousekeepingTask>
-  /** What this area gives to slots and extension points of other areas. */
+  /** Values for slots and extension points of other areas. */
   provides?: Provision[]
   /** Starts the background work of a serving process. */
   start?(): BackgroundWork
 }
 
-/** Checks an area's type. */
+/** Returns the area; its type is checked. */
 export const defineArea = (area: Area) => area
 
 /**
- * Connects areas with each other. Another call replaces what the one before has connected.
- * @throws when two areas have one name, something is provided by nobody or twice, or a kind of jobs has two handlers
+ * Connects areas with each other. Another call replaces the previous connections.
+ * @throws when two areas have one name, a slot is provided by no area or more than one, or a kind of jobs has two
+ * handlers
  */
 export function compose(areas: readonly Area[]) {
   const names = areas.map(({ name }) => name)
@@ -56,7 +57,7 @@ export function compose(areas: readonly Area[]) {
   )
 }
 
-/** Mounts the routes of all areas below `/api`, those for unmatched paths last. */
+/** Returns the routes of all areas below `/api`, those for unmatched paths last. */
 export function mountRoutes(areas: readonly Area[]) {
   const api = new Elysia({ prefix: '/api' })
   for (const { routes } of areas) if (routes) api.use(routes)
@@ -64,7 +65,7 @@ export function mountRoutes(areas: readonly Area[]) {
   return api
 }
 
-/** Starts the background work of all areas. */
+/** Starts the background work of all areas. Returns functions that stop and abort it. */
 export function startAreas(areas: readonly Area[]): Required<BackgroundWork> {
   const running = areas.flatMap(({ start }) => start?.() ?? [])
   return {

@@ -3,10 +3,13 @@ import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Tenant } from '../tenancy/tenants'
 import type { Lease } from './with-lease'
 
-const ROWS_PER_BATCH = 500 // rows
-const BATCH_PAUSE_MS = 20 // ms between slices, for those who wait to write
+const ROWS_PER_BATCH = 500
+const BATCH_PAUSE_MS = 20 // between batches, so that other writes can run
 
-/** Removes the rows of which `where` holds, slice by slice; `key` is what tells one of those from another. */
+/**
+ * Deletes the rows that match `where`, batch by batch. `key` is a column that identifies a row.
+ * @throws LeaseLost when the lease is lost
+ */
 export async function deleteInBatches(
   { write, signal }: Tenant & Lease,
   table: SQLiteTable,

@@ -7,35 +7,38 @@ import { enqueueAll, type NewJob } from './queue'
 import { cursors, events } from './tables'
 import type { JobSource } from './worker'
 
-/** Who has something done about what happens. Both are asked of the database, each time: what is remembered may be late. */
+/** Makes jobs of events. Both methods read the database each time, because cached data may be outdated. */
 export type EventSubscriber = {
-  /** The number of the event after which it listens at a tenant: of its subscribers the first; undefined without any. */
+  /**
+   * Returns the number of the event after which the first subscriber of a tenant starts, or undefined when there is
+   * none.
+   */
   startsAfter(db: Db): Promise<number | undefined>
   /**
-   * What is to be done about these events, in their order. Each job's id is made of the event and the subscriber, and
-   * events up to the one after which a subscriber listens are none of theirs.
+   * Returns the jobs for these events, in their order. A job's id is derived from the event and the subscriber. A
+   * subscriber gets no events up to the one after which it starts.
    */
   jobsFor(tenant: Tenant, events: Event[]): Promise<(NewJob & { _id: string })[]>
 }
 
 const EVENT_CURSOR = 'events'
-const EVENTS_PER_BATCH = 500 // events at a time
-const MAX_JOBS_PER_WRITE = 2_000 // jobs made by one write, unless a single event makes more
+const EVENTS_PER_BATCH = 500
+const MAX_JOBS_PER_WRITE = 2_000 // unless a single event makes more
 
 export const eventSubscribers = extensions<EventSubscriber>('event subscribers')
-/** Up to which event this process knows that nothing is to be done. It saves a write for each that nobody hears. */
+/** The last event up to which this process has dispatched all. It saves a write for each event without a subscriber. */
 const dispatchedUpTo = new WeakMap<Db, number>()
 
-/** The number of the newest event: in a write, after which a new subscriber listens. */
+/** Returns the number of the newest event. In a write, a new subscriber starts after it. */
 export async function lastEventSeq(db: Pick<Db, 'query'>): Promise<number> {
   const [[seq] = []] = await db.query('select max(seq) from events')
   return Number(seq ?? 0)
 }
 
 /**
- * Makes jobs of events for those who hear of them: exactly one for each event and subscriber, because the jobs and how far
- * was read are one write. Numbers of events come in the order of their commits, for a tenant's writes are one after the
- * other, so nothing comes later with a lower number. Where nobody listens nothing is written.
+ * Makes jobs of events for their subscribers: exactly one for each event and subscriber, because the jobs and the
+ * position are saved in one write. Events are numbered in the order of their commits, because a tenant's writes are
+ * serialized, so no event appears later with a lower number. Without subscribers nothing is written.
  */
 export const eventDispatcher: JobSource = {
   async hasPending({ db }) {
@@ -46,23 +49,23 @@ export const eventDispatcher: JobSource = {
     for (;;) {
       const from = await findPosition(tenant.db)
       if (from === undefined) return
-      const slice = await tenant.db
+      const batch = await tenant.db
         .select()
         .from(events)
         .where(gt(events.seq, from))
         .orderBy(asc(events.seq))
         .limit(EVENTS_PER_BATCH)
-      if (!slice.length) return
+      if (!batch.length) return
       tenant.signal.throwIfAborted()
-      await dispatch(tenant, slice)
+      await dispatch(tenant, batch)
     }
   },
 }
 
-/** After which event there may be something to do; undefined where nobody listens. */
+/** Returns the event after which others may have to be dispatched, or undefined without subscribers. */
 async function findPosition(db: Db): Promise<number | undefined> {
   const startPositions = (await Promise.all(eventSubscribers().map((subscriber) => subscriber.startsAfter(db)))).filter(
-    (one) => one !== undefined,
+    (position) => position !== undefined,
   )
   if (!startPositions.length) return
   const row = await db.select({ seq: cursors.seq }).from(cursors).where(eq(cursors.name, EVENT_CURSOR)).get()

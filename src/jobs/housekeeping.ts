@@ -3,17 +3,17 @@ import { logError } from '../core/log'
 import { listServedSince, type Tenant } from '../tenancy/tenants'
 import { type Lease, withLease } from './with-lease'
 
-/** What is to be done in each tenant now and then: a slice at a time, and not on after its signal was aborted. */
+/** A task that runs regularly in each tenant. It works in batches, and stops when its signal is aborted. */
 export type HousekeepingTask = (tenant: Tenant & Lease) => Promise<unknown>
 
-/** What is removed from each tenant, undone, put right or checked in it, now and then. */
+/** Tasks that regularly clean up, repair or check each tenant. */
 export const housekeepingTasks = registry<HousekeepingTask>('housekeeping tasks')
 
-const ROUNDS_PER_INTERVAL = 60 // in the time after which a tenant's turn comes again
+const ROUNDS_PER_INTERVAL = 60 // rounds until a tenant's turn comes again
 
 /**
- * Does the chores of the tenants that are in use here, one tenant after the other, each at most once in `every` ms
- * whichever node does it; never, when that is 0. Returns what stops it: no tenant's turn comes after that.
+ * Runs tasks for the tenants that are in use here, one tenant after the other, each at most once in `intervalMs` on all
+ * nodes together; never, when that is 0. Returns a function that stops it: no other tenant is started after that.
  */
 export function startHousekeeping(tasks: Iterable<HousekeepingTask>, intervalMs: number): () => void {
   let stopped = false

@@ -3,7 +3,7 @@ import { and, eq, isNotNull, sql } from 'drizzle-orm'
 import type { Db, Store } from '../storage/port'
 import { leases } from './tables'
 
-/** Somebody else has the lease, or may have it by now: what its holder was about to do must not be done. */
+/** Thrown when another process has the lease, or may have it by now. The holder must not go on with its work. */
 export class LeaseLost extends Error {
   constructor(name: string) {
     super(`The lease "${name}" was lost.`)
@@ -12,21 +12,22 @@ export class LeaseLost extends Error {
 
 const LEASE_HOLDER = `${hostname()} ${process.pid}`
 
-// The clocks of nodes need not agree, and one that a test moves steals nothing: only the database says what time it is.
+// Only the database's clock counts: the clocks of nodes may differ, and moving a clock in a test must not steal a
+// lease.
 const databaseClock = sql`(select now from clock)`
 const clockPlus = (ms: number) => sql`${databaseClock} + ${ms}`
 const isHeldBy = (name: string, token: number) =>
   and(eq(leases.name, name), eq(leases.token, token), isNotNull(leases.holder))
 
 /**
- * Until when a lease is ours for certain, in ms of this process's stopwatch (`performance.now`). It is begun before the
- * database looks at its clock, so our time is up before the database gives the lease away.
+ * Until when a lease is certainly ours, in ms of `performance.now()`. It is measured from before the database reads its
+ * clock, so it ends before the database gives the lease away.
  */
 type LocalDeadline = number
 
 /**
- * Takes a lease that is free or has expired, for `length` ms. Answers its token, which is greater than any before; or else
- * how long it is not to be had, in ms, unless it is released earlier.
+ * Acquires a lease that is free or has expired, for `ttl` ms. Returns its token, which is greater than any before, or
+ * else the ms for which the lease stays taken, unless it is released earlier.
  */
 export async function acquireLease(
   { db, write }: Store,
@@ -34,7 +35,7 @@ export async function acquireLease(
   ttl: number,
 ): Promise<{ token: number; until: LocalDeadline } | { left: number }> {
   for (;;) {
-    // Looking comes first: those who wait for a lease don't stand in the way of those who write.
+    // The lease is read first, so that processes that wait for it do not delay writes.
     const left = await remainingTtl(db, name)
     if (left > 0) return { left }
     const ours = { holder: LEASE_HOLDER, expires: clockPlus(ttl) }
@@ -56,7 +57,7 @@ export async function acquireLease(
   }
 }
 
-/** Keeps a lease for `length` ms from now; answers nothing when it was lost. */
+/** Renews a lease for `ttl` ms from now. Returns until when it is ours, or undefined when it was lost. */
 export const renewLease = (
   { write }: Store,
   name: string,
@@ -74,7 +75,7 @@ export const renewLease = (
     return renewed && until
   })
 
-/** Frees a lease, at once or after a `rest` in ms; false when it was lost before. */
+/** Releases a lease, at once or after `cooldown` ms. Returns false when it was lost before. */
 export async function releaseLease({ write }: Store, name: string, token: number, cooldown = 0): Promise<boolean> {
   const freed = await write((tx) =>
     tx
@@ -88,8 +89,9 @@ export async function releaseLease({ write }: Store, name: string, token: number
 }
 
 /**
- * Whether nobody took the lease after this token's holder. Asked in a write it stays so until the commit, for that is the
- * tenant's only writer; however long its process slept before, and whatever any clock says.
+ * Tells whether a lease still belongs to the holder of this token. In a write the result holds until the commit,
+ * because the write is the tenant's only one, however long this process was suspended before and whatever any clock
+ * says.
  */
 export const isLeaseHeld = async (db: Db, name: string, token: number): Promise<boolean> =>
   (await db.select({ token: leases.token }).from(leases).where(isHeldBy(name, token))).length > 0

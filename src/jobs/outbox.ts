@@ -4,9 +4,9 @@ import type { Tenant } from '../tenancy/tenants'
 import type { events } from './tables'
 import { wake } from './wake'
 
-/** What has happened, as its author tells it. */
+/** An event to be emitted. */
 export type NewEvent = {
-  /** Which part of the platform, or whose plugin, tells it: `accounts`, `payments`, `plugin:…`. */
+  /** The emitter: an area or a plugin, such as `accounts`, `payments` or `plugin:…`. */
   source: string
   /** What it is about, such as the key of a blueprint. */
   kind: string
@@ -14,14 +14,14 @@ export type NewEvent = {
   /** A sentence for people. */
   description?: string
   metadata?: Record<string, unknown>
-  /** Who did it, and in which workspace. */
+  /** The user who caused it, and the workspace. */
   user?: string | null
   workspace?: string | null
 }
 
 export type Event = typeof events.$inferSelect
 
-/** An event as it is told to those outside. */
+/** Returns an event as the API shows it. */
 export const toPublicEvent = ({ seq: _, cause: __, depth: ___, created, ...event }: Event) => ({
   ...event,
   created: toIsoString(created),
@@ -30,7 +30,7 @@ export const toPublicEvent = ({ seq: _, cause: __, depth: ___, created, ...event
 const INSERT_EVENT = `insert into events (_id, source, kind, event_name, description, metadata, "user", workspace, created)
   values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-/** Writes down what has happened, in the transaction in which it happens. Who wants to know is told after the commit. */
+/** Stores an event in the transaction that causes it, and returns it. Subscribers are notified after the commit. */
 export async function emit({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, newEvent: NewEvent): Promise<Event> {
   const event = withDefaults(newEvent)
   const [row] = await tx.query(`${INSERT_EVENT} returning seq`, toRow(event))
@@ -38,9 +38,9 @@ export async function emit({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, newEvent:
   return { seq: row![0] as number, cause: null, depth: 0, ...event }
 }
 
-/** The same for many things that happen together. */
+/** Stores several events of one transaction. */
 export async function emitAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, newEvents: NewEvent[]) {
-  const rows = newEvents.map((telling) => toRow(withDefaults(telling)))
+  const rows = newEvents.map((newEvent) => toRow(withDefaults(newEvent)))
   await tx.executeMany(INSERT_EVENT, rows)
   tx.afterCommit(() => wake(tenant))
 }

@@ -12,26 +12,26 @@ export type Job = typeof jobs.$inferSelect
 
 export type NewJob = {
   kind: string
-  /** What it is about, as JSON. */
+  /** The data for the handler, as JSON. */
   payload?: NonNullable<unknown>
-  /** Jobs of one lane are done one after the other; without one, a job waits for no other. */
+  /** Jobs with the same ordering key run one after the other; a job without a key waits for no other. */
   orderingKey?: string
-  /** Not before this moment (ms). */
+  /** The earliest time to run (ms). */
   at?: number
-  /** When there is one of this id already, it stays as it is, and nothing is added. */
+  /** An existing job with this id stays as it is, and nothing is added. */
   _id?: string
 }
 
-/** What an attempt came to. */
+/** The result of an attempt. */
 export type JobResult =
-  /** It is over; its row goes, unless its outcome is `kept`. */
+  /** Finished. The row is deleted, unless it is `retained` with its outcome. */
   | { state: 'done'; outcome?: unknown; retained?: boolean; effect?: (tx: Tx) => Promise<unknown> }
-  /** It is tried at this moment (ms), with nothing said against it. */
+  /** Runs again at `due` (ms). It does not count as a failure. */
   | { state: 'again'; due: number; payload?: NonNullable<unknown>; effect?: (tx: Tx) => Promise<unknown> }
-  /** It could not begin, which is no attempt; it is tried at this moment (ms). */
+  /** Could not start, which does not count as an attempt. Runs at `due` (ms). */
   | { state: 'postponed'; due: number }
   | { state: 'failed'; due: number; outcome?: unknown }
-  /** It is given up, and stays to be looked at and tried again by hand. */
+  /** Given up. The row stays, to be inspected and repeated by hand. */
   | { state: 'dead'; outcome?: unknown }
 
 const isQueuedIn = (orderingKey: string) => and(eq(jobs.lane, orderingKey), eq(jobs.state, 'waiting'))
@@ -39,7 +39,7 @@ const isQueuedIn = (orderingKey: string) => and(eq(jobs.lane, orderingKey), eq(j
 const INSERT_JOB = `insert into jobs (_id, kind, lane, payload, state, attempts, due, created)
   values (?, ?, ?, ?, 'waiting', 0, ?, ?) on conflict ("_id") do nothing`
 
-/** Has something done after this transaction, at least once, by whichever process gets to it. */
+/** Adds a job, which some process runs at least once after this transaction. */
 export async function enqueue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob) {
   const { _id = Bun.randomUUIDv7(), kind, payload = {}, orderingKey = _id, at = now() } = job
   const isBehind = job.orderingKey && (await hasQueued(tx, orderingKey))
@@ -47,7 +47,7 @@ export async function enqueue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: N
   tx.afterCommit(() => wake(tenant))
 }
 
-/** The same for many jobs, lane by lane in the order in which they are given. */
+/** Adds many jobs; those with the same ordering key run in the given order. */
 export async function enqueueAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, newJobs: NewJob[]) {
   const time = now()
   const [busyKeys, rows] = [new Set<string>(), [] as unknown[][]]
@@ -62,10 +62,10 @@ export async function enqueueAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, new
   tx.afterCommit(() => wake(tenant))
 }
 
-// Each has an index of its own, which is found by these very words.
+// Each has an index of its own, which is used only for exactly this SQL.
 const ATTEMPT_FILTERS = { fresh: sql`attempts = 0`, retried: sql`attempts > 0` }
 
-/** Jobs that were never tried, or those whose last attempt failed. */
+/** `fresh`: never tried. `retried`: the last attempt failed. */
 export type AttemptState = keyof typeof ATTEMPT_FILTERS
 
 const prepareDueJobs = (db: Db, tried: AttemptState) =>
@@ -91,11 +91,11 @@ const statements = prepareOncePerDb((db) => ({
   next: { fresh: prepareNextJob(db, 'fresh'), retried: prepareNextJob(db, 'retried') },
 }))
 
-/** The first jobs that are due, one of each lane at most. */
+/** Returns the first due jobs, at most one for each ordering key. */
 export const findDueJobs = (db: Db, tried: AttemptState, limit: number): Promise<Job[]> =>
   statements(db).due[tried].all({ now: now(), limit })
 
-/** When the next job is due (ms). */
+/** Returns when the next job is due (ms), or undefined when there is none. */
 export async function findNextDueTime(db: Db): Promise<number | undefined> {
   const { fresh, retried } = statements(db).next
   const rows = [await fresh.get(), await retried.get()]
@@ -103,18 +103,21 @@ export async function findNextDueTime(db: Db): Promise<number | undefined> {
   return moments.length ? Math.min(...moments) : undefined
 }
 
-/** Whether a job is due. */
+/** Tells whether a job is due. */
 export const hasDueJobs = async (db: Db): Promise<boolean> =>
   ((await findNextDueTime(db)) ?? Number.POSITIVE_INFINITY) <= now()
 
-/** The jobs that wait for a later time: those of some kinds, and those that a clock has made which was ahead of ours. */
+/**
+ * Returns the jobs with a later due time that may have to change with the clock: those of some kinds, and those that
+ * were created by a clock ahead of ours.
+ */
 export const findFutureJobs = (db: Db, time: number, kinds: string[]): Promise<Job[]> =>
   db
     .select()
     .from(jobs)
     .where(and(gt(jobs.due, time), or(inArray(jobs.kind, kinds), gt(jobs.created, time))))
 
-/** Has jobs come at another time, if they still wait for the one that was read. */
+/** Changes the due times of jobs, if they have not changed since they were read. */
 export async function rescheduleJobs(
   tx: Tx,
   changes: { job: Job; next: { due: number; payload?: NonNullable<unknown> } }[],
@@ -126,15 +129,15 @@ export async function rescheduleJobs(
       .where(and(eq(jobs.seq, job.seq), eq(jobs.due, job.due ?? next.due)))
 }
 
-/** The jobs that wait in a lane, in their order. */
+/** Returns the waiting jobs of an ordering key, in their order. */
 export const listQueued = (db: Db, orderingKey: string, limit: number): Promise<Job[]> =>
   db.select().from(jobs).where(isQueuedIn(orderingKey)).orderBy(asc(jobs.seq)).limit(limit)
 
-/** Whether anything waits in a lane, or is being done there. */
+/** Tells whether an ordering key has a waiting or running job. */
 export const hasQueued = async (tx: Tx, orderingKey: string): Promise<boolean> =>
   (await tx.select({ seq: jobs.seq }).from(jobs).where(isQueuedIn(orderingKey)).limit(1)).length > 0
 
-/** Has something done in place of all that waits in its lane. */
+/** Replaces all waiting jobs of an ordering key with one job. */
 export async function replaceQueued({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob & { orderingKey: string }) {
   const { _id = Bun.randomUUIDv7(), kind, payload = {}, orderingKey, at = now() } = job
   await deleteQueued(tx, orderingKey)
@@ -142,10 +145,10 @@ export async function replaceQueued({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, 
   tx.afterCommit(() => wake(tenant))
 }
 
-/** Takes out what waits in a lane. What is being done is not tried again. */
+/** Deletes the waiting jobs of an ordering key. A running job is not retried. */
 export const deleteQueued = (tx: Tx, orderingKey: string) => tx.delete(jobs).where(isQueuedIn(orderingKey)).run()
 
-/** Writes down how jobs of one lane ended, and lets the next in the lane come. */
+/** Stores the results of jobs of one ordering key, and makes its next job due. */
 export async function completeJobs(tx: Tx, results: [Job, JobResult][]) {
   const deletedSeqs: number[] = []
   for (const [{ seq, attempts, payload }, result] of results) {
@@ -165,12 +168,12 @@ export async function completeJobs(tx: Tx, results: [Job, JobResult][]) {
   if (orderingKey) await promoteNext(tx, orderingKey)
 }
 
-/** Tries a job again that was given up, or was done: now, or when it is its lane's turn. False when there is none. */
+/** Repeats a job that was given up or finished, when it is its turn. Returns false when there is no such job. */
 export async function requeue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, _id: string): Promise<boolean> {
   const requeued = { state: 'waiting' as const, attempts: 0, created: now(), finished: null, due: null }
   const job = await tx.update(jobs).set(requeued).where(eq(jobs._id, _id)).returning().get()
   if (!job) return false
-  // It may stand before the one that leads now.
+  // It may come before the job that is due now.
   await tx.update(jobs).set({ due: null }).where(isQueuedIn(job.lane))
   await promoteNext(tx, job.lane)
   tx.afterCommit(() => wake(tenant))
@@ -179,7 +182,7 @@ export async function requeue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, _id: s
 
 const ENDED_JOB_RETENTION_MS = 30 * DAY_MS
 
-/** Removes jobs that ended a month ago. */
+/** Deletes jobs that ended a month ago. */
 export const removeOld = (tenant: Tenant & Lease) =>
   deleteInBatches(
     tenant,
@@ -188,7 +191,7 @@ export const removeOld = (tenant: Tenant & Lease) =>
     and(ne(jobs.state, 'waiting'), lt(jobs.finished, now() - ENDED_JOB_RETENTION_MS)),
   )
 
-/** The first that waits in a lane is the one that is due. */
+/** Makes the first waiting job of an ordering key due. */
 async function promoteNext(tx: Tx, orderingKey: string) {
   const [first] = await listQueued(tx, orderingKey, 1)
   if (first?.due === null)

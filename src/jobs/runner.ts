@@ -7,33 +7,33 @@ import { onWake } from './wake'
 import { type Lease, withLease } from './with-lease'
 import { drainJobs, hasWork, nextRunAt, rescheduleByClock } from './worker'
 
-const JOBS_LEASE_TTL_MS = 6_000 // ms; so long nobody goes on with the jobs of a process that died
-const LEASE_LINGER_MS = 500 // ms, after which the lease is given back when nothing comes
-const RETRY_DELAY_MS = 1_000 // ms
-const SUSPENDED_CHECK_INTERVAL_MS = 5_000 // ms between two looks whether a tenant was resumed, of which nobody tells
-const USED_TENANTS_CHECK_INTERVAL_MS = 10_000 // ms between two looks at tenants that are in use, for what other processes may have left there
-const SWEEP_INTERVAL_MS = 3_600_000 // ms between two looks at all tenants
-const SWEEP_PAUSE_MS = 20 // ms for each of them
-const TENANTS_PER_BATCH = 50 // tenants that are looked at together
-const MAX_CONCURRENT_CHECKS = 8 // tenants that are asked at once whether they have work; a hundred schedules may be due together
-const BROKEN_TENANT_RETRY_MS = 60_000 // ms until a tenant is asked again that can't be served before somebody has mended it
-const CLOCK_JUMP_MS = 1_000 // ms by which the clock differs from the stopwatch when it was set
-const MAX_TIMER_MS = 2 ** 30 // ms; timers can't be set for later
+const JOBS_LEASE_TTL_MS = 6_000 // after so long another process takes over the jobs of one that died
+const LEASE_LINGER_MS = 500 // the lease is released after so long without a job
+const RETRY_DELAY_MS = 1_000
+const SUSPENDED_CHECK_INTERVAL_MS = 5_000 // between two checks of a suspended tenant; resuming it wakes no runner
+const USED_TENANTS_CHECK_INTERVAL_MS = 10_000 // between two checks of tenants in use, for jobs of other processes
+const SWEEP_INTERVAL_MS = 3_600_000 // between two checks of all tenants
+const SWEEP_PAUSE_MS = 20 // for each tenant
+const TENANTS_PER_BATCH = 50
+const MAX_CONCURRENT_CHECKS = 8 // tenants that are checked for work at once; a hundred schedules may be due together
+const BROKEN_TENANT_RETRY_MS = 60_000 // until the next check of a tenant that has to be repaired first
+const CLOCK_JUMP_MS = 1_000 // a greater difference between the clock and `performance.now()` means that the clock was set
+const MAX_TIMER_MS = 2 ** 30 // timers have a maximum delay
 
 type TenantWatch = {
   isBusy: boolean
   recheck: boolean
-  /** Whether nobody told of anything to do there: then those come first of whom somebody did. */
+  /** Whether nothing has woken it: tenants that were woken are checked first. */
   isLowPriority: boolean
-  /** Whether what is due was judged by the clock as it is. */
+  /** Whether due times were adjusted to the current clock. */
   isRescheduled?: boolean
   wake?: () => void
   timer?: Timer
 }
 
 /**
- * Does the jobs of all tenants as they become due, each tenant's by one process at a time. Returns what stops it: nothing
- * is begun after that, and what runs is told by its signal.
+ * Runs the jobs of all tenants as they become due, each tenant's in one process at a time. Returns a function that
+ * stops it: no job is started after that, and the signal of running work is aborted.
  */
 export function startRunner(): () => void {
   const watches = new Map<string, TenantWatch>()
@@ -56,14 +56,14 @@ export function startRunner(): () => void {
     let delayMs: number | undefined
     try {
       while (watch.recheck && !signal.aborted) {
-        // Before anything can fail: it would be tried again at once, without end.
+        // Reset first: an error would otherwise repeat the work at once, without end.
         watch.recheck = false
         delayMs = await runTenantJobs(await getTenant(id), watch)
       }
     } catch (error) {
       const problem = getErrorChain(error).find((cause) => cause instanceof Problem)
       const { status, code } = problem ?? { status: 500, code: 'INTERNAL' }
-      // Whoever serves the tenant has told of these.
+      // These errors are logged where they occur.
       const isReported = ['TENANT_DAMAGED', 'STORAGE_FULL', 'STORAGE_FAILED'].includes(code)
       if (status >= 500 && !isReported) logError('JOBS_FAILED', { tenant: id, cause: error })
       delayMs = isReported
@@ -81,7 +81,7 @@ export function startRunner(): () => void {
     else watch.timer = setTimeout(() => checkTenant(id), Math.min(delayMs, MAX_TIMER_MS)).unref()
   }
 
-  /** Answers after how many ms to come back, if at all. */
+  /** Returns the ms until the next check, or undefined when none is needed. */
   async function runTenantJobs(tenant: Tenant, watch: TenantWatch): Promise<number | undefined> {
     const method = watch.isLowPriority ? 'runLowPriority' : 'run'
     watch.isLowPriority = true
@@ -115,19 +115,22 @@ export function startRunner(): () => void {
     watch.wake = undefined
   }
 
-  /** All tenants, slowly, for what a process left that is no more. */
+  /** Checks all tenants, slowly, for jobs that were left by a process that is gone. */
   async function sweep() {
     for (const { id } of await listTenants()) {
       if (signal.aborted) return
       checkTenant(id, true)
       await Bun.sleep(SWEEP_PAUSE_MS)
-      // Where all that may be open is in use, the others are looked at later.
+      // While all checks are busy, the other tenants wait.
       while (checkSemaphore.isBusy && !signal.aborted) await Bun.sleep(SWEEP_PAUSE_MS)
     }
   }
   const startSweep = () => void sweep().catch((error) => logError('JOBS_FAILED', { cause: error }))
   let lastCheckAt = performance.now()
-  /** What was closed meanwhile was looked at when it was opened, or is looked at by the next sweep. */
+  /**
+   * Checks the tenants in use. A database that was closed meanwhile was checked when it was opened, or is checked by
+   * the next sweep.
+   */
   async function checkUsedTenants() {
     const served = listOpenServedSince(lastCheckAt)
     lastCheckAt = performance.now()
@@ -139,7 +142,7 @@ export function startRunner(): () => void {
   }
 
   let clockOffset = now() - performance.now()
-  /** Timers go by the stopwatch, and what is due by the clock: when that was set, both are judged anew. */
+  /** Checks all tenants again when the clock was set: timers follow `performance.now()`, due times the clock. */
   const watchClock = () => {
     const before = clockOffset
     clockOffset = now() - performance.now()
@@ -170,7 +173,7 @@ export function startRunner(): () => void {
 
 const checkSemaphore = new FairSemaphore(MAX_CONCURRENT_CHECKS, Number.POSITIVE_INFINITY)
 
-/** Does all that is due at a tenant, and answers how many jobs were tried. */
+/** Runs all due jobs of a tenant. Returns the number of attempts. */
 export async function runDueJobs(tenant: Tenant): Promise<number> {
   let attempts = 0
   await rescheduleByClock(tenant)

@@ -1,18 +1,18 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
-/** Which process may do a kind of work of the tenant's, one at a time. */
+/** Leases: which process may do a kind of work for the tenant, one at a time. */
 export const leases = sqliteTable('leases', {
   name: text().primaryKey(),
-  /** Who works, for people who look; nothing once it was released. */
+  /** The holder, for people who look; null once the lease was released. */
   holder: text(),
-  /** How often it was taken. It only ever grows, so whoever has an older one is known to be late. */
+  /** How often it was acquired. It only grows, so a holder with an older token is known to be late. */
   token: integer().notNull(),
-  /** Until when nobody else gets it: ms since 1970, as the database's clock has it. */
+  /** Until when no other process gets it: ms since 1970, by the database's clock. */
   expires: integer().notNull(),
 })
 
-/** What has happened, in the order in which it was committed. The newest is never removed: numbers only grow. */
+/** Events in the order of their commits. The newest is never deleted, so that numbers only grow. */
 export const events = sqliteTable(
   'events',
   {
@@ -26,7 +26,7 @@ export const events = sqliteTable(
     user: text(),
     workspace: text(),
     created: integer().notNull(),
-    /** Of which integration's run it comes, and how many runs led to it. */
+    /** The integration run that caused the event, and how many runs led to it. */
     cause: text(),
     depth: integer().notNull().default(0),
   },
@@ -38,27 +38,27 @@ export const events = sqliteTable(
   ],
 )
 
-/** How far somebody has read the events, by name. */
+/** Positions of readers in the events, by name. */
 export const cursors = sqliteTable('cursors', { name: text().primaryKey(), seq: integer().notNull() })
 
-/** What is to be done outside of requests. */
+/** Work outside of requests. */
 export const jobs = sqliteTable(
   'jobs',
   {
     seq: integer().primaryKey(),
     _id: text().notNull().unique(),
-    /** Which code does it. */
+    /** The kind, which selects the handler. */
     kind: text().notNull(),
-    /** Jobs of one lane are done one after the other, in the order in which they were committed. */
+    /** The ordering key. Its jobs run one after the other, in the order of their commits. */
     lane: text().notNull(),
     payload: text({ mode: 'json' }).notNull(),
     state: text().$type<'waiting' | 'done' | 'dead'>().notNull(),
     attempts: integer().notNull(),
-    /** When it is tried (next), in ms; only the first that waits in its lane has one. */
+    /** When it runs next, in ms; only the first waiting job of an ordering key has a time. */
     due: integer(),
     created: integer().notNull(),
     finished: integer(),
-    /** What its latest attempt came to. */
+    /** The outcome of the latest attempt. */
     outcome: text({ mode: 'json' }),
   },
   ({ due, seq, lane, state, kind, finished }) => [

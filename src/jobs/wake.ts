@@ -1,9 +1,9 @@
 let listener: ((tenant: string) => void) | undefined
 
-/** Tells this process's runner, if it has one, that there is something to do at a tenant. */
+/** Notifies this process's runner, if there is one, that a tenant has work. */
 export const wake = (tenant: string) => listener?.(tenant)
 
-/** Who is told; nobody any more, when there is none. */
+/** Sets the listener of `wake`, or removes it. */
 export const onWake = (newListener: typeof listener) => {
   listener = newListener
 }

@@ -2,25 +2,32 @@ import type { Store } from '../storage/port'
 import { wrapWrite } from '../storage/write-wrapper'
 import { acquireLease, isLeaseHeld, LeaseLost, releaseLease, renewLease } from './leases'
 
-/** What work under a lease gets beside its store, whose writes are refused with `LeaseLost` once somebody else has it. */
+/**
+ * What work under a lease gets besides its store. The store's writes throw `LeaseLost` once another process has the
+ * lease.
+ */
 export type Lease = {
-  /** Grows with each holder: for those outside who can tell an old one from a new one. */
+  /** Grows with each holder, so that external systems can recognize an outdated one. */
   token: number
-  /** Aborted with `LeaseLost` as soon as the lease may be somebody else's: what is not a write has to stop by itself. */
+  /**
+   * Aborted with `LeaseLost` as soon as another process may have the lease. Work other than writes has to stop by
+   * itself.
+   */
   signal: AbortSignal
 }
 
-/** What became of it. `left` says how long the lease is not to be had (ms), unless it is released earlier. */
+/** The result of work under a lease. `left` is for how many ms the lease stays taken, unless it is released earlier. */
 export type LeaseResult<T> = { state: 'done'; value: T } | { state: 'taken'; left: number } | { state: 'lost' }
 
-const DEFAULT_LEASE_TTL_MS = 30_000 // ms; this long nobody takes over from a process that died
+const DEFAULT_LEASE_TTL_MS = 30_000 // after so long another process takes over from one that died
 
 const activeLeases = new Map<LeaseHolder, Promise<unknown>>()
 
 /**
- * Does work that only one process at a time may do for a tenant, if nobody else does it now. The lease is renewed while
- * the work goes on, and freed when it ends, unless a `rest` (ms) is to pass after it was done. `length` (ms) is how long
- * a silent process keeps it. Errors of the work come out, but for those of a lost lease.
+ * Runs work that only one process at a time may do for a tenant, unless another process is doing it. The lease is
+ * renewed during the work and released when it ends, after a pause of `rest` ms when the work succeeded. `length` (ms)
+ * is how long a silent process keeps the lease.
+ * @throws the error of the work, except `LeaseLost`
  */
 export async function withLease<S extends Store, T>(
   store: S,
@@ -35,8 +42,8 @@ export async function withLease<S extends Store, T>(
 }
 
 /**
- * Frees all leases of this process, so that others go on at once. Whoever works is told by the signal, and is waited for
- * `patience` ms; who works on after that can write no more.
+ * Releases all leases of this process, so that others can go on at once. The signals of running work are aborted, and
+ * the work is awaited for `timeoutMs` ms; after that its writes fail.
  */
 export async function releaseAllLeases(timeoutMs = 2_000) {
   const unfinished = [...activeLeases.values()]
@@ -70,7 +77,7 @@ async function runUnderLease<S extends Store, T>(
   }
 }
 
-/** A lease while it is taken, kept and freed. */
+/** Acquires, renews and releases a lease. */
 class LeaseHolder {
   #token = 0
   #isOver = false
@@ -100,18 +107,18 @@ class LeaseHolder {
     return acquired
   }
 
-  /** Tells the work that its lease is gone, and returns what is to be thrown. */
+  /** Aborts the work, and returns the error to throw. */
   markLost(): LeaseLost {
     this.#stop()
     this.#controller.abort(new LeaseLost(this.name))
     return this.signal.reason
   }
 
-  /** Frees the lease, if it is ours still. */
+  /** Releases the lease, if it is still ours. */
   async release(cooldown = 0) {
     this.#stop()
     const pause = this.signal.aborted ? 0 : cooldown
-    // Without an answer of the database it expires by itself.
+    // When the database does not respond, the lease expires by itself.
     const freed = await releaseLease(this.store, this.name, this.#token, pause).catch(() => true)
     if (!freed) this.markLost()
   }
@@ -135,7 +142,7 @@ class LeaseHolder {
       if (until === undefined) this.markLost()
       else this.#watchExpiry(until)
     } catch {
-      // Without an answer it is asked again, until the time is up.
+      // A failed renewal is retried until the lease expires.
       if (!this.#isOver) this.#scheduleRenewal()
     }
   }

@@ -20,19 +20,22 @@ import {
 } from './queue'
 import type { Lease } from './with-lease'
 
-/** How jobs of a kind are done. What it did may be done once more: a process can die before it has written it down. */
+/**
+ * Runs the jobs of a kind. A job may run once more than it finished, because a process can die before it has stored the
+ * result.
+ */
 export type JobHandler = {
-  /** Throws when it has to be tried again. */
+  /** @throws when the job has to be tried again */
   run(tenant: Tenant & Lease, job: Job): Promise<JobResult>
-  /** How long it is tried before it is given up, in ms. */
+  /** How long a failing job is retried before it is given up, in ms. */
   retryFor?: number
-  /** When a job that waits comes next by the clock as it is now: for those whose time follows from the clock alone. */
+  /** Returns when a waiting job is due by the current clock, for jobs whose time follows from the clock alone. */
   nextTime?(job: Job): { due: number; payload: NonNullable<unknown> } | undefined
-  /** Writes down what attempts came to in the transaction in which they end: of one lane, in their order. */
+  /** Stores the results of attempts in the transaction that ends them: those of one ordering key, in their order. */
   onSettled?(tenant: Tenant, tx: Tx, endings: [Job, JobResult][]): Promise<unknown>
 }
 
-/** Why an attempt failed, for those who look at the job, and whether another can help. */
+/** Why an attempt failed, for people who inspect the job, and whether to retry it. */
 export class JobError extends Error {
   constructor(
     message: string,
@@ -42,18 +45,18 @@ export class JobError extends Error {
   }
 }
 
-/** Something besides jobs that is looked after at each wake: it makes jobs of what it finds. */
+/** Something besides the queue that is checked at each wake. It makes jobs of what it finds. */
 export type JobSource = { hasPending(tenant: Tenant): Promise<boolean>; collect(tenant: Tenant & Lease): Promise<void> }
 
-/** Lanes that are begun at once: of one tenant, which is an eighth of all, and of all tenants. */
+/** How many lanes are started at once. A lane is the jobs of one ordering key. A tenant gets an eighth of the total. */
 const MAX_STARTING_LANES_PER_TENANT = { fresh: 16, retried: 8 }
 const MAX_STARTING_LANES_TOTAL = { fresh: 128, retried: 64 }
-const MAX_LANES_PER_TENANT = 64 // of one tenant
-const SLOW_LANE_MS = 1_000 // ms after which a lane only waits for somebody else, and others begin in its place
-const JOBS_PER_BATCH = 50 // jobs of one lane between two looks at what else is due
-const LANE_TURN_MS = 1_000 // ms after which others get their turn, though there may be more in the lane
-const SOURCE_POLL_INTERVAL_MS = 200 // ms between two looks at feeds when nobody told of news
-const RESULT_FLUSH_INTERVAL_MS = 50 // ms after which it is written down what was done
+const MAX_LANES_PER_TENANT = 64
+const SLOW_LANE_MS = 1_000 // after so long a lane probably waits for another server, and others start in its place
+const JOBS_PER_BATCH = 50 // jobs of one lane before other due jobs are looked up
+const LANE_TURN_MS = 1_000 // after so long other lanes get their turn, even if this one has more jobs
+const SOURCE_POLL_INTERVAL_MS = 200 // between two checks of job sources without a wake
+const RESULT_FLUSH_INTERVAL_MS = 50 // results are stored after so long at the latest
 const DEFAULT_RETRY_FOR_MS = 3 * DAY_MS
 const FIRST_RETRY_DELAY_MS = 1_000
 const MAX_RETRY_DELAY_MS = 3_600_000
@@ -61,14 +64,14 @@ const MAX_RETRY_DELAY_MS = 3_600_000
 /** Handlers of jobs, by the kind that is stored with a job. */
 export const jobHandlers = registry<JobHandler>('job handlers')
 export const jobSources = extensions<JobSource>('job sources')
-// Lanes whose last attempt failed have places of their own, so none of them is in the way of those that work.
+// Lanes whose last attempt failed have a semaphore of their own, so that they do not delay the others.
 const laneSemaphores = {
   fresh: new FairSemaphore(MAX_STARTING_LANES_TOTAL.fresh, MAX_STARTING_LANES_PER_TENANT.fresh),
   retried: new FairSemaphore(MAX_STARTING_LANES_TOTAL.retried, MAX_STARTING_LANES_PER_TENANT.retried),
 }
 const ATTEMPT_STATES = ['fresh', 'retried'] as const
 
-/** Whether there is anything to do at a tenant now. */
+/** Tells whether a tenant has due jobs, or a job source has work. */
 export async function hasWork(tenant: Tenant): Promise<boolean> {
   if (await hasDueJobs(tenant.db)) return true
   for (const source of jobSources()) if (await source.hasPending(tenant)) return true
@@ -76,8 +79,9 @@ export async function hasWork(tenant: Tenant): Promise<boolean> {
 }
 
 /**
- * Does all that is due at a tenant, until nothing is; `woken` resolves when there may be more. Answers how many jobs it
- * tried.
+ * Runs everything that is due at a tenant, until nothing is. `woken` resolves when there may be more. Returns the
+ * number of attempts.
+ * @throws the first error of a lane or a job source, in the end
  */
 export async function drainJobs(tenant: Tenant & Lease, woken: () => Promise<void>): Promise<number> {
   const running = new Map<string, Promise<void>>()
@@ -106,7 +110,7 @@ export async function drainJobs(tenant: Tenant & Lease, woken: () => Promise<voi
   }
   let [hasNews, collectedAt] = [true, 0]
   let sourceFailure: { error: unknown } | undefined
-  // A feed that fails is told of in the end: jobs that are there are none of its business.
+  // A failed job source is reported in the end: it must not stop the existing jobs.
   const collectAll = async () => {
     for (const source of jobSources()) await source.collect(tenant)
   }
@@ -115,7 +119,7 @@ export async function drainJobs(tenant: Tenant & Lease, woken: () => Promise<voi
       hasNews = true
     })
     if (!laneFailure && !tenant.signal.aborted) {
-      // Other processes wake only themselves.
+      // Processes wake only themselves, so sources are also polled.
       if (!sourceFailure && (hasNews || performance.now() - collectedAt > SOURCE_POLL_INTERVAL_MS)) {
         hasNews = false
         await collectAll().catch((error) => {
@@ -129,7 +133,7 @@ export async function drainJobs(tenant: Tenant & Lease, woken: () => Promise<voi
             MAX_STARTING_LANES_PER_TENANT[attemptState] - starting[attemptState],
             MAX_LANES_PER_TENANT - running.size,
           )
-        // Jobs of lanes that are running are due, too.
+        // Due jobs include those of running lanes.
         const heads = freePlaces() > 0 ? await findDueJobs(tenant.db, attemptState, freePlaces() + running.size) : []
         for (const head of heads) if (freePlaces() > 0 && !running.has(head.lane)) startLane(head, attemptState)
       }
@@ -143,17 +147,14 @@ export async function drainJobs(tenant: Tenant & Lease, woken: () => Promise<voi
   return attemptCount
 }
 
-/** Waits until a lane has ended, or is slow, which is answered. */
+/** Waits until a lane has ended or is slow. Returns whether it is slow. */
 async function waitUntilSlow(lane: Promise<unknown>): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(resolve, SLOW_LANE_MS, true).unref()
   return Promise.race([lane.then(() => false), promise]).finally(() => clearTimeout(timer))
 }
 
-/**
- * Has what waits wait no longer than it should by the clock as it is now: while that was ahead, times were noted that
- * may be years away.
- */
+/** Adjusts due times to the current clock: a clock that was ahead may have set times that are years away. */
 export async function rescheduleByClock(tenant: Tenant): Promise<void> {
   const time = now()
   const timed = [...jobHandlers()].flatMap(([kind, { nextTime }]) => (nextTime ? [kind] : []))
@@ -171,7 +172,7 @@ export async function rescheduleByClock(tenant: Tenant): Promise<void> {
 
 export const nextRunAt = ({ db }: Tenant) => findNextDueTime(db)
 
-/** Does the jobs of a lane in their order, as many as are good to be done without looking around; answers how many. */
+/** Runs the jobs of a lane in their order, for one turn. Returns the number of attempts. */
 async function runLane(tenant: Tenant & Lease, head: Job): Promise<number> {
   const jobs = head.lane === head._id ? [head] : await listQueued(tenant.db, head.lane, JOBS_PER_BATCH)
   let results: [Job, JobResult][] = []
@@ -194,18 +195,18 @@ async function runLane(tenant: Tenant & Lease, head: Job): Promise<number> {
     const result = await runJob(tenant, job)
     if (!result) break
     attemptCount++
-    // What has an effect is written down alone, so that nothing else fails with it.
+    // A result with an effect is stored alone, so that its failure does not affect others.
     if ('effect' in result) await flushResults()
     results.push([job, result])
     if ('effect' in result || performance.now() - flushedAt > RESULT_FLUSH_INTERVAL_MS) await flushResults()
-    // What comes next in the lane may depend on it.
+    // The next job of the lane may depend on this one.
     if (result.state !== 'done' || performance.now() - startedAt > LANE_TURN_MS) break
   }
   await flushResults()
   return attemptCount
 }
 
-/** Nothing when it was cut off by the loss of the lease: then it is somebody else's. */
+/** Runs a job. Returns undefined when the loss of the lease interrupted it: then another process runs it. */
 async function runJob(tenant: Tenant & Lease, job: Job): Promise<JobResult | undefined> {
   const handler = jobHandlers().get(job.kind)
   try {
@@ -230,7 +231,7 @@ function toFailedResult({ tenant }: Tenant, job: Job, error: unknown, retryFor: 
   return { state: 'failed', due: time + retryAfter, outcome: visibleOutcome }
 }
 
-/** ms until the next attempt: doubling, and never quite at the same time as everybody else's. */
+/** Returns the ms until the next attempt: doubled each time, with jitter. */
 const retryDelay = (attempts: number) =>
   Math.round(
     Math.min(MAX_RETRY_DELAY_MS / 1.25, FIRST_RETRY_DELAY_MS * 2 ** Math.min(attempts, 30)) * (1 + Math.random() / 4),

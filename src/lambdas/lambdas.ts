@@ -1,5 +1,5 @@
 import { and, count, eq, lte, sum } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
 import { extensions } from '../core/extension'

@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
 import { isJson, malformedBody } from '../core/body'
 import type { Input } from './shapes'
 

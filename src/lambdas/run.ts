@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import { disableIdleTimeout, restoreIdleTimeout } from '../tenancy/client-connection'
 import { serveCalls } from './host-api/host-api'

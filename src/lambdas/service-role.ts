@@ -1,5 +1,5 @@
 import type { Actor } from '../accounts/actors'
-import type { PublicCtx } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
 import { isPrivileged } from '../accounts/permissions'
 import type { RunnableLambda } from './lambda-cache'
 

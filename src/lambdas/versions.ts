@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import type { HttpContext } from '../core/etag'
 import { notFound } from '../core/problem'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'

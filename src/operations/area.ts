@@ -6,7 +6,7 @@ import * as queue from '../jobs/queue'
 import { startRunner } from '../jobs/runner'
 import { checkIntegrityWeekly } from './integrity'
 
-/** What keeps an installation running: jobs, housekeeping and checks of its files. */
+/** Jobs, housekeeping and file checks, which keep an installation running. */
 export const operations = defineArea({
   name: 'operations',
   jobSources: [eventDispatcher],

@@ -7,11 +7,14 @@ import { checkTenantDatabase, type Tenant } from '../tenancy/tenants'
 
 const CHECK_INTERVAL_MS = 7 * DAY_MS
 
-/** Reads all of a tenant's database once a week, whichever process does it, and tells what is wrong with it. */
+/** Checks a tenant's whole database once a week, in whichever process. */
 export const checkIntegrityWeekly: HousekeepingTask = (tenant) =>
   withLease(tenant, 'integrity-check', (held) => checkIntegrity(held), { rest: CHECK_INTERVAL_MS })
 
-/** Reads all of a tenant's database. What is wrong is told by the log, and by an event where one can be written still. */
+/**
+ * Reads a tenant's whole database and returns what is wrong with it. Errors are also logged, and emitted as an event if
+ * that can still be written.
+ */
 export async function checkIntegrity(tenant: Tenant): Promise<string[]> {
   const flaws = await checkTenantDatabase(tenant.tenant)
   if (!flaws.length) return flaws

@@ -11,14 +11,14 @@ import { runDueJobs } from '../jobs/runner'
 import { withLease } from '../jobs/with-lease'
 import { getTenant } from '../tenancy/tenants'
 
-/** Lets in who knows the operator's token; it belongs to no tenant. */
+/** @throws 401 UNAUTHENTICATED without the operator's token, which belongs to no tenant */
 function assertOperator(request: Request) {
   const token = config.ATOLL_OPERATOR_TOKEN
   if (!token || !request.headers.has('authorization') || !isTimingSafeEqual(readBearerToken(request), token))
     throw new Problem(401, 'UNAUTHENTICATED', 'Send the operator token as Authorization: Bearer ….')
 }
 
-/** Another time for every rule about time. @throws 400 */
+/** Sets the clock of the installation. @throws 400 INVALID_INPUT for an invalid time */
 function changeClock(text: string) {
   const to = Date.parse(text)
   if (Number.isNaN(to))
@@ -27,7 +27,10 @@ function changeClock(text: string) {
   return { now: toIsoString(now()) }
 }
 
-/** Does all that is due at a tenant now: its jobs, and what is done there now and then. @throws 404, 403 */
+/**
+ * Runs the due jobs and the housekeeping of a tenant now. Returns the number of attempts.
+ * @throws 404 TENANT_NOT_FOUND, 403 TENANT_SUSPENDED
+ */
 async function runTenantJobs(id: string) {
   const tenant = await getTenant(id)
   let ran = await runDueJobs(tenant)
@@ -44,11 +47,11 @@ const operatorRoute = (operationId: string, summary: string) => ({
     assertOperator(request)
     return (await readJson(request, config.ATOLL_BODY_LIMIT)) ?? null
   },
-  // Without a body there is nothing to parse.
+  // `parse` does not run without a body.
   transform: async ({ request }: { request: Request }) => assertOperator(request),
 })
 
-/** For tests that move the clock; there only with `ATOLL_TEST_CLOCK`. */
+/** Routes for tests that move the clock; they exist only with `ATOLL_TEST_CLOCK`. */
 export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operations'] })
   .post('/clock', ({ body }) => changeClock(body.now), {
     ...operatorRoute('setClock', 'Move the clock of the installation'),

@@ -28,7 +28,7 @@ const PAGE_HTML = `<!doctype html>
 
 const CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
-/** Tells whoever opens the bare address where they are: a page for browsers, JSON for everything else. */
+/** Describes the server at its root URL: a page for browsers, JSON for other clients. */
 export const rootRoutes = new Elysia({ tags: ['operations'] })
   .get('/', ({ request }) => describeServer(request), {
     detail: {

@@ -23,7 +23,7 @@ import { retryEventsJob } from './webhooks/retry-job'
 import { RETRY_EVENTS_JOB } from './webhooks/retry-schedule'
 import { webhookRoutes } from './webhooks/routes'
 
-/** Plans, subscriptions, checkout, invoices and coupons, and what payment providers report. */
+/** Plans, subscriptions, checkouts, invoices, coupons, and the events of payment providers. */
 export const payments = defineArea({
   name: 'payments',
   routes: new Elysia().use(planRoutes).use(couponRoutes).use(subscriptionRoutes).use(paymentRoutes).use(webhookRoutes),

@@ -1,5 +1,6 @@
 import { and, eq } from 'drizzle-orm'
-import { type Ctx, type PublicCtx, reauthorize } from '../accounts/guard'
+import type { Ctx, PublicCtx } from '../accounts/context'
+import { reauthorize } from '../accounts/guard'
 import { workspaces } from '../accounts/memberships/tables'
 import { users } from '../accounts/tables'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
@@ -8,32 +9,32 @@ import type { Db } from '../storage/port'
 import { paymentsSettings } from './payments-settings'
 import { type EntityType, subscriptions } from './tables'
 
-/** Who pays: a user, or a workspace. */
+/** A user or a workspace that pays for subscriptions. */
 export type Billable = { billableEntityType: EntityType; billableEntityId: string }
 
-/** Who pays for what the caller does: the workspace that they act in, else they themselves. */
+/** Returns the entity that pays for the caller: the caller's active workspace, or else the user. */
 export const callerEntity = ({ actor }: Pick<Ctx, 'actor'>): Billable =>
   actor.workspace
     ? { billableEntityType: 'workspace', billableEntityId: actor.workspace._id }
     : { billableEntityType: 'user', billableEntityId: actor.user }
 
-/** The subscriptions of one that pays. */
+/** Returns the condition that a subscription belongs to an entity. */
 export const subscriptionsOfEntity = ({ billableEntityType: type, billableEntityId: id }: Billable) =>
   and(eq(subscriptions.billableEntityType, type), eq(subscriptions.billableEntityId, id))
 
-/** Refuses (403) what is of another entity than the caller's, unless they are an admin. */
+/** Returns `thing` if it belongs to the caller's entity, or the caller is an admin. @throws 403 FORBIDDEN otherwise */
 export function requireOwn<Thing extends Billable>(ctx: Pick<Ctx, 'actor'>, thing: Thing): Thing {
   const { user, workspace, token, privileged } = ctx.actor
   const { billableEntityType: type, billableEntityId: id } = thing
-  // What is a user's own stays theirs in every workspace, but not by a token that was made for one.
+  // Users reach their own things in every workspace, but not with a token that is bound to one.
   const own = type === 'user' ? id === user && !token?.bound : id === workspace?._id
   if (own || privileged) return thing
   throw new Problem(403, 'FORBIDDEN', 'You do not have access to this resource.')
 }
 
 /**
- * Whoever buys or cancels for a workspace has to be an admin of it, where the tenant wants that (`workspaceAdminsOnly`).
- * @throws 403
+ * With the setting `workspaceAdminsOnly`, only admins of a workspace may buy or cancel for it.
+ * @throws 403 FORBIDDEN when the caller is not one of them
  */
 export async function requireBuyer(ctx: Ctx, { billableEntityType: type, billableEntityId: id }: Billable) {
   const { workspace, privileged } = ctx.actor
@@ -46,11 +47,14 @@ export async function requireBuyer(ctx: Ctx, { billableEntityType: type, billabl
   )
 }
 
-/** The same as a condition on lists, whatever the query says: nothing for admins. */
+/** Returns the filter that limits lists to the caller's entity, or undefined for admins. It overrides the query. */
 export const callerEntityFilter = (ctx: Pick<Ctx, 'actor'>): Billable | undefined =>
   ctx.actor.privileged ? undefined : callerEntity(ctx)
 
-/** For whom an admin says that something is; nobody else's word counts. @throws 400, where half of it is said, too */
+/**
+ * Returns the entity that an admin names, or undefined if there is none. The input of other callers is ignored.
+ * @throws 400 INVALID_INPUT when the type or the id is missing or invalid
+ */
 export function entityFromInput(
   { actor }: Pick<Ctx, 'actor'>,
   { billableEntityType: type, billableEntityId: id }: { billableEntityType?: unknown; billableEntityId?: unknown },
@@ -77,6 +81,6 @@ export async function assertEntityExists(
   if (!row) notFound(type)
 }
 
-/** Who calls a route that is open: a credential that is no good makes a guest. */
+/** Returns the caller of an open route. A caller with an invalid credential counts as a guest. */
 export const findActor = async (request: Request): Promise<PublicCtx['actor']> =>
   (await reauthorize(request, 'payments').catch(() => undefined))?.actor

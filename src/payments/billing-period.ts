@@ -1,14 +1,14 @@
 import { DAY_MS } from '../core/clock'
 
-/** A length of time, as calendars have it. */
+/** A length of time in calendar units. */
 export type Span = { unit: 'days' | 'months'; value: number }
 
-/** A cycle of billing. */
+/** A billing cycle. */
 export type Cycle = 'monthly' | 'yearly'
 
 export const cycleSpan = (cycle: Cycle): Span => ({ unit: 'months', value: cycle === 'yearly' ? 12 : 1 })
 
-/** Some time after a moment (ms, UTC). Months clamp to the month's end: 31 January and a month is the last of February. */
+/** Adds a span to a moment (ms, UTC). Months clamp to the end of the month: 31 January plus a month is the end of February. */
 export function addSpan(moment: number, { unit, value }: Span): number {
   if (unit === 'days') return moment + value * DAY_MS
   const from = new Date(moment)

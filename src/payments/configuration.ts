@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import type { ResolvedConnection } from '../connections/kinds/index'
 import { getConnection, withSecrets } from '../connections/resolver'
 import * as contentConfigurations from '../content/configurations'
@@ -17,7 +17,7 @@ const CONFIGURATION_KEY = paymentsSettings.key
 
 type Metadata = Record<string, unknown>
 
-/** What the tenant has set for payments, over what holds where it has set nothing. */
+/** Returns the payments configuration of the tenant, with defaults for what it has not set. */
 export async function get(ctx: Ctx) {
   const { metadata } = configurations
   const row = await ctx.db
@@ -31,7 +31,7 @@ export async function get(ctx: Ctx) {
   }
 }
 
-/** Changes the keys that it mentions; `null` takes one away. @throws what `validatePaymentsConfiguration` does */
+/** Changes the given keys; `null` removes one. @throws what `validatePaymentsConfiguration` throws */
 export async function change(ctx: Ctx, { metadata = {} }: { metadata?: Metadata }, answer: HttpContext) {
   const currency = parseCurrency(metadata.defaultCurrency)
   const changes = { metadata: currency ? { ...metadata, defaultCurrency: currency } : metadata }
@@ -40,8 +40,7 @@ export async function change(ctx: Ctx, { metadata = {} }: { metadata?: Metadata 
 }
 
 /**
- * Refuses what payments cannot go by, before a customer meets it, whichever route it comes by. What has another type is
- * refused by the shape of the settings.
+ * Validates a payments configuration, whichever route it comes by. The shape of the settings checks the types.
  * @throws 400 INVALID_INPUT for currencies, INVALID_PAYMENTS_CONFIGURATION for redirect URLs and connections
  */
 export async function validatePaymentsConfiguration(ctx: Ctx, metadata: Metadata) {
@@ -81,15 +80,15 @@ const invalidConfiguration = (name: string, message: string) =>
 
 const redirectUrlPattern = new RegExp(PAGE_URL_PATTERN)
 
-/** Whether something is an address to which a browser can be led. */
+/** Returns whether a value is a URL that a browser can be redirected to. */
 export function isRedirectUrl(url: unknown): url is string {
   return typeof url === 'string' && url.length <= 2_000 && redirectUrlPattern.test(url) && !!URL.parse(url)
 }
 
-/** A provider, and the connection by which it is asked. */
+/** A provider, and the connection to call it through. */
 export type ConnectedProvider = { opened: ResolvedConnection<ProviderKind>; provider: Provider; kind: ProviderKind }
 
-/** By whom new subscriptions are paid. @throws 500 PAYMENTS_NOT_CONFIGURED, 400 UNSUPPORTED_PROVIDER */
+/** Returns the provider of new subscriptions. @throws 500 PAYMENTS_NOT_CONFIGURED, 400 UNSUPPORTED_PROVIDER */
 export async function getActiveProvider(tenant: Tenant): Promise<ConnectedProvider> {
   const { isEnabled, paymentSourceId } = await getSettings(tenant, paymentsSettings)
   const row =
@@ -116,7 +115,7 @@ const undefinedIfNotFound = (error: unknown) => {
   throw error
 }
 
-/** By whom a subscription is paid already. @throws 404 where that connection is gone */
+/** Returns the provider of an existing subscription. @throws 404 when its connection was removed or changed its kind */
 export async function getSubscriptionProvider(
   tenant: Tenant,
   { providerKind: kind, providerSourceId: id }: { providerKind: ProviderKind | null; providerSourceId: string | null },

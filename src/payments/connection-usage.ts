@@ -4,7 +4,7 @@ import type { Tx } from '../storage/port'
 import { TERMINAL_STATUSES } from './subscriptions/transitions'
 import { subscriptions } from './tables'
 
-/** What of payments goes by a connection. */
+/** Returns descriptions of what uses a connection for payments. */
 export async function listPaymentUsesOfConnection(tx: Tx, connection: string): Promise<string[]> {
   const row = await tx.select().from(configurations).where(eq(configurations.key, 'payments-configuration')).get()
   const by = and(

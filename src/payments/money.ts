@@ -1,6 +1,6 @@
-/** Amounts of money are whole numbers of a currency's smallest unit here; only the wire has decimals. */
+/** Amounts are integers in the smallest unit of their currency (minor units). Only the API has decimals. */
 
-/** Currencies of which the smallest unit is not a hundredth (ISO 4217, table A.1). */
+/** Currencies whose smallest unit is not a hundredth (ISO 4217, table A.1). */
 const EXPONENT_BY_CURRENCY = new Map<string, number>([
   ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ').map((code) => [code, 0] as const),
   ...'BHD IQD JOD KWD LYD OMR TND'.split(' ').map((code) => [code, 3] as const),
@@ -9,21 +9,21 @@ const EXPONENT_BY_CURRENCY = new Map<string, number>([
 
 const ISO_CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
 
-/** The largest amount, in minor units: so many digits a number on the wire keeps whatever the exponent is. */
+/** The largest amount, in minor units: a JSON number keeps these 15 digits whatever the exponent is. */
 export const MAX_MINOR_AMOUNT = 999_999_999_999_999
 
-/** How many decimal places the currency has. */
+/** Returns the number of decimal places of a currency. */
 export const exponentOf = (currency: string) => EXPONENT_BY_CURRENCY.get(currency) ?? 2
 
-/** The code of a currency as ISO 4217 writes it; undefined where there is none. */
+/** Returns a currency code in the form of ISO 4217, or undefined for an unknown one. */
 export function parseCurrency(text: unknown): string | undefined {
   const code = typeof text === 'string' ? text.trim().toUpperCase() : ''
   return ISO_CURRENCIES.has(code) ? code : undefined
 }
 
 /**
- * A number of the wire in minor units, rounded half away from zero by the digits that it is written with (1.005 is
- * 1.01). Undefined for what is no amount: no number, not finite, or more than `MOST`.
+ * Returns an amount of the API in minor units. It is rounded half away from zero by its decimal digits (1.005 becomes 1.01).
+ * Returns undefined for what is no finite number, or exceeds `MAX_MINOR_AMOUNT`.
  */
 export function toMinorUnits(amount: unknown, currency: string): number | undefined {
   if (typeof amount !== 'number' || !Number.isFinite(amount)) return
@@ -33,13 +33,13 @@ export function toMinorUnits(amount: unknown, currency: string): number | undefi
   return Math.abs(minor) > MAX_MINOR_AMOUNT ? undefined : minor
 }
 
-/** The amount as the wire has it. */
+/** Returns an amount in units of the currency, as the API shows it. */
 export const fromMinorUnits = (minor: number, currency: string) => minor / 10 ** exponentOf(currency)
 
-/** What a discount takes off: so many per cent (0 to 100, with any decimals), or an amount in minor units. */
+/** A discount: per cent (0 to 100, with any decimals), or an amount in minor units. */
 export type Discount = { type: 'percentage'; percent: number } | { type: 'fixed'; amount: number }
 
-/** A price after a discount, in minor units, never below zero: percentages are rounded half away from zero. */
+/** Returns a price after a discount, in minor units, at least 0. Percentages are rounded half away from zero. */
 export function applyDiscount(price: number, discount: Discount | null): number {
   if (!discount) return price
   if (discount.type === 'fixed') return Math.max(0, price - discount.amount)
@@ -48,7 +48,7 @@ export function applyDiscount(price: number, discount: Discount | null): number 
   return Math.max(0, Number(divideRounded(BigInt(price) * (hundredPercent - digits), hundredPercent)))
 }
 
-/** A finite number as the decimal that it is written as: `digits / 10 ** scale`. */
+/** Parses the decimal notation of a finite number: its value is `digits / 10 ** scale`. */
 function parseDecimal(value: number): { digits: bigint; scale: number } {
   const [mantissa = '', power = '0'] = String(value).split('e')
   const [integerPart = '', fraction = ''] = mantissa.split('.')
@@ -57,7 +57,7 @@ function parseDecimal(value: number): { digits: bigint; scale: number } {
   return scale < 0 ? { digits: digits * 10n ** BigInt(-scale), scale: 0 } : { digits, scale }
 }
 
-/** Half away from zero. `by` is positive. */
+/** Divides and rounds half away from zero. `by` is positive. */
 function divideRounded(value: bigint, by: bigint): bigint {
   const size = value < 0n ? -value : value
   const rounded = (2n * size + by) / (2n * by)

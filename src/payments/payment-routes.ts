@@ -65,5 +65,5 @@ const configurationRoutes = new Elysia({ prefix: '/payments/configuration', tags
     detail: { operationId: 'updatePaymentsConfiguration', summary: 'Update the payments configuration' },
   })
 
-/** Checkout, invoices, and what the tenant has set. */
+/** Checkouts, invoices, and the payments configuration. */
 export const paymentRoutes = new Elysia().use(checkoutRoutes).use(invoiceRoutes).use(configurationRoutes)

@@ -2,7 +2,7 @@ import { t } from 'elysia'
 import { textMatching } from '../core/shapes'
 import { defineSettings } from '../platform/settings/tenant-settings'
 
-/** An address to which a browser can be led: whole, without blanks, and without a name that could be taken for its host. */
+/** A URL that a browser can be redirected to: absolute, without spaces, and without user names, which look like hosts. */
 export const PAGE_URL_PATTERN = '^https?://[^\\s\\u0000-\\u001f/?#@\\\\]+([/?#][^\\s\\u0000-\\u001f]*)?$'
 const pageUrl = (description: string) =>
   t.Optional(
@@ -12,7 +12,7 @@ const pageUrl = (description: string) =>
     }),
   )
 
-/** Whether and through which connection a tenant is paid, and on which terms. */
+/** The payments settings of a tenant. */
 export const paymentsSettings = defineSettings(
   'payments-configuration',
   t.Object({

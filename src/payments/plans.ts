@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Ctx, PublicCtx } from '../accounts/guard'
+import type { Ctx, PublicCtx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { badRequest, type FieldError, notFound } from '../core/problem'
@@ -19,12 +19,12 @@ const DEFAULT_SORT = 'sortOrder,monthlyPrice'
 
 type Filters = ListQuery & { isActive?: string }
 
-/** A page of all plans, in their order. */
+/** Returns a page of all plans, in their sort order. */
 export async function list({ db }: Ctx, query: Filters, answer: HttpContext): Promise<PlanResponse[]> {
   return listPlans(db, query, parseFlag(query, 'isActive'), answer, toAdminPlan)
 }
 
-/** What anybody may subscribe to. Others than active ones are shown to admins who ask for them, and to nobody else. */
+/** Returns a page of the active plans, for guests too. Only admins get archived ones, with `isActive=false`. */
 export async function listPublic(ctx: PublicCtx, query: Filters, answer: HttpContext): Promise<PlanResponse[]> {
   const active = parseFlag(query, 'isActive') ?? true
   if (!active && !(await findActor(answer.request))?.privileged) return []
@@ -44,14 +44,14 @@ async function listPlans(
   return respondWithPage(answer, page, rows.map(toResponse), () => db.$count(plans, where))
 }
 
-/** One plan; others than active ones are there for admins only. @throws 404 PLAN_NOT_FOUND */
+/** Returns a plan. @throws 404 PLAN_NOT_FOUND, also for an archived plan unless the caller is an admin */
 export async function get({ db, actor }: Ctx, id: string): Promise<PlanResponse> {
   const plan = await getPlan(db, id)
   if (actor.privileged) return toAdminPlan(plan)
   return plan.isActive ? toPublicPlan(plan) : notFound('plan')
 }
 
-/** A new plan. @throws 400 without a name, or without a price where nobody says one later */
+/** Creates a plan. @throws 400 without a name, or without a price unless the plan is dynamic */
 export async function create(ctx: Ctx, input: NewPlan): Promise<PlanResponse> {
   const { defaultCurrency: currency } = await getSettings(ctx, paymentsSettings)
   const time = toIsoString(now())
@@ -65,7 +65,7 @@ export async function create(ctx: Ctx, input: NewPlan): Promise<PlanResponse> {
   return toAdminPlan(plan)
 }
 
-/** Changes what it mentions; who has subscribed keeps the price that they have. @throws 400, 404 */
+/** Changes the given fields. Existing subscriptions keep their prices. @throws 400, 404 PLAN_NOT_FOUND */
 export const change = (ctx: Ctx, id: string, input: NewPlan): Promise<PlanResponse> =>
   ctx.write(async (tx) => {
     const plan = applyChanges(await getPlan(tx, id), input)
@@ -73,14 +73,14 @@ export const change = (ctx: Ctx, id: string, input: NewPlan): Promise<PlanRespon
     return toAdminPlan(plan)
   })
 
-/** Nobody can subscribe to it any more; who has, goes on. @throws 404 */
+/** Archives a plan: it accepts no new subscriptions, and existing ones continue. @throws 404 PLAN_NOT_FOUND */
 export const remove = (ctx: Ctx, id: string): Promise<PlanResponse> => change(ctx, id, { isActive: false })
 
-/** A plan. @throws 404 PLAN_NOT_FOUND */
+/** Returns the row of a plan. @throws 404 PLAN_NOT_FOUND */
 export const getPlan = async (db: Pick<Db, 'select'>, id: string): Promise<Plan> =>
   (!id.includes('\0') && (await db.select().from(plans).where(eq(_id, id)).get())) || notFound('plan')
 
-/** What was sent upon what there is, judged as a whole. @throws 400 */
+/** Returns the plan with the input applied. The result is validated as a whole. @throws 400 */
 function applyChanges(before: Plan, { monthlyPrice, yearlyPrice, currency: sent, ...input }: NewPlan): Plan {
   const flaws: FieldError[] = []
   const currency = sent === undefined ? before.currency : parseCurrency(sent)
@@ -116,7 +116,7 @@ export const toAdminPlan = ({ monthlyPrice, yearlyPrice, ...plan }: Plan): PlanR
   yearlyPrice: decimalOrNull(yearlyPrice, plan.currency),
 })
 
-/** Without how providers call it. */
+/** Serializes a plan without its ids at providers. */
 function toPublicPlan(plan: Plan): PlanResponse {
   const { externalIds: _, ...publicFields } = toAdminPlan(plan)
   return publicFields

@@ -85,7 +85,7 @@ const couponFields = {
   isActive: t.Boolean(),
 }
 
-/** What a coupon has to be; what is sent is judged by it after it was put upon what there is. */
+/** A complete coupon. Input is validated after it was merged with the existing coupon or the defaults. */
 export const CouponData = t.Object({ code: line(100, 1), ...couponFields })
 export type CouponData = Static<typeof CouponData>
 
@@ -167,7 +167,7 @@ export const WorkspaceSubscriptionList = t.Object({
   status: filterField('comma-separated'),
 })
 
-// Of callers who may not say for whom, these are not looked at, whatever they are.
+// These fields are ignored, whatever their type, when the caller is not an admin.
 const adminOnlyField = (description: string, schema: object) =>
   maybe(t.Unknown({ description: `${description}; admins only`, 'x-schema': schema }))
 const entityTypeSchema = { type: ['string', 'null'], enum: ['user', 'workspace', null] }

@@ -3,10 +3,12 @@ import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'driz
 import { timestamp } from '../storage/columns'
 import type { Cycle, Span } from './billing-period'
 import type { Discount } from './money'
-import type { ProviderKind } from './providers/provider'
 import type { Status } from './subscriptions/transitions'
 
-/** How a plan is called at a provider: for products and prices, or for plans. */
+/** The kinds of connections that process payments. */
+export type ProviderKind = 'stripe' | 'paypal' | 'paddle'
+
+/** The ids of a plan at a provider: of a product and its prices, or of the provider's plans. */
 export type ExternalIds = {
   productId?: string
   monthlyPriceId?: string
@@ -16,10 +18,10 @@ export type ExternalIds = {
 }
 export type EntityType = 'user' | 'workspace'
 
-/** No amount: that of one checkout is another than that of the next. */
+/** A `checkoutAmount` that is no amount: the checkouts of the subscription have different ones. */
 export const VARYING_CHECKOUT_AMOUNT = -1
 
-/** What can be subscribed to. Prices are in minor units. */
+/** Plans to subscribe to. Prices are in minor units. */
 export const plans = sqliteTable(
   'plans',
   {
@@ -29,7 +31,7 @@ export const plans = sqliteTable(
     monthlyPrice: integer('monthly_price'),
     yearlyPrice: integer('yearly_price'),
     currency: text().notNull(),
-    /** Whether an admin says the price, for each subscription. */
+    /** Whether an admin sets the price of each subscription. */
     dynamic: integer({ mode: 'boolean' }).notNull(),
     isActive: integer('is_active', { mode: 'boolean' }).notNull(),
     features: text({ mode: 'json' }).$type<string[]>().notNull(),
@@ -52,16 +54,16 @@ export const coupons = sqliteTable(
   {
     _id: text().primaryKey(),
     code: text().notNull(),
-    /** The code as it is compared. */
+    /** The normalized code, for comparisons. */
     codeKey: text('code_key').notNull().unique(),
     discount: text({ mode: 'json' }).$type<Discount>().notNull(),
-    /** Only of a fixed amount: in which it is, and to which it applies. */
+    /** The currency of a fixed discount, which applies only to prices in it. */
     currency: text(),
     maxRedemptions: integer('max_redemptions'),
     currentRedemptions: integer('current_redemptions').notNull(),
     validFrom: timestamp('valid_from'),
     validUntil: timestamp('valid_until'),
-    /** How long it lasts for who has redeemed it; forever, where nothing is said. */
+    /** How long the discount lasts after its redemption; null: forever. */
     benefit: text({ mode: 'json' }).$type<Span>(),
     applicablePlanIds: text('applicable_plan_ids', { mode: 'json' }).$type<string[]>().notNull(),
     isActive: integer('is_active', { mode: 'boolean' }).notNull(),
@@ -72,7 +74,9 @@ export const coupons = sqliteTable(
 )
 export type Coupon = typeof coupons.$inferSelect
 
-/** Who pays for which plan. Its status is changed by `subscriptions/machine.ts` alone. Amounts are in minor units. */
+/**
+ * The subscriptions of entities to plans. Only `subscriptions/state-machine.ts` changes a status. Amounts are in minor units.
+ */
 export const subscriptions = sqliteTable(
   'subscriptions',
   {
@@ -83,40 +87,40 @@ export const subscriptions = sqliteTable(
     status: text().$type<Status>().notNull(),
     billingCycle: text('billing_cycle').$type<Cycle>().notNull(),
     currency: text().notNull(),
-    /** What it costs each cycle; nothing while an admin has yet to say it. */
+    /** The price of each cycle before the discount; null until an admin has set it. */
     basePrice: integer('base_price'),
     dynamicAmount: integer('dynamic_amount'),
     couponId: text('coupon_id'),
     couponCode: text('coupon_code'),
-    /** What the coupon takes off and for how long, as it was when it was attached. */
+    /** The discount of the coupon and its duration, as they were when the coupon was attached. */
     discount: text({ mode: 'json' }).$type<Discount & { benefit: Span | null }>(),
     couponBenefitEndsAt: timestamp('coupon_benefit_ends_at'),
     currentPeriodStart: timestamp('current_period_start'),
     currentPeriodEnd: timestamp('current_period_end'),
     trialEndsAt: timestamp('trial_ends_at'),
-    /** Since when a payment is missing. */
+    /** Since when a payment is overdue. */
     pastDueSince: timestamp('past_due_since'),
     cancelAtPeriodEnd: integer('cancel_at_period_end', { mode: 'boolean' }).notNull(),
-    /** Since when it should end, though the provider has not agreed yet. */
+    /** When its cancellation was requested, while the provider has not confirmed it yet. */
     cancelRequested: timestamp('cancel_requested'),
     providerKind: text('provider_kind').$type<ProviderKind>(),
-    /** The connection by which the provider is asked. */
+    /** The connection to the provider. */
     providerSourceId: text('provider_source_id'),
     externalSubscriptionId: text('external_subscription_id'),
-    /** How the provider calls the checkout, where that has a name of its own. */
+    /** The provider's id of the checkout, if checkouts have ids of their own there. */
     externalCheckoutId: text('external_checkout_id'),
-    /** Until when (ms) a checkout is being begun: no other of the same entity begins meanwhile. */
+    /** Until when (ms) a checkout is being started, so that no other checkout of the entity may start. */
     checkoutUntil: integer('checkout_until'),
-    /** What each cycle costs by the checkouts that were begun; `SEVERAL` where they differ, for any may be paid. */
+    /** The price per cycle of the started checkouts; `VARYING_CHECKOUT_AMOUNT` if they differ, since any may be paid. */
     checkoutAmount: integer('checkout_amount'),
-    /** How many checkouts have failed: the next one is another one to the provider. */
+    /** How many checkouts have failed. It gives the next one another idempotency key. */
     failedCheckouts: integer('failed_checkouts').notNull(),
-    /** When (ms, by the provider's clock) that happened which was applied last: what is older changes nothing. */
+    /** The time (ms, by the provider's clock) of the last applied event. Older events are ignored. */
     lastEventAt: integer('last_event_at'),
     metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
     created: timestamp().notNull(),
     updated: timestamp().notNull(),
-    /** In what it differs from what the provider has, where that can't be mended: people were told. */
+    /** The reported difference from the provider's state, as JSON, if it could not be repaired. */
     drift: text(),
   },
   ({ billableEntityType, billableEntityId, providerKind, externalSubscriptionId, ...by }) => [
@@ -135,7 +139,7 @@ export const subscriptions = sqliteTable(
 )
 export type Subscription = typeof subscriptions.$inferSelect
 
-/** Which subscription has redeemed which coupon: once. */
+/** The redemptions of coupons: a subscription redeems a coupon once. */
 export const redemptions = sqliteTable(
   'redemptions',
   { subscription: text().notNull(), coupon: text().notNull(), created: timestamp().notNull() },
@@ -144,7 +148,7 @@ export const redemptions = sqliteTable(
 
 export type InvoiceItem = { description: string; quantity: number; amount: number }
 
-/** What was or is to be paid, as providers tell it. Amounts are in minor units, also those of its items. */
+/** Invoices, as providers report them. Amounts, including those of items, are in minor units. */
 export const invoices = sqliteTable(
   'invoices',
   {
@@ -174,7 +178,7 @@ export const invoices = sqliteTable(
 )
 export type Invoice = typeof invoices.$inferSelect
 
-/** What providers have told, as it came. An event is kept before it has any effect, and has that once. */
+/** The events of providers, as they were received. An event is stored with its effect, and has it once. */
 export const providerEvents = sqliteTable(
   'provider_events',
   {
@@ -182,20 +186,20 @@ export const providerEvents = sqliteTable(
     providerKind: text('provider_kind').$type<ProviderKind>().notNull(),
     eventId: text('event_id').notNull(),
     type: text().notNull(),
-    /** The connection whose secret has signed it. */
+    /** The connection whose secret verified the signature. */
     source: text(),
     body: text().notNull(),
     status: text().$type<'received' | 'processed' | 'ignored' | 'parked' | 'failed'>().notNull(),
     /** When it happened, by the provider's clock (ms). */
     occurredAt: integer('occurred_at').notNull(),
     attempts: integer().notNull(),
-    /** When (ms) it is tried again. */
+    /** When (ms) the event is retried. */
     nextAt: integer('next_at'),
-    /** The subscription that it is about, ours, once that is known. */
+    /** The id of our subscription, once it is known. */
     subscriptionId: text('subscription_id'),
-    /** Whom it waits for: how the provider calls the subscription. */
+    /** The provider's id of the subscription, for which a parked event waits. */
     externalSubscriptionId: text('external_subscription_id'),
-    /** Why it was parked, failed or ignored: a sentence. */
+    /** A sentence that says why the event was parked, failed or ignored. */
     outcome: text(),
     created: timestamp().notNull(),
     updated: timestamp().notNull(),

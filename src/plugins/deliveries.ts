@@ -1,6 +1,6 @@
 import { and, eq, inArray, isNotNull, lt, notInArray } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { DAY_MS, now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { notFound, Problem } from '../core/problem'

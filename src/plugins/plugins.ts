@@ -1,5 +1,5 @@
 import { and, eq, ne, or } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { users } from '../accounts/tables'
 import { removeInTx } from '../accounts/users/administration'
 import { assertAllowedUrls } from '../connections/url-policy'

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
-import { type PublicCtx, reauthorizeSameSite, streamGuard } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
+import { reauthorizeSameSite, streamGuard } from '../accounts/guard'
 import { config } from '../config'
 import { isPrivateNetworkAllowed } from '../connections/url-policy'
 import { UpstreamUnreachable } from '../core/http-client'

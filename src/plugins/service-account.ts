@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { issueApiToken } from '../accounts/api-tokens'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { apiTokens, users } from '../accounts/tables'
 import { registerUser } from '../accounts/users/users'
 import { type HttpContext, setNoStore } from '../core/etag'

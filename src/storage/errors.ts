@@ -1,7 +1,7 @@
 import { ConfigError } from '../core/config-error'
 import { Problem } from '../core/problem'
 
-/** A key exists already (409). Verbs turn it into the code of their thing. */
+/** 409 CONFLICT: the key exists already. Operations replace it with the code of their resource. */
 export class Conflict extends Problem {
   constructor(cause?: unknown) {
     super(409, 'CONFLICT', 'Something with the same key already exists.', { cause })
@@ -16,7 +16,7 @@ export class BrokenReference extends Problem {
   }
 }
 
-/** Lock trouble, a full queue, or a write that ran too long (503, come again). */
+/** 503 BUSY: a lock could not be taken, a queue is full, or a write took too long. */
 export class Busy extends Problem {
   constructor(cause?: unknown) {
     const headers = { 'retry-after': '1' }
@@ -24,17 +24,17 @@ export class Busy extends Problem {
   }
 }
 
-/** The tenant is elsewhere now: who comes again is served there. */
+/** 503 BUSY: the tenant was moved. The next request is served by its new home. */
 export class TenantMoved extends Busy {
   constructor(readonly home: string) {
     super('The tenant was moved.')
   }
 }
 
-/** The database gave up on a transaction that did no wrong, or is gone: done again, it may succeed. */
+/** 503 BUSY: the database aborted a valid transaction, or the connection was lost. A repetition may succeed. */
 export class TransactionAborted extends Busy {}
 
-/** The disk has no room for what was to be written (507). Reads go on. */
+/** 507 STORAGE_FULL: the disk has no space for a write. Reads still work. */
 export class StorageFull extends Problem {
   constructor(cause?: unknown) {
     const headers = { 'retry-after': '30' }
@@ -42,21 +42,21 @@ export class StorageFull extends Problem {
   }
 }
 
-/** A bug of ours or a broken disk. */
+/** A statement failed because of a bug of ours or a broken disk (500). */
 export class StorageFault extends Error {
   constructor(cause: unknown, message = 'The database rejected a statement.') {
     super(message, { cause })
   }
 }
 
-/** Reading or writing a file failed. The database is opened anew, because what it has in memory can't be relied on. */
+/** Reading or writing a file failed. The database is reopened, because its pages in memory cannot be trusted. */
 export class DiskFailure extends StorageFault {
   constructor(cause: unknown) {
     super(cause, 'The disk failed.')
   }
 }
 
-/** The data at a place is missing, malformed or not this tenant's. The message says which. */
+/** The data of a tenant is missing, malformed or another tenant's. The message says which. */
 export class DatabaseDamaged extends StorageFault {
   constructor(cause: unknown, message = 'The database file is malformed.') {
     super(cause, message)
@@ -99,12 +99,12 @@ const ERROR_BY_CODE: Record<string, new (cause: unknown) => Error> = {
   EPIPE: TransactionAborted,
 }
 
-// What `pg` says of a connection that ended has no code.
+// The errors of `pg` about a lost connection have no code.
 const CONNECTION_LOST_MESSAGE = /^(Connection terminated|Client has encountered a connection error|Query read timeout)/
-// A protocol violation, too, but our own.
+// Also a protocol violation, but caused by our own statement.
 const PARAMETER_COUNT_MESSAGE = /^bind message supplies \d+ parameters/
 
-/** The engines' errors in our own words. */
+/** Returns an engine's error as one of the errors above; any other error is a StorageFault. */
 export function toStorageError(error: unknown): Error {
   if (error instanceof Problem || error instanceof ConfigError || error instanceof StorageFault) return error
   const { code = '', message = '' } = error as { code?: string; message?: string }
@@ -115,9 +115,12 @@ export function toStorageError(error: unknown): Error {
 }
 
 const MAX_BUSY_ATTEMPTS = 5
-const BUSY_RETRY_DELAY_MS = 100 // ms
+const BUSY_RETRY_DELAY_MS = 100
 
-/** Does work that the database was too busy for up to five times. It must do no harm twice. */
+/**
+ * Runs work up to five times while the database is busy. The work must be safe to repeat.
+ * @throws 503 BUSY after that
+ */
 export async function retryWhenBusy<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++)
     try {

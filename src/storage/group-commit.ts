@@ -9,18 +9,18 @@ type WriteUnit = PromiseWithResolvers<unknown> & {
   failure?: { error: unknown }
 }
 
-const MAX_WAITING_UNITS = 1_000 // units; the next is told to come back later
-const BATCH_WINDOW_MS = 10 // ms; an older transaction takes no further units, or its first would wait forever
+const MAX_WAITING_UNITS = 1_000 // beyond that a write is 503 BUSY
+const BATCH_WINDOW_MS = 10 // an older transaction takes no more units, or its first would wait forever
 
 /**
- * The only writer of a tenant. Units that come while another runs share its transaction, each in a savepoint of its
- * own, and are acknowledged together after one COMMIT: the price of a durable write is divided among them. While the
- * disk is busy with one transaction, the next is made. The first needs no savepoint, for which an engine would keep a copy
- * of every page: when it fails, so does the transaction, in which nothing else is yet.
+ * The only writer of a tenant. Units that arrive while another runs share its transaction, each in a savepoint of its
+ * own, and are acknowledged together after one COMMIT, which spreads the cost of a durable write. While the disk syncs
+ * one transaction, the next one runs. The first unit needs no savepoint, for which an engine would keep a copy of every
+ * page: when it fails, the whole transaction is rolled back, which holds nothing else yet.
  */
 export class GroupCommitWriter {
   #queue: WriteUnit[] = []
-  /** How many units wait to be done, or to be told that they are. */
+  /** How many units are queued, running or waiting for their acknowledgement. */
   #waiting = 0
   #isRunning = false
 
@@ -47,7 +47,7 @@ export class GroupCommitWriter {
   async #runBatch() {
     const units: WriteUnit[] = []
     try {
-      const { kept } = await this.transaction((asking) => this.#runUnits(asking, units))
+      const { kept } = await this.transaction((executor) => this.#runUnits(executor, units))
       if (!kept) this.#acknowledge(units)
       else
         kept.then(
@@ -55,12 +55,12 @@ export class GroupCommitWriter {
           (error) => this.#acknowledge(units, { error }),
         )
     } catch (error) {
-      // If it could not even begin, all who wait have waited in vain.
+      // If the transaction could not even begin, all queued units fail.
       this.#acknowledge(units.length ? units : this.#queue.splice(0), { error })
     }
   }
 
-  /** Only now, also for those that failed: who has an answer may rely on the transaction being over. */
+  /** Failed units are also acknowledged only now: the caller may rely on the transaction being over. */
   #acknowledge(units: WriteUnit[], failed?: WriteUnit['failure']) {
     this.#waiting -= units.length
     for (const { failure = failed, value, resolve, reject } of units) failure ? reject(failure.error) : resolve(value)
@@ -68,7 +68,7 @@ export class GroupCommitWriter {
 
   async #runUnits(executor: Executor, units: WriteUnit[]) {
     const deferred: DeferredWrites = new Map()
-    // The engine begins anew: what was taken in vain is taken again.
+    // When the engine repeats the transaction, the units taken so far are run again.
     for (const unit of units) await this.#runUnit(executor, unit, units.length === 1, deferred)
     await this.#collectUnits(executor, units, deferred)
     for (const [write, entries] of deferred) await write(executor, [...entries])
@@ -77,7 +77,7 @@ export class GroupCommitWriter {
   async #collectUnits(executor: Executor, units: WriteUnit[], deferred: DeferredWrites) {
     const windowEnd = performance.now() + BATCH_WINDOW_MS
     while (performance.now() < windowEnd) {
-      // Requests that are just coming in get one turn of the event loop to join.
+      // Requests that are just arriving get one turn of the event loop to join.
       if (!this.#queue.length) await new Promise(setImmediate)
       const unit = this.#queue[0]
       if (!unit || (unit.exclusive && units.length)) return
@@ -94,17 +94,17 @@ export class GroupCommitWriter {
     let latest: Promise<unknown> | undefined
     const deadlineAt = performance.now() + this.deadline
     const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
-      // An engine that answers at once leaves no turn to the timer.
+      // The timer gets no turn while an engine answers synchronously.
       if (performance.now() > deadlineAt) fatal ??= new Busy('A write ran too long.')
       if (isOver) throw new Error('This write has already ended.')
       if (fatal) throw fatal
-      const answer = work().catch((error) => {
-        // Those behind a failed statement fail because of it.
+      const result = work().catch((error) => {
+        // Statements after a failed one fail because of it.
         fatal ??= error
         throw error
       })
-      latest = answer
-      return answer
+      latest = result
+      return result
     }
     const ownDeferred: [DeferredWrite, unknown, unknown][] = []
     const guardedExecutor = {
@@ -117,7 +117,7 @@ export class GroupCommitWriter {
       unit.value = await withDeadline(this.deadline, unit.work(guardedExecutor)).finally(() => {
         isOver = true
       })
-      // It may have asked for something without waiting for it.
+      // The unit may have started a statement without awaiting it.
       await latest
       if (fatal) throw fatal
       for (const [write, key, value] of ownDeferred) {
@@ -125,11 +125,11 @@ export class GroupCommitWriter {
         deferred.set(write, entries.set(key, value))
       }
     } catch (error) {
-      // SQLite may have undone all of the transaction, and nothing of it would find room.
+      // SQLite may have rolled back the whole transaction, and a full disk would not take the rest of it.
       if (fatal instanceof TransactionAborted || fatal instanceof StorageFull || fatal instanceof DiskFailure)
         throw fatal
       unit.failure = { error: fatal ?? error }
-      // Nothing else is in the transaction yet, so all of it may go.
+      // The transaction holds nothing else yet, so it is rolled back as a whole.
       if (isFirst) throw unit.failure.error
       await query('rollback to unit')
     }
@@ -139,7 +139,7 @@ export class GroupCommitWriter {
 
 type DeferredWrites = Map<DeferredWrite, Map<unknown, unknown>>
 
-/** Not awaited, which saves trips over the network. Should it fail, then so does what depends on it. */
+/** Not awaited, which saves round trips. If it fails, the statements that depend on it fail, too. */
 const sendUnawaited = (query: RunQuery, sql: string) => void query(sql).catch(() => {})
 
 function withDeadline<T>(ms: number, work: Promise<T>): Promise<T> {

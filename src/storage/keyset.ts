@@ -3,14 +3,14 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { isIsoDateTime } from '../core/clock'
 import { badRequest, type FieldError } from '../core/problem'
 
-/** One column of an order, as the wire calls it. */
+/** One column of a sort order, with its name in the API. */
 export type OrderKey = { name: string; column: SQLiteColumn; descending: boolean }
 
 type CursorValue = string | number | boolean | null
 
 const MAX_CURSOR_LENGTH = 8_192 // characters
 
-/** `$after` of the page that begins behind this row: the values of the row by which the list is sorted. */
+/** Returns the `$after` cursor of the page after this row: the values of the row by which the list is sorted. */
 export function toCursor(keys: OrderKey[], row: Record<string, unknown>): string {
   return Buffer.from(
     JSON.stringify([signatureOf(keys), ...keys.map(({ column }) => columnValue(row, column))]),
@@ -18,13 +18,14 @@ export function toCursor(keys: OrderKey[], row: Record<string, unknown>): string
 }
 
 /**
- * The condition on what comes behind a place in the order, where missing values come last in both directions. It holds
- * no matter what was added or removed since. @throws 400 for a cursor of another list or order
+ * Returns the condition for the rows after a cursor. Missing values come last in both directions. The cursor stays
+ * valid whatever is added or removed.
+ * @throws 400 INVALID_INPUT for a cursor of another list or order
  */
 export function conditionAfter(keys: OrderKey[], cursor: string): SQL | undefined {
   const values = readCursor(keys, cursor)
   const [first] = keys
-  // Compared as a row, an index of these columns leads straight to the place.
+  // With a row comparison an index of these columns finds the first row directly.
   if (first && keys.every(({ column, descending }) => column.notNull && descending === first.descending)) {
     const columns = sql.join(
       keys.map(({ column }) => sql`${column}`),
@@ -74,7 +75,7 @@ function parseCursor(cursor: string): unknown[] {
 function isValueOf(column: SQLiteColumn, value: unknown): boolean {
   if (value === null) return !column.notNull
   if (column.dataType === 'number') return Number.isSafeInteger(value)
-  // The columns of `time` in columns.ts.
+  // The columns of `timestamp` in columns.ts.
   if (column.dataType === 'custom') return typeof value === 'string' && isIsoDateTime(value)
   return typeof value === column.dataType && !`${value}`.includes('\0')
 }
@@ -84,7 +85,7 @@ const FOREIGN_CURSOR_ERROR: FieldError = {
   message: 'This $after cursor does not match this list and sort order. Omit it, then follow the Link header.',
 }
 
-/** A row is read by the names that the table has in the code. */
+/** Returns a value of a row, whose keys are the property names of the table. */
 function columnValue(row: Record<string, unknown>, column: SQLiteColumn) {
   const [name = ''] = Object.entries(getTableColumns(column.table)).find(([, own]) => own === column) ?? []
   return row[name] ?? null

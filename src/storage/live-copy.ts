@@ -3,29 +3,29 @@ import type { Executor, RunQuery, TenantCopyConnection } from './port'
 import { CHANGED_ROWS_TABLE, requireSameTables, type TableSchema } from './schema-catalog'
 import { checksum, encodeRow, type Row, type RowKey, TableRows } from './table-rows'
 
-const COPY_PAGE_ROWS = 1_000 // rows
-const MAX_CHANGES_PER_READ = 5_000 // heard of at once
+const COPY_PAGE_ROWS = 1_000
+const MAX_CHANGES_PER_READ = 5_000
 const DUE_PAGE_KEYS = { min: 200, max: 4_000 } // keys of a table
-const TARGET_PAGE_MS = 100 // ms that a page should take, for writers may wait for it
-const RENEW_INTERVAL_MS = 10_000 // ms
-const MAX_STALLED_ROUNDS = 10 // attempts to bring over what is in its own way
+const TARGET_PAGE_MS = 100 // a page should take no longer, because writers may wait for it
+const RENEW_INTERVAL_MS = 10_000
+const MAX_STALLED_ROUNDS = 10 // attempts to copy rows that conflict with each other
 
 /**
- * Makes one database like another, of whatever engine, while others write to that. First all is copied slice by slice, and
- * each slice is read again and compared; then what was changed since is brought over by its keys, as often as need be,
- * and compared in the same way. Both are alike once nobody writes and no change is left. A row that goes may take others
- * with it which refer to it only in the copy: in the original they were changed, too, so they are due or will be.
+ * Copies one database to another, of any engine, while it is written to. First every table is copied page by page, and
+ * each page is read again and compared; then the rows that have changed since are copied by their keys, repeatedly, and
+ * compared in the same way. Both are equal once writes have stopped and no change is left. Deleting a row may delete
+ * rows that refer to it only in the copy: these have changed in the original, too, so they are due or will be.
  */
 export class LiveCopy {
   #tables: TableRows[]
   /** The keys of rows that may differ. */
   #due: Map<TableRows, Map<string, RowKey>>
-  /** Up to which of the changes all were heard. */
+  /** The number of the last change that was read. */
   #lastChange = 0
   #renewedAt = Number.NEGATIVE_INFINITY
-  /** How many keys of a table are brought over together: as many as are quick enough here. */
+  /** How many keys of a table are copied together, adjusted to the speed of the databases. */
   #pageKeys = 500
-  /** How many rows were copied at first. */
+  /** How many rows the first pass has copied. */
   copiedRows = 0
 
   constructor(
@@ -36,7 +36,7 @@ export class LiveCopy {
     this.#due = new Map(this.#tables.map((rows) => [rows, new Map()]))
   }
 
-  /** Copies all. Nobody else may use the copy from now on; what is in it is removed first. */
+  /** Copies all tables, and deletes the rows of the copy first. Nothing else may use the copy from now on. */
   async copyAll(): Promise<void> {
     await this.renewCapture()
     for (const rows of this.#tables.toReversed()) await retryWhenBusy(() => rows.clear(this.copy))
@@ -47,16 +47,16 @@ export class LiveCopy {
     for (const [place, rows] of this.#tables.entries()) {
       const others = this.#tables.slice(place + 1)
       this.copiedRows += await this.#copyTable(query, rows, async (upto) => {
-        // What changed where nothing was read yet is read as it is then.
+        // A change in a part that is not copied yet is copied with that part.
         const isAhead = (of: TableRows, key: RowKey) =>
           others.includes(of) || (of === rows && !!upto && of.isAfter(key, upto))
-        // Others go on changing: who waited until they pause would wait for ever.
+        // A partial read suffices: writers may never pause.
         while ((await this.#readChanges(query, isAhead)) === MAX_CHANGES_PER_READ);
       })
     }
   }
 
-  /** To be called at least every minute from `begin` to the end. */
+  /** Renews the capture of changes. Call it at least every minute from `copyAll` to the end. */
   async renewCapture(): Promise<void> {
     if (performance.now() < this.#renewedAt + RENEW_INTERVAL_MS) return
     await retryWhenBusy(() => this.original.captureChanges())
@@ -64,12 +64,12 @@ export class LiveCopy {
   }
 
   /**
-   * Brings over what was changed up to one state of the original, page by page, until so many milliseconds have passed.
-   * Returns how many rows are left that may differ from that state.
+   * Copies the changes up to one state of the original, page by page, for at most `ms` milliseconds. Returns how many
+   * rows may still differ from that state.
    */
   async applyChanges(original: RunQuery, ms: number): Promise<number> {
     const until = performance.now() + ms
-    // First all is heard: what changes often is brought over once.
+    // All changes are read first, so that a row that changes often is copied once.
     while (await this.#readChanges(original));
     for (let stalledRounds = 0; this.#dueCount && performance.now() < until; ) {
       const before = this.#dueCount
@@ -85,11 +85,11 @@ export class LiveCopy {
     return this.#due.values().reduce((sum, { size }) => sum + size, 0)
   }
 
-  /** Writes all rows of a table, and notes what the copy has otherwise then. Returns how many there are. */
+  /** Copies all rows of a table, and marks those that differ afterwards as due. Returns how many rows there are. */
   async #copyTable(original: RunQuery, rows: TableRows, afterPage?: (upto?: RowKey) => Promise<void>): Promise<number> {
     let count = 0
     for await (const page of rows.readPages(original, {}, COPY_PAGE_ROWS)) {
-      await retryWhenBusy(() => this.copy.runExclusive((asking) => applyRows(asking, rows.upsertSql, page.rows)))
+      await retryWhenBusy(() => this.copy.runExclusive((executor) => applyRows(executor, rows.upsertSql, page.rows)))
       const copiedPage = await retryWhenBusy(() =>
         this.copy.readSnapshot(({ query }) => rows.readFirst(query, page, 2 * COPY_PAGE_ROWS)),
       )
@@ -105,7 +105,7 @@ export class LiveCopy {
     for (const key of keys) this.#due.get(rows)!.set(encodeRow(key), key)
   }
 
-  /** Notes the keys of the next changes, but not of those that are `ahead`. Returns how many changes there were. */
+  /** Marks the keys of the next changes as due, except those that are ahead. Returns how many changes there were. */
   async #readChanges(original: RunQuery, isAhead?: (rows: TableRows, key: RowKey) => boolean): Promise<number> {
     const next = `select number, name, key from ${CHANGED_ROWS_TABLE} where number > ? order by number limit ${MAX_CHANGES_PER_READ}`
     const changes = (await original(next, [this.#lastChange])) as [number, string, string][]
@@ -119,8 +119,8 @@ export class LiveCopy {
   }
 
   /**
-   * Brings over some of what is due, of each table, in one transaction of the copy: what is gone goes first, for it may be in
-   * the way of the rest. What the copy has as it is wanted then is due no more; the rest is due after all others.
+   * Copies some due rows of each table in one transaction of the copy. Deletions come first, because a row to delete
+   * may conflict with others. Rows that are then equal are no longer due; the others are due after the rest.
    */
   async #copyDue(original: RunQuery) {
     const began = performance.now()
@@ -133,15 +133,15 @@ export class LiveCopy {
       }))
     for (const page of pages) page.wanted = await page.rows.readByKeys(original, page.keys.map(dueKeyOf))
     const copyPages = (change: typeof applyRows) =>
-      this.copy.runExclusive(async (asking) => {
+      this.copy.runExclusive(async (executor) => {
         for (const { rows, keys, wanted } of pages.toReversed()) {
           const wantedByKey = indexByKey(rows, wanted)
           const removedKeys = keys.filter(([name]) => !wantedByKey.has(name))
-          await change(asking, rows.removeSql, removedKeys.map(dueKeyOf))
+          await change(executor, rows.removeSql, removedKeys.map(dueKeyOf))
         }
-        for (const { rows, wanted } of pages) await change(asking, rows.upsertSql, wanted)
+        for (const { rows, wanted } of pages) await change(executor, rows.upsertSql, wanted)
         const compared = pages.map(async ({ rows, keys, wanted }) => {
-          const presentByKey = indexByKey(rows, await rows.readByKeys(asking.query, keys.map(dueKeyOf)))
+          const presentByKey = indexByKey(rows, await rows.readByKeys(executor.query, keys.map(dueKeyOf)))
           const expectedByKey = indexByKey(rows, wanted)
           return keys.filter(([name]) => presentByKey.get(name) !== expectedByKey.get(name))
         })
@@ -162,12 +162,15 @@ export class LiveCopy {
     )
   }
 
-  /** Rows that are in each other's way, as two that exchanged what is unique, come anew with all that may refer to them. */
+  /**
+   * Resolves conflicts between rows, such as two that swapped a unique value: they are deleted, and copied again with
+   * all tables that refer to them.
+   */
   async #resolveConflicts(original: RunQuery) {
     const conflicting = this.#tables.filter((rows) => this.#due.get(rows)!.size)
-    await this.copy.runExclusive(async (asking) => {
+    await this.copy.runExclusive(async (executor) => {
       for (const rows of conflicting.toReversed())
-        await applyRows(asking, rows.removeSql, [...this.#due.get(rows)!.values()])
+        await applyRows(executor, rows.removeSql, [...this.#due.get(rows)!.values()])
     })
     for (const rows of this.#tables)
       if (hasReferenceTo(rows.table, conflicting)) {
@@ -177,21 +180,21 @@ export class LiveCopy {
   }
 }
 
-/** Leaves out the rows that others are in the way of, which it finds by halves. */
-async function applyRows(asking: Executor, sql: string, list: unknown[][]): Promise<void> {
+/** Runs a statement for many rows, and leaves out those that violate a constraint, which it finds by bisection. */
+async function applyRows(executor: Executor, sql: string, list: unknown[][]): Promise<void> {
   if (!list.length) return
-  await asking.query('savepoint these')
+  await executor.query('savepoint these')
   try {
-    await asking.executeMany(sql, list)
-    await asking.query('release these')
+    await executor.executeMany(sql, list)
+    await executor.query('release these')
   } catch (error) {
     if (!isConstraintError(error)) throw error
-    await asking.query('rollback to these')
-    await asking.query('release these')
+    await executor.query('rollback to these')
+    await executor.query('release these')
     if (list.length === 1) return
     const half = Math.ceil(list.length / 2)
-    await applyRows(asking, sql, list.slice(0, half))
-    await applyRows(asking, sql, list.slice(half))
+    await applyRows(executor, sql, list.slice(0, half))
+    await applyRows(executor, sql, list.slice(half))
   }
 }
 
@@ -200,7 +203,7 @@ const dueKeyOf = ([, key]: [string, RowKey]) => key
 const indexByKey = (rows: TableRows, list: Row[]) =>
   new Map(list.map((row) => [encodeRow(rows.keyOf(row)), encodeRow(row)]))
 
-const hasReferenceTo = ({ references }: TableSchema, some: TableRows[]) =>
-  some.some(({ table }) => references.includes(table.name))
+const hasReferenceTo = ({ references }: TableSchema, targets: TableRows[]) =>
+  targets.some(({ table }) => references.includes(table.name))
 
 const isConstraintError = (error: unknown) => error instanceof Conflict || error instanceof BrokenReference

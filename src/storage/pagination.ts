@@ -12,7 +12,7 @@ const MAX_SORT_KEYS = 10
 
 const queryOption = (schema: object, description: string) => t.Optional(t.String({ description, 'x-schema': schema }))
 
-/** What the query of a list may say. A route's own filters stand beside it: `t.Object({ ...listing, kind: … })`. */
+/** The query parameters of a list. A route adds its own filters: `t.Object({ ...listQuery, kind: … })`. */
 export const listQuery = {
   limit: queryOption(
     { type: 'integer', minimum: 0, default: DEFAULT_LIMIT },
@@ -28,31 +28,33 @@ export const listQuery = {
 }
 export type ListQuery = { [option in keyof typeof listQuery]?: string }
 
-/** The same for lists that grow at their head: they page by a place in the list, so that nothing comes twice. */
+/**
+ * The query parameters of a list whose new rows come first: it can be paged by a cursor, so that no row comes twice.
+ */
 export const growingListQuery = {
   ...listQuery,
   $after: queryOption({ type: 'string' }, 'cursor of the previous page: follow its `Link` header'),
 }
 export type GrowingListQuery = { [option in keyof typeof growingListQuery]?: string }
 
-/** By what a list can be sorted, as the wire calls it. `_id` tells equals apart. */
+/** The columns by which a list can be sorted, by their names in the API. `_id` breaks ties. */
 export type SortableColumns = { _id: SQLiteColumn; [name: string]: SQLiteColumn }
 
-/** What to read, in which order. */
+/** The rows to read and their order. */
 export type Page = {
   limit: number
-  /** Whether more were asked for than a page may have. */
+  /** Whether the requested limit exceeds the largest page. */
   clamped: boolean
   offset: number
   order: SQL[]
   number: number
   count: boolean
   keys: OrderKey[]
-  /** What `$after` asks for, which belongs to the condition of the list, but not of its count. */
+  /** The condition of `$after`. It applies to the list, but not to its count. */
   after?: SQL
 }
 
-/** Reads the query of a list. @throws 400 with everything that makes no sense. */
+/** Parses the query of a list. @throws 400 INVALID_INPUT with every invalid parameter */
 export function parsePage(query: GrowingListQuery, sortable: SortableColumns, defaultSort = '-created'): Page {
   const errors: FieldError[] = []
   const requested = parseInteger('limit', DEFAULT_LIMIT)
@@ -88,7 +90,7 @@ export function parsePage(query: GrowingListQuery, sortable: SortableColumns, de
   }
 }
 
-/** The rows of a page, and one more if there is one, which tells of a next page. */
+/** Returns the rows of a page and, if there is one, one more row, which shows that there is a next page. */
 export const applyPage = <Rows>({ order, limit, offset }: Page, query: UnorderedQuery<Rows>): Rows =>
   query
     .orderBy(...order)
@@ -97,13 +99,16 @@ export const applyPage = <Rows>({ order, limit, offset }: Page, query: Unordered
 
 type UnorderedQuery<Rows> = { orderBy(...order: SQL[]): { limit(limit: number): { offset(offset: number): Rows } } }
 
-/** What is missing comes last in both directions; what can't be missing is left to its index. */
+/** Missing values come last in both directions. A column that cannot be null is left to its index. */
 const toOrderBy = (column: SQLiteColumn, descending: boolean) => {
   const direction = descending ? desc(column) : asc(column)
   return column.notNull ? direction : sql`${direction} nulls last`
 }
 
-/** A page's rows; `X-Limit` tells how many a page has at most, where more were asked for; `Link` tells where the next ones are, and `X-Total-Count` how many there are, if that was asked. */
+/**
+ * Returns a page's rows. Sets `X-Limit` to the largest page when more was requested, `Link` to the next page, and
+ * `X-Total-Count` when it was requested.
+ */
 export async function respondWithPage<Row>(
   { request: { url }, set }: HttpContext,
   { limit, clamped, number, count }: Page,
@@ -117,7 +122,10 @@ export async function respondWithPage<Row>(
   return rows.slice(0, limit)
 }
 
-/** A page of a list that grows at its head: `Link` names the place where it ends, so the next page begins right there. */
+/**
+ * Returns a page of a list whose new rows come first. `Link` contains the cursor of its last row, so the next page
+ * starts right after it.
+ */
 export async function respondWithGrowingPage<Row extends Record<string, unknown>, Shown>(
   context: HttpContext,
   page: Page,
@@ -144,29 +152,36 @@ function toNextLink(url: string, changes: Record<string, string | undefined>) {
   return `<${path}?${next}>; rel="next"`
 }
 
-const SCAN_CHUNK_ROWS = 500 // rows that are looked at together
+const SCAN_CHUNK_ROWS = 500
 
 /**
- * The rows of a page, of those that only code can judge: goes through all in their order, slice by slice; to the end only
- * where they are to be counted.
+ * Returns a page of the rows of a query that a filter in code accepts, and sets the headers of `respondWithPage`. Reads
+ * the rows in order, chunk by chunk; to the end only when they are counted.
  */
-export async function filterPage<Row>(
-  { limit, offset, count }: Page,
-  read: (limit: number, offset: number) => Promise<Row[]>,
+export async function respondWithFilteredPage<Row>(
+  answer: HttpContext,
+  page: Page,
+  createQuery: () => UnorderedQuery<PromiseLike<Row[]>>,
   filter: (rows: Row[]) => Row[] | Promise<Row[]>,
-): Promise<{ rows: Row[]; total: number }> {
+): Promise<Row[]> {
+  const { limit, offset, order, count } = page
   const rows: Row[] = []
   let total = 0
   for (let at = 0; ; at += SCAN_CHUNK_ROWS) {
-    const chunk = await read(SCAN_CHUNK_ROWS, at)
+    const query = createQuery().orderBy(...order)
+    const chunk = await query.limit(SCAN_CHUNK_ROWS).offset(at)
     for (const row of await filter(chunk)) if (total++ >= offset && rows.length <= limit) rows.push(row)
-    if (chunk.length < SCAN_CHUNK_ROWS || (rows.length > limit && !count)) return { rows, total }
+    if (chunk.length < SCAN_CHUNK_ROWS || (rows.length > limit && !count))
+      return respondWithPage(answer, page, rows, async () => total)
   }
 }
 
 const MAX_NAMES = 1_000
 
-/** Names that a query lists, comma-separated; undefined where it says nothing. @throws 400 for too many */
+/**
+ * Returns the comma-separated names of a query, or undefined when there are none.
+ * @throws 400 INVALID_INPUT for more than 1,000
+ */
 export function parseNames(value: string | undefined, path: string): string[] | undefined {
   const names = parseOptional(value)
     ?.split(',')
@@ -176,7 +191,10 @@ export function parseNames(value: string | undefined, path: string): string[] | 
   return names
 }
 
-/** The fields that a query selects, separated by spaces or commas. @throws 400 for others than there are */
+/**
+ * Returns the fields that a query selects, separated by spaces or commas.
+ * @throws 400 INVALID_INPUT for an unknown field
+ */
 export function parseSelect(select: string | undefined, fields: readonly string[]): Set<string> | undefined {
   const names = parseOptional(select)
     ?.split(/[\s,]+/)

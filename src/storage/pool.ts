@@ -22,30 +22,30 @@ import type {
 type OpenDatabase = { database: Database; writer: GroupCommitWriter }
 type PoolEntry = {
   key: string
-  /** It neither counts nor is closed for others. */
+  /** A pinned database does not count towards the limit, and is not closed for others. */
   pinned: boolean
-  /** Whether it is among those of which only so many may be open. */
+  /** Whether it takes one of the limited slots. */
   hasSlot: boolean
   ready: Promise<OpenDatabase>
   opened?: OpenDatabase
   users: number
-  /** When it was used last, among all uses. */
+  /** The number of its last use, among all uses. */
   lastUse: number
-  /** The last use at the last look, and at its rest. */
+  /** The last use at the latest idle check, and when its memory was released. */
   useAtCheck?: number
   useAtRelease?: number
-  /** To be called when the last user has gone. */
+  /** Called when the last use has ended. */
   onIdle?: () => void
 }
 
 type TranslateError = (error: unknown) => Promise<unknown>
 const keepError: TranslateError = async (error) => error
 
-const IDLE_CHECK_INTERVAL_MS = 10_000 // ms without a use
+const IDLE_CHECK_INTERVAL_MS = 10_000
 
 /**
- * Databases are opened when they are asked something. What nobody asks gives back its memory, and where too many are open,
- * the least recently used are closed.
+ * Opens databases on first use. Idle ones release their memory, and where too many are open, the least recently used
+ * are closed.
  */
 export class DatabasePool {
   #entries = new Map<string, PoolEntry>()
@@ -62,8 +62,8 @@ export class DatabasePool {
   }
 
   /**
-   * Costs nothing until it is asked something, and stays good after its database was closed. What is thrown then passes
-   * through `told`, who may know more about it.
+   * Returns a store that opens its database on first use, and again after it was closed. Errors pass through
+   * `translate`, which may add what the caller knows about the tenant.
    */
   getStore(place: DatabaseLocation, migrations: Migrations, translate: TranslateError = keepError): Store {
     const key = toPoolKey(place)
@@ -78,7 +78,7 @@ export class DatabasePool {
     }
   }
 
-  /** How many databases are open now, apart from pinned ones. */
+  /** The number of open databases, without pinned ones. */
   get openCount() {
     return this.#entries.values().reduce((count, { pinned }) => (pinned ? count : count + 1), 0)
   }
@@ -87,42 +87,42 @@ export class DatabasePool {
     return !!this.#entries.get(toPoolKey(place))?.opened
   }
 
-  /** Closes a database as soon as nobody uses it; who asks again opens whatever is at its place then. */
+  /** Closes a database as soon as it is idle. The next use opens whatever is at its place then. */
   async release(place: DatabaseLocation) {
-    const lease = this.#entries.get(toPoolKey(place))
-    if (!lease) return
-    const closing = this.#closeEntry(lease)
-    if (lease.users) closing.catch(logCloseFailure)
+    const entry = this.#entries.get(toPoolKey(place))
+    if (!entry) return
+    const closing = this.#closeEntry(entry)
+    if (entry.users) closing.catch(logCloseFailure)
     else await closing
   }
 
-  /** All that is there, for copying it. It is closed by whoever asked for it. */
+  /** Opens all data of a place for copying. The caller closes it. */
   openTenantCopy(place: DatabaseLocation, migrations: Migrations) {
     return this.engine.openTenantCopy(place, migrations)
   }
 
-  /** Serves what is there no more; nothing of it is removed. */
+  /** Stops serving the data of a place. Nothing is removed. */
   async retire(place: DatabaseLocation, migrations: Migrations) {
     await this.engine.retire?.(place, migrations)
     await this.release(place)
   }
 
-  /** What was not used since the last look gives back its memory, once. */
+  /** Releases the memory of databases that were not used since the last check, once. */
   releaseIdleMemory() {
-    for (const lease of this.#entries.values()) {
-      if (lease.users || lease.useAtRelease === lease.lastUse) continue
-      if (lease.useAtCheck === lease.lastUse) {
-        lease.opened?.database.releaseMemory?.()
-        lease.useAtRelease = lease.lastUse
+    for (const entry of this.#entries.values()) {
+      if (entry.users || entry.useAtRelease === entry.lastUse) continue
+      if (entry.useAtCheck === entry.lastUse) {
+        entry.opened?.database.releaseMemory?.()
+        entry.useAtRelease = entry.lastUse
       }
-      lease.useAtCheck = lease.lastUse
+      entry.useAtCheck = entry.lastUse
     }
   }
 
-  /** Closes everything, what is in use as soon as it isn't any more. */
+  /** Closes all databases; one that is in use is closed as soon as it is idle. */
   async close() {
     clearInterval(this.#idleTimer)
-    for (const lease of this.#entries.values()) this.#closeEntry(lease).catch(logCloseFailure)
+    for (const entry of this.#entries.values()) this.#closeEntry(entry).catch(logCloseFailure)
     while (this.#closing.size) {
       await Promise.allSettled(this.#closing)
       await Bun.sleep(1)
@@ -130,30 +130,30 @@ export class DatabasePool {
     await this.engine.close()
   }
 
-  /** What is in use is never closed. */
-  async #use<T>(lease: PoolEntry, translate: TranslateError, work: (opened: OpenDatabase) => Promise<T>) {
-    lease.users++
-    lease.lastUse = ++this.#uses
+  /** Runs work with an open database, which is not closed meanwhile. */
+  async #use<T>(entry: PoolEntry, translate: TranslateError, work: (opened: OpenDatabase) => Promise<T>) {
+    entry.users++
+    entry.lastUse = ++this.#uses
     try {
-      return await work(lease.opened ?? (await lease.ready))
+      return await work(entry.opened ?? (await entry.ready))
     } catch (error) {
-      if (lease.opened?.database.isBroken?.()) this.#reopen(lease)
+      if (entry.opened?.database.isBroken?.()) this.#reopen(entry)
       throw await translate(error)
     } finally {
-      lease.users--
-      if (!lease.users) lease.onIdle?.()
+      entry.users--
+      if (!entry.users) entry.onIdle?.()
       if (this.#entries.size > this.limits.openCount) this.#closeLeastUsed()
     }
   }
 
-  /** Who asks next opens it anew. */
-  #reopen(lease: PoolEntry) {
-    if (this.#entries.get(lease.key) === lease) this.#closeEntry(lease).catch(logCloseFailure)
+  /** Closes a database, so that the next use opens it again. */
+  #reopen(entry: PoolEntry) {
+    if (this.#entries.get(entry.key) === entry) this.#closeEntry(entry).catch(logCloseFailure)
   }
 
   #addEntry(key: string, place: DatabaseLocation, migrations: Migrations): PoolEntry {
     const { pinned = false } = place
-    const lease: PoolEntry = {
+    const entry: PoolEntry = {
       key,
       pinned,
       hasSlot: needsSlot(place),
@@ -161,31 +161,31 @@ export class DatabasePool {
       users: 0,
       lastUse: 0,
     }
-    lease.ready.then(
-      (opened) => Object.assign(lease, { opened }),
+    entry.ready.then(
+      (opened) => Object.assign(entry, { opened }),
       () => {
-        if (this.#entries.get(key) === lease) this.#entries.delete(key)
+        if (this.#entries.get(key) === entry) this.#entries.delete(key)
       },
     )
-    this.#entries.set(key, lease)
+    this.#entries.set(key, entry)
     if (this.#entries.size > this.limits.openCount) this.#closeLeastUsed()
     this.#idleTimer ??= setInterval(() => this.releaseIdleMemory(), IDLE_CHECK_INTERVAL_MS).unref()
-    return lease
+    return entry
   }
 
-  /** Nobody gets this lease any more; whoever has it may end what they do. */
-  #closeEntry(lease: PoolEntry): Promise<void> {
-    this.#entries.delete(lease.key)
-    const retiring = (async () => {
-      if (lease.users)
+  /** Removes an entry, so that it gets no new uses, and closes it when the running ones have ended. */
+  #closeEntry(entry: PoolEntry): Promise<void> {
+    this.#entries.delete(entry.key)
+    const closing = (async () => {
+      if (entry.users)
         await new Promise<void>((resolve) => {
-          lease.onIdle = resolve
+          entry.onIdle = resolve
         })
-      const { database } = lease.opened ?? (await lease.ready)
-      await database.close().finally(() => lease.hasSlot && this.#slots.release())
+      const { database } = entry.opened ?? (await entry.ready)
+      await database.close().finally(() => entry.hasSlot && this.#slots.release())
     })()
-    this.#closing.add(retiring)
-    return retiring.finally(() => this.#closing.delete(retiring))
+    this.#closing.add(closing)
+    return closing.finally(() => this.#closing.delete(closing))
   }
 
   async #openDatabase(place: DatabaseLocation, migrations: Migrations): Promise<OpenDatabase> {
@@ -200,16 +200,16 @@ export class DatabasePool {
   }
 
   #closeLeastUsed() {
-    const leases = [...this.#entries.values()].filter(({ pinned }) => !pinned)
-    const idle = leases
+    const evictable = [...this.#entries.values()].filter(({ pinned }) => !pinned)
+    const idle = evictable
       .filter(({ users, opened }) => opened && !users)
       .sort((one, other) => one.lastUse - other.lastUse)
-    for (const lease of idle.slice(0, Math.max(0, leases.length - this.limits.openCount)))
-      this.#closeEntry(lease).catch(logCloseFailure)
+    for (const entry of idle.slice(0, Math.max(0, evictable.length - this.limits.openCount)))
+      this.#closeEntry(entry).catch(logCloseFailure)
   }
 }
 
-/** Files are bounded by descriptors; what a PostgreSQL keeps shares its few connections. */
+/** Tells whether a database needs a slot. Files need descriptors; data in PostgreSQL shares a few connections. */
 const needsSlot = ({ pinned, cluster }: DatabaseLocation) => !pinned && !cluster
 
 const toPoolKey = ({ file, identity, cluster, bucket }: DatabaseLocation) => `${file} ${identity} ${cluster} ${bucket}`
@@ -223,7 +223,7 @@ async function runWrite<T>(
 ): Promise<T> {
   let actions: ((db: Db) => void)[] = []
   const result = await writer.write((executor) => {
-    // The engine may begin anew, and then so does this.
+    // The engine may repeat the work, so its actions start over.
     actions = []
     return work(createDb(executor.query, { ...executor, afterCommit: (act) => void actions.push(act) }))
   }, options)
@@ -242,7 +242,10 @@ const READ_ONLY: WriteAccess = {
   afterCommit: throwReadOnly,
 }
 
-/** Drizzle over `query`, made when it is first needed: most frequent statements only need `query`. */
+/**
+ * Returns reads and writes over `query`. Drizzle is created on first use: the most frequent statements need only
+ * `query`.
+ */
 function createDb(query: RunQuery, { executeMany, defer, afterCommit }: WriteAccess = READ_ONLY): Tx {
   let instance: ReturnType<typeof createOrm> | undefined
   const getOrm = () => {
@@ -266,7 +269,7 @@ function createDb(query: RunQuery, { executeMany, defer, afterCommit }: WriteAcc
   }
 }
 
-/** Builds statements, and asks none. */
+/** Builds statements without running them. */
 export const statementBuilder: Tx = createDb(() =>
   Promise.reject(new Error('The statement builder cannot run statements.')),
 )
@@ -278,14 +281,14 @@ const createOrm = (query: RunQuery) =>
     return { rows: method === 'get' ? rows[0]! : rows }
   })
 
-// PostgreSQL cannot keep it, so no engine does.
+// PostgreSQL cannot store U+0000, so no engine accepts it.
 const hasNul = (value: unknown) => typeof value === 'string' && value.includes('\0')
 const nulProblem = () => {
   const message = 'Text must not contain the character U+0000.'
   return new Problem(400, 'INVALID_INPUT', message, { details: [{ path: '', message }] })
 }
 
-/** Statements that are asked often are built once for each store. */
+/** Returns a function that prepares frequent statements once for each database. */
 export function prepareOncePerDb<Statements>(prepare: (db: Db) => Statements) {
   const statementsByDb = new WeakMap<Db, Statements>()
   return (reader: Db): Statements => {

@@ -2,47 +2,50 @@ import type { SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
 import { Problem } from '../core/problem'
 import type { TableSchema } from './schema-catalog'
 
-/** One statement in, rows as arrays out, errors in our own words. */
+/** Runs one statement and returns its rows as arrays. @throws one of the errors of errors.ts */
 export type RunQuery = (sql: string, params?: unknown[]) => Promise<unknown[][]>
 
-/** The same statement for many rows of values, which each engine asks in the way that is best for it. It answers nothing. */
+/** Runs one statement for many rows of values, in the way that is best for the engine. Returns nothing. */
 export type ExecuteMany = (sql: string, rows: unknown[][]) => Promise<void>
 
-/** What the work of a transaction asks. */
+/** What the work of a transaction may run. */
 export type Executor = { query: RunQuery; executeMany: ExecuteMany }
 
-/** Writes all that was put off in a transaction: the latest value of each key. */
-export type DeferredWrite<Key = unknown, Value = unknown> = (asking: Executor, entries: [Key, Value][]) => Promise<void>
+/** Writes all deferred values of a transaction: the latest value of each key. */
+export type DeferredWrite<Key = unknown, Value = unknown> = (
+  executor: Executor,
+  entries: [Key, Value][],
+) => Promise<void>
 
 /**
- * Puts a write off to the end of the transaction, which other work may share: for what is dearer one by one, and read by
- * nobody in between but by work that is `alone`.
+ * Defers a write to the end of the transaction, which other work may share. It is for writes that are expensive one by
+ * one, and that are read meanwhile only by `exclusive` work.
  */
 export type Defer = <Key, Value>(write: DeferredWrite<Key, Value>, key: Key, value: Value) => void
 
-/** `alone`: with no other work before it in its transaction. */
+/** `exclusive`: no other work runs before it in its transaction. */
 export type WriteOptions = { exclusive?: boolean }
 
 /**
- * Reads: every statement sees the last committed state, never a running write; what another process commits, a turn of
- * the event loop later at most.
- * `ask` takes SQL as text, for statements that are composed at run time or asked at every request; it stays within
- * what the engines share: `?` for values (texts, finite numbers, bytes, null), double quotes for names, NULLS LAST where
- * order meets NULL, comparisons only as conditions, and nothing that folds letters (`like`, `lower`, `upper`).
+ * Reads. Every statement sees the last committed state, never a running write; commits of other processes are seen
+ * after one turn of the event loop at the latest. `query` takes SQL, for statements that are composed at run time or
+ * run at every request. It must stay within what the engines share: `?` for values (texts, finite numbers, bytes,
+ * null), double quotes for names, NULLS LAST where order meets NULL, comparisons only as conditions, and nothing that
+ * folds letters (`like`, `lower`, `upper`).
  */
 export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & {
   query: RunQuery
   vectorSearch: VectorSearch
-  /** Lets others have their turn, between two pieces of work that take some ms each. */
+  /** Lets other requests run between two pieces of work that take a few ms each. */
   yieldToOthers(): Promise<void>
-  /** The database that this one reads, where it only differs in how: what is kept in memory is kept by that. */
+  /** The database of a view that reads it in another way. Caches belong to the origin. */
   origin?: Db
 }
 
-/** By what vectors are compared: by who asks, or by functions of an extension that the database was given. */
+/** How vectors are compared: in JavaScript, or by functions of an extension of the database. */
 export type VectorSearch = 'javascript' | 'sqlite-vec'
 
-/** Reads and writes of one unit of work, good only for as long as the work it was handed to. */
+/** Reads and writes of one unit of work. It is valid only during that work. */
 export type Tx = Db &
   Pick<SqliteRemoteDatabase, 'insert' | 'update' | 'delete'> & {
     executeMany: ExecuteMany
@@ -50,98 +53,107 @@ export type Tx = Db &
     afterCommit: AfterCommit
   }
 
-/** Has something done once this work is kept, and never when it isn't, by who reads the same database. It must not throw. */
+/**
+ * Registers an action that runs with the reads of the database after this work is committed, and never when it fails.
+ * It must not throw.
+ */
 export type AfterCommit = (act: (db: Db) => void) => void
 
-/** What features see of a database. Work is all or nothing, alone in its tenant, and awaits nothing but `tx`. */
+/** What areas see of a database. Work is atomic, the only writer of its tenant, and awaits nothing but `tx`. */
 export interface Store {
   db: Db
-  /** Another number than before: another process has changed something that is kept in memory. */
+  /**
+   * Returns a number that differs from an earlier one when another process may have changed the data, so that caches
+   * are outdated.
+   */
   remoteVersion(): number
   write<T>(work: (tx: Tx) => Promise<T>, manner?: WriteOptions): Promise<T>
 }
 
-/** Where a database lives: each engine reads the part it understands. */
+/** Where a database is stored. Each engine reads the fields that it understands. */
 export type DatabaseLocation = {
   tenant: string
   file: string
-  /** Tells a tenant's data from that of an earlier tenant of the same name. */
+  /** Distinguishes a tenant's data from that of an earlier tenant of the same name. */
   identity?: string
-  /** Whether its data was made before: nothing is made in the place of what is missing then. */
+  /** Whether its data must exist already: then nothing is created in place of missing data. */
   exists?: boolean
-  /** Whether it stays open, beside those that may be open at once. */
+  /** Whether it stays open, and does not count towards the limit of open databases. */
   pinned?: boolean
-  /** Where engines that keep many tenants together have it: on which servers, and the schema whose tables it shares. */
+  /** For engines that store many tenants together: the cluster, and the schema whose tables the tenant shares. */
   cluster?: string
   bucket?: string
 }
 
-/** In order, forever: a database's version is how many of these it has run. */
+/** All migrations in order, which never change: a database's version is how many of them it has run. */
 export type Migrations = { sqlite: string[]; postgres: string[] }
 
-/** All that a new engine has to bring; leases, queues, savepoints and deadlines are the same for every one. */
+/** What a new engine must implement. Write queues, savepoints and deadlines are common to all engines. */
 export interface Engine {
   open(place: DatabaseLocation, migrations: Migrations): Promise<Database>
-  /** A tenant's data as a whole, whether it is served there or not; with empty tables where there is none yet. */
+  /** Opens all data of a tenant, whether it is served there or not; with empty tables when there is none yet. */
   openTenantCopy(place: DatabaseLocation, migrations: Migrations): Promise<TenantCopyConnection>
-  /** How often another process told of a change there, for engines that hear of it. */
+  /** Counts the changes by other processes, for engines that are notified of them. */
   remoteVersion?(place: DatabaseLocation): number
-  /** Serves a tenant's data no more. It is kept. For engines whose data is not a file that can be moved away. */
+  /** Stops serving a tenant's data, which is kept. For engines whose data is not a file that can be moved away. */
   retire?(place: DatabaseLocation, migrations: Migrations): Promise<void>
-  /** By what vectors can be compared there; by who asks, unless told. */
+  /** How vectors can be compared there (default: `javascript`). */
   vectorSearch?(place: DatabaseLocation): VectorSearch
   close(): Promise<void>
 }
 
 export interface Database {
-  /** Reads only. What must agree among several statements is one statement. */
+  /** Reads only. Values that must be consistent have to be read by one statement. */
   query: RunQuery
   /**
-   * Runs the work as the only writer of the tenant, then commits; or rolls back and throws. Where the engine is
-   * interrupted it runs the work again from its beginning. The next transaction may
-   * begin at once, but nobody is told of this one until it is `kept`: before that, only memory may have it.
+   * Runs the work as the only writer of the tenant, then commits; or rolls back and throws. An engine that is
+   * interrupted runs the work again from its beginning. The next transaction may begin at once, but this one must not
+   * be acknowledged before `kept` resolves: until then it may be in memory only.
    */
-  transaction(work: (asking: Executor) => Promise<void>): Promise<{ kept?: Promise<void> }>
-  /** Whether it can't be relied on any more, and has to be opened anew. */
+  transaction(work: (executor: Executor) => Promise<void>): Promise<{ kept?: Promise<void> }>
+  /** Tells whether the database can no longer be trusted, and has to be reopened. */
   isBroken?(): boolean
-  /** Gives back memory that only serves those who ask again soon; when nobody asks anything. */
+  /** Releases memory that only speeds up further requests. Called when the database is idle. */
   releaseMemory?(): void
   close(): Promise<void>
 }
 
-/** A tenant's data on a connection of its own, for those who copy all of it. */
+/** A tenant's data on a connection of its own, for copying all of it. */
 export interface TenantCopyConnection {
   tables: TableSchema[]
   /**
-   * From now on and for a minute, the keys of all rows that others write or remove are noted, in the order of their
-   * commits, in the table `changed_rows (number, name, key)`: a key is a list as JSON, its integers as texts. To be
-   * asked again within that minute, and until `close`.
-   * @throws 503 when that was too late, as does `alone` then: some changes may be noted nowhere
+   * Captures changes for a minute: the keys of all rows that others write or delete are noted, in the order of their
+   * commits, in the table `changed_rows (number, name, key)`. A key is a JSON list, its integers as texts. Call it
+   * again within that minute, until `close`.
+   * @throws 503 BUSY when that was too late, as `runExclusive` does then: some changes may not have been noted
    */
   captureChanges(): Promise<void>
-  /** Work on one state of it while others write. */
+  /** Runs work on one consistent state, while others write. */
   readSnapshot<T>(work: (state: { query: RunQuery }) => Promise<T>): Promise<T>
-  /**
-   * Work while nobody else writes: who waits for longer than a write may run is told to come back. All of it or nothing
-   * is kept.
-   */
+  /** Runs atomic work while no other writer does: a writer that waits longer than a write may take gets 503 BUSY. */
   runExclusive<T>(work: (state: ExclusiveAccess) => Promise<T>): Promise<T>
-  /** Sees to what is not in the rows: that new ones get numbers which none has yet, and what is derived is made anew. */
+  /** Completes a copy with what is not in its rows: new rows get unused numbers, and derived data is built again. */
   finish(): Promise<void>
   close(): Promise<void>
 }
 
 export type ExclusiveAccess = Executor & {
-  /** With the end of this, nobody is served from here any more, but sent to the new home, where it is known. */
+  /** From the end of the work on, the tenant is not served from here. Its new home is noted, where it is known. */
   markMoved(home?: string): Promise<void>
-  /** With the end of this, it may be served from here. */
+  /** From the end of the work on, the tenant may be served from here. */
   markServing(): Promise<void>
 }
 
-/** A name that nobody else can claim until this is disposed of, or this process ends. `require` throws once it is lost. */
+/**
+ * A name that no other process can claim until this is disposed of, or this process ends. `assertHeld` throws once the
+ * claim is lost.
+ */
 export type NameClaim = AsyncDisposable & { assertHeld(): Promise<void> }
 
-/** The migrations that a database of this version has not run. */
+/**
+ * Returns the migrations that a database of this version has not run.
+ * @throws 500 DATABASE_TOO_NEW for a newer version
+ */
 export function listPendingMigrations(version: number, migrations: string[]): string[] {
   if (version > migrations.length)
     throw new Problem(

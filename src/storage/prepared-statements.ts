@@ -7,8 +7,8 @@ type QueryRunner = Pick<Tx, 'query'>
 type StatementValues = Record<string, unknown>
 
 /**
- * A statement that is built once, with placeholders, and asked in whatever transaction. Building one takes ten times as
- * long as asking it: this is for those that thousands a second ask.
+ * Returns a function that runs a statement in any transaction. The statement is built once, with placeholders: building
+ * takes ten times as long as running. It is for statements that run thousands of times a second.
  */
 export function prepareQuery<Row>(build: (db: Tx) => { prepare(): { all(): Promise<Row[]> } }) {
   let built: BuiltStatement | undefined
@@ -21,7 +21,7 @@ export function prepareQuery<Row>(build: (db: Tx) => { prepare(): { all(): Promi
 }
 type BuiltStatement = SQLitePreparedQuery<never> & { mapAllResult(rows: unknown[][]): unknown }
 
-/** What puts whole rows of a table in, and in the place of those of the same `_id`. */
+/** Returns functions that insert whole rows of a table, and that replace a row by its `_id`. */
 export function createRowWriter<Table extends SQLiteTable>(table: Table) {
   const columns = getTableColumns(table)
   const placeholders = Object.fromEntries(Object.keys(columns).map((name) => [name, sql.placeholder(name)])) as never
@@ -35,7 +35,10 @@ export function createRowWriter<Table extends SQLiteTable>(table: Table) {
   }
 }
 
-/** Drizzle's own does not know that nothing stays nothing, whatever the column. */
+/**
+ * Binds values to placeholders. Drizzle's own function passes missing values to the column's encoder instead of binding
+ * null.
+ */
 const bindValues = (params: unknown[], values: StatementValues) =>
   params.map((param) => {
     const slot = is(param, Param) ? param.value : param

@@ -1,7 +1,7 @@
-/** What a column holds, whatever its engine calls that. */
+/** The type of a column, whatever its engine calls it. */
 export type ColumnKind = 'text' | 'integer' | 'real' | 'blob' | 'json'
 
-/** A table of a tenant as all engines have it: without what belongs to the engine. */
+/** A table of a tenant as all engines have it, without the engine's own columns. */
 export type TableSchema = {
   name: string
   columns: { name: string; kind: ColumnKind }[]
@@ -11,13 +11,16 @@ export type TableSchema = {
   references: string[]
 }
 
-/** Whether a table is made anew from others where it is needed, and never copied: what texts are searched by. */
+/**
+ * Tells whether a table is derived from others: it is rebuilt where it is needed, and never copied. These are the
+ * search indexes.
+ */
 export const isDerivedTable = (name: string) => name.startsWith('search_')
 
-/** Which of what is derived is made already; without a row in them, all of it is made anew. */
+/** The tables that record the progress of the search indexes. Without rows in them, everything is indexed again. */
 export const SEARCH_PROGRESS_TABLES = ['search_progress', 'search_files']
 
-/** Where the keys of changed rows are noted for who follows them. */
+/** The table with the keys of changed rows, while changes are captured. */
 export const CHANGED_ROWS_TABLE = 'changed_rows'
 
 const COLUMN_KIND_BY_TYPE: Record<string, ColumnKind> = {
@@ -32,7 +35,7 @@ const COLUMN_KIND_BY_TYPE: Record<string, ColumnKind> = {
   jsonb: 'json',
 }
 
-/** What a type of an engine is to all of them. @throws for one that no rule says how to copy */
+/** Returns the common type of an engine's type. @throws for a type that cannot be copied */
 export function toColumnKind(type: string): ColumnKind {
   const kind = COLUMN_KIND_BY_TYPE[type.toLowerCase()]
   if (!kind)
@@ -42,23 +45,24 @@ export function toColumnKind(type: string): ColumnKind {
   return kind
 }
 
-/** Tables that are referred to come before those that refer to them. */
+/** Returns the tables in an order where each comes after those that it refers to. */
 export function sortByReferences(tables: TableSchema[]): TableSchema[] {
   const ordered: TableSchema[] = []
   const remaining = tables.toSorted((one, other) => (one.name < other.name ? -1 : 1))
   while (remaining.length) {
     const isBlocked = ({ name, references }: TableSchema) =>
-      references.some((to) => to !== name && remaining.some((one) => one.name === to))
+      references.some((to) => to !== name && remaining.some((other) => other.name === to))
     const next = remaining.findIndex((table) => !isBlocked(table))
-    // In a circle nobody is first.
+    // Tables in a cycle come in any order.
     ordered.push(...remaining.splice(Math.max(next, 0), 1))
   }
   return ordered
 }
 
 /**
- * What two databases have in common, which has to be all: their tables in order. A column is JSON where one of them says so.
- * @throws when they have other tables or columns
+ * Returns the tables of two databases in the order of their references. A column is JSON where one of the databases
+ * says so.
+ * @throws when they have different tables or columns
  */
 export function requireSameTables(source: TableSchema[], target: TableSchema[]): TableSchema[] {
   const describe = (tables: TableSchema[]) =>

@@ -1,40 +1,44 @@
+import { toChunks } from '../core/chunks'
 import type { RunQuery, TenantCopyConnection } from './port'
 import type { ColumnKind, TableSchema } from './schema-catalog'
 
-/** Integers are texts, for they may be larger than JavaScript's; JSON is text with its keys in order. */
+/** Integers are texts, because they may exceed JavaScript's; JSON is a text with sorted keys. */
 export type RowValue = string | number | Uint8Array | null
 export type Row = RowValue[]
 export type RowKey = RowValue[]
 
-/** What comes after the one key, up to the other and with it; all, where there is none. */
+/** The keys after `after` up to and including `through`; without a bound, to the end. */
 export type KeyRange = { after?: RowKey; through?: RowKey }
 export type RowPage = KeyRange & { rows: Row[] }
 
 const quoteName = (column: string) => `"${column}"`
 const quoteNames = (columns: string[]) => columns.map(quoteName).join(', ')
 const toPlaceholders = (columns: string[]) => columns.map(() => '?').join(', ')
-const CLEAR_PAGE_ROWS = 1_000 // rows
-const MAX_KEYS_PER_STATEMENT = 1_000 // in one statement
+const CLEAR_PAGE_ROWS = 1_000
+const MAX_KEYS_PER_STATEMENT = 1_000
 
-/** The rows of a table as they are in every engine, in the order of their keys, and the statements that change them. */
+/**
+ * Reads the rows of a table in the form and the key order common to all engines, and has the statements that change
+ * them.
+ */
 export class TableRows {
-  /** Inserts a row, or changes the one with its key. */
+  /** Inserts a row, or updates the one with its key. */
   readonly upsertSql: string
   readonly removeSql: string
   #columnList: string
-  /** Its parts as parameters, which PostgreSQL takes for texts unless it is told. */
+  /** The parameters of a key, which PostgreSQL takes for texts without a cast. */
   #keyParameters: string[]
   #keyKinds: ColumnKind[]
   #keyIndexes: number[]
-  #normalizers: { place: number; neutral: (value: unknown) => RowValue }[]
+  #normalizers: { place: number; normalize: (value: unknown) => RowValue }[]
 
   constructor(readonly table: TableSchema) {
     const columns = table.columns.map((column) => column.name)
     const others = columns.filter((column) => !table.key.includes(column))
     this.#keyIndexes = table.key.map((column) => columns.indexOf(column))
     this.#normalizers = table.columns.flatMap(({ kind }, place) => {
-      const neutral = NORMALIZERS[kind]
-      return neutral ? [{ place, neutral }] : []
+      const normalize = NORMALIZERS[kind]
+      return normalize ? [{ place, normalize }] : []
     })
     const own = (column: string) => `${quoteName(table.name)}.${quoteName(column)}`
     this.#columnList = table.columns
@@ -51,7 +55,7 @@ export class TableRows {
 
   keyOf = (row: Row): RowKey => this.#keyIndexes.map((place) => row[place]!)
 
-  /** Whether a key comes after another in the order of the table. */
+  /** Tells whether a key comes after another in the order of the table. */
   isAfter(key: RowKey, other: RowKey): boolean {
     for (const [place, kind] of this.#keyKinds.entries()) {
       const [one, another] = [String(key[place]), String(other[place])]
@@ -63,10 +67,10 @@ export class TableRows {
     return false
   }
 
-  /** The first rows of a range. */
+  /** Returns the first rows of a range. */
   async readFirst(query: RunQuery, range: KeyRange, limit: number): Promise<Row[]> {
     const { name: table, key } = this.table
-    // Without the table's name PostgreSQL would order by what was selected: by texts.
+    // Without the table's name PostgreSQL would order by the selected texts.
     const order = key.map((column) => `${quoteName(table)}.${quoteName(column)}`).join(', ')
     const { where, bounds } = this.#toRangeClause(range)
     return this.#normalizeRows(
@@ -74,7 +78,7 @@ export class TableRows {
     )
   }
 
-  /** Those rows of these keys that there are. */
+  /** Returns the existing rows of these keys. */
   async readByKeys(query: RunQuery, keys: RowKey[]): Promise<Row[]> {
     const { name: table, key } = this.table
     const keyPlaceholders = `(${this.#keyParameters.join(', ')})`
@@ -82,17 +86,16 @@ export class TableRows {
       .map((column) => `${quoteName(table)}.${quoteName(column)} = wanted.${quoteName(column)}`)
       .join(' and ')
     const rows: Row[] = []
-    for (let at = 0; at < keys.length; at += MAX_KEYS_PER_STATEMENT) {
-      const chunk = keys.slice(at, at + MAX_KEYS_PER_STATEMENT)
+    for (const chunk of toChunks(keys, MAX_KEYS_PER_STATEMENT)) {
       const wanted = `with wanted (${quoteNames(key)}) as (values ${chunk.map(() => keyPlaceholders).join(', ')})`
-      // Crossed, which engines take for an order: the table is asked for each key, however little they know of it.
+      // A cross join fixes the order: engines look up the table by each key, whatever their statistics.
       const sql = `${wanted} select ${this.#columnList} from wanted cross join ${quoteName(table)} where ${keyCondition}`
       rows.push(...this.#normalizeRows(await query(sql, chunk.flat())))
     }
     return rows
   }
 
-  /** Removes all, some at a time. Returns how many there were. */
+  /** Deletes all rows, page by page. Returns how many there were. */
   async clear(bulk: TenantCopyConnection): Promise<number> {
     for (let removedCount = 0; ; ) {
       const page = await bulk.readSnapshot(({ query }) => this.readFirst(query, {}, CLEAR_PAGE_ROWS))
@@ -106,7 +109,7 @@ export class TableRows {
 
   #normalizeRows(rows: unknown[][]): Row[] {
     for (const row of rows)
-      for (const { place, neutral } of this.#normalizers) if (row[place] !== null) row[place] = neutral(row[place])
+      for (const { place, normalize } of this.#normalizers) if (row[place] !== null) row[place] = normalize(row[place])
     return rows as Row[]
   }
 
@@ -120,7 +123,7 @@ export class TableRows {
     }
   }
 
-  /** A range, some rows at a time. */
+  /** Yields a range page by page. */
   async *readPages(query: RunQuery, { after, through }: KeyRange, limit: number): AsyncGenerator<RowPage> {
     for (let from = after; ; ) {
       const rows = await this.readFirst(query, { after: from, through }, limit)
@@ -133,21 +136,21 @@ export class TableRows {
   }
 }
 
-/** The same text for the same values. */
+/** Returns a text that is equal for equal values. */
 export const encodeRow = (row: Row) =>
   JSON.stringify(row.map((value) => (value instanceof Uint8Array ? { bytes: value.toHex() } : value)))
 
-/** A checksum of rows in their order. */
+/** Returns the SHA-256 of rows in their order. */
 export function checksum(rows: Row[]): string {
   const hasher = new Bun.CryptoHasher('sha256')
   for (const row of rows) hasher.update(`${encodeRow(row)}\n`)
   return hasher.digest('hex')
 }
 
-/** JSON with its keys in order: PostgreSQL has an order of its own. */
+/** Returns JSON with sorted keys, because PostgreSQL has an order of its own. */
 const toCanonicalJson = (text: unknown) => JSON.stringify(sortKeys(JSON.parse(text as string)))
 
-/** Not a Buffer, which JSON would write in its own way. */
+/** Returns the bytes without the Buffer, which has a JSON form of its own. */
 const toBytes = (value: unknown) => new Uint8Array(value as Uint8Array)
 
 const sortKeys = (value: unknown): unknown => {
@@ -157,5 +160,5 @@ const sortKeys = (value: unknown): unknown => {
   return Object.fromEntries(entries.map(([key, part]) => [key, sortKeys(part)]))
 }
 
-/** What engines give in a form of their own. */
+/** Converts values that engines return in a form of their own. */
 const NORMALIZERS: Partial<Record<ColumnKind, (value: unknown) => RowValue>> = { json: toCanonicalJson, blob: toBytes }

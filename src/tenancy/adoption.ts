@@ -14,7 +14,7 @@ import { registry } from './registry'
 import { tenants } from './tables'
 import { assertTenantId, getTenantInfo, throwConflict } from './tenants'
 
-/** The folders that hold a database of no tenant that the registry knows, by name. */
+/** Returns the sorted names of the folders with a database whose tenant is not in the registry. */
 export async function listUnknownFolders(): Promise<string[]> {
   const registeredIds = new Set((await registry.db.select({ id: tenants.id }).from(tenants)).map(({ id }) => id))
   return listDataFolders()
@@ -23,8 +23,11 @@ export async function listUnknownFolders(): Promise<string[]> {
 }
 
 /**
- * Makes a tenant of a folder that no registry knows, with all that is in it; its id is the folder's name.
- * @throws 400 for a folder elsewhere, 404 for one without a database, 409 when its id is taken or its database damaged
+ * Registers a folder with a database as a tenant and returns the tenant. Its id is the folder's name.
+ * @throws 400 INVALID_INPUT for a folder outside ATOLL_TENANTS or an invalid id
+ * @throws 404 FOLDER_NOT_FOUND when the folder has no database
+ * @throws 409 TENANT_EXISTS when the id, the folder or a host is taken
+ * @throws 409 DATABASE_DAMAGED, TENANT_MOVED or OTHER_KEYS when the database cannot be served here
  */
 export async function adoptTenant(folder: string, hosts: string[] = []) {
   const id = basename(resolve(folder))
@@ -38,10 +41,10 @@ export async function adoptTenant(folder: string, hosts: string[] = []) {
     throw new Problem(409, 'TENANT_EXISTS', `The folder already belongs to the tenant "${owner}".`)
   const time = toIsoString(now())
   const entry: TenantRecord = { id, uid: Bun.randomUUIDv7(), status: 'active', home: '', moved: null, made: time }
-  const flaws = await checkDatabase(locationOf(entry))
-  if (flaws.length) {
-    const message = `The database in ${tenantFolder(id)} is damaged: ${flaws[0]} Restore it from a backup first.`
-    throw new Problem(409, 'DATABASE_DAMAGED', message, { details: flaws.map((message) => ({ path: '', message })) })
+  const errors = await checkDatabase(locationOf(entry))
+  if (errors.length) {
+    const message = `The database in ${tenantFolder(id)} is damaged: ${errors[0]} Restore it from a backup first.`
+    throw new Problem(409, 'DATABASE_DAMAGED', message, { details: errors.map((message) => ({ path: '', message })) })
   }
   await takeOverDatabase(entry)
   await writeInvalidating(registry, 'tenants', async (tx) => {
@@ -51,7 +54,7 @@ export async function adoptTenant(folder: string, hosts: string[] = []) {
   return getTenantInfo(id)
 }
 
-/** The tenant that has a folder already, also where this is only a link to it. */
+/** Returns the id of the tenant that already has a folder, also when the folder is a symbolic link to the tenant's. */
 async function findFolderOwner(folder: string): Promise<string | undefined> {
   const database = realpathSync(join(tenantFolder(folder), 'data.db'))
   const tenantIds = await registry.db.select({ id: tenants.id }).from(tenants)
@@ -61,7 +64,11 @@ async function findFolderOwner(folder: string): Promise<string | undefined> {
   })?.id
 }
 
-/** Has a file be this tenant's. @throws 409 for one that was left by a move, or encrypted by keys that are not used here */
+/**
+ * Marks a file as this tenant's.
+ * @throws 409 TENANT_MOVED when the file was left by a move
+ * @throws 409 OTHER_KEYS when it is encrypted with keys that are not used here
+ */
 async function takeOverDatabase(entry: TenantRecord) {
   const tenantCopy = await databases.openTenantCopy(locationOf(entry), tenantMigrations)
   try {
@@ -81,11 +88,11 @@ async function takeOverDatabase(entry: TenantRecord) {
   }
 }
 
-/** The folders that hold a database, by name. */
+/** Returns the names of the folders that contain a database. */
 export function listDataFolders(): string[] {
   try {
     return readdirSync(config.ATOLL_TENANTS).filter((name) => !name.startsWith('.') && hasDatabase(name))
   } catch {
-    return [] // nothing was ever kept here
+    return [] // the folder was never created
   }
 }

@@ -1,7 +1,7 @@
 import { Busy } from '../storage/errors'
 import { originalRequest } from './client-connection'
 
-// Bytes. Smaller bodies are bounded by how many connections there are.
+// Bytes. The number of connections limits smaller bodies.
 const MIN_COUNTED_BYTES = 1 << 20
 const MAX_BYTES_PER_TENANT = 32 << 20
 const MAX_TOTAL_BYTES = 128 << 20
@@ -12,15 +12,15 @@ const bytesByTenant = new Map<string, number>()
 let totalBytes = 0
 
 /**
- * Counts a large body, of which so many bytes are there or announced and `most` may come, as under way until its request
- * is answered: by all that may come, or else many that have begun would keep each other from their end.
- * @throws 503 BUSY when its tenant has 32 MiB of such bodies under way, or all have 128 MiB
+ * Reserves memory for a large body until its request is answered. `bytes` have arrived or are announced, and `maxBytes`
+ * may come. All that may come is reserved, because many started bodies would otherwise block each other.
+ * @throws 503 BUSY when such bodies take 32 MiB of the tenant, or 128 MiB in total
  */
 export function reserveBody(request: Request, tenant: string, bytes: number, maxBytes = bytes) {
   const original = originalRequest(request)
   if (bytes <= MIN_COUNTED_BYTES || reservations.has(original)) return
   const ofTenant = (bytesByTenant.get(tenant) ?? 0) + maxBytes
-  // One that is larger than that is taken where it is alone.
+  // A body beyond the limit is accepted when it is the only one.
   if (
     ofTenant > Math.max(MAX_BYTES_PER_TENANT, maxBytes) ||
     totalBytes + maxBytes > Math.max(MAX_TOTAL_BYTES, maxBytes)
@@ -31,7 +31,7 @@ export function reserveBody(request: Request, tenant: string, bytes: number, max
   totalBytes += maxBytes
 }
 
-/** For the end of a request. */
+/** Releases the reservation at the end of a request. */
 export function releaseBody(request: Request) {
   const reservation = reservations.get(request)
   if (!reservation) return

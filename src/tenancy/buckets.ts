@@ -10,15 +10,18 @@ import { locationOf, type TenantRecord } from './placement'
 import { registry } from './registry'
 import { buckets, hosts, tenants } from './tables'
 
-const MAX_TENANTS_PER_BUCKET = 300 // tenants of a bucket; its tables and their indexes stay small enough to be moved
+const MAX_TENANTS_PER_BUCKET = 300 // so that its tables and indexes stay small enough to be moved
 
-/** A bucket, a schema that many tenants share, with how many are in it. `home` is `cluster/schema`. */
+/** A bucket, a schema that many tenants share, and its number of tenants. `home` is `cluster/schema`. */
 export type Bucket = { home: string; tenants: number }
 
-/** Every bucket, by name. */
+/** Returns all buckets by name. */
 export const listBuckets = () => selectBuckets(registry.db)
 
-/** Makes one more bucket on a cluster, ready for tenants. @throws 400 for a cluster that no setting names. */
+/**
+ * Creates a bucket on a cluster, ready for tenants, and returns it.
+ * @throws 400 NO_DATABASE without a configured database, INVALID_INPUT for an unknown cluster
+ */
 export async function addBucket(cluster = MAIN_CLUSTER): Promise<Bucket> {
   assertDatabaseConfigured()
   if (!clusterUrls.has(cluster)) {
@@ -27,12 +30,15 @@ export async function addBucket(cluster = MAIN_CLUSTER): Promise<Bucket> {
   }
   const home = await registry.write((tx) => insertBucket(tx, cluster))
   const [, bucket] = home.split('/')
-  // What is asked makes it.
+  // The first query creates the schema.
   await databases.getStore({ tenant: '', file: '', cluster, bucket }, tenantMigrations).db.query('select 1')
   return { home, tenants: 0 }
 }
 
-/** Where a new tenant is kept: in the bucket that has the fewest, in a new one when all are full; empty for a file. */
+/**
+ * Returns the home of a new tenant: the bucket with the fewest tenants, or a new one when all are full; empty for a
+ * file.
+ */
 export async function pickHome(): Promise<string> {
   if (!config.ATOLL_DATABASE_URL) return ''
   return registry.write(async (tx) => {
@@ -41,14 +47,17 @@ export async function pickHome(): Promise<string> {
   })
 }
 
-/** A bucket that there is. @throws 404 */
+/** Returns the name of an existing bucket. @throws 404 BUCKET_NOT_FOUND */
 export async function requireBucket(home: string): Promise<string> {
   if ((await listBuckets()).some((bucket) => bucket.home === home)) return home
   const message = `There is no bucket "${home}". Run "atoll postgres status" to list all buckets.`
   throw new Problem(404, 'BUCKET_NOT_FOUND', message)
 }
 
-/** Moves a bucket with all its tenants to another node of its cluster, where that is a Citus. */
+/**
+ * Moves a bucket with all its tenants to another node of its Citus cluster.
+ * @throws 400 NO_DATABASE or INVALID_INPUT, 404 BUCKET_NOT_FOUND or NODE_NOT_FOUND, 409 NO_CITUS
+ */
 export async function moveBucket(home: string, node: string): Promise<{ home: string; node: string }> {
   assertDatabaseConfigured()
   const [cluster = '', bucket = ''] = (await requireBucket(home)).split('/')
@@ -74,9 +83,10 @@ async function insertBucket(tx: Tx, cluster: string): Promise<string> {
 }
 
 /**
- * Prepares the database, and takes over the registry and the secrets of the files that are here: those tenants are
- * served from their files until they are moved. Returns which; does no harm twice.
- * @throws 409 for what nobody could decrypt any more
+ * Prepares the database, and imports the registry and the secrets of the local files: their tenants are served from the
+ * files until they are moved. Returns the imported tenants. It is safe to repeat.
+ * @throws 400 NO_DATABASE without a configured database
+ * @throws 409 OTHER_KEYS when encrypted data could no longer be decrypted
  */
 export async function initializeDatabase(): Promise<{ buckets: Bucket[]; adopted: string[] }> {
   assertDatabaseConfigured()
@@ -100,7 +110,10 @@ async function assertImportable(entry: TenantRecord) {
   if (!registered) await assertDecryptable(entry.id, databases.getStore(locationOf(entry), tenantMigrations).db.query)
 }
 
-/** @throws 409 where files have encrypted texts of which the database that is used has no key */
+/**
+ * @throws 409 OTHER_KEYS when the tenant has encrypted texts, and the keys of the local files differ from those of the
+ * database
+ */
 export async function assertDecryptable(id: string, query: RunQuery) {
   if (!config.ATOLL_DATABASE_URL || !(await hasOtherFileKeys())) return
   const [encryptedRow] = await query("select 1 from versions where topic = 'vault' union all select 1 from sealed")
@@ -109,7 +122,7 @@ export async function assertDecryptable(id: string, query: RunQuery) {
   throw new Problem(409, 'OTHER_KEYS', `${message} Import these files into a separate database.`)
 }
 
-/** @throws 400 where no setting names a database */
+/** @throws 400 NO_DATABASE when ATOLL_DATABASE_URL is not set */
 export function assertDatabaseConfigured() {
   if (config.ATOLL_DATABASE_URL) return
   const message = 'No database is configured. Set ATOLL_DATABASE_URL=postgres://user@host/database.'

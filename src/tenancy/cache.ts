@@ -1,6 +1,6 @@
 import type { Db, Store, Tx } from '../storage/port'
 
-/** What is kept in memory, by what it was read from. */
+/** What is cached in memory, by the data that it was read from. */
 export type CacheTopic =
   | 'tenants'
   | 'blueprints'
@@ -11,11 +11,11 @@ export type CacheTopic =
   | 'lambdas'
   | 'connections'
 
-/** What is made with the help of another topic is forgotten with it. */
+/** Topics whose values also depend on another topic, and are dropped with it. */
 const DEPENDENT_TOPICS: Partial<Record<CacheTopic, CacheTopic>> = { configurations: 'actors' }
 
-const VERSION_CHECK_INTERVAL_MS = 1_000 // ms; this long another process's change may go unnoticed
-const MAX_VALUES_PER_REGION = 20_000 // values
+const VERSION_CHECK_INTERVAL_MS = 1_000 // a change by another process is seen after so long at the latest
+const MAX_VALUES_PER_REGION = 20_000
 
 type CacheRegion = Map<string, unknown>
 type TenantCache = {
@@ -28,8 +28,9 @@ type TenantCache = {
 const caches = new WeakMap<Db, TenantCache>()
 
 /**
- * A value of one tenant, kept in memory until a process changes its topic; at once when it is known. What `load` doesn't
- * find (undefined) is asked for again each time, so that nobody can fill the memory with what doesn't exist.
+ * Returns a value of one tenant, which is cached in memory until a process changes its topic; without a promise when it
+ * is cached. A missing value (undefined) is loaded again each time, so that callers cannot fill the memory with keys
+ * that do not exist.
  */
 export function cached<Value>(
   { db, remoteVersion }: Pick<Store, 'db' | 'remoteVersion'>,
@@ -54,7 +55,7 @@ async function loadIntoCache<Value>(
   const existing = region.get(key)
   if (existing !== undefined) return existing as Value
   const value = await load()
-  // Unless it was forgotten while we were reading: then it may be stale already.
+  // A region that was dropped during the load takes no value, because it may be stale already.
   if (value !== undefined && regionOf(cache, topic) === region) {
     if (region.size >= MAX_VALUES_PER_REGION) region.clear()
     region.set(key, value)
@@ -62,7 +63,10 @@ async function loadIntoCache<Value>(
   return value
 }
 
-/** A write after which no process relies on what it remembered of the topic: this one at once, others within a second. */
+/**
+ * Runs a write that invalidates a topic, in this process at once and in others within a second. Returns the result of
+ * the work.
+ */
 export async function writeInvalidating<T>(store: Store, topic: CacheTopic, work: (tx: Tx) => Promise<T>): Promise<T> {
   try {
     return await store.write(async (tx) => {
@@ -75,7 +79,7 @@ export async function writeInvalidating<T>(store: Store, topic: CacheTopic, work
   }
 }
 
-/** Tells other processes, in the transaction that changes what they remember. */
+/** Invalidates a topic in other processes. Call it in the transaction that changes the data. */
 export async function bumpVersion(tx: Tx, topic: CacheTopic) {
   await tx.query(
     'insert into versions (topic, version) values (?, 1) on conflict ("topic") do update set version = versions.version + 1',
@@ -83,7 +87,7 @@ export async function bumpVersion(tx: Tx, topic: CacheTopic) {
   )
 }
 
-/** Forgets a topic in this process; to be called after the commit. */
+/** Invalidates a topic in this process. Call it after the commit. */
 export const invalidate = ({ db }: Store, topic: CacheTopic) => dropRegion(cacheOf(db), topic)
 
 function dropRegion({ regions }: TenantCache, topic: CacheTopic) {

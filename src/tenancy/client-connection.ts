@@ -5,28 +5,31 @@ const isProxyTrusted = config.ATOLL_TRUST_PROXY === 'on'
 let server: (Pick<Server<undefined>, 'requestIP'> & Partial<Pick<Server<undefined>, 'timeout'>>) | undefined
 const originalRequests = new WeakMap<Request, Request>()
 
-/** Whom to ask for the addresses of callers. */
+/** Sets the server that knows the addresses of clients. */
 export function setServer(listeningServer: typeof server) {
   server = listeningServer
 }
 
-/** Remembers whose place a request takes that was made from another. */
+/** Links a derived request to the request that came in. */
 export const linkOriginalRequest = (request: Request, original: Request) =>
   void originalRequests.set(request, originalRequest(original))
 
-/** The request as it came in. */
+/** Returns the request that came in. */
 export const originalRequest = (request: Request) => originalRequests.get(request) ?? request
 
-/** The host and port that were asked for, in lower case. Whatever they are, no exception. */
+/** Returns the requested host and port in lower case, whatever they are; it never throws. */
 export const requestAuthority = ({ headers }: Request): string =>
   ((isProxyTrusted && headers.get('x-forwarded-host')) || headers.get('host') || '').toLowerCase()
 
-/** A name with a dot at its end is the same in full (RFC 1034, 3.1). */
+/** Returns the host without the port and without a final dot, which does not change the name (RFC 1034, 3.1). */
 export const stripPort = (authority: string) => authority.replace(/\.?(:\d*)?$/, '')
 
 export const requestHost = (request: Request) => stripPort(requestAuthority(request))
 
-/** The caller's address; by a proxy's word only when it is trusted: the last entry, for callers can write the others. */
+/**
+ * Returns the client's IP address. The header of a proxy counts only when proxies are trusted, and then only its last
+ * entry, because clients can write the others.
+ */
 export function clientIp(request: Request): string {
   const forwarded = isProxyTrusted && request.headers.get('x-forwarded-for')
   if (forwarded) return stripProxyPort(forwarded.slice(forwarded.lastIndexOf(',') + 1).trim())
@@ -36,22 +39,25 @@ export function clientIp(request: Request): string {
 const FORWARDING_HEADERS = ['forwarded', 'x-forwarded-for', 'x-real-ip']
 const LOOPBACK_ADDRESSES = ['127.0.0.1', '::1', '::ffff:127.0.0.1']
 
-/** Whether a request was made on this machine, and not only passed on by a proxy here. */
+/** Tells whether a request was made on this machine, and not just forwarded by a proxy on it. */
 export const isLocalRequest = (request: Request) =>
   !FORWARDING_HEADERS.some((name) => request.headers.has(name)) &&
   (!server || LOOPBACK_ADDRESSES.includes(clientIp(request)))
 
-/** An address without the port that some proxies add. */
+/** Returns an address without the port that some proxies add. */
 const stripProxyPort = (address: string) =>
   address.match(/^\[(.+)\](?::\d+)?$/)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1')
 
-const IDLE_TIMEOUT_S = 10 // s without any byte on a connection, after which it is cut
-const EXTEND_INTERVAL_MS = 2_500 // ms
+const IDLE_TIMEOUT_S = 10 // without a byte, until a connection is closed
+const EXTEND_INTERVAL_MS = 2_500
 const requestsInProgress = new Map<Request, { since: number; longer?: boolean }>()
 const requestsWithoutTimeout = new WeakSet<Request>()
 let extendTimer: ReturnType<typeof setInterval> | undefined
 
-/** Notes that all of a request has come in: from now on its connection is not cut for being quiet, until it is answered. */
+/**
+ * Records that a request has arrived completely: from now on its connection is not closed for being idle, until the
+ * request is answered.
+ */
 export function startProcessing(request: Request) {
   const original = originalRequest(request)
   if (requestsInProgress.has(original)) return
@@ -66,7 +72,7 @@ export function endProcessing(request: Request) {
   if (work.longer) server?.timeout?.(request, IDLE_TIMEOUT_S)
 }
 
-/** Only of what takes a while, for most are answered long before anything would be cut. */
+/** Extends only the timeouts of slow requests, because most are answered long before a connection would be closed. */
 function extendIdleTimeouts() {
   const before = performance.now() - EXTEND_INTERVAL_MS
   for (const [request, work] of requestsInProgress) {
@@ -79,7 +85,10 @@ function extendIdleTimeouts() {
   extendTimer = undefined
 }
 
-/** For work that goes on after the answer has begun: a connection on which nothing moves for ten seconds would be cut. */
+/**
+ * Disables the idle timeout for work that goes on after the response has begun: a connection without traffic for ten
+ * seconds would be closed.
+ */
 export function disableIdleTimeout(request: Request) {
   const original = originalRequest(request)
   requestsInProgress.delete(original)
@@ -87,21 +96,23 @@ export function disableIdleTimeout(request: Request) {
   server?.timeout?.(original, 0)
 }
 
-/** For the end of that: who does not take the rest in ten seconds is cut off. */
+/** Restores the idle timeout: a client that does not read for ten seconds is disconnected. */
 export function restoreIdleTimeout(request: Request) {
   const original = originalRequest(request)
   if (requestsWithoutTimeout.delete(original)) server?.timeout?.(original, IDLE_TIMEOUT_S)
 }
 
-/** Whether the browser speaks TLS, to us or to the proxy. */
+/** Tells whether the client uses TLS, to us or to the proxy. */
 export const isHttps = (request: Request) =>
   (isProxyTrusted && request.headers.get('x-forwarded-proto') === 'https') ||
   originalRequest(request).url.startsWith('https:')
 
-/** By whom a caller without an account is counted. */
+/** Returns the network by which requests of a client without an account are counted. */
 export const clientNetwork = (request: Request) => toNetwork(clientIp(request))
 
-/** One household has 2^64 addresses of version 6, so those count as one. */
+/**
+ * Returns the /64 network of an IPv6 address, because one household has 2^64 addresses; IPv4 addresses are unchanged.
+ */
 function toNetwork(address: string) {
   if (!address.includes(':') || address.includes('.')) return address
   const [head = '', tail = ''] = address.split('::')

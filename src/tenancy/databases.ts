@@ -8,8 +8,8 @@ import { Sqlite } from '../storage/engines/sqlite/engine'
 import { DatabasePool } from '../storage/pool'
 import type { DatabaseLocation, Engine } from '../storage/port'
 
-const FILES_PER_TENANT = 7 // six of a database, and one that is being opened or closed
-const RESERVED_FILES = 512 // connections of callers, for the most part
+const FILES_PER_TENANT = 7 // six for a database, and one for opening or closing
+const RESERVED_FILES = 512 // mostly for client connections
 
 const sqlite = new Sqlite({
   driver: config.ATOLL_SQLITE_DRIVER,
@@ -19,18 +19,18 @@ const sqlite = new Sqlite({
   vectorExtension: config.ATOLL_SQLITE_VEC,
 })
 
-/** The cluster that ATOLL_DATABASE_URL leads to. */
+/** The name of the cluster of ATOLL_DATABASE_URL. */
 export const MAIN_CLUSTER = 'main'
 
-/** The databases of PostgreSQL by name, as the settings have them. */
+/** The URLs of the configured PostgreSQL clusters by name. */
 export const clusterUrls = new Map([
   ...(config.ATOLL_DATABASE_URL ? [[MAIN_CLUSTER, config.ATOLL_DATABASE_URL] as const] : []),
   ...config.ATOLL_DATABASE_CLUSTERS.split(/\s+/)
     .filter(Boolean)
-    .map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)] as const),
+    .map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)] as const),
 ])
 
-// Who has files alone shall not wait for the driver of PostgreSQL.
+// The driver of PostgreSQL is loaded only when it is needed, because it slows the start down.
 const postgres = clusterUrls.size ? await import('../storage/engines/postgres/engine') : undefined
 const clusters = new Map<string, Postgres>()
 
@@ -45,7 +45,7 @@ function clusterOf(name: string): Postgres {
   return cluster
 }
 
-/** Every cluster of the settings: what it runs, or why it cannot be asked. */
+/** Returns for every configured cluster the version of its server, or why it cannot be reached. */
 export const getClusterStates = () =>
   Promise.all(
     [...clusterUrls.keys()].map(async (name) => {
@@ -56,14 +56,14 @@ export const getClusterStates = () =>
     }),
   )
 
-/** Undefined when another process has claimed the name. */
+/** Claims a name, or returns undefined when another process has claimed it. */
 export const tryClaim = (name: string) => clusterOf(MAIN_CLUSTER).claim(name)
 
-/** Has Citus move a bucket to another of its nodes, `host:port`. */
+/** Moves a bucket to another Citus node, `host:port`. @throws 400 INVALID_INPUT, 404 NODE_NOT_FOUND, 409 NO_CITUS */
 export const moveBucketToNode = (cluster: string, bucket: string, node: string) =>
   clusterOf(cluster).moveBucket(bucket, node)
 
-/** A file where the place names no cluster. */
+/** Uses PostgreSQL for a location with a cluster, and SQLite for others. */
 const routingEngine: Engine = {
   open: (place, migrations) => (place.cluster ? clusterOf(place.cluster) : sqlite).open(place, migrations),
   openTenantCopy: (place, migrations) =>
@@ -74,22 +74,22 @@ const routingEngine: Engine = {
     if (place.cluster) await clusterOf(place.cluster).retire(place, migrations)
   },
   async close() {
-    await Promise.all([sqlite, ...clusters.values()].map((one) => one.close()))
+    await Promise.all([sqlite, ...clusters.values()].map((engine) => engine.close()))
   },
 }
 
-/** How many tenants may be open at once. */
+/** The number of tenants whose databases may be open at once. */
 export const maxOpenTenants = config.ATOLL_OPEN_TENANTS || deriveMaxOpenTenants()
 
-/** The one place that knows which engine serves. */
+/** All databases, whatever their engine. */
 export const databases = new DatabasePool(routingEngine, {
   openCount: maxOpenTenants,
   deadline: config.ATOLL_WRITE_DEADLINE,
 })
 
-/** Makes this process the only server of the data; throws when another is. */
+/** Makes this process the only server of the data folder. @throws ConfigError when another process serves it */
 export const lockDataFolder = async () => {
-  // Nodes that share a database share no folder, unless there are tenants in it.
+  // Nodes that share a database share no folder, unless the folder still contains tenants.
   if (!config.ATOLL_DATABASE_URL || existsSync(join(config.ATOLL_TENANTS, 'registry.db'))) await sqlite.lockFolder()
 }
 
@@ -99,11 +99,13 @@ export const createTenantFolder = (tenant: string) =>
 export const hasTenantFolder = (tenant: string) => existsSync(tenantFolder(tenant))
 export const hasDatabase = (tenant: string) => existsSync(join(tenantFolder(tenant), 'data.db'))
 
-/** Reads a whole database and tells what is wrong with it; nothing where its engine sees to that. */
+/**
+ * Reads a whole database and returns what is wrong with it. PostgreSQL checks its own data, so the list is empty there.
+ */
 export const checkDatabase = async (place: DatabaseLocation): Promise<string[]> =>
   place.cluster ? [] : sqlite.checkDatabase(place)
 
-/** Moves a tenant's files to where nobody serves them, and returns the place. */
+/** Moves a tenant's files to the trash. Returns their new path, or undefined when there are no files. */
 export function moveToTrash(tenant: string): string | undefined {
   if (!hasTenantFolder(tenant)) return
   const trash = join(config.ATOLL_TENANTS, '.trash')
@@ -118,6 +120,6 @@ function deriveMaxOpenTenants() {
     const [, files] = readFileSync('/proc/self/limits', 'utf8').match(/^Max open files +(\d+)/m) ?? []
     return Math.min(5_000, Math.max(10, Math.floor((Number(files) - RESERVED_FILES) / FILES_PER_TENANT)))
   } catch {
-    return 200 // a system that doesn't tell
+    return 200 // the system does not say
   }
 }

@@ -1,43 +1,44 @@
 import { yieldToEventLoop } from '../core/event-loop'
 import { Busy } from '../storage/errors'
 
-/** For whom costly work is done. */
+/** The tenant and the caller that expensive work is done for. */
 export type WorkOwner = { tenant: string; caller: string }
 
-/** How many pieces of costly work may be under way. */
+/** How many pieces of expensive work may run or wait at once. */
 export type ConcurrencyLimits = { perTenant: number; perCaller: number }
 
 type CallerQueues = Map<string, (() => void)[]>
 
-const MAX_UNPAID_MS = 2 // ms that costly work holds the thread before others get their turn
-const REPAYMENT_FACTOR = 1.5 // ms that others get for each ms; above 1, as what a slice leaves behind is collected in their time
+const MAX_UNPAID_MS = 2 // how long expensive work holds the thread before others get their turn
+const REPAYMENT_FACTOR = 1.5 // ms that others get for each ms; above 1, because the garbage of a slice is collected in their time
 
 /**
- * Divides the thread that answers everybody between costly work, a slice of at most some ms at a time, and everything
- * else: whenever slices have taken t, and somebody else has asked something meanwhile, the next one waits for 1.5 t. So
- * what is cheap has more than half of the thread, whoever asks for how much. Tenants take turns with their slices, and so do the
- * callers of a tenant, who has one slice under way at a time.
+ * Divides the only thread between expensive work, in slices of a few ms each, and everything else: when slices have
+ * taken t ms, and other requests have arrived meanwhile, the next slice waits for 1.5 t. So cheap requests get more
+ * than half of the thread, however much expensive work there is. Tenants take turns with their slices, and so do the
+ * callers of a tenant, which runs one slice at a time.
  */
 export class FairQueue {
   #waiting = new Map<string, CallerQueues>()
   #running = new Set<string>()
   #slots = new Map<string, number>()
-  /** A slice holds the thread now, or was just told to. */
+  /** A slice holds the thread now, or was just started. */
   #isThreadHeld = false
   #isPaused = false
-  /** Time (ms) that others were owed when the last slice ended, and when that was. */
+  /** The time (ms) that others were owed when the last slice ended, and when that was. */
   #owedMs = 0
   #lastReleaseAt = 0
   #arrivals = 0
 
-  /** Notes that somebody has asked something. */
+  /** Records that a request has arrived. */
   noteArrival() {
     this.#arrivals++
   }
 
   /**
-   * Counts a piece of costly work as under way, until the function that it returns is called. What has begun already is
-   * counted without limits. @throws 503 BUSY when the tenant or the caller has as many as that
+   * Counts a piece of expensive work until the returned function is called. Work that has already begun is counted
+   * without limits.
+   * @throws 503 BUSY when the tenant or the caller has reached its limit
    */
   acquireSlot({ tenant, caller }: WorkOwner, limits?: ConcurrencyLimits): () => void {
     const [tenantKey, callerKey] = [`${tenant} `, `${tenant} ${caller}`]
@@ -53,8 +54,8 @@ export class FairQueue {
   }
 
   /**
-   * Does a slice of work when it is the caller's turn. What it does at once counts as thread time, and with `whole` all
-   * until it ends, for work that waits for nothing but itself.
+   * Runs a slice of work when it is the caller's turn. Its synchronous part counts as thread time; with `whole` all of
+   * it does, for work that waits for nothing else.
    */
   async run<T>(owner: WorkOwner, work: () => Promise<T>, { whole: holdsThread = false } = {}): Promise<T> {
     const { tenant } = owner
@@ -74,7 +75,7 @@ export class FairQueue {
     }
   }
 
-  /** Adds thread time (ms) that was taken for costly work after a slice. */
+  /** Adds thread time (ms) that expensive work took after its slice. */
   chargeThreadTime(ms: number) {
     const now = performance.now()
     this.#owedMs = this.#unpaidMs(now - ms) + ms * REPAYMENT_FACTOR
@@ -100,7 +101,7 @@ export class FairQueue {
     this.#startNext()
   }
 
-  /** The place is handed on, or else somebody who comes just now would overtake. */
+  /** Starts the next slice and marks the thread as held, because a new slice could overtake it otherwise. */
   #startNext() {
     if (this.#isThreadHeld || this.#isPaused || !this.#waiting.size) return
     if (this.#owedMs >= MAX_UNPAID_MS) {
@@ -126,23 +127,23 @@ export class FairQueue {
     }
   }
 
-  /** Leaves the thread to others for as long as they are owed, if there are any. */
+  /** Leaves the thread to other requests, if there are any, for as long as they are owed. */
   async #pauseForOthers() {
     const arrivals = this.#arrivals
-    // Twice, so that what came in meanwhile has been read.
+    // Two turns, so that requests that arrived meanwhile have been read.
     await yieldToEventLoop()
     await yieldToEventLoop()
     if (this.#arrivals !== arrivals) {
-      // What is spent meanwhile makes it longer.
+      // Thread time that is charged meanwhile extends the pause.
       for (let remainingMs = this.#unpaidMs(); remainingMs > 0; remainingMs = this.#unpaidMs())
         await Bun.sleep(remainingMs)
     }
     this.#owedMs = 0
   }
 
-  /** What others are still owed at a moment (ms), after the time that they had since the last slice. */
+  /** Returns the ms that others are still owed at a moment, after the time that they had since the last slice. */
   #unpaidMs = (at = performance.now()) => Math.max(0, this.#owedMs - Math.max(0, at - this.#lastReleaseAt))
 }
 
-/** All costly work of this process. */
+/** All expensive work of this process. */
 export const costlyWork = new FairQueue()

@@ -1,36 +1,45 @@
 import { Busy } from '../storage/errors'
 import type { Tenant } from './tenants'
 
-/** Who waits, by tenant. */
+/** The waiting work by tenant. */
 type TenantQueues = Map<string, (() => void)[]>
 
-/** Does costly work `atOnce` pieces at a time. Tenants take turns, so that a flood at one of them delays only its own. */
+/**
+ * Runs at most `concurrency` pieces of expensive work at a time. Tenants take turns, so that a flood at one of them
+ * delays only its own.
+ */
 export class FairSemaphore {
   #runningByTenant = new Map<string, number>()
   #urgent: TenantQueues = new Map()
-  /** Begins only when nothing urgent waits, of any tenant. */
+  /** Starts only when no urgent work of any tenant waits. */
   #lowPriority: TenantQueues = new Map()
   #total = 0
 
   constructor(
     private concurrency: number,
-    /** How many of one tenant may wait. */
+    /** How much work of one tenant may wait. */
     private maxQueuedPerTenant: number,
-    /** How many of one tenant are done at once, and how long each waits (ms). */
+    /** How much work of one tenant runs at once, and the longest wait (ms). */
     private options: { perTenant?: number; timeoutMs?: number } = {},
   ) {}
 
-  /** Whether whoever comes now has to wait. */
+  /** Tells whether new work has to wait. */
   get isBusy() {
     return this.#total >= this.concurrency
   }
 
-  /** @throws 503 when too many of the tenant wait already, or it has waited for too long. */
+  /**
+   * Runs work in its turn.
+   * @throws 503 BUSY when too much work of the tenant waits already, or this waited for too long
+   */
   run<T>({ tenant }: Pick<Tenant, 'tenant'>, work: () => Promise<T>): Promise<T> {
     return this.#execute(tenant, this.#urgent, work)
   }
 
-  /** The same for work that never goes ahead of what is taken by `take`; the tenant's room to wait is one of its own. */
+  /**
+   * Runs work that never goes ahead of work of `run`, and waits in a queue of its own.
+   * @throws 503 BUSY as `run` does
+   */
   runLowPriority<T>({ tenant }: Pick<Tenant, 'tenant'>, work: () => Promise<T>): Promise<T> {
     return this.#execute(tenant, this.#lowPriority, work)
   }
@@ -62,7 +71,7 @@ export class FairSemaphore {
     await promise.finally(() => timer && clearTimeout(timer))
   }
 
-  /** The place is handed on, or else somebody who comes just now would overtake. */
+  /** Starts the next work and counts it as running, because new work could overtake it otherwise. */
   #startNext() {
     if (!this.#startNextOf(this.#urgent)) this.#startNextOf(this.#lowPriority)
   }

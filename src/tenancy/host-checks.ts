@@ -1,4 +1,5 @@
 import { and, eq, isNotNull, lte } from 'drizzle-orm'
+import { toChunks } from '../core/chunks'
 import { DAY_MS, now, toIsoString } from '../core/clock'
 import { logError, logSecurity } from '../core/log'
 import { isHostProven, proofCheckFields } from './host-proofs'
@@ -7,15 +8,15 @@ import { registry } from './registry'
 import { hosts } from './tables'
 
 const HOST_CHECK_INTERVAL_MS = DAY_MS
-const HOST_RELEASE_DELAY_MS = 3 * DAY_MS // ms that a record may be missing
-const DUE_CHECK_INTERVAL_MS = 3_600_000 // ms between two looks for what is due
-const PARALLEL_HOST_CHECKS = 20 // hosts that are checked at once
+const HOST_RELEASE_DELAY_MS = 3 * DAY_MS // how long a record may be missing
+const DUE_CHECK_INTERVAL_MS = 3_600_000 // between two searches for due hosts
+const PARALLEL_HOST_CHECKS = 20
 
 type DueHost = typeof hosts.$inferSelect & { checked: string }
 
 /**
- * Looks again at the DNS records of proven hosts that were not looked at for a day, of one tenant or of all. A host whose
- * record has been missing for three days is taken away. A lookup without an answer changes nothing.
+ * Checks the DNS records of proven hosts whose last check was a day ago, of one tenant or of all. A host whose record
+ * has been missing for three days is released. A lookup without an answer changes nothing.
  */
 export async function checkProvenHosts(tenant?: string) {
   const isDue = and(isNotNull(hosts.checked), lte(hosts.checked, toIsoString(now() - HOST_CHECK_INTERVAL_MS)))
@@ -23,9 +24,8 @@ export async function checkProvenHosts(tenant?: string) {
     .select()
     .from(hosts)
     .where(tenant === undefined ? isDue : and(isDue, eq(hosts.tenant, tenant)))
-  const dueHosts = rows.filter((one): one is DueHost => one.checked !== null)
-  for (let n = 0; n < dueHosts.length; n += PARALLEL_HOST_CHECKS)
-    await Promise.all(dueHosts.slice(n, n + PARALLEL_HOST_CHECKS).map(checkHost))
+  const dueHosts = rows.filter((row): row is DueHost => row.checked !== null)
+  for (const batch of toChunks(dueHosts, PARALLEL_HOST_CHECKS)) await Promise.all(batch.map(checkHost))
 }
 
 async function checkHost({ host, tenant, checked, missing }: DueHost) {
@@ -35,7 +35,7 @@ async function checkHost({ host, tenant, checked, missing }: DueHost) {
     if (await releaseHost(tenant, host, checked)) logSecurity('host-released', { tenant, host })
     return
   }
-  // Another node may have looked meanwhile. Nobody who asks for the host has to know of it.
+  // Another node may have checked the host meanwhile. No cache depends on this, so none is invalidated.
   await registry.write((tx) =>
     tx
       .update(hosts)
@@ -45,7 +45,7 @@ async function checkHost({ host, tenant, checked, missing }: DueHost) {
   )
 }
 
-/** Checks all proven hosts, each once a day. Returns what stops it. */
+/** Checks all proven hosts, each once a day. Returns a function that stops the checks. */
 export function startHostChecks(): () => void {
   const checkAll = () => void checkProvenHosts().catch((cause) => logError('HOSTS_NOT_CHECKED', { cause }))
   const timer = setInterval(checkAll, DUE_CHECK_INTERVAL_MS).unref()

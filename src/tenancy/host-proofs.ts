@@ -1,33 +1,33 @@
 import { config, parseList } from '../config'
+import { toChunks } from '../core/chunks'
 import { now, toIsoString } from '../core/clock'
 import { lookupTxtRecords } from '../core/dns'
 
 const PARALLEL_LOOKUPS = 20
 
-/** The TXT record by which the owner of a host says that a tenant may answer there. */
+/** Returns the TXT record by which the owner of a host allows a tenant to use it. */
 export const proofRecordOf = (tenant: string, host: string) => ({
   type: 'TXT' as const,
   name: `_atoll.${host}`,
   value: `atoll-tenant=${tenant}`,
 })
 
-/** Whether the DNS has the proof; undefined when no server gave an answer. */
+/** Tells whether the DNS has the proof; undefined when no server answered. */
 export async function isHostProven(tenant: string, host: string): Promise<boolean | undefined> {
   const { name, value } = proofRecordOf(tenant, host)
   const texts = await lookupTxtRecords(name, parseList(config.ATOLL_DNS_SERVERS))
   return texts?.some((text) => text.trim() === value)
 }
 
-/** Those of the hosts whose proof the DNS has. */
+/** Returns the hosts whose proof the DNS has. */
 export async function filterProvenHosts(tenant: string, hosts: string[]): Promise<string[]> {
   const proven: string[] = []
-  for (let n = 0; n < hosts.length; n += PARALLEL_LOOKUPS) {
-    const batch = hosts.slice(n, n + PARALLEL_LOOKUPS)
+  for (const batch of toChunks(hosts, PARALLEL_LOOKUPS)) {
     const results = await Promise.all(batch.map((host) => isHostProven(tenant, host)))
     proven.push(...batch.filter((_, i) => results[i]))
   }
   return proven
 }
 
-/** What is noted of a host whose record was just found. */
+/** Returns the columns of a host whose record was just found. */
 export const proofCheckFields = () => ({ checked: toIsoString(now()), missing: null })

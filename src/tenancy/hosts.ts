@@ -11,8 +11,9 @@ import { registry } from './registry'
 import { hosts, origins } from './tables'
 
 /**
- * Has these hosts be what the tenant was given by who runs the installation, whose word prevails: what another tenant has
- * only claimed for a website is taken from it. @throws Conflict for what another tenant was given
+ * Replaces the hosts that the operator has assigned to a tenant. The operator's word prevails: a host that another
+ * tenant has only claimed for a website is taken from it.
+ * @throws 409 CONFLICT when a host is assigned to another tenant
  */
 export async function assignHosts(tx: Tx, tenant: string, names: string[]) {
   await tx.update(hosts).set({ given: false }).where(eq(hosts.tenant, tenant))
@@ -25,13 +26,14 @@ export async function assignHosts(tx: Tx, tenant: string, names: string[]) {
   await deleteUnusedHosts(tx, tenant)
 }
 
-/** The websites that a version of a tenant's configuration names, by their hosts and origins. */
+/** The websites of one version of a tenant's configuration, by their hosts and origins. */
 export type Websites = { hosts: string[]; origins: string[]; version: number }
 
 /**
- * Claims the hosts of a tenant's websites as far as `ATOLL_HOST_CLAIMS` lets it, and notes their origins, for the version
- * of its configuration that is about to be written. With `refuseTaken`, where claims are open:
- * @throws 409 HOST_TAKEN when one of them is another tenant's; then none is claimed.
+ * Claims the hosts of a tenant's websites as far as `ATOLL_HOST_CLAIMS` allows, and stores their origins, for the
+ * version of the configuration that is about to be written.
+ * @throws 409 HOST_TAKEN with `rejectTaken`, where claims are open, when a host is another tenant's; then none is
+ * claimed
  */
 export async function claimWebsites(
   tenant: string,
@@ -43,9 +45,9 @@ export async function claimWebsites(
   const claimable = names.filter((host) => !isReservedHost(host) && needsClaim(before, host, tenant))
   const proven = config.ATOLL_HOST_CLAIMS === 'dns' ? await filterProvenHosts(tenant, claimable) : []
   const savedOrigins = await findOrigins(tenant)
-  const isSaved = (origin: string) => savedOrigins.some((one) => one.origin === origin && one.version >= version)
-  const isBehind = (one: HostRow) => one.tenant === tenant && one.claimed !== null && one.claimed < version
-  // Every write makes all processes look again which tenant answers where.
+  const isSaved = (origin: string) => savedOrigins.some((saved) => saved.origin === origin && saved.version >= version)
+  const isBehind = (row: HostRow) => row.tenant === tenant && row.claimed !== null && row.claimed < version
+  // Every write makes all processes look up again which tenant has which host.
   if (
     !(isOpen ? claimable : proven).length &&
     !before.some(isBehind) &&
@@ -55,15 +57,15 @@ export async function claimWebsites(
     return
   const claimed = await writeInvalidating(registry, 'tenants', async (tx) => {
     const hostRows = await findHosts(tx, names)
-    const takenHosts = hostRows.filter((one) => one.tenant !== tenant).map(({ host }) => host)
+    const takenHosts = hostRows.filter((row) => row.tenant !== tenant).map(({ host }) => host)
     if (isOpen && rejectTaken && takenHosts.length) throw hostTaken(takenHosts)
     const newHosts: string[] = []
     for (const host of names) {
-      const own = hostRows.find((one) => one.host === host)
+      const own = hostRows.find((row) => row.host === host)
       const claims = own?.claimed != null || proven.includes(host) || (isOpen && !isReservedHost(host))
       if (!claims || takenHosts.includes(host)) continue
       if (own?.claimed == null) newHosts.push(host)
-      // Who comes late does not undo the claim of a newer version.
+      // A late claim does not undo that of a newer version.
       const claim = { claimed: Math.max(version, own?.claimed ?? 0), ...(proven.includes(host) && proofCheckFields()) }
       await tx
         .insert(hosts)
@@ -77,13 +79,18 @@ export async function claimWebsites(
     logSecurity('host-claimed', { tenant, host, proof: proven.includes(host) ? 'dns' : 'none' })
 }
 
-/** Whether a claim would change anything: nobody has the host, or the tenant has it without one, or its record was missing. */
+/**
+ * Tells whether a claim would change anything: the host is free, or the tenant has it without a claim, or its record
+ * was missing.
+ */
 function needsClaim(hostRows: HostRow[], host: string, tenant: string) {
   const row = hostRows.find((other) => other.host === host)
   return !row || (row.tenant === tenant && (row.claimed === null || row.missing !== null))
 }
 
-/** Gives back what was claimed up to this version of a configuration, but for the websites that it has. */
+/**
+ * Releases the hosts and origins that were claimed up to this version of a configuration, except those of its websites.
+ */
 export const releaseWebsites = (tenant: string, { hosts: keptHosts, origins: keptOrigins, version }: Websites) =>
   writeInvalidating(registry, 'tenants', async (tx) => {
     const unusedClaims = and(eq(hosts.tenant, tenant), lte(hosts.claimed, version), notInArray(hosts.host, keptHosts))
@@ -97,7 +104,10 @@ export const releaseWebsites = (tenant: string, { hosts: keptHosts, origins: kep
     await tx.delete(origins).where(unusedOrigins)
   })
 
-/** Takes a host away whose proof is gone, unless the tenant was given it as well. */
+/**
+ * Releases a host whose proof is gone, unless it is also assigned. Returns whether it had not been checked again
+ * meanwhile.
+ */
 export const releaseHost = (tenant: string, host: string, checked: string) =>
   writeInvalidating(registry, 'tenants', async (tx) => {
     const released = await tx
@@ -115,7 +125,7 @@ async function saveOrigins(tx: Tx, tenant: string, originNames: string[], versio
   const own = and(eq(origins.tenant, tenant), inArray(origins.origin, originNames))
   const before = await tx.select().from(origins).where(own)
   for (const origin of new Set(originNames)) {
-    const newest = Math.max(version, before.find((one) => one.origin === origin)?.version ?? 0)
+    const newest = Math.max(version, before.find((row) => row.origin === origin)?.version ?? 0)
     await tx
       .insert(origins)
       .values({ origin, tenant, version: newest })
@@ -123,13 +133,13 @@ async function saveOrigins(tx: Tx, tenant: string, originNames: string[], versio
   }
 }
 
-/** Whether a website of any tenant has this origin. */
+/** Tells whether a website of any tenant has this origin. */
 export const isWebsiteOrigin = async (origin: string): Promise<boolean> =>
   !!(await cached(registry, 'tenants', `origin ${origin}`, () =>
     registry.db.select({ tenant: origins.tenant }).from(origins).where(eq(origins.origin, origin)).get(),
   ))
 
-/** The origins that were noted for a tenant, with the version of its configuration for which they were. */
+/** Returns the origins of a tenant, with the version of its configuration that names them. */
 export const findOrigins = (tenant: string) =>
   registry.db
     .select({ origin: origins.origin, version: origins.version })
@@ -140,23 +150,23 @@ type HostRow = typeof hosts.$inferSelect
 const findHosts = (db: Db, names: string[]): Promise<HostRow[]> =>
   db.select().from(hosts).where(inArray(hosts.host, names))
 
-/** Which of these hosts which tenant has, from memory where it is known. */
+/** Returns the owners of these hosts, from the cache where they are known. */
 export const findHostOwners = async (names: string[]): Promise<Map<string, string>> =>
   cached(registry, 'tenants', `holders ${names.join(' ')}`, async () => {
     const hostRows = await findHosts(registry.db, names)
     return new Map(hostRows.map(({ host, tenant }) => [host, tenant]))
   })
 
-/** Whether nobody can claim this host, whatever proof there is: only the operator gives it. */
+/** Tells whether a host cannot be claimed, whatever proof there is: only the operator can assign it. */
 export const isReservedHost = (host: string) => !isPublicName(host) || isPublicHost(host)
 
-/** Whether a host is a name that can be owned: no address however it is written, and no name of a single machine. */
+/** Tells whether a host is a name that can be owned: no IP address in any notation, and no name of a single machine. */
 export function isPublicName(host: string) {
   const hostname = URL.parse(`http://${host}/`)?.hostname.replace(/\.$/, '') ?? ''
   return hostname.includes('.') && !isAddress(hostname) && !hostname.endsWith('.localhost')
 }
 
-/** Whether a host is one of the installation's own names. */
+/** Tells whether a host is one of the installation's own names. */
 export const isPublicHost = (host: string) => parseList(config.ATOLL_PUBLIC_HOSTS.toLowerCase()).includes(host)
 
 const hostTaken = (taken: string[]) =>
@@ -167,14 +177,14 @@ const hostTaken = (taken: string[]) =>
     { details: { hosts: taken } },
   )
 
-/** The hosts that a tenant has claimed, with the version of its configuration for which it did. */
+/** Returns the hosts that a tenant has claimed, with the version of its configuration that claimed them. */
 export const findClaimedHosts = (tenant: string) =>
   registry.db
     .select({ host: hosts.host, version: hosts.claimed })
     .from(hosts)
     .where(and(eq(hosts.tenant, tenant), isNotNull(hosts.claimed)))
 
-/** The hosts that a tenant was given by who runs the installation, sorted. */
+/** Returns the hosts that the operator has assigned to a tenant, sorted. */
 export const listAssignedHosts = async (tenant: string): Promise<string[]> => {
   const isAssigned = and(eq(hosts.tenant, tenant), eq(hosts.given, true))
   const rows = await registry.db.select({ host: hosts.host }).from(hosts).where(isAssigned).orderBy(asc(hosts.host))

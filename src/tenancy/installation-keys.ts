@@ -33,16 +33,23 @@ type KeyPurpose =
   | 'idempotency-fingerprint'
   | 'idempotency-answer'
 
-/** A key of 32 bytes for one purpose of one tenant. Keys of others, and for other purposes, tell nothing about it. */
+/**
+ * Returns a key of 32 bytes for one purpose of one tenant. Keys of other tenants and purposes reveal nothing about it.
+ * @throws 503 KEYS_UNAVAILABLE when the installation's keys cannot be read
+ */
 export async function deriveKey(tenant: string, purpose: KeyPurpose): Promise<Uint8Array> {
   const { signingKey } = await getVerifiedSecrets().catch(throwKeysUnavailable)
   return new Uint8Array(hkdfSync('sha256', config.ATOLL_SIGNING_KEY || signingKey, tenant, purpose, 32))
 }
 
-/** The keys that the vault's are derived from, by number. */
+/** The keys from which those of the vault are derived, by number. */
 export type VaultKeys = { current: number; all: Map<number, string> }
 
-/** As they are now: another process may have changed them, and who encrypts with one that is gone loses what it keeps. */
+/**
+ * Returns the current keys, read again each time: another process may have changed them, and data that is encrypted
+ * with a removed key is lost.
+ * @throws 503 KEYS_UNAVAILABLE when they cannot be read
+ */
 export async function getVaultKeys(): Promise<VaultKeys> {
   await getVerifiedSecrets().catch(throwKeysUnavailable)
   const secrets = await readSecrets(registry.db.query).catch(throwKeysUnavailable)
@@ -50,14 +57,14 @@ export async function getVaultKeys(): Promise<VaultKeys> {
 }
 
 /**
- * Makes sure that the keys are those of the data; new ones are made where there is no tenant yet.
- * @throws ConfigError when they are missing, damaged or others
+ * Makes sure that the keys match the data, and creates keys when there is no tenant yet.
+ * @throws ConfigError when they are missing, damaged or do not match
  */
 export async function ensureSecrets(): Promise<void> {
   await getVerifiedSecrets()
 }
 
-/** What is wrong with the keys, for a person; undefined when nothing is. Makes none. */
+/** Returns what is wrong with the keys, or undefined. Creates none. */
 export async function findSecretsProblem(): Promise<string | undefined> {
   try {
     const secrets = await readSecrets(registry.db.query)
@@ -69,13 +76,13 @@ export async function findSecretsProblem(): Promise<string | undefined> {
   }
 }
 
-/** Whether what the files here keep encrypted is kept by other keys than those of the database. */
+/** Tells whether the local files are encrypted with other keys than the database has. */
 export async function hasOtherFileKeys(): Promise<boolean> {
   const own = readSecretsFile()
   return !!own && own.vaultKey !== (await getVerifiedSecrets()).vaultKey
 }
 
-/** Begins to use a new key beside the old ones; or goes on with the one that was begun with. */
+/** Starts using a new vault key beside the old ones, or resumes a started change. Returns the keys. */
 export const addVaultKey = () =>
   updateSecrets((before) => {
     if (before.formerVaultKeys) return before
@@ -84,16 +91,16 @@ export const addVaultKey = () =>
     return { ...before, vaultKey: generateToken(), vaultKeyNumber: current + 1, ...former }
   })
 
-/** Forgets all keys before this one. */
+/** Removes all vault keys with a lower number. Returns the remaining keys. */
 export const removeVaultKeysBefore = (before: number) =>
   updateSecrets(({ formerVaultKeys = {}, ...secrets }) => {
     const remaining = Object.entries(formerVaultKeys).filter(([number]) => Number(number) >= before)
     return { ...secrets, ...(remaining.length && { formerVaultKeys: Object.fromEntries(remaining) }) }
   })
 
-/** Makes new keys in the place of those that are lost. Returns where what was left of those is now. */
+/** Creates new keys in place of lost ones. Returns where the rest of the old file was moved. */
 export async function replaceLostSecrets(): Promise<{ aside?: string }> {
-  // What is encrypted by the lost keys must not be taken for encrypted by these: they get a number of their own.
+  // Data that is encrypted with the lost keys must not seem to be encrypted with these: they get a new number.
   const fresh = { ...newSecrets(), vaultKeyNumber: Math.floor(Date.now() / 1_000) }
   return registry.write(async (tx) => {
     const aside = usesDatabase ? undefined : moveSecretsFileAside()
@@ -107,7 +114,9 @@ function toVaultKeys({ vaultKey, vaultKeyNumber = 1, formerVaultKeys = {} }: Sec
   return { current: vaultKeyNumber, all: new Map([...former, [vaultKeyNumber, vaultKey]]) }
 }
 
-/** A write of the registry keeps others from doing the same meanwhile, also where the secrets are a file. */
+/**
+ * The write lock of the registry keeps other processes from changing the secrets meanwhile, also when they are a file.
+ */
 async function updateSecrets(change: (before: Secrets) => Secrets): Promise<VaultKeys> {
   await getVerifiedSecrets()
   return registry.write(async (tx) => {
@@ -116,7 +125,7 @@ async function updateSecrets(change: (before: Secrets) => Secrets): Promise<Vaul
   })
 }
 
-/** The keys as they were when this process first needed them. */
+/** Returns the keys as they were when this process first needed them. */
 function getVerifiedSecrets(): Promise<Secrets> {
   verifiedSecrets ??= loadAndVerifySecrets().catch((error) => {
     verifiedSecrets = undefined
@@ -138,7 +147,7 @@ async function loadAndVerifySecrets(): Promise<Secrets> {
   return registry.write(async ({ query }) => {
     const stored = await readSecrets(query)
     if (!stored && (await hasDataThatNeedsSecrets(query))) throw keysMissing()
-    // Those of an installation that was on files until now go on being good.
+    // The keys of an installation that used files until now stay valid.
     const secrets = stored ?? (usesDatabase ? readSecretsFile() : undefined) ?? newSecrets()
     requireMatch(secrets, await readFingerprint(query))
     if (usesDatabase || stored) return writeSecrets(query, secrets, !stored)
@@ -150,7 +159,7 @@ async function loadAndVerifySecrets(): Promise<Secrets> {
 
 const newSecrets = (): Secrets => ({ signingKey: generateToken(), vaultKey: generateToken() })
 
-/** Nodes that share a database share its secrets, or a sign-in would be good on one of them only. */
+/** Nodes that share a database share its secrets, because a sign-in has to be valid on all of them. */
 async function readSecrets(query: RunQuery): Promise<Secrets | undefined> {
   if (!usesDatabase) return readSecretsFile()
   const text = await readRow(query, 'keys')
@@ -164,7 +173,7 @@ async function writeSecrets(query: RunQuery, secrets: Secrets, changed = true): 
   return secrets
 }
 
-/** By it we know the keys again, but nobody learns anything about them: they are 256 random bits. */
+/** Identifies the keys without revealing anything about them, because they are 256 random bits. */
 type Fingerprint = { signingKey: string; vaultKey: string }
 
 const fingerprintOf = (key: string) => sha256(`fingerprint ${key}`)
@@ -179,7 +188,10 @@ function writeFingerprint(query: RunQuery, { signingKey, vaultKey }: Secrets) {
   return writeRow(query, 'fingerprint', JSON.stringify(fingerprint))
 }
 
-/** Whoever was stopped while changing the vault's key has the one that was known beside the new one. @throws ConfigError */
+/**
+ * An interrupted change of the vault key leaves the known key beside the new one.
+ * @throws ConfigError when no key matches
+ */
 function requireMatch(secrets: Secrets, fingerprint?: Fingerprint): Secrets {
   const vaultKeys = [...toVaultKeys(secrets).all.values()].map(fingerprintOf)
   const isMatch =

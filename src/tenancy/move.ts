@@ -12,14 +12,16 @@ import { locationOf, recordLeftovers, setHome, type TenantRecord } from './place
 import { registry } from './registry'
 import { tenants } from './tables'
 
-const MAX_WRITE_PAUSE_MS = 200 // ms for which writes wait
-const WRITE_WINDOW_MS = { max: 2_000, min: 20 } // ms for which they go on between two such times
-const MAX_REMAINING_MS = 10_000 // ms; what would take longer at this pace makes the next breath shorter
-const MAX_STALLED_ROUNDS = 30 // times that writes waited as often as they may, and no less was left to do than ever before
-const PROGRESS_INTERVAL_MS = 5_000 // ms
-const MOVE_PROPAGATION_MS = 1_500 // ms; by then every process knows of the last move, and none looks at the place before
+const MAX_WRITE_PAUSE_MS = 200
+const WRITE_WINDOW_MS = { max: 2_000, min: 20 } // how long writes run between two pauses
+const MAX_REMAINING_MS = 10_000 // when the rest would take longer at this pace, the next window is shorter
+const MAX_STALLED_ROUNDS = 30 // rounds with the shortest window in which the rest did not shrink
+const PROGRESS_INTERVAL_MS = 5_000
+const MOVE_PROPAGATION_MS = 1_500 // by then every process knows the new home, and none uses the old one
 
-/** What a move did: `waited` is for how many ms writes had to wait. `trash` is where the files of the source are now. */
+/**
+ * The result of a move. `waited` is how long writes had to wait (ms), `trash` where the files of the source are now.
+ */
 export type MoveResult = {
   id: string
   from: string
@@ -31,8 +33,12 @@ export type MoveResult = {
 }
 
 /**
- * Moves a tenant to another home while it is served: `sqlite`, `postgres` or `cluster/bucket`. Moving to where it is
- * finishes a move that was interrupted. `tell` hears how it goes on.
+ * Moves a tenant to another home while it is in use: `sqlite`, `postgres` or `cluster/bucket`. Moving it to its current
+ * home finishes an interrupted move. `onProgress` receives lines about the progress.
+ * @throws 404 TENANT_NOT_FOUND or BUCKET_NOT_FOUND
+ * @throws 400 NO_DATABASE without a configured database
+ * @throws 409 TENANT_MOVING when the tenant is being moved already
+ * @throws 503 TENANT_TOO_BUSY when it changes faster than it can be copied; then it was not moved
  */
 export async function moveTenant(id: string, to: string, onProgress: (line: string) => void): Promise<MoveResult> {
   const startedAt = performance.now()
@@ -46,7 +52,7 @@ export async function moveTenant(id: string, to: string, onProgress: (line: stri
   const home = await resolveHome(entry, to)
   const copied = home === entry.home ? { rows: 0, waited: 0 } : await copyTenant(entry, home, claimed, onProgress)
   if (!entry.home && home) await Bun.sleep(MOVE_PROPAGATION_MS)
-  // The files of the source, or what is left of an attempt that was interrupted.
+  // The files of the source, or the rest of an interrupted attempt.
   const trash = home ? moveToTrash(id) : undefined
   const ms = Math.round(performance.now() - startedAt)
   return { id, from: homeName(entry.home), to: homeName(home), ...copied, ms, ...(trash && { trash }) }
@@ -57,7 +63,7 @@ const homeName = (home: string) => home || 'sqlite'
 const getTenantRecord = async (id: string): Promise<TenantRecord> =>
   (await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()) ?? notFound('tenant')
 
-/** The tenant as it is after a move that was interrupted between its two last steps. */
+/** Completes a move that was interrupted between its last two steps, and returns the tenant. */
 async function recoverInterrupted(entry: TenantRecord): Promise<TenantRecord> {
   try {
     await databases.getStore(locationOf(entry), tenantMigrations).db.query('select 1')
@@ -78,7 +84,7 @@ async function resolveHome({ home }: TenantRecord, to: string): Promise<string> 
 async function copyTenant(entry: TenantRecord, home: string, claimed: NameClaim, onProgress: (line: string) => void) {
   if (entry.moved) await Bun.sleep(Math.max(0, Date.parse(entry.moved) + MOVE_PROPAGATION_MS - now()))
   await registry.write((tx) => recordLeftovers(tx, entry.uid, home))
-  // Nobody serves what is in the folder: it is of an attempt that was interrupted.
+  // The folder is not served: it is left from an interrupted attempt.
   if (!home) moveToTrash(entry.id)
   await using openCopies = new AsyncDisposableStack()
   const open = async (at: string) => {
@@ -99,7 +105,7 @@ async function copyTenant(entry: TenantRecord, home: string, claimed: NameClaim,
   })
   onProgress(`Writes waited ${waited} ms.`)
   if (!(await setHome(entry, home))) {
-    // It was deleted meanwhile.
+    // The tenant was deleted meanwhile.
     await target.runExclusive(({ markMoved }) => markMoved())
     if (!home) moveToTrash(entry.id)
     notFound('tenant')
@@ -108,9 +114,10 @@ async function copyTenant(entry: TenantRecord, home: string, claimed: NameClaim,
 }
 
 /**
- * Brings over what others change meanwhile, and does the last step when nothing is left and nobody writes. Those who write
- * faster than that wait for moments, and go on for ever shorter ones between them, until less is changed than brought over.
- * Returns for how many milliseconds they waited at last.
+ * Copies the changes that are made meanwhile, and runs the last step when nothing is left and writes are paused.
+ * Writers that are faster than that are paused for moments, with ever shorter windows between them, until fewer rows
+ * change than are copied. Returns how long the last pause was (ms).
+ * @throws 503 TENANT_TOO_BUSY when the rest does not shrink
  */
 async function cutOver(
   source: TenantCopyConnection,

@@ -9,18 +9,18 @@ import { writeInvalidating } from './cache'
 import { registry } from './registry'
 import { remains, tenants } from './tables'
 
-/** A tenant as the registry has it. `home` is `cluster/bucket` in PostgreSQL, empty for a file. */
+/** A tenant in the registry. `home` is `cluster/bucket` in PostgreSQL, empty for a file. */
 export type TenantRecord = {
   id: string
   uid: string
   status: 'active' | 'suspended'
   home: string
   moved: string | null
-  /** When its database was made. */
+  /** When its database was created. */
   made: string | null
 }
 
-/** Where the storage finds a tenant's data. */
+/** Returns where a tenant's data is stored. */
 export function locationOf({
   id,
   uid,
@@ -32,8 +32,8 @@ export function locationOf({
 }
 
 /**
- * Has a tenant served from another home from now on, unless that was done already; false when there is no such tenant any
- * more. All processes hear of it within a second.
+ * Sets a tenant's home, unless that was done already. Other processes know it within a second. Returns false when the
+ * tenant does not exist any more.
  */
 export const setHome = ({ uid, home: from }: TenantRecord, home: string): Promise<boolean> =>
   writeInvalidating(registry, 'tenants', async (tx) => {
@@ -48,7 +48,7 @@ export const setHome = ({ uid, home: from }: TenantRecord, home: string): Promis
     return true
   })
 
-/** Notes that rows are left in a bucket, for who removes them later. Files need no note. */
+/** Records that rows are left in a bucket, to be deleted later by `purgeRemains`. Files need no record. */
 export async function recordLeftovers(tx: Tx, uid: string, home: string) {
   if (home)
     await tx
@@ -58,8 +58,8 @@ export async function recordLeftovers(tx: Tx, uid: string, home: string) {
 }
 
 /**
- * What to tell who asked for a tenant where it isn't any more. The mark that it left there is the moment of its move: had
- * the process that moved it no time for the registry, this does that.
+ * Returns the error for a request to a tenant whose data is not there any more. If the process that moved the tenant
+ * could not update the registry, this does it, from the mark that the move left at the old home.
  */
 export const translateStoreError =
   (entry: TenantRecord) =>
@@ -69,14 +69,14 @@ export const translateStoreError =
     if (error instanceof StorageFull) reportThrottled('STORAGE_FULL', entry.id, { cause: error })
     const isNotFound = error instanceof Problem && error.code === 'TENANT_NOT_FOUND'
     if (!isNotFound && !(error instanceof DatabaseDamaged)) return error
-    // Its old home may be removed already, while a request still goes there.
+    // The old home may be removed already, while a request still uses it.
     const { uid, home, moved } = entry
     const current = await registry.db.select().from(tenants).where(eq(tenants.uid, uid)).get()
     if (current && (current.home !== home || current.moved !== moved)) return new Busy(error)
     return current ? tenantDamaged(entry, error) : notFoundProblem('tenant')
   }
 
-/** The tenant alone can't be served until somebody puts its data right. */
+/** Only this tenant cannot be served, until its data is restored. */
 function tenantDamaged({ id }: TenantRecord, cause: Error): Problem {
   reportThrottled('TENANT_DAMAGED', id, { reason: cause.message, cause })
   const message = 'The data of this tenant is missing or damaged. The operator of this server has to restore it.'
@@ -89,11 +89,11 @@ function storageFailed({ id }: TenantRecord, cause: DiskFailure): Problem {
   return new Problem(503, 'STORAGE_FAILED', message, { cause, headers: { 'retry-after': '1' } })
 }
 
-const REPORT_INTERVAL_MS = 60_000 // ms between two lines about the same
+const REPORT_INTERVAL_MS = 60_000
 const MAX_TRACKED_REPORTS = 1_000
 const lastReportAt = new BoundedMap<string, number>(MAX_TRACKED_REPORTS)
 
-/** Every request of a tenant may meet the same failure. */
+/** Logs an error at most once a minute, because every request of a tenant may meet it. */
 function reportThrottled(what: string, tenant: string, details: { reason?: string; cause: Error }) {
   const [key, time] = [`${what} ${tenant}`, performance.now()]
   if (time < (lastReportAt.get(key) ?? Number.NEGATIVE_INFINITY) + REPORT_INTERVAL_MS) return

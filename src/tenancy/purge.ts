@@ -9,10 +9,14 @@ import { locationOf } from './placement'
 import { registry } from './registry'
 import { remains, tenants } from './tables'
 
-/** What was removed from a bucket: of how many tenants, and how many rows. */
+/** What was deleted from a bucket: the number of tenants and of rows. */
 export type PurgeResult = { home: string; tenants: number; rows: number }
 
-/** Removes the rows of tenants that were deleted, or moved elsewhere, at least so many hours ago. */
+/**
+ * Deletes the rows of tenants that were deleted, or moved elsewhere, at least so many hours ago. Returns the numbers by
+ * bucket.
+ * @throws 400 NO_DATABASE without a configured database
+ */
 export async function purgeRemains(hours: number): Promise<PurgeResult[]> {
   assertDatabaseConfigured()
   const due = await registry.db
@@ -22,7 +26,7 @@ export async function purgeRemains(hours: number): Promise<PurgeResult[]> {
     .orderBy(remains.home)
   const purged = new Map<string, PurgeResult>()
   for (const { uid, home } of due) {
-    // Who is being moved now may go there.
+    // A tenant that is being moved may be moving to this bucket.
     await using claimed = await tryClaim(`move ${uid}`)
     if (!claimed) continue
     const { rows, tenants, ...before } = purged.get(home) ?? { home, tenants: 0, rows: 0 }
@@ -43,7 +47,7 @@ async function deleteTenantRows(uid: string, home: string): Promise<number> {
   }
 }
 
-/** Those that refer to others go first. What says that nobody is served there stays. */
+/** Rows that refer to others go first. The engine's mark that the tenant is not served there stays. */
 async function deleteAllRows(tenantCopy: TenantCopyConnection): Promise<number> {
   let removed = 0
   for (const table of tenantCopy.tables.toReversed()) removed += await new TableRows(table).clear(tenantCopy)

@@ -11,8 +11,8 @@ const registryLocation: DatabaseLocation = {
   ...(config.ATOLL_DATABASE_URL && { cluster: MAIN_CLUSTER, bucket: 'atoll_registry' }),
 }
 
-/** Which tenants there are, where they answer and where their data is: one more database of the same kind. */
+/** The database of all tenants, their hosts and homes. It has the same engine as the tenants' databases. */
 export const registry = databases.getStore(registryLocation, registryMigrations)
 
-/** Reads all of the registry, and tells what is wrong with it. */
+/** Reads the whole registry and returns what is wrong with it. */
 export const checkRegistry = () => checkDatabase(registryLocation)

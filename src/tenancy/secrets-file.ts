@@ -27,19 +27,22 @@ const Secrets = Type.Object({
   vaultKey: KeySchema,
   /** default: 1 */
   vaultKeyNumber: Type.Optional(Type.Integer({ minimum: 1 })),
-  /** By number, as long as something may be encrypted with them. */
+  /** Earlier keys by number, as long as data may be encrypted with them. */
   formerVaultKeys: Type.Optional(Type.Record(Type.String({ pattern: '^\\d+$' }), KeySchema)),
 })
 export type Secrets = Static<typeof Secrets>
 
-/** The keys in a JSON text that was kept at `place`. @throws ConfigError for anything else */
+/** Returns the keys in a JSON text that was stored at `place`. @throws ConfigError for any other text */
 export function parseSecrets(text: string, place: string): Secrets {
   const value = tryParseJson(text)
   if (Value.Check(Secrets, value)) return value
   throw new ConfigError(`${place} is damaged: it does not contain valid keys. Restore it from a backup.`)
 }
 
-/** The keys in `secrets.json`; undefined where there is none. @throws ConfigError for a damaged one */
+/**
+ * Returns the keys in `secrets.json`, or undefined when there is no file.
+ * @throws ConfigError when the file is damaged
+ */
 export function readSecretsFile(): Secrets | undefined {
   try {
     return parseSecrets(readFileSync(secretsFile, 'utf8'), secretsFile)
@@ -49,7 +52,7 @@ export function readSecretsFile(): Secrets | undefined {
   }
 }
 
-/** Makes the file, on the disk with its name. Returns the keys of whoever did that first. */
+/** Creates the file, on the disk with its folder entry. Returns the keys of the process that created it first. */
 export function createSecretsFile(secrets: Secrets): Secrets {
   mkdirSync(config.ATOLL_TENANTS, { recursive: true, mode: 0o700 })
   const draft = writeDraft(secrets)
@@ -64,14 +67,14 @@ export function createSecretsFile(secrets: Secrets): Secrets {
   return readSecretsFile() ?? secrets
 }
 
-/** Replaces the file: all of it or nothing, whenever the machine stops. */
+/** Replaces the file atomically, also when the machine stops. Returns the keys. */
 export function replaceSecretsFile(secrets: Secrets): Secrets {
   renameSync(writeDraft(secrets), secretsFile)
   fsyncFolder()
   return secrets
 }
 
-/** Moves the file to a name under which nobody reads it. Returns that name; undefined where there is no file. */
+/** Renames the file, so that it is not used any more. Returns the new name, or undefined when there is no file. */
 export function moveSecretsFileAside(): string | undefined {
   if (!existsSync(secretsFile)) return
   const aside = `${secretsFile}.${Date.now()}`
@@ -79,7 +82,7 @@ export function moveSecretsFileAside(): string | undefined {
   return aside
 }
 
-/** Whether others than its owner may read the file. */
+/** Tells whether other users of the machine may read the file. */
 export function isSecretsFileExposed(): boolean {
   const mode = statSync(secretsFile, { throwIfNoEntry: false })?.mode ?? 0
   return process.platform !== 'win32' && (mode & 0o077) !== 0

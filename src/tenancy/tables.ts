@@ -3,15 +3,15 @@ import { timestamp } from '../storage/columns'
 
 export const tenants = sqliteTable('tenants', {
   id: text().primaryKey(),
-  /** Tells a tenant from an earlier one of the same id. */
+  /** Distinguishes a tenant from an earlier one with the same id. */
   uid: text().notNull().unique(),
   status: text({ enum: ['active', 'suspended'] }).notNull(),
   /** Where its data is: `cluster/bucket` in PostgreSQL, empty for a file. */
   home: text().notNull(),
   created: timestamp().notNull(),
-  /** When it came to this home. What a process has open of another time is not this one's, even of the same home. */
+  /** When it was moved to this home. Data that a process opened before is not current, even at the same home. */
   moved: timestamp(),
-  /** When its database was made; nothing while that is being done. */
+  /** When its database was created; null until then. */
   made: timestamp(),
 })
 
@@ -22,11 +22,11 @@ export const hosts = sqliteTable(
     tenant: text()
       .notNull()
       .references(() => tenants.id, { onDelete: 'cascade' }),
-    /** Whether who runs the installation has said so. */
+    /** Whether the operator has assigned it. */
     given: integer({ mode: 'boolean' }).notNull(),
-    /** The version of the tenant's configuration for which it was claimed as the host of a website. */
+    /** The version of the tenant's configuration that claimed it for a website. */
     claimed: integer(),
-    /** When its DNS record was looked at last; empty for a claim without a proof, which nothing takes away. */
+    /** When its DNS record was last checked; null for a claim without proof, which is never released. */
     checked: timestamp(),
     /** Since when its DNS record has been missing. */
     missing: timestamp(),
@@ -50,15 +50,17 @@ export const origins = sqliteTable(
 /** The schemas of PostgreSQL that tenants share; `home` is `cluster/schema`. */
 export const buckets = sqliteTable('buckets', { home: text().primaryKey(), created: timestamp().notNull() })
 
-/** What is in PostgreSQL without being served from there: rows of tenants that were deleted or moved, unfinished copies. */
+/** Rows in PostgreSQL that are not served: those of deleted or moved tenants, and unfinished copies. */
 export const remains = sqliteTable(
   'remains',
   { uid: text().notNull(), home: text().notNull(), since: timestamp().notNull() },
   (table) => [primaryKey({ columns: [table.uid, table.home] })],
 )
 
-/** What signs and encrypts for all nodes that share a database; with files it is `secrets.json`, readable by its owner only. */
+/**
+ * The secrets of all nodes that share a database. With files they are in `secrets.json`, readable by its owner only.
+ */
 export const secrets = sqliteTable('secrets', { name: text().primaryKey(), value: text().notNull() })
 
-/** How often what is kept in memory has changed, by topic; in every tenant's database and in the registry. */
+/** The versions of cached data by topic, in every tenant's database and in the registry. */
 export const versions = sqliteTable('versions', { topic: text().primaryKey(), version: integer().notNull() })

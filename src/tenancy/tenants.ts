@@ -17,12 +17,13 @@ import { locationOf, recordLeftovers, type TenantRecord, translateStoreError } f
 import { registry } from './registry'
 import { hosts, tenants } from './tables'
 
-/** One tenant's data: `db` reads, `write` changes. */
+/** One tenant's data: `db` reads, `write` writes. */
 export type Tenant = Store & { tenant: string }
 
 /**
- * The tenant that the header names; without one, that of the host, or else the default. At once when it is known. Where
- * senders can set no header, the address may name it (`otherwise`).
+ * Returns the tenant of a request: that of the header, else of `fallbackId`, else of the host, else the default tenant.
+ * Returns it without a promise when it is cached. `fallbackId` comes from the URL, where senders cannot set headers.
+ * @throws 404 TENANT_NOT_FOUND, 403 TENANT_SUSPENDED
  */
 export function resolveTenant(request: Request, fallbackId?: string | null): Tenant | Promise<Tenant> {
   const tenantId = (config.ATOLL_TENANT_HEADER === 'on' && request.headers.get('tenant')) || fallbackId
@@ -34,7 +35,7 @@ export function resolveTenant(request: Request, fallbackId?: string | null): Ten
   return (async () => recordRequest(request, openTenant(await findRecord())))()
 }
 
-/** The tenant that answers where neither header nor host names one: that of the setting, or the only one there is. */
+/** Returns the tenant for requests that name none by header or host: that of the setting, or the only one there is. */
 async function findDefaultTenant(): Promise<TenantRecord | undefined> {
   if (config.ATOLL_DEFAULT_TENANT) return findById(config.ATOLL_DEFAULT_TENANT)
   const { only } = await cached(registry, 'tenants', 'only', async () => {
@@ -44,7 +45,7 @@ async function findDefaultTenant(): Promise<TenantRecord | undefined> {
   return only
 }
 
-/** The id of that tenant. */
+/** Returns the id of the default tenant, or undefined when there is none. */
 export const getDefaultTenantId = async () => (await findDefaultTenant())?.id
 
 function throwTenantNotFound(id: string): never {
@@ -67,29 +68,36 @@ function recordRequest(request: Request, tenant: CachedTenant): Tenant {
   return tenant
 }
 
-/** The tenant of this id; throws 404 or, when it is suspended, 403. */
+/** Returns the tenant with this id. @throws 404 TENANT_NOT_FOUND, 403 TENANT_SUSPENDED */
 export const getTenant = async (id: string): Promise<Tenant> =>
   openTenant((await findById(id)) ?? throwTenantNotFound(id))
 
-/** The same, whatever its status: for work that is not done for callers. */
+/**
+ * Returns the tenant with this id, also when it is suspended, for work that is not part of a request.
+ * @throws 404 TENANT_NOT_FOUND
+ */
 export const getTenantAnyStatus = async (id: string): Promise<Tenant> => {
   const entry = (await findById(id)) ?? throwTenantNotFound(id)
   return { tenant: id, ...storeOf(entry) }
 }
 
-/** The tenant that answers at this host, if there is one and it is not suspended. */
+/** Returns the tenant of a host, or undefined when there is none or it is suspended. */
 export const findTenantByHost = async (host: string): Promise<Tenant | undefined> => {
   const entry = await findByHost(host)
   return entry?.status === 'active' ? openTenant(entry) : undefined
 }
 
-/** Makes a tenant that answers at the given hosts, with its database ready. */
+/**
+ * Creates a tenant with the given hosts and its database.
+ * @throws 400 INVALID_INPUT for an invalid id or host
+ * @throws 409 TENANT_EXISTS when the id, its folder or a host is taken
+ */
 export async function createTenant(id: string, names: string[] = []): Promise<Tenant> {
   assertTenantId(id)
   if (await isRegistered(id)) throw tenantExists(id)
   if (hasTenantFolder(id))
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${tenantFolder(id)} already exists. Move it away first.`)
-  // Where there is a tenant, missing keys are lost ones: they are made before the first.
+  // The keys are created before the first tenant: once there is one, missing keys count as lost.
   await ensureSecrets()
   const entry: TenantRecord = {
     ...{ id, uid: Bun.randomUUIDv7(), status: 'active' },
@@ -105,7 +113,7 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
   return openTenant(await markDatabaseMade(entry))
 }
 
-/** It becomes the name of a folder. @throws 400 */
+/** Checks an id, which becomes the name of a folder. @throws 400 INVALID_INPUT */
 export function assertTenantId(id: string) {
   if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(id))
     throw new Problem(
@@ -115,7 +123,7 @@ export function assertTenantId(id: string) {
     )
 }
 
-/** Notes that a tenant's database was made: from now on it is never made again. */
+/** Records that a tenant's database was created: from now on a missing one is not created again. */
 async function markDatabaseMade(entry: TenantRecord): Promise<TenantRecord> {
   const made = toIsoString(now())
   await writeInvalidating(registry, 'tenants', (tx) =>
@@ -124,21 +132,22 @@ async function markDatabaseMade(entry: TenantRecord): Promise<TenantRecord> {
   return { ...entry, made }
 }
 
-/** Reads a tenant's whole database, and tells what is wrong with it. */
+/** Reads a tenant's whole database and returns what is wrong with it. @throws 404 TENANT_NOT_FOUND */
 export const checkTenantDatabase = async (id: string) =>
   checkDatabase(locationOf((await findById(id)) ?? throwTenantNotFound(id)))
 
-/** The tenants that requests came for since a moment of this process's stopwatch (`performance.now`). */
+/** Returns the tenants that had requests since a moment of `performance.now()`. */
 export const listServedSince = (moment: number): Tenant[] =>
   [...cachedTenants.values()].filter(({ servedAt }) => servedAt >= moment)
 
-/** Those of them whose databases are open still. */
+/** Returns the tenants that had requests since a moment, and whose databases are still open. */
 export const listOpenServedSince = (moment: number): Tenant[] =>
   [...cachedTenants.values()].filter(
-    (one) => one.servedAt >= moment && databases.isOpen(locationOf({ ...one, id: one.tenant })),
+    (cachedTenant) =>
+      cachedTenant.servedAt >= moment && databases.isOpen(locationOf({ ...cachedTenant, id: cachedTenant.tenant })),
   )
 
-/** Every tenant with its hosts, by id. */
+/** Returns all tenants with their hosts, by id. */
 export async function listTenants() {
   const [records, names] = await Promise.all([
     registry.db.select().from(tenants).orderBy(asc(tenants.id)),
@@ -153,11 +162,11 @@ export async function listTenants() {
   }))
 }
 
-/** One tenant with its hosts; throws 404. */
+/** Returns one tenant with its hosts. @throws 404 TENANT_NOT_FOUND */
 export const getTenantInfo = async (id: string) =>
   (await listTenants()).find((tenant) => tenant.id === id) ?? throwTenantNotFound(id)
 
-/** Suspends a tenant, which then answers 403 to everybody, or resumes it. */
+/** Suspends a tenant, which then responds with 403 to every request, or resumes it. @throws 404 TENANT_NOT_FOUND */
 export async function setStatus(id: string, status: TenantRecord['status']) {
   const changed = await writeInvalidating(registry, 'tenants', (tx) =>
     tx.update(tenants).set({ status }).where(eq(tenants.id, id)).returning().get(),
@@ -165,7 +174,10 @@ export async function setStatus(id: string, status: TenantRecord['status']) {
   if (!changed) throwTenantNotFound(id)
 }
 
-/** Replaces the hosts that a tenant was given. It also goes on answering at those of its websites. */
+/**
+ * Replaces the assigned hosts of a tenant. It keeps the hosts of its websites.
+ * @throws 404 TENANT_NOT_FOUND, 409 TENANT_EXISTS when a host is another tenant's
+ */
 export async function setHosts(id: string, names: string[]) {
   await getTenantInfo(id)
   await writeInvalidating(registry, 'tenants', (tx) => assignHosts(tx, id, names)).catch((error) =>
@@ -173,7 +185,7 @@ export async function setHosts(id: string, names: string[]) {
   )
 }
 
-/** Ends a tenant. Its files are moved away, not removed; returns where to. */
+/** Deletes a tenant. Its files are moved, not deleted; returns where they are now. @throws 404 TENANT_NOT_FOUND */
 export async function deleteTenant(id: string): Promise<string | undefined> {
   const deleted = await writeInvalidating(registry, 'tenants', async (tx) => {
     const removed = await tx.delete(tenants).where(eq(tenants.id, id)).returning().get()
@@ -186,15 +198,18 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
   return moveToTrash(id)
 }
 
-/** Opens a tenant's database, whatever its status, which runs the migrations that it lacks. */
+/**
+ * Opens a tenant's database, which runs its pending migrations, also when the tenant is suspended.
+ * @throws 404 TENANT_NOT_FOUND
+ */
 export async function migrateTenant(id: string) {
   const entry = (await findById(id)) ?? throwTenantNotFound(id)
   await storeOf(entry).db.query('select 1')
-  // Whoever made the tenant may have been stopped before this.
+  // The process that created the tenant may have been stopped before this.
   if (!entry.made) await markDatabaseMade(entry)
 }
 
-/** Whether there is a tenant of this id by what the registry says now, whatever is remembered. */
+/** Tells whether the registry has a tenant with this id, without the cache. */
 export const isRegistered = async (id: string) => (await registry.db.$count(tenants, eq(tenants.id, id))) > 0
 
 export const countTenants = () => registry.db.$count(tenants)
@@ -217,7 +232,7 @@ const findByHost = (host: string) =>
 
 type CachedTenant = Tenant & Pick<TenantRecord, 'uid' | 'home' | 'moved' | 'made'> & { servedAt: number }
 const MAX_CACHED_TENANTS = 50_000
-/** Saves building stores, and what is remembered with them, for each request. They hold nothing open. */
+/** Saves building stores and their caches for each request. They hold no file open. */
 const cachedTenants = new BoundedMap<string, CachedTenant>(MAX_CACHED_TENANTS)
 
 function openTenant(entry: TenantRecord): CachedTenant {
@@ -227,7 +242,7 @@ function openTenant(entry: TenantRecord): CachedTenant {
   const existing = cachedTenants.get(id)
   const isSame = existing?.uid === uid && existing.home === home && existing.moved === moved
   if (isSame && existing.made === made) return existing
-  // Another tenant of the same id was served before, or this one elsewhere: that data is not ours.
+  // A tenant with the same id, or this one at another home, was open before.
   if (existing && !isSame) databases.release(locationOf({ ...existing, id })).catch(() => {})
   const tenant = { tenant: id, uid, home, moved, made, servedAt: Number.NEGATIVE_INFINITY, ...storeOf(entry) }
   cachedTenants.set(id, tenant)
@@ -239,7 +254,7 @@ const storeOf = (entry: TenantRecord) =>
 
 const tenantExists = (id: string) => new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already.`)
 
-/** For ids and hosts that somebody else has taken meanwhile, or before. */
+/** @throws 409 TENANT_EXISTS for a conflict of ids or hosts, or the error itself */
 export async function throwConflict(error: unknown, id?: string): Promise<never> {
   if (!(error instanceof Conflict)) throw error
   if (id && (await isRegistered(id))) throw tenantExists(id)

@@ -8,7 +8,10 @@ import { logError } from '../core/log'
 const noticeFile = join(config.ATOLL_TENANTS, '.untrusted-proxy')
 let lastNoticeAt: number | undefined
 
-/** When a request last came with `X-Forwarded-For` although no proxy is trusted (ms), as far as it was noted. */
+/**
+ * Returns when a request last came with `X-Forwarded-For` although no proxy is trusted (ms), as far as it was recorded;
+ * else 0.
+ */
 export function untrustedProxySeenAt(): number {
   try {
     return Date.parse(readFileSync(noticeFile, 'utf8').trim()) || 0
@@ -17,7 +20,7 @@ export function untrustedProxySeenAt(): number {
   }
 }
 
-/** Warns at most once a day that a proxy seems to be in front whose word about addresses does not count. */
+/** Logs at most once a day that there seems to be a proxy whose headers are not trusted. */
 export function warnAboutUntrustedProxy({ headers }: Request) {
   if (config.ATOLL_TRUST_PROXY === 'on' || !headers.has('x-forwarded-for')) return
   lastNoticeAt ??= untrustedProxySeenAt()
@@ -25,10 +28,10 @@ export function warnAboutUntrustedProxy({ headers }: Request) {
   if (time >= lastNoticeAt && time < lastNoticeAt + DAY_MS) return
   lastNoticeAt = time
   logError('UNTRUSTED_PROXY', { hint: UNTRUSTED_PROXY_HINT })
-  // A note for `atoll doctor`; without it, the log still says so.
+  // For `atoll doctor`. Without it, the log still has the warning.
   writeFile(noticeFile, `${toIsoString(time)}\n`, { mode: 0o600 }).catch(() => {})
 }
 
-/** What to do about it, in words. */
+/** How to fix it. */
 export const UNTRUSTED_PROXY_HINT =
   'Requests carry X-Forwarded-For, but ATOLL_TRUST_PROXY is off. If your proxy sets this header, set ATOLL_TRUST_PROXY=on. Until then all clients count as one IP address and share its limits.'

@@ -1,4 +1,4 @@
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { emit } from '../jobs/outbox'
 import type { Tx } from '../storage/port'
 

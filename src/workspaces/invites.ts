@@ -1,5 +1,5 @@
 import { and, eq, inArray } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { queueMail } from '../accounts/mail/mails'
 import { invites, members, workspaces } from '../accounts/memberships/tables'
 import {
@@ -9,13 +9,15 @@ import {
   requireWorkspaceAdmin,
 } from '../accounts/memberships/workspace-access'
 import { type UserRow, users } from '../accounts/tables'
-import { fullNameOf, getUser, normalizeForLookup } from '../accounts/users/users'
+import { fullNameOf, getUser } from '../accounts/users/users'
 import { config } from '../config'
+import { toChunks } from '../core/chunks'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { badRequest, notFound, Problem, tooManyRequests } from '../core/problem'
 import { RateLimiter } from '../core/rate-limiter'
 import { success } from '../core/shapes'
+import { normalizeForLookup } from '../core/text-normalization'
 import { isMailEnabled } from '../platform/mail/smtp'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'
@@ -26,6 +28,7 @@ import { assertMayGiveRoles, getCallerRestrictions, type Restrictions } from './
 import type { InvitationAnswer, NewInvite } from './shapes'
 
 const MAX_INVITES = 1_000 // of a workspace, which shows them whole; and of a user in an hour, for each is a mail to anybody
+const VALUES_PER_STATEMENT = 200 // ids or addresses that one statement asks for
 const inviteLimiter = new RateLimiter(MAX_INVITES, 3_600_000)
 
 /** Whether somebody's address counts. As long as no mail is sent, nobody can prove that one is theirs. */
@@ -152,7 +155,8 @@ export async function replaceInvites(
   if (byKey.size < wanted.length) badRequest({ path: '/invites', message: 'An address can be invited only once.' })
   const before = await tx.select().from(invites).where(eq(invites.workspace, workspace))
   const removedIds = before.filter(({ emailKey }) => !byKey.has(emailKey)).map(({ _id }) => _id)
-  for (const chunk of toChunks(removedIds)) await tx.delete(invites).where(inArray(invites._id, chunk))
+  for (const chunk of toChunks(removedIds, VALUES_PER_STATEMENT))
+    await tx.delete(invites).where(inArray(invites._id, chunk))
   const changes: unknown[][] = []
   for (const { _id, emailKey, ...old } of before) {
     const invite = byKey.get(emailKey)
@@ -227,7 +231,7 @@ const toInviteRow = (ctx: Ctx, workspace: string, { email, name = null, roles = 
 /** Which of these addresses members have. */
 async function findMemberKeys(tx: Tx, workspace: string, keys: string[]) {
   const memberKeys = new Set<string>()
-  for (const chunk of toChunks(keys)) {
+  for (const chunk of toChunks(keys, VALUES_PER_STATEMENT)) {
     const rows = await tx
       .select({ key: users.emailKey })
       .from(users)
@@ -237,6 +241,3 @@ async function findMemberKeys(tx: Tx, workspace: string, keys: string[]) {
   }
   return memberKeys
 }
-
-const toChunks = <Item>(items: Item[], size = 200) =>
-  Array.from({ length: Math.ceil(items.length / size) }, (_, n) => items.slice(n * size, (n + 1) * size))

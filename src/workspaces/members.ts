@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { members } from '../accounts/memberships/tables'
 import { getWorkspaceAccess, requireWorkspaceAdmin } from '../accounts/memberships/workspace-access'
 import { users } from '../accounts/tables'

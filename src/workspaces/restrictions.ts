@@ -1,4 +1,4 @@
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { workspaceSettings } from '../accounts/memberships/workspace-settings'
 import { extensions } from '../core/extension'
 import { Problem } from '../core/problem'

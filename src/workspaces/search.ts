@@ -1,13 +1,20 @@
 import { and, inArray, type SQL } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { members, workspaces } from '../accounts/memberships/tables'
 import { boundWorkspaceCondition, type WorkspaceRow } from '../accounts/memberships/workspace-access'
-import { normalizeForLookup } from '../accounts/users/users'
 import type { HttpContext } from '../core/etag'
 import { badRequest } from '../core/problem'
 import { loadRe2 } from '../core/re2'
 import { parseOptional } from '../core/shapes'
-import { filterPage, type Page, parseNames, parsePage, parseSelect, respondWithPage } from '../storage/pagination'
+import { normalizeForLookup } from '../core/text-normalization'
+import {
+  applyPage,
+  parseNames,
+  parsePage,
+  parseSelect,
+  respondWithFilteredPage,
+  respondWithPage,
+} from '../storage/pagination'
 import type { Db } from '../storage/port'
 import { findInvites, findMembers } from './serializers'
 import type { WorkspacesQuery } from './shapes'
@@ -21,12 +28,11 @@ export async function searchWorkspaces(ctx: Ctx, query: WorkspacesQuery, answer:
   const page = parsePage(query, sortable)
   const fields = parseSelect(query.select, SELECTABLE_FIELDS) ?? new Set(DEFAULT_FIELDS)
   const [where, rowFilter] = [buildConditions(ctx, query), buildRowFilter(ctx.db, query)]
-  const read = (limit: number, offset: number) => readRows(ctx.db, where, page, limit, offset)
-  const { rows, total } = rowFilter
-    ? await filterPage(page, read, rowFilter)
-    : { rows: await read(page.limit + 1, page.offset), total: undefined }
-  const pageRows = await respondWithPage(answer, page, rows, async () => total ?? ctx.db.$count(workspaces, where))
-  return selectFields(ctx, pageRows, fields)
+  const createQuery = () => ctx.db.select().from(workspaces).where(where)
+  const rows = rowFilter
+    ? await respondWithFilteredPage(answer, page, createQuery, rowFilter)
+    : await respondWithPage(answer, page, await applyPage(page, createQuery()), () => ctx.db.$count(workspaces, where))
+  return selectFields(ctx, rows, fields)
 }
 
 /** What the database can tell. */
@@ -68,15 +74,6 @@ function buildRowFilter(db: Db, query: WorkspacesQuery): RowFilter | undefined {
     )
   }
 }
-
-const readRows = (db: Db, where: SQL | undefined, { order }: Page, limit: number, offset: number) =>
-  db
-    .select()
-    .from(workspaces)
-    .where(where)
-    .orderBy(...order)
-    .limit(limit)
-    .offset(offset)
 
 const SELECTABLE_FIELDS = ['_id', 'name', 'logo', 'labels', 'tenant', 'members', 'invites', 'created', 'updated']
 const DEFAULT_FIELDS = ['name', 'logo', 'tenant', 'labels']

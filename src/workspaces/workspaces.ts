@@ -1,6 +1,5 @@
 import { and, eq, inArray } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
-import { recordCreatedPath } from '../accounts/idempotency/claim'
+import type { Ctx } from '../accounts/context'
 import { members, workspaces } from '../accounts/memberships/tables'
 import {
   assertNotBound,
@@ -17,6 +16,7 @@ import type { HttpContext } from '../core/etag'
 import { slot } from '../core/extension'
 import { badRequest, Problem } from '../core/problem'
 import { success } from '../core/shapes'
+import { recordCreatedPath } from '../http/idempotency/claim'
 import { getSettings } from '../platform/settings/tenant-settings'
 import { deleteSecrets } from '../platform/vault/vault'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'

@@ -18,7 +18,7 @@ setDefaultTimeout(30_000)
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-/** What a refused command says: `[exit code, code]`. */
+/** Runs a command that fails and returns `[exit code, code]`. */
 async function failureOf(command: string | string[], at: RunOptions) {
   const { code, out, err } = await runAtoll(
     typeof command === 'string' ? `${command} --json` : [...command, '--json'],
@@ -28,7 +28,7 @@ async function failureOf(command: string | string[], at: RunOptions) {
   return [code, (JSON.parse(err) as { code: string }).code]
 }
 
-describe('tenants', () => {
+describe('`atoll tenant`', () => {
   const at = { at: createTempFolder() }
   const json = async (command: string) => {
     const { code, json, err } = await runAtoll(`${command} --json`, at)
@@ -36,7 +36,7 @@ describe('tenants', () => {
     return json
   }
 
-  test('are made, shown, suspended, resumed and deleted', async () => {
+  test('`atoll tenant` creates, lists, shows, suspends, resumes and deletes tenants', async () => {
     expect(await json('tenant list')).toEqual([])
     const acme = {
       id: 'acme',
@@ -57,7 +57,7 @@ describe('tenants', () => {
     expect(existsSync(join(at.at, 'tenants/acme'))).toBeFalse()
   })
 
-  test('have the hosts that they are given', async () => {
+  test('`atoll tenant hosts` shows, replaces and clears the hosts of a tenant and refuses taken or invalid ones', async () => {
     await json('tenant create hosted --host one.test')
     expect((await json('tenant hosts hosted')).hosts).toEqual(['one.test'])
     expect((await json('tenant hosts hosted two.test three.test')).hosts).toEqual(['three.test', 'two.test'])
@@ -68,7 +68,7 @@ describe('tenants', () => {
     expect((await json('tenant hosts hosted')).hosts).toEqual([])
   })
 
-  test('that are not there are refused, whatever is asked of them', async () => {
+  test('every command on an unknown tenant exits with code 1 and TENANT_NOT_FOUND', async () => {
     const commands = [
       'show none',
       'suspend none',
@@ -77,12 +77,12 @@ describe('tenants', () => {
       'hosts none',
       'hosts none a.test',
     ]
-    const told = await Promise.all(commands.map((command) => failureOf(`tenant ${command}`, at)))
-    for (const one of told) expect(one).toEqual([1, 'TENANT_NOT_FOUND'])
+    const failures = await Promise.all(commands.map((command) => failureOf(`tenant ${command}`, at)))
+    for (const failure of failures) expect(failure).toEqual([1, 'TENANT_NOT_FOUND'])
     expect(await failureOf('user create none x --password 12345678', at)).toEqual([1, 'TENANT_NOT_FOUND'])
   })
 
-  test('that cannot be are not made, and nothing is left of the attempt', async () => {
+  test('`atoll tenant create` refuses invalid or taken input and leaves no folder behind', async () => {
     const before = readdirSync(join(at.at, 'tenants')).sort()
     const cases: [string[], string][] = [
       [['create', '../x'], 'INVALID_INPUT'],
@@ -102,14 +102,14 @@ describe('tenants', () => {
     expect(await json('tenant create x')).toMatchObject({ id: 'x' })
   })
 
-  test('are told to people in sentences', async () => {
-    const told = async (command: string) => (await runAtoll(command, at)).out
-    expect(await told('tenant create said --host said.test')).toStartWith(
+  test('`atoll tenant` without --json prints sentences', async () => {
+    const outputOf = async (command: string) => (await runAtoll(command, at)).out
+    expect(await outputOf('tenant create said --host said.test')).toStartWith(
       'Created the tenant "said", which answers at said.test.\n',
     )
-    expect(await told('tenant list')).toMatch(/^said +active +\S+Z +said\.test$/m)
-    expect(await told('tenant suspend said')).toBe('The tenant "said" is suspended.\n')
-    expect(await told('tenant delete said --yes')).toMatch(
+    expect(await outputOf('tenant list')).toMatch(/^said +active +\S+Z +said\.test$/m)
+    expect(await outputOf('tenant suspend said')).toBe('The tenant "said" is suspended.\n')
+    expect(await outputOf('tenant delete said --yes')).toMatch(
       /^Deleted the tenant "said"\. Its files are in \S*\.trash\S*\.\n$/,
     )
     const { code, err } = await runAtoll('tenant show said', at)
@@ -117,11 +117,11 @@ describe('tenants', () => {
   })
 })
 
-describe('users', () => {
+describe('`atoll user`', () => {
   const at = { at: createTempFolder() }
   beforeAll(() => createTenantByCli(at, 'acme'))
 
-  test('are made, get passwords and roles, and can sign in', async () => {
+  test('`atoll user` creates users and sets passwords and roles, and the users can sign in', async () => {
     const made = await runAtoll(
       'user create acme bob --password 12345678 --email bob@acme.test --roles editor,user --json',
       at,
@@ -139,14 +139,14 @@ describe('users', () => {
 
     await using server = await startAtoll(at)
     const bob = apiCaller(server.url, await signIn(server.url, 'acme', 'bob', '87654321'))
-    // Who runs the installation answers for the address.
+    // An address that the operator sets counts as verified.
     expect((await bob('GET', '/api/me')).body).toMatchObject({ email: 'bob@acme.test', emailVerified: true })
     await signIn(server.url, 'acme', 'bob@acme.test', '87654321')
     await signIn(server.url, 'acme', 'eve', 'from the pipe')
     await expect(signIn(server.url, 'acme', 'bob', '12345678')).rejects.toThrow('INVALID_CREDENTIALS')
   })
 
-  test('who cannot be are refused, and it is said why', async () => {
+  test('`atoll user` refuses weak passwords, taken names, unknown users and the last admin with a code', async () => {
     const create = (...args: string[]) => failureOf(['user', 'create', 'acme', ...args], at)
     expect(await create('x', '--password', 'short')).toEqual([1, 'INVALID_INPUT'])
     expect(await create('x')).toEqual([1, 'INVALID_INPUT']) // nothing comes from standard input
@@ -159,7 +159,7 @@ describe('users', () => {
     expect(await failureOf('user roles acme root user', at)).toEqual([1, 'LAST_ADMIN'])
   })
 
-  test('get only names and addresses that they could have signed up with', async () => {
+  test('`atoll user create` refuses invalid names and e-mail addresses with INVALID_INPUT', async () => {
     const create = (...args: string[]) => failureOf(['user', 'create', 'acme', ...args, '--password', '12345678'], at)
     for (const name of ['', 'a\nb', 'x'.repeat(5_000)]) expect(await create(name), name).toEqual([1, 'INVALID_INPUT'])
     for (const email of ['nonsense', 'a@b@c', 'a b@c.test'])
@@ -167,8 +167,8 @@ describe('users', () => {
   })
 })
 
-describe('the installation', () => {
-  test('doctor lists every setting with its source and keeps the secret ones', async () => {
+describe('`atoll doctor` and `atoll migrate`', () => {
+  test('`atoll doctor` lists every setting with its source and hides secret values', async () => {
     const at = { at: createTempFolder(), env: { ATOLL_HOST: 'localhost', ATOLL_SIGNING_KEY: 'very secret indeed' } }
     await Bun.write(join(at.at, 'atoll.json'), JSON.stringify({ ATOLL_TRUST_PROXY: 'on' }))
     await createTenantByCli(at, 'acme')
@@ -188,30 +188,30 @@ describe('the installation', () => {
     expect(people.out).not.toContain('very secret')
   })
 
-  test('doctor changes nothing by looking: it says the same twice, also before there is anything', async () => {
+  test('`atoll doctor` reports the same twice in an empty folder', async () => {
     const at = { at: createTempFolder() }
     const [first, second] = [await runAtoll('doctor --json', at), await runAtoll('doctor --json', at)]
     expect(first.json.checks).toContainEqual(expect.objectContaining({ check: 'data folder' }))
     expect([first.code, first.json.checks]).toEqual([second.code, second.json.checks])
   })
 
-  test('doctor notices a default tenant that is missing, and one whose hosts other tenants could take', async () => {
+  test('`atoll doctor` reports a missing default tenant, and one whose hosts other tenants could claim', async () => {
     const at = { at: createTempFolder(), env: { ATOLL_DEFAULT_TENANT: 'main', ATOLL_HOST_CLAIMS: 'open' } }
-    const looked = async (env = {}) => {
+    const checkDefaultTenant = async (env = {}) => {
       const { code, json } = await runAtoll('doctor --json', { ...at, env: { ...at.env, ...env } })
       return [code, json.checks.find(({ check }: { check: string }) => check === 'default tenant')?.ok]
     }
     await runAtoll('tenant create other', at)
-    expect(await looked()).toEqual([1, false])
+    expect(await checkDefaultTenant()).toEqual([1, false])
     await runAtoll('tenant create main', at)
-    expect(await looked()).toEqual([1, false])
-    expect(await looked({ ATOLL_HOST_CLAIMS: 'off' })).toEqual([0, true])
-    expect(await looked({ ATOLL_PUBLIC_HOSTS: 'app.example.com' })).toEqual([0, true])
+    expect(await checkDefaultTenant()).toEqual([1, false])
+    expect(await checkDefaultTenant({ ATOLL_HOST_CLAIMS: 'off' })).toEqual([0, true])
+    expect(await checkDefaultTenant({ ATOLL_PUBLIC_HOSTS: 'app.example.com' })).toEqual([0, true])
     await runAtoll('tenant hosts main app.example.com', at)
-    expect(await looked()).toEqual([0, true])
+    expect(await checkDefaultTenant()).toEqual([0, true])
   })
 
-  test('doctor and migrate name the tenant that cannot be opened, and look at the others all the same', async () => {
+  test('`atoll doctor` and `atoll migrate` report the tenant that cannot be opened and process the others', async () => {
     const at = { at: createTempFolder() }
     for (const id of ['a', 'b', 'c']) await runAtoll(`tenant create ${id}`, at)
     await runAtoll('tenant suspend c', at)
@@ -237,7 +237,7 @@ describe('the installation', () => {
     expect(migrated.json[1]).not.toHaveProperty('error')
   })
 
-  test('migrate brings every tenant up to date', async () => {
+  test('`atoll migrate` brings every tenant to the latest schema', async () => {
     const at = { at: createTempFolder() }
     expect((await runAtoll('migrate --json', at)).json).toEqual([])
     await createTenantByCli(at, 'acme')
@@ -257,7 +257,7 @@ describe('the installation', () => {
     expect((await runAtoll('migrate', at)).out).toBe('acme: up to date\n')
   })
 
-  test('what holds secrets can be read by its owner only, and doctor notices when others can', async () => {
+  test('only the owner can read secrets.json and the data folder, and `atoll doctor` reports when others can', async () => {
     const at = { at: createTempFolder() }
     await createTenantByCli(at, 'acme')
     await using server = await startAtoll(at)
@@ -272,17 +272,17 @@ describe('the installation', () => {
   })
 })
 
-describe('the command line', () => {
+describe('`atoll`', () => {
   const at = { at: createTempFolder() }
 
-  test('tells its version', async () => {
+  test('`atoll version` and `atoll --version` print the version', async () => {
     const { json } = await runAtoll('version --json', at)
     expect(json).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/), bun: Bun.version })
     expect((await runAtoll('version', at)).out).toBe(`${json.version}\n`)
     expect((await runAtoll('--version', at)).out).toBe(`${json.version}\n`)
   })
 
-  test('explains every command', async () => {
+  test('`atoll --help` lists every command, and each command has a --help of its own', async () => {
     const { code, out } = await runAtoll('--help', at)
     expect(code).toBe(0)
     for (const command of ['serve', 'tenant', 'user', 'migrate', 'types', 'openapi', 'doctor', 'version'])
@@ -295,32 +295,32 @@ describe('the command line', () => {
     expect((await runAtoll('tenant create --help', at)).out).toContain('--admin-password')
   })
 
-  test('refuses what it does not know or what is incomplete', async () => {
+  test('`atoll` refuses unknown commands and options and missing arguments with code 2 and a sentence', async () => {
     const commands = ['bogus', 'tenant bogus', 'tenant create', 'user roles acme x', 'serve --bogus', 'version --bogus']
-    const told = await Promise.all(commands.map((command) => runAtoll(command, at)))
-    for (const { code, out, err } of told)
+    const outcomes = await Promise.all(commands.map((command) => runAtoll(command, at)))
+    for (const { code, out, err } of outcomes)
       expect([code, out, err]).toEqual([2, '', expect.stringMatching(/^[A-Z].+[.)]\n$/)])
   })
 
-  test('leaves nothing behind where it was only asked', async () => {
+  test('commands that only print leave the folder empty', async () => {
     expect(readdirSync(at.at)).toEqual([])
   })
 })
 
-describe('settings that cannot be used stop the start with one sentence and exit code 2', () => {
+describe('invalid settings', () => {
   const cases: [string, string, { env?: Record<string, string>; file?: string }][] = [
     ['an unknown variable', 'ATOLL_BOGUS', { env: { ATOLL_BOGUS: '1' } }],
-    ['a port that is none', 'ATOLL_PORT', { env: { ATOLL_PORT: 'abc' } }],
+    ['a port that is not a number', 'ATOLL_PORT', { env: { ATOLL_PORT: 'abc' } }],
     ['a port that is too large', 'ATOLL_PORT', { env: { ATOLL_PORT: '70000' } }],
-    ['a choice that is none', 'ATOLL_TENANT_HEADER', { env: { ATOLL_TENANT_HEADER: 'yes' } }],
-    ['a file that is not JSON', 'atoll.json', { file: '{"ATOLL_HOST": ' }],
-    ['an empty file', 'atoll.json', { file: '' }],
-    ['a file that holds a list', 'atoll.json', { file: '["a"]' }],
-    ['a file that holds a number', 'atoll.json', { file: '3' }],
-    ['a key that is unknown', 'port', { file: '{"port": 80}' }],
-    ['a value in the file that does not fit', 'ATOLL_DURABILITY', { file: '{"ATOLL_DURABILITY": "some"}' }],
+    ['an invalid choice', 'ATOLL_TENANT_HEADER', { env: { ATOLL_TENANT_HEADER: 'yes' } }],
+    ['an atoll.json that is not JSON', 'atoll.json', { file: '{"ATOLL_HOST": ' }],
+    ['an empty atoll.json', 'atoll.json', { file: '' }],
+    ['an atoll.json that holds a list', 'atoll.json', { file: '["a"]' }],
+    ['an atoll.json that holds a number', 'atoll.json', { file: '3' }],
+    ['an unknown key in atoll.json', 'port', { file: '{"port": 80}' }],
+    ['an invalid value in atoll.json', 'ATOLL_DURABILITY', { file: '{"ATOLL_DURABILITY": "some"}' }],
   ]
-  test.each(cases)('%s', async (_, name, { env, file }) => {
+  test.each(cases)('`atoll serve` refuses %s with one sentence and exit code 2', async (_, name, { env, file }) => {
     const at = { at: createTempFolder(), env, timeout: 3_000 }
     if (file !== undefined) await Bun.write(join(at.at, 'atoll.json'), file)
     const { code, out, err } = await runAtoll('serve --json', at)
@@ -332,7 +332,7 @@ describe('settings that cannot be used stop the start with one sentence and exit
     expect([sentence.code, sentence.out, sentence.err]).toEqual([2, '', `${message}\n`])
   })
 
-  test('a file that cannot be read', async () => {
+  test('every command refuses an unreadable atoll.json with exit code 2', async () => {
     const at = { at: createTempFolder() }
     mkdirSync(join(at.at, 'atoll.json'))
     const { code, err } = await runAtoll('tenant list', at)
@@ -340,8 +340,8 @@ describe('settings that cannot be used stop the start with one sentence and exit
   })
 })
 
-describe('what goes wrong', () => {
-  test('with a registry that is no database is said in one sentence', async () => {
+describe('messages about failures', () => {
+  test('a registry that is not a database makes commands exit with code 1 and one sentence', async () => {
     const at = { at: createTempFolder() }
     await Bun.write(join(at.at, 'tenants/registry.db'), 'no database at all, but long enough to be read. '.repeat(100))
     for (const command of ['tenant list --json', 'tenant create acme', 'migrate']) {
@@ -352,11 +352,11 @@ describe('what goes wrong', () => {
       expect(err.trim().split('\n')).toHaveLength(1)
     }
     const { code, json } = await runAtoll('doctor --json', at)
-    const told = expect.stringContaining('not a database')
-    expect([code, json.checks]).toMatchObject([1, expect.arrayContaining([{ check: 'registry', ok: false, told }])])
+    const check = { check: 'registry', ok: false, told: expect.stringContaining('not a database') }
+    expect([code, json.checks]).toMatchObject([1, expect.arrayContaining([check])])
   })
 
-  test('at the start of a server is said in a sentence', async () => {
+  test('a server whose data folder or port is in use exits with code 2 and a sentence', async () => {
     const at = { at: createTempFolder() }
     await using server = await startAtoll(at)
     const second = await runAtoll('serve --json', at)
@@ -371,11 +371,11 @@ describe('what goes wrong', () => {
   })
 })
 
-describe('what destroys', () => {
+describe('`atoll tenant delete`', () => {
   const at = { at: createTempFolder() }
   beforeAll(() => createTenantByCli(at, 'acme'))
 
-  test('is refused with exit code 2 where nobody can be asked and --yes is missing', async () => {
+  test('`atoll tenant delete` without a terminal exits with code 2 and asks for --yes', async () => {
     const { code, out, err } = await runAtoll('tenant delete acme --json', at)
     expect([code, out, JSON.parse(err).code]).toEqual([2, '', 'USAGE'])
     expect(err).toContain('--yes')
@@ -389,13 +389,13 @@ describe('roles on the command line', () => {
   const at = { at: createTempFolder() }
   beforeAll(() => createTenantByCli(at, 'acme'))
 
-  test('are refused where they look like a misspelled one', async () => {
+  test('a role that resembles a known one is refused with a suggestion', async () => {
     const { code, err } = await runAtoll('user create acme bob --password 12345678 --roles admni', at)
     expect([code, err]).toEqual([1, 'There is no role "admni". Did you mean "admin"?\n'])
     expect((await runAtoll('user roles acme bob user', at)).code).toBe(1)
   })
 
-  test('may be new ones, which is pointed out', async () => {
+  test('a new role is accepted with a hint on its first use', async () => {
     const { code, err } = await runAtoll('user create acme eve --password 12345678 --roles auditor,user', at)
     expect([code, err]).toEqual([0, expect.stringContaining('"auditor" is a new role')])
     expect((await runAtoll('user create acme kim --password 12345678 --roles auditor', at)).err).toBe('')
@@ -404,16 +404,20 @@ describe('roles on the command line', () => {
 
 describe('the start of a server', () => {
   test.each([
-    ['an address of no machine', { ATOLL_HOST: '999.1.1.1' }, '"999.1.1.1" is not an address of this machine.'],
-    ['an address that is none', { ATOLL_HOST: '::zz' }, '"::zz" is not an address of this machine.'],
-    ['a folder that cannot be made', { ATOLL_TENANTS: '/proc/x' }, '"/proc/x" cannot be written'],
+    [
+      'an address that this machine does not have',
+      { ATOLL_HOST: '999.1.1.1' },
+      '"999.1.1.1" is not an address of this machine.',
+    ],
+    ['an invalid address', { ATOLL_HOST: '::zz' }, '"::zz" is not an address of this machine.'],
+    ['a folder that cannot be created', { ATOLL_TENANTS: '/proc/x' }, '"/proc/x" cannot be written'],
     [
       'a database that does not answer',
       { ATOLL_DATABASE_URL: 'postgres://127.0.0.1:1/x' },
       'PostgreSQL does not answer.',
     ],
   ] as [string, Record<string, string>, string][])(
-    'fails with one sentence and exit code 2 for %s',
+    '`atoll serve` exits with code 2 and one sentence for %s',
     async (_, env, sentence) => {
       const { code, out, err } = await runAtoll('serve', { at: createTempFolder(), env })
       expect([code, out]).toEqual([2, ''])
@@ -423,8 +427,8 @@ describe('the start of a server', () => {
   )
 })
 
-describe('the shell completion', () => {
-  test('offers the commands and options at the place where the cursor is', async () => {
+describe('`atoll completion`', () => {
+  test('the completion of bash offers the commands and options at the cursor', async () => {
     const at = { at: createTempFolder() }
     const { out } = await runAtoll('completion bash', at)
     const complete = async (...words: string[]) => {
@@ -439,7 +443,7 @@ describe('the shell completion', () => {
   })
 })
 
-test('help explains a subcommand as --help does', async () => {
+test('`atoll help` prints the same help for a subcommand as --help', async () => {
   const at = { at: createTempFolder() }
   const [help, option] = [await runAtoll('help tenant create', at), await runAtoll('tenant create --help', at)]
   expect([help.code, help.err]).toEqual([0, ''])
@@ -447,7 +451,7 @@ test('help explains a subcommand as --help does', async () => {
   expect((await runAtoll('help tenant bogus', at)).code).toBe(2)
 })
 
-test('a tenant without an administrator is created with a hint at the next command', async () => {
+test('`atoll tenant create` without an administrator hints at `user create`, and reads a password from a pipe', async () => {
   const at = { at: createTempFolder() }
   expect((await runAtoll('tenant create acme', at)).out).toContain('user create acme <username> --roles admin,user')
   const piped = await runAtoll('tenant create beta --admin-username ada', { ...at, stdin: 'correct-horse\n' })

@@ -5,7 +5,7 @@ import { createTempFolder, runAtoll, startAtoll } from '../fakes/cli'
 
 setDefaultTimeout(30_000)
 
-test('the description of the API is printed or written without any tenant, and the same as a server tells it', async () => {
+test('`atoll openapi` prints or writes the document that a server serves, without creating a data folder', async () => {
   const at = { at: createTempFolder() }
   const { code, out, json } = await runAtoll('openapi', at)
   expect([code, out.endsWith('}\n'), existsSync(join(at.at, 'tenants'))]).toEqual([0, true, false])
@@ -18,10 +18,10 @@ test('the description of the API is printed or written without any tenant, and t
   expect(json).toEqual(served)
 })
 
-test('who reads only its beginning ends it without a complaint', async () => {
+test('`atoll openapi` exits with code 0 and no error when its output pipe is closed early', async () => {
   const program = [process.execPath, join(process.cwd(), 'src/main.ts'), 'openapi']
   const piped = ['bash', '-c', 'set -o pipefail; "$@" | head -1', 'bash', ...program]
   const read = Bun.spawn(piped, { cwd: createTempFolder(), env: { PATH: process.env.PATH }, stderr: 'pipe' })
-  const told = await Promise.all([read.stdout.text(), read.stderr.text(), read.exited])
-  expect(told).toEqual(['{\n', '', 0])
+  const outcome = await Promise.all([read.stdout.text(), read.stderr.text(), read.exited])
+  expect(outcome).toEqual(['{\n', '', 0])
 })

@@ -24,48 +24,48 @@ async function createThings(server: RunningAtoll) {
   return { headers, call }
 }
 
-test('a running server sees what the command line changes within 5 s', async () => {
+test('a running server soon applies changes of tenants, hosts and users made on the command line', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
-  await createTenantByCli(at, 'second') // for a tenant that is alone answers at every host
+  await createTenantByCli(at, 'second') // an only tenant would answer at every host
   await using server = await startAtoll(at)
   const headers = await signIn(server.url, 'acme')
   const me = (headers: Record<string, string>) => async () => {
     const { status, body } = await apiCaller(server.url, headers)('GET', '/api/me')
     return body.code ? `${status} ${body.code}` : `${status} ${body.roles}`
   }
-  const becomes = async (headers: Record<string, string>, answer: string) =>
-    expect(await pollUntil(me(headers), (found) => found === answer)).toBe(answer)
-  const by = (host: string) => ({ host })
-  await becomes(headers, '200 admin,user')
-  await becomes(by('acme.test'), '401 UNAUTHENTICATED')
+  const expectEventually = async (headers: Record<string, string>, answer: string) =>
+    expect(await pollUntil(me(headers), (text) => text === answer)).toBe(answer)
+  const atHost = (host: string) => ({ host })
+  await expectEventually(headers, '200 admin,user')
+  await expectEventually(atHost('acme.test'), '401 UNAUTHENTICATED')
 
   await runAtoll('user create acme bob --password 12345678 --roles admin', at)
   await signIn(server.url, 'acme', 'bob', '12345678')
   await runAtoll('user roles acme root editor', at)
-  await becomes(headers, '200 editor')
+  await expectEventually(headers, '200 editor')
   await runAtoll('user password acme root --password 87654321', at)
-  await becomes(headers, '401 UNAUTHENTICATED')
-  const again = await signIn(server.url, 'acme', 'root', '87654321')
+  await expectEventually(headers, '401 UNAUTHENTICATED')
+  const newHeaders = await signIn(server.url, 'acme', 'root', '87654321')
 
   await runAtoll('tenant suspend acme', at)
-  await becomes(again, '403 TENANT_SUSPENDED')
+  await expectEventually(newHeaders, '403 TENANT_SUSPENDED')
   await runAtoll('tenant resume acme', at)
-  await becomes(again, '200 editor')
+  await expectEventually(newHeaders, '200 editor')
 
-  await becomes(by('new.test'), '404 TENANT_NOT_FOUND')
+  await expectEventually(atHost('new.test'), '404 TENANT_NOT_FOUND')
   await runAtoll('tenant hosts acme new.test', at)
-  await becomes(by('new.test'), '401 UNAUTHENTICATED')
-  await becomes(by('acme.test'), '404 TENANT_NOT_FOUND')
+  await expectEventually(atHost('new.test'), '401 UNAUTHENTICATED')
+  await expectEventually(atHost('acme.test'), '404 TENANT_NOT_FOUND')
 
   await runAtoll('tenant create other --host acme.test', at)
-  await becomes(by('acme.test'), '401 UNAUTHENTICATED')
+  await expectEventually(atHost('acme.test'), '401 UNAUTHENTICATED')
   await runAtoll('tenant delete acme --yes', at)
-  await becomes(again, '404 TENANT_NOT_FOUND')
-  await becomes(by('new.test'), '404 TENANT_NOT_FOUND')
+  await expectEventually(newHeaders, '404 TENANT_NOT_FOUND')
+  await expectEventually(atHost('new.test'), '404 TENANT_NOT_FOUND')
 })
 
-test('the command line and a server that write at the same time do not fail each other', async () => {
+test('concurrent writes of the command line and a server all succeed', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   await using server = await startAtoll(at)
@@ -89,35 +89,38 @@ test('the command line and a server that write at the same time do not fail each
   expect(new Set(statuses)).toEqual(new Set([201]))
 })
 
-describe('a server that is told to stop', () => {
-  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('by %s ends with exit code 0, its log empty', async (signal) => {
-    await using server = await startAtoll({ at: createTempFolder() })
-    expect((await apiCaller(server.url)('GET', '/api/me')).status).toBe(404)
-    expect(await server.end(signal)).toBe(0)
-    expect(await server.logged).toBe('')
-  })
+describe('a server that gets a stop signal', () => {
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+    'a server that gets %s exits with code 0 and an empty log',
+    async (signal) => {
+      await using server = await startAtoll({ at: createTempFolder() })
+      expect((await apiCaller(server.url)('GET', '/api/me')).status).toBe(404)
+      expect(await server.end(signal)).toBe(0)
+      expect(await server.logged).toBe('')
+    },
+  )
 
-  test('under load finishes what it has begun: no answer is cut, nothing that was acknowledged is lost', async () => {
+  test('a server that gets SIGTERM under load cuts no answer and loses no acknowledged entity', async () => {
     const at = { at: createTempFolder() }
     await createTenantByCli(at, 'acme')
-    const made: string[] = []
+    const createdIds: string[] = []
     const statuses = new Set<number>()
     {
       await using server = await startAtoll(at)
       const { call } = await createThings(server)
       const writer = async () => {
         for (;;) {
-          const answer = await call('POST', '/api/blueprints/things/entities', { n: made.length }).catch(
+          const answer = await call('POST', '/api/blueprints/things/entities', { n: createdIds.length }).catch(
             () => undefined,
           )
-          if (!answer) return // nobody takes connections any more
+          if (!answer) return // the server accepts no more connections
           statuses.add(answer.status)
           if (answer.status !== 201) return
-          made.push(answer.body._id)
+          createdIds.push(answer.body._id)
         }
       }
       const writers = Promise.all(Array.from({ length: 16 }, writer))
-      while (made.length < 100) await Bun.sleep(5)
+      while (createdIds.length < 100) await Bun.sleep(5)
       const code = await server.end('SIGTERM')
       await writers
       expect([code, await server.logged]).toEqual([0, ''])
@@ -126,22 +129,22 @@ describe('a server that is told to stop', () => {
 
     await using server = await startAtoll(at)
     const call = apiCaller(server.url, await signIn(server.url, 'acme'))
-    const found = new Set<string>()
-    for (let skip = 0; skip <= made.length + 100; skip += 1_000) {
+    const storedIds = new Set<string>()
+    for (let skip = 0; skip <= createdIds.length + 100; skip += 1_000) {
       const { body } = await call('GET', `/api/blueprints/things/entities?$limit=1000&$skip=${skip}`)
-      for (const { _id } of body) found.add(_id)
+      for (const { _id } of body) storedIds.add(_id)
     }
-    expect(made.filter((id) => !found.has(id))).toEqual([])
+    expect(createdIds.filter((id) => !storedIds.has(id))).toEqual([])
   })
 
-  test('answers a request whose body is still coming in', async () => {
+  test('a server that gets SIGTERM still answers a request whose body is being received', async () => {
     const at = { at: createTempFolder() }
     await runAtoll('tenant create acme --host acme.test', at)
     await using server = await startAtoll(at)
     const socket = connect(server.port, '127.0.0.1')
-    let heard = ''
+    let received = ''
     socket.on('data', (bytes) => {
-      heard += bytes
+      received += bytes
     })
     socket.on('error', () => {})
     const closed = new Promise((resolve) => socket.on('close', resolve))
@@ -149,21 +152,21 @@ describe('a server that is told to stop', () => {
       const body = '{"username":"nobody","password":"nothing"}'
       socket.write('POST /api/signin HTTP/1.1\r\nHost: acme.test\r\nContent-Type: application/json\r\n')
       socket.write(`Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 9)}`)
-      // Who is answered now came after it.
+      // Once these later requests are answered, the server has received the earlier one.
       for (let n = 0; n < 3; n++) await fetch(`http://127.0.0.1:${server.port}/health`)
       const ended = server.end('SIGTERM')
       await Bun.sleep(200)
       socket.write(body.slice(9))
       expect(await ended).toBe(0)
       await closed
-      expect(heard).toStartWith('HTTP/1.1 401')
-      expect(heard).toContain('"code":"INVALID_CREDENTIALS"')
+      expect(received).toStartWith('HTTP/1.1 401')
+      expect(received).toContain('"code":"INVALID_CREDENTIALS"')
     } finally {
       socket.destroy()
     }
   })
 
-  test('does not wait for those who are connected and ask nothing', async () => {
+  test('a server that gets SIGTERM does not wait for idle connections', async () => {
     const at = { at: createTempFolder() }
     await using server = await startAtoll(at)
     const socket = connect(server.port, '127.0.0.1')
@@ -181,13 +184,13 @@ describe('a server that is told to stop', () => {
   })
 })
 
-describe('a server with connections that have sent a part of a request', () => {
+describe('a server with connections that have sent an incomplete request', () => {
   const head =
     'POST /api/signin HTTP/1.1\r\nHost: acme.test\r\nContent-Type: application/json\r\nContent-Length: 99\r\n'
   test.each([
-    ['of the head', head],
-    ['of the body', `${head}\r\n{"username":`],
-  ])('%s ends long before its time is up', async (_, part) => {
+    ['half a head', head],
+    ['half a body', `${head}\r\n{"username":`],
+  ])('a server with a connection that has sent %s stops within 7 seconds', async (_, part) => {
     const at = { at: createTempFolder() }
     await runAtoll('tenant create acme --host acme.test', at)
     await using server = await startAtoll(at)
@@ -205,7 +208,7 @@ describe('a server with connections that have sent a part of a request', () => {
   })
 })
 
-test('a second SIGINT ends a server at once, and a second SIGTERM changes nothing', async () => {
+test('a second SIGINT ends a server at once with code 130, and a second SIGTERM changes nothing', async () => {
   const at = { at: createTempFolder() }
   await runAtoll('tenant create acme --host acme.test', at)
   for (const [signal, code] of [
@@ -216,7 +219,7 @@ test('a second SIGINT ends a server at once, and a second SIGTERM changes nothin
     const socket = connect(server.port, '127.0.0.1')
     socket.on('error', () => {})
     try {
-      // It is waited for, so that there is a moment for the second signal.
+      // The server waits for this request, which leaves time for the second signal.
       socket.write(
         'POST /api/signin HTTP/1.1\r\nHost: acme.test\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
       )
@@ -231,7 +234,7 @@ test('a second SIGINT ends a server at once, and a second SIGTERM changes nothin
   }
 })
 
-test('the first start says how to make a tenant, and with --demo makes one, once', async () => {
+test('`serve` without a tenant prints how to create one, and `serve --demo` creates a demo tenant once', async () => {
   const at = { at: createTempFolder() }
   {
     await using server = await startAtoll(at)
@@ -249,7 +252,7 @@ test('the first start says how to make a tenant, and with --demo makes one, once
   expect((await runAtoll('tenant list --json', at)).json).toMatchObject([{ id: 'demo' }])
 })
 
-test('with --json all that is printed is JSON', async () => {
+test('`serve --json` prints nothing but its URL as JSON', async () => {
   const at = { at: createTempFolder() }
   await using server = await startAtoll(at, '--json')
   expect((await apiCaller(server.url)('GET', '/health')).status).toBe(200)
@@ -257,7 +260,7 @@ test('with --json all that is printed is JSON', async () => {
   expect(server.told()).toBe(`${JSON.stringify({ url: server.url })}\n`)
 })
 
-test('what is set in the environment counts: how long an access token is good for, and how many tenants are open', async () => {
+test('ATOLL_ACCESS_TOKEN_TTL sets the lifetime of tokens, and ATOLL_OPEN_TENANTS=0 derives a limit above 0', async () => {
   const env = { ATOLL_ACCESS_TOKEN_TTL: '60', ATOLL_WRITE_DEADLINE: '3000', ATOLL_OPEN_TENANTS: '0' }
   const at = { at: createTempFolder(), env }
   await createTenantByCli(at, 'acme')
@@ -271,7 +274,7 @@ test('what is set in the environment counts: how long an access token is good fo
   expect(Math.abs(exp - Date.now() / 1000 - 60)).toBeLessThan(20)
 })
 
-test('ATOLL_SQLITE_VEC is loaded from the first file on; a wrong one is told by a sentence', async () => {
+test('ATOLL_SQLITE_VEC is loaded for every command, and a wrong path exits with code 2 and a message', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli({ ...at, env: { ATOLL_SQLITE_VEC: getLoadablePath() } }, 'acme')
   const { code, err } = await runAtoll('tenant list', { ...at, env: { ATOLL_SQLITE_VEC: '/nowhere.so' } })
@@ -279,12 +282,12 @@ test('ATOLL_SQLITE_VEC is loaded from the first file on; a wrong one is told by 
   expect((await runAtoll('tenant list', at)).out).toContain('acme')
 })
 
-test('with ATOLL_SQLITE_DRIVER=better-sqlite3 everything is kept in the same files by the other library', async () => {
+test('both SQLite drivers read and write the same files', async () => {
   const at = { at: createTempFolder() }
-  const other = { ...at, env: { ATOLL_SQLITE_DRIVER: 'better-sqlite3' } }
-  await createTenantByCli(other, 'acme')
+  const withBetterSqlite = { ...at, env: { ATOLL_SQLITE_DRIVER: 'better-sqlite3' } }
+  await createTenantByCli(withBetterSqlite, 'acme')
   {
-    await using server = await startAtoll(other)
+    await using server = await startAtoll(withBetterSqlite)
     const { call } = await createThings(server)
     expect((await call('POST', '/api/blueprints/things/entities', { identifier: 'a', n: 7 })).status).toBe(201)
     expect(await server.end('SIGTERM')).toBe(0)

@@ -6,7 +6,7 @@ import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, start
 
 setDefaultTimeout(60_000)
 
-describe('the types of a tenant', () => {
+describe('`atoll types`', () => {
   const at = { at: createTempFolder() }
   let client: string
   beforeAll(async () => {
@@ -19,7 +19,7 @@ describe('the types of a tenant', () => {
     client = (await call('GET', '/api/blueprints/client.ts')).body
   })
 
-  test('are printed, or written to a file, alone or with a client', async () => {
+  test('`atoll types` prints or writes the types of a tenant, and with --client a client, too', async () => {
     const printed = await runAtoll('types --tenant acme', at)
     expect([printed.code, printed.err]).toEqual([0, ''])
     expect(client).toStartWith(printed.out)
@@ -36,7 +36,7 @@ describe('the types of a tenant', () => {
     expect((await runAtoll('types --tenant other', at)).out).not.toContain('Books')
   })
 
-  test('go whole into a file that the shell has opened', async () => {
+  test('`atoll types` writes its complete output to a file redirected by the shell', async () => {
     const file = Bun.file(join(at.at, 'redirected.ts'))
     const program = [process.execPath, join(process.cwd(), 'src/main.ts'), 'types', '--tenant', 'acme', '--client']
     const child = Bun.spawn(program, { cwd: at.at, env: { PATH: process.env.PATH }, stdout: file })
@@ -44,7 +44,7 @@ describe('the types of a tenant', () => {
     expect(await file.text()).toBe(client)
   })
 
-  test('take the place of older ones only when they are whole', async () => {
+  test('`atoll types --out` keeps the old file and leaves no temporary file when it fails', async () => {
     await Bun.write(join(at.at, 'old.ts'), 'old')
     expect((await runAtoll('types --tenant nobody --out old.ts --json', at)).code).toBe(1)
     expect(await Bun.file(join(at.at, 'old.ts')).text()).toBe('old')
@@ -59,7 +59,7 @@ describe('the types of a tenant', () => {
     expect(readdirSync(at.at).filter((name) => name.endsWith('.tmp'))).toEqual([])
   })
 
-  test('are of a tenant that has to be named', async () => {
+  test('`atoll types` exits with code 2 without --tenant and refuses an unknown tenant with TENANT_NOT_FOUND', async () => {
     const { code, err } = await runAtoll('types', at)
     expect([code, err]).toEqual([2, expect.stringContaining('--tenant <id>')])
     expect(JSON.parse((await runAtoll('types --tenant none --json', at)).err).code).toBe('TENANT_NOT_FOUND')

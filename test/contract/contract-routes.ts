@@ -1,4 +1,4 @@
-/** Who may call: as the contract's legend says. */
+/** Which callers a route admits, by the legend of the contract. */
 export type ContractAuth = 'anon' | 'auth' | 'priv' | 'ws-admin' | 'editor' | 'provider' | 'integration'
 
 /** Every route of the HTTP contract: method, path, auth. */
@@ -114,7 +114,7 @@ POST   /api/payments/webhooks/:providerKind                   provider
     return { method, path, auth: auth as ContractAuth }
   })
 
-/** Areas whose routes exist, all of them; others are still to come. */
+/** The prefixes of areas whose routes all exist. */
 export const implementedPrefixes = [
   '/api/signin',
   '/api/signup',

@@ -7,13 +7,13 @@ const normalizePath = (path: string) => path.replace(/:\w+/g, ':x').replace(/\/$
 const accessByRoute = new Map(
   app.routes.map(({ method, path, hooks }) => [`${method} ${normalizePath(path)}`, hooks.detail?.['x-access']]),
 )
-/** One route may serve several of the contract's: `/api/auth/:provider` is also `/api/auth/google`. */
+/** One route may serve several routes of the contract: `/api/auth/:provider` is also `/api/auth/google`. */
 const accessOf = ({ method, path }: (typeof contractRoutes)[number]) => {
   const exact = accessByRoute.get(`${method} ${normalizePath(path)}`)
   return exact ?? accessByRoute.get(`${method} ${normalizePath(path).replace(/^\/api\/auth\/\w+/, '/api/auth/:x')}`)
 }
 
-test('tells which routes of the contract exist', () => {
+test('the contract lists every route once', () => {
   const missing = contractRoutes.filter((route) => accessOf(route) === undefined)
   console.log(
     `The contract has ${contractRoutes.length} routes; ${contractRoutes.length - missing.length} exist. To come:`,
@@ -22,17 +22,17 @@ test('tells which routes of the contract exist', () => {
   expect(contractRoutes.length).toBe(new Set(contractRoutes.map(({ method, path }) => `${method} ${path}`)).size)
 })
 
-// A guest may have a rule of a blueprint's, and a refresh token is its own credential.
+// The rules of a blueprint can admit guests, and a refresh token is its own credential.
 const ALLOWED_ACCESS: Record<string, string[]> = {
   anon: ['open', 'anyone'],
   auth: ['user', 'oneself', 'anyone', 'open'],
   priv: ['privileged'],
-  // Who administers a workspace is a matter of that workspace, which the verb judges.
+  // The route itself checks whether the caller is an admin of the workspace.
   'ws-admin': ['user'],
   editor: ['curator', 'teller'],
-  // An integration says itself who may call it.
+  // Each integration defines its own callers.
   integration: ['open'],
-  // A signature says who it is.
+  // The signature authenticates the provider.
   provider: ['open'],
 }
 
@@ -40,11 +40,11 @@ test.each(
   contractRoutes.filter(({ path }) =>
     implementedPrefixes.some((start) => path === start || path.startsWith(`${start}/`)),
   ),
-)('$method $path exists, for those whom the contract names', (route) => {
+)('$method $path exists and admits the callers that the contract names', (route) => {
   expect(ALLOWED_ACCESS[route.auth]).toContain(accessOf(route))
 })
 
-test('what exists is closed to strangers where the contract asks for credentials', async () => {
+test('every route that requires credentials answers anonymous callers 401, 403 or 404', async () => {
   const { origin } = await createTestTenant()
   for (const route of contractRoutes.filter(({ auth }) => auth !== 'anon')) {
     if (accessOf(route) === undefined) continue
@@ -56,7 +56,7 @@ test('what exists is closed to strangers where the contract asks for credentials
   }
 })
 
-test('an address that is in nobody’s keeping is 404', async () => {
+test('an unknown path answers 404 ROUTE_NOT_FOUND', async () => {
   const { as } = await createTestTenant()
   for (const path of ['/permissions', '/nowhere', '/v2/me', '/'])
     expect(statusAndCode(await as('admin').get(path))).toEqual([404, 'ROUTE_NOT_FOUND'])

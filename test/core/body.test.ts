@@ -7,7 +7,7 @@ const readBody = (body: Raw, headers: Record<string, string> = json, limit = 1 <
   readJson(new Request('http://a.test/', { method: 'POST', body, headers }), limit)
 const outcomeOf = (body: Raw, headers?: Record<string, string>, limit?: number) =>
   readBody(body, headers, limit).then(
-    () => 'taken',
+    () => 'accepted',
     ({ status, code }) => `${status} ${code}`,
   )
 const streamOfChunks = (...chunks: (string | Uint8Array)[]) =>
@@ -19,18 +19,18 @@ const streamOfChunks = (...chunks: (string | Uint8Array)[]) =>
     },
   })
 
-test('JSON of every kind is read as it is', async () => {
+test('readJson returns JSON values of every type unchanged', async () => {
   const values = [{ a: [1, 'zwölf 🏝', null, true, { b: 1e300 }] }, [], {}, 'text', 0, null, false, -1.5]
   for (const value of values) expect(await readBody(JSON.stringify(value))).toEqual(value)
 })
 
-test('an empty body is none, whatever type is declared', async () => {
+test('readJson returns undefined for an empty body of any content type', async () => {
   for (const headers of [json, { 'content-type': 'text/plain' }, { 'content-type': 'application/json;charset=x' }, {}])
     expect(await readBody('', headers as Record<string, string>)).toBeUndefined()
   expect(await readJson(new Request('http://a.test/', { method: 'POST' }), 10)).toBeUndefined()
 })
 
-test('every way to say JSON is understood, and nothing else', async () => {
+test('readJson accepts every JSON media type and refuses others with 415 UNSUPPORTED_MEDIA_TYPE', async () => {
   const good = [
     'application/json',
     'Application/JSON',
@@ -50,37 +50,37 @@ test('every way to say JSON is understood, and nothing else', async () => {
   expect(await outcomeOf(new TextEncoder().encode('{}'), {})).toBe('415 UNSUPPORTED_MEDIA_TYPE')
 })
 
-test('what is not JSON is malformed', async () => {
+test('a body with invalid JSON is refused with 400 MALFORMED_BODY', async () => {
   for (const body of ['{', '{"a":}', "{'a':1}", '{"a":1,}', 'undefined', 'NaN', '[1] 2', ' ', '\u0000', '// x\n{}'])
     expect(await outcomeOf(body), body).toBe('400 MALFORMED_BODY')
 })
 
-test('a million brackets break nothing', async () => {
+test('a body with hundreds of thousands of nested brackets is refused with 400', async () => {
   for (const body of ['['.repeat(500_000), '{"a":'.repeat(150_000), '['.repeat(400_000) + ']'.repeat(400_000)])
     expect(await outcomeOf(body)).toStartWith('400 ')
 })
 
-test('what no database can keep is refused: U+0000 and halves of characters, in values and in names', async () => {
+test('U+0000 and lone surrogates in values or keys are refused with 400 INVALID_INPUT', async () => {
   for (const text of ['"\\u0000"', '"\\ud83c"', '"\\udfdd"', '"\\udfdd\\ud83c"'])
     for (const body of [text, `[${text}]`, `{"a":{"b":${text}}}`, `{${text}:1}`])
       expect(await outcomeOf(body), body).toBe('400 INVALID_INPUT')
   expect(await readBody('"\\ud83c\\udfdd"')).toBe('🏝')
 })
 
-test('a property that would change what all objects have is refused', async () => {
+test('the key __proto__ is refused with 400 INVALID_INPUT, and Object.prototype stays unchanged', async () => {
   for (const body of ['{"__proto__":{"admin":true}}', '[{"a":{"__proto__":1}}]'])
     expect(await outcomeOf(body)).toBe('400 INVALID_INPUT')
   expect(await readBody('{"constructor":1,"toString":2}')).toEqual({ constructor: 1, toString: 2 })
   expect(({} as { admin?: boolean }).admin).toBeUndefined()
 })
 
-test('64 levels are taken, and no more', async () => {
+test('a body nested 64 levels deep is accepted, and the 65th level is refused with 400 INVALID_INPUT', async () => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
   expect(await outcomeOf(nested(64))).toBe('taken')
   expect(await outcomeOf(nested(65))).toBe('400 INVALID_INPUT')
 })
 
-test('a body may be as large as the limit, announced or not', async () => {
+test('a body above the limit is refused with 413 BODY_TOO_LARGE, with or without Content-Length', async () => {
   const text = JSON.stringify('ä'.repeat(50)) // 102 bytes
   expect(await outcomeOf(text, json, 102)).toBe('taken')
   expect(await outcomeOf(text, { ...json, 'content-length': '102' }, 102)).toBe('taken')
@@ -90,7 +90,7 @@ test('a body may be as large as the limit, announced or not', async () => {
   expect(await outcomeOf(streamOfChunks(text.slice(0, 20), text.slice(20)), json, 101)).toBe('413 BODY_TOO_LARGE')
 })
 
-test('a body that never ends is refused as soon as it is too large', async () => {
+test('an endless body is refused with 413 BODY_TOO_LARGE as soon as it exceeds the limit', async () => {
   let sent = 0
   const endless = new ReadableStream({
     pull(controller) {
@@ -102,7 +102,7 @@ test('a body that never ends is refused as soon as it is too large', async () =>
   expect(sent).toBeLessThan(1_000)
 })
 
-test('characters that are cut by the way a body comes in are put together again', async () => {
+test('characters that are split across chunks of a body are joined again', async () => {
   const bytes = new TextEncoder().encode('"zwölf 🏝"')
   expect(await readBody(streamOfChunks(...[...bytes].map((byte) => Uint8Array.of(byte))))).toBe('zwölf 🏝')
 })

@@ -6,7 +6,7 @@ afterEach(() => moveClock(Date.now()))
 const DAY_MS = 86_400_000
 const MAX_DATE_MS = 8_640_000_000_000_000
 
-test('any time is told as Date tells it', () => {
+test('toIsoString returns what Date returns for random times of all ranges', () => {
   const within = (from: number, to: number) => Math.floor(from + Math.random() * (to - from))
   const ranges: [number, number][] = [
     [Date.UTC(2020), Date.UTC(2040)],
@@ -23,7 +23,7 @@ test('any time is told as Date tells it', () => {
     }
 })
 
-test('the edges of days, seconds and the calendar are told as Date tells them', () => {
+test('toIsoString returns what Date returns at the limits of seconds, days and the calendar', () => {
   const edges = [
     0,
     -1,
@@ -44,13 +44,13 @@ test('the edges of days, seconds and the calendar are told as Date tells them', 
     expect(toIsoString(ms)).toBe(new Date(ms).toISOString())
 })
 
-test('what is no time is refused, and the next is told right', () => {
+test('toIsoString throws a RangeError for an invalid time and stays correct for the next', () => {
   for (const ms of [Number.NaN, MAX_DATE_MS + DAY_MS, Number.POSITIVE_INFINITY])
     expect(() => toIsoString(ms)).toThrow(RangeError)
   expect(toIsoString(0)).toBe('1970-01-01T00:00:00.000Z')
 })
 
-test('a clock that was moved goes on from there', () => {
+test('a moved clock continues from its new time', () => {
   const then = Date.UTC(2030, 0, 1)
   moveClock(then)
   expect(now()).toBeWithin(then, then + 5_000)

@@ -5,7 +5,7 @@ import { ConfigError } from '../../src/core/config-error'
 const values = (environment: Record<string, string>, file: Record<string, unknown> = {}) =>
   readConfig(environment, file).values
 
-test('without anything, everything has the value that is documented', () => {
+test('readConfig returns the documented defaults when nothing is set', () => {
   const { values, sources } = readConfig({}, {})
   expect(values).toMatchObject({
     ATOLL_PORT: 3000,
@@ -23,22 +23,22 @@ test('without anything, everything has the value that is documented', () => {
   expect(sources).toEqual({})
 })
 
-test('every setting says what it is for', () => {
+test('every setting has a description', () => {
   for (const [name, { description }] of Object.entries(Settings.properties)) expect(description, name).toMatch(/\w/)
 })
 
-test('the environment goes before atoll.json, which goes before the defaults', () => {
+test('environment variables override atoll.json, which overrides the defaults', () => {
   const { values, sources } = readConfig({ ATOLL_HOST: 'a' }, { ATOLL_HOST: 'b', ATOLL_TENANTS: 'c' })
   expect([values.ATOLL_HOST, values.ATOLL_TENANTS]).toEqual(['a', 'c'])
   expect(sources).toEqual({ ATOLL_HOST: 'environment', ATOLL_TENANTS: 'atoll.json' })
 })
 
-test('a variable that is set to nothing is not set, and those of others are not ours', () => {
+test('readConfig ignores empty variables and variables without the prefix ATOLL_', () => {
   const environment = { ATOLL_HOST: '', ATOLL_PORT: '', PATH: '/bin', NODE_ENV: 'x', atoll_port: '1', MY_ATOLL_X: '1' }
   expect(readConfig(environment, {})).toEqual(readConfig({}, {}))
 })
 
-test('numbers are numbers wherever they come from', () => {
+test('readConfig returns numbers for numeric settings of the environment and of atoll.json', () => {
   const numbers = { ATOLL_PORT: 80, ATOLL_OPEN_TENANTS: 0, ATOLL_WRITE_DEADLINE: 500, ATOLL_ACCESS_TOKEN_TTL: 60 }
   const texts = Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, `${value}`]))
   expect(values({}, numbers)).toMatchObject(numbers)
@@ -49,7 +49,7 @@ const explainSetting = (name: string, value: unknown, source: 'environment' | 'a
   try {
     const file = source === 'atoll.json' ? { [name]: value } : {}
     const environment = source === 'environment' ? { [name]: `${value}` } : {}
-    return `taken as ${JSON.stringify(readConfig(environment, file).values[name as SettingName])}`
+    return `accepted as ${JSON.stringify(readConfig(environment, file).values[name as SettingName])}`
   } catch (error) {
     expect(error).toBeInstanceOf(ConfigError)
     return (error as Error).message
@@ -73,7 +73,7 @@ const bad: [SettingName, unknown, string][] = [
   ['ATOLL_DURABILITY', 'FULL', 'full or normal'],
   ['ATOLL_SQLITE_DRIVER', 'node:sqlite', 'bun:sqlite or better-sqlite3'],
 ]
-test.each(bad)('%s=%j is refused by a sentence that names it and says what fits', (name, value, fits) => {
+test.each(bad)('%s=%j is refused by a message that names the setting and the values that fit', (name, value, fits) => {
   for (const source of ['environment', 'atoll.json'] as const) {
     const sentence = explainSetting(name, value, source)
     const place = source === 'environment' ? 'the environment' : 'atoll.json'
@@ -83,16 +83,16 @@ test.each(bad)('%s=%j is refused by a sentence that names it and says what fits'
   }
 })
 
-test.each(['ATOLL_PORTS', 'ATOLL_', 'ATOLL_port'])('refuses the unknown variable %s by its name', (name) => {
+test.each(['ATOLL_PORTS', 'ATOLL_', 'ATOLL_port'])('readConfig refuses the unknown variable %s by name', (name) => {
   expect(explainSetting(name, 'x', 'environment')).toStartWith(`Unknown setting ${name} in the environment.`)
 })
 
-test('suggests the setting that was probably meant', () => {
+test('the message about an unknown variable suggests the nearest setting or refers to "atoll doctor"', () => {
   expect(explainSetting('ATOLL_PORTS', 'x', 'environment')).toEndWith('Did you mean ATOLL_PORT?')
   expect(explainSetting('ATOLL_DIR_OF_OURS', 'x', 'environment')).toEndWith('"atoll doctor" lists all settings.')
 })
 
-test('does not repeat a value that may hold a password', () => {
+test('the message about an invalid ATOLL_SMTP_URL does not repeat its password', () => {
   const sentence = explainSetting('ATOLL_SMTP_URL', 'mail.example.com:hunter22', 'environment')
   expect(sentence).toContain('ATOLL_SMTP_URL')
   expect(sentence).toContain('smtps://')
@@ -100,7 +100,7 @@ test('does not repeat a value that may hold a password', () => {
 })
 
 test.each(['port', 'constructor', 'toString', '__proto__', ''])(
-  'an unknown key %j in atoll.json is refused',
+  'readConfig refuses the unknown key %j in atoll.json by name',
   (name) => {
     const file = JSON.parse(`{${JSON.stringify(name)}: "x"}`) as Record<string, unknown>
     expect(() => readConfig({}, file)).toThrow(ConfigError)
@@ -108,7 +108,7 @@ test.each(['port', 'constructor', 'toString', '__proto__', ''])(
   },
 )
 
-test('what is null or a list or an object in atoll.json fits nothing', () => {
+test('readConfig refuses null, lists and objects for every setting in atoll.json', () => {
   for (const name of Object.keys(Settings.properties))
     for (const value of [null, [], {}])
       expect(explainSetting(name, value, 'atoll.json')).toContain(`for ${name} in atoll.json`)

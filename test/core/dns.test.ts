@@ -26,12 +26,12 @@ test.each([
   ['long.test', [long.slice(0, 100), long.slice(100, 200), long.slice(200)]],
   ['bare.test', []],
   ['none.test', []],
-] as const)('lookupTexts answers what the TXT records of %s hold', async (name, texts) => {
+] as const)('lookupTxtRecords returns the TXT records of %s', async (name, texts) => {
   expect(await lookupTxtRecords(name, [server.address])).toEqual([...texts])
 })
 
 test.each(['broken.test', 'silent.test'])(
-  'lookupTexts tells a missing answer for %s from a missing record',
+  'lookupTxtRecords returns undefined for %s, whose server gives no valid answer',
   async (name) => {
     expect(await lookupTxtRecords(name, [server.address])).toBeUndefined()
   },

@@ -5,19 +5,19 @@ const at = '2026-01-02T03:04:05.678Z'
 const etag = etagOf(3, at)
 const requestWith = (headers: Record<string, string>) => new Request('http://a.test/', { headers })
 
-test('a state has one name, and other states have others', () => {
+test('etagOf returns one ETag per version and time, and another for any other version or time', () => {
   expect(etag).toMatch(/^"[\w-]+"$/)
   expect(etagOf(3, Date.parse(at))).toBe(etag)
   expect(new Set([etag, etagOf(4, at), etagOf(3, Date.parse(at) + 1)]).size).toBe(3)
 })
 
-test('the name goes out as a header, beside those that are there', () => {
+test('setEtag adds the header ETag and keeps the other headers', () => {
   const set = { headers: { 'x-other': '1' } as Record<string, string> }
   setEtag({ request: requestWith({}), set }, etag)
   expect(set.headers).toEqual({ 'x-other': '1', etag })
 })
 
-test('a write on what it has seen passes, one on an older state is refused', () => {
+test('assertIfMatch accepts the current ETag and refuses any other with 412 VERSION_MISMATCH', () => {
   for (const wanted of [etag, `"x", ${etag}`, `"x",${etag},"y"`, '*'])
     expect(() => assertIfMatch(requestWith({ 'if-match': wanted }), etag), wanted).not.toThrow()
   expect(() => assertIfMatch(requestWith({}), etag)).not.toThrow()
@@ -27,10 +27,10 @@ test('a write on what it has seen passes, one on an older state is refused', () 
     )
 })
 
-test('what the caller has already is known, weakly named or not', () => {
-  for (const known of [etag, `W/${etag}`, `"x", W/${etag}`, '*'])
-    expect(isNotModified(requestWith({ 'if-none-match': known }), etag), known).toBeTrue()
-  for (const known of ['"x"', etagOf(2, at)])
-    expect(isNotModified(requestWith({ 'if-none-match': known }), etag)).toBeFalse()
+test('isNotModified returns true for the current ETag in If-None-Match, strong or weak', () => {
+  for (const header of [etag, `W/${etag}`, `"x", W/${etag}`, '*'])
+    expect(isNotModified(requestWith({ 'if-none-match': header }), etag), header).toBeTrue()
+  for (const header of ['"x"', etagOf(2, at)])
+    expect(isNotModified(requestWith({ 'if-none-match': header }), etag)).toBeFalse()
   expect(isNotModified(requestWith({}), etag)).toBeFalse()
 })

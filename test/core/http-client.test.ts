@@ -38,24 +38,24 @@ const outcomeOf = async (url: string, more = {}) =>
   )
 const UNREACHABLE = [502, 'OUTSIDE_UNREACHABLE', false]
 
-test('what another server answers comes back as it is', async () => {
+test('fetchExternal returns status, headers and body of the other server', async () => {
   const answer = await fetchExternal(`${origin}/x`, { method: 'POST', body: 'hello' }, bounds)
   expect([answer.status, await answer.json()]).toEqual([201, { method: 'POST', text: 'hello' }])
   expect(answer.headers.get('content-type')).toStartWith('application/json')
   expect((await fetchExternal(`${origin}/empty`, {}, bounds)).status).toBe(204)
 })
 
-test('it has as many bytes as it may, or is none', async () => {
+test('fetchExternal accepts a body of exactly the limit and refuses a larger one with 502 OUTSIDE_UNREACHABLE', async () => {
   expect(await outcomeOf(`${origin}/exact`)).toBe(200)
   expect(await outcomeOf(`${origin}/large`)).toEqual(UNREACHABLE)
 })
 
-test('it is there in time, whole, or is none', async () => {
+test('fetchExternal refuses a body that is not complete before the timeout with 502 OUTSIDE_UNREACHABLE', async () => {
   expect(await outcomeOf(`${origin}/slow`, { timeout: 100 })).toEqual(UNREACHABLE)
   expect(openStreams).toHaveLength(1)
 })
 
-describe('a server that does not keep to HTTP', () => {
+describe('a server that violates HTTP', () => {
   const heads: Record<string, string> = {
     '/': '200 OK\r\ncontent-length: 2\r\n\r\nok',
     '/upgraded': '101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
@@ -66,7 +66,7 @@ describe('a server that does not keep to HTTP', () => {
   }
   const paths: string[] = []
   const sockets = new Set<Socket>()
-  const wild = createServer((socket) => {
+  const misbehavingServer = createServer((socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
     socket.on('data', (data) => {
@@ -76,50 +76,51 @@ describe('a server that does not keep to HTTP', () => {
       if (path === '/reset') setTimeout(() => socket.resetAndDestroy(), 50)
     })
   })
-  const ask = async (path: string) => {
-    if (!wild.listening) await new Promise<void>((resolve) => wild.listen(0, '127.0.0.1', resolve))
-    const { port } = wild.address() as AddressInfo
+  const fetchPath = async (path: string) => {
+    if (!misbehavingServer.listening)
+      await new Promise<void>((resolve) => misbehavingServer.listen(0, '127.0.0.1', resolve))
+    const { port } = misbehavingServer.address() as AddressInfo
     return outcomeOf(`http://127.0.0.1:${port}${path}`, { timeout: 300 })
   }
   afterAll(() => {
     for (const socket of sockets) socket.destroy()
-    wild.close()
+    misbehavingServer.close()
   })
 
-  test('and changes to another protocol gives no answer, and keeps no place', async () => {
-    expect(await ask('/upgraded')).toEqual(UNREACHABLE)
+  test('a server that switches to another protocol gives 502 OUTSIDE_UNREACHABLE and frees its place', async () => {
+    expect(await fetchPath('/upgraded')).toEqual(UNREACHABLE)
     expect(countOutboundCalls(bounds.tenant).running).toBe(0)
   })
 
-  test('and has a status that no answer can have gives none, and is asked once', async () => {
+  test('a server that answers an impossible status gives 502 OUTSIDE_UNREACHABLE and is requested once', async () => {
     for (const path of ['/switched', '/strange']) {
-      expect(await ask('/')).toBe(200)
-      const asked = { method: 'GET', headers: new Headers(), body: null, signal: AbortSignal.timeout(300) }
-      const reach = { ...bounds, head: 300 }
-      const { port } = wild.address() as AddressInfo
-      const answer = fetchExternalStream(`http://127.0.0.1:${port}${path}`, asked, reach)
+      expect(await fetchPath('/')).toBe(200)
+      const init = { method: 'GET', headers: new Headers(), body: null, signal: AbortSignal.timeout(300) }
+      const limits = { ...bounds, head: 300 }
+      const { port } = misbehavingServer.address() as AddressInfo
+      const answer = fetchExternalStream(`http://127.0.0.1:${port}${path}`, init, limits)
       await expect(answer).rejects.toMatchObject({ status: 502, code: 'OUTSIDE_UNREACHABLE' })
       expect(paths.filter((one) => one === path)).toHaveLength(1)
     }
   })
 
-  test('and sends a body of unknown length without end gives no answer', async () => {
-    expect(await ask('/endless')).toEqual(UNREACHABLE)
+  test('a server whose body never ends gives 502 OUTSIDE_UNREACHABLE', async () => {
+    expect(await fetchPath('/endless')).toEqual(UNREACHABLE)
   })
 
-  test('and breaks off an answer is not asked again', async () => {
-    expect(await ask('/')).toBe(200)
-    expect(await ask('/reset')).toEqual(UNREACHABLE)
+  test('a server that resets the connection within an answer gives 502 OUTSIDE_UNREACHABLE and is not retried', async () => {
+    expect(await fetchPath('/')).toBe(200)
+    expect(await fetchPath('/reset')).toEqual(UNREACHABLE)
     await Bun.sleep(50)
     expect(paths.filter((path) => path === '/reset')).toHaveLength(1)
   })
 })
 
-test('it leads nowhere else', async () => {
+test('fetchExternal returns a redirect instead of following it by default', async () => {
   expect(await outcomeOf(`${origin}/elsewhere`)).toBe(302)
 })
 
-test('who is not there is no failure of ours', async () => {
+test('fetchExternal answers 502 OUTSIDE_UNREACHABLE for a closed port, an unknown host and an invalid URL', async () => {
   for (const url of ['http://127.0.0.1:1/', 'http://nowhere.invalid/', 'no address'])
     expect(await outcomeOf(url)).toEqual(UNREACHABLE)
 })
@@ -137,7 +138,7 @@ test.each([
   ],
   ...['224.0.0.1', '255.255.255.255', '198.18.0.1', '::', '::1', '::ffff:127.0.0.1', '::ffff:8.8.8.8', 'fe80::1'],
   ...['fd00::1', 'fc00::', 'ff02::1', '2002:7f00:1::', '64:ff9b::7f00:1', '2001::1', '2001:0:7f00::'],
-])('%s is not of the public internet', (address) => {
+])('isPublic returns false for %s', (address) => {
   expect(isPublic(address)).toBeFalse()
 })
 
@@ -151,20 +152,20 @@ test.each([
   '2606:4700::1111',
   '2a00::1',
   '2001:4860:4860::8888',
-])('%s is', (address) => {
+])('isPublic returns true for %s', (address) => {
   expect(isPublic(address)).toBeTrue()
 })
 
-test('a neighbour is not even greeted, however it is called, nor anybody without encryption', async () => {
-  let greeted = 0
-  const socket = { data() {}, open: () => void greeted++ }
-  const neighbour = Bun.listen({ hostname: '127.0.0.1', port: 0, socket })
+test('fetchExternal opens no connection to a private address, and none over plain http', async () => {
+  let connectionCount = 0
+  const socket = { data() {}, open: () => void connectionCount++ }
+  const privateServer = Bun.listen({ hostname: '127.0.0.1', port: 0, socket })
   const closed = { privateNetwork: false, timeout: 2_000 }
   for (const host of ['127.0.0.1', 'localhost', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]'])
-    expect(await outcomeOf(`https://${host}:${neighbour.port}/`, closed)).toEqual(UNREACHABLE)
+    expect(await outcomeOf(`https://${host}:${privateServer.port}/`, closed)).toEqual(UNREACHABLE)
   expect(await outcomeOf('http://192.0.2.1/', closed)).toEqual(UNREACHABLE)
-  expect(greeted).toBe(0)
-  expect(await outcomeOf(`https://127.0.0.1:${neighbour.port}/`, { timeout: 200 })).toEqual(UNREACHABLE)
-  expect(greeted).toBe(1)
-  neighbour.stop(true)
+  expect(connectionCount).toBe(0)
+  expect(await outcomeOf(`https://127.0.0.1:${privateServer.port}/`, { timeout: 200 })).toEqual(UNREACHABLE)
+  expect(connectionCount).toBe(1)
+  privateServer.stop(true)
 })

@@ -13,7 +13,7 @@ const firstErrorPath = (shape: Parameters<typeof assertLengths>[0], value: unkno
 const repeatItems = (count: number) => Array.from({ length: count }, () => 'a')
 const createKeys = (count: number) => Object.fromEntries(repeatItems(count).map((_, n) => [`key${n}`, n]))
 
-test('refuses a list that is longer than its shape allows, wherever it is', () => {
+test('assertLengths refuses a list that is longer than its shape allows, at any depth', () => {
   const names = t.Array(t.String(), { maxItems: 3 })
   const shape = t.Object({
     names,
@@ -28,7 +28,7 @@ test('refuses a list that is longer than its shape allows, wherever it is', () =
   expect(firstErrorPath(shape, { all: [{ names: [] }, { names: repeatItems(4) }] })).toBe('/all/1/names')
 })
 
-test('refuses an object with more than a hundred properties beside those of its shape', () => {
+test('assertLengths refuses an object with more than 100 properties beyond those of its shape', () => {
   const shape = t.Object({ name: t.String() })
   expect(firstErrorPath(shape, createKeys(101))).toBeUndefined()
   expect(firstErrorPath(shape, createKeys(102))).toBe('')
@@ -36,7 +36,7 @@ test('refuses an object with more than a hundred properties beside those of its 
   expect(firstErrorPath(t.Record(t.String(), t.Number(), { maxProperties: 10 }), createKeys(11))).toBe('')
 })
 
-test('leaves to the shape what may be one of several things, and what does not fit at all', () => {
+test('assertLengths leaves ambiguous unions and values of a wrong type to the validation of the shape', () => {
   const shape = t.Object({
     any: t.Unknown(),
     either: t.Union([t.Array(t.String(), { maxItems: 1 }), t.Object({ name: t.String() })]),
@@ -47,13 +47,13 @@ test('leaves to the shape what may be one of several things, and what does not f
   for (const value of [null, 1, 'text', [], repeatItems(10)]) expect(firstErrorPath(shape, value)).toBeUndefined()
 })
 
-test('routes refuse long lists and wide objects with 400, and say which', async () => {
-  const home = await createTestTenant()
-  const admin = home.as('admin')
+test('routes refuse long lists and wide objects with 400 INVALID_INPUT and the path of the value', async () => {
+  const tenant = await createTestTenant()
+  const admin = tenant.as('admin')
   const answers = [
     await admin.post('/workspaces', { name: 'one', labels: repeatItems(5_000) }),
     await admin.post('/components/bulk', { components: repeatItems(5_000) }),
-    await home.stranger.post('/signin', createKeys(5_000)),
+    await tenant.stranger.post('/signin', createKeys(5_000)),
   ]
   expect(answers.map(statusAndCode)).toEqual(Array(3).fill([400, 'INVALID_INPUT']))
   expect(answers.map(({ body }) => body.details[0].path)).toEqual(['/labels', '/components', ''])

@@ -12,17 +12,17 @@ test.each([
   ['curency', 'currency'],
   ['ATOL_PORT', 'ATOLL_PORT'],
   ['ids', 'id'],
-])('suggests the nearest known key for "%s"', (key, nearest) => {
+])('findNearestKey returns the nearest known key for "%s"', (key, nearest) => {
   expect(findNearestKey(key, KEYS)).toBe(nearest)
 })
 
 test.each(['colour', 'email', 'x', '', 'requisition', 'roles'])(
-  'suggests nothing for "%s", which resembles no known key',
+  'findNearestKey returns undefined for "%s", which resembles no known key',
   (key) => {
     expect(findNearestKey(key, KEYS)).toBeUndefined()
   },
 )
 
-test('prefers the key with the fewest differences', () => {
+test('findNearestKey prefers the key with the fewest differences', () => {
   expect(findNearestKey('names', ['named', 'name', 'names'])).toBe('names')
 })

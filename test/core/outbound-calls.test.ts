@@ -9,7 +9,7 @@ import { times } from '../plugins/fixtures'
 
 setDefaultTimeout(30_000)
 
-/** A server that holds what is asked at `/hang` until it is told to go on, and notes who came by which connection. */
+/** A server that holds requests of `/hang` until the test ends them, and records the client port of each request. */
 async function startServer() {
   const held: ServerResponse[] = []
   const connections: number[] = []
@@ -46,7 +46,7 @@ afterAll(() => {
   for (const { stop } of servers) stop()
 })
 afterEach(async () => {
-  // Whoever waits for a turn hangs in its turn.
+  // A call that waits for its turn hangs, too, once it runs.
   while (countOutboundCalls('acme').running) {
     for (const { held } of servers) for (const response of held.splice(0)) response.end()
     await Bun.sleep(5)
@@ -66,29 +66,29 @@ const outcomesInOrder = async (calls: Promise<unknown>[]) => {
   await Bun.sleep(100)
   return ended
 }
-const countHeld = (...of: Server[]) => of.map(({ held }) => held.length)
+const countHeld = (...all: Server[]) => all.map(({ held }) => held.length)
 const waitUntil = async (holds: () => boolean) => {
   while (!holds()) await Bun.sleep(5)
 }
 
-describe('calls of other servers', () => {
-  test('of one tenant are 8 at one host, 256 wait, and those beyond are refused with 503 BUSY', async () => {
+describe('outbound calls', () => {
+  test('a tenant runs 8 outbound calls per host, queues 256, and gets 503 BUSY for further ones', async () => {
     const calls = times(300).map(() => call('acme', `${first.url}/hang`))
     await waitUntil(() => first.held.length === 8)
     expect(await outcomesInOrder(calls)).toEqual(times(36).map(() => BUSY))
     expect(countOutboundCalls('acme')).toEqual({ running: 8, waiting: 256 })
     expect(countHeld(first)).toEqual([8])
-    // Another tenant's, also at the very server that hangs, don't notice.
+    // Calls of another tenant are served, even by the server that hangs.
     expect(await call('quiet', `${first.url}/ok`)).toEqual(OK)
     expect(await call('quiet', `${second.url}/ok`)).toEqual(OK)
     expect(countHeld(first)).toEqual([8])
-    // Each that ends lets the next one begin.
+    // Each call that ends lets the next one begin.
     for (const response of first.held.splice(0, 3)) response.end()
     await waitUntil(() => first.held.length === 8)
     expect(countOutboundCalls('acme')).toEqual({ running: 8, waiting: 253 })
   })
 
-  test('at other hosts of the same tenant go on while one hangs, up to 64 together', async () => {
+  test('outbound calls to other hosts proceed while one host hangs, up to 64 per tenant', async () => {
     const hanging = times(100).map(() => call('acme', `${first.url}/hang`))
     await waitUntil(() => first.held.length === 8)
     for (const { url } of servers.slice(1)) expect(await call('acme', `${url}/ok`)).toEqual(OK)
@@ -98,13 +98,13 @@ describe('calls of other servers', () => {
     expect(countHeld(...servers)).toEqual([8, 8, 8, 8, 8, 8, 8, 8, 0])
   })
 
-  test('give turns to hosts one after the other', async () => {
+  test('hosts with waiting outbound calls take turns when places become free', async () => {
     const [last] = servers.slice(-1) as [Server]
     const hanging = servers.slice(0, 8).flatMap(({ url }) => times(20).map(() => call('acme', `${url}/hang`)))
     await waitUntil(() => countOutboundCalls('acme').running === 64)
     const late = call('acme', `${last.url}/ok`)
     expect(await outcomesInOrder([late])).toEqual([])
-    // Of the hosts that wait this is the last to have come; each of the others gets at most one turn before it.
+    // The host that was queued last waits for at most one turn of each other host.
     let freed = 0
     while (countOutboundCalls('acme').waiting && (await outcomesInOrder([late])).length === 0) {
       const busiest = servers.find(({ held }) => held.length === 8) ?? first
@@ -116,14 +116,14 @@ describe('calls of other servers', () => {
     expect(await outcomesInOrder(hanging)).toHaveLength(freed)
   })
 
-  test('that do not get their turn in time are refused with 503 BUSY and leave nothing behind', async () => {
+  test('outbound calls that wait longer than their timeout get 503 BUSY and leave the queue', async () => {
     const hanging = times(8).map(() => call('acme', `${first.url}/hang`))
     await waitUntil(() => first.held.length === 8)
     expect(await Promise.all(times(5).map(() => call('acme', `${first.url}/ok`, { timeout: 100 })))).toEqual(
       times(5).map(() => BUSY),
     )
-    const gone = AbortSignal.timeout(50)
-    expect(await call('acme', `${first.url}/ok`, { init: { signal: gone } })).toEqual(BUSY)
+    const aborting = AbortSignal.timeout(50)
+    expect(await call('acme', `${first.url}/ok`, { init: { signal: aborting } })).toEqual(BUSY)
     expect(countOutboundCalls('acme')).toEqual({ running: 8, waiting: 0 })
     for (const response of first.held.splice(0)) response.end('ok')
     expect(await Promise.all(hanging)).toEqual(times(8).map(() => OK))
@@ -131,7 +131,7 @@ describe('calls of other servers', () => {
     expect(await call('acme', `${first.url}/ok`)).toEqual(OK)
   })
 
-  test('that fail give their place back', async () => {
+  test('outbound calls that fail with 502 OUTSIDE_UNREACHABLE free their place', async () => {
     for (const url of ['http://127.0.0.1:1/', 'http://nowhere.invalid/', `${first.url}/bomb`])
       expect(await Promise.all(times(20).map(() => call('acme', url)))).toEqual(
         times(20).map(() => [502, 'OUTSIDE_UNREACHABLE']),
@@ -142,19 +142,19 @@ describe('calls of other servers', () => {
   })
 })
 
-describe('connections', () => {
+describe('connections of outbound calls', () => {
   const portsOf = async (...calls: [string, RequestInit?][]) => {
     first.connections.length = 0
     for (const [tenant, init] of calls) expect(await call(tenant, `${first.url}/ok`, { init })).toEqual(OK)
     return new Set(first.connections).size
   }
 
-  test('are used again by their tenant, and by no other', async () => {
+  test('an open connection is reused by the calls of its tenant and never by those of another tenant', async () => {
     expect(await portsOf(['one'], ['one'], ['one'])).toBe(1)
     expect(await portsOf(['two'], ['three'], ['two'], ['three'])).toBe(2)
   })
 
-  test('are used again only for what may be sent twice', async () => {
+  test('an open connection is reused only for idempotent requests', async () => {
     const post = { method: 'POST', body: 'x' }
     const keyed = { ...post, headers: { 'idempotency-key': 'k' } }
     expect(await portsOf(['four', post], ['four', post], ['four', post])).toBe(3)
@@ -162,7 +162,7 @@ describe('connections', () => {
   })
 })
 
-test('an answer that comes compressed is read, within its bounds', async () => {
+test('fetchExternal decompresses gzip and brotli, and answers 502 OUTSIDE_UNREACHABLE beyond the size limit', async () => {
   for (const path of ['gzip', 'br'])
     expect(await call('acme', `${first.url}/${path}`)).toEqual([200, 'x'.repeat(5_000)])
   expect(await call('acme', `${first.url}/bomb`)).toEqual([502, 'OUTSIDE_UNREACHABLE'])

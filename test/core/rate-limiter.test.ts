@@ -9,7 +9,7 @@ afterEach(() => moveClock(Date.now()))
 const countAllowed = (limiter: RateLimiter, key: string, times: number) =>
   Array.from({ length: times }, () => limiter.consume(key)).filter((wait) => wait === 0).length
 
-test('as many as are allowed, and no more, until the first is over', () => {
+test('RateLimiter allows the limit of requests per window, and again as many after it', () => {
   const limiter = new RateLimiter(3, HOUR_MS)
   expect(countAllowed(limiter, 'a', 10)).toBe(3)
   const wait = limiter.consume('a')
@@ -20,7 +20,7 @@ test('as many as are allowed, and no more, until the first is over', () => {
   expect(countAllowed(limiter, 'a', 10)).toBe(3)
 })
 
-test('those who keep trying wait no longer than those who rest', () => {
+test('refused attempts do not prolong the wait of their key', () => {
   const limiter = new RateLimiter(1, HOUR_MS)
   limiter.consume('a')
   moveClock(start + HOUR_MS / 2)
@@ -29,13 +29,13 @@ test('those who keep trying wait no longer than those who rest', () => {
   expect(limiter.consume('a')).toBe(0)
 })
 
-test('one does not wait for another', () => {
+test('RateLimiter counts every key separately', () => {
   const limiter = new RateLimiter(1, HOUR_MS)
   expect([limiter.consume('a'), limiter.consume('b')]).toEqual([0, 0])
   expect(limiter.consume('a')).toBeGreaterThan(0)
 })
 
-test('of too many the one who was not seen for longest is forgotten', () => {
+test('RateLimiter forgets the least recently seen key when it holds too many', () => {
   const limiter = new RateLimiter(1, HOUR_MS, 2)
   limiter.consume('a')
   limiter.consume('b')
@@ -45,14 +45,14 @@ test('of too many the one who was not seen for longest is forgotten', () => {
   expect(limiter.consume('b')).toBe(0)
 })
 
-test('a clock that is set back shuts nobody out', () => {
+test('a clock that is set back does not lock a key out', () => {
   const limiter = new RateLimiter(1, HOUR_MS)
   limiter.consume('a')
   moveClock(start - 10 * HOUR_MS)
   expect(limiter.consume('a')).toBe(0)
 })
 
-test('keeps long keys apart without keeping their text', () => {
+test('RateLimiter distinguishes long keys without storing their text', () => {
   const limiter = new RateLimiter(1, HOUR_MS)
   const keys = spyOn(Map.prototype, 'set')
   const long = 'x'.repeat(16_000)
@@ -64,7 +64,7 @@ test('keeps long keys apart without keeping their text', () => {
   expect(Math.max(...lengths)).toBeLessThan(200)
 })
 
-test('says how long until one more is allowed, without counting it', () => {
+test('getWaitMs returns the wait until the next allowed request without counting one', () => {
   const limiter = new RateLimiter(2, HOUR_MS)
   expect([limiter.getWaitMs('a'), limiter.getWaitMs('a'), limiter.getWaitMs('a')]).toEqual([0, 0, 0])
   limiter.consume('a', 2)

@@ -8,12 +8,12 @@ setDefaultTimeout(60_000)
 type Line = Record<string, unknown>
 const lines: Line[] = []
 const spy = spyOn(logOutput, 'write')
-let home: Awaited<ReturnType<typeof createTestTenant>>
+let t: Awaited<ReturnType<typeof createTestTenant>>
 
 beforeAll(async () => {
-  home = await createTestTenant()
+  t = await createTestTenant()
   const things = { key: 'things', name: 'Things', fields: [{ key: 'name', type: 'string' }] }
-  await home.as('admin').post('/blueprints', things)
+  await t.as('admin').post('/blueprints', things)
 })
 beforeEach(() => {
   lines.length = 0
@@ -26,27 +26,27 @@ beforeEach(() => {
 afterEach(() => setLogLevel('error'))
 afterAll(() => spy.mockRestore())
 
-/** The lines that are written for one request. */
+/** Sends one request and returns its answer with the log lines of its request id. */
 async function logLinesOf(method: string, url: string, init: Parameters<typeof callApi>[2] = {}) {
   const requestId = crypto.randomUUID()
   const answer = await callApi(method, url, { ...init, headers: { ...init.headers, 'x-request-id': requestId } })
-  // A line whose length has to be found out is written a moment later.
+  // The line of a streamed answer is written only when its length is known.
   while (!lines.some((line) => line.requestId === requestId && 'status' in line)) await Bun.sleep(1)
   return { answer, found: lines.filter((line) => line.requestId === requestId) }
 }
 const lastLineOf = async (...args: Parameters<typeof logLinesOf>) => (await logLinesOf(...args)).found.at(-1)!
 
-describe('the line of a request', () => {
-  test('says when, who, what, how it ended, how long it took and how many bytes it has', async () => {
-    const headers = { 'x-api-key': home.tokens.user }
-    const { found, answer } = await logLinesOf('GET', `${home.origin}/api/me`, { headers })
+describe('the log line of a request', () => {
+  test('the log line of a request holds time, tenant, user, method, route, status, duration and bytes', async () => {
+    const headers = { 'x-api-key': t.tokens.user }
+    const { found, answer } = await logLinesOf('GET', `${t.origin}/api/me`, { headers })
     expect(found).toEqual([
       {
         level: 'info',
         time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
         requestId: answer.headers.get('x-request-id'),
-        tenant: home.id,
-        user: home.users.user,
+        tenant: t.id,
+        user: t.users.user,
         method: 'GET',
         route: '/api/me',
         status: 200,
@@ -57,8 +57,8 @@ describe('the line of a request', () => {
     expect(Object.keys(found[0]!).slice(0, 3)).toEqual(['level', 'time', 'requestId'])
   })
 
-  test('names the route by its pattern, however it ends, and never what the address holds', async () => {
-    const headers = { 'x-api-key': home.tokens.admin }
+  test('the log line names the route by its pattern for every status and never holds parts of the URL or a token', async () => {
+    const headers = { 'x-api-key': t.tokens.admin }
     const entity = '/api/blueprints/:key/entities/:identifier'
     const cases: [string, string, string | undefined, number][] = [
       ['POST', '/api/blueprints/things/entities', '/api/blueprints/:key/entities', 201],
@@ -75,71 +75,71 @@ describe('the line of a request', () => {
     ]
     for (const [method, path, route, status] of cases) {
       const body = method === 'POST' ? { name: 'secret-two ü' } : undefined
-      const { answer, found } = await logLinesOf(method, `${home.origin}${path}`, { headers, body })
+      const { answer, found } = await logLinesOf(method, `${t.origin}${path}`, { headers, body })
       const line = found.at(-1)!
       expect([method, path, line.route, line.status]).toEqual([method, path, route, status])
       expect(answer.status).toBe(status)
       if (answer.body?._id) expect(line.bytes).toBe(Buffer.byteLength(JSON.stringify(answer.body)))
       expect(JSON.stringify(found)).not.toContain('secret')
-      expect(JSON.stringify(found)).not.toContain(home.tokens.admin)
+      expect(JSON.stringify(found)).not.toContain(t.tokens.admin)
     }
   })
 
-  test('has the code of a refusal, and the admin who acts as somebody else', async () => {
-    const headers = { 'x-api-key': home.tokens.admin, 'x-impersonate-user': home.users.user }
-    expect(await lastLineOf('GET', `${home.origin}/api/me`, { headers })).toMatchObject({
-      user: home.users.admin,
+  test('the log line holds the code of a refusal, and the admin of an impersonated request', async () => {
+    const headers = { 'x-api-key': t.tokens.admin, 'x-impersonate-user': t.users.user }
+    expect(await lastLineOf('GET', `${t.origin}/api/me`, { headers })).toMatchObject({
+      user: t.users.admin,
       status: 200,
     })
-    const line = await lastLineOf('GET', `${home.origin}/api/blueprints/none`, {
-      headers: { 'x-api-key': home.tokens.admin },
+    const line = await lastLineOf('GET', `${t.origin}/api/blueprints/none`, {
+      headers: { 'x-api-key': t.tokens.admin },
     })
     expect(line).toMatchObject({ status: 404, code: 'BLUEPRINT_NOT_FOUND', level: 'info', bytes: expect.any(Number) })
   })
 
-  test('is the same for a request with an Idempotency-Key', async () => {
-    const headers = { 'x-api-key': home.tokens.admin, 'idempotency-key': crypto.randomUUID() }
+  test('the log line of a first and of a replayed request with an Idempotency-Key holds status 201 and bytes', async () => {
+    const headers = { 'x-api-key': t.tokens.admin, 'idempotency-key': crypto.randomUUID() }
     for (const bytes of [expect.any(Number), expect.any(Number)])
       expect(
-        await lastLineOf('POST', `${home.origin}/api/blueprints/things/entities`, { headers, body: { name: 'a' } }),
-      ).toMatchObject({ tenant: home.id, status: 201, bytes })
+        await lastLineOf('POST', `${t.origin}/api/blueprints/things/entities`, { headers, body: { name: 'a' } }),
+      ).toMatchObject({ tenant: t.id, status: 201, bytes })
   })
 
-  test('is one line whatever a caller sends', async () => {
+  test('a request with quotes, backslashes or newlines in header or path writes exactly one log line', async () => {
     for (const tenant of ['"', '\\', 'a","level":"error', '<script>'])
-      expect((await logLinesOf('GET', `${home.origin}/api/me`, { headers: { tenant } })).found).toHaveLength(1)
-    expect((await logLinesOf('GET', `${home.origin}/%22,%0a`)).found).toHaveLength(1)
+      expect((await logLinesOf('GET', `${t.origin}/api/me`, { headers: { tenant } })).found).toHaveLength(1)
+    expect((await logLinesOf('GET', `${t.origin}/%22,%0a`)).found).toHaveLength(1)
   })
 
-  test.each(['warn', 'error', 'silent'] as const)('is not written at the level %s', async (level) => {
+  test.each(['warn', 'error', 'silent'] as const)('no request line is written at the log level %s', async (level) => {
     setLogLevel(level)
-    await home.as('user').get('/me')
-    await home.stranger.get('/blueprints')
+    await t.as('user').get('/me')
+    await t.stranger.get('/blueprints')
     await Bun.sleep(5)
     expect(lines.filter((line) => 'status' in line)).toEqual([])
   })
 })
 
-describe('what is refused', () => {
-  const named = async (...args: Parameters<typeof logLinesOf>) => {
+describe('the log line of a refused request', () => {
+  const eventsOf = async (...args: Parameters<typeof logLinesOf>) => {
     const { found } = await logLinesOf(...args)
     return found.map(({ level, event, code }) => [level, event, code])
   }
-  const plain = (code: string) => ['info', undefined, code]
+  const requestLine = (code: string) => ['info', undefined, code]
 
-  test('has a line with a name of its own', async () => {
-    const users = `${home.origin}/api/users`
-    expect(await named('GET', users)).toEqual([
+  test('a refused request writes a warning with its event: unauthenticated, forbidden, signin-failed or rate-limited', async () => {
+    const users = `${t.origin}/api/users`
+    expect(await eventsOf('GET', users)).toEqual([
       ['warn', 'unauthenticated', 'UNAUTHENTICATED'],
-      plain('UNAUTHENTICATED'),
+      requestLine('UNAUTHENTICATED'),
     ])
-    const user = { headers: { 'x-api-key': home.tokens.user } }
-    expect(await named('GET', users, user)).toEqual([['warn', 'forbidden', 'FORBIDDEN'], plain('FORBIDDEN')])
+    const user = { headers: { 'x-api-key': t.tokens.user } }
+    expect(await eventsOf('GET', users, user)).toEqual([['warn', 'forbidden', 'FORBIDDEN'], requestLine('FORBIDDEN')])
     const body = { username: 'admin', password: 'a wrong password' }
-    const signin = () => logLinesOf('POST', `${home.origin}/api/signin`, { body })
+    const signin = () => logLinesOf('POST', `${t.origin}/api/signin`, { body })
     const { found } = await signin()
     expect(found[0]).toMatchObject({
-      ...{ level: 'warn', event: 'signin-failed', tenant: home.id, method: 'POST', route: '/api/signin' },
+      ...{ level: 'warn', event: 'signin-failed', tenant: t.id, method: 'POST', route: '/api/signin' },
       ...{ code: 'INVALID_CREDENTIALS', address: expect.any(String), requestId: expect.any(String) },
     })
     expect(JSON.stringify(lines)).not.toContain('wrong')
@@ -148,14 +148,14 @@ describe('what is refused', () => {
     expect(events.at(-1)).toBe('rate-limited')
   })
 
-  test('is no line of its own at the level error', async () => {
+  test('a refused request writes no warning at the log level error', async () => {
     setLogLevel('error')
-    await home.stranger.get('/users')
+    await t.stranger.get('/users')
     expect(lines).toEqual([])
   })
 })
 
-test('an error line has its request, its cause and no value of a query', () => {
+test('an error line holds its request id, its tenant and the cause of its cause', () => {
   const inner = new Error('inner')
   logError('X_FAILED', { requestId: 'r', tenant: 't', cause: new Error('outer', { cause: inner }) })
   expect(lines).toEqual([
@@ -166,30 +166,27 @@ test('an error line has its request, its cause and no value of a query', () => {
   ])
 })
 
-test('what a lambda throws is a request with status 500, and no failure of the operator’s', async () => {
-  const admin = home.as('admin')
+test('an error thrown by a lambda writes no line at the level error, only the line of its request', async () => {
+  const admin = t.as('admin')
   const made = await admin.post('/lambdas', {
     name: 'broken',
     code: 'export default () => { throw new Error("mine") }',
   })
   expect(made.status).toBe(201)
-  const headers = { 'x-api-key': home.tokens.admin }
-  const { found } = await logLinesOf('POST', `${home.origin}/api/lambdas/${made.body._id}/execute`, {
-    headers,
-    body: {},
-  })
+  const headers = { 'x-api-key': t.tokens.admin }
+  const { found } = await logLinesOf('POST', `${t.origin}/api/lambdas/${made.body._id}/execute`, { headers, body: {} })
   expect(lines.filter(({ level }) => level === 'error')).toEqual([])
   expect(found.at(-1)).toMatchObject({ route: '/api/lambdas/:id/execute' })
 })
 
-describe('a server', () => {
+describe('the log of a server', () => {
   const parsed = (log: string): Line[] =>
     log
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line))
 
-  test('logs its start, what it is asked and its end to standard error, and prints its address alone', async () => {
+  test('a server logs start, requests and stop to standard error, and prints only its URL to standard output', async () => {
     const at = { at: createTempFolder(), env: { ATOLL_LOG_LEVEL: 'info' } }
     await createTenantByCli(at, 'acme')
     await using server = await startAtoll(at, '--json')
@@ -211,7 +208,7 @@ describe('a server', () => {
     expect(JSON.stringify(log)).not.toMatch(/hidden|correct horse/)
   })
 
-  test('warns at its start of a default tenant that is not there', async () => {
+  test('a server warns at its start when the default tenant does not exist', async () => {
     const at = { at: createTempFolder(), env: { ATOLL_LOG_LEVEL: 'warn', ATOLL_DEFAULT_TENANT: 'nope' } }
     await using server = await startAtoll(at)
     await server.end('SIGTERM')
@@ -220,7 +217,7 @@ describe('a server', () => {
     ])
   })
 
-  test('does not start with a default tenant that can be none, or with a level that is none', async () => {
+  test('a server exits with code 2 for an invalid default tenant id or an unknown log level', async () => {
     const wrong: Record<string, string>[] = [{ ATOLL_DEFAULT_TENANT: 'No pe' }, { ATOLL_LOG_LEVEL: 'loud' }]
     for (const env of wrong) {
       const { code, err } = await runAtoll('serve', { at: createTempFolder(), env })

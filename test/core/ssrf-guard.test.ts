@@ -35,7 +35,7 @@ const dnsRecords: Record<string, string[][]> = {
 const receivedRequests: { place: string; method: string; headers: Headers; body: string }[] = []
 const recordAt = (place: string) => async (request: Request) => {
   const { method, url } = request
-  // They are gone when it is answered.
+  // The headers of a request cannot be read any more once it is answered.
   const headers = new Headers(request.headers)
   receivedRequests.push({ place, method, headers, body: await request.text() })
   const { host, searchParams } = new URL(url)
@@ -66,18 +66,18 @@ const failureReasonOf = (work: Promise<Response>) =>
     ({ status }) => status,
     (error: UpstreamUnreachable) => error.reason,
   )
-const fetchAsStream = async (url: string, reach: FetchLimits) => {
-  const question = { method: 'GET', headers: new Headers(), body: null, signal: new AbortController().signal }
-  const { body, ...head } = await fetchExternalStream(url, question, { ...reach, head: reach.timeout })
+const fetchAsStream = async (url: string, limits: FetchLimits) => {
+  const init = { method: 'GET', headers: new Headers(), body: null, signal: new AbortController().signal }
+  const { body, ...head } = await fetchExternalStream(url, init, { ...limits, head: limits.timeout })
   return new Response(body, head)
 }
 const clients: [string, (url: string, more?: Partial<FetchLimits>) => Promise<Response>][] = [
-  ['whole', (url, more) => fetchExternal(url, {}, { ...bounds, ...more })],
-  ['as it comes', (url, more) => fetchAsStream(url, { ...bounds, ...more })],
+  ['fetchExternal', (url, more) => fetchExternal(url, {}, { ...bounds, ...more })],
+  ['fetchExternalStream', (url, more) => fetchAsStream(url, { ...bounds, ...more })],
 ]
 
 test.each(clients)(
-  'asked %s: no name leads to a neighbour, and no other way to write an address does',
+  '%s refuses every host name and every notation of an IP address that leads to a private address',
   async (_, get) => {
     const before = receivedRequests.length
     const written = [
@@ -115,39 +115,36 @@ test.each(clients)(
   },
 )
 
-test.each(clients)('asked %s: nothing but https, unless the caller allows it', async (_, get) => {
+test.each(clients)('%s refuses http URLs unless the caller allows http', async (_, get) => {
   expect(await failureReasonOf(get(`http://93.184.215.14:${port}/`, { http: false }))).toBe('refused')
 })
 
-test.each(clients)(
-  'asked %s: whom an operator lets in is asked at the address that was found, by its name',
-  async (_, get) => {
-    nameserver.asked.length = 0
-    const first = await get(`http://later.test:${port}/`, { privateNetwork: true })
-    expect(nameserver.asked).toEqual(['later.test'])
-    expect(await first.text()).toBe(`at later.test:${port}`)
-    expect(receivedRequests.at(-1)!.headers.get('host')).toBe(`later.test:${port}`)
-    const userinfo = get(`http://user:secret@later.test:${port}/`, { privateNetwork: true })
-    expect(await failureReasonOf(userinfo)).toBe('refused')
-  },
-)
+test.each(clients)('%s resolves an allowed private host once and sends its name in the Host header', async (_, get) => {
+  nameserver.asked.length = 0
+  const first = await get(`http://later.test:${port}/`, { privateNetwork: true })
+  expect(nameserver.asked).toEqual(['later.test'])
+  expect(await first.text()).toBe(`at later.test:${port}`)
+  expect(receivedRequests.at(-1)!.headers.get('host')).toBe(`later.test:${port}`)
+  const userinfo = get(`http://user:secret@later.test:${port}/`, { privateNetwork: true })
+  expect(await failureReasonOf(userinfo)).toBe('refused')
+})
 
-test('what a name meant when it was looked at is where it leads, whatever it means a moment later', async () => {
+test('a request connects to the address that was checked, even if the DNS record changes afterwards', async () => {
   dnsRecords['turning.test'] = [['127.0.0.2'], ['127.0.0.1']]
   await fetchExternal(`http://turning.test:${port}/`, {}, { ...bounds, privateNetwork: true })
   expect(receivedRequests.at(-1)!.place).toBe('127.0.0.2')
   expect(nameserver.asked.filter((name) => name === 'turning.test')).toHaveLength(1)
-  // The name has turned by now.
+  // The DNS record has changed by now.
   await fetchExternal(`http://turning.test:${port}/`, {}, { ...bounds, privateNetwork: true })
   expect(receivedRequests.at(-1)!.place).toBe('127.0.0.1')
 })
 
-test('the first address that somebody is at is the one', async () => {
+test('a request falls back to the next address of a host when the first one does not answer', async () => {
   const answer = await fetchExternal(`http://second.test:${port}/`, {}, { ...bounds, privateNetwork: true })
   expect(answer.status).toBe(200)
 })
 
-test('a certificate has to be that of the name', async () => {
+test('a TLS certificate that is untrusted or belongs to another name makes the host unreachable', async () => {
   const trusting = { ...bounds, privateNetwork: true, ca: certificate }
   const good = await fetchExternal(`https://good.test:${tlsServer.port}/`, {}, trusting)
   expect(await good.text()).toBe(`at good.test:${tlsServer.port}`)
@@ -160,36 +157,36 @@ test('a certificate has to be that of the name', async () => {
   expect(await failureReasonOf(fetchAsStream(`https://good.test:${tlsServer.port}/`, trusting))).toBe('unreachable')
 })
 
-test('redirections are looked at as addresses are', async () => {
-  const lets = { ...bounds, privateNetwork: true }
+test('the targets of redirects are checked like first addresses, and at most five redirects are followed', async () => {
+  const allowing = { ...bounds, privateNetwork: true }
   const at = (to: string, status = 302) => `http://good.test:${port}/?status=${status}&to=${encodeURIComponent(to)}`
-  const to = (target: string, init: RequestInit = {}, status = 302) => fetchExternal(at(target, status), init, lets)
+  const to = (target: string, init: RequestInit = {}, status = 302) => fetchExternal(at(target, status), init, allowing)
   expect(await (await to(`http://bad.test:${port}/x`)).text()).toBe(`at bad.test:${port}`)
   expect(await (await to('/x')).text()).toBe(`at good.test:${port}`)
   expect(await failureReasonOf(to('ftp://good.test/'))).toBe('refused')
   expect(await failureReasonOf(to('file:///etc/passwd'))).toBe('refused')
   expect(await failureReasonOf(to('http://user:secret@good.test/'))).toBe('refused')
   expect(await failureReasonOf(to('http://'))).toBe(302)
-  expect(await failureReasonOf(fetchExternal(at('/x'), {}, { ...lets, redirects: 0 }))).toBe(302)
-  // As if the first were public: its neighbour still is not.
-  let looks = 0
-  const leading = {
-    ...lets,
+  expect(await failureReasonOf(fetchExternal(at('/x'), {}, { ...allowing, redirects: 0 }))).toBe(302)
+  // As if the first address were public: the target of its redirect still is not.
+  let checks = 0
+  const privateAfterFirst = {
+    ...allowing,
     get privateNetwork() {
-      return looks++ === 0
+      return checks++ === 0
     },
   }
   const before = receivedRequests.length
-  expect(await failureReasonOf(fetchExternal(at(`http://bad.test:${port}/`), {}, leading))).toBe('refused')
-  expect([looks, receivedRequests.length - before]).toEqual([2, 1])
-  // One after the other, but not forever.
-  const round = (left: number): string => (left ? at(round(left - 1)) : at('/end'))
-  expect((await fetchExternal(round(3), {}, lets)).status).toBe(200)
-  expect((await fetchExternal(round(6), {}, lets)).status).toBe(302)
+  expect(await failureReasonOf(fetchExternal(at(`http://bad.test:${port}/`), {}, privateAfterFirst))).toBe('refused')
+  expect([checks, receivedRequests.length - before]).toEqual([2, 1])
+  // Several redirects are followed, but not endlessly many.
+  const chainOf = (left: number): string => (left ? at(chainOf(left - 1)) : at('/end'))
+  expect((await fetchExternal(chainOf(3), {}, allowing)).status).toBe(200)
+  expect((await fetchExternal(chainOf(6), {}, allowing)).status).toBe(302)
 })
 
-test('what was meant for one server is not carried to another', async () => {
-  const lets = { ...bounds, privateNetwork: true }
+test('a redirect to another origin drops credentials, own headers and the body of a request', async () => {
+  const allowing = { ...bounds, privateNetwork: true }
   const headers = {
     authorization: 'Bearer x',
     cookie: 'a=b',
@@ -201,20 +198,20 @@ test('what was meant for one server is not carried to another', async () => {
   const sent = async (to: string, status: number, init: RequestInit = { method: 'POST', body: 'secret' }) => {
     const before = receivedRequests.length
     const url = `http://good.test:${port}/?status=${status}&to=${encodeURIComponent(to)}`
-    const response = await fetchExternal(url, { headers, ...init }, lets)
+    const response = await fetchExternal(url, { headers, ...init }, allowing)
     const last = receivedRequests.at(-1)!
-    const told = Object.keys(headers).filter((name) => last.headers.has(name))
-    return [response.status, receivedRequests.length - before, last.method, last.body, told.join(' ')]
+    const receivedNames = Object.keys(headers).filter((name) => last.headers.has(name))
+    return [response.status, receivedRequests.length - before, last.method, last.body, receivedNames.join(' ')]
   }
   const all = Object.keys(headers).join(' ')
-  const [here, there] = ['/x', `http://bad.test:${port}/x`]
-  expect(await sent(here, 307)).toEqual([200, 2, 'POST', 'secret', all])
-  expect(await sent(here, 308)).toEqual([200, 2, 'POST', 'secret', all])
-  expect(await sent(here, 302)).toEqual([200, 2, 'GET', '', all.replace('content-type ', '')])
-  expect(await sent(here, 303)).toEqual([200, 2, 'GET', '', all.replace('content-type ', '')])
-  expect(await sent(there, 303)).toEqual([200, 2, 'GET', '', 'accept'])
-  expect(await sent(there, 302, {})).toEqual([200, 2, 'GET', '', 'accept'])
-  // Nobody else gets the body: the redirection is the answer.
-  expect(await sent(there, 307)).toEqual([307, 1, 'POST', 'secret', all])
-  expect(await sent(there, 308, { method: 'DELETE' })).toEqual([308, 1, 'DELETE', '', all])
+  const [sameOrigin, otherOrigin] = ['/x', `http://bad.test:${port}/x`]
+  expect(await sent(sameOrigin, 307)).toEqual([200, 2, 'POST', 'secret', all])
+  expect(await sent(sameOrigin, 308)).toEqual([200, 2, 'POST', 'secret', all])
+  expect(await sent(sameOrigin, 302)).toEqual([200, 2, 'GET', '', all.replace('content-type ', '')])
+  expect(await sent(sameOrigin, 303)).toEqual([200, 2, 'GET', '', all.replace('content-type ', '')])
+  expect(await sent(otherOrigin, 303)).toEqual([200, 2, 'GET', '', 'accept'])
+  expect(await sent(otherOrigin, 302, {})).toEqual([200, 2, 'GET', '', 'accept'])
+  // A redirect that would carry the body to another origin is not followed: it is the answer.
+  expect(await sent(otherOrigin, 307)).toEqual([307, 1, 'POST', 'secret', all])
+  expect(await sent(otherOrigin, 308, { method: 'DELETE' })).toEqual([308, 1, 'DELETE', '', all])
 })

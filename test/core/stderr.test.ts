@@ -5,7 +5,7 @@ setDefaultTimeout(60_000)
 
 const file = JSON.stringify(resolve(import.meta.dir, '../../src/core/stderr.ts'))
 
-/** What a program writes that has `writeLine`, `flush` and `waitUntilWritten`. */
+/** Runs a program that has `writeLine`, `flush` and `waitUntilWritten`, and returns what it writes and its exit code. */
 async function runWriter(
   code: string,
   read = (child: Bun.Subprocess<'ignore', 'ignore', 'pipe'>) => child.stderr.text(),
@@ -24,18 +24,18 @@ const range = (n: number) => Array.from({ length: n }, (_, i) => i)
 const createLines = (n: number, width = 200) =>
   `for (let n = 0; n < ${n}; n++) writeLine(n + ' ' + 'ü'.repeat(${width}) + '\\n');`
 
-test('writes all lines in their order, whole, also when the process exits at once', async () => {
+test('writeLine writes all lines complete and in order, even when the process exits at once', async () => {
   const { text } = await runWriter(`${createLines(200)} process.exit(3)`)
   expect(numbersIn(text)).toEqual(range(200))
   expect(text).not.toContain('\ufffd')
 })
 
-test('waitUntilWritten resolves when many megabytes are written', async () => {
+test('waitUntilWritten resolves only after many megabytes are written completely', async () => {
   const { text } = await runWriter(`${createLines(20_000)} await waitUntilWritten(); process.exit()`)
   expect(numbersIn(text)).toEqual(range(20_000))
 })
 
-test('a line is written within a moment, without an end of the process', async () => {
+test('writeLine writes a line while the process keeps running', async () => {
   const { text } = await runWriter(`writeLine('0 a\\n'); setInterval(() => {}, 1000)`, async (child) => {
     const { value } = await child.stderr.getReader().read()
     child.kill()
@@ -44,7 +44,7 @@ test('a line is written within a moment, without an end of the process', async (
   expect(numbersIn(text)).toEqual([0])
 })
 
-test('a reader that takes nothing for a while holds up nobody, and gets all of it', async () => {
+test('a slow reader does not block the process and receives all lines', async () => {
   const { text } = await runWriter(
     `${createLines(2_000)} flush(); const began = performance.now(); await Bun.sleep(1);
      if (performance.now() - began > 20_000) process.exit(9); await waitUntilWritten(); process.exit(0)`,
@@ -56,7 +56,7 @@ test('a reader that takes nothing for a while holds up nobody, and gets all of i
   expect(numbersIn(text)).toEqual(range(2_000))
 })
 
-test('who closes it does not end the process', async () => {
+test('a reader that closes the pipe does not end the process', async () => {
   const { code } = await runWriter(
     `${createLines(2_000)} await waitUntilWritten(); writeLine('x\\n'); await waitUntilWritten(); process.exit(7)`,
     async (child) => {

@@ -3,11 +3,11 @@ import type { TSchema } from '@sinclair/typebox'
 import { app } from '../../src/app'
 import { type ApiClient, callApi, createTestTenant, type TestResponse } from '../test-tenant'
 
-let h: Awaited<ReturnType<typeof createTestTenant>>
+let t: Awaited<ReturnType<typeof createTestTenant>>
 let admin: ApiClient
 beforeAll(async () => {
-  h = await createTestTenant()
-  admin = h.as('admin')
+  t = await createTestTenant()
+  admin = t.as('admin')
 })
 
 const keysOf = (shape: TSchema): string[] => [
@@ -22,14 +22,14 @@ const routes = app.routes.flatMap(({ method, path, hooks }) => {
 })
 
 const send = ({ method, path }: { method: string; path: string }, body: unknown) =>
-  callApi(method, `${h.origin}/api${path}`, { headers: { 'x-api-key': h.tokens.admin }, body })
+  callApi(method, `${t.origin}/api${path}`, { headers: { 'x-api-key': t.tokens.admin }, body })
 
 const ignoredKeysOf = ({ headers }: TestResponse) => headers.get('x-ignored-keys')
 const messagesOf = ({ body }: TestResponse): string[] =>
   (body.details ?? []).map(({ message }: { message: string }) => message)
 
-describe('every route that takes a body', () => {
-  test('refuses a misspelled key at the top with 400 INVALID_INPUT and the key that was meant', async () => {
+describe('unknown keys in the body of every route', () => {
+  test('every route refuses a misspelled top-level key with 400 INVALID_INPUT and suggests the right one', async () => {
     expect(routes.length).toBeGreaterThan(75)
     for (const route of routes) {
       const longest = route.keys.toSorted((a, b) => b.length - a.length)[0]!
@@ -42,7 +42,7 @@ describe('every route that takes a body', () => {
     }
   })
 
-  test('refuses a key in another case or with another separator', async () => {
+  test('every route refuses a key in upper case or snake case and suggests the right one', async () => {
     for (const route of routes) {
       const longest = route.keys.toSorted((a, b) => b.length - a.length)[0]!
       for (const wrong of [longest.toUpperCase(), longest.replace(/(?<=.)(?=[A-Z])/g, '_').toLowerCase()])
@@ -53,7 +53,7 @@ describe('every route that takes a body', () => {
     }
   })
 
-  test('names keys that nothing is like in the header X-Ignored-Keys', async () => {
+  test('every route names keys that resemble no known key in the header X-Ignored-Keys', async () => {
     for (const route of routes) {
       const answer = await send(route, { zzzzzzzzzzzz: 1, 'odd, "key"\n\u{1f600}': 2 })
       expect(ignoredKeysOf(answer), `${route.method} ${route.path}`).toBe(
@@ -64,7 +64,7 @@ describe('every route that takes a body', () => {
   })
 })
 
-test('the header X-Ignored-Keys is bounded, and pages of other origins may read it', async () => {
+test('the header X-Ignored-Keys is limited in length and exposed to other origins', async () => {
   const many = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`${n}${'z'.repeat(500)}`, 1]))
   const answer = await admin.post('/blocks', { name: 'x', content: '', ...many })
   expect(answer.status).toBe(201)
@@ -81,7 +81,7 @@ test('a request without unknown keys has no header X-Ignored-Keys', async () => 
   expect([answer.status, ignoredKeysOf(answer)]).toEqual([201, null])
 })
 
-describe('parts', () => {
+describe('unknown keys in parts of a body', () => {
   const blueprint = (more: object) => ({ key: 'x', name: 'X', fields: [{ key: 'a', type: 'string' }], ...more })
   const integration = (more: object) => ({
     trigger: { kind: 'webhook' },
@@ -193,13 +193,13 @@ describe('parts', () => {
       'Did you mean `clientId`?',
     ],
     [
-      'a secret',
+      'authentication',
       ['POST', '/integration-sources', source({ tokn: 'x' })],
       '/authentication/tokn',
       'Did you mean `token`?',
     ],
     [
-      'a secret that belongs beside it',
+      'authentication with a key that belongs beside it',
       ['POST', '/integration-sources', source({ labels: [] })],
       '/authentication/labels',
       '`labels` belongs beside `authentication`, not inside it.',
@@ -247,7 +247,7 @@ describe('parts', () => {
       'Did you mean `maxRedemptions`?',
     ],
   ])(
-    '%s is refused with an unknown key by 400 INVALID_INPUT, and the key is named',
+    '%s with an unknown key is refused with 400 INVALID_INPUT and a message about the key',
     async (_, [method, path, sent], at, words) => {
       const { status, body } = await send({ method, path }, sent)
       expect([status, body.code]).toEqual([400, 'INVALID_INPUT'])
@@ -256,7 +256,7 @@ describe('parts', () => {
     },
   )
 
-  test('metadata that is free keeps keys that are like none of the server', async () => {
+  test('free metadata keeps keys that resemble no known key', async () => {
     const made = await admin.post('/integration-sources', source({}, { region: 'eu' }))
     expect([made.status, made.body.metadata]).toEqual([201, { region: 'eu' }])
     const put = await admin.put('/configurations/payments-configuration', { metadata: { colour: 'red' } })
@@ -264,30 +264,30 @@ describe('parts', () => {
   })
 })
 
-test('what was read can be sent back whole', async () => {
-  const there = async (path: string, body: object) => {
+test('every resource can be read and sent back unchanged with 200', async () => {
+  const create = async (path: string, body: object) => {
     const made = await admin.post(path, body)
     expect([path, made.status < 300, messagesOf(made)]).toEqual([path, true, []])
     return `${path}/${made.body.key ?? made.body._id}`
   }
-  const lambda = await there('/lambdas', { name: 'x', code: 'export default () => 1' })
+  const lambda = await create('/lambdas', { name: 'x', code: 'export default () => 1' })
   const paths = [
-    await there('/blueprints', { key: 'back', name: 'X', fields: [{ key: 'a', type: 'string' }], permissions: [] }),
+    await create('/blueprints', { key: 'back', name: 'X', fields: [{ key: 'a', type: 'string' }], permissions: [] }),
     lambda,
-    await there('/integrations', {
+    await create('/integrations', {
       ...{ name: 'x', trigger: { kind: 'webhook' } },
       target: { kind: 'lambda', lambdaId: lambda.split('/').at(-1) },
     }),
-    await there('/integration-sources', { name: 'x', kind: 'openai', authentication: { token: 'x' } }),
-    await there('/ai/agents', { name: 'x', sourceId: 'echo' }),
-    await there('/plugins', { name: 'x', subscribedEvents: [{ hookUrl: 'https://a.test/x' }] }),
-    await there('/plans', { name: 'x', monthlyPrice: 1, yearlyPrice: 10 }),
-    await there('/coupons', { code: 'BACK', discountType: 'percentage', discountValue: 5 }),
-    await there('/blocks', { name: 'x', content: 'x' }),
-    await there('/components', { identifier: 'back', content: 'export const a = 1', requiredProps: ['a'] }),
-    await there('/configurations', { key: 'back', metadata: { a: 1 } }),
-    await there('/workspaces', { name: 'x' }),
-    await there('/users', { username: 'back' }),
+    await create('/integration-sources', { name: 'x', kind: 'openai', authentication: { token: 'x' } }),
+    await create('/ai/agents', { name: 'x', sourceId: 'echo' }),
+    await create('/plugins', { name: 'x', subscribedEvents: [{ hookUrl: 'https://a.test/x' }] }),
+    await create('/plans', { name: 'x', monthlyPrice: 1, yearlyPrice: 10 }),
+    await create('/coupons', { code: 'BACK', discountType: 'percentage', discountValue: 5 }),
+    await create('/blocks', { name: 'x', content: 'x' }),
+    await create('/components', { identifier: 'back', content: 'export const a = 1', requiredProps: ['a'] }),
+    await create('/configurations', { key: 'back', metadata: { a: 1 } }),
+    await create('/workspaces', { name: 'x' }),
+    await create('/users', { username: 'back' }),
   ]
   for (const path of paths) {
     const { body } = await admin.get(path)
@@ -306,7 +306,7 @@ const completion =
 const checkout =
   'subscriptionId planId billingCycle billableEntityType billableEntityId couponCode successUrl cancelUrl amount'
 
-// The bodies of the contract, with all that it says of what they are about.
+// The bodies of the contract, with all of their keys.
 test.each([
   ['POST', '/blueprints', 'key name description fields'],
   ['PUT', '/blueprints/x', 'key name description fields'],
@@ -345,12 +345,12 @@ test.each([
   ['POST', '/coupons', coupon],
   ['PUT', '/coupons/x', coupon],
   ['POST', '/coupons/validate', 'code planId'],
-])('%s %s takes every key of the contract', async (method, path, keys) => {
+])('%s %s accepts every key of the contract', async (method, path, keys) => {
   const answer = await send({ method, path }, Object.fromEntries(keys.split(' ').map((key) => [key, null])))
   expect(messagesOf(answer).filter((message) => message.includes('is unknown'))).toEqual([])
 })
 
-test('what an entity or its query names and no field has is refused with the name that was meant', async () => {
+test('an unknown field in an entity or its query is refused with 400 and the readable field that resembles it', async () => {
   const permissions = [
     { operation: 'create', scope: 'tenant', roleBased: ['*'] },
     { operation: 'read', scope: 'tenant', roleBased: ['*'] },
@@ -360,17 +360,20 @@ test('what an entity or its query names and no field has is refused with the nam
     { key: 'secret', type: 'string', readRoles: ['admin'], writeRoles: ['admin'] },
   ]
   expect((await admin.post('/blueprints', { key: 'todos', name: 'X', fields, permissions })).status).toBe(201)
-  const user = h.as('user')
+  const user = t.as('user')
   const at = '/blueprints/todos/entities'
-  const told = async (answer: Promise<TestResponse>) => {
+  const firstErrorOf = async (answer: Promise<TestResponse>) => {
     const { status, body } = await answer
     return [status, body.details?.[0]]
   }
   const none = 'The blueprint "todos" has no field'
-  expect(await told(admin.post(at, { titel: 'x' }))).toEqual([
+  expect(await firstErrorOf(admin.post(at, { titel: 'x' }))).toEqual([
     ...[400, { path: '/titel', message: `${none} "titel". Did you mean \`title\`?` }],
   ])
-  expect(await told(user.post(at, { secrt: 'x' }))).toEqual([400, { path: '/secrt', message: `${none} "secrt".` }])
+  expect(await firstErrorOf(user.post(at, { secrt: 'x' }))).toEqual([
+    400,
+    { path: '/secrt', message: `${none} "secrt".` },
+  ])
   for (const [query, path, words] of [
     ['limit=5', 'limit', `${none} "limit". Did you mean \`$limit\`?`],
     ['sort=title', 'sort', `${none} "sort". Did you mean \`$sort\`?`],
@@ -380,10 +383,10 @@ test('what an entity or its query names and no field has is refused with the nam
     ['$sort=title:desc', '$sort', 'Entities of "todos" cannot be sorted by "title:desc". Use -title.'],
     ['secrt=x', 'secrt', `${none} "secrt".`],
   ] as const)
-    expect(await told(user.get(`${at}?${query}`))).toEqual([400, { path, message: words }])
+    expect(await firstErrorOf(user.get(`${at}?${query}`))).toEqual([400, { path, message: words }])
 })
 
-test('a list that was asked for more than a page has says so in the header X-Limit', async () => {
+test('a list whose limit exceeds the page size answers the effective limit in the header X-Limit', async () => {
   await admin.post('/blueprints', {
     ...{ key: 'long', name: 'X', fields: [{ key: 'a', type: 'string' }] },
     permissions: [{ operation: 'read', scope: 'tenant', roleBased: ['*'] }],
@@ -399,7 +402,7 @@ test('a list that was asked for more than a page has says so in the header X-Lim
   }
 })
 
-test('an answer that comes as a stream names ignored keys, too', async () => {
+test('streamed and plain answers both name ignored keys in the header X-Ignored-Keys', async () => {
   const agent = (await admin.post('/ai/agents', { name: 'x', sourceId: 'echo' })).body._id
   const messages = [{ role: 'user', content: 'hello' }]
   for (const stream of [true, false]) {

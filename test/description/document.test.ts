@@ -37,9 +37,9 @@ const schemaErrors = (name: string, value: unknown) => {
   return validate?.(value) ? '' : ajv.errorsText(validate?.errors ?? [{ message: 'no schema' } as never])
 }
 
-describe('each route', () => {
+describe('operations of the OpenAPI document', () => {
   test.each(routes.map(({ method, path, hooks }) => [`${method} ${path}`, method, path, hooks] as const))(
-    '%s is described with a name, a summary, its body and its errors',
+    '%s has an operationId, a summary, a description, its body and its errors',
     (_, method, path, hooks) => {
       const operation = operationFor(method, path)
       expect(operation.operationId).toMatch(/^[a-z][A-Za-z0-9]+$/)
@@ -57,23 +57,23 @@ describe('each route', () => {
     },
   )
 
-  test('has an operationId of its own', () => {
+  test('every operation has a unique operationId', () => {
     const ids = routes.map(({ method, path }) => operationFor(method, path).operationId)
     expect(ids).toEqual([...new Set(ids)])
   })
 })
 
-describe('schemas', () => {
-  test('have names of their own', () => {
-    const known = new Map<string, string>()
+describe('schemas of the OpenAPI document', () => {
+  test('no two different shapes have the same schema name', () => {
+    const textByName = new Map<string, string>()
     for (const [name, shape] of namedShapes) {
       const text = JSON.stringify(toJsonSchema(shape))
-      expect(known.get(name) ?? text, `${name} is the name of two shapes: give one another in names.ts`).toBe(text)
-      known.set(name, text)
+      expect(textByName.get(name) ?? text, `${name} is the name of two shapes: give one another in names.ts`).toBe(text)
+      textByName.set(name, text)
     }
   })
 
-  test('of things that many routes answer with are referred to by name', () => {
+  test('common things have named schemas, and no body with properties is described inline', () => {
     for (const name of [
       'User',
       'Workspace',
@@ -95,17 +95,17 @@ describe('schemas', () => {
     expect(inline).toEqual([])
   })
 
-  test('say null as a type, and never by the word of OpenAPI 3.0', () => {
+  test('nullable schemas list null as a type and never use the keyword nullable', () => {
     expect(JSON.stringify(document)).not.toContain('"nullable"')
     expect(schemaNamed('User').properties.phone).toEqual({ type: ['string', 'null'] })
   })
 
-  test('are the same before and after routes have been used', async () => {
+  test('the document is unchanged after routes have been used', async () => {
     await app.fetch(new Request('http://nowhere.test/api/blueprints', { method: 'POST', body: '{}' }))
     expect(describeRoutes(app.routes)).toEqual(document)
   })
 
-  test('ask for what the server asks for', () => {
+  test('the schemas of bodies require what the server requires', () => {
     expect(schemaNamed('NewCoupon').required).toEqual(['code', 'discountType', 'discountValue'])
     expect(schemaErrors('SignIn', {})).not.toBe('')
     expect(schemaErrors('SignIn', { username: 'ada' })).not.toBe('')
@@ -119,8 +119,8 @@ describe('schemas', () => {
   })
 })
 
-describe('parameters', () => {
-  test('are of the types that the server takes', () => {
+describe('parameters of the OpenAPI document', () => {
+  test('query parameters have the types, words and patterns that the server accepts', () => {
     const types = ['limit', 'page', 'count', 'sort', 'isActive'].map(
       (name) => queryParameter('/api/plans/', name)?.schema.type,
     )
@@ -131,7 +131,7 @@ describe('parameters', () => {
     expect(['-created', '_id, -name', '', 'a,,b'].map((text) => sorted.test(text))).toEqual([true, true, false, false])
   })
 
-  test('are required where the server requires them', () => {
+  test('query parameters are required where the server requires them', () => {
     expect(queryParameter('/api/blueprints/:key/charts/pie', 'x')?.required).toBeTrue()
     expect(queryParameter('/api/blueprints/:key/charts/sum', 'sum')?.required).toBeTrue()
     expect(queryParameter('/api/events/sum', 'sum')?.required).toBeTrue()
@@ -142,7 +142,7 @@ describe('parameters', () => {
     expect(confirm?.required).toBeTrue()
   })
 
-  test('include the headers that count for the route', () => {
+  test('operations list exactly the headers that apply to them', () => {
     const headers = (method: string, path: string) =>
       operationFor(method, path).parameters?.flatMap(({ $ref }) => $ref?.split('/').at(-1) ?? []) ?? []
     expect(headers('POST', '/api/blueprints/')).toEqual([
@@ -158,12 +158,12 @@ describe('parameters', () => {
   })
 })
 
-describe('examples', () => {
-  test.each(Object.keys(examples).map((name) => [name]))('%s fits its schema', (name) => {
+describe('examples of the OpenAPI document', () => {
+  test.each(Object.keys(examples).map((name) => [name]))('the example of %s matches its schema', (name) => {
     expect(schemaErrors(name, examples[name])).toBe('')
   })
 
-  test('are there for each body in JSON', () => {
+  test('every JSON body with named properties has an example', () => {
     const without = routes.flatMap(({ method, path }) => {
       const media = operationFor(method, path).requestBody?.content['application/json']
       const free = media?.schema && !('$ref' in media.schema) && !('anyOf' in media.schema)

@@ -8,7 +8,7 @@ setDefaultTimeout(240_000)
 const root = process.cwd()
 const TOOLS_FOLDER = join(import.meta.dir, 'node_modules')
 
-/** What a front-end developer would write upon the generated types. */
+/** A program of a front-end developer that uses the generated types. */
 const CLIENT_PROGRAM = `import createClient from 'openapi-fetch'
 import type { components, paths } from './api'
 
@@ -77,7 +77,7 @@ async function runCommand(command: string[], cwd: string) {
   return { out, err, code }
 }
 
-test('a client generated from the description compiles under strict, and signs in, makes a blueprint and lists its entities', async () => {
+test('a generated client compiles in strict mode, signs in, creates a blueprint and lists its entities', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   await using server = await startAtoll(at)

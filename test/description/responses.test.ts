@@ -17,7 +17,7 @@ ajv.addSchema({ $id: 'api', ...document })
 const pathOf = (path: string) => path.replace(/(.)\/$/, '$1').replace(/:(\w+)/g, '{$1}')
 const pointer = (text: string) => text.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** What of an answer is not as the description has it; empty, where all is. */
+/** Explains how an answer differs from the OpenAPI document, or returns an empty text. */
 function findMismatch(method: string, path: string, { status, headers, body }: TestResponse): string {
   const operation = paths[pathOf(path)]?.[method.toLowerCase()]
   const key = operation && `${status}` in operation.responses ? `${status}` : 'default'
@@ -34,9 +34,9 @@ function findMismatch(method: string, path: string, { status, headers, body }: T
   return validate(body) ? '' : `${status}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(body).slice(0, 500)}`
 }
 
-const home = await createTestTenant()
-const admin = home.as('admin')
-/** What stands for the parameters of paths. */
+const t = await createTestTenant()
+const admin = t.as('admin')
+/** The values of path parameters. */
 const PATH_PARAMETERS: Record<string, string> = {
   id: 'none',
   type: 'bar',
@@ -53,7 +53,7 @@ const fields = [
 const permissions = [{ operation: 'read', scope: 'tenant', guest: true }]
 const code = 'export default (request) => ({ hello: request.query })'
 
-/** Where to POST what, and by which name what was made is known. */
+/** The paths and bodies of things to create, and the names under which their ids are stored. */
 const creations: [path: string, body: object | (() => object), as?: string][] = [
   ['/blueprints/', { key: 'todos', name: 'To-dos', fields, permissions }],
   ['/blueprints/todos/entities/', { title: 'One', hours: 2 }, 'entity'],
@@ -85,7 +85,7 @@ const creations: [path: string, body: object | (() => object), as?: string][] = 
       planId: createdIds.plans,
       billingCycle: 'monthly',
       billableEntityType: 'user',
-      billableEntityId: home.users.user,
+      billableEntityId: t.users.user,
     }),
     'subscriptions',
   ],
@@ -97,7 +97,7 @@ const creations: [path: string, body: object | (() => object), as?: string][] = 
 
 const segmentsOf = (path: string) => path.replace(/\/$/, '').split('/')
 
-/** The path of a route with the ids of what was made for it. */
+/** The path of a route with the ids of the things that were created for it. */
 function fillPath(path: string): string {
   const [, , first = '', second = ''] = segmentsOf(path)
   const thing = first === 'ai' ? second : first
@@ -113,9 +113,9 @@ const routeOf = (path: string) => (path.includes('todos') ? path.replace('todos'
 
 beforeAll(async () => {
   for (const [path, body, name] of creations) {
-    const to = path.replace(':id', home.users.user)
+    const to = path.replace(':id', t.users.user)
     const answer = await admin.post(to, typeof body === 'function' ? body() : body)
-    expect([path, answer.status < 300 || answer.body], 'it is made').toEqual([path, true])
+    expect([path, answer.status < 300 || answer.body], 'it is created').toEqual([path, true])
     expect([path, findMismatch('POST', `/api${routeOf(path)}`, answer)]).toEqual([path, ''])
     if (name) createdIds[name] = answer.body._id
   }
@@ -128,7 +128,7 @@ const QUERIES: Record<string, string> = {
   '/api/events/sum': '?sum=total',
 }
 
-describe('answers are as the description has them', () => {
+describe('answers match the OpenAPI document', () => {
   const gets = app.routes.filter(
     ({ method, path, hooks }) =>
       method === 'GET' &&
@@ -137,15 +137,18 @@ describe('answers are as the description has them', () => {
       path.startsWith('/api/'),
   )
 
-  test.each(gets.map(({ path }) => [path]))('GET %s, asked by an admin, a user and a guest', async (path) => {
-    const asked = fillPath(path) + (QUERIES[path] ?? '')
-    for (const who of [admin, home.as('user'), home.stranger])
-      expect(findMismatch('GET', path, await who.get(asked)), asked).toBe('')
-    expect(findMismatch('GET', path, await admin.get(`${fillPath(path)}?limit=x&$limit=x`))).toBe('')
-    expect(findMismatch('GET', path, await admin.get(asked, { 'accept-version': 'v9' }))).toBe('')
-  })
+  test.each(gets.map(({ path }) => [path]))(
+    'GET %s answers an admin, a user and a guest as documented',
+    async (path) => {
+      const url = fillPath(path) + (QUERIES[path] ?? '')
+      for (const who of [admin, t.as('user'), t.stranger])
+        expect(findMismatch('GET', path, await who.get(url)), url).toBe('')
+      expect(findMismatch('GET', path, await admin.get(`${fillPath(path)}?limit=x&$limit=x`))).toBe('')
+      expect(findMismatch('GET', path, await admin.get(url, { 'accept-version': 'v9' }))).toBe('')
+    },
+  )
 
-  test('a list of entities and its plan are both described', async () => {
+  test('GET /api/blueprints/:key/entities answers a list and a query plan as documented', async () => {
     const path = '/api/blueprints/:key/entities/'
     for (const query of ['', '?$explain=true', '?$flat=false', '?$select=title', '?$count=true']) {
       const answer = await admin.get(`/blueprints/todos/entities${query}`)
@@ -164,13 +167,13 @@ describe('answers are as the description has them', () => {
   )
 
   test.each(writes.map(({ method, path }) => [method, path] as const))(
-    '%s %s, refused for a thing that is not there, a wrong body or a missing right',
+    '%s %s refuses an unknown thing, a wrong body and a missing right as documented',
     async (method, path) => {
-      const asked = path.replace('/api', '').replace(/:\w+/g, 'none')
-      for (const client of [admin, home.as('user'), home.stranger]) {
+      const url = path.replace('/api', '').replace(/:\w+/g, 'none')
+      for (const client of [admin, t.as('user'), t.stranger]) {
         const send = (body: unknown) =>
-          method === 'DELETE' ? client.delete(asked) : client[method.toLowerCase() as 'post'](asked, body)
-        for (const body of [[1], { name: 5 }]) expect(findMismatch(method, path, await send(body)), asked).toBe('')
+          method === 'DELETE' ? client.delete(url) : client[method.toLowerCase() as 'post'](url, body)
+        for (const body of [[1], { name: 5 }]) expect(findMismatch(method, path, await send(body)), url).toBe('')
       }
     },
   )

@@ -8,13 +8,9 @@ type Document = {
   components: { schemas: Record<string, { properties: Record<string, Schema>; required: string[] }> }
 }
 
-let home: Awaited<ReturnType<typeof createTestTenant>>
+let t: Awaited<ReturnType<typeof createTestTenant>>
 const fetchDocument = async (name: 'admin' | 'editor' | 'user'): Promise<Document> =>
-  (
-    await callApi('GET', `${home.origin}/openapi/json?tenant=${home.id}`, {
-      headers: { 'x-api-key': home.tokens[name] },
-    })
-  ).body
+  (await callApi('GET', `${t.origin}/openapi/json?tenant=${t.id}`, { headers: { 'x-api-key': t.tokens[name] } })).body
 
 const fields = [
   { key: 'title', type: 'string', required: true, min: 2, max: 80, title: 'What it is' },
@@ -30,8 +26,8 @@ const fields = [
 const path = '/api/blueprints/big-deals/entities'
 
 beforeAll(async () => {
-  home = await createTestTenant()
-  const admin = home.as('admin')
+  t = await createTestTenant()
+  const admin = t.as('admin')
   const deals = {
     ...{ key: 'big-deals', name: 'Big deals', fields, computed: { total: 'seats * 2' } },
     permissions: ['create', 'read'].map((operation) => ({ operation, scope: 'tenant', roleBased: ['user'] })),
@@ -41,10 +37,10 @@ beforeAll(async () => {
   expect((await admin.post('/blueprints', secret)).status).toBe(201)
 })
 
-describe('the description for a tenant', () => {
-  test('has a schema and paths for each blueprint, beside all that it has without one', async () => {
+describe('GET /openapi/json?tenant=', () => {
+  test('the document of a tenant adds a schema and paths for each blueprint to the general document', async () => {
     const { paths, components } = await fetchDocument('admin')
-    const plain = (await callApi('GET', `${home.origin}/openapi/json`)).body as Document
+    const plain = (await callApi('GET', `${t.origin}/openapi/json`)).body as Document
     expect(plain.paths[path]).toBeUndefined()
     expect(paths).toMatchObject({ '/api/signin': plain.paths['/api/signin'] })
     expect(Object.keys(paths[path] ?? {})).toEqual(['get', 'post'])
@@ -64,7 +60,7 @@ describe('the description for a tenant', () => {
     expect(ids).toEqual([...new Set(ids)])
   })
 
-  test('leaves out the fields that the caller may not read or write, and the operations that no rule allows', async () => {
+  test('the document of a tenant omits fields that the caller may not read or write and operations without a rule', async () => {
     const { paths, components } = await fetchDocument('user')
     expect(Object.keys(paths[path] ?? {})).toEqual(['get', 'post'])
     expect(Object.keys(paths[`${path}/{identifier}`] ?? {})).toEqual(['get'])
@@ -79,7 +75,7 @@ describe('the description for a tenant', () => {
     expect(filters).not.toContain('margin')
   })
 
-  test('fits what the server takes and answers', async () => {
+  test('the schemas of a tenant accept exactly the entities that the server accepts, and match its answers', async () => {
     const { components } = await fetchDocument('admin')
     const ajv = new Ajv2020({ strict: false, validateFormats: false })
     ajv.addSchema({ $id: 'api', components: { schemas: components.schemas } })
@@ -96,27 +92,27 @@ describe('the description for a tenant', () => {
       [{ title: 'Ship', seats: 1, place: { city: 1 } }, false],
     ]
     for (const [draft, good] of drafts) {
-      const { status, body } = await home.as('admin').post('/blueprints/big-deals/entities', draft)
+      const { status, body } = await t.as('admin').post('/blueprints/big-deals/entities', draft)
       expect([status, fits('NewBigDeals', draft)], JSON.stringify(draft)).toEqual([good ? 201 : 400, good])
       if (good) expect(fits('BigDeals', body), JSON.stringify(body)).toBeTrue()
     }
   })
 
-  test('is refused to guests, and to the users of another tenant', async () => {
-    const url = `${home.origin}/openapi/json?tenant=${home.id}`
+  test('the document of a tenant is refused with 401 to guests and users of another tenant', async () => {
+    const url = `${t.origin}/openapi/json?tenant=${t.id}`
     const guest = await callApi('GET', url)
     expect([guest.status, guest.body.code]).toEqual([401, 'UNAUTHENTICATED'])
     const other = await createTestTenant()
     expect((await callApi('GET', url, { headers: { 'x-api-key': other.tokens.admin } })).status).toBe(401)
-    const unknown = await callApi('GET', `${home.origin}/openapi/json?tenant=nobody`, {
-      headers: { 'x-api-key': home.tokens.admin },
+    const unknown = await callApi('GET', `${t.origin}/openapi/json?tenant=nobody`, {
+      headers: { 'x-api-key': t.tokens.admin },
     })
     expect([unknown.status, unknown.body.code]).toEqual([404, 'TENANT_NOT_FOUND'])
   })
 
-  test('is kept by no cache, because it is for one caller', async () => {
-    const { headers } = await callApi('GET', `${home.origin}/openapi/json?tenant=${home.id}`, {
-      headers: { 'x-api-key': home.tokens.user },
+  test('the document of a tenant is answered with Cache-Control: no-store', async () => {
+    const { headers } = await callApi('GET', `${t.origin}/openapi/json?tenant=${t.id}`, {
+      headers: { 'x-api-key': t.tokens.user },
     })
     expect(headers.get('cache-control')).toContain('no-store')
   })

@@ -13,7 +13,7 @@ setDefaultTimeout(30_000)
 const DAY = 86_400_000
 const times = (n: number) => Array.from({ length: n }, (_, i) => i)
 
-/** A house with somebody who curates what is told. */
+/** A test tenant with a user who may read all events and create new ones. */
 async function createEventsFixture() {
   const testTenant = await createTestTenant()
   const curator = await registerUser(testTenant.tenant, { username: 'curator', email: 'curator@example.com' }, [
@@ -27,19 +27,19 @@ const eventNamesOf = ({ body }: TestResponse) => body.map(({ eventName }: { even
 describe('event records', () => {
   afterEach(() => moveClock(Date.now()))
 
-  test('are told and read, newest first, by who curates them', async () => {
+  test('curators and admins create events, and curators read them newest first', async () => {
     const { as, curator, users } = await createEventsFixture()
-    const told = {
+    const event = {
       source: 'shop',
       kind: 'order',
       eventName: 'placed',
       description: 'An order',
       metadata: { total: 12.5 },
     }
-    const { status, body } = await curator.post('/events', told)
+    const { status, body } = await curator.post('/events', event)
     expect(status).toBe(201)
     expect(body).toEqual({
-      ...told,
+      ...event,
       _id: expect.any(String),
       user: curator._id,
       workspace: null,
@@ -55,7 +55,7 @@ describe('event records', () => {
     expect((await curator.get(`/events/${body._id}`)).body).toEqual(body)
   })
 
-  test('say what is wrong with them', async () => {
+  test('POST /api/events refuses malformed events with 400 INVALID_INPUT, and an unknown id answers 404 EVENT_NOT_FOUND', async () => {
     const { curator } = await createEventsFixture()
     for (const wrong of [{ kind: 1 }, { metadata: 'x' }, { eventName: 'x'.repeat(201) }, { source: 'a\nb' }, []])
       expect(statusAndCode(await curator.post('/events', wrong))).toEqual([400, 'INVALID_INPUT'])
@@ -65,11 +65,11 @@ describe('event records', () => {
       expect(statusAndCode(await curator.get(`/events/${id}`))).toEqual([404, 'EVENT_NOT_FOUND'])
   })
 
-  test('are refused when they name neither source, kind nor eventName', async () => {
+  test('an event without source, kind and eventName is refused with 400 INVALID_INPUT', async () => {
     const { as, curator } = await createEventsFixture()
     for (const empty of [{}, { description: 'x', metadata: { a: 1 } }, { source: '', kind: '', eventName: '' }])
-      for (const teller of [as('admin'), as('editor'), curator])
-        expect(statusAndCode(await teller.post('/events', empty))).toEqual([400, 'INVALID_INPUT'])
+      for (const client of [as('admin'), as('editor'), curator])
+        expect(statusAndCode(await client.post('/events', empty))).toEqual([400, 'INVALID_INPUT'])
     for (const enough of [{ source: 'shop' }, { kind: 'order' }, { eventName: 'placed' }])
       expect((await as('admin').post('/events', enough)).status).toBe(201)
   })
@@ -85,16 +85,19 @@ describe('event records', () => {
     'jobs',
     'storage',
     ' Payments ',
-  ])('of the source "%s" are written by the system only', async (source) => {
-    const { as, curator } = await createEventsFixture()
-    const forged = { source, kind: 'subscription', eventName: 'subscription-activated' }
-    for (const teller of [as('admin'), curator])
-      expect(statusAndCode(await teller.post('/events', forged))).toEqual([403, 'FORBIDDEN'])
-    expect((await as('editor').post('/events', forged)).body.source).toBe(`plugin:${source}`)
-    expect((await curator.get('/events')).body).toHaveLength(1)
-  })
+  ])(
+    'an event of the system source "%s" is refused with 403 FORBIDDEN, and a plugin gets the source plugin:',
+    async (source) => {
+      const { as, curator } = await createEventsFixture()
+      const forged = { source, kind: 'subscription', eventName: 'subscription-activated' }
+      for (const client of [as('admin'), curator])
+        expect(statusAndCode(await client.post('/events', forged))).toEqual([403, 'FORBIDDEN'])
+      expect((await as('editor').post('/events', forged)).body.source).toBe(`plugin:${source}`)
+      expect((await curator.get('/events')).body).toHaveLength(1)
+    },
+  )
 
-  test('are not for users; plugins tell, but do not read', async () => {
+  test('users can neither read nor create events, and plugins can create but not read them', async () => {
     const { as, stranger } = await createEventsFixture()
     for (const path of ['', '/count', '/filter-options', '/sum?sum=x', '/x']) {
       expect(statusAndCode(await as('user').get(`/events${path}`))).toEqual([403, 'FORBIDDEN'])
@@ -106,7 +109,7 @@ describe('event records', () => {
     expect((await as('editor').post('/events', { source: 'plugin:x' })).body.source).toBe('plugin:x')
   })
 
-  test('of another tenant are out of sight', async () => {
+  test('events of another tenant are neither listed, counted nor found by id', async () => {
     const [one, other] = [await createEventsFixture(), await createEventsFixture()]
     const { body } = await one.curator.post('/events', { kind: 'secret' })
     expect((await other.curator.get('/events')).body).toEqual([])
@@ -115,17 +118,17 @@ describe('event records', () => {
     expect((await other.curator.get(`/events/${body._id}`)).status).toBe(404)
   })
 
-  test('are filtered by equality, by several values, by search and by time', async () => {
+  test('GET /api/events filters by equality, by several values, by search and by time', async () => {
     const { curator, tenant, users } = await createEventsFixture()
     const start = Date.parse('2026-03-10T12:00:00Z')
-    const told = [
+    const events = [
       [-400, 'a', 'order', 'placed', 'Grüße'],
       [-40, 'b', 'order', 'paid', ''],
       [-8, 'a', 'user', 'paid', 'Rückgabe'],
       [-2, 'a', 'order', 'sent', '100% done'],
       [-0.5, 'b', 'user', 'sent', ''],
     ] as const
-    for (const [days, source, kind, eventName, description] of told) {
+    for (const [days, source, kind, eventName, description] of events) {
       moveClock(start + days * DAY)
       await tenant.write((tx) => emit(tenant, tx, { source, kind, eventName, description, user: users.user }))
     }
@@ -167,12 +170,12 @@ describe('event records', () => {
     })
   })
 
-  test('come by pages, which lead on, searched or not', async () => {
+  test('the pages of GET /api/events link to all events, with and without a search', async () => {
     const { curator, tenant } = await createEventsFixture()
-    const telling = { source: 'a', kind: 'b' }
+    const event = { source: 'a', kind: 'b' }
     for (const _ of times(25))
       await tenant.write(async (tx) => {
-        for (const n of times(100)) await emit(tenant, tx, { ...telling, eventName: `e${n % 5}` })
+        for (const n of times(100)) await emit(tenant, tx, { ...event, eventName: `e${n % 5}` })
       })
     for (const query of ['eventName=e1', 'search=E1']) {
       const seen = new Set<string>()
@@ -189,16 +192,16 @@ describe('event records', () => {
     expect((await curator.get('/events?limit=5000')).body).toHaveLength(1_000)
   })
 
-  test('are added up by a number in their metadata, exactly, and in groups', async () => {
+  test('GET /api/events/sum adds up a number of the metadata exactly and in groups', async () => {
     const { curator, tenant } = await createEventsFixture()
-    const told: [string, string, unknown][] = [
+    const events: [string, string, unknown][] = [
       ['2025-12-31T23:59:00.000Z', 'a', { amount: 0.1, deep: { n: 1 } }],
       ['2026-01-01T00:00:00.000Z', 'a', { amount: 0.2 }],
       ['2026-01-01T05:00:00.000Z', 'b', { amount: 1e16, deep: { n: 2 } }],
       ['2026-02-01T05:00:00.000Z', 'b', { amount: -1e16 }],
       ['2026-02-01T05:00:00.000Z', 'b', { amount: 'much' }],
     ]
-    for (const [time, kind, metadata] of told) {
+    for (const [time, kind, metadata] of events) {
       moveClock(Date.parse(time))
       await tenant.write((tx) =>
         emit(tenant, tx, { source: 's', kind, eventName: 'e', metadata: metadata as Record<string, unknown> }),
@@ -226,7 +229,7 @@ describe('event records', () => {
       expect(statusAndCode(await curator.get(`/events/sum?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('are kept for ninety days, and the newest for as long as it is the newest', async () => {
+  test('removeOld removes events after ninety days and always keeps the newest', async () => {
     const { curator, tenant } = await createEventsFixture()
     const start = now()
     for (const [days, eventName] of [
@@ -247,10 +250,10 @@ describe('event records', () => {
     expect(await left(500)).toEqual(['third'])
   })
 
-  test('a search through thousands of events counts each once, and lets other requests in between', async () => {
+  test('a search through thousands of events counts each once and yields to other requests', async () => {
     const { curator, tenant } = await createEventsFixture()
-    const tell = (n: number) => ({ source: 'shop', kind: 'order', eventName: `placed-${n}` })
-    await tenant.write((tx) => emitAll(tenant, tx, times(8_000).map(tell)))
+    const newEvent = (n: number) => ({ source: 'shop', kind: 'order', eventName: `placed-${n}` })
+    await tenant.write((tx) => emitAll(tenant, tx, times(8_000).map(newEvent)))
     let [turns, over] = [0, false]
     const others = (async () => {
       for (; !over; turns++) {
@@ -265,7 +268,7 @@ describe('event records', () => {
     expect(turns).toBeGreaterThan(6)
     expect(body).toHaveLength(2)
     expect(headers.get('x-total-count')).toBeOneOf(['8000', '8001'])
-    const found = (await curator.get('/events/count?search=placed-39')).body
-    expect(found).toEqual({ count: 111 })
+    const count = (await curator.get('/events/count?search=placed-39')).body
+    expect(count).toEqual({ count: 111 })
   })
 })

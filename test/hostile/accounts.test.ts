@@ -29,22 +29,22 @@ const signedUp = await stranger.post('/signup', { username: 'ada', email: `ada@$
 expect(signedUp.status).toBe(201)
 
 describe('a session', () => {
-  test('is never the one that somebody else chose: a cookie that comes along with a sign-in is not taken over', async () => {
-    const theirs = (await signInForCookie(testTenant, 'other')).cookie
-    for (const cookie of [`atoll_${id}=chosen-by-somebody-else`, theirs]) {
+  test('POST /api/signin with a session cookie creates a new session and never adopts the cookie', async () => {
+    const otherCookie = (await signInForCookie(testTenant, 'other')).cookie
+    for (const cookie of [`atoll_${id}=chosen-by-somebody-else`, otherCookie]) {
       const answer = await stranger.post('/signin', { username: 'ada', password }, { cookie })
       const own = readSetCookie(answer).cookie
       expect(own).toStartWith(`atoll_${id}=`)
       expect(own).not.toBe(cookie)
       expect((await stranger.get('/me', { cookie: own })).body.username).toBe('ada')
     }
-    expect((await stranger.get('/me', { cookie: theirs })).body.username).toBe('other')
+    expect((await stranger.get('/me', { cookie: otherCookie })).body.username).toBe('other')
     expect(statusAndCode(await stranger.get('/me', { cookie: `atoll_${id}=chosen-by-somebody-else` }))).toEqual(
       UNAUTHENTICATED,
     )
   })
 
-  test('is nobody’s whose cookie is not exactly that of the house', async () => {
+  test('a session cookie with a wrong name or value answers 401 UNAUTHENTICATED', async () => {
     const { cookie } = await signInForCookie(testTenant, 'user')
     const [name = '', value = ''] = cookie.split('=')
     const swapped = value.replace(/[a-zA-Z]/g, (sign) =>
@@ -74,15 +74,15 @@ describe('a session', () => {
       ],
     ])
       expect(statusAndCode(await stranger.get('/me', { cookie: `${name}=${wrong}` })), wrong).toEqual(UNAUTHENTICATED)
-    // What is called otherwise is no cookie of ours, and who brings nothing else is a stranger.
+    // A cookie with another name is ignored, and its sender is anonymous.
     for (const other of [`x${name}`, `${name}_auth`, name.toUpperCase(), 'atoll_'])
       expect(statusAndCode(await stranger.get('/me', { cookie: `${other}=${value}` })), other).toEqual(UNAUTHENTICATED)
     expect((await stranger.get('/me', { cookie: `theme=dark; ${cookie}; atoll_x=1` })).status).toBe(200)
   })
 })
 
-/** Where somebody says how they, or something of theirs, are called. */
-const submitByPlace: Record<string, (name: string) => Promise<TestResponse>> = {
+/** All routes that store a name or an e-mail address. */
+const submitters: Record<string, (name: string) => Promise<TestResponse>> = {
   username: (username) => stranger.post('/signup', { username, password }),
   'first name': (firstName) => as('user').post('/me', { firstName }),
   'last name': (lastName) => as('user').post('/me', { lastName }),
@@ -106,19 +106,22 @@ const submitByPlace: Record<string, (name: string) => Promise<TestResponse>> = {
 const ownWorkspace = await createWorkspace(as('user'))
 const cookie = await signInForCookie(testTenant, 'user')
 const BAD_NAMES = {
-  'another header': 'Ada\r\nBcc: evil@x.test',
-  'a line of its own': 'Ada\nLovelace',
-  'a bell': 'Ada\u0007',
-  'a terminal’s commands': '\u001b[2JAda',
-  'a delete': 'Ada\u007f',
+  'a second header': 'Ada\r\nBcc: evil@x.test',
+  'a line break': 'Ada\nLovelace',
+  'a bell character': 'Ada\u0007',
+  'terminal commands': '\u001b[2JAda',
+  'a delete character': 'Ada\u007f',
   'ten kilobytes': 'a'.repeat(10 << 10),
-  'ten kilobytes of marks upon one letter': `a${'\u0301'.repeat(10 << 10)}`,
+  'ten kilobytes of combining marks': `a${'\u0301'.repeat(10 << 10)}`,
 }
 
-test.each(Object.keys(submitByPlace))('a %s holds no control characters, and is no novel', async (what) => {
-  for (const [how, text] of Object.entries(BAD_NAMES))
-    expect(statusAndCode(await submitByPlace[what]!(text)), how).toEqual(INVALID)
-})
+test.each(Object.keys(submitters))(
+  'a %s with control characters or ten kilobytes is refused with 400 INVALID_INPUT',
+  async (what) => {
+    for (const [how, text] of Object.entries(BAD_NAMES))
+      expect(statusAndCode(await submitters[what]!(text)), how).toEqual(INVALID)
+  },
+)
 
 test.each([
   'a\u0001da@x.test',
@@ -136,54 +139,54 @@ test.each([
   '"ada"@x.test',
   'ada@x@x.test',
   'ada@localhost',
-])('no mail is sent to what is no address: %j', async (email) => {
+])('the invalid e-mail address %j is refused with 400 INVALID_INPUT', async (email) => {
   const all = [
     stranger.post('/signup', { username: 'x', password, email }),
     stranger.post('/password/forgot', { email }),
     as('admin').post('/users', { username: 'x', email }),
-    ...['address', 'address of an invite'].map((what) => submitByPlace[what]!(email)),
+    ...['address', 'address of an invite'].map((what) => submitters[what]!(email)),
   ]
   for (const answer of await Promise.all(all)) expect(statusAndCode(answer)).toEqual(INVALID)
 })
 
 test.each([
-  ['a name', '/signin', { username: 'a'.repeat(10 << 10), password }, INVALID],
+  ['a username', '/signin', { username: 'a'.repeat(10 << 10), password }, INVALID],
   ['a password', '/signin', { username: 'ada', password: 'a'.repeat(10 << 10) }, INVALID],
-  ['a password to be', '/signup', { username: 'x', password: 'a'.repeat(10 << 10) }, INVALID],
+  ['a new password', '/signup', { username: 'x', password: 'a'.repeat(10 << 10) }, INVALID],
   ['a challenge', '/signin', { challenge: 'a'.repeat(10 << 10), code: '000000' }, INVALID],
   ['a code', '/signin', { challenge: 'a', code: '0'.repeat(10 << 10) }, INVALID],
   ['a refresh token', '/token/refresh', { refreshToken: 'a'.repeat(10 << 10) }, UNAUTHENTICATED],
-  ['what came by mail', '/email/verify', { token: 'a'.repeat(10 << 10) }, INVALID],
-])('%s of ten kilobytes is none', async (_, path, body, refused) => {
+  ['a verification token', '/email/verify', { token: 'a'.repeat(10 << 10) }, INVALID],
+])('%s of ten kilobytes is refused', async (_, path, body, refused) => {
   expect(statusAndCode(await stranger.post(path, body))).toEqual(refused)
 })
 
-test('a header of eight kilobytes is no credential, and nobody to act as', async () => {
+test('a credential header of eight kilobytes answers 401, and an impersonation header 404 USER_NOT_FOUND', async () => {
   const long = 'a'.repeat(8 << 10)
   for (const headers of [{ 'x-api-key': long }, bearer(long), { authorization: long }])
     expect(statusAndCode(await stranger.get('/me', headers as Record<string, string>))).toEqual(UNAUTHENTICATED)
-  const guise = { 'x-impersonate-user': long, 'x-impersonate-workspace': long }
-  expect(statusAndCode(await as('admin').get('/me', guise))).toEqual([404, 'USER_NOT_FOUND'])
+  const impersonation = { 'x-impersonate-user': long, 'x-impersonate-workspace': long }
+  expect(statusAndCode(await as('admin').get('/me', impersonation))).toEqual([404, 'USER_NOT_FOUND'])
 })
 
-test('an invite is not opened by an address that only looks like the invited one', async () => {
+test('an e-mail address that resembles the invited one cannot see or accept the invite', async () => {
   const email = `grace@${id}.test`
   expect((await as('user').post(`/workspaces/${ownWorkspace._id}/invites`, { email })).status).toBe(201)
-  for (const alike of [
+  for (const similar of [
     `gr\u0430ce@${id}.test`,
     `grace@${id}.test.evil.test`,
     `grace+x@${id}.test`,
     `g.race@${id}.test`,
   ]) {
-    await as('other').post('/me', { email: alike })
+    await as('other').post('/me', { email: similar })
     expect((await as('other').get('/invites')).body).toEqual([])
     const answer = await as('other').post('/invites', { workspace: ownWorkspace._id, kind: 'accept' })
     expect(statusAndCode(answer)).toEqual([404, 'INVITE_NOT_FOUND'])
   }
 })
 
-describe('nobody gets more than they have', () => {
-  test('by saying so: roles, rights and proofs in a profile or a sign-up count for nothing', async () => {
+describe('privilege escalation', () => {
+  test('roles, rights and verification flags in a sign-up or a profile are ignored', async () => {
     const more = {
       ...{ roles: ['admin'], isPrivileged: true, privileged: true, emailVerified: true, version: 9, _id: users.admin },
       ...{
@@ -204,7 +207,7 @@ describe('nobody gets more than they have', () => {
     expect(statusAndCode(await eve.get('/users'))).toEqual(FORBIDDEN)
   })
 
-  test('by a role that is nearly called admin', async () => {
+  test('a role whose name resembles admin grants no admin rights', async () => {
     for (const role of ['Admin', 'ADMIN', 'admin ', ' admin', '\u0430dmin', 'ａdmin', 'admin\u200b', '["admin"]'])
       await as('admin')
         .put(`/users/${users.other}`, { roles: [role] })
@@ -215,44 +218,46 @@ describe('nobody gets more than they have', () => {
     await as('admin').put(`/users/${users.other}`, { roles: ['user'] })
   })
 
-  test('in the tenant by what they are in a workspace', async () => {
+  test('workspace roles named admin, plugin or editor grant no rights in the tenant', async () => {
     const { _id } = await createWorkspace(as('other'))
     await as('other').put(`/workspaces/${_id}/members/${users.other}`, { roles: ['admin', 'plugin', 'editor'] })
-    const inside = as('other')
-    expect((await inside.post(`/workspaces/${_id}/activate`)).status).toBe(200)
+    const workspaceAdmin = as('other')
+    expect((await workspaceAdmin.post(`/workspaces/${_id}/activate`)).status).toBe(200)
     for (const path of ['/users', '/roles', '/mails', '/events', '/configurations', '/workspaces/all'])
-      expect(statusAndCode(await inside.get(path)), path).toEqual(FORBIDDEN)
-    expect(statusAndCode(await inside.put('/configurations/workspace-configuration', { metadata: {} }))).toEqual(
+      expect(statusAndCode(await workspaceAdmin.get(path)), path).toEqual(FORBIDDEN)
+    expect(
+      statusAndCode(await workspaceAdmin.put('/configurations/workspace-configuration', { metadata: {} })),
+    ).toEqual(FORBIDDEN)
+    expect(statusAndCode(await workspaceAdmin.post('/blueprints', { key: 'mine', name: 'x', fields: [] }))).toEqual(
       FORBIDDEN,
     )
-    expect(statusAndCode(await inside.post('/blueprints', { key: 'mine', name: 'x', fields: [] }))).toEqual(FORBIDDEN)
-    expect((await inside.get('/me')).body.isPrivileged).toBe(false)
+    expect((await workspaceAdmin.get('/me')).body.isPrivileged).toBe(false)
   })
 
-  test('by an API token for one workspace: it changes nothing by which its user signs in', async () => {
+  test('an API token of one workspace cannot change sign-in credentials and gets 403 FORBIDDEN', async () => {
     const { token } = await issueApiToken(tenant, users.user, { nickname: 'x', workspace: ownWorkspace._id })
     const bound = apiClient(testTenant.origin, { 'x-api-key': token })
     for (const change of [{ email: 'mine@x.test' }, { username: 'mine' }, { password, currentPassword: 'x' }])
       expect(statusAndCode(await bound.post('/me', change))).toEqual(FORBIDDEN)
-    const whole = (await bound.get('/me')).body
-    expect((await bound.post('/me', { ...whole, firstName: 'Jane' })).body.firstName).toBe('Jane')
+    const profile = (await bound.get('/me')).body
+    expect((await bound.post('/me', { ...profile, firstName: 'Jane' })).body.firstName).toBe('Jane')
   })
 
-  test('by an API token that may only read: it is not told what mails say, where links open doors', async () => {
+  test('an API token with read scope gets mails without text and html, which contain sign-in links', async () => {
     const verified = 'update users set email_verified = 1 where username = ?'
     await tenant.write((tx) => tx.query(verified, ['ada']))
     await stranger.post('/password/forgot', { email: `ada@${id}.test` })
     await runDueJobs(tenant)
     const { token } = await issueApiToken(tenant, users.admin, { nickname: 'x', scopes: ['accounts:read'] })
     const reader = apiClient(testTenant.origin, { 'x-api-key': token })
-    const told = (await reader.get('/mails?limit=1000')).body as { template: string; text: unknown; html: unknown }[]
-    expect(told.map(({ template }) => template)).toContain('passwordReset')
-    for (const { text, html } of told) expect([text, html]).toEqual([null, null])
-    expect((await as('admin').get('/mails?limit=1000')).body).toHaveLength(told.length)
+    const mails = (await reader.get('/mails?limit=1000')).body as { template: string; text: unknown; html: unknown }[]
+    expect(mails.map(({ template }) => template)).toContain('passwordReset')
+    for (const { text, html } of mails) expect([text, html]).toEqual([null, null])
+    expect((await as('admin').get('/mails?limit=1000')).body).toHaveLength(mails.length)
   })
 })
 
-describe('where mail is sent', () => {
+describe('limits of outgoing mail', () => {
   beforeEach(() => {
     config.ATOLL_SMTP_URL = 'smtp://mail.invalid'
   })
@@ -260,20 +265,20 @@ describe('where mail is sent', () => {
     config.ATOLL_SMTP_URL = ''
   })
 
-  test('nobody has it sent to one address after the other by changing their own', async () => {
+  test('the 11th change of the own e-mail address is refused with 429 RATE_LIMITED', async () => {
     const own = await createTestTenant()
     const [{ tenant }, user] = [own, await createSignedInClient(own, 'user')]
     const change = (n: number) => user.post('/me', { email: `victim${n}@x.test` })
     for (let n = 0; n < 10; n++) expect((await change(n)).status).toBe(200)
     expect(statusAndCode(await change(10))).toEqual(RATE_LIMITED)
     expect((await user.get('/me')).body.pendingEmail).toBe('victim9@x.test')
-    const asked = "select count(*) from mails where template = 'verification'"
-    expect(await tenant.db.query(asked)).toEqual([[10]])
-    // What sends nothing is free.
+    const countVerificationMails = "select count(*) from mails where template = 'verification'"
+    expect(await tenant.db.query(countVerificationMails)).toEqual([[10]])
+    // A change that sends no mail is not limited.
     expect((await user.post('/me', { email: '' })).status).toBe(200)
   })
 
-  test('nobody invites half the world, in however many workspaces, and however often', async () => {
+  test('a user who has sent 1,000 invites in any workspaces gets 429 RATE_LIMITED for further ones', async () => {
     const { as } = await createTestTenant()
     const [one, other] = [await createWorkspace(as('user')), await createWorkspace(as('user'))]
     const list = (from: number) => Array.from({ length: 500 }, (_, n) => ({ email: `v${from + n}@x.test` }))
@@ -285,25 +290,25 @@ describe('where mail is sent', () => {
     expect(statusAndCode(await as('user').post(`/workspaces/${one._id}/invites`, { email: 'one@x.test' }))).toEqual(
       RATE_LIMITED,
     )
-    // Those who are invited already get no other mail.
+    // Addresses that are already invited get no further mail.
     expect((await invite(other, 500)).status).toBe(200)
     expect((await as('admin').post(`/workspaces/${one._id}/invites`, { email: 'one@x.test' })).status).toBe(201)
   })
 })
 
-test('secrets are in no log, no event, no mail and no answer but the one that hands them out', async () => {
+test('secrets appear in no log, event, mail or answer except the one that issues them', async () => {
   const { id, tenant, stranger, as, users } = await createTestTenant()
   const lines: string[] = []
   const spies = (['log', 'error', 'warn', 'info'] as const).map((name) =>
     spyOn(console, name).mockImplementation((...all) => void lines.push(all.join(' '))),
   )
-  const logged = spyOn(logOutput, 'write').mockImplementation((line) => void lines.push(line))
+  const logSpy = spyOn(logOutput, 'write').mockImplementation((line) => void lines.push(line))
   setLogLevel('debug')
-  const heard: string[] = []
-  const listens = (who: ReturnType<typeof apiClient>) => ({
+  const answers: string[] = []
+  const recordAnswers = (who: ReturnType<typeof apiClient>) => ({
     get: async (path: string) => {
       const answer = await who.get(path)
-      heard.push(JSON.stringify(answer.body) + JSON.stringify([...answer.headers]))
+      answers.push(JSON.stringify(answer.body) + JSON.stringify([...answer.headers]))
       return answer
     },
   })
@@ -316,7 +321,9 @@ test('secrets are in no log, no event, no mail and no answer but the one that ha
   const recovery = (await ada.post('/me/totp/confirm', { code })).body.recoveryCodes as string[]
   const apiToken = (await ada.post('/me/api-tokens', { nickname: 'x' })).body.token as string
   const challenge = (await stranger.post('/signin', { username: 'ada', password })).body.details.challenge as string
-  const entered = readSetCookie(await stranger.post('/signin', { challenge, code: recovery[0] })).cookie.split('=')[1]!
+  const sessionKey = readSetCookie(await stranger.post('/signin', { challenge, code: recovery[0] })).cookie.split(
+    '=',
+  )[1]!
   const reset = await tenant.write((tx) => issueOneTimeToken(tx, 'passwordReset', user._id, { emailKey: email }))
   const wrong = 'wrong horse of ada'
   for (const [path, body] of [
@@ -327,21 +334,34 @@ test('secrets are in no log, no event, no mail and no answer but the one that ha
     ],
     ...[['/auth/callback', { rt: reset }] as const, ['/me', { password: wrong, currentPassword: wrong }] as const],
   ])
-    heard.push(JSON.stringify((await ada.post(path, body)).body))
+    answers.push(JSON.stringify((await ada.post(path, body)).body))
   await as('admin').put('/configurations/auth-configuration', {
     metadata: { providers: { google: { clientId: 'x', clientSecret: 'secret of the client' } } },
   })
   const { key } = await createSession(tenant, users.user, 'oauth', { userAgent: 'x', address: '192.0.2.1' })
   await stranger.post('/token/refresh', { refreshToken: key })
   await runDueJobs(tenant)
-  for (const path of ['/me', '/me/sessions', '/me/api-tokens', '/me/totp', '/invites']) await listens(ada).get(path)
+  for (const path of ['/me', '/me/sessions', '/me/api-tokens', '/me/totp', '/invites'])
+    await recordAnswers(ada).get(path)
   for (const path of ['/users', `/users/${user._id}`, '/events?limit=1000', '/mails?limit=1000', '/configurations'])
-    await listens(as('admin')).get(path)
+    await recordAnswers(as('admin')).get(path)
   setLogLevel(config.ATOLL_LOG_LEVEL)
-  for (const spy of [...spies, logged]) spy.mockRestore()
+  for (const spy of [...spies, logSpy]) spy.mockRestore()
   expect(lines.some((line) => line.includes('signin-failed'))).toBeTrue()
-  const all = [...heard, ...lines].join('\n')
+  const all = [...answers, ...lines].join('\n')
   expect(all).toContain('user-registered')
-  const hidden = [password, wrong, token, refreshToken, secret, ...recovery, apiToken, challenge, entered, reset, key]
-  for (const text of [...hidden, 'secret of the client', 'argon2id']) expect(all.includes(text), text).toBe(false)
+  const secrets = [
+    password,
+    wrong,
+    token,
+    refreshToken,
+    secret,
+    ...recovery,
+    apiToken,
+    challenge,
+    sessionKey,
+    reset,
+    key,
+  ]
+  for (const text of [...secrets, 'secret of the client', 'argon2id']) expect(all.includes(text), text).toBe(false)
 })

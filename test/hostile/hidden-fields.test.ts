@@ -5,7 +5,7 @@ import { moveClock } from '../../src/core/clock'
 import { createThingsFixture } from '../entities/fixtures'
 import { apiClient, callApi, fullAccessRules, statusAndCode } from '../test-tenant'
 
-/** Every place where the value of a hidden property could be seen, guessed or counted. */
+/** Hidden fields with every property that could reveal their value. */
 const fields = [
   { key: 'name', type: 'string' },
   {
@@ -27,17 +27,17 @@ async function createHiddenFixture(more: object = {}) {
   await admin.post(own.path, { identifier: 'one', name: 'x', wage: 8150815, code: 'zulu1', place: { city: 'Ulm' } })
   return { ...own, admin, user: own.as('user'), at: `${own.path}/one` }
 }
-// No id, version or time has a word of seven digits, or of these letters.
+// No id, version or time has a word of seven digits or these words.
 const HIDDEN_VALUES = /\b(8150815|7104711)\b|wage|zulu|Ulm|city/
 
-test('a definition shows nothing of it to those who may not read it: no key, default, choices or bounds', async () => {
+test('a blueprint omits the keys, defaults, choices and bounds of fields that the caller may not read', async () => {
   const { user, admin } = await createHiddenFixture()
   for (const { body } of [await user.get('/blueprints/things'), await user.get('/blueprints')])
     expect(JSON.stringify(body)).not.toMatch(/\b(8150815|7104711)\b|wage|code|place/)
   expect((await admin.get('/blueprints/things')).body.fields).toHaveLength(4)
 })
 
-test('no answer to any request shows it, in any form', async () => {
+test('no answer to reading, creating or updating entities contains a hidden value', async () => {
   const { user, path, at } = await createHiddenFixture()
   for (const form of [
     '',
@@ -59,7 +59,7 @@ test('no answer to any request shows it, in any form', async () => {
     }
 })
 
-test('no filter, order or selection asks for it, alone or among others', async () => {
+test('a filter, sort order or selection with a hidden field is refused with 400 INVALID_INPUT', async () => {
   const { user, path, at } = await createHiddenFixture()
   for (const query of [
     'wage=8150815',
@@ -83,18 +83,18 @@ test('no filter, order or selection asks for it, alone or among others', async (
   expect((await user.get(`${path}?$count=true`)).headers.get('x-total-count')).toBe('1')
 })
 
-test('roles are compared one by one: two of them are not a third that is called so', async () => {
+test('a role whose name contains a comma does not grant the roles between its commas', async () => {
   const own = await createThingsFixture(fields.slice(0, 2), fullAccessRules('tenant', 'user'))
-  const comes = async (username: string, roles: string[]) => {
+  const createClient = async (username: string, roles: string[]) => {
     const { _id } = await registerUser(own.tenant, { username, email: `${username}@x.test` }, ['user', ...roles])
     return apiClient(own.origin, { 'x-api-key': (await issueApiToken(own.tenant, _id, { nickname: 't' })).token })
   }
-  const [both, one] = [await comes('both', ['x', 'boss']), await comes('one', ['x,boss'])]
+  const [both, one] = [await createClient('both', ['x', 'boss']), await createClient('one', ['x,boss'])]
   expect((await both.get(`${own.path}?wage=8150815`)).status).toBe(200)
   expect((await one.get(`${own.path}?wage=8150815`)).status).toBe(400)
 })
 
-test('a version tells that something changed, and no more', async () => {
+test('the ETag changes with a hidden value without revealing it', async () => {
   const { user, admin, at } = await createHiddenFixture()
   const before = await user.get(at)
   await admin.put(at, { wage: 7104711 })
@@ -107,11 +107,11 @@ test('a version tells that something changed, and no more', async () => {
   expect(one.headers.get('etag')!.length).toBe(same.headers.get('etag')!.length)
 })
 
-describe('a taken value of a unique field', () => {
+describe('a taken value of a unique field with restricted reading', () => {
   const CONFLICT = [409, 'CONFLICT']
   const email = { key: 'email', type: 'string', unique: true, readRoles: ['boss'] }
 
-  async function guarded() {
+  async function createUniqueFixture() {
     const own = await createThingsFixture([fields[0]!, email], fullAccessRules('tenant', 'user'))
     expect((await own.as('admin').post(own.path, { name: 'x', email: 'ada@x.test' })).status).toBe(201)
     const importOne = async (line: object, more = '') => {
@@ -123,15 +123,15 @@ describe('a taken value of a unique field', () => {
   }
   afterEach(() => moveClock(Date.now()))
 
-  test('is told by name to those who may read the field', async () => {
-    const { admin, path } = await guarded()
+  test('a taken value is refused with 409 UNIQUE_VIOLATION and the field for users who may read it', async () => {
+    const { admin, path } = await createUniqueFixture()
     const { status, body } = await admin.post(path, { email: 'ada@x.test' })
     expect([status, body.code]).toEqual([409, 'UNIQUE_VIOLATION'])
     expect(body.details).toEqual([{ path: '/email', message: 'email must be unique.' }])
   })
 
-  test('is refused to others without the field or the reason, whichever way it is sent', async () => {
-    const { user, path, importOne } = await guarded()
+  test('a taken value is refused with 409 CONFLICT without field or reason for users who may not read it', async () => {
+    const { user, path, importOne } = await createUniqueFixture()
     const own = (await user.post(path, { name: 'y', email: 'mine@x.test' })).body._id
     const taken = { name: 'z', email: 'ada@x.test' }
     const create = [{ op: 'create', data: taken }]
@@ -150,15 +150,15 @@ describe('a taken value of a unique field', () => {
     expect(JSON.stringify(imported)).not.toMatch(/email|unique/)
   })
 
-  test('is not found out by a dry run of an import, which leaves no trace', async () => {
-    const { importOne } = await guarded()
+  test('a dry run of an import answers the same for a taken and a free value', async () => {
+    const { importOne } = await createUniqueFixture()
     const dry = (email: string) => importOne({ name: 'z', email }, '&dryRun=true')
     expect(await dry('ada@x.test')).toEqual({ imported: 1, failed: 0, errors: [] })
     expect(await dry('nobody@x.test')).toEqual({ imported: 1, failed: 0, errors: [] })
   })
 
-  test('is not found out by trying on: after sixty in an hour no value is compared any more', async () => {
-    const { user, admin, path, as } = await guarded()
+  test('a user with 60 conflicts within an hour gets 429 RATE_LIMITED for taken and free values', async () => {
+    const { user, admin, path, as } = await createUniqueFixture()
     const guess = (by = user, email = 'ada@x.test') => by.post(path, { email })
     for (let n = 0; n < 60; n++) expect(statusAndCode(await guess())).toEqual(CONFLICT)
     for (const email of ['ada@x.test', 'nobody@x.test'])
@@ -170,7 +170,7 @@ describe('a taken value of a unique field', () => {
     expect((await guess(user, 'free@x.test')).status).toBe(201)
   })
 
-  test('is told to nobody who may neither read nor write the field', async () => {
+  test('a taken computed value is refused with 409 CONFLICT for users who may neither read nor write the field', async () => {
     const secret = { key: 'secret', type: 'string', unique: true, readRoles: ['boss'], writeRoles: ['boss'] }
     const own = await createThingsFixture([fields[0]!, secret], fullAccessRules('tenant', 'user'), {
       computed: { secret: '$uppercase(name)' },
@@ -182,7 +182,7 @@ describe('a taken value of a unique field', () => {
   })
 })
 
-test('that it is required is told without its name to those who can do nothing about it', async () => {
+test('a missing required field that the user may not write is refused with 403 FORBIDDEN without its name', async () => {
   const needed = { key: 'needed', type: 'string', required: true, readRoles: ['boss'], writeRoles: ['boss'] }
   const own = await createThingsFixture([fields[0]!, needed], fullAccessRules('tenant', 'user'))
   const { status, body } = await own.as('user').post(own.path, { name: 'x' })
@@ -194,9 +194,9 @@ test('that it is required is told without its name to those who can do nothing a
   expect((await own.as('user').put(`${own.path}/${made._id}`, { name: 'y' })).status).toBe(200)
 })
 
-test('sending it is answered alike, whatever is there', async () => {
+test('an update with the right value of a hidden field is answered like one with a wrong value', async () => {
   const { user, admin, at } = await createHiddenFixture()
-  const told = async (body: object) => {
+  const outcomeOf = async (body: object) => {
     const { status, body: answer } = await user.put(at, body)
     return JSON.stringify([status, answer.code, answer.message, answer.details])
   }
@@ -210,9 +210,9 @@ test('sending it is answered alike, whatever is there', async () => {
     ],
   ]) {
     await admin.put(at, { place: { city: 'Ulm' } })
-    const one = await told(right!)
+    const one = await outcomeOf(right!)
     await admin.put(at, { place: { city: 'Ulm' } })
-    expect(await told(wrong!)).toBe(one)
+    expect(await outcomeOf(wrong!)).toBe(one)
   }
   expect((await admin.get(at)).body.wage).toBe(8150815)
 })

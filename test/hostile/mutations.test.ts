@@ -19,7 +19,7 @@ setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 const ROUNDS = 4 * Number(process.env.TEST_RUNS ?? 1)
 const seed = Number(process.env.TEST_SEED ?? (process.env.TEST_RUNS ? Date.now() % 1e6 : 11))
 
-/** What clients send by mistake, and others on purpose. */
+/** Values that clients send by mistake, and attackers on purpose. */
 const JUNK: unknown[] = [
   ...[null, true, false, 0, -1, 1.5, 1e21, -1e308, Number.MAX_SAFE_INTEGER, 2 ** 31, 5e-324],
   ...[
@@ -61,7 +61,7 @@ const JUNK: unknown[] = [
   ...[{ $ne: null }, { $gt: '' }, { $in: [1] }, { toString: null }, { _id: 'x', created: 'x', user: 'x' }],
 ]
 
-/** Where a server asks another one, that one may be to blame. */
+/** Statuses that the failure of another server may cause. */
 const UPSTREAM_STATUSES = [502, 503, 504]
 
 const { hash } = Bun.password
@@ -73,40 +73,40 @@ const schemas = new Map(
   app.routes.map(({ method, path, hooks }) => [`${method} ${path}`, hooks as { body?: TSchema; query?: TSchema }]),
 )
 
-test(`no request of nonsense ends in a failure of ours, and each is told in sentences what is wrong (seed ${seed})`, async () => {
+test(`randomly mutated requests never cause an internal error and are refused with sentences (seed ${seed})`, async () => {
   const { pick, some, below } = seededRandom(seed)
   const failed: string[] = []
   for (let n = 0; n < ROUNDS; n++) {
-    // Nonsense may use up or remove what others are about.
+    // Mutated requests may use up or remove what later requests need.
     const at = await createTenantFixture()
     for (const route of routes) {
       const who = pick(['admin', 'admin', 'admin', 'user'] as const)
       const headers = { 'x-api-key': at.tokens[who] }
       const { body: shape, query } = schemas.get(route.name) ?? {}
       const sample = await requestOf(at, route, { user: at.users[who], email: at.email(who), headers })
-      const asked: RouteRequest = { ...sample, body: shape && below(2) ? generated(shape) : sample.body }
+      const request: RouteRequest = { ...sample, body: shape && below(2) ? generate(shape) : sample.body }
       for (const change of some(['body', 'body', 'body', 'whole', 'query', 'path', 'headers'] as const, 3)) {
         const name = pick(Object.keys(sample.path ?? { none: '' }))
-        if (change === 'body') asked.body = mutated(asked.body ?? {})
-        if (change === 'whole') asked.body = pick(JUNK)
-        if (change === 'query') asked.query = queried(query)
+        if (change === 'body') request.body = mutate(request.body ?? {})
+        if (change === 'whole') request.body = pick(JUNK)
+        if (change === 'query') request.query = randomQuery(query)
         if (change === 'headers')
-          asked.headers = { ...asked.headers, [pick(HEADERS)]: pick(WORDS.filter(isPrintableAscii)) }
-        if (change === 'path' && sample.path) asked.path = { ...asked.path, [name]: pick(WORDS).toWellFormed() }
+          request.headers = { ...request.headers, [pick(HEADERS)]: pick(WORDS.filter(isPrintableAscii)) }
+        if (change === 'path' && sample.path) request.path = { ...request.path, [name]: pick(WORDS).toWellFormed() }
       }
-      if (route.method === 'GET') delete asked.body
-      const answer = await sendRequest(at.origin, route, asked, headers)
+      if (route.method === 'GET') delete request.body
+      const answer = await sendRequest(at.origin, route, request, headers)
       const wrong = findFailure(answer) ?? findBadMessage(answer)
-      if (wrong) failed.push(`${route.name} ${JSON.stringify(asked).slice(0, 600)}: ${wrong}`)
+      if (wrong) failed.push(`${route.name} ${JSON.stringify(request).slice(0, 600)}: ${wrong}`)
     }
   }
   expect(failed).toEqual([])
 
-  function mutated(value: unknown): unknown {
+  function mutate(value: unknown): unknown {
     if (typeof value !== 'object' || value === null || !below(6)) return pick(JUNK)
     if (Array.isArray(value)) {
       const copy = [...value]
-      if (copy.length && below(3)) copy[below(copy.length)] = mutated(copy[below(copy.length)])
+      if (copy.length && below(3)) copy[below(copy.length)] = mutate(copy[below(copy.length)])
       else copy.push(pick(JUNK))
       return copy
     }
@@ -114,30 +114,30 @@ test(`no request of nonsense ends in a failure of ours, and each is told in sent
     const copy = { ...value } as Record<string, unknown>
     if (names.length && below(5)) {
       const name = pick(names)
-      if (below(5)) copy[name] = mutated(copy[name])
+      if (below(5)) copy[name] = mutate(copy[name])
       else delete copy[name]
     } else Object.defineProperty(copy, `${pick(WORDS)}`, { value: pick(JUNK), enumerable: true })
     return copy
   }
 
-  function queried(shape?: TSchema) {
+  function randomQuery(shape?: TSchema) {
     const names = [...Object.keys(shape?.properties ?? {}), ...QUERY_PARAMETERS, ...QUERY_PARAMETERS]
     const parts = some(names, 3).map((name) => `${name}=${encodeQueryValue(pick([...WORDS, ...JUNK]))}`)
     return parts.join('&')
   }
 
-  /** Something that a shape asks for, with properties that may be missing more often than not. */
-  function generated(shape: TSchema): unknown {
+  /** A value of a shape, without most of its optional properties. */
+  function generate(shape: TSchema): unknown {
     const kind = shape[Kind]
     if (shape.const !== undefined) return shape.const
-    if (shape.anyOf) return generated(pick(shape.anyOf as TSchema[]))
-    if (shape.allOf) return Object.assign({}, ...(shape.allOf as TSchema[]).map(generated))
+    if (shape.anyOf) return generate(pick(shape.anyOf as TSchema[]))
+    if (shape.allOf) return Object.assign({}, ...(shape.allOf as TSchema[]).map(generate))
     if (kind === 'Object') {
       const entries = Object.entries((shape.properties ?? {}) as Record<string, TSchema>)
       const chosen = entries.filter(([, one]) => !one[OptionalKind] || below(3))
-      return Object.fromEntries(chosen.map(([name, one]) => [name, generated(one)]))
+      return Object.fromEntries(chosen.map(([name, one]) => [name, generate(one)]))
     }
-    if (kind === 'Array') return Array.from({ length: below(3) }, () => generated(shape.items as TSchema))
+    if (kind === 'Array') return Array.from({ length: below(3) }, () => generate(shape.items as TSchema))
     if (kind === 'Record') return { [`${pick(WORDS)}`]: pick(JUNK) }
     if (kind === 'Boolean') return !below(2)
     if (kind === 'Number' || kind === 'Integer') return pick([0, 1, 5, 100, shape.minimum ?? -1, shape.maximum ?? 1e15])
@@ -150,7 +150,7 @@ test(`no request of nonsense ends in a failure of ours, and each is told in sent
   }
 })
 
-/** What a route takes; where what that is about is gone by now, anything. */
+/** A valid request of a route, or one with placeholder parameters if its subject has been removed. */
 async function requestOf(
   at: TenantFixture,
   { name, path }: (typeof routes)[number],
@@ -167,10 +167,10 @@ function findFailure({ status, body }: TestResponse) {
   const answerText = JSON.stringify(body) ?? ''
   if (status >= 500 && !UPSTREAM_STATUSES.includes(status)) return `${status} ${answerText.slice(0, 300)}`
   if (status >= 400 && !(body?.code && body.message)) return `${status} without a problem: ${answerText.slice(0, 200)}`
-  if (/\\n +at |node_modules|SQLITE|drizzle/.test(answerText)) return `tells too much: ${answerText.slice(0, 300)}`
+  if (/\\n +at |node_modules|SQLITE|drizzle/.test(answerText)) return `reveals internals: ${answerText.slice(0, 300)}`
 }
 
-/** Whether what is wrong is told by something else than one sentence for each place. */
+/** Explains a message that is not one sentence per path, or returns undefined. */
 function findBadMessage({ body }: TestResponse) {
   if (body?.code !== 'INVALID_INPUT') return
   const errors = Array.isArray(body.details) ? (body.details as { path?: unknown; message?: unknown }[]) : []
@@ -180,9 +180,9 @@ function findBadMessage({ body }: TestResponse) {
       !/[.?…]$/.test(`${message}`) ||
       /^Expected | string to match |'\^/.test(`${message}`)
     )
-      return `badly said: ${JSON.stringify({ path, message }).slice(0, 500)}`
+      return `bad message: ${JSON.stringify({ path, message }).slice(0, 500)}`
   if (new Set(errors.map((flaw) => JSON.stringify(flaw))).size < errors.length)
-    return `said twice: ${JSON.stringify(errors).slice(0, 500)}`
+    return `duplicate: ${JSON.stringify(errors).slice(0, 500)}`
 }
 
 const isPrintableAscii = (text: string) => /^[\x20-\x7e]*$/.test(text)

@@ -5,60 +5,60 @@ import type { ExecuteMany, RunQuery } from '../../src/storage/port'
 import { createThingsFixture, type Entity } from '../entities/fixtures'
 import { createTestTenant, fullAccessRules } from '../test-tenant'
 
-/** An engine that answers at once but keeps the processor for a while (ms) at every statement. */
+/** An engine that answers at once but blocks the processor for `effort` ms at every insert. */
 function createBusyEngine(effort: number) {
-  const asked: string[] = []
-  const ask: RunQuery = async (sql) => {
-    asked.push(sql)
+  const statements: string[] = []
+  const query: RunQuery = async (sql) => {
+    statements.push(sql)
     if (!sql.startsWith('insert')) return []
     const until = performance.now() + effort
     while (performance.now() < until);
     return []
   }
-  const each: ExecuteMany = async (sql, rows) => void (await Promise.all(rows.map((row) => ask(sql, row))))
+  const each: ExecuteMany = async (sql, rows) => void (await Promise.all(rows.map((row) => query(sql, row))))
   const writer = new GroupCommitWriter(async (work) => {
     try {
-      await work({ query: ask, executeMany: each })
-      asked.push('commit')
+      await work({ query, executeMany: each })
+      statements.push('commit')
     } catch (error) {
-      asked.push('rollback')
+      statements.push('rollback')
       throw error
     }
     return {}
   }, 100)
-  return { writer, asked, inserts: () => asked.filter((sql) => sql.startsWith('insert')).length }
+  return { writer, statements, inserts: () => statements.filter((sql) => sql.startsWith('insert')).length }
 }
 
-test('a write that runs too long is ended though the engine answers at once, and those beside it are kept', async () => {
-  const { writer, asked, inserts } = createBusyEngine(20)
+test('a write beyond the deadline is rolled back with Busy, and concurrent writes are committed', async () => {
+  const { writer, statements, inserts } = createBusyEngine(20)
   const long: Parameters<typeof writer.write>[0] = async ({ query }) => {
     for (let n = 0; n < 100; n++) await query(`insert ${n}`)
   }
   await expect(writer.write(long)).rejects.toBeInstanceOf(Busy)
   expect(inserts()).toBeLessThan(100)
-  expect(asked.at(-1)).toBe('rollback')
+  expect(statements.at(-1)).toBe('rollback')
   const short = writer.write(async () => 'kept')
   await expect(writer.write(long)).rejects.toBeInstanceOf(Busy)
   expect(await short).toBe('kept')
-  expect(asked.slice(-3)).toEqual(['rollback to unit', 'release unit', 'commit'])
+  expect(statements.slice(-3)).toEqual(['rollback to unit', 'release unit', 'commit'])
   expect(await writer.write(async ({ query }) => (await query('insert')).length)).toBe(0)
 })
 
-test('a write that runs too long is ended though it takes no notice of refusals', async () => {
-  const { writer, asked, inserts } = createBusyEngine(20)
+test('a write beyond the deadline that ignores failed statements is rolled back with Busy', async () => {
+  const { writer, statements, inserts } = createBusyEngine(20)
   const stubborn = writer.write(async ({ query }) => {
     for (let n = 0; n < 100; n++) await query(`insert ${n}`).catch(() => {})
     return 'done'
   })
   await expect(stubborn).rejects.toBeInstanceOf(Busy)
   expect(inserts()).toBeLessThan(100)
-  expect(asked.at(-1)).toBe('rollback')
+  expect(statements.at(-1)).toBe('rollback')
 })
 
-test('when an engine begins a transaction anew, a write that fails then fails alone', async () => {
-  const ask: RunQuery = async () => []
+test('a write that fails when the engine retries its transaction fails alone', async () => {
+  const query: RunQuery = async () => []
   const writer = new GroupCommitWriter(async (work) => {
-    for (const _ of ['interrupted at its end', 'anew']) await work({ query: ask, executeMany: async () => {} })
+    for (const _ of ['interrupted at its end', 'anew']) await work({ query, executeMany: async () => {} })
     return {}
   }, 1_000)
   let attempts = 0
@@ -70,7 +70,7 @@ test('when an engine begins a transaction anew, a write that fails then fails al
   expect([await beside, attempts]).toEqual(['kept', 2])
 })
 
-test('an entity that fitted a blueprint does not land in another one of the same key', async () => {
+test('an entity that was validated against a deleted blueprint is not stored in a new one of the same key', async () => {
   const { as } = await createTestTenant()
   const [admin, user] = [as('admin'), as('user')]
   const blueprint = (type: string) => ({
@@ -80,12 +80,12 @@ test('an entity that fitted a blueprint does not land in another one of the same
     permissions: fullAccessRules('tenant', 'user'),
   })
   const path = '/blueprints/things'
-  let remade = 0
+  let recreatedCount = 0
   for (let round = 0; round < 40; round++) {
     await admin.delete(`${path}?force=true`)
     expect((await admin.post('/blueprints', blueprint('string'))).status).toBe(201)
     await user.get(`${path}/entities`)
-    // The entity comes a little later each time.
+    // The entity is created a little later in each round.
     const entity = async () => {
       for (let turn = 0; turn < round; turn++) await null
       return user.post(`${path}/entities`, { value: 'a text' })
@@ -95,14 +95,14 @@ test('an entity that fitted a blueprint does not land in another one of the same
     const now = await admin.get(path)
     if (now.status === 404) continue
     const { type } = now.body.fields[0] as { type: string }
-    if (type === 'integer') remade++
+    if (type === 'integer') recreatedCount++
     const { body } = (await admin.get(`${path}/entities`)) as { body: Entity[] }
     for (const { value } of body) expect(typeof value).toBe(type === 'integer' ? 'number' : 'string')
   }
-  expect(remade).toBeGreaterThan(0)
+  expect(recreatedCount).toBeGreaterThan(0)
 })
 
-test('entities that come while all are removed and the blueprint changes leave nothing behind', async () => {
+test('entities created during removals and blueprint changes leave no orphaned index rows', async () => {
   const field = (key: string) => ({ key, type: 'string', multi: true })
   const { as, path, rows, tenant } = await createThingsFixture([field('tags')])
   const [admin, user] = [as('admin'), as('user')]

@@ -39,16 +39,16 @@ test.each([
   '/api/blueprints/ä/entities',
   '/api/blueprints/%ff/entities',
   '/api/blueprints/%00/entities',
-])('a body without end is refused at %s as soon as it is too large', async (path) => {
+])('an endless body at %s is refused with 413 BODY_TOO_LARGE as soon as it is too large', async (path) => {
   const head = `POST ${path} HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\nContent-Type: application/json\r\n`
   const chunk = `1000\r\n${' '.repeat(4_096)}\r\n`
-  // Nothing says that the body has ended.
+  // The final chunk is never sent.
   const answer = await sendRaw(server.port, [`${head}Transfer-Encoding: chunked\r\n\r\n`, chunk, chunk])
   expect(parseStatus(answer)).toBe(413)
   expect(answer).toContain('"code":"BODY_TOO_LARGE"')
 })
 
-/** Writes of guests from these addresses, one after the other: the answers' statuses. */
+/** Posts entities as guests from these IP addresses one after the other and returns the statuses. */
 async function postAsGuests(key: string, addresses: string[]) {
   const statuses: number[] = []
   for (const address of addresses) {
@@ -59,7 +59,7 @@ async function postAsGuests(key: string, addresses: string[]) {
 }
 const times = <T>(length: number, make: (n: number) => T) => Array.from({ length }, (_, n) => make(n))
 
-test('guests of one IPv6 household count as one, and those of others are not held back', async () => {
+test('guests of one IPv6 /64 network share a rate limit, and guests of other networks are not limited by it', async () => {
   const taken = await postAsGuests('guestbook', [
     ...times(5, (n) => `2001:db8:1:2::${n + 1}`),
     ...times(5, (n) => `2001:db8:1:2:a:b:c:${n + 1}`),
@@ -71,13 +71,13 @@ test('guests of one IPv6 household count as one, and those of others are not hel
   expect(await postAsGuests('guestbook', others)).toEqual(others.map(() => 201))
 })
 
-test('guests of version 4 count one by one, whatever they say themselves of where they come from', async () => {
-  const lies = times(11, (n) => `203.0.113.${n}, 198.51.100.7`)
-  expect(await postAsGuests('polls', lies)).toEqual([...Array(10).fill(201), 429])
+test('IPv4 guests are rate-limited by the address that the proxy appends, not by addresses that they claim', async () => {
+  const spoofedHeaders = times(11, (n) => `203.0.113.${n}, 198.51.100.7`)
+  expect(await postAsGuests('polls', spoofedHeaders)).toEqual([...Array(10).fill(201), 429])
   expect(await postAsGuests('polls', ['198.51.100.8'])).toEqual([201])
 })
 
-test('nobody else on the machine can read what the server keeps', () => {
+test('only the owner can read the files of the data folder', () => {
   const folder = join(runOptions.at, 'tenants')
   const files = readdirSync(folder, { recursive: true }) as string[]
   for (const name of ['secrets.json', 'registry.db', 'acme', join('acme', 'data.db'), join('acme', 'data.db-wal')])

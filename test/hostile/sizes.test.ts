@@ -3,7 +3,7 @@ import { createThingsFixture, type Entity, nextPagePath } from '../entities/fixt
 import { callApi, createTestTenant, fullAccessRules, statusAndCode, type TestResponse } from '../test-tenant'
 import { cpuMsSince } from './cpu-time'
 
-test('an object whose values are at very long paths is refused before its paths are written out', async () => {
+test('an object with values at very long paths is refused with 400 in less than 2 seconds of processor time', async () => {
   const { as, path, rows } = await createThingsFixture([{ key: 'data', type: 'object' }])
   const names = Array.from({ length: 40 }, (_, n) => `${n}`.padEnd(10_000, 'x'))
   const leaves = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`k${n}`, 1]))
@@ -19,7 +19,7 @@ test('an object whose values are at very long paths is refused before its paths 
   expect(await rows('entity_index')).toBe(1)
 })
 
-test('an object of more than 2,000 values that can be found is refused, however they are spread', async () => {
+test('an entity with more than 2,000 indexed values is refused with 400 INVALID_INPUT', async () => {
   const { as, path, rows } = await createThingsFixture([
     { key: 'data', type: 'object' },
     { key: 'tags', type: 'integer', multi: true },
@@ -47,7 +47,7 @@ test('an object of more than 2,000 values that can be found is refused, however 
   expect(await rows('entity_index')).toBe(2_000)
 })
 
-test('a list has at most 2,000 values, whether it is indexed or not', async () => {
+test('a list of more than 2,000 values is refused with 400 INVALID_INPUT, indexed or not', async () => {
   const { as, path } = await createThingsFixture([
     { key: 'tags', type: 'integer', multi: true },
     { key: 'rest', type: 'integer', multi: true, indexed: false },
@@ -60,7 +60,7 @@ test('a list has at most 2,000 values, whether it is indexed or not', async () =
   }
 })
 
-test('a refusal names at most a hundred flaws, and what it quotes of a choice is short', async () => {
+test('a refusal lists at most 100 errors and quotes the choices of a field briefly', async () => {
   const choices = Array.from({ length: 1_000 }, (_, n) => `${n} `.padEnd(100, 'x'))
   const { as, path } = await createThingsFixture([
     { key: 'choices', type: 'string', multi: true, enum: choices },
@@ -85,7 +85,7 @@ test('a refusal names at most a hundred flaws, and what it quotes of a choice is
   expect(body.message.length).toBeLessThan(400)
 })
 
-test('profile metadata that grows piece by piece stops at 64 KiB', async () => {
+test('profile metadata that grows beyond 64 KiB by several updates is refused with 400 INVALID_INPUT', async () => {
   const { as } = await createTestTenant()
   const user = as('user')
   const piece = 'x'.repeat(30_000)
@@ -96,7 +96,7 @@ test('profile metadata that grows piece by piece stops at 64 KiB', async () => {
   expect((await user.post('/me', { metadata: { a: '', c: piece } })).status).toBe(200)
 })
 
-test('an entity that grows piece by piece stops where a single body would', async () => {
+test('an entity that grows beyond the size limit by several updates is refused with 400 INVALID_INPUT', async () => {
   const { as, path, rows } = await createThingsFixture([
     { key: 'one', type: 'text' },
     { key: 'other', type: 'text' },
@@ -105,15 +105,15 @@ test('an entity that grows piece by piece stops where a single body would', asyn
   const { body } = await as('user').post(path, { one: half })
   const at = `${path}/${body._id}`
   expect(statusAndCode(await as('user').put(at, { other: half }))).toEqual([400, 'INVALID_INPUT'])
-  const kept = (await as('user').get(at)).body
-  expect([kept.one.length, kept.other, await rows('entity_index')]).toEqual([600_000, undefined, 1])
+  const stored = (await as('user').get(at)).body
+  expect([stored.one.length, stored.other, await rows('entity_index')]).toEqual([600_000, undefined, 1])
   expect((await as('user').put(at, { one: 'x', other: half })).status).toBe(200)
 })
 
 test.each([
-  ['its default', { default: 'x'.repeat(900_000) }, {}],
-  ['a formula', {}, { computed: { body: '$pad("x", 900000)' } }],
-])('what a few bytes ask for by %s is no more than an answer may be', async (_, more, rest) => {
+  ['default values', { default: 'x'.repeat(900_000) }, {}],
+  ['formulas', {}, { computed: { body: '$pad("x", 900000)' } }],
+])('a small batch that grows too large by %s is refused with 413 BATCH_TOO_LARGE', async (_, more, rest) => {
   const body = { key: 'body', type: 'text', indexed: false, ...more }
   const { as, path, rows, origin, tokens } = await createThingsFixture(
     [body, { key: 'n', type: 'integer' }],
@@ -123,7 +123,7 @@ test.each([
   const user = as('user')
   const batch = async (operations: object[]): Promise<TestResponse> => {
     const answer = await user.post(`${path}/batch?$select=n`, { operations })
-    // On a busy machine it may take longer than a write may: it is to come again.
+    // On a busy machine the batch may exceed the deadline of a write: it is retried.
     return answer.status === 503 ? batch(operations) : answer
   }
   const creates = (count: number) =>
@@ -135,7 +135,7 @@ test.each([
   const updates = Array.from({ length: 30 }, (_, n) => ({ op: 'update', identifier: `e${n % 15}`, data: { n: n + 1 } }))
   expect(statusAndCode(await batch(updates))).toEqual([413, 'BATCH_TOO_LARGE'])
   expect((await user.get(`${path}/e0?$select=n`)).body.n).toBe(0)
-  // Lines of an import are not answered, and kept a few at a time.
+  // The entities of an import are not answered, and are stored a few at a time.
   const lines = Array.from({ length: 30 }, (_, n) => `{"n":${n}}\n`).join('')
   const headers = { 'x-api-key': tokens.user, 'content-type': 'application/x-ndjson' }
   const imported = await callApi('POST', `${origin}/api${path}/import`, { headers, raw: lines })
@@ -143,7 +143,7 @@ test.each([
 })
 
 test.each([1000, 50])(
-  'a page of large entities ends early, and its links lead to all of them once: $limit=%d',
+  'a page of large entities with $limit=%d ends early, and its links lead to every entity once',
   async (limit) => {
     const { as, path } = await createThingsFixture([{ key: 'text', type: 'text', indexed: false }])
     const text = 'x'.repeat(1_000_000)

@@ -17,7 +17,7 @@ afterAll(() => {
 })
 afterEach(() => spyOn(Bun.password, 'hash').mockRestore())
 
-test('whoever wants a name that is taken is told so before a password is hashed', async () => {
+test('POST /api/signup refuses a taken username or e-mail with 409 before it hashes the password', async () => {
   const spy = spyOn(Bun.password, 'hash')
   const email = `user@${testTenant.id}.test`
   for (const [input, code] of [
@@ -32,21 +32,21 @@ test('whoever wants a name that is taken is told so before a password is hashed'
   expect(spy).toHaveBeenCalledTimes(1)
 })
 
-test('a flood of sign-ups at one tenant does not keep the people of another from signing in', async () => {
+test('a flood of sign-ups at one tenant gets 503 BUSY while users of another tenant can sign in', async () => {
   const flooded = await createTestTenant()
-  expect((await stranger.post('/signup', { username: 'neighbour', password })).status).toBe(201)
-  const known = await hash(password, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
+  expect((await stranger.post('/signup', { username: 'ada', password })).status).toBe(201)
+  const passwordHash = await hash(password, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
   const gate = Promise.withResolvers<void>()
   spyOn(Bun.password, 'hash').mockImplementation(async () => {
     await gate.promise
-    return known
+    return passwordHash
   })
   const flood = Array.from({ length: 150 }, (_, n) =>
     flooded.stranger.post('/signup', { username: `guest ${n}`, password }),
   )
   const refused = await Promise.race(flood)
   expect(statusAndCode(refused)).toEqual([503, 'BUSY'])
-  const signedIn = stranger.post('/signin', { username: 'neighbour', password })
+  const signedIn = stranger.post('/signin', { username: 'ada', password })
   const another = flooded.stranger.post('/signup', { username: 'too late', password })
   expect(statusAndCode(await another)).toEqual([503, 'BUSY'])
   gate.resolve()
@@ -69,35 +69,35 @@ const INVISIBLE = [
   '\u{e0041}',
 ]
 
-test('what cannot be seen does not make another name of one that is taken', async () => {
+test('POST /api/signup refuses a taken username or e-mail with added invisible characters', async () => {
   const { tenant, stranger } = await createTestTenant()
   const taken = [409, 'USERNAME_EXISTS']
   await registerUser(tenant, { username: 'root', email: 'root@example.test' })
   for (const mark of INVISIBLE) {
-    const told = JSON.stringify(mark)
+    const shown = JSON.stringify(mark)
     for (const username of [`root${mark}`, `${mark}root`, `ro${mark}ot`, `R${mark}O${mark}ｏt`])
-      expect((await stranger.post('/signup', { username, password })).status, told).toBeOneOf([400, 409])
-    expect(statusAndCode(await stranger.post('/signup', { username: `ro${mark}ot`, password })), told).toEqual(taken)
+      expect((await stranger.post('/signup', { username, password })).status, shown).toBeOneOf([400, 409])
+    expect(statusAndCode(await stranger.post('/signup', { username: `ro${mark}ot`, password })), shown).toEqual(taken)
     const address = { username: 'fresh', email: `ro${mark}ot@example.test` }
-    expect((await stranger.post('/signup', { ...address, password })).status, told).toBeOneOf([400, 409])
+    expect((await stranger.post('/signup', { ...address, password })).status, shown).toBeOneOf([400, 409])
   }
 })
 
-test('whoever has a name cannot make it look like that of another', async () => {
-  const here = await createTestTenant()
-  const user = here.stranger.with(bearer((await signInForTokens(here, 'user')).token))
+test('POST /api/me refuses a taken username with added invisible characters with 409 USERNAME_EXISTS', async () => {
+  const t = await createTestTenant()
+  const user = t.stranger.with(bearer((await signInForTokens(t, 'user')).token))
   for (const mark of INVISIBLE)
     expect(statusAndCode(await user.post('/me', { username: `adm${mark}in` }))).toEqual([409, 'USERNAME_EXISTS'])
   expect((await user.get('/me')).body.username).toBe('user')
 })
 
-test('a name of which nothing can be seen is none', async () => {
-  const here = await createTestTenant()
-  const { stranger } = here
-  const user = stranger.with(bearer((await signInForTokens(here, 'user')).token))
+test('a username of invisible characters only is refused with 400 INVALID_INPUT', async () => {
+  const t = await createTestTenant()
+  const { stranger } = t
+  const user = stranger.with(bearer((await signInForTokens(t, 'user')).token))
   for (const username of [...INVISIBLE, INVISIBLE.join(''), '', ' ', '\u00a0']) {
-    const told = JSON.stringify(username)
-    expect(statusAndCode(await stranger.post('/signup', { username, password })), told).toEqual([400, 'INVALID_INPUT'])
-    expect(statusAndCode(await user.post('/me', { username })), told).toEqual([400, 'INVALID_INPUT'])
+    const shown = JSON.stringify(username)
+    expect(statusAndCode(await stranger.post('/signup', { username, password })), shown).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await user.post('/me', { username })), shown).toEqual([400, 'INVALID_INPUT'])
   }
 })

@@ -4,7 +4,7 @@ import { fullAccessRules, statusAndCode } from '../test-tenant'
 
 const rule = (operation: string, more: object = {}) => ({ operation, scope: 'tenant', roleBased: ['user'], ...more })
 
-test('what a hidden property is cannot be guessed by changing it', async () => {
+test('an update with the right value of a hidden property is answered like one with a wrong value', async () => {
   const { as, path } = await createThingsFixture([
     { key: 'name', type: 'string' },
     { key: 'hidden', type: 'string', readRoles: ['boss'], writeRoles: ['boss'] },
@@ -12,7 +12,7 @@ test('what a hidden property is cannot be guessed by changing it', async () => {
   ])
   const { body } = await as('admin').post(path, { name: 'A', hidden: 'secret', dropped: 'secret' })
   const at = `${path}/${body._id}`
-  const told = async (change: object) => {
+  const outcomeOf = async (change: object) => {
     const answer = await as('user').put(at, change)
     return [answer.status, answer.body.code, answer.body.details, answer.body.metadata]
   }
@@ -26,16 +26,16 @@ test('what a hidden property is cannot be guessed by changing it', async () => {
   for (const key of ['hidden', 'dropped'])
     for (const shape of shapes) {
       await as('admin').put(at, { [key]: 'secret' })
-      const right = await told(shape(key, 'secret'))
+      const right = await outcomeOf(shape(key, 'secret'))
       await as('admin').put(at, { [key]: 'secret' })
-      expect(await told(shape(key, 'wrong')), `${key} ${shape('k', 'guess')}`).toEqual(right)
+      expect(await outcomeOf(shape(key, 'wrong')), `${key} ${shape('k', 'guess')}`).toEqual(right)
     }
   expect((await as('admin').get(at)).body.hidden).toBe('secret')
   for (const search of ['hidden=secret', 'hidden[$gt]=a', '$sort=hidden', '$select=hidden'])
     expect((await as('user').get(`${path}?${search}`)).status).toBe(400)
 })
 
-test('who may change but not read is told what everything has and what they sent, and no more', async () => {
+test('an update by a user without read permission answers only ids and the values that were sent', async () => {
   const fields = [
     { key: 'name', type: 'string' },
     { key: 'note', type: 'string' },
@@ -58,7 +58,7 @@ test('who may change but not read is told what everything has and what they sent
   expect((await as('admin').get(`${path}/one`)).body).toMatchObject({ name: 'secret', note: 'ours', added: 'secret' })
 })
 
-test('who may change all but read only their own is told no more of the others', async () => {
+test('an update of an entity that the user may not read answers only the values that were sent', async () => {
   const { as, path } = await createThingsFixture(
     [
       { key: 'name', type: 'string' },
@@ -73,15 +73,18 @@ test('who may change all but read only their own is told no more of the others',
   expect(await change('mine')).toEqual({ name: 'known', note: 'x' })
 })
 
-test('a filter of a removal does not tell what cannot be read by what it removes', async () => {
+test('DELETE /api/blueprints/:key/entities/all with a filter needs read permission and spares unreadable entities', async () => {
   const fields = [{ key: 'name', type: 'string' }]
   const removing = `/blueprints/things/entities/all?confirm=things`
-  const blind = await createThingsFixture(fields, [rule('delete')])
-  await blind.as('admin').post(blind.path, { name: 'secret' })
-  for (const filter of ['name=secret', 'name=wrong', 'name[$exists]=true', `user=${blind.users.admin}`])
-    expect(statusAndCode(await blind.as('user').delete(`${removing}&${filter}`)), filter).toEqual([403, 'FORBIDDEN'])
-  expect(await blind.rows('entities')).toBe(1)
-  expect((await blind.as('user').delete(removing)).body.deletedCount).toBe(1)
+  const withoutRead = await createThingsFixture(fields, [rule('delete')])
+  await withoutRead.as('admin').post(withoutRead.path, { name: 'secret' })
+  for (const filter of ['name=secret', 'name=wrong', 'name[$exists]=true', `user=${withoutRead.users.admin}`])
+    expect(statusAndCode(await withoutRead.as('user').delete(`${removing}&${filter}`)), filter).toEqual([
+      403,
+      'FORBIDDEN',
+    ])
+  expect(await withoutRead.rows('entities')).toBe(1)
+  expect((await withoutRead.as('user').delete(removing)).body.deletedCount).toBe(1)
 
   const own = await createThingsFixture(fields, [rule('delete'), rule('read', { scope: 'user' }), rule('create')])
   for (const name of ['user', 'other'] as const) await own.as(name).post(own.path, { identifier: name, name: 'secret' })
@@ -89,7 +92,7 @@ test('a filter of a removal does not tell what cannot be read by what it removes
   expect(identifiers((await own.as('admin').get(own.path)).body)).toEqual(['other'])
 })
 
-test('nobody takes the _id of another entity for an identifier', async () => {
+test('an identifier that equals the _id of another entity is refused with 409 IDENTIFIER_EXISTS', async () => {
   const { as, path, rows } = await createThingsFixture([{ key: 'name', type: 'string' }])
   const { body } = await as('other').post(path, { name: 'first' })
   const named = await as('other').post(path, { identifier: 'named', name: 'second' })
@@ -102,7 +105,7 @@ test('nobody takes the _id of another entity for an identifier', async () => {
   expect((await as('user').get(`${path}/${named.body._id}`)).body.name).toBe('second')
 })
 
-test('an identifier is not a step on the way of an address, and nothing else that stands there', async () => {
+test('an identifier that is a path segment or a reserved word is refused with 400 INVALID_INPUT', async () => {
   const { as, path, rows } = await createThingsFixture([{ key: 'name', type: 'string' }])
   for (const identifier of ['.', '..', 'all', 'export', 'changes', 'a/b', 'a b', '/', 7, {}, 'x'.repeat(129)])
     expect(statusAndCode(await as('user').post(path, { identifier })), `${identifier}`).toEqual([400, 'INVALID_INPUT'])
@@ -113,7 +116,7 @@ test('an identifier is not a step on the way of an address, and nothing else tha
   }
 })
 
-test('a relation leads only to what the writer may read, and tells nothing of the rest', async () => {
+test('a relation to an unreadable entity is refused like one to a missing entity', async () => {
   const own = await createThingsFixture([])
   const admin = own.as('admin')
   for (const [key, permissions] of [
@@ -132,8 +135,8 @@ test('a relation leads only to what the writer may read, and tells nothing of th
   await admin.post('/blueprints/vaults/entities', { identifier: 'gold' })
 
   const write = async (body: object) => {
-    const { status, body: told } = await own.as('user').post(own.path, body)
-    return [status, told.details]
+    const answer = await own.as('user').post(own.path, body)
+    return [answer.status, answer.body.details]
   }
   expect((await write({ to: 'mine', many: ['mine'] }))[0]).toBe(201)
   const refused = (key: string, name: string, target: string) => [
@@ -151,7 +154,7 @@ test('a relation leads only to what the writer may read, and tells nothing of th
   expect((await admin.post(own.path, { to: 'theirs', vault: 'gold' })).status).toBe(201)
 })
 
-test('the address of a file or a picture cannot lead to another host in disguise', async () => {
+test('a file or profile image URL that browsers would resolve to another host is refused with 400 INVALID_INPUT', async () => {
   const { as, path } = await createThingsFixture([{ key: 'file', type: 'file' }])
   const user = as('user')
   for (const address of [

@@ -13,7 +13,7 @@ setDefaultTimeout(30_000)
 const times = (n: number) => Array.from({ length: n }, (_, i) => i)
 const newEvent = (n: number, kind = 'test') => ({ source: 'test', kind, eventName: 'told', metadata: { n } })
 
-/** Subscribers of the tests: who hears, since when, and how many jobs an event makes. */
+/** The subscribers of a test: their name, since which event, and how many jobs an event makes. */
 type Subscriber = { name: string; since: number; jobs: number }
 const subscribers = new Map<string, Subscriber[]>()
 const subscriberCalls: [string, number][] = []
@@ -27,7 +27,7 @@ const testSubscriber: EventSubscriber = {
   },
   async jobsFor({ tenant }: Tenant, events: Event[]) {
     subscriberCalls.push([tenant, events.length])
-    if (failingTenants.has(tenant)) throw new Error('This hearer is sick.')
+    if (failingTenants.has(tenant)) throw new Error('This subscriber fails.')
     return events.flatMap((event) =>
       (subscribers.get(tenant) ?? [])
         .filter(({ since }) => event.kind === 'test' && event.seq > since)
@@ -67,31 +67,31 @@ async function createSubscribersFixture(...names: string[]) {
       ),
     )
   const numbersOf = (name: string) =>
-    doneJobs.filter(([where, who]) => where === id && who === name).map(([, , n]) => n)
+    doneJobs.filter(([tenantId, subscriber]) => tenantId === id && subscriber === name).map(([, , n]) => n)
   const cursor = async () => (await tenant.db.query('select seq from cursors'))[0]?.[0]
-  return { tenant, id, listen, tell: emitNumbers, heard: numbersOf, cursor }
+  return { tenant, id, listen, emitNumbers, numbersOf, cursor }
 }
 
 beforeEach(() => {
   subscriberCalls.length = 0
 })
 
-describe('events', () => {
-  test('become one job for each subscriber, in the order in which they were committed', async () => {
-    const { tenant, tell, heard } = await createSubscribersFixture('ada', 'bob')
-    await tell(...times(700))
-    await Promise.all(times(50).map((n) => tell(700 + n)))
+describe('the event dispatcher', () => {
+  test('the dispatcher makes one job per event and subscriber, in the order of the commits', async () => {
+    const { tenant, emitNumbers, numbersOf } = await createSubscribersFixture('ada', 'bob')
+    await emitNumbers(...times(700))
+    await Promise.all(times(50).map((n) => emitNumbers(700 + n)))
     expect(await runDueJobs(tenant)).toBe(1_500)
     const committed = (await tenant.db.query('select metadata from events order by seq')).map(
       ([text]) => JSON.parse(text as string).n,
     )
-    for (const name of ['ada', 'bob']) expect(heard(name)).toEqual(committed)
+    for (const name of ['ada', 'bob']) expect(numbersOf(name)).toEqual(committed)
     expect(await runDueJobs(tenant)).toBe(0)
   })
 
-  test('that nobody hears cost no write, and are not even read', async () => {
-    const { tenant, tell, cursor } = await createSubscribersFixture()
-    await tell(...times(100))
+  test('the dispatcher neither writes nor reads events while there is no subscriber', async () => {
+    const { tenant, emitNumbers, cursor } = await createSubscribersFixture()
+    await emitNumbers(...times(100))
     const writes: unknown[] = []
     const write: Tenant['write'] = (work) => {
       writes.push(work)
@@ -103,8 +103,8 @@ describe('events', () => {
     expect([writes.length, subscriberCalls.length, await cursor()]).toEqual([0, 0, undefined])
   })
 
-  test('that concern no subscriber cost no write either', async () => {
-    const { tenant, cursor, tell, heard } = await createSubscribersFixture('ada')
+  test('the dispatcher does not move its cursor for events that match no subscriber', async () => {
+    const { tenant, cursor, emitNumbers, numbersOf } = await createSubscribersFixture('ada')
     await tenant.write((tx) =>
       emitAll(
         tenant,
@@ -116,39 +116,39 @@ describe('events', () => {
     expect(subscriberCalls.map(([, count]) => count)).toEqual([500, 500, 200])
     expect(await cursor()).toBeUndefined()
     expect(await eventDispatcher.hasPending(tenant)).toBeFalse()
-    await tell(7)
+    await emitNumbers(7)
     await runDueJobs(tenant)
-    expect([heard('ada'), await cursor()]).toEqual([[7], await lastEventSeq(tenant.db)])
+    expect([numbersOf('ada'), await cursor()]).toEqual([[7], await lastEventSeq(tenant.db)])
   })
 
-  test('of before are nothing to a new subscriber, however far others are behind', async () => {
-    const { tenant, listen, tell, heard } = await createSubscribersFixture('ada')
-    await tell(1, 2)
+  test('a new subscriber gets only events after its start, however far other subscribers are behind', async () => {
+    const { tenant, listen, emitNumbers, numbersOf } = await createSubscribersFixture('ada')
+    await emitNumbers(1, 2)
     await listen('bob')
-    await tell(3)
+    await emitNumbers(3)
     await runDueJobs(tenant)
-    expect([heard('ada'), heard('bob')]).toEqual([[1, 2, 3], [3]])
-    // Nobody has read what was before the first came.
+    expect([numbersOf('ada'), numbersOf('bob')]).toEqual([[1, 2, 3], [3]])
+    // The events before the first subscriber were never read.
     const late = await createSubscribersFixture()
-    await late.tell(1, 2, 3)
+    await late.emitNumbers(1, 2, 3)
     await late.listen('eve')
-    await late.tell(4)
+    await late.emitNumbers(4)
     await runDueJobs(late.tenant)
-    expect(late.heard('eve')).toEqual([4])
+    expect(late.numbersOf('eve')).toEqual([4])
   })
 
-  test('that make very many jobs are taken few at a time', async () => {
-    const { tenant, listen, tell, heard } = await createSubscribersFixture()
+  test('the dispatcher reads smaller batches of events that make many jobs', async () => {
+    const { tenant, listen, emitNumbers, numbersOf } = await createSubscribersFixture()
     await listen('crowd', 300)
-    await tell(...times(40))
+    await emitNumbers(...times(40))
     expect(await runDueJobs(tenant)).toBe(12_000)
-    expect(heard('crowd')).toEqual(times(40).flatMap((n) => Array(300).fill(n)))
+    expect(numbersOf('crowd')).toEqual(times(40).flatMap((n) => Array(300).fill(n)))
     expect(subscriberCalls.some(([, count]) => count < 40)).toBeTrue()
   })
 
-  test('are handed on with how far was read, or not at all', async () => {
-    const { tenant, tell, heard, cursor } = await createSubscribersFixture('ada')
-    await tell(1)
+  test('the dispatcher commits jobs and cursor in one transaction', async () => {
+    const { tenant, emitNumbers, numbersOf, cursor } = await createSubscribersFixture('ada')
+    await emitNumbers(1)
     const failing = {
       ...tenant,
       signal: new AbortController().signal,
@@ -156,37 +156,37 @@ describe('events', () => {
       write: (<T>(work: (tx: never) => Promise<T>) =>
         tenant.write(async (tx) => {
           await work(tx as never)
-          throw new Error('The lights went out.')
+          throw new Error('The power failed.')
         })) as Tenant['write'],
     }
-    await expect(eventDispatcher.collect(failing)).rejects.toThrow('lights')
+    await expect(eventDispatcher.collect(failing)).rejects.toThrow('power failed')
     expect([await cursor(), await tenant.db.query("select 1 from jobs where kind = 'heard'")]).toEqual([undefined, []])
     await runDueJobs(tenant)
-    expect(heard('ada')).toEqual([1])
+    expect(numbersOf('ada')).toEqual([1])
   })
 
-  test('wait for a hearer that fails, and jobs that are there do not', async () => {
-    const { tenant, id, tell, heard } = await createSubscribersFixture('ada')
-    await tell(1)
+  test('events wait while a subscriber fails, and jobs that are already queued run', async () => {
+    const { tenant, id, emitNumbers, numbersOf } = await createSubscribersFixture('ada')
+    await emitNumbers(1)
     await tenant.write((tx) => enqueue(tenant, tx, { kind: 'heard', payload: { name: 'other', n: 2 } }))
     failingTenants.add(id)
-    await expect(runDueJobs(tenant)).rejects.toThrow('sick')
-    expect([heard('ada'), heard('other')]).toEqual([[], [2]])
+    await expect(runDueJobs(tenant)).rejects.toThrow('subscriber fails')
+    expect([numbersOf('ada'), numbersOf('other')]).toEqual([[], [2]])
     failingTenants.delete(id)
     await runDueJobs(tenant)
-    expect(heard('ada')).toEqual([1])
+    expect(numbersOf('ada')).toEqual([1])
   })
 
-  test('of one tenant are heard by nobody of another', async () => {
+  test('events of one tenant do not reach the subscribers of another', async () => {
     const [one, other] = [await createSubscribersFixture('ada'), await createSubscribersFixture('ada')]
-    await one.tell(1)
+    await one.emitNumbers(1)
     await runDueJobs(other.tenant)
     await runDueJobs(one.tenant)
-    expect([one.heard('ada'), other.heard('ada')]).toEqual([[1], []])
+    expect([one.numbersOf('ada'), other.numbersOf('ada')]).toEqual([[1], []])
   })
 })
 
-test('numbers of events come in the order of their commits, whoever begins first', async () => {
+test('sequence numbers of events follow the order of the commits, so that a reader by number misses none', async () => {
   const { tenant } = await createSubscribersFixture()
   const gate = Promise.withResolvers<void>()
   const order: string[] = []
@@ -216,7 +216,7 @@ test('numbers of events come in the order of their commits, whoever begins first
   while (seen.length < 202) await Bun.sleep(1)
   over = true
   await reading
-  // Who reads only what has a higher number than before has read everything.
+  // A reader that asks only for higher numbers than before has read everything.
   expect(order).toEqual(['slow', 'quick'])
   expect(seen).toHaveLength(202)
 })

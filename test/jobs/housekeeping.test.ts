@@ -21,7 +21,7 @@ const readLease = async ({ db }: Tenant) =>
     | [string | null, number]
     | undefined
 
-/** A session that ended a day ago, after it was continued this often. */
+/** Inserts a session that expired a day ago, with the given number of keys. */
 async function insertEndedSession({ write }: Tenant, user: string, keys: number) {
   const [session, created, expires] = [Bun.randomUUIDv7(), Date.now() - 31 * DAY, Date.now() - DAY]
   await write((tx) =>
@@ -44,34 +44,34 @@ async function insertEndedSession({ write }: Tenant, user: string, keys: number)
   }
 }
 
-describe('what has expired', () => {
-  test('is removed, and nobody notices: living sessions go on', async () => {
-    const home = await createTestTenant()
-    await signInForTokens(home, 'user')
-    await signInForTokens(home, 'other')
+describe('removeExpired', () => {
+  test('removeExpired removes expired sessions, and live sessions can still be refreshed', async () => {
+    const t = await createTestTenant()
+    await signInForTokens(t, 'user')
+    await signInForTokens(t, 'other')
     advanceClock(20 * DAY)
-    const living = await signInForTokens(home, 'admin')
+    const live = await signInForTokens(t, 'admin')
     advanceClock(15 * DAY)
-    expect(await countRows(home.tenant, 'sessions')).toBe(3)
-    expect(await withLease(home.tenant, 'housekeeping', removeExpired)).toMatchObject({ state: 'done' })
-    expect([await countRows(home.tenant, 'sessions'), await countRows(home.tenant, 'session_keys')]).toEqual([1, 2])
-    expect((await home.stranger.post('/token/refresh', { refreshToken: living.refreshToken })).status).toBe(200)
+    expect(await countRows(t.tenant, 'sessions')).toBe(3)
+    expect(await withLease(t.tenant, 'housekeeping', removeExpired)).toMatchObject({ state: 'done' })
+    expect([await countRows(t.tenant, 'sessions'), await countRows(t.tenant, 'session_keys')]).toEqual([1, 2])
+    expect((await t.stranger.post('/token/refresh', { refreshToken: live.refreshToken })).status).toBe(200)
   })
 
-  test('is removed by the clock that rules read, and not before its time', async () => {
-    const home = await createTestTenant()
-    await signInForTokens(home, 'user')
+  test('removeExpired removes a session by the movable clock and not before it expires', async () => {
+    const t = await createTestTenant()
+    await signInForTokens(t, 'user')
     for (const [days, sessions] of [
       [29, 1],
       [2, 0],
     ] as const) {
       advanceClock(days * DAY)
-      await withLease(home.tenant, 'housekeeping', removeExpired)
-      expect(await countRows(home.tenant, 'sessions')).toBe(sessions)
+      await withLease(t.tenant, 'housekeeping', removeExpired)
+      expect(await countRows(t.tenant, 'sessions')).toBe(sessions)
     }
   })
 
-  test('is removed a slice at a time, between which others write', async () => {
+  test('removeExpired removes sessions in slices, and other writes succeed in between', async () => {
     const { tenant, users, as } = await createTestTenant()
     await insertEndedSession(tenant, users.user, 4_000)
     await insertEndedSession(tenant, users.other, 3)
@@ -85,7 +85,7 @@ describe('what has expired', () => {
     expect([await countRows(tenant, 'sessions'), await countRows(tenant, 'session_keys')]).toEqual([0, 0])
   })
 
-  test('is left to the next holder when the lease is lost in between', async () => {
+  test('removeExpired stops when its lease is lost and leaves the rest to the next holder', async () => {
     const { tenant, users } = await createTestTenant()
     await insertEndedSession(tenant, users.user, 2_000)
     const removal = withLease(tenant, 'housekeeping', removeExpired)
@@ -97,88 +97,88 @@ describe('what has expired', () => {
   })
 })
 
-describe('housekeeping', () => {
-  /** Notes whose turn it was, while rounds come every 100 ms, each twice, as if there were two nodes. */
-  function startTestHousekeeping(chore: (tenant: string) => Promise<void> = async () => {}, every = 6_000) {
-    const turns: string[] = []
-    const chores: HousekeepingTask[] = [
+describe('startHousekeeping', () => {
+  /** Starts housekeeping twice, as on two nodes, and records the tenants of all runs. */
+  function startTestHousekeeping(task: (tenant: string) => Promise<void> = async () => {}, every = 6_000) {
+    const runs: string[] = []
+    const tasks: HousekeepingTask[] = [
       async ({ tenant }) => {
-        turns.push(tenant)
-        await chore(tenant)
+        runs.push(tenant)
+        await task(tenant)
       },
     ]
-    const ends = [startHousekeeping(chores, every), startHousekeeping(chores, every)]
+    const ends = [startHousekeeping(tasks, every), startHousekeeping(tasks, every)]
     const end = () => {
       for (const one of ends) one()
     }
-    return { turns, end, [Symbol.dispose]: end }
+    return { runs, end, [Symbol.dispose]: end }
   }
 
-  test('is done where somebody lives, once in its time', async () => {
+  test('housekeeping runs once per interval for a tenant in use and never for an unused one', async () => {
     const [used, unused] = [await createTestTenant(), await createTestTenant()]
-    using keeper = startTestHousekeeping()
+    using housekeeping = startTestHousekeeping()
     for (let n = 0; n < 15; n++) {
       await used.as('user').get('/me')
       await Bun.sleep(50)
     }
-    expect(keeper.turns).toEqual([used.id])
+    expect(housekeeping.runs).toEqual([used.id])
     expect(await readLease(unused.tenant)).toBeUndefined()
     expect(await readLease(used.tenant)).toEqual([null, expect.any(Number)])
   })
 
-  test('comes again when its time has passed', async () => {
+  test('housekeeping runs again when its interval has passed', async () => {
     const { as } = await createTestTenant()
-    using keeper = startTestHousekeeping(undefined, 300)
-    const twice = await pollUntil(
+    using housekeeping = startTestHousekeeping(undefined, 300)
+    const runCount = await pollUntil(
       async () => {
         await as('user').get('/me')
-        return keeper.turns.length
+        return housekeeping.runs.length
       },
-      (turns) => turns >= 2,
+      (runs) => runs >= 2,
     )
-    expect(twice).toBeGreaterThanOrEqual(2)
+    expect(runCount).toBeGreaterThanOrEqual(2)
   })
 
-  test('that fails is told, tried again, and keeps nobody else from theirs', async () => {
+  test('housekeeping that fails for one tenant is logged and retried, and other tenants get theirs', async () => {
     const [one, other] = [await createTestTenant(), await createTestTenant()]
     using errors = spyOn(logOutput, 'write').mockImplementation(() => {})
-    using keeper = startTestHousekeeping(async (tenant) => {
+    using housekeeping = startTestHousekeeping(async (tenant) => {
       if (tenant === one.id) throw new Error('broken')
     })
     const done = await pollUntil(
       async () => {
         for (const { as } of [one, other]) await as('user').get('/me')
-        return keeper.turns.filter((id) => id === one.id).length
+        return housekeeping.runs.filter((id) => id === one.id).length
       },
-      (turns) => turns >= 2,
+      (runs) => runs >= 2,
     )
     expect(done).toBeGreaterThanOrEqual(2)
-    expect(keeper.turns.filter((id) => id === other.id)).toHaveLength(1)
+    expect(housekeeping.runs.filter((id) => id === other.id)).toHaveLength(1)
     expect(errors.mock.calls.flat().join()).toContain('HOUSEKEEPING_FAILED')
   })
 
-  test('ends when it is told to, and never begins when its time is 0', async () => {
+  test('housekeeping does not run after it was stopped, nor with an interval of 0', async () => {
     const { as } = await createTestTenant()
     using ended = startTestHousekeeping()
     using never = startTestHousekeeping(undefined, 0)
     ended.end()
     await as('user').get('/me')
     await Bun.sleep(300)
-    expect([...ended.turns, ...never.turns]).toEqual([])
+    expect([...ended.runs, ...never.runs]).toEqual([])
   })
 })
 
-describe('a server', () => {
-  const at = () => ({
+describe('housekeeping of a server', () => {
+  const runOptions = () => ({
     at: createTempFolder(),
     env: { ATOLL_TENANTS: config.ATOLL_TENANTS, ATOLL_DATABASE_URL: databaseUrl ?? '', ATOLL_HOUSEKEEPING: '1' },
   })
 
-  test('removes what has expired of the tenants that it serves, and of no others', async () => {
+  test('a server removes the expired sessions of the tenants that it serves, and of no others', async () => {
     const [{ id, tenant, users }, other] = [await createTestTenant(), await createTestTenant()]
     await insertEndedSession(tenant, users.user, 300)
     await insertEndedSession(other.tenant, other.users.user, 1)
-    await using server = await startAtoll(at())
+    await using server = await startAtoll(runOptions())
     const left = await pollUntil(
       async () => {
         await apiCaller(server.url, { tenant: id })('GET', '/api/me')
@@ -190,16 +190,16 @@ describe('a server', () => {
     expect(await countRows(other.tenant, 'sessions')).toBe(1)
   })
 
-  test('that is told to stop frees its leases, so that another one goes on at once', async () => {
+  test('a server that gets SIGTERM releases its leases, so that another process can take them at once', async () => {
     const { id, tenant, users } = await createTestTenant()
     await insertEndedSession(tenant, users.user, 40_000)
-    await using server = await startAtoll(at())
+    await using server = await startAtoll(runOptions())
     await pollUntil(
       async () => {
         await apiCaller(server.url, { tenant: id })('GET', '/api/me')
         return readLease(tenant)
       },
-      (found) => !!found?.[0],
+      (lease) => !!lease?.[0],
     )
     expect(await server.end('SIGTERM')).toBe(0)
     const [holder, left] = (await readLease(tenant))!

@@ -41,17 +41,17 @@ const waitUntil = async (met: () => unknown) => {
   while (!(await met())) await Bun.sleep(5)
 }
 let stopRunner: () => void = () => {}
-// Also where a test fails: a runner that goes on would do the jobs of all tests after it.
+// Even after a failed test: a runner that keeps going would run the jobs of all later tests.
 afterEach(() => stopRunner())
 
 const failJob = () => {
   throw new JobError('The other side is closed.', { outcome: { status: 500 } })
 }
 
-describe('a job', () => {
+describe('jobs', () => {
   afterEach(() => moveClock(Date.now()))
 
-  test('is done once, after the transaction that asked for it, and leaves nothing', async () => {
+  test('a job runs once after the commit of its transaction and leaves no row', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     await enqueueJobs(tenant, { kind, payload: { for: 'Ada' } })
@@ -62,12 +62,12 @@ describe('a job', () => {
     expect(await readRows(tenant)).toEqual([])
   })
 
-  test('may take the place of all that waits in its lane, also of the one that is being done', async () => {
+  test('replaceQueued replaces all waiting jobs of an ordering key and the retry of the running one', async () => {
     const { tenant } = await createTestTenant()
-    const instead = (payload: string) =>
+    const replaceJobs = (payload: string) =>
       tenant.write((tx) => replaceQueued(tenant, tx, { kind, orderingKey: 'one', payload, at: now() + HOUR }))
     const { kind, done } = registerTestKind(async ({ payload }) => {
-      if (payload === 'running') await instead('last')
+      if (payload === 'running') await replaceJobs('last')
       return { state: 'again', due: now() + 9 * HOUR }
     })
     await enqueueJobs(
@@ -83,7 +83,7 @@ describe('a job', () => {
     expect(done.at(-1)).toBe('last')
   })
 
-  test('is not done when its transaction fails', async () => {
+  test('a job is not run when its transaction fails', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     const failed = tenant.write(async (tx) => {
@@ -95,7 +95,7 @@ describe('a job', () => {
     expect(done).toEqual([])
   })
 
-  test('of an id that waits already is not added', async () => {
+  test('a job with the id of a waiting job is not added', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     await enqueueJobs(tenant, { kind, payload: 'first', _id: 'one' }, { kind, payload: 'second', _id: 'one' })
@@ -103,7 +103,7 @@ describe('a job', () => {
     expect(done).toEqual(['first'])
   })
 
-  test('waits for its time', async () => {
+  test('a job does not run before it is due', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     await enqueueJobs(tenant, { kind, payload: 'later', at: now() + HOUR }, { kind, payload: 'now' })
@@ -114,7 +114,7 @@ describe('a job', () => {
     expect(done).toEqual(['now', 'later'])
   })
 
-  test('can ask for another turn, with what it has to remember', async () => {
+  test('a job that returns state again runs again when due with its new payload', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(({ payload }) => ({
       state: 'again',
@@ -129,7 +129,7 @@ describe('a job', () => {
     expect(done).toEqual([1, 2, 3])
   })
 
-  test('has its effect in the transaction that ends it, or is tried again', async () => {
+  test('a job whose effect throws is rolled back and retried, and the effect is committed once', async () => {
     const { tenant } = await createTestTenant()
     const { kind } = registerTestKind(({ attempts }) => ({
       state: 'done',
@@ -149,7 +149,7 @@ describe('a job', () => {
     expect(await readRows(tenant)).toEqual([])
   })
 
-  test('keeps what it came to, when that is asked for', async () => {
+  test('a job that asks for retention keeps its row with its outcome', async () => {
     const { tenant } = await createTestTenant()
     const { kind } = registerTestKind(() => ({ state: 'done', retained: true, outcome: { status: 200 } }))
     await enqueueJobs(tenant, { kind })
@@ -157,7 +157,7 @@ describe('a job', () => {
     expect(await readRows(tenant)).toEqual([['done', 1, null, '{"status":200}']])
   })
 
-  test('that fails is tried again, at first after a second, then after twice as long each time, up to an hour', async () => {
+  test('a failing job is retried after one second, then after twice as long each time, up to an hour', async () => {
     const { tenant } = await createTestTenant()
     const { kind } = registerTestKind(failJob)
     await enqueueJobs(tenant, { kind })
@@ -172,7 +172,7 @@ describe('a job', () => {
     }
   })
 
-  test('is given up after three days, and can be tried again by hand', async () => {
+  test('a job that fails for three days becomes dead, and requeue runs it again', async () => {
     const { tenant } = await createTestTenant()
     let open = false
     const { kind, done } = registerTestKind(() => open || failJob())
@@ -191,7 +191,7 @@ describe('a job', () => {
     expect(await tenant.write((tx) => requeue(tenant, tx, 'x'))).toBeFalse()
   })
 
-  test('that can never succeed is given up at once', async () => {
+  test('a job with a permanent error becomes dead at once', async () => {
     const { tenant } = await createTestTenant()
     const { kind } = registerTestKind(() => {
       throw new JobError('It is gone.', { permanent: true })
@@ -201,7 +201,7 @@ describe('a job', () => {
     expect(await readRows(tenant)).toEqual([['dead', 1, null, '{"message":"It is gone."}']])
   })
 
-  test('tells nothing of an error that nobody expected', async () => {
+  test('the outcome of a job does not reveal the message of an unexpected error', async () => {
     const { tenant } = await createTestTenant()
     const { kind } = registerTestKind(() => {
       throw new Error('password=secret')
@@ -211,14 +211,14 @@ describe('a job', () => {
     expect((await readRows(tenant))[0]![3]).toBe('{"message":"It failed."}')
   })
 
-  test('of a kind that this version does not know is left for one that does', async () => {
+  test('a job of an unknown kind stays waiting', async () => {
     const { tenant } = await createTestTenant()
     await enqueueJobs(tenant, { kind: 'unknown' })
     await runDueJobs(tenant)
     expect((await readRows(tenant))[0]!.slice(0, 2)).toEqual(['waiting', 1])
   })
 
-  test("is its tenant's alone", async () => {
+  test('a job runs for its own tenant only', async () => {
     const [one, other] = [await createTestTenant(), await createTestTenant()]
     const seen: string[] = []
     const { kind } = registerTestKind((_, { tenant }) => seen.push(tenant))
@@ -229,10 +229,10 @@ describe('a job', () => {
   })
 })
 
-describe('jobs of one lane', () => {
+describe('jobs of one ordering key', () => {
   afterEach(() => moveClock(Date.now()))
 
-  test('are done in their order, whenever they were added', async () => {
+  test('jobs of one ordering key run in the order in which they were added', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => Bun.sleep(Math.random() * 2))
     for (const n of times(10))
@@ -241,7 +241,7 @@ describe('jobs of one lane', () => {
     expect(done).toEqual(times(300))
   })
 
-  test('wait for the first of them, and other lanes do not', async () => {
+  test('jobs wait while the first of their ordering key fails, and other ordering keys run', async () => {
     const { tenant } = await createTestTenant()
     let open = false
     const { kind, done } = registerTestKind(({ payload }) => open || payload !== 'a1' || failJob())
@@ -258,7 +258,7 @@ describe('jobs of one lane', () => {
     expect(done.slice(3)).toEqual(['a1', 'a2', 'a3'])
   })
 
-  test('go on when the first is given up, and in their old order when it is tried again', async () => {
+  test('jobs continue when the first of their ordering key is dead, and its requeue puts it first again', async () => {
     const { tenant } = await createTestTenant()
     let open = false
     const { kind, done } = registerTestKind(({ payload }) => open || payload === 'second' || failJob(), 0)
@@ -277,7 +277,7 @@ describe('jobs of one lane', () => {
     expect(done).toEqual(['second', 'first', 'third'])
   })
 
-  test('are not held up by a slow one of another lane', async () => {
+  test('a slow job does not delay jobs of other ordering keys', async () => {
     const { tenant } = await createTestTenant()
     const slow = Promise.withResolvers<void>()
     const { kind, done } = registerTestKind(({ payload }) => payload === 'slow' && slow.promise)
@@ -294,7 +294,7 @@ describe('jobs of one lane', () => {
   })
 })
 
-describe('lanes that hang', () => {
+describe('ordering keys with hanging jobs', () => {
   const createHangingKind = () => {
     const held = Promise.withResolvers<void>()
     const begun = new Set<unknown>()
@@ -304,17 +304,17 @@ describe('lanes that hang', () => {
     })
     return { kind, begun, release: held.resolve }
   }
-  const laneJobs = (kind: string, count: number) =>
+  const hangingJobs = (kind: string, count: number) =>
     times(count).map((n) => ({ kind, orderingKey: `hang ${n}`, payload: n }))
 
-  test('of eight tenants do not delay a job of a ninth until they end', async () => {
+  test('hanging jobs of eight tenants do not delay a job of a ninth tenant', async () => {
     const { kind, begun, release } = createHangingKind()
     const tenants = await Promise.all(times(8).map(createTestTenant))
     const quiet = await createTestTenant()
     for (const { tenant } of tenants)
       await enqueueJobs(
         tenant,
-        ...laneJobs(kind, 20).map((job) => ({ ...job, payload: `${tenant.tenant} ${job.payload}` })),
+        ...hangingJobs(kind, 20).map((job) => ({ ...job, payload: `${tenant.tenant} ${job.payload}` })),
       )
     const running = tenants.map(({ tenant }) => runDueJobs(tenant))
     await waitUntil(() => begun.size >= 128)
@@ -322,18 +322,18 @@ describe('lanes that hang', () => {
     await enqueueJobs(quiet.tenant, { kind: quick, payload: 'quick' })
     await runDueJobs(quiet.tenant)
     expect(done).toEqual(['quick'])
-    // Nor do they delay each other: all are under way, though there are more of them than places.
+    // They do not delay each other either: all of them run, though there are more of them than places.
     await waitUntil(() => begun.size === 160)
     release()
     await Promise.all(running)
     for (const { tenant } of tenants) expect(await readRows(tenant)).toEqual([])
   })
 
-  test('do not delay others of their tenant until they end', async () => {
+  test('40 hanging jobs do not delay another job of their tenant', async () => {
     const { tenant } = await createTestTenant()
     const { kind, begun, release } = createHangingKind()
     const { kind: quick, done } = registerTestKind(() => {})
-    await enqueueJobs(tenant, ...laneJobs(kind, 40), { kind: quick, payload: 'quick' })
+    await enqueueJobs(tenant, ...hangingJobs(kind, 40), { kind: quick, payload: 'quick' })
     const running = runDueJobs(tenant)
     await waitUntil(() => done.length)
     await waitUntil(() => begun.size === 40)
@@ -342,7 +342,7 @@ describe('lanes that hang', () => {
     expect(await readRows(tenant)).toEqual([])
   })
 
-  test('wait behind others once an attempt has failed', async () => {
+  test('jobs that have failed before run after new jobs and do not delay them', async () => {
     const { tenant } = await createTestTenant()
     const held = Promise.withResolvers<void>()
     const order: unknown[] = []
@@ -357,7 +357,7 @@ describe('lanes that hang', () => {
     moveClock(now() + HOUR)
     broken = false
     order.length = 0
-    // They have been due for longer than those that come now.
+    // The failed jobs have been due for longer than the new ones.
     await enqueueJobs(tenant, ...times(40).map((n) => ({ kind, orderingKey: `${n}`, payload: n })))
     const running = runDueJobs(tenant)
     const isDone = (n: number) => order.includes(n)
@@ -369,10 +369,10 @@ describe('lanes that hang', () => {
   })
 })
 
-describe('the runner', () => {
+describe('the job runner', () => {
   afterEach(() => moveClock(Date.now()))
 
-  test('does what is added, soon after the commit', async () => {
+  test('the runner runs jobs soon after their commit and none after it was stopped', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     stopRunner = startRunner()
@@ -389,7 +389,7 @@ describe('the runner', () => {
     expect(done).not.toContain('after')
   })
 
-  test('does what an earlier process left', async () => {
+  test('the runner runs the jobs that an earlier process left', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     await enqueueJobs(tenant, { kind, payload: 1 })
@@ -398,7 +398,7 @@ describe('the runner', () => {
     stopRunner()
   })
 
-  test('comes back when a job is due', async () => {
+  test('the runner wakes up when a later job or a retry is due', async () => {
     const { tenant } = await createTestTenant()
     let tries = 0
     const { kind, done } = registerTestKind(() => tries++ || failJob())
@@ -409,22 +409,22 @@ describe('the runner', () => {
     expect(tries).toBe(3)
   })
 
-  test('does nothing for a tenant that is suspended, and goes on when it is resumed, whoever was told', async () => {
+  test('the runner skips the jobs of a suspended tenant and runs them once it is resumed', async () => {
     const { tenant, id } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     await enqueueJobs(tenant, { kind, payload: 'due' })
     await setStatus(id, 'suspended')
     const other = await createTestTenant()
     stopRunner = startRunner()
-    await enqueueJobs(other.tenant, { kind, payload: 'of another' })
+    await enqueueJobs(other.tenant, { kind, payload: 'of another tenant' })
     await waitUntil(() => done.length)
-    expect(done).toEqual(['of another'])
+    expect(done).toEqual(['of another tenant'])
     await setStatus(id, 'active')
     await waitUntil(() => done.length === 2)
     stopRunner()
   })
 
-  test('of two processes, one does each job', async () => {
+  test('two concurrent runs of due jobs run each job once', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => Bun.sleep(1))
     await enqueueJobs(tenant, ...times(200).map((payload) => ({ kind, orderingKey: `${payload % 3}`, payload })))
@@ -435,29 +435,29 @@ describe('the runner', () => {
   })
 })
 
-test('an event is written down with its transaction, or not at all', async () => {
+test('an event is stored with its transaction or not at all', async () => {
   const { tenant, users } = await createTestTenant()
-  const telling = {
+  const newEvent = {
     source: 'accounts',
     kind: 'user',
     eventName: 'user-registered',
     metadata: { n: 1 },
     user: users.user,
   }
-  const event = await tenant.write((tx) => emit(tenant, tx, telling))
-  expect(event).toMatchObject({ ...telling, description: '', workspace: null })
+  const event = await tenant.write((tx) => emit(tenant, tx, newEvent))
+  expect(event).toMatchObject({ ...newEvent, description: '', workspace: null })
   const failed = tenant.write(async (tx) => {
-    await emit(tenant, tx, telling)
+    await emit(tenant, tx, newEvent)
     throw new Error('no')
   })
   await expect(failed).rejects.toThrow()
   expect(await tenant.db.query('select _id from events')).toEqual([[event._id]])
 })
 
-describe('a clock that was ahead', () => {
+describe('jobs after a change of the clock', () => {
   afterEach(() => moveClock(Date.now()))
 
-  test('holds up no job that was added by it, and none that is to come some time later', async () => {
+  test('jobs that were enqueued while the clock was ahead run on time after it is set back', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     moveClock(now() + 40 * 24 * HOUR)
@@ -470,20 +470,20 @@ describe('a clock that was ahead', () => {
     expect(done).toEqual(['now', 'in an hour'])
   })
 
-  test('is noticed by the runner when it is set back', async () => {
+  test('the runner notices that the clock was set back', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     stopRunner = startRunner()
     moveClock(now() + HOUR)
     await enqueueJobs(tenant, { kind, payload: 'later', at: now() + 100 })
-    await Bun.sleep(1_500) // it looks at the clock each second
+    await Bun.sleep(1_500) // the runner checks the clock each second
     moveClock(Date.now())
     await waitUntil(() => done.length)
     stopRunner()
     expect(done).toEqual(['later'])
   })
 
-  test('that is set forward is noticed, too', async () => {
+  test('the runner notices that the clock was set forward', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     stopRunner = startRunner()

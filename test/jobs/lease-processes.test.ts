@@ -13,7 +13,7 @@ setDefaultTimeout(30_000)
 
 const program = resolve(import.meta.dir, '../fakes/lease-process.ts')
 
-/** Another process. `next` is what it tells next. */
+/** Starts another process. `next` returns its next message. */
 function startContender(role: Role, contest: LeaseContest) {
   const child = Bun.spawn([process.execPath, program, role, JSON.stringify(contest)], {
     stdin: 'ignore',
@@ -23,15 +23,15 @@ function startContender(role: Role, contest: LeaseContest) {
   const lines = (async function* () {
     let text = ''
     for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
-      const [...whole] = (text + chunk).split('\n')
-      text = whole.pop()!
-      for (const line of whole) yield JSON.parse(line)
+      const [...complete] = (text + chunk).split('\n')
+      text = complete.pop()!
+      for (const line of complete) yield JSON.parse(line)
     }
   })()
   return {
     next: async () => (await lines.next()).value,
     send: (signal: 'SIGCONT' | 'SIGKILL' | 'SIGTERM') => void child.kill(signal),
-    /** Until it has stopped itself. */
+    /** Resolves when the process has stopped itself. */
     async asleep() {
       while (!/^\d+ \(.*\) T/.test(readFileSync(`/proc/${child.pid}/stat`, 'utf8'))) await Bun.sleep(5)
     },
@@ -46,7 +46,7 @@ function startContender(role: Role, contest: LeaseContest) {
 const databases: [string, object][] = [['one SQLite file', { folder: freshFolder() }]]
 if (databaseUrl) databases.push(['PostgreSQL', { url: databaseUrl }])
 
-describe.skipIf(process.platform !== 'linux').each(databases)('processes that share %s', (_, where) => {
+describe.skipIf(process.platform !== 'linux').each(databases)('leases of processes that share %s', (_, where) => {
   const opened: DatabasePool[] = []
   afterAll(async () => {
     for (const storage of opened) await storage.close()
@@ -64,7 +64,7 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
   const readSteps = async ({ db }: Store) =>
     (await db.query('select n, token from steps order by n, token')) as [number, number][]
 
-  /** Does the work as soon as the lease is to be had. */
+  /** Does the work as soon as the lease is free. */
   async function runWithLease<T>(store: Store, work: (held: Store & Lease) => Promise<T>): Promise<T> {
     for (;;) {
       const outcome = await withLease(store, 'work', work).catch((error) => {
@@ -75,7 +75,7 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
     }
   }
 
-  test('one that sleeps too long is followed by another, and can write nothing when it wakes up', async () => {
+  test('a process that sleeps beyond its lease loses it to another and is refused to write when it wakes up', async () => {
     const { contest, store } = await createContest(500)
     await using first = startContender('sleep', contest)
     const { token } = await first.next()
@@ -91,7 +91,7 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
     expect(await readSteps(store)).toEqual([[1, next]])
   })
 
-  test('one that wakes up after the other has ended can write nothing either', async () => {
+  test('a process that wakes up after the next holder has finished is refused to write', async () => {
     const { contest, store } = await createContest(500)
     await using first = startContender('sleep', contest)
     await first.next()
@@ -106,7 +106,7 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
     expect([await readCounter(store), await readSteps(store)]).toEqual([1, [[1, next]]])
   })
 
-  test('one that sleeps in the midst of a write has written all of it before the other began, or nothing', async () => {
+  test('a process that sleeps within a write has committed it before the next holder begins, or not at all', async () => {
     const { contest, store } = await createContest(500)
     await using first = startContender('sleepWriting', contest)
     const { token } = await first.next()
@@ -115,7 +115,7 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
       await incrementCounter(held, (await readCounter(held)) + 1)
       return held.token
     })
-    // PostgreSQL ends its transaction; nobody ends that of a file, but nobody else can write meanwhile.
+    // PostgreSQL ends its transaction. A transaction on a file stays open, and blocks all other writes meanwhile.
     await ('url' in where ? second : Promise.race([second, Bun.sleep(700)]))
     first.send('SIGCONT')
     const { wrote } = await first.next()
@@ -127,7 +127,7 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
     expect(await readCounter(store)).toBe(mine.length + 1)
   })
 
-  test('one that is killed is followed by another when its lease has expired', async () => {
+  test('the lease of a killed process can be taken once it has expired', async () => {
     const { contest, store } = await createContest(1_000)
     await using first = startContender('hold', contest)
     const { token } = await first.next()
@@ -138,7 +138,7 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
     expect(performance.now() - began).toBeLessThan(1_000 + 4_000) // a busy machine takes its time
   })
 
-  test('one that is told to stop is followed at once', async () => {
+  test('the lease of a process that gets SIGTERM can be taken at once', async () => {
     const { contest, store } = await createContest(60_000)
     await using first = startContender('hold', contest)
     expect(await first.next()).toEqual({ token: 1 })
@@ -149,7 +149,7 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
     expect(await first.exited).toBe(0)
   })
 
-  test('count under a lease without a lost or doubled step, though each of them stalls now and then', async () => {
+  test('three stalling processes count under one lease without a lost or doubled step', async () => {
     const { contest, store } = await createContest(300)
     const results = await Promise.all(
       [1, 2, 3].map(async () => {
@@ -160,15 +160,15 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
       }),
     )
     for (const result of results)
-      for (const told of Object.keys(result)) expect(told).toBeOneOf(['written', 'refused', 'busy'])
+      for (const outcome of Object.keys(result)) expect(outcome).toBeOneOf(['written', 'refused', 'busy'])
     const written = results.reduce((sum, { written }) => sum + written, 0)
     const refused = results.reduce((sum, { refused }) => sum + refused, 0)
     expect([written > 3, refused > 0]).toEqual([true, true])
 
-    const made = await readSteps(store)
-    expect(made.map(([n]) => n)).toEqual(Array.from({ length: written }, (_, i) => i + 1))
+    const steps = await readSteps(store)
+    expect(steps.map(([n]) => n)).toEqual(Array.from({ length: written }, (_, i) => i + 1))
     expect(await readCounter(store)).toBe(written)
-    const tokens = made.map(([, token]) => token)
+    const tokens = steps.map(([, token]) => token)
     expect(tokens).toEqual(tokens.toSorted((one, other) => one - other))
   })
 })

@@ -20,7 +20,7 @@ const readExpiry = async ({ db }: Store, name = 'work') =>
   (await db.query('select expires from leases where name = ?', [name]))[0]![0] as number
 const readDatabaseClock = async ({ db }: Store) => (await db.query('select now from clock'))[0]![0] as number
 
-/** As if the holder had been silent for too long. */
+/** Expires the lease as if its holder had not renewed it. */
 const expireLease = (store: Store, name = 'work') =>
   store.write((tx) => tx.query('update leases set expires = 0 where name = ?', [name]))
 const waitForAbort = ({ signal }: Lease) =>
@@ -29,7 +29,7 @@ const waitForAbort = ({ signal }: Lease) =>
     else signal.addEventListener('abort', () => resolve(signal.reason))
   })
 
-/** Tries until it has the lease. */
+/** Tries until it gets the lease, and returns its token. */
 async function acquireEventually(store: Store, name: string, length: number) {
   for (;;) {
     const token = tokenOf(await acquireLease(store, name, length))
@@ -38,9 +38,9 @@ async function acquireEventually(store: Store, name: string, length: number) {
   }
 }
 
-describe.each(engines)('%s: a lease', (_, engine) => {
+describe.each(engines)('%s: leases', (_, engine) => {
   const folder = freshFolder()
-  // Each has connections of its own, as a process would.
+  // Each node has connections of its own, as a process would.
   const nodes = times(3).map(() => new DatabasePool(engine({ folder }), { openCount: 10, deadline: 5_000 }))
   const storesFor = (newLocation: Parameters<DatabasePool['getStore']>[0]) =>
     nodes.map((node) => node.getStore(newLocation, tenantMigrations)) as [Store, Store, Store]
@@ -56,7 +56,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
   })
   afterEach(() => moveClock(Date.now()))
 
-  test('is had by one of twenty who want it at once, and the others are told for how long', async () => {
+  test('one of twenty concurrent callers gets the lease, and the others get the remaining time', async () => {
     const stores = createStores()
     const gate = Promise.withResolvers<void>()
     let [running, answered] = [0, 0]
@@ -75,7 +75,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     for (const outcome of outcomes) if (outcome.state !== 'done') expect(remainingOf(outcome)).toBeWithin(1, 30_001)
   })
 
-  test('has a token that grows with each holder: after release, expiry and loss', async () => {
+  test('the token of a lease grows with each holder after release, expiry and loss', async () => {
     const [one, two] = createStores()
     const tokens = [tokenOf(await acquireLease(one, 'work', MINUTE))]
     await releaseLease(one, 'work', tokens[0]!)
@@ -87,7 +87,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b))
   })
 
-  test('is not to be had before it has expired, and is then', async () => {
+  test('a held lease cannot be acquired before it has expired', async () => {
     const [one, two] = createStores()
     expect(tokenOf(await acquireLease(one, 'work', MINUTE))).toBe(1)
     expect(remainingOf(await acquireLease(two, 'work', MINUTE))).toBeWithin(1, MINUTE + 1)
@@ -97,7 +97,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     expect(await readDatabaseClock(two)).toBeGreaterThanOrEqual(expires)
   })
 
-  test('that is renewed is kept, and one that was lost is not to be renewed or released', async () => {
+  test('a renewal prolongs a held lease, and a lost lease can neither be renewed nor released', async () => {
     const [one, two] = createStores()
     const token = tokenOf(await acquireLease(one, 'work', MINUTE))
     const before = await readExpiry(one)
@@ -106,14 +106,14 @@ describe.each(engines)('%s: a lease', (_, engine) => {
 
     await expireLease(one)
     const next = tokenOf(await acquireLease(two, 'work', MINUTE))
-    const kept = await readExpiry(two)
+    const expiry = await readExpiry(two)
     expect(await renewLease(one, 'work', token, 9 * MINUTE)).toBeUndefined()
     expect(await releaseLease(one, 'work', token)).toBeFalse()
-    expect(await readExpiry(one)).toBe(kept)
+    expect(await readExpiry(one)).toBe(expiry)
     expect([await isLeaseHeld(one.db, 'work', token), await isLeaseHeld(one.db, 'work', next)]).toEqual([false, true])
   })
 
-  test('that has expired but that nobody took is its holder’s still', async () => {
+  test('an expired lease that nobody has acquired can be renewed by its holder', async () => {
     const [one] = createStores()
     const token = tokenOf(await acquireLease(one, 'work', MINUTE))
     await expireLease(one)
@@ -122,7 +122,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     expect(tokenOf(await acquireLease(one, 'work', MINUTE))).toBe(0)
   })
 
-  test('is free at once when it is released, and its old token is worth nothing', async () => {
+  test('a released lease can be acquired at once, and its old token is invalid', async () => {
     const [one, two] = createStores()
     const token = tokenOf(await acquireLease(one, 'work', MINUTE))
     expect(await releaseLease(one, 'work', token)).toBeTrue()
@@ -131,20 +131,20 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(token + 1)
   })
 
-  test('that rests is not to be had meanwhile', async () => {
+  test('a lease cannot be acquired during its rest after the work', async () => {
     const [one, two] = createStores()
     expect(await withLease(one, 'work', async () => 'done', { rest: MINUTE })).toEqual({ state: 'done', value: 'done' })
     expect(remainingOf(await withLease(two, 'work', async () => 'done'))).toBeWithin(1, MINUTE + 1)
   })
 
-  test('does not rest after work that failed', async () => {
+  test('a lease does not rest after work that failed', async () => {
     const [one, two] = createStores()
     const failed = withLease(one, 'work', () => Promise.reject(new Error('broken')), { rest: MINUTE })
     await expect(failed).rejects.toThrow('broken')
     expect(await withLease(two, 'work', async () => 1)).toEqual({ state: 'done', value: 1 })
   })
 
-  test('is kept by renewing for as long as the work goes on, and free as soon as that ends', async () => {
+  test('withLease renews the lease while its work runs and releases it when the work ends', async () => {
     const [one, two] = createStores()
     const length = 2_000
     const outcome = await withLease(
@@ -166,7 +166,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(2)
   })
 
-  test('is of one tenant, and of one name', async () => {
+  test('leases of other tenants and other names are independent', async () => {
     const [[acme], [other]] = [createStores(), createStores()]
     expect(tokenOf(await acquireLease(acme, 'work', MINUTE))).toBe(1)
     expect(tokenOf(await acquireLease(other, 'work', MINUTE))).toBe(1)
@@ -175,7 +175,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     expect(tokenOf(await acquireLease(acme, 'work', MINUTE))).toBe(0)
   })
 
-  test('has nothing to do with the clock that rules read', async () => {
+  test('moving the test clock does not affect leases', async () => {
     const [one, two] = createStores()
     await withLease(one, 'work', async (held) => {
       moveClock(Date.now() + 365 * 24 * 60 * MINUTE)
@@ -187,7 +187,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(2)
   })
 
-  test('gives the work its store as it was, and what the work throws comes out', async () => {
+  test('withLease passes the store to its work and rethrows the error of the work', async () => {
     const [one, two] = createStores()
     const failed = withLease({ ...one, tenant: 'acme' }, 'work', async ({ tenant, token, db }) => {
       expect([tenant, token, await db.query('select 1')]).toEqual(['acme', 1, [[1]]])
@@ -197,8 +197,8 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(2)
   })
 
-  describe('that somebody else has by now', () => {
-    test('lets its old holder write nothing, and tells it', async () => {
+  describe('a lease that was lost to another holder', () => {
+    test('a write under a lost lease throws LeaseLost and aborts the signal of its holder', async () => {
       const [one, two] = createStores()
       const outcome = await withLease(one, 'work', async (held) => {
         await writeOnce(held)
@@ -213,24 +213,24 @@ describe.each(engines)('%s: a lease', (_, engine) => {
       expect(await isLeaseHeld(two.db, 'work', 2)).toBeTrue()
     })
 
-    test('stays lost after the other has freed it', async () => {
+    test('a lost lease stays lost after the next holder has released it', async () => {
       const [one, two] = createStores()
       const outcome = await withLease(one, 'work', async (held) => {
         await expireLease(two)
-        expect(await withLease(two, 'work', async (other) => writeOnce(other))).toMatchObject({ state: 'done' })
+        expect(await withLease(two, 'work', async (next) => writeOnce(next))).toMatchObject({ state: 'done' })
         return writeOnce(held)
       })
       expect(outcome).toEqual({ state: 'lost' })
       expect(await countWrites(two)).toBe(1)
     })
 
-    test('is noticed at the next renewal by a holder that writes nothing', async () => {
+    test('a renewal detects a lost lease even if its holder writes nothing', async () => {
       const [one, two] = createStores()
       const outcome = await withLease(
         one,
         'work',
         async (held) => {
-          // At once, or a renewal comes in between.
+          // One statement, so that no renewal comes in between.
           await two.write((tx) => tx.query("update leases set holder = 'other', token = token + 1"))
           expect(await waitForAbort(held)).toBeInstanceOf(LeaseLost)
         },
@@ -239,7 +239,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
       expect(outcome).toEqual({ state: 'lost' })
     })
 
-    test('is noticed at the end, at the latest', async () => {
+    test('withLease returns state lost when the lease was lost unnoticed during the work', async () => {
       const [one, two] = createStores()
       const outcome = await withLease(one, 'work', async () => {
         await expireLease(two)
@@ -249,21 +249,21 @@ describe.each(engines)('%s: a lease', (_, engine) => {
       expect(outcome).toEqual({ state: 'lost' })
     })
 
-    test('is lost for the very next write, though both share a transaction', async () => {
+    test('a write right after the loss throws LeaseLost even if a group commit joins both', async () => {
       const [one] = createStores()
       await withLease(one, 'work', async (held) => {
         await expireLease(one)
         const before = writeOnce(held)
-        const other = one.write((tx) => tx.query('update leases set token = token + 1'))
+        const loss = one.write((tx) => tx.query('update leases set token = token + 1'))
         const after = writeOnce(held)
-        await Promise.all([before, other])
+        await Promise.all([before, loss])
         await expect(after).rejects.toBeInstanceOf(LeaseLost)
       })
       expect(await countWrites(one)).toBe(1)
     })
   })
 
-  test('is its holder’s, by the holder’s own stopwatch, for no longer than by the clock of the database', async () => {
+  test('the local expiry of a lease is never later than the expiry in the database', async () => {
     const [one] = createStores()
     const { token, until } = (await acquireLease(one, 'work', MINUTE)) as { token: number; until: number }
     const check = async (until: number) => {
@@ -274,7 +274,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     await check((await renewLease(one, 'work', token, 2 * MINUTE))!)
   })
 
-  test('is given up when the database has not answered for its length', async () => {
+  test('withLease gives the lease up when the database has not answered for its length', async () => {
     const [one, two] = createStores()
     let broken = false
     const write: Store['write'] = (work) => (broken ? Promise.reject(new Error('no answer')) : one.write(work))
@@ -292,7 +292,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     expect(await acquireEventually(two, 'work', MINUTE)).toBe(2)
   })
 
-  test('outlasts a renewal that failed', async () => {
+  test('a single failed renewal does not end a lease', async () => {
     const [one] = createStores()
     const length = 3_000
     let failing = 0
@@ -311,8 +311,8 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     expect(outcome.state).toBe('done')
   })
 
-  describe('of a process that stops', () => {
-    test('is free as soon as the work has heard of it', async () => {
+  describe('releaseAllLeases', () => {
+    test('releaseAllLeases frees a lease as soon as its work reacts to the abort signal', async () => {
       const [one, two] = createStores()
       const begun = Promise.withResolvers<void>()
       const work = withLease(one, 'work', async (held) => {
@@ -325,7 +325,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
       expect(await work).toEqual({ state: 'lost' })
     })
 
-    test('is free also when the work goes on, which then can write no more', async () => {
+    test('releaseAllLeases frees the lease of work that ignores the signal, which then cannot write', async () => {
       const [one, two] = createStores()
       const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       const work = withLease(one, 'work', async (held) => {
@@ -341,7 +341,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
       expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(2)
     })
 
-    test('is free also when it was just about to be taken', async () => {
+    test('releaseAllLeases frees a lease that was just being acquired, and its work never begins', async () => {
       const [one, two] = createStores()
       const work = withLease(one, 'work', () => Promise.reject(new Error('must not begin')))
       await releaseAllLeases(MINUTE)
@@ -350,7 +350,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     })
   })
 
-  test('is not renewed any more after the work has ended', async () => {
+  test('withLease does not renew the lease after its work has ended', async () => {
     const [one] = createStores()
     await withLease(one, 'work', async () => {}, { length: 150 })
     const freed = await readExpiry(one)

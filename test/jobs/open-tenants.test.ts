@@ -9,7 +9,7 @@ setDefaultTimeout(120_000)
 const TENANT_COUNT = 50
 const MAX_OPEN_TENANTS = 10
 
-/** How many tenants' files a process has open. */
+/** Returns how many tenant databases a process has open. */
 function databasesOpenIn(pid: number): number {
   const names = readdirSync(`/proc/${pid}/fd`).flatMap((descriptor) => {
     try {
@@ -21,7 +21,7 @@ function databasesOpenIn(pid: number): number {
   return new Set(names).size
 }
 
-/** Makes many tenants quickly: in one process, which prints their ids. */
+/** Creates many tenants in one process and returns their API tokens by tenant id. */
 async function createTenants(at: string, count: number) {
   const tenants = join(import.meta.dir, '../../src/tenancy')
   const script = `
@@ -43,7 +43,7 @@ async function createTenants(at: string, count: number) {
 }
 
 test.skipIf(process.platform !== 'linux')(
-  'a server never has more databases open than it may, and does what becomes due in closed ones',
+  'a server keeps at most ATOLL_OPEN_TENANTS databases open and runs the schedules of closed tenants',
   async () => {
     const receiver = startWebhookReceiver()
     const env = {
@@ -54,9 +54,9 @@ test.skipIf(process.platform !== 'linux')(
     const at = { at: createTempFolder(), env }
     const tokens = await createTenants(at.at, TENANT_COUNT)
     await using server = await startAtoll(at)
-    let most = 0
+    let maxOpen = 0
     const watching = setInterval(() => {
-      most = Math.max(most, databasesOpenIn(server.pid))
+      maxOpen = Math.max(maxOpen, databasesOpenIn(server.pid))
     }, 2)
     try {
       const visit = async ([tenant, token]: [string, string]) => {
@@ -69,41 +69,44 @@ test.skipIf(process.platform !== 'linux')(
         expect([made.status, made.body.code]).toEqual([201, undefined])
       }
       const entries = Object.entries(tokens)
-      // All of them within the time between two looks at tenants in use.
+      // All tenants within the interval in which the server closes unused ones.
       for (let n = 0; n < entries.length; n += 4) await Promise.all(entries.slice(n, n + 4).map(visit))
       const until = performance.now() + 30_000
-      const heard = () => new Set(receiver.got.map(({ path }) => path)).size
-      while (heard() < TENANT_COUNT && performance.now() < until) await Bun.sleep(50)
-      expect(heard()).toBe(TENANT_COUNT)
-      await Bun.sleep(11_000) // until it has looked around
+      const countDelivered = () => new Set(receiver.got.map(({ path }) => path)).size
+      while (countDelivered() < TENANT_COUNT && performance.now() < until) await Bun.sleep(50)
+      expect(countDelivered()).toBe(TENANT_COUNT)
+      await Bun.sleep(11_000) // until the server has checked its open tenants
     } finally {
       clearInterval(watching)
       await receiver.stop()
     }
-    expect(most).toBeGreaterThan(1)
+    expect(maxOpen).toBeGreaterThan(1)
     // Descriptors are listed one after the other, while databases are closed and opened.
-    expect(most).toBeLessThanOrEqual(MAX_OPEN_TENANTS + 3)
+    expect(maxOpen).toBeLessThanOrEqual(MAX_OPEN_TENANTS + 3)
     expect(await server.end('SIGTERM')).toBe(0)
   },
 )
 
-test.skipIf(!Bun.which('prlimit'))('migrate and doctor manage with few descriptors', async () => {
-  const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full' } }
-  await createTenants(at.at, 120)
-  const program = [
-    Bun.which('prlimit')!,
-    '--nofile=160:160',
-    process.execPath,
-    join(import.meta.dir, '../../src/main.ts'),
-  ]
-  const migrated = await runAtoll('migrate --json', { ...at, program, timeout: 60_000 })
-  expect([migrated.code, migrated.json.length]).toEqual([0, 120])
-  const doctor = await runAtoll('doctor --json', { ...at, program, timeout: 60_000 })
-  expect([doctor.code, doctor.json.checks.filter(({ ok }: { ok: boolean }) => !ok)]).toEqual([0, []])
-})
+test.skipIf(!Bun.which('prlimit'))(
+  '`atoll migrate` and `atoll doctor` process 120 tenants with 160 file descriptors',
+  async () => {
+    const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full' } }
+    await createTenants(at.at, 120)
+    const program = [
+      Bun.which('prlimit')!,
+      '--nofile=160:160',
+      process.execPath,
+      join(import.meta.dir, '../../src/main.ts'),
+    ]
+    const migrated = await runAtoll('migrate --json', { ...at, program, timeout: 60_000 })
+    expect([migrated.code, migrated.json.length]).toEqual([0, 120])
+    const doctor = await runAtoll('doctor --json', { ...at, program, timeout: 60_000 })
+    expect([doctor.code, doctor.json.checks.filter(({ ok }: { ok: boolean }) => !ok)]).toEqual([0, []])
+  },
+)
 
 test.skipIf(!Bun.which('prlimit'))(
-  'a server that has used up its descriptors answers 503 BUSY, and recovers',
+  'a server without free file descriptors answers 503 BUSY and recovers afterwards',
   async () => {
     const env = { ATOLL_OPEN_TENANTS: '60', ATOLL_DURABILITY: 'full' }
     const at = { at: createTempFolder(), env }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
-import type { PublicCtx } from '../../src/accounts/guard'
+import type { PublicCtx } from '../../src/accounts/context'
 import { registerUser } from '../../src/accounts/users/users'
 import { config } from '../../src/config'
 import { DAY_MS, moveClock } from '../../src/core/clock'

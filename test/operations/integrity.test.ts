@@ -9,7 +9,7 @@ import { createTestTenant } from '../test-tenant'
 
 setDefaultTimeout(30_000)
 
-test('a database that is well is checked once a week, and nothing is told', async () => {
+test('an intact database is checked once a week and emits no event', async () => {
   const { tenant } = await createTestTenant()
   expect(await checkIntegrity(tenant)).toEqual([])
   const outcomes: unknown[] = []
@@ -20,29 +20,32 @@ test('a database that is well is checked once a week, and nothing is told', asyn
   expect(await tenant.db.query("select 1 from events where source = 'storage'")).toEqual([])
 })
 
-test.skipIf(!!config.ATOLL_DATABASE_URL)('a database with damaged pages is told by an event', async () => {
-  const { tenant, id, as } = await createTestTenant()
-  const rows = Array.from({ length: 400 }, (_, n) => ['padding', `${n}`, 'x'.repeat(900)])
-  await as('admin').post('/blueprints', { key: 'things', name: 'Things', fields: [{ key: 'text', type: 'string' }] })
-  for (let n = 0; n < rows.length; n += 100) {
-    const operations = rows.slice(n, n + 100).map(([, , text]) => ({ op: 'create', data: { text } }))
-    expect((await as('admin').post('/blueprints/things/entities/batch', { operations })).status).toBe(200)
-  }
-  const place = (await tenant.db.query("select rootpage from sqlite_schema where name = 'entities'"))[0]![0] as number
-  await databases.release({ tenant: id, file: `${id}/data.db`, identity: await identityOf(id) })
-  const file = join(tenantFolder(id), 'data.db')
-  const bytes = readFileSync(file)
-  // The last pages hold entities, which nobody needs to tell of it.
-  for (let page = bytes.length / 4_096 - 20; page < bytes.length / 4_096; page++)
-    if (page !== place - 1) bytes.fill(0xaa, page * 4_096, page * 4_096 + 24)
-  writeFileSync(file, bytes)
-  const flaws = await checkIntegrity(tenant)
-  expect(flaws.length).toBeGreaterThan(0)
-  const events = await tenant.db
-    .query("select event_name from events where source = 'storage'")
-    .catch(() => 'unreadable')
-  expect(events).toEqual([['database-damaged']])
-})
+test.skipIf(!!config.ATOLL_DATABASE_URL)(
+  'checkIntegrity emits the event database-damaged for a database with damaged pages',
+  async () => {
+    const { tenant, id, as } = await createTestTenant()
+    const rows = Array.from({ length: 400 }, (_, n) => ['padding', `${n}`, 'x'.repeat(900)])
+    await as('admin').post('/blueprints', { key: 'things', name: 'Things', fields: [{ key: 'text', type: 'string' }] })
+    for (let n = 0; n < rows.length; n += 100) {
+      const operations = rows.slice(n, n + 100).map(([, , text]) => ({ op: 'create', data: { text } }))
+      expect((await as('admin').post('/blueprints/things/entities/batch', { operations })).status).toBe(200)
+    }
+    const place = (await tenant.db.query("select rootpage from sqlite_schema where name = 'entities'"))[0]![0] as number
+    await databases.release({ tenant: id, file: `${id}/data.db`, identity: await identityOf(id) })
+    const file = join(tenantFolder(id), 'data.db')
+    const bytes = readFileSync(file)
+    // The last pages hold entities, which the event does not need.
+    for (let page = bytes.length / 4_096 - 20; page < bytes.length / 4_096; page++)
+      if (page !== place - 1) bytes.fill(0xaa, page * 4_096, page * 4_096 + 24)
+    writeFileSync(file, bytes)
+    const flaws = await checkIntegrity(tenant)
+    expect(flaws.length).toBeGreaterThan(0)
+    const events = await tenant.db
+      .query("select event_name from events where source = 'storage'")
+      .catch(() => 'unreadable')
+    expect(events).toEqual([['database-damaged']])
+  },
+)
 
 async function identityOf(id: string) {
   const { registry } = await import('../../src/tenancy/registry')

@@ -18,8 +18,8 @@ async function startServer(environment: Record<string, string> = env) {
   return { server, post }
 }
 
-describe('the operator of a test', () => {
-  test('sets the clock by which everything expires, and has done what is due', async () => {
+describe('the operator routes', () => {
+  test('POST /operator/clock sets the clock that expires sessions, and POST /operator/jobs/run runs due jobs', async () => {
     const { server, post } = await startServer()
     await using _ = server
     const [status, { now }] = await post('/operator/clock', { now: '2031-02-03T04:05:06Z' })
@@ -33,7 +33,7 @@ describe('the operator of a test', () => {
     expect((await post('/operator/clock', { now: 'tomorrow' }))[1].code).toBe('INVALID_INPUT')
   })
 
-  test('is known by a token, and nobody else is let in', async () => {
+  test('POST /operator routes without the operator token answer 401 UNAUTHENTICATED', async () => {
     const { server, post } = await startServer()
     await using _ = server
     for (const authorization of ['', 'Bearer', 'Bearer x', `Basic ${token}`, `Bearer ${token}x`])
@@ -43,7 +43,7 @@ describe('the operator of a test', () => {
       }
   })
 
-  test('does not exist without the setting, and nobody is one without a token', async () => {
+  test('POST /operator/clock answers ROUTE_NOT_FOUND without ATOLL_TEST_CLOCK, and 401 without a configured token', async () => {
     const { server, post } = await startServer({ ATOLL_OPERATOR_TOKEN: token })
     await using _ = server
     expect((await post('/operator/clock', { now: '2031-02-03T04:05:06Z' }))[1].code).toBe('ROUTE_NOT_FOUND')
@@ -52,7 +52,7 @@ describe('the operator of a test', () => {
     expect((await other.post('/operator/clock', { now: '2031-02-03T04:05:06Z' }, 'Bearer '))[0]).toBe(401)
   })
 
-  test('is refused where it is meant in earnest', async () => {
+  test('ATOLL_TEST_CLOCK is refused when NODE_ENV is production', async () => {
     const { code, err } = await runAtoll('doctor', { at: createTempFolder(), env: { ...env, NODE_ENV: 'production' } })
     expect(code).not.toBe(0)
     expect(err).toContain('ATOLL_TEST_CLOCK must be off when NODE_ENV is production.')

@@ -3,14 +3,14 @@ import { callApi } from '../test-tenant'
 
 const ORIGIN = 'http://nobody.test'
 
-test('tells a browser at the bare address where the documentation is', async () => {
+test('GET / answers browsers an HTML page that links to the documentation', async () => {
   const { status, headers, body } = await callApi('GET', `${ORIGIN}/`, { headers: { accept: 'text/html,*/*' } })
   expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   expect(body).toContain('href="/openapi"')
   expect(headers.get('content-security-policy')).toContain("default-src 'none'")
 })
 
-test('tells a program at the bare address where the API is, and every link works', async () => {
+test('GET / answers programs a JSON index of the API whose links work', async () => {
   const { status, body } = await callApi('GET', `${ORIGIN}/`)
   expect([status, body]).toEqual([
     200,
@@ -20,6 +20,6 @@ test('tells a program at the bare address where the API is, and every link works
     expect((await callApi('GET', `${ORIGIN}${path}`)).status, path).toBe(200)
 })
 
-test('answers a browser that looks for an icon without an error', async () => {
+test('GET /favicon.ico answers 204', async () => {
   expect((await callApi('GET', `${ORIGIN}/favicon.ico`)).status).toBe(204)
 })

@@ -5,11 +5,11 @@ import { queryDatabase } from '../fakes/postgres'
 const url = process.env.CITUS_URL
 if (!url)
   console.warn(
-    'SKIPPED: the tests of Citus, for CITUS_URL is not set: the coordinator of a cluster with two nodes for data.',
+    'SKIPPED: the tests of Citus, because CITUS_URL is not set. It is the coordinator of a cluster with two data nodes.',
   )
 
 test.skipIf(!url)(
-  'a bucket goes to each node of the cluster, and is served from there',
+  '`postgres move` moves a bucket to each node of a Citus cluster, and its tenants stay available',
   async () => {
     const at = { at: createTempFolder(), env: { ATOLL_DATABASE_URL: url! } }
     const id = `citus-${crypto.randomUUID().slice(0, 8)}`

@@ -3,8 +3,8 @@ import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, start
 import { createDatabase, queryDatabase } from '../fakes/postgres'
 import { databaseUrl } from '../storage/engines'
 
-describe.skipIf(!databaseUrl)('the command `postgres`', () => {
-  test('prepares a database, shows it, adds buckets, and does no harm twice', async () => {
+describe.skipIf(!databaseUrl)('`atoll postgres`', () => {
+  test('`atoll postgres` initializes a database repeatably, adds buckets and reports the state of clusters', async () => {
     const [main, second] = [await createDatabase(databaseUrl!), await createDatabase(databaseUrl!)]
     const env = { ATOLL_DATABASE_URL: main, ATOLL_DATABASE_CLUSTERS: `far=${second} gone=postgres://x@127.0.0.1:1/x` }
     const at = { at: createTempFolder(), env }
@@ -33,7 +33,7 @@ describe.skipIf(!databaseUrl)('the command `postgres`', () => {
       expect((await apiCaller(server.url, await signIn(server.url, id))('GET', '/api/me')).status).toBe(200)
   }, 30_000)
 
-  test('leaves alone what is encrypted by other keys than those of the database', async () => {
+  test('`postgres init` refuses a file tenant that is encrypted with other keys with OTHER_KEYS', async () => {
     const url = await createDatabase(databaseUrl!)
     const files = { at: createTempFolder() }
     await createTenantByCli(files, 'old')
@@ -56,7 +56,7 @@ describe.skipIf(!databaseUrl)('the command `postgres`', () => {
     expect((await runAtoll('postgres init --json', at)).json.adopted).toEqual(['plain'])
   }, 60_000)
 
-  test('takes over tenants whose files are here; their sign-ins stay good', async () => {
+  test('`postgres init` adopts the tenants of the data folder, and their sessions stay valid', async () => {
     const files = { at: createTempFolder() }
     await createTenantByCli(files, 'old')
     let headers: Record<string, string>
@@ -81,12 +81,12 @@ describe.skipIf(!databaseUrl)('the command `postgres`', () => {
     ])
   }, 30_000)
 
-  test('says what is missing without a database', async () => {
+  test('`postgres init` without ATOLL_DATABASE_URL exits with code 1 and names the setting', async () => {
     const { code, err } = await runAtoll('postgres init', { at: createTempFolder() })
     expect([code, err]).toEqual([1, expect.stringContaining('ATOLL_DATABASE_URL')])
   })
 
-  test('a role that may not prepare the database is told who can', async () => {
+  test('`postgres init` with a role that may not create schemas exits with code 2 and asks for the owner', async () => {
     const url = new URL(await createDatabase(databaseUrl!))
     const name = `weak_${crypto.randomUUID().slice(0, 8)}`
     await queryDatabase(databaseUrl!, `create role "${name}" login`)
@@ -99,7 +99,7 @@ describe.skipIf(!databaseUrl)('the command `postgres`', () => {
     expect(err).toEndWith('Run "atoll postgres init" once with the URL of the owner.\n')
   })
 
-  test('a role that only serves works once the database is prepared', async () => {
+  test('a server with a role that only has atoll_app works once the database is initialized', async () => {
     const owner = await createDatabase(databaseUrl!)
     await runAtoll('postgres init', { at: createTempFolder(), env: { ATOLL_DATABASE_URL: owner } })
     const name = `server_${crypto.randomUUID().slice(0, 8)}`

@@ -3,9 +3,9 @@ import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, star
 import { findPostgresBin, startPostgres } from '../fakes/postgres'
 import { databaseUrl } from '../storage/engines'
 
-// It has a server of its own, for that one is killed.
-describe.skipIf(!databaseUrl || !findPostgresBin())('when PostgreSQL is killed', () => {
-  test('no acknowledged write is missing, callers are told to come back, and the server recovers by itself', async () => {
+// This test has a PostgreSQL server of its own, because it kills it.
+describe.skipIf(!databaseUrl || !findPostgresBin())('a killed PostgreSQL server', () => {
+  test('a killed PostgreSQL loses no acknowledged write, writes get 503 meanwhile, and Atoll recovers by itself', async () => {
     const database = await startPostgres({ durable: true })
     try {
       const at = { at: createTempFolder(), env: { ATOLL_DATABASE_URL: database.url, ATOLL_DURABILITY: 'full' } }
@@ -47,17 +47,17 @@ describe.skipIf(!databaseUrl || !findPostgresBin())('when PostgreSQL is killed',
       expect([...statuses.keys()].sort()).toEqual([201, 503])
       expect(slowest).toBeLessThan(5_000)
 
-      const kept = new Set<string>()
+      const storedIds = new Set<string>()
       for (let page = 1; ; page++) {
         const { status, body } = await call(
           'GET',
           `/api/blueprints/things/entities?$limit=1000&$page=${page}&$sort=created`,
         )
         expect(status).toBe(200)
-        for (const { _id } of body) kept.add(_id)
+        for (const { _id } of body) storedIds.add(_id)
         if (body.length < 1000) break
       }
-      expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
+      expect(acknowledged.filter((id) => !storedIds.has(id))).toEqual([])
     } finally {
       await database.stop()
     }

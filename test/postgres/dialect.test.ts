@@ -36,25 +36,27 @@ test.each([
     'select 1 from a where (b, c) > ($1, $2) and exists (select 1 from search_words w where w.entity = a.d)',
   ],
   [`select 1 from a order by b ->> '->> ?' desc`, `select 1 from a order by b ->> '->> ?' collate "C" desc`],
-])('%s', (asked, said) => {
-  expect(toPostgres(asked)).toBe(said)
+])('toPostgres translates: %s', (statement, expected) => {
+  expect(toPostgres(statement)).toBe(expected)
 })
 
-test('chunks are ranked by how many have each word, among those that are asked for', () => {
-  const asked =
+test('toPostgres translates a search for chunks into a ranking by word frequency within the given stores', () => {
+  const statement =
     'select w.rowid from search_chunks w where w.words match ? and w.store in (?, ?) order by w.rank, w.rowid limit ?'
-  const said = toPostgres(asked)
-  expect(said).toContain("w.words @@ replace(replace(replace($1, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery")
-  expect(said).toContain("unnest(string_to_array($1, ' OR '))")
-  expect(said).toContain('w.store in ($2, $3)')
-  expect(said).toEndWith('desc, entity limit $4')
-  for (const word of ['rowid', 'match', 'w.rank']) expect(said).not.toContain(word)
+  const translated = toPostgres(statement)
+  expect(translated).toContain(
+    "w.words @@ replace(replace(replace($1, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery",
+  )
+  expect(translated).toContain("unnest(string_to_array($1, ' OR '))")
+  expect(translated).toContain('w.store in ($2, $3)')
+  expect(translated).toEndWith('desc, entity limit $4')
+  for (const word of ['rowid', 'match', 'w.rank']) expect(translated).not.toContain(word)
   expect(toPostgres('insert into search_chunks (rowid, store, words) values (?, ?, ?)')).toBe(
     "insert into search_chunks (entity, store, words) values ($1, $2, array_to_tsvector(string_to_array($3, ' ')))",
   )
 })
 
-test('an insert or removal of one row becomes one of many, and nothing else does', () => {
+test('toMultiRow extends simple inserts and deletes to several rows and returns undefined for others', () => {
   expect(toMultiRow('insert into a (b, c) values (?, ?)', 3)).toBe('insert into a (b, c) values (?, ?), (?, ?), (?, ?)')
   expect(toMultiRow('delete from a where b = ? and c = ?', 2)).toBe(
     'delete from a where (b = ? and c = ?) or (b = ? and c = ?)',

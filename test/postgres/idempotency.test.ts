@@ -4,8 +4,8 @@ import { databaseUrl } from '../storage/engines'
 
 const env = { ATOLL_DATABASE_URL: databaseUrl ?? '' }
 
-describe.skipIf(!databaseUrl)('an Idempotency-Key', () => {
-  test('that comes to two servers at once is worked on by one of them, and answered by both', async () => {
+describe.skipIf(!databaseUrl)('Idempotency-Key on two servers', () => {
+  test('concurrent requests with one Idempotency-Key on two servers create one entity and get the same answer', async () => {
     const [one, two] = [
       { at: createTempFolder(), env },
       { at: createTempFolder(), env },

@@ -13,7 +13,7 @@ const migrations: Migrations = {
   ],
 }
 
-describe.skipIf(!databaseUrl)('a connection that is lost', async () => {
+describe.skipIf(!databaseUrl)('a lost PostgreSQL connection', async () => {
   if (!databaseUrl) return
   const server = databaseUrl
   const cuttingProxy = await startCuttingProxy({ port: Number(new URL(databaseUrl).port) })
@@ -38,7 +38,7 @@ describe.skipIf(!databaseUrl)('a connection that is lost', async () => {
   const increment = (store: Awaited<ReturnType<typeof createCounter>>) =>
     store.write((tx) => tx.query('update counters set count = count + 1 returning count'))
 
-  test('while a read is asked is noticed by nobody', async () => {
+  test('a connection lost during a read is retried transparently', async () => {
     const store = await createCounter()
     cuttingProxy.cut('before', 'from counters')
     expect(await count(store)).toBe(0)
@@ -47,28 +47,28 @@ describe.skipIf(!databaseUrl)('a connection that is lost', async () => {
     expect(cuttingProxy.left()).toBe(0)
   })
 
-  test('in the midst of a write: it is done again, once', async () => {
+  test('a connection lost within a write repeats the write, which takes effect once', async () => {
     const store = await createCounter()
     for (const when of ['before', 'after'] as const) cuttingProxy.cut(when, 'update counters')
     expect(await increment(store)).toEqual([[1]])
     expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
   })
 
-  test('before the commit has come: it is done again, once', async () => {
+  test('a connection lost before the commit repeats the write, which takes effect once', async () => {
     const store = await createCounter()
     cuttingProxy.cut('before', 'insert into commits')
     await increment(store)
     expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
   })
 
-  test('after the commit, before its answer: it is not done twice', async () => {
+  test('a connection lost after the commit does not repeat the write', async () => {
     const store = await createCounter()
     cuttingProxy.cut('after', 'insert into commits')
     await increment(store)
     expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
   })
 
-  test('among many writes: each that is acknowledged was done once, and the others not at all', async () => {
+  test('connections lost among 120 writes apply acknowledged writes once and rejected ones not at all', async () => {
     const store = await createCounter()
     for (let n = 0; n < 6; n++) {
       cuttingProxy.cut(n % 2 ? 'before' : 'after', n % 3 ? 'insert into commits' : 'update counters')
@@ -78,7 +78,7 @@ describe.skipIf(!databaseUrl)('a connection that is lost', async () => {
     for (const one of done) if (one.status === 'rejected') expect(one.reason).toBeInstanceOf(Busy)
   })
 
-  test('again and again is told, as 503, and soon', async () => {
+  test('a write whose connection is lost three times is refused with 503 BUSY within 5 seconds', async () => {
     const store = await createCounter()
     for (let n = 0; n < 3; n++) cuttingProxy.cut('before', 'update counters')
     const began = performance.now()
@@ -87,7 +87,7 @@ describe.skipIf(!databaseUrl)('a connection that is lost', async () => {
     expect(await count(store)).toBe(0)
   })
 
-  test('a statement that runs too long, on its server, is ended there, and told as 503', async () => {
+  test('a statement that runs too long is cancelled on PostgreSQL and refused with 503', async () => {
     const store = await createCounter()
     await expect(store.db.query('select pg_sleep(10)')).rejects.toMatchObject({ status: 503 })
     await expect(store.write((tx) => tx.query('select pg_sleep(10)'))).rejects.toMatchObject({ status: 503 })

@@ -24,7 +24,7 @@ describe.skipIf(!databaseUrl)('tenants of one bucket', async () => {
   const [one, another] = [storage.getStore(at, migrations), storage.getStore(other, migrations)]
   afterAll(() => storage.close())
 
-  test('see, change and remove their own rows only, whatever they ask for', async () => {
+  test('tenants of one bucket read, update and delete only their own rows, whatever the statement says', async () => {
     for (const store of [one, another])
       await store.write((tx) => tx.query("insert into notes (id, owner) values ('a', 'nobody')"))
     await one.write((tx) => tx.query("update notes set owner = 'one'"))
@@ -36,29 +36,29 @@ describe.skipIf(!databaseUrl)('tenants of one bucket', async () => {
     expect(await another.db.query('select id, owner from notes')).toEqual(theirs)
   })
 
-  test('cannot write rows for each other', async () => {
+  test('tenants of one bucket cannot insert or reassign rows for another tenant', async () => {
     const foreign = `insert into notes (tenant_id, id, owner) values ('${other.identity}', 'b', 'one')`
     await expect(one.write((tx) => tx.query(foreign))).rejects.toThrow()
-    const given = `update notes set tenant_id = '${other.identity}'`
-    await expect(one.write((tx) => tx.query(given))).rejects.toThrow()
+    const reassigning = `update notes set tenant_id = '${other.identity}'`
+    await expect(one.write((tx) => tx.query(reassigning))).rejects.toThrow()
   })
 
-  test('a read cannot write, nor leave anything behind on its connection', async () => {
+  test('a read cannot write, and a setting that it changes does not persist on its connection', async () => {
     await expect(one.db.query("insert into notes (id, owner) values ('c', 'one')")).rejects.toThrow()
     await one.db.query("select set_config('app.tenant', ?, false)", [other.identity]).catch(() => {})
     for (let n = 0; n < 30; n++) expect(await one.db.query('select owner from notes')).not.toEqual([['nobody']])
   })
 
-  test('a failed question does not fail those that were asked beside it', async () => {
-    const asked = Array.from({ length: 60 }, (_, n) =>
+  test('a failing query does not affect concurrent queries', async () => {
+    const queries = Array.from({ length: 60 }, (_, n) =>
       one.db.query(n % 7 ? 'select ? as a' : 'select nonsense', [`${n}`]),
     )
-    const answers = await Promise.allSettled(asked)
+    const answers = await Promise.allSettled(queries)
     for (const [n, answer] of answers.entries())
       expect([n, answer.status]).toEqual([n, n % 7 ? 'fulfilled' : 'rejected'])
   })
 
-  test('a tenant that was ended is not served, and its rows are kept', async () => {
+  test('a retired tenant answers 404 TENANT_NOT_FOUND, and its rows are kept', async () => {
     const [place3, place4] = [newLocation('three'), newLocation('four')]
     const [store, next] = [storage.getStore(place3, migrations), storage.getStore(place4, migrations)]
     await store.write((tx) => tx.query("insert into notes (id, owner) values ('a', 'three')"))
@@ -70,12 +70,12 @@ describe.skipIf(!databaseUrl)('tenants of one bucket', async () => {
     await expect(store.db.query('select 1')).rejects.toMatchObject(gone)
     await expect(held.write((tx) => tx.query('delete from notes'))).rejects.toMatchObject(gone)
     expect(await next.db.query('select id from notes')).toEqual([])
-    const kept = await queryDatabase(
+    const rows = await queryDatabase(
       databaseUrl!,
       `select id from isolation.notes where tenant_id = '${place3.identity}'`,
     )
-    // The owner of the tables is bound by their policies, too, unless it may pass by all of them.
-    expect(kept).toEqual([{ id: 'a' }])
+    // The policies apply to the owner of the tables, too, unless it may bypass row security.
+    expect(rows).toEqual([{ id: 'a' }])
     await elsewhere.close()
   })
 })
@@ -84,21 +84,24 @@ const bouncer = databaseUrl ? await startBouncer(databaseUrl) : undefined
 if (databaseUrl && !bouncer) console.warn('SKIPPED: PgBouncer is not installed.')
 afterAll(() => bouncer?.stop())
 
-test.skipIf(!bouncer)('200 transactions at once of three tenants through PgBouncer: nobody sees another', async () => {
-  const storage = new DatabasePool(postgres(bouncer!.url), { openCount: 10, deadline: 5_000 })
-  const stores = ['a', 'b', 'c'].map((name) => ({ name, ...storage.getStore(newLocation(name), migrations) }))
-  const seen = await Promise.all(
-    Array.from({ length: 200 }, async (_, n) => {
-      const { name, db, write } = stores[n % 3]!
-      const inside = await write(async (tx) => {
-        await tx.query('insert into notes (id, owner) values (?, ?)', [`${n}`, name])
-        return tx.query('select distinct owner from notes')
-      })
-      return [name, ...inside.flat(), ...(await db.query('select distinct owner from notes')).flat()]
-    }),
-  )
-  for (const [name, ...owners] of seen) expect(owners).toEqual([name, name])
-  for (const { name, db } of stores)
-    expect(await db.query('select count(*) from notes')).toEqual([[name === 'c' ? 66 : 67]])
-  await storage.close()
-})
+test.skipIf(!bouncer)(
+  '200 concurrent transactions of three tenants through PgBouncer see only their own rows',
+  async () => {
+    const storage = new DatabasePool(postgres(bouncer!.url), { openCount: 10, deadline: 5_000 })
+    const stores = ['a', 'b', 'c'].map((name) => ({ name, ...storage.getStore(newLocation(name), migrations) }))
+    const seen = await Promise.all(
+      Array.from({ length: 200 }, async (_, n) => {
+        const { name, db, write } = stores[n % 3]!
+        const inside = await write(async (tx) => {
+          await tx.query('insert into notes (id, owner) values (?, ?)', [`${n}`, name])
+          return tx.query('select distinct owner from notes')
+        })
+        return [name, ...inside.flat(), ...(await db.query('select distinct owner from notes')).flat()]
+      }),
+    )
+    for (const [name, ...owners] of seen) expect(owners).toEqual([name, name])
+    for (const { name, db } of stores)
+      expect(await db.query('select count(*) from notes')).toEqual([[name === 'c' ? 66 : 67]])
+    await storage.close()
+  },
+)

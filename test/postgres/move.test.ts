@@ -39,18 +39,18 @@ const entityInput = (n: number) => ({
   place: { b: n, a: { z: [1, null, 'x'] } },
 })
 
-describe.skipIf(!databaseUrl)('a tenant that moves', () => {
-  test('answers the same everywhere, and goes on from there: file, another bucket, and back', async () => {
-    const home = await createTestTenant()
-    const as = home.as('admin')
-    const signUp = { username: 'zoe', password: 'correct horse', email: `zoe@${home.id}.test` }
-    expect((await home.stranger.post('/signup', signUp)).status).toBe(201)
-    const signIn = async () => (await home.stranger.post('/signin', { ...signUp, authType: 'oauth' })).body.payload
+describe.skipIf(!databaseUrl)('moveTenant', () => {
+  test('moveTenant keeps all answers of a tenant from bucket to bucket, to a file and back, and it stays writable', async () => {
+    const t = await createTestTenant()
+    const admin = t.as('admin')
+    const signUp = { username: 'zoe', password: 'correct horse', email: `zoe@${t.id}.test` }
+    expect((await t.stranger.post('/signup', signUp)).status).toBe(201)
+    const signIn = async () => (await t.stranger.post('/signin', { ...signUp, authType: 'oauth' })).body.payload
     const session = await signIn()
-    const zoe = home.stranger.with({ authorization: `Bearer ${session.token}` })
-    expect((await as.post('/blueprints', blueprint('things'))).status).toBe(201)
+    const zoe = t.stranger.with({ authorization: `Bearer ${session.token}` })
+    expect((await admin.post('/blueprints', blueprint('things'))).status).toBe(201)
     for (let n = 0; n < 300; n++)
-      expect((await as.post('/blueprints/things/entities', entityInput(n))).status).toBe(201)
+      expect((await admin.post('/blueprints/things/entities', entityInput(n))).status).toBe(201)
 
     const paths = [
       '/me',
@@ -61,58 +61,58 @@ describe.skipIf(!databaseUrl)('a tenant that moves', () => {
     const queries = ['n[$lt]=-50&$sort=n', 'price[$gte]=99.5', 'tags=t3&$sort=-price', 'name=thing 3 🏝 ö&$select=n']
     for (const query of queries) paths.push(`/blueprints/things/entities?${encodeURI(query)}`)
     const answers = async () => {
-      const told: unknown[] = []
-      for (const path of paths) for (const who of [as, zoe]) told.push((await who.get(path)).body)
-      return told
+      const bodies: unknown[] = []
+      for (const path of paths) for (const client of [admin, zoe]) bodies.push((await client.get(path)).body)
+      return bodies
     }
-    const { home: other } = await addBucket()
+    const { home: otherBucket } = await addBucket()
     let acknowledgedIds = 300
-    for (const to of [other, 'sqlite', other]) {
+    for (const to of [otherBucket, 'sqlite', otherBucket]) {
       const before = await answers()
-      const { home: from = 'sqlite' } = await getTenantInfo(home.id)
-      const { rows, waited, trash, ...told } = await moveTenant(home.id, to, ignoreProgress)
-      expect([told.from, told.to]).toEqual([from, to])
+      const { home: from = 'sqlite' } = await getTenantInfo(t.id)
+      const { rows, waited, trash, ...move } = await moveTenant(t.id, to, ignoreProgress)
+      expect([move.from, move.to]).toEqual([from, to])
       expect(rows).toBeGreaterThan(1_500)
       expect(waited).toBeLessThan(1_000 + 4_000) // a busy machine takes its time
-      expect(existsSync(tenantFolder(home.id))).toBe(to === 'sqlite')
+      expect(existsSync(tenantFolder(t.id))).toBe(to === 'sqlite')
       expect(!!trash).toBe(from === 'sqlite')
-      expect((await getTenantInfo(home.id)).home).toBe(told.to === 'sqlite' ? undefined : told.to)
+      expect((await getTenantInfo(t.id)).home).toBe(move.to === 'sqlite' ? undefined : move.to)
 
       expect(await answers()).toEqual(before)
       expect((await signIn()).token).toBeString()
-      expect((await as.post('/blueprints', blueprint(`more-${acknowledgedIds}`))).status).toBe(201)
-      expect((await as.post(`/blueprints/more-${acknowledgedIds}/entities`, entityInput(acknowledgedIds))).status).toBe(
-        201,
-      )
-      expect((await as.post('/blueprints/things/entities', entityInput(acknowledgedIds++))).status).toBe(201)
-      expect((await as.get(`/blueprints/more-${acknowledgedIds - 1}/entities?n[$lte]=1000000`)).body).toHaveLength(1)
+      expect((await admin.post('/blueprints', blueprint(`more-${acknowledgedIds}`))).status).toBe(201)
+      expect(
+        (await admin.post(`/blueprints/more-${acknowledgedIds}/entities`, entityInput(acknowledgedIds))).status,
+      ).toBe(201)
+      expect((await admin.post('/blueprints/things/entities', entityInput(acknowledgedIds++))).status).toBe(201)
+      expect((await admin.get(`/blueprints/more-${acknowledgedIds - 1}/entities?n[$lte]=1000000`)).body).toHaveLength(1)
     }
-    const list = (await as.get('/blueprints/things/entities?$limit=1000')).body
+    const list = (await admin.get('/blueprints/things/entities?$limit=1000')).body
     expect(list).toHaveLength(acknowledgedIds)
-    expect((await as.delete(`/blueprints/things/entities/${list[0]._id}`)).status).toBe(200)
+    expect((await admin.delete(`/blueprints/things/entities/${list[0]._id}`)).status).toBe(200)
   })
 
-  test('is where it is told to be already: nothing happens, and it is said', async () => {
+  test('moveTenant to the current home moves no rows and returns the same home', async () => {
     const { id } = await createTestTenant()
     const { home } = await getTenantInfo(id)
     for (const to of ['postgres', home!])
       expect(await moveTenant(id, to, ignoreProgress)).toMatchObject({ from: home, to: home, rows: 0, waited: 0 })
   })
 
-  test('is refused where it cannot be, or is not, and stays where it was', async () => {
+  test('moveTenant refuses an unknown tenant or bucket with 404 and a concurrent move with 409 TENANT_MOVING', async () => {
     const { id, as } = await createTestTenant()
-    const refused = (who: string, to: string) =>
+    const tryMove = (who: string, to: string) =>
       moveTenant(who, to, ignoreProgress).catch(({ status, code }) => [status, code])
-    expect(await refused('nobody', 'sqlite')).toEqual([404, 'TENANT_NOT_FOUND'])
+    expect(await tryMove('nobody', 'sqlite')).toEqual([404, 'TENANT_NOT_FOUND'])
     for (const to of ['', 'main', 'main/atoll_registry', 'main/none', 'far/atoll_b0001'])
-      expect(await refused(id, to), to).toEqual([404, 'BUCKET_NOT_FOUND'])
-    const both = await Promise.all([refused(id, 'sqlite'), refused(id, 'sqlite')])
+      expect(await tryMove(id, to), to).toEqual([404, 'BUCKET_NOT_FOUND'])
+    const both = await Promise.all([tryMove(id, 'sqlite'), tryMove(id, 'sqlite')])
     expect(both).toContainEqual([409, 'TENANT_MOVING'])
     expect(both).toContainEqual(expect.objectContaining({ to: 'sqlite' }))
     expect((await as('admin').get('/me')).status).toBe(200)
   })
 
-  test('does not go where a newer program was', async () => {
+  test('`atoll tenant move` to a bucket with a newer schema fails with DATABASE_TOO_NEW', async () => {
     const { id, as } = await createTestTenant()
     const { home } = await addBucket()
     const newer = { ...tenantMigrations, postgres: [...tenantMigrations.postgres, 'select 1'] }
@@ -120,7 +120,7 @@ describe.skipIf(!databaseUrl)('a tenant that moves', () => {
     const engine = postgres()
     await (await engine.open({ tenant: 'x', file: '', identity: crypto.randomUUID(), bucket }, newer)).close()
     await engine.close()
-    // This process knows the bucket from before; another one looks.
+    // This process has cached the schema of the bucket; another one reads it.
     const env = { ATOLL_DATABASE_URL: databaseUrl! }
     const { code, err } = await runAtoll(`tenant move ${id} --to ${home} --json`, { at: createTempFolder(), env })
     expect([code, JSON.parse(err).code]).toEqual([1, 'DATABASE_TOO_NEW'])
@@ -128,7 +128,7 @@ describe.skipIf(!databaseUrl)('a tenant that moves', () => {
     await queryDatabase(databaseUrl!, `comment on schema ${bucket} is '${tenantMigrations.postgres.length}'`)
   })
 
-  test('who still has its old home open is told to come back, and finds it at the new one', async () => {
+  test('a stale store of a moved tenant gets 503 BUSY, and 404 TENANT_NOT_FOUND once the tenant is deleted', async () => {
     const { id, tenant, as } = await createTestTenant()
     const write = () => tenant.write((tx) => tx.query("delete from versions where topic = 'none'"))
     await write()
@@ -143,7 +143,7 @@ describe.skipIf(!databaseUrl)('a tenant that moves', () => {
     await expect(write()).rejects.toMatchObject({ status: 404, code: 'TENANT_NOT_FOUND' })
   })
 
-  test('a tenant that is changed faster than it can be copied stays where it is, and that is said', async () => {
+  test('moveTenant refuses a tenant that changes faster than it is copied with 503 TENANT_TOO_BUSY', async () => {
     const { id, as } = await createTestTenant()
     await moveTenant(id, 'sqlite', ignoreProgress)
     const tenant = await (await import('../../src/tenancy/tenants')).getTenant(id)
@@ -165,12 +165,12 @@ describe.skipIf(!databaseUrl)('a tenant that moves', () => {
     expect((await moveTenant(id, 'postgres', ignoreProgress)).from).toBe('sqlite')
   }, 150_000)
 
-  test('a move that ended just before its last step is finished by the first who writes', async () => {
+  test('a move that was interrupted before its last step is finished by the next write', async () => {
     const { id, as, tenant } = await createTestTenant()
     const { uid, home } = tenant as unknown as { uid: string; home: string }
     const [cluster, bucket] = home.split('/')
     const at = { tenant: id, file: `${id}/data.db`, identity: uid }
-    // What a move does, up to its mark in the source.
+    // The steps of a move up to its mark in the source.
     const [source, target] = [
       await databases.openTenantCopy({ ...at, cluster, bucket }, tenantMigrations),
       await databases.openTenantCopy(at, tenantMigrations),
@@ -185,7 +185,7 @@ describe.skipIf(!databaseUrl)('a tenant that moves', () => {
   })
 })
 
-describe.skipIf(!databaseUrl)('beside a running server', () => {
+describe.skipIf(!databaseUrl)('`atoll tenant move` beside a running server', () => {
   let at: RunOptions
   let server: RunningAtoll
   let headers: Record<string, string>
@@ -208,7 +208,7 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
   })
   afterAll(() => server?.end('SIGKILL'))
 
-  /** Writes and reads for as long as the work takes. */
+  /** Writes and reads concurrently while the work runs. */
   async function withLoad<T>(work: () => Promise<T>): Promise<T> {
     const call = apiCaller(server.url, headers)
     let running = true
@@ -237,7 +237,7 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
     }
   }
 
-  /** All that is there, by the pages of a list. */
+  /** Lists the ids of all entities page by page. */
   async function listStoredIds() {
     const ids = new Set<string>()
     for (let page = 1; ; page++) {
@@ -253,7 +253,7 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
     return [...acknowledgedIds].filter((id) => !ids.has(id))
   }
 
-  test('no acknowledged write is lost, callers see only 201 and 503, and nobody waits long', async () => {
+  test('moves under load lose no acknowledged write, answer writes with 201 or 503, and delay none by 5 seconds', async () => {
     for (const to of ['far/atoll_b0001', 'sqlite', 'main/atoll_b0001']) {
       const { code, json, err } = await withLoad(() => runAtoll(`tenant move acme --to ${to} --json`, at))
       expect([code, err, json.to]).toEqual([0, '', to])
@@ -264,11 +264,11 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
     expect(acknowledgedIds.size).toBeGreaterThan(200)
   })
 
-  test('a mover that is killed leaves the tenant in one place, and the next one finishes', async () => {
+  test('a killed `atoll tenant move` leaves the tenant complete in one place, and the next move succeeds', async () => {
     const program = [process.execPath, join(import.meta.dir, '../../src/main.ts')]
     const env = { PATH: process.env.PATH ?? '', ...at.env, ATOLL_DURABILITY: 'normal' }
     await withLoad(async () => {
-      // While it copies; while it follows, or has writes wait; and when the old home is left, but the registry doesn't say so yet.
+      // While it copies; while it applies changes or blocks writes; and after the old home is marked, but not the registry.
       const moments: [string, RegExp, number][] = [
         ['sqlite', /^/, 1_000],
         ['far/atoll_b0001', /Copied/, 300],
@@ -298,29 +298,30 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
     expect([...statuses.keys()].filter((status) => ![201, 503].includes(status))).toEqual([])
     expect(slowest).toBeLessThan(5_000)
     expect(readdirSync(join(at.at, 'tenants'))).not.toContain('acme')
-    // What was answered 503 was not made.
+    // Writes that were answered 503 were not stored.
     expect((await listStoredIds()).size).toBe(acknowledgedIds.size)
   })
 
-  test('what is left over is removed by `postgres purge`, and nothing else', async () => {
+  test('`postgres purge` removes exactly the rows of moved and deleted tenants once they are old enough', async () => {
     const { uid } = (
       await queryDatabase(at.env!.ATOLL_DATABASE_URL!, "select uid from atoll_registry.tenants where id = 'acme'")
     )[0]
     const far = (sql: string) => queryDatabase(at.env!.ATOLL_DATABASE_CLUSTERS!.slice('far='.length), sql)
-    const left = async () => (await far(`select from atoll_b0001.entities where tenant_id = '${uid}'`)).length
+    const countRemainingRows = async () =>
+      (await far(`select from atoll_b0001.entities where tenant_id = '${uid}'`)).length
     await createTenantByCli(at, 'deleted') // in the emptiest bucket
     await runAtoll('tenant delete deleted --yes', at)
-    expect(await left()).toBeGreaterThan(0)
+    expect(await countRemainingRows()).toBeGreaterThan(0)
     expect((await runAtoll('postgres purge --yes --json', at)).json).toEqual([]) // not that soon
     expect((await runAtoll('postgres purge --hours 0 --yes --json', at)).json).toEqual([
       { home: 'far/atoll_b0001', tenants: 2, rows: expect.any(Number) },
     ])
-    expect(await left()).toBe(0)
+    expect(await countRemainingRows()).toBe(0)
     expect((await listStoredIds()).size).toBe(acknowledgedIds.size)
     expect((await runAtoll('postgres purge --hours 0 --yes --json', at)).json).toEqual([])
   })
 
-  test('who writes without a pause is refused at the end only, who reads never, and what was acknowledged is there once, as it was left', async () => {
+  test('moves under continuous creates, updates and deletes keep the acknowledged state, and reads never fail', async () => {
     const call = apiCaller(server.url, headers)
     expect((await call('POST', '/api/blueprints', blueprint('busy'))).status).toBe(201)
     const path = '/api/blueprints/busy/entities'
@@ -328,11 +329,11 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
     expect((await call('POST', `${path}/batch`, { operations })).status).toBe(200)
     const list = async () =>
       (await call('GET', `${path}?$limit=1000&$sort=created`)).body as { _id: string; n: number }[]
-    const listStoredIds = new Map((await list()).map(({ _id, n }) => [_id, Math.abs(n)]))
-    expect(listStoredIds.size).toBe(500)
+    const expected = new Map((await list()).map(({ _id, n }) => [_id, Math.abs(n)]))
+    expect(expected.size).toBe(500)
     const seen = new Set<number>()
     let [running, value, written] = [true, 1_000, 0]
-    /** It makes one, changes one that it has, and removes one, over and over. */
+    /** Creates, updates and removes entities in turn. */
     const writer = async (own: string[]) => {
       for (let turn = 0; running; turn++) {
         const [id, n] = [own.at(turn % own.length)!, ++value]
@@ -344,8 +345,8 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
         written++
         if (does === 'DELETE') own.splice(own.indexOf(id), 1)
         else if (does === 'POST') own.push(body._id)
-        if (does === 'DELETE') listStoredIds.delete(id)
-        else listStoredIds.set(does === 'POST' ? body._id : id, n)
+        if (does === 'DELETE') expected.delete(id)
+        else expected.set(does === 'POST' ? body._id : id, n)
       }
     }
     const reader = async () => {
@@ -353,7 +354,7 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
     }
     for (const to of ['sqlite', 'far/atoll_b0001', 'main/atoll_b0001']) {
       ;[running, written] = [true, 0]
-      const ids = [...listStoredIds.keys()]
+      const ids = [...expected.keys()]
       const shares = [0, 1, 2, 3].map((share) => ids.filter((_, place) => place % 4 === share))
       const busy = [...shares.map(writer), reader()]
       const moved = await runAtoll(`tenant move acme --to ${to} --json`, { ...at, timeout: 50_000 })
@@ -362,13 +363,13 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
       expect([moved.code, moved.err, moved.json?.to]).toEqual([0, '', to])
       expect(written).toBeGreaterThan(10)
       const found = (await list()).map(({ _id, n }) => [_id, Math.abs(n)] as const)
-      expect(found.length).toBe(listStoredIds.size)
-      expect(Object.fromEntries(found)).toEqual(Object.fromEntries(listStoredIds))
+      expect(found.length).toBe(expected.size)
+      expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected))
     }
     expect([...seen].filter((status) => ![200, 201, 503].includes(status))).toEqual([])
   }, 150_000)
 
-  test('a bucket is moved whole only where Citus does it', async () => {
+  test('`postgres move` refuses a database without Citus, an unknown bucket and an invalid node', async () => {
     const code = async (args: string) => JSON.parse((await runAtoll(`postgres move ${args} --json`, at)).err).code
     expect(await code('main/atoll_b0001 127.0.0.1:5432')).toBe('NO_CITUS')
     expect(await code('main/none 127.0.0.1:5432')).toBe('BUCKET_NOT_FOUND')

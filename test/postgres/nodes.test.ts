@@ -5,7 +5,7 @@ import { databaseUrl } from '../storage/engines'
 const env = { ATOLL_DATABASE_URL: databaseUrl ?? '' }
 
 describe.skipIf(!databaseUrl)('two servers on one database', () => {
-  test('serve the same tenants: a sign-in is good on both, and a changed blueprint is seen on both', async () => {
+  test('two servers on one database share sessions, and changed blueprints and logouts apply on both', async () => {
     const [one, two] = [
       { at: createTempFolder(), env },
       { at: createTempFolder(), env },
@@ -15,32 +15,32 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     await using first = await startAtoll(one)
     await using second = await startAtoll(two)
     const headers = await signIn(first.url, id)
-    const [here, there] = [apiCaller(first.url, headers), apiCaller(second.url, headers)]
-    expect((await there('GET', '/api/me')).body.username).toBe('root')
+    const [onFirst, onSecond] = [apiCaller(first.url, headers), apiCaller(second.url, headers)]
+    expect((await onSecond('GET', '/api/me')).body.username).toBe('root')
 
     const fields = [{ key: 'name', type: 'string' }]
-    expect((await here('POST', '/api/blueprints', { key: 'things', name: 'Things', fields })).status).toBe(201)
-    expect((await there('GET', '/api/blueprints/things')).body.fields).toHaveLength(1)
+    expect((await onFirst('POST', '/api/blueprints', { key: 'things', name: 'Things', fields })).status).toBe(201)
+    expect((await onSecond('GET', '/api/blueprints/things')).body.fields).toHaveLength(1)
     const more = { fields: [...fields, { key: 'size', type: 'integer' }] }
-    expect((await here('PUT', '/api/blueprints/things', more)).status).toBe(200)
+    expect((await onFirst('PUT', '/api/blueprints/things', more)).status).toBe(200)
     const began = performance.now()
     const seen = await pollUntil(
-      () => there('POST', '/api/blueprints/things/entities', { name: 'a', size: 3 }),
+      () => onSecond('POST', '/api/blueprints/things/entities', { name: 'a', size: 3 }),
       ({ status }) => status === 201,
     )
     expect(seen.status).toBe(201)
     expect(performance.now() - began).toBeLessThan(1_000 + 3_000) // a busy machine takes its time
 
-    await here('POST', '/api/logout')
-    const refused = await pollUntil(
-      () => there('GET', '/api/me'),
+    await onFirst('POST', '/api/logout')
+    const answer = await pollUntil(
+      () => onSecond('GET', '/api/me'),
       ({ status }) => status === 401,
     )
-    expect(refused.status).toBe(401)
+    expect(answer.status).toBe(401)
     expect(performance.now() - began).toBeLessThan(2_000 + 3_000)
   }, 30_000)
 
-  test('answer a refresh token that comes to both at once with the same successor', async () => {
+  test('two servers answer concurrent uses of one refresh token with the same new token', async () => {
     const [one, two] = [
       { at: createTempFolder(), env },
       { at: createTempFolder(), env },
@@ -49,22 +49,22 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     await createTenantByCli(one, id)
     await using first = await startAtoll(one)
     await using second = await startAtoll(two)
-    const [here, there] = [first, second].map(({ url }) => apiCaller(url, { tenant: id }))
+    const [onFirst, onSecond] = [first, second].map(({ url }) => apiCaller(url, { tenant: id }))
     const person = { username: 'ada', password: 'correct horse', authType: 'oauth' }
-    let { refreshToken } = (await here!('POST', '/api/signup', person)).body.payload
+    let { refreshToken } = (await onFirst!('POST', '/api/signup', person)).body.payload
     for (let round = 0; round < 10; round++) {
       const answers = await Promise.all(
-        [here!, there!, here!, there!].map((ask) => ask('POST', '/api/token/refresh', { refreshToken })),
+        [onFirst!, onSecond!, onFirst!, onSecond!].map((ask) => ask('POST', '/api/token/refresh', { refreshToken })),
       )
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
       const successors = new Set(answers.map(({ body }) => body.payload.refreshToken as string))
       expect(successors.size).toBe(1)
       refreshToken = [...successors][0]
     }
-    expect((await there!('POST', '/api/token/refresh', { refreshToken })).status).toBe(200)
+    expect((await onSecond!('POST', '/api/token/refresh', { refreshToken })).status).toBe(200)
   }, 60_000)
 
-  test('see each other’s workspaces: an activation, new roles, and the end of a membership', async () => {
+  test('two servers both apply the activation of a workspace, changed roles and a removed membership', async () => {
     const [one, two] = [
       { at: createTempFolder(), env },
       { at: createTempFolder(), env },
@@ -77,22 +77,22 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     const person = { username: 'ada', password: 'correct horse', authType: 'oauth' }
     const { body } = await apiCaller(first.url, { tenant: id })('POST', '/api/signup', person)
     const headers = { tenant: id, authorization: `Bearer ${body.payload.token}` }
-    const [here, there] = [apiCaller(first.url, headers), apiCaller(second.url, headers)]
-    expect((await there('GET', '/api/me')).body.workspace).toBeNull()
+    const [onFirst, onSecond] = [apiCaller(first.url, headers), apiCaller(second.url, headers)]
+    expect((await onSecond('GET', '/api/me')).body.workspace).toBeNull()
 
     const { _id } = (await boss('POST', '/api/workspaces', { name: 'Office' })).body
     const [at, userId] = [`/api/workspaces/${_id}`, body.payload.user._id]
     await boss('POST', `${at}/members`, { userId, roles: ['member'] })
-    expect((await here('POST', `${at}/activate`)).status).toBe(200)
-    const rolesThere = async (wanted: string[] | undefined) => {
+    expect((await onFirst('POST', `${at}/activate`)).status).toBe(200)
+    const expectRolesOnSecond = async (wanted: string[] | undefined) => {
       const fits = ({ body }: { body: { workspace: { roles: string[] } | null } }) =>
         Bun.deepEquals(body.workspace?.roles, wanted)
-      expect(fits(await pollUntil(() => there('GET', '/api/me'), fits))).toBe(true)
+      expect(fits(await pollUntil(() => onSecond('GET', '/api/me'), fits))).toBe(true)
     }
-    await rolesThere(['member'])
+    await expectRolesOnSecond(['member'])
     await boss('PUT', `${at}/members/${userId}`, { roles: ['lead'] })
-    await rolesThere(['lead'])
+    await expectRolesOnSecond(['lead'])
     await boss('DELETE', `${at}/members/${userId}`)
-    await rolesThere(undefined)
+    await expectRolesOnSecond(undefined)
   }, 30_000)
 })

@@ -5,12 +5,12 @@ import { databaseUrl, postgres } from '../storage/engines'
 import { describeTables, schemaCases } from '../storage/schema-facts'
 
 const POSTGRES_TYPES: Record<string, string> = { integer: 'bigint', real: 'double precision', blob: 'bytea' }
-/** What is kept as text by SQLite, but is asked for its parts. */
+/** Columns that are text in SQLite and jsonb in PostgreSQL. */
 const JSONB_COLUMNS = ['entities: keys jsonb not null']
-/** Those of the engine, and what it keeps of words in its own way. */
+/** The tables of the engine itself and its own full-text tables. */
 const ENGINE_TABLES = ['tenant_lock', 'commits', 'changed_rows', 'search_words', 'search_chunks']
 
-/** The tables of the code as PostgreSQL has to have them: each key begins with the tenant. */
+/** The facts about the tables of the code on PostgreSQL, where each key begins with the tenant. */
 const expectedFacts = (tables: Parameters<typeof describeTables>[0]) =>
   describeTables(tables)
     .map((fact) =>
@@ -53,8 +53,8 @@ async function readCatalog(url: string, bucket: string) {
     .sort()
 }
 
-describe.skipIf(!databaseUrl)('a bucket', () => {
-  test.each(schemaCases)('has the tables of a %s, and no others', async (name, tables, migrations) => {
+describe.skipIf(!databaseUrl)('the schema of a bucket', () => {
+  test.each(schemaCases)('a bucket has exactly the tables of a %s', async (name, tables, migrations) => {
     const engine = postgres()
     const bucket = `catalogue_${name}`
     await engine.open({ tenant: 'a', file: '', identity: crypto.randomUUID(), bucket }, migrations)
@@ -62,7 +62,7 @@ describe.skipIf(!databaseUrl)('a bucket', () => {
     await engine.close()
   })
 
-  test('is not made where some texts could not be kept', async () => {
+  test('a database with the encoding LATIN1 is refused, and no schema is created', async () => {
     await queryDatabase(databaseUrl!, "create database latin encoding 'LATIN1' template template0 locale 'C'")
     const url = new URL(databaseUrl!)
     url.pathname = '/latin'
@@ -73,7 +73,7 @@ describe.skipIf(!databaseUrl)('a bucket', () => {
     await engine.close()
   })
 
-  test('has no table without a forced policy, and none that the role of requests owns', async () => {
+  test('every table of a bucket has a forced row policy and is not owned by atoll_app', async () => {
     const engine = postgres()
     await engine.open({ tenant: 'a', file: '', identity: crypto.randomUUID(), bucket: 'policies' }, tenantMigrations)
     const tables = await queryDatabase(
@@ -99,7 +99,7 @@ describe.skipIf(!databaseUrl)('a bucket', () => {
     await engine.close()
   })
 
-  test('that is older than the notes of changes gets them at the first use, and is served on', async () => {
+  test('a bucket without change capture gets it when it is opened', async () => {
     const place = { tenant: 'a', file: '', identity: crypto.randomUUID(), bucket: 'older' }
     const before = postgres()
     const older = { ...tenantMigrations, postgres: tenantMigrations.postgres.slice(0, -1) }

@@ -6,14 +6,14 @@ import { databaseUrl, postgres } from '../storage/engines'
 
 const ISOLATION_LEVELS = ['repeatable read', 'serializable']
 
-describe.skipIf(!databaseUrl).each(ISOLATION_LEVELS)('where transactions are %s by default', (isolation) => {
+describe.skipIf(!databaseUrl).each(ISOLATION_LEVELS)('a database with the default isolation %s', (isolation) => {
   const url = new URL(databaseUrl ?? 'postgres://nowhere')
   url.searchParams.set('options', `-c default_transaction_isolation=${isolation.replace(' ', '\\ ')}`)
   const storage = new DatabasePool(postgres(`${url}`), { openCount: 5, deadline: 2_000 })
   const plain = new DatabasePool(postgres(), { openCount: 5, deadline: 2_000 })
   afterAll(() => Promise.all([storage.close(), plain.close()]))
 
-  test('a write that waited for another one sees what that has done', async () => {
+  test('a write that waited for another write sees its changes', async () => {
     const place = { tenant: 'a', file: '', identity: Bun.randomUUIDv7() as string, bucket: 'snapshots' }
     const [one, other] = [plain.getStore(place, tenantMigrations), storage.getStore(place, tenantMigrations)]
     expect(await other.write((tx) => tx.query('show default_transaction_isolation'))).toEqual([[isolation]])

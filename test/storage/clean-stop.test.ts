@@ -9,7 +9,7 @@ import { freshLocation, migrations } from './fixtures'
 
 setDefaultTimeout(60_000)
 
-/** What an independent library finds in a copy of the database file alone, without its log. */
+/** Checks and queries a copy of the database file without its log by an independent library. */
 function inspectCopy(file: string, sql: string) {
   const copy = join(freshFolder(), 'copy.db')
   copyFileSync(file, copy)
@@ -21,37 +21,34 @@ function inspectCopy(file: string, sql: string) {
   }
 }
 
-test.each(fileEngines)(
-  '%s: closing in the middle of a checkpoint leaves one whole file and no log',
-  async (_, engine) => {
-    for (const pause of [0, 5, 15, 30]) {
-      const folder = freshFolder()
-      const storage = new DatabasePool(engine({ folder }), { openCount: 2, deadline: 20_000 })
-      const at = freshLocation()
-      const store = storage.getStore(at, migrations)
-      const file = join(folder, at.file)
-      const add = (first: number, length: number) =>
-        store.write(async (tx) => {
-          for (let row = first; row < first + 10_000; row++)
-            await tx.query('insert into things (id, count, doc) values (?, ?, ?)', [
-              `row ${row}`,
-              row,
-              'x'.repeat(length),
-            ])
-        })
-      await add(0, 1)
-      await Bun.sleep(300) // the first checkpoint begins with the start of its thread
-      // This one copies 80 MB.
-      await add(10_000, 4_000)
-      await Bun.sleep(pause)
-      await storage.close()
-      expect([existsSync(`${file}-wal`), existsSync(`${file}-shm`)]).toEqual([false, false])
-      expect(inspectCopy(file, 'select count(*) from things')).toEqual({ integrity: 'ok', rows: [20_000] })
-    }
-  },
-)
+test.each(fileEngines)('%s: close during a checkpoint leaves one complete file and no log', async (_, engine) => {
+  for (const pause of [0, 5, 15, 30]) {
+    const folder = freshFolder()
+    const storage = new DatabasePool(engine({ folder }), { openCount: 2, deadline: 20_000 })
+    const at = freshLocation()
+    const store = storage.getStore(at, migrations)
+    const file = join(folder, at.file)
+    const add = (first: number, length: number) =>
+      store.write(async (tx) => {
+        for (let row = first; row < first + 10_000; row++)
+          await tx.query('insert into things (id, count, doc) values (?, ?, ?)', [
+            `row ${row}`,
+            row,
+            'x'.repeat(length),
+          ])
+      })
+    await add(0, 1)
+    await Bun.sleep(300) // the first checkpoint has to start its thread
+    // The next checkpoint copies 80 MB.
+    await add(10_000, 4_000)
+    await Bun.sleep(pause)
+    await storage.close()
+    expect([existsSync(`${file}-wal`), existsSync(`${file}-shm`)]).toEqual([false, false])
+    expect(inspectCopy(file, 'select count(*) from things')).toEqual({ integrity: 'ok', rows: [20_000] })
+  }
+})
 
-test('a server that is stopped under load leaves a data.db that is whole without its log', async () => {
+test('a server that is stopped under load leaves a data.db that is complete without its log', async () => {
   const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full' } }
   await createTenantByCli(at, 'acme')
   let imported = 0

@@ -8,7 +8,7 @@ const THING_TAGS = ['one', 'two', 'three']
 const WRITER_COUNT = 24
 type Acknowledged = { _id: string; name: string; n: number }
 
-/** Creates entities by many callers at once until the server is gone. */
+/** Creates entities with concurrent callers until the server is killed. */
 async function createUntilKilled(
   { url }: RunningAtoll,
   headers: Record<string, string>,
@@ -30,7 +30,7 @@ async function createUntilKilled(
   await Promise.all(Array.from({ length: WRITER_COUNT }, writer))
 }
 
-/** Does something with each, a few at once. */
+/** Does the work for each item, 16 at once. */
 async function forEachConcurrently<T>(list: T[], work: (one: T) => Promise<void>) {
   const remaining = list.values()
   const worker = async () => {
@@ -39,7 +39,7 @@ async function forEachConcurrently<T>(list: T[], work: (one: T) => Promise<void>
   await Promise.all(Array.from({ length: 16 }, worker))
 }
 
-test('whatever was acknowledged survives `kill -9`, and is found', async () => {
+test('every acknowledged entity survives `kill -9` and is found by filters', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   const acknowledged: Acknowledged[] = []
@@ -74,7 +74,7 @@ test('whatever was acknowledged survives `kill -9`, and is found', async () => {
       const { status, body } = await call('GET', `/api/blueprints/things/entities/${_id}`)
       expect([status, body._id, body.name, body.n]).toEqual([200, _id, name, n])
     })
-    // The last are those that the end was nearest to.
+    // The last entities are the closest to the kill.
     await forEachConcurrently(acknowledged.slice(before).slice(-150), async ({ _id, n }) => {
       const { body } = await call('GET', `/api/blueprints/things/entities?n=${n}`)
       expect(body.map((one: { _id: string }) => one._id)).toEqual([_id])
@@ -84,7 +84,7 @@ test('whatever was acknowledged survives `kill -9`, and is found', async () => {
   }
 }, 30_000)
 
-/** Reads the file by a library that didn't write it. */
+/** Checks the file with a library that did not write it. */
 function assertIntact(file: string, acknowledged: Acknowledged[]) {
   const db = new BetterSqlite(file, { readonly: true })
   expect(db.pragma('integrity_check', { simple: true })).toBe('ok')

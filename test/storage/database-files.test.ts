@@ -8,8 +8,8 @@ import { freshLocation, insertThing, listIds, migrations } from './fixtures'
 
 setDefaultTimeout(30_000)
 
-describe.each(fileEngines)('%s', (_, engine) => {
-  async function made() {
+describe.each(fileEngines)('%s: database files', (_, engine) => {
+  async function createFixture() {
     const folder = freshFolder()
     const at = { ...freshLocation(), file: 'acme/data.db' }
     mkdirSync(join(folder, 'acme'))
@@ -19,8 +19,8 @@ describe.each(fileEngines)('%s', (_, engine) => {
     return { at, folder, file: join(folder, at.file), storage, store }
   }
 
-  test('nothing is made in the place of a database that exists and is missing, empty, foreign or none', async () => {
-    const { at, folder, file, storage, store } = await made()
+  test('a missing, empty, damaged or foreign file of an existing database throws DatabaseDamaged and stays unchanged', async () => {
+    const { at, folder, file, storage, store } = await createFixture()
     const other = { ...freshLocation(), file: 'acme/data.db' }
     await storage.release(at)
     renameSync(file, join(folder, 'whole'))
@@ -41,7 +41,7 @@ describe.each(fileEngines)('%s', (_, engine) => {
       expect(existsSync(file) && readFileSync(file)).toEqual(before)
     }
     mkdirSync(join(folder, 'acme'))
-    await storage.getStore(other, migrations).write((tx) => insertThing(tx, 'of another'))
+    await storage.getStore(other, migrations).write((tx) => insertThing(tx, 'of another tenant'))
     await expect(store.db.query('select 1')).rejects.toThrow('The database file belongs to another tenant.')
     await storage.release(other)
     renameSync(join(folder, 'whole'), file)
@@ -49,8 +49,8 @@ describe.each(fileEngines)('%s', (_, engine) => {
     await storage.close()
   })
 
-  test('a database whose folder is moved away acknowledges nothing more, and goes on when it is back', async () => {
-    const { folder, storage, store } = await made()
+  test('a database whose folder is moved away acknowledges no write until the folder is back', async () => {
+    const { folder, storage, store } = await createFixture()
     await store.write((tx) => insertThing(tx, 'b'))
     renameSync(join(folder, 'acme'), join(folder, 'away'))
     for (const id of ['c', 'd'])
@@ -63,10 +63,10 @@ describe.each(fileEngines)('%s', (_, engine) => {
     expect(existsSync(join(folder, 'acme/data.db-wal'))).toBeFalse()
   })
 
-  test('a database whose file is replaced acknowledges nothing more, and the log of the new file survives', async () => {
-    const { at, folder, file, storage, store } = await made()
+  test('a database whose file is replaced acknowledges no write, and the log of the new file survives', async () => {
+    const { at, folder, file, storage, store } = await createFixture()
     await storage.release(at)
-    // What takes its place has writes in its log only, as a copy of files in use has.
+    // The replacement has writes in its log only, like a copy of files in use.
     const other = new DatabasePool(engine({ folder }), { openCount: 2, deadline: 2_000 })
     const busy = other.getStore(at, migrations)
     await busy.write((tx) => insertThing(tx, 'from the log'))

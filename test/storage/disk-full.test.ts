@@ -6,7 +6,7 @@ import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, star
 
 setDefaultTimeout(60_000)
 
-/** A small disk at a folder; undefined where none can be mounted. */
+/** Mounts a small disk at a folder; returns undefined where none can be mounted. */
 function mountDisk(folder: string, size: string) {
   if (process.platform !== 'linux') return
   const mounted = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder])
@@ -16,10 +16,10 @@ function mountDisk(folder: string, size: string) {
 
 const probeDisk = mountDisk(createTempFolder(), '1m')
 probeDisk?.[Symbol.dispose]()
-if (!probeDisk) console.warn('SKIPPED: the tests of a full disk, for none can be mounted here. Run them as root.')
+if (!probeDisk) console.warn('SKIPPED: the tests of a full disk, because none can be mounted here. Run them as root.')
 
-describe.skipIf(!probeDisk)('a server whose disk is full', () => {
-  test('answers writes by 507 STORAGE_FULL, goes on reading, and writes again when there is room', async () => {
+describe.skipIf(!probeDisk)('a server with a full disk', () => {
+  test('a server with a full disk answers writes with 507 STORAGE_FULL, keeps reading, and recovers with free space', async () => {
     const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full', ATOLL_RATE_LIMITS: 'off' } }
     using _ = mountDisk(at.at, '24m')!
     await createTenantByCli(at, 'acme')
@@ -32,11 +32,11 @@ describe.skipIf(!probeDisk)('a server whose disk is full', () => {
     const path = '/api/blueprints/things/entities'
     const made: string[] = []
     const refused: (string | number | null)[][] = []
-    let longest = 0
+    let maxWalSize = 0
     const writer = async () => {
       while (refused.length < 40) {
         const { status, body, headers } = await call('POST', path, { text: 'x'.repeat(20_000) })
-        longest = Math.max(longest, statSync(join(at.at, 'tenants/acme/data.db-wal')).size)
+        maxWalSize = Math.max(maxWalSize, statSync(join(at.at, 'tenants/acme/data.db-wal')).size)
         if (status === 201) made.push(body._id)
         else refused.push([status, body.code, headers.get('retry-after')])
       }
@@ -44,8 +44,8 @@ describe.skipIf(!probeDisk)('a server whose disk is full', () => {
     await Promise.all(Array.from({ length: 8 }, writer))
     for (const refusal of refused) expect(refusal).toEqual([507, 'STORAGE_FULL', '30'])
     expect(made.length).toBeGreaterThan(20)
-    // The log is bounded by the disk, so that most of it is for what is kept.
-    expect(longest).toBeLessThan(10 << 20)
+    // The log is limited by the size of the disk, so that most of the disk is left for data.
+    expect(maxWalSize).toBeLessThan(10 << 20)
     for (const id of [made[0], made.at(-1)]) expect((await call('GET', `${path}/${id}`)).status).toBe(200)
     expect((await call('GET', `${path}?$limit=5`)).body).toHaveLength(5)
     rmSync(ballast)
@@ -61,45 +61,48 @@ describe.skipIf(!probeDisk)('a server whose disk is full', () => {
 })
 
 const strace = Bun.which('strace')
-if (!strace) console.warn('SKIPPED: the test of a disk that fails, for strace is not installed.')
+if (!strace) console.warn('SKIPPED: the test of a failing disk, because strace is not installed.')
 
-test.skipIf(!strace)('a database whose disk has failed is opened anew by itself, and goes on', async () => {
-  const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full' } }
-  await createTenantByCli(at, 'acme')
-  await using server = await startAtoll(at)
-  const call = apiCaller(server.url, await signIn(server.url, 'acme'))
-  const create = (key: string) => call('POST', '/api/blueprints', { key, name: key, fields: [] })
-  expect((await create('before')).status).toBe(201)
-  const failing = Bun.spawn(
-    [strace!, '-f', '-qq', '-o', '/dev/null', '-e', 'inject=fdatasync:error=EIO', '-p', `${server.pid}`],
-    { stdout: 'ignore', stderr: 'ignore' },
-  )
-  try {
-    const failed = await pollUntil(
-      () => create(`during-${crypto.randomUUID()}`),
-      ({ status }) => status !== 201,
+test.skipIf(!strace)(
+  'a server whose disk fails answers writes with 503 STORAGE_FAILED and reopens the database by itself',
+  async () => {
+    const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full' } }
+    await createTenantByCli(at, 'acme')
+    await using server = await startAtoll(at)
+    const call = apiCaller(server.url, await signIn(server.url, 'acme'))
+    const create = (key: string) => call('POST', '/api/blueprints', { key, name: key, fields: [] })
+    expect((await create('before')).status).toBe(201)
+    const failing = Bun.spawn(
+      [strace!, '-f', '-qq', '-o', '/dev/null', '-e', 'inject=fdatasync:error=EIO', '-p', `${server.pid}`],
+      { stdout: 'ignore', stderr: 'ignore' },
     )
-    expect([failed.status, failed.body.code]).toEqual([503, 'STORAGE_FAILED'])
-    expect((await call('GET', '/api/blueprints/before')).status).toBe(200)
-  } finally {
-    failing.kill('SIGTERM')
-    await failing.exited
-  }
-  expect(
-    (
-      await pollUntil(
-        () => create('after'),
-        ({ status }) => status !== 503,
+    try {
+      const failed = await pollUntil(
+        () => create(`during-${crypto.randomUUID()}`),
+        ({ status }) => status !== 201,
       )
-    ).status,
-  ).toBe(201)
-  await server.end('SIGKILL')
-  await using again = await startAtoll(at)
-  const ask = apiCaller(again.url, await signIn(again.url, 'acme'))
-  for (const key of ['before', 'after']) expect((await ask('GET', `/api/blueprints/${key}`)).status).toBe(200)
-})
+      expect([failed.status, failed.body.code]).toEqual([503, 'STORAGE_FAILED'])
+      expect((await call('GET', '/api/blueprints/before')).status).toBe(200)
+    } finally {
+      failing.kill('SIGTERM')
+      await failing.exited
+    }
+    expect(
+      (
+        await pollUntil(
+          () => create('after'),
+          ({ status }) => status !== 503,
+        )
+      ).status,
+    ).toBe(201)
+    await server.end('SIGKILL')
+    await using again = await startAtoll(at)
+    const ask = apiCaller(again.url, await signIn(again.url, 'acme'))
+    for (const key of ['before', 'after']) expect((await ask('GET', `/api/blueprints/${key}`)).status).toBe(200)
+  },
+)
 
-test('a full disk is 507 STORAGE_FULL, by whatever engine it is told', () => {
+test('toStorageError maps the codes of every engine for a full disk to 507 STORAGE_FULL', () => {
   for (const code of ['SQLITE_FULL', '53100', 'ENOSPC', 'EDQUOT'])
     expect(toStorageError(Object.assign(new Error('full'), { code }))).toMatchObject({
       status: 507,

@@ -13,7 +13,7 @@ export const sqlite = (options: Partial<SqliteOptions> = {}) =>
 
 type Options = Partial<Omit<SqliteOptions, 'driver'>>
 
-/** The engine of files with each of its drivers. */
+/** The SQLite engine with each of its drivers. */
 export const fileEngines: [string, (options?: Options) => Sqlite][] = [
   ['SQLite by bun:sqlite', (options) => sqlite({ ...options, driver: 'bun:sqlite' })],
   ['SQLite by better-sqlite3', (options) => sqlite({ ...options, driver: 'better-sqlite3' })],
@@ -28,4 +28,6 @@ export const postgres = (url = databaseUrl!, deadline = 2_000) => new Postgres({
 export const engines: [string, (options?: { folder?: string }) => Engine][] = [...fileEngines]
 if (databaseUrl) engines.push(['PostgreSQL', () => postgres()])
 else
-  console.warn('SKIPPED: the tests of PostgreSQL, for TEST_DATABASE_URL is not set. `npm run test:postgres` sets it.')
+  console.warn(
+    'SKIPPED: the tests of PostgreSQL, because TEST_DATABASE_URL is not set. `npm run test:postgres` sets it.',
+  )

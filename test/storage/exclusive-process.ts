@@ -1,4 +1,4 @@
-// A process that is alone in a tenant's data, has changed some of it, and tells so: to be killed then.
+// A process that has exclusive access to a tenant, has changed a row, and prints a line: the test kills it then.
 import { postgres, sqlite } from './engines'
 
 const { engine, folder, place, migrations } = JSON.parse(process.env.ALONE ?? '')

@@ -28,7 +28,7 @@ export const migrations = {
 }
 
 let placeCount = 0
-/** A place where nothing is yet. */
+/** A location without a database. */
 export const freshLocation = (tenant = `s${++placeCount}`) => ({
   tenant,
   file: `${tenant}.db`,

@@ -10,33 +10,37 @@ import { freshLocation, insertThing, listCounts, listIds, migrations, range, thi
 
 setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 
-/** Work that fails, each in its own way, when there is a thing "a"; and what comes out. */
+/** Work that fails when there is a thing "a", each in its own way, and the class of its error. */
 const failures: [string, (tx: Tx) => Promise<unknown>, new (...args: never[]) => Error][] = [
   ['throws', async () => Promise.reject(new RangeError('mine')), RangeError],
-  ['meets a key that is taken', (tx) => insertThing(tx, 'a'), Conflict],
-  ['refers to nothing', (tx) => tx.insert(things).values({ id: 'x', count: 0, part: 'none' }), BrokenReference],
-  ['is no SQL', (tx) => tx.query('no sql at all'), StorageFault],
-  ['overlooks its failure', (tx) => insertThing(tx, 'a').catch(() => {}), Conflict],
+  ['inserts a taken key', (tx) => insertThing(tx, 'a'), Conflict],
+  ['references a missing row', (tx) => tx.insert(things).values({ id: 'x', count: 0, part: 'none' }), BrokenReference],
+  ['runs invalid SQL', (tx) => tx.query('no sql at all'), StorageFault],
+  ['ignores its failure', (tx) => insertThing(tx, 'a').catch(() => {}), Conflict],
   [
-    'overlooks its failure and goes on',
+    'ignores its failure and continues',
     (tx) => insertThing(tx, 'a').catch(() => insertThing(tx, 'x').catch(() => {})),
     Conflict,
   ],
-  ['does not wait for its failure', async (tx) => void insertThing(tx, 'a').catch(() => {}), Conflict],
-  ['asks for several things at once', (tx) => Promise.all(['x', 'a', 'y'].map((id) => insertThing(tx, id))), Conflict],
+  ['does not await its failure', async (tx) => void insertThing(tx, 'a').catch(() => {}), Conflict],
   [
-    'fails at one row of many',
+    'fails in one of several concurrent statements',
+    (tx) => Promise.all(['x', 'a', 'y'].map((id) => insertThing(tx, id))),
+    Conflict,
+  ],
+  [
+    'fails in one row of many',
     (tx) => tx.executeMany('insert into things (id, count) values (?, 1)', [['x'], ['a']]),
     Conflict,
   ],
 ]
 
-describe.each(engines)('%s', (_, engine) => {
+describe.each(engines)('%s: group commit', (_, engine) => {
   const storage = new DatabasePool(engine(), { openCount: 2, deadline: 2_000 })
   const fresh = () => storage.getStore(freshLocation(), migrations)
   afterAll(() => storage.close())
 
-  test.each(failures)('work that %s takes only itself back, wherever it is among others', async (_, failing, kind) => {
+  test.each(failures)('work that %s is rolled back alone among concurrent work', async (_, failing, kind) => {
     const store = fresh()
     await store.write((tx) => insertThing(tx, 'a'))
     const bad = () =>
@@ -51,32 +55,32 @@ describe.each(engines)('%s', (_, engine) => {
         return (await tx.query('select id, count from things order by id')).join(' ')
       })
     const work = await Promise.allSettled([bad(), good('b'), bad(), bad(), good('c'), bad()])
-    const told = work.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.constructor))
-    expect<unknown[]>(told).toEqual([kind, 'a,0 b,0', kind, kind, 'a,0 b,0 c,0', kind])
+    const outcomes = work.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.constructor))
+    expect<unknown[]>(outcomes).toEqual([kind, 'a,0 b,0', kind, kind, 'a,0 b,0 c,0', kind])
     expect(await listIds(store)).toBe('a,b,c')
   })
 
-  test('what is put off is written once for all work that shares a transaction, without that of work that failed', async () => {
+  test('deferred writes run once per transaction with the last value of each key, without those of failed work', async () => {
     const store = fresh()
     const written: unknown[] = []
     const write: DeferredWrite<string, number> = async ({ executeMany }, entries) => {
       written.push(entries)
       await executeMany('insert into things (id, count) values (?, ?)', entries)
     }
-    const puttingOff = (...entries: [string, number][]) =>
+    const writeDeferred = (...entries: [string, number][]) =>
       store.write(async (tx) => {
         for (const [key, value] of entries) tx.defer(write, key, value)
         await insertThing(tx, `own ${entries[0]![0]}`)
         return listIds({ db: tx })
       })
     const work = await Promise.allSettled([
-      puttingOff(['a', 1]),
-      puttingOff(['b', 1], ['a', 2], ['b', 3]),
+      writeDeferred(['a', 1]),
+      writeDeferred(['b', 1], ['a', 2], ['b', 3]),
       store.write(async (tx) => {
         tx.defer(write, 'lost', 1)
         throw new RangeError('mine')
       }),
-      puttingOff(['c', 1]),
+      writeDeferred(['c', 1]),
     ])
     expect(work.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
     const entries = written.flat() as [string, number][]
@@ -86,7 +90,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect(work.map((one) => one.status === 'fulfilled' && one.value).at(-1)).not.toContain('c,own')
   })
 
-  test('when what was put off cannot be written, nothing of its transaction is', async () => {
+  test('a failing deferred write rolls back the work that deferred it', async () => {
     const store = fresh()
     await store.write((tx) => insertThing(tx, 'a'))
     const write: DeferredWrite<string, number> = ({ executeMany }, entries) =>
@@ -104,17 +108,23 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await listIds(store)).toEndWith('d')
   })
 
-  test('work that is to be alone has what was put off before it', async () => {
+  test('exclusive work sees the deferred writes of earlier work', async () => {
     const store = fresh()
     const write: DeferredWrite<string, number> = ({ executeMany }, entries) =>
       executeMany('insert into things (id, count) values (?, ?)', entries)
-    const puttingOff = (key: string) => store.write(async (tx) => tx.defer(write, key, 1))
-    const seen = () => store.write((tx) => listIds({ db: tx }), { exclusive: true })
-    const told = await Promise.all([puttingOff('a'), puttingOff('b'), seen(), puttingOff('c'), seen()])
-    expect(told).toEqual([undefined, undefined, 'a,b', undefined, 'a,b,c'])
+    const writeDeferred = (key: string) => store.write(async (tx) => tx.defer(write, key, 1))
+    const listExclusively = () => store.write((tx) => listIds({ db: tx }), { exclusive: true })
+    const results = await Promise.all([
+      writeDeferred('a'),
+      writeDeferred('b'),
+      listExclusively(),
+      writeDeferred('c'),
+      listExclusively(),
+    ])
+    expect(results).toEqual([undefined, undefined, 'a,b', undefined, 'a,b,c'])
   })
 
-  test('work that goes on and on is stopped, and those around it are not', async () => {
+  test('endless work is stopped with Busy, and the work around it is committed', async () => {
     const short = new DatabasePool(engine(), { openCount: 2, deadline: 500 })
     const store = short.getStore(freshLocation(), migrations)
     await store.write((tx) => insertThing(tx, 'a'))
@@ -131,7 +141,7 @@ describe.each(engines)('%s', (_, engine) => {
     await short.close()
   })
 
-  test('what is acknowledged is seen by every other reader of the same data, a turn later at most', async () => {
+  test('an acknowledged write is visible to readers of other pools in the next turn', async () => {
     const folder = freshFolder()
     const [one, other] = [engine({ folder }), engine({ folder })].map(
       (own) => new DatabasePool(own, { openCount: 2, deadline: 2_000 }),
@@ -168,8 +178,8 @@ describe.each(engines)('%s', (_, engine) => {
       ]),
     fail: () => Promise.reject(new RangeError('mine')),
   }
-  /** The same on a map; undefined for what fails. */
-  function done(before: Map<string, number>, unit: Step[]) {
+  /** Applies the steps to a map; returns undefined for work that fails. */
+  function applyToMap(before: Map<string, number>, unit: Step[]) {
     const state = new Map(before)
     for (const { does, id, n } of unit) {
       if (does === 'fail' || (does === 'put' && state.has(id))) return
@@ -179,16 +189,16 @@ describe.each(engines)('%s', (_, engine) => {
     }
     return state
   }
-  const told = (state: Map<string, number>) => [...state].sort().join(' ')
+  const formatState = (state: Map<string, number>) => [...state].sort().join(' ')
 
   async function compare(store: Store, units: Step[][]) {
     const states = [new Map<string, number>()]
     const expected = units.map((unit) => {
-      const state = done(states.at(-1)!, unit)
+      const state = applyToMap(states.at(-1)!, unit)
       states.push(state ?? states.at(-1)!)
-      return state && told(state)
+      return state && formatState(state)
     })
-    const all = states.map(told)
+    const all = states.map(formatState)
     const read = async () => (await store.db.query(contents)).join(' ')
     const work = await Promise.all(
       units.flatMap((unit, n) => [
@@ -200,7 +210,7 @@ describe.each(engines)('%s', (_, engine) => {
           .catch(() => undefined)
           .then(async (result) => {
             expect(result).toBe(expected[n])
-            // What was acknowledged is seen; what others do in the meantime, only after the whole of it is done.
+            // Acknowledged work is visible, and concurrent work only once it is complete.
             expect(all.slice(n + 1)).toContain(await read())
           }),
         read().then((seen) => expect(all).toContain(seen)),
@@ -210,7 +220,7 @@ describe.each(engines)('%s', (_, engine) => {
     return work
   }
 
-  test('whatever work comes at once is done one after the other, each wholly or not at all, and seen only when done', async () => {
+  test('concurrent work is serialized and atomic, and reads see only complete work', async () => {
     const store = fresh()
     await checkProperty(
       60,

@@ -33,7 +33,7 @@ async function followLinks(path: string, afterPage: (page: number) => Promise<vo
   return { seen, pages }
 }
 
-test('a list that grows while it is paged shows nothing twice and skips nothing', async () => {
+test('keyset pages of a growing list repeat and skip no row', async () => {
   await createEvents(['a', 'b', 'c', 'd', 'e'])
   const { seen, pages } = await followLinks(`/events?source=${source}&limit=2`, (page) =>
     createEvents([`later-${page}`]),
@@ -45,7 +45,7 @@ test('a list that grows while it is paged shows nothing twice and skips nothing'
   expect(searched.seen).toEqual(['later-2', 'later-1', 'later-0'])
 })
 
-test('pages by a place in any order that the list can be sorted by, and counts all of it', async () => {
+test('keyset pages follow every sort order of a list, and every page has the total count', async () => {
   const all = eventNamesOf((await admin.get(`/events?source=${source}&limit=1000`)).body)
   for (const sort of ['eventName', '-eventName', 'kind,-eventName', 'created', '-kind,created,_id']) {
     const sorted = eventNamesOf((await admin.get(`/events?source=${source}&sort=${sort}&limit=1000`)).body)
@@ -60,14 +60,14 @@ test('pages by a place in any order that the list can be sorted by, and counts a
 
 const ids = (body: { _id: string }[]) => body.map(({ _id }) => _id)
 
-/** Follows a list of this many rows by its links, one and two at a time, in each of several orders. */
+/** Expects that the links of a list lead to all of its rows, in each sort order with pages of one and two rows. */
 async function expectWalk(client: ApiClient, path: string, sorts: string[], length: number) {
   for (const sort of sorts)
     for (const limit of [1, 2]) {
       const join = path.includes('?') ? '&' : '?'
-      const whole = await client.get(`${path}${join}sort=${sort}&limit=1000`)
-      expect([path, sort, whole.status, whole.body.message]).toEqual([path, sort, 200, undefined])
-      const all = ids(whole.body)
+      const complete = await client.get(`${path}${join}sort=${sort}&limit=1000`)
+      expect([path, sort, complete.status, complete.body.message]).toEqual([path, sort, 200, undefined])
+      const all = ids(complete.body)
       expect([path, sort, all.length]).toEqual([path, sort, length])
       const seen: string[] = []
       for (let at: string | undefined = `${path}${join}sort=${sort}&limit=${limit}`; at; ) {
@@ -85,7 +85,7 @@ const FIVE = [0, 1, 2, 3, 4]
 
 type Row = Record<string, unknown>
 
-/** A row that says something in every column; each second one lacks what may be missing. */
+/** A row with a value in every column; rows of odd number have null in every nullable column. */
 const rowOf = (table: SQLiteTable, n: number, own: Row): Row =>
   Object.fromEntries(
     Object.entries(getTableColumns(table)).map(([name, column]) => {
@@ -100,19 +100,19 @@ const rowOf = (table: SQLiteTable, n: number, own: Row): Row =>
     }),
   )
 
-test('every list that grows can be followed to its end in any order, also by times that are missing', async () => {
+test('the links of every keyset list lead to its end in any order, even when sorted by nullable times', async () => {
   const { as, tenant } = await createTestTenant()
   const admin = as('admin')
-  const made = async (path: string, body: object) => {
+  const create = async (path: string, body: object) => {
     const { status, body: answer } = await admin.post(path, body)
     expect([path, status, answer.message]).toEqual([path, 201, undefined])
     return answer._id as string
   }
-  const lambda = await made('/lambdas', { name: 'l', code: 'export default () => 1' })
-  const integration = await made('/integrations', {
+  const lambda = await create('/lambdas', { name: 'l', code: 'export default () => 1' })
+  const integration = await create('/integrations', {
     ...{ name: 'i', trigger: { kind: 'event' }, target: { kind: 'lambda', lambdaId: lambda } },
   })
-  const plugin = await made('/plugins', { name: `p-${id}` })
+  const plugin = await create('/plugins', { name: `p-${id}` })
   const paid = { providerKind: 'stripe', billableEntityType: 'user', currency: 'USD', status: 'paid' }
   const job = {
     kind: 'integration',
@@ -141,7 +141,7 @@ test('every list that grows can be followed to its end in any order, also by tim
   }
 })
 
-test('refuses a place of another order, of another list or of nobody with 400', async () => {
+test('a cursor of another sort order or list and a forged cursor are refused with 400 INVALID_INPUT', async () => {
   const { headers } = await admin.get(`/events?source=${source}&limit=2`)
   const cursor = new URL(`http://x${nextPagePath(headers)}`).searchParams.get('$after')!
   const forged = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -163,7 +163,7 @@ test('refuses a place of another order, of another list or of nobody with 400', 
   expect((await admin.get(`/events?$after=`)).status).toBe(200)
 })
 
-test('a page number goes on working', async () => {
+test('the parameter page returns the page of that number', async () => {
   const all = eventNamesOf((await admin.get(`/events?source=${source}&limit=1000`)).body)
   const { body } = await admin.get(`/events?source=${source}&limit=2&page=2`)
   expect(eventNamesOf(body)).toEqual(all.slice(2, 4))

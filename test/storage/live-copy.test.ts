@@ -53,7 +53,7 @@ async function openLocation(make: () => Engine, place = freshLocation(), of = mi
 const insertThing =
   'insert into things (number, owner, part, big, price, doc, bytes, note) values (?, ?, ?, ?, ?, ?, ?, ?)'
 type ServedDatabase = Awaited<ReturnType<typeof openLocation>>
-/** As a server does it. */
+/** Writes through the engine as a server does. */
 async function writeAsServer({ engine, place }: ServedDatabase, ...statements: string[]) {
   const database = await engine.open(place, migrations)
   await database.transaction(async ({ query }) => {
@@ -64,7 +64,7 @@ async function writeAsServer({ engine, place }: ServedDatabase, ...statements: s
 const applyChanges = (original: TenantCopyConnection, mirror: LiveCopy, ms = 30_000) =>
   original.readSnapshot(({ query }) => mirror.applyChanges(query, ms))
 const countDue = (original: TenantCopyConnection, mirror: LiveCopy) => applyChanges(original, mirror, 0)
-/** All rows of a database, as they are in every engine. */
+/** All rows of a database in a form that is equal for every engine. */
 async function readAllRows(one: TenantCopyConnection, other: TenantCopyConnection) {
   const tables = requireSameTables(one.tables, other.tables).map((table) => new TableRows(table))
   return one.readSnapshot(async ({ query }) => Promise.all(tables.map((rows) => rows.readFirst(query, {}, 1e6))))
@@ -74,7 +74,7 @@ const range = (n: number) => Array.from({ length: n }, (_, i) => i)
 
 const pairs = engines.flatMap(([from, one]) => engines.map(([to, other]) => [from, to, one, other] as const))
 
-describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
+describe.each(pairs)('a live copy from %s to %s', (_from, _to, one, other) => {
   async function pair() {
     const [served, copy] = [await openLocation(one), await openLocation(other)]
     return { served, original: served.bulk, copy: copy.bulk, mirror: new LiveCopy(served.bulk, copy.bulk) }
@@ -93,7 +93,7 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
     })
   }
 
-  test('every value survives exactly', async () => {
+  test('a live copy keeps every value exactly', async () => {
     const { original, copy, mirror } = await pair()
     await original.runExclusive(async ({ executeMany }) => {
       await executeMany('insert into owners (id, name) values (?, ?)', [
@@ -129,7 +129,7 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
     expect(JSON.parse(doc as string)).toEqual({ a: 'x', b: [1, { a: '🏝', z: null }] })
   })
 
-  test('what is changed, removed and made meanwhile is brought over, and only that', async () => {
+  test('applyChanges copies exactly the rows that were changed, removed or inserted since', async () => {
     const { served, original, copy, mirror } = await pair()
     await fill(original, 1_500)
     await mirror.copyAll()
@@ -143,28 +143,28 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
       "insert into marks (a, b) values ('x', 1), ('y', -1), ('z', 99)",
       "update marks set b = 100 where a = 'z'",
     )
-    // With an owner go ten things, and with another key a mark is another.
+    // Removing an owner removes ten things, and a mark with a changed key counts as two rows.
     expect(await countDue(original, mirror)).toBe(3 + 3 + 11 + 3 + 1)
     expect(await applyChanges(original, mirror)).toBe(0)
     expect(await countDue(original, mirror)).toBe(0)
     expect(await readAllRows(copy, original)).toEqual(await readAllRows(original, copy))
   })
 
-  test('in the time that there is, as much as fits is brought over, and the rest later', async () => {
+  test('applyChanges copies as many changes as its time allows, and the rest with the next call', async () => {
     const { served, original, copy, mirror } = await pair()
     await mirror.copyAll()
     await fill(original, 10)
     await writeAsServer(served, ...range(1_200).map((n) => `insert into marks (a, b) values ('more', ${n + 10})`))
     const changed = await countDue(original, mirror)
     expect(changed).toBeGreaterThanOrEqual(1_200)
-    let some = changed
-    while (some === changed) some = await applyChanges(original, mirror, 1)
-    expect(some).toBeGreaterThan(0)
+    let remaining = changed
+    while (remaining === changed) remaining = await applyChanges(original, mirror, 1)
+    expect(remaining).toBeGreaterThan(0)
     expect(await applyChanges(original, mirror)).toBe(0)
     expect((await readAllRows(copy, original)).flat().filter(([a]) => a === 'more')).toHaveLength(1_200)
   })
 
-  test('what was there before, of an attempt or of another time, is gone', async () => {
+  test('copyAll replaces rows of an earlier attempt in the target', async () => {
     const { original, copy, mirror } = await pair()
     await fill(original, 520)
     await fill(copy, 700)
@@ -172,7 +172,7 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
     expect(await readAllRows(copy, original)).toEqual(await readAllRows(original, copy))
   })
 
-  test('rows that are in the way of each other come over all the same', async () => {
+  test('applyChanges copies rows that swapped unique values and references', async () => {
     const { served, original, copy, mirror } = await pair()
     await fill(original, 30)
     await mirror.copyAll()
@@ -191,13 +191,13 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
     expect(await readAllRows(copy, original)).toEqual(await readAllRows(original, copy))
   })
 
-  test('what changes while it is being copied is in the copy as it is at last', async () => {
+  test('copyAll and applyChanges copy rows that change during the copy in their last state', async () => {
     const { served, original, copy, mirror } = await pair()
     await fill(original, 2_000)
     let copied = false
     const changing = (async () => {
       for (let n = 0; !copied; n++) {
-        await new Promise(setImmediate) // a file is written to at once, and nobody else would get a turn
+        await new Promise(setImmediate) // writes to a file are synchronous and would block the copy
         await writeAsServer(
           served,
           `update things set note = 'at ${n}' where number = ${(n * 37) % 2_000} + 1`,
@@ -216,7 +216,7 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
     expect(await readAllRows(copy, original)).toEqual(await readAllRows(original, copy))
   })
 
-  test('one state of the original is followed while others write to it', async () => {
+  test('applyChanges copies one snapshot of the original while it is written to', async () => {
     const { served, original, copy, mirror } = await pair()
     await fill(original, 600)
     await mirror.copyAll()
@@ -232,8 +232,8 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
   })
 })
 
-describe.each(engines)('%s as a whole', (_, make) => {
-  test('has every table of a tenant, those that are referred to first', async () => {
+describe.each(engines)('%s: openTenantCopy', (_, make) => {
+  test('openTenantCopy lists every table of a tenant, with referenced tables first', async () => {
     const { bulk } = await openLocation(make, { ...freshLocation(), bucket: 'mirrored' }, tenantMigrations)
     const [, tables] = schemaCases[0]!
     const names = bulk.tables.map(({ name }) => name)
@@ -250,10 +250,10 @@ describe.each(engines)('%s as a whole', (_, make) => {
     }
   })
 
-  test('notes which rows others change from `follow` to `close`, and nothing of another tenant', async () => {
+  test('captureChanges records the changed rows of its tenant until the connection is closed', async () => {
     const served = await openLocation(make)
     const other = await openLocation(make)
-    const noted = () =>
+    const readChangedRows = () =>
       served.bulk.readSnapshot(({ query }) =>
         query('select name, key from changed_rows order by number').catch(() => []),
       )
@@ -271,7 +271,7 @@ describe.each(engines)('%s as a whole', (_, make) => {
       "update owners set name = 'b' where id = 'before'",
       "delete from owners where id = 'before'",
     )
-    expect((await noted()).map(([name, key]) => [name, JSON.parse(key as string)])).toEqual([
+    expect((await readChangedRows()).map(([name, key]) => [name, JSON.parse(key as string)])).toEqual([
       ['owners', ['ö"']],
       ['marks', ['7', 'm']],
       ['owners', ['before']],
@@ -279,13 +279,13 @@ describe.each(engines)('%s as a whole', (_, make) => {
     ])
     const again = await served.engine.openTenantCopy(served.place, migrations)
     await again.captureChanges()
-    expect(await noted()).toEqual([])
+    expect(await readChangedRows()).toEqual([])
     await again.close()
     await writeAsServer(served, "insert into owners (id, name) values ('after', 'after')")
-    expect(await noted()).toEqual([])
+    expect(await readChangedRows()).toEqual([])
   })
 
-  test('who has followed no more for a minute is told so, and nothing is noted any longer', async () => {
+  test('an expired change capture records nothing more and is refused with 503', async () => {
     const served = await openLocation(make)
     await served.bulk.captureChanges()
     const expire =
@@ -299,7 +299,7 @@ describe.each(engines)('%s as a whole', (_, make) => {
     await expect(served.bulk.runExclusive(async () => {})).rejects.toMatchObject({ status: 503 })
   })
 
-  test('who is killed while being alone in it holds nobody up any longer, leaves nothing, and another may follow', async () => {
+  test('a process that is killed within runExclusive leaves no rows, and waiting writes and a new capture succeed', async () => {
     const folder = freshFolder()
     const engine = make({ folder })
     openEngines.push(engine)
@@ -316,7 +316,7 @@ describe.each(engines)('%s as a whole', (_, make) => {
       stdout: 'pipe',
       stderr: 'inherit',
     })
-    for await (const _ of child.stdout) break // it tells that it is alone
+    for await (const _ of child.stdout) break // it prints a line once it has exclusive access
     let waits = true
     const waiting = write('after').finally(() => {
       waits = false
@@ -328,13 +328,13 @@ describe.each(engines)('%s as a whole', (_, make) => {
     expect(await database.query('select id from owners order by id')).toEqual([['after'], ['before']])
     const next = await engine.openTenantCopy(place, migrations)
     await next.captureChanges()
-    await write('noted')
+    await write('readChangedRows')
     expect(await next.readSnapshot(({ query }) => query('select name, key from changed_rows'))).toHaveLength(1)
     await next.close()
     await database.close()
   })
 
-  test('writes wait while somebody is alone in it', async () => {
+  test('writes wait while runExclusive is running', async () => {
     const { bulk, engine, place } = await openLocation(make)
     const database = await engine.open(place, migrations)
     const write = (id: string) =>
@@ -351,7 +351,7 @@ describe.each(engines)('%s as a whole', (_, make) => {
     await database.close()
   })
 
-  test('after `leave` writes are sent elsewhere, and so is who opens it; after `serve` it is served again', async () => {
+  test('markMoved refuses writes and opening with the new home, and markServing admits them again', async () => {
     const { bulk, engine, place } = await openLocation(make)
     const database = await engine.open(place, migrations)
     const write = () =>
@@ -368,7 +368,7 @@ describe.each(engines)('%s as a whole', (_, make) => {
     await database.close()
   })
 
-  test('new rows get numbers that no copied one has', async () => {
+  test('rows inserted after a copy get numbers above all copied ones', async () => {
     const { bulk, engine, place } = await openLocation(make)
     await bulk.runExclusive(async ({ executeMany }) => {
       await executeMany('insert into owners (id, name) values (?, ?)', [['o', 'o']])
@@ -383,13 +383,13 @@ describe.each(engines)('%s as a whole', (_, make) => {
   })
 })
 
-test('tables that refer to each other in a circle are in some order, all of them', () => {
+test('sortByReferences returns every table even when references form a circle', () => {
   const table = (name: string, ...references: string[]) => ({ name, columns: [], key: [], references })
   const ordered = sortByReferences([table('b', 'a'), table('a', 'c', 'a'), table('c', 'b'), table('d')])
   expect(ordered.map(({ name }) => name).sort()).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('a type that nobody knows how to copy is refused, as are databases of different versions', () => {
+test('toColumnKind refuses an unknown type, and requireSameTables refuses different schemas', () => {
   expect(() => toColumnKind('point')).toThrow('cannot be copied')
   const table = (column: string) => [
     { name: 't', columns: [{ name: column, kind: 'text' as const }], key: [column], references: [] },

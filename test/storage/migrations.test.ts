@@ -30,27 +30,24 @@ async function describeDatabase(ask: RunQuery) {
   return rows.map(([table, fact]) => `${table}: ${fact}`).sort()
 }
 
-test.each(schemaCases)(
-  'the database of a %s has the tables of the code, and no others',
-  async (_, tables, migrations) => {
-    const engine = sqlite()
-    const database = await engine.open(location, migrations)
-    expect(tables.length).toBeGreaterThan(2)
-    expect(await describeDatabase(database.query)).toEqual(describeTables(tables))
-    await database.close()
-  },
-)
+test.each(schemaCases)('a new %s database has exactly the tables of the code', async (_, tables, migrations) => {
+  const engine = sqlite()
+  const database = await engine.open(location, migrations)
+  expect(tables.length).toBeGreaterThan(2)
+  expect(await describeDatabase(database.query)).toEqual(describeTables(tables))
+  await database.close()
+})
 
 test.each(schemaCases)(
-  'every reference of a %s has an index for those who remove what is referred to',
+  'every foreign key of a %s database has an index for removals of the referenced rows',
   async (_, tables) => {
     const { query, close } = await sqlite().open(location, schemaCases.find(([, of]) => of === tables)![2])
     const facts = await describeDatabase(query)
     for (const fact of facts.filter((one) => one.includes('foreign key'))) {
       const [, table, column] = /^(\w+): foreign key \((\w+)/.exec(fact)!
-      const served = new RegExp(`^${table}: (index \\w+|unique|primary key) \\(${column}\\b`)
+      const index = new RegExp(`^${table}: (index \\w+|unique|primary key) \\(${column}\\b`)
       expect(
-        facts.some((one) => served.test(one)),
+        facts.some((one) => index.test(one)),
         fact,
       ).toBeTrue()
     }
@@ -58,27 +55,21 @@ test.each(schemaCases)(
   },
 )
 
-test.each(fileEngines)(
-  '%s: a database is as old as the migrations that it has run, and each runs once',
-  async (_, make) => {
-    const folder = freshFolder()
-    const sets = [
-      ['create table a (x integer) strict'],
-      ['create table b (x integer) strict; insert into b values (1)'],
-    ]
-    const versions: unknown[] = []
-    for (const sqlite of [sets.slice(0, 1).flat(), sets.flat(), sets.flat()]) {
-      const { query, close } = await make({ folder }).open(location, { sqlite, postgres: [] })
-      versions.push((await query('pragma user_version'))[0]![0])
-      await close()
-    }
-    const { query, close } = await make({ folder }).open(location, { sqlite: sets.flat(), postgres: [] })
-    expect([versions, await query('select * from b')]).toEqual([[1, 2, 2], [[1]]])
+test.each(fileEngines)('%s: open runs each migration once and stores the schema version', async (_, make) => {
+  const folder = freshFolder()
+  const sets = [['create table a (x integer) strict'], ['create table b (x integer) strict; insert into b values (1)']]
+  const versions: unknown[] = []
+  for (const sqlite of [sets.slice(0, 1).flat(), sets.flat(), sets.flat()]) {
+    const { query, close } = await make({ folder }).open(location, { sqlite, postgres: [] })
+    versions.push((await query('pragma user_version'))[0]![0])
     await close()
-  },
-)
+  }
+  const { query, close } = await make({ folder }).open(location, { sqlite: sets.flat(), postgres: [] })
+  expect([versions, await query('select * from b')]).toEqual([[1, 2, 2], [[1]]])
+  await close()
+})
 
-test.each(fileEngines)('%s: a migration that fails leaves the database as it was', async (_, make) => {
+test.each(fileEngines)('%s: a failing migration leaves the database unchanged', async (_, make) => {
   const folder = freshFolder()
   const good = 'create table a (x integer) strict'
   await (await make({ folder }).open(location, { sqlite: [good], postgres: [] })).close()
@@ -89,27 +80,24 @@ test.each(fileEngines)('%s: a migration that fails leaves the database as it was
   await close()
 })
 
-test.each(fileEngines)('%s: those who open a new database at the same time migrate it once', async (_, make) => {
+test.each(fileEngines)('%s: five concurrent opens of a new database migrate it once', async (_, make) => {
   const folder = freshFolder()
   const opened = await Promise.all(Array.from({ length: 5 }, () => make({ folder }).open(location, tenantMigrations)))
   for (const { query } of opened) expect(await query('pragma user_version')).toEqual([[tenantMigrations.sqlite.length]])
   for (const { close } of opened) await close()
 })
 
-test.each(fileEngines)(
-  '%s: a database of a newer program is refused with a sentence, and left alone',
-  async (_, make) => {
-    const folder = freshFolder()
-    const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'], postgres: [] }
-    await (await make({ folder }).open(location, newer)).close()
-    await expect(make({ folder }).open(location, tenantMigrations)).rejects.toThrow(
-      `Database schema ${newer.sqlite.length} is newer than this release supports (${tenantMigrations.sqlite.length}).`,
-    )
-    const { query, close } = await make({ folder }).open(location, newer)
-    expect(await query('select * from tomorrow')).toEqual([])
-    await close()
-  },
-)
+test.each(fileEngines)('%s: open refuses a database with a newer schema and leaves it unchanged', async (_, make) => {
+  const folder = freshFolder()
+  const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'], postgres: [] }
+  await (await make({ folder }).open(location, newer)).close()
+  await expect(make({ folder }).open(location, tenantMigrations)).rejects.toThrow(
+    `Database schema ${newer.sqlite.length} is newer than this release supports (${tenantMigrations.sqlite.length}).`,
+  )
+  const { query, close } = await make({ folder }).open(location, newer)
+  expect(await query('select * from tomorrow')).toEqual([])
+  await close()
+})
 
 const DESCRIPTORS_FOLDER = '/proc/self/fd'
 const listOpenFiles = (folder: string) =>
@@ -117,12 +105,12 @@ const listOpenFiles = (folder: string) =>
     try {
       return readlinkSync(`${DESCRIPTORS_FOLDER}/${file}`).startsWith(folder)
     } catch {
-      return false // closed meanwhile, as the one by which we read the list
+      return false // closed meanwhile, such as the descriptor that reads the list
     }
   })
 
 test.skipIf(!existsSync(DESCRIPTORS_FOLDER)).each(fileEngines)(
-  '%s: an open database holds six files',
+  '%s: an open database holds at most six file descriptors',
   async (_, make) => {
     const folder = freshFolder()
     const database = await make({ folder, synchronous: 'full' }).open(location, tenantMigrations)
@@ -131,14 +119,14 @@ test.skipIf(!existsSync(DESCRIPTORS_FOLDER)).each(fileEngines)(
       await query("insert into versions (topic, version) values ('a', 1)")
     })
     await kept
-    // What can be open at once is derived from this number.
+    // The limit of open tenants is derived from this number.
     expect(listOpenFiles(folder).length).toBeLessThanOrEqual(6)
     await database.close()
   },
 )
 
 test.skipIf(!existsSync(DESCRIPTORS_FOLDER)).each(fileEngines)(
-  '%s: a database that is refused is not kept open',
+  '%s: a database that open refuses keeps no file descriptor',
   async (_, make) => {
     const folder = freshFolder()
     const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'], postgres: [] }

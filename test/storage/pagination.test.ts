@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { nextPagePath } from '../entities/fixtures'
 import { type ApiClient, apiClient, createTestTenant, statusAndCode } from '../test-tenant'
 
-/** Every list that is not of entities, with five things in it, and what each is told apart by. */
+/** Lists other than entities, with five items each, and the property that sorts them. */
 async function createLists(): Promise<{ path: string; by: ApiClient; name: string }[]> {
   const { as, stranger, origin } = await createTestTenant()
   const admin = as('admin')
@@ -22,7 +22,7 @@ async function createLists(): Promise<{ path: string; by: ApiClient; name: strin
   ]
 }
 
-test('every list is paged and counted, and leads on until its end', async () => {
+test('the links of every list lead to its end, and every page has the total count', async () => {
   for (const { path, by, name } of await createLists()) {
     const all = (await by.get(path)).body
     expect(all, path).toHaveLength(5)
@@ -40,7 +40,7 @@ test('every list is paged and counted, and leads on until its end', async () => 
   }
 })
 
-test('no list takes what makes no sense', async () => {
+test('every list refuses invalid values of limit, page, sort and count with 400 INVALID_INPUT', async () => {
   for (const { path, by } of await createLists())
     for (const query of ['limit=-1', 'page=x', 'sort=hash', 'count=2'])
       expect([path, query, ...statusAndCode(await by.get(`${path}?${query}`))]).toEqual([

@@ -13,18 +13,20 @@ import { freshLocation, increment, insertThing, listCounts, listIds, migrations,
 
 setDefaultTimeout(30_000)
 
-const spawnOtherProcess = (what: 'own' | 'count' | 'hold', path: string) =>
-  Bun.spawn([process.execPath, resolve(import.meta.dir, '../fakes/sqlite-process.ts'), what, path], { stdout: 'pipe' })
+const spawnOtherProcess = (action: 'own' | 'count' | 'hold', path: string) =>
+  Bun.spawn([process.execPath, resolve(import.meta.dir, '../fakes/sqlite-process.ts'), action, path], {
+    stdout: 'pipe',
+  })
 const waitForOutput = async (child: { stdout: ReadableStream<Uint8Array> }) => {
   for await (const _ of child.stdout) return
 }
 
-describe.each(engines)('%s', (_, engine) => {
+describe.each(engines)('%s: DatabasePool', (_, engine) => {
   const storage = new DatabasePool(engine(), { openCount: 2, deadline: 2_000 })
   const fresh = () => storage.getStore(freshLocation(), migrations)
   afterAll(() => storage.close())
 
-  test('every type comes back as it was', async () => {
+  test('a value of every column type is read back unchanged', async () => {
     const { db, write } = fresh()
     const plain = { id: 'a', count: 2 ** 53 - 1, part: null, price: 0.1, live: true, made: '2026-01-02T03:04:05.678Z' }
     const thing = { ...plain, doc: { list: [1, 'zwölf', null, '🏝'] }, bytes: Buffer.of(0, 255) }
@@ -36,14 +38,14 @@ describe.each(engines)('%s', (_, engine) => {
     ])
   })
 
-  test('times before 1970, negative and very small numbers come back as they were', async () => {
+  test('times before 1970 and negative and very small numbers are read back unchanged', async () => {
     const { db, write } = fresh()
     const thing = { id: 'a', count: -(2 ** 53 - 1), price: 5e-324, live: false, made: '1899-12-31T23:59:59.001Z' }
     await write((tx) => tx.insert(things).values(thing))
     expect(await db.select().from(things).get()).toMatchObject(thing)
   })
 
-  test('texts of every kind are found by what they are, byte by byte', async () => {
+  test('texts are matched byte by byte', async () => {
     const { db, write } = fresh()
     const texts = ['', ' ', 'a', 'A', 'ä', 'a\u0308', "it's", 'a"b', '%', '?', '🏝', '\n', '\uffff']
     await write(async (tx) => {
@@ -53,7 +55,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await db.$count(things)).toBe(texts.length)
   })
 
-  test('what is to be done after a write is done once it is kept, by who reads the same; and not after one that fails', async () => {
+  test('afterCommit runs with the reads of the same store once the write is committed, and never after a failed one', async () => {
     const { db, write } = fresh()
     const seen: unknown[] = []
     const after = async (read: typeof db) => seen.push(await read.$count(things))
@@ -74,7 +76,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect([await db.$count(things), seen]).toEqual([1, [true, 1]])
   })
 
-  test('an insert that meets its like can update it', async () => {
+  test('an insert with a taken key updates the row or leaves it, as its on conflict clause says', async () => {
     const store = fresh()
     const conflict = { target: things.id, set: { count: sql`${things.count} + excluded.count` } }
     for (const count of [1, 2])
@@ -84,14 +86,14 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await listCounts(store)).toEqual([3])
   })
 
-  test('a key that is taken is a conflict', async () => {
+  test('an insert with a taken key throws 409 CONFLICT', async () => {
     const { write } = fresh()
     await write((tx) => insertThing(tx, 'a'))
     await expect(write((tx) => insertThing(tx, 'a'))).rejects.toBeInstanceOf(Conflict)
     await expect(write((tx) => insertThing(tx, 'a'))).rejects.toMatchObject({ status: 409, code: 'CONFLICT' })
   })
 
-  test('a reference to nothing is refused, and so is removing what is referred to', async () => {
+  test('a reference to a missing row and the removal of a referenced row throw BrokenReference', async () => {
     const store = fresh()
     const broken = store.write((tx) => tx.insert(things).values({ id: 'a', count: 1, part: 'none' }))
     await expect(broken).rejects.toBeInstanceOf(BrokenReference)
@@ -104,7 +106,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await listIds(store)).toBe('a,b')
   })
 
-  test('any other refusal of the database is a fault of ours, and keeps its cause', async () => {
+  test('any other error of the database throws StorageFault with its cause', async () => {
     const { db, write } = fresh()
     await expect(write((tx) => tx.insert(things).values({ id: 'a', count: sql`null` }))).rejects.toBeInstanceOf(
       StorageFault,
@@ -114,7 +116,7 @@ describe.each(engines)('%s', (_, engine) => {
     await expect(db.query('no sql at all')).rejects.toBeInstanceOf(StorageFault)
   })
 
-  test('work that throws is undone, and its own error comes out', async () => {
+  test('work that throws is rolled back, and write rejects with its error', async () => {
     const store = fresh()
     const work = store.write(async (tx) => {
       await insertThing(tx, 'a')
@@ -126,7 +128,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await listIds(store)).toBe('a')
   })
 
-  test('a failed statement fails its work, even if caught, and leaves nothing behind', async () => {
+  test('a failed statement fails its work even if the error is caught', async () => {
     const store = fresh()
     await store.write((tx) => insertThing(tx, 'a'))
     const work = store.write(async (tx) => {
@@ -138,7 +140,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await listIds(store)).toBe('a')
   })
 
-  test('reads do not see work in progress, see it as soon as it is done, and cannot write', async () => {
+  test('reads see committed work only and cannot write', async () => {
     const store = fresh()
     await store.write(async (tx) => {
       await insertThing(tx, 'a')
@@ -150,27 +152,27 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await listIds(store)).toBe('a')
   })
 
-  test('what a write returns is what it read, and a write may only read', async () => {
+  test('write returns the result of its work, which may only read', async () => {
     const { write } = fresh()
     expect(await write(async () => 'nothing')).toBe('nothing')
     expect(await write((tx) => tx.query('select 1, null, ?', ['x']))).toEqual([[1, null, 'x']])
   })
 
-  test.each([20, 50])('nobody overtakes: %i increments at once make as many', async (n) => {
+  test.each([20, 50])('%i concurrent increments add up without a lost update', async (n) => {
     const store = fresh()
     await store.write((tx) => insertThing(tx, 'a'))
     await Promise.all(range(n).map(() => store.write(increment)))
     expect(await listCounts(store)).toEqual([n])
   })
 
-  test('work that fails among others takes only itself back', async () => {
+  test('failing work among concurrent work is rolled back alone', async () => {
     const store = fresh()
     const work = await Promise.allSettled(['a', 'b', 'a', 'c'].map((id) => store.write((tx) => insertThing(tx, id))))
     expect(work.map(({ status }) => status === 'fulfilled')).toEqual([true, true, false, true])
     expect(await listIds(store)).toBe('a,b,c')
   })
 
-  test('work that takes too long is undone, and the next goes on', async () => {
+  test('work beyond the deadline is rolled back with 503 BUSY, and the next work runs', async () => {
     const short = new DatabasePool(engine(), { openCount: 2, deadline: 100 })
     const store = short.getStore(freshLocation(), migrations)
     const late = Promise.withResolvers<unknown>()
@@ -187,7 +189,7 @@ describe.each(engines)('%s', (_, engine) => {
     await short.close()
   })
 
-  test('tenants do not meet', async () => {
+  test('stores of different tenants share no rows', async () => {
     const [one, other] = [fresh(), fresh()]
     await one.write((tx) => insertThing(tx, 'a', 1))
     await other.write((tx) => insertThing(tx, 'a', 2))
@@ -196,7 +198,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect([await listCounts(one), await listCounts(other)]).toEqual([[1], [3, 4]])
   })
 
-  test('what was closed is opened again, with all that was in it', async () => {
+  test('a database that the pool has closed is reopened with its rows', async () => {
     const stores = [fresh(), fresh(), fresh(), fresh()]
     for (const store of stores) await store.write((tx) => insertThing(tx, 'a'))
     expect(storage.openCount).toBe(2)
@@ -206,7 +208,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect(storage.openCount).toBe(2)
   })
 
-  test('a failed write is over when it is told: everything can be closed at once', async () => {
+  test('the pool can be closed right after a failed write', async () => {
     const own = new DatabasePool(engine(), { openCount: 2, deadline: 2_000 })
     const store = own.getStore(freshLocation(), migrations)
     await store.write((tx) => insertThing(tx, 'a'))
@@ -214,7 +216,7 @@ describe.each(engines)('%s', (_, engine) => {
     await own.close()
   })
 
-  test('more kinds of statements than are kept prepared are answered all the same', async () => {
+  test('400 different statements are answered, more than stay prepared', async () => {
     const { db, write } = fresh()
     const all = async (ask: RunQuery) => {
       for (let round = 0; round < 2; round++)
@@ -224,7 +226,7 @@ describe.each(engines)('%s', (_, engine) => {
     await write((tx) => all(tx.query))
   })
 
-  test('`each` asks one statement for many rows, in their order, and all or none of them count', async () => {
+  test('executeMany runs one statement for many rows in order, and all or none of them are stored', async () => {
     const store = fresh()
     const insert = 'insert into things (id, count) values (?, ?)'
     await store.write((tx) => tx.executeMany(insert, []))
@@ -257,7 +259,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await store.db.$count(things)).toBe(8)
   })
 
-  test('U+0000 is refused wherever a text is given, and nothing is kept', async () => {
+  test('U+0000 in a parameter is refused with 400 INVALID_INPUT, and nothing is stored', async () => {
     const store = fresh()
     const nul = { status: 400, code: 'INVALID_INPUT' }
     await expect(store.db.query('select ?', ['a\0b'])).rejects.toMatchObject(nul)
@@ -267,7 +269,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await listIds(store)).toBe('')
   })
 
-  test('`ask` reads into JSON by ->> and puts missing values last', async () => {
+  test('query reads JSON properties by ->> and sorts missing ones last', async () => {
     const { db, write } = fresh()
     const docs = { a: { f1: 'a' }, b: {}, c: { f1: 'B', 'f2.city': 'x' } }
     await write(async (tx) => {
@@ -286,7 +288,7 @@ describe.each(engines)('%s', (_, engine) => {
     }
   })
 
-  test('200 writers and readers at once never meet a lock', async () => {
+  test('200 concurrent writes and reads succeed without a lock error', async () => {
     const store = fresh()
     await store.write((tx) => insertThing(tx, 'a'))
     const work = range(200).map((n) =>
@@ -298,8 +300,8 @@ describe.each(engines)('%s', (_, engine) => {
   })
 })
 
-describe.each(fileEngines)('%s', (_, engine) => {
-  test('after `release`, whatever is at the place then is opened', async () => {
+describe.each(fileEngines)('%s: DatabasePool on files', (_, engine) => {
+  test('release closes the database, and the next use opens the file that is there then', async () => {
     const folder = freshFolder()
     const own = new DatabasePool(engine({ folder }), { openCount: 2, deadline: 300 })
     const at = freshLocation()
@@ -316,7 +318,7 @@ describe.each(fileEngines)('%s', (_, engine) => {
     await own.close()
   })
 
-  test('`close` waits for work in progress, and leaves nothing but the database', async () => {
+  test('close waits for work in progress and leaves only the database file', async () => {
     const folder = freshFolder()
     const own = new DatabasePool(engine({ folder }), { openCount: 2, deadline: 2_000 })
     const at = freshLocation()
@@ -333,7 +335,7 @@ describe.each(fileEngines)('%s', (_, engine) => {
     await again.close()
   })
 
-  test('another process that writes the same file is waited for, and nobody overtakes it', async () => {
+  test('concurrent increments of two processes in one file are all stored', async () => {
     const folder = freshFolder()
     const own = new DatabasePool(engine({ folder, lockTimeout: 5_000 }), { openCount: 2, deadline: 2_000 })
     const at = freshLocation()
@@ -358,7 +360,7 @@ describe.each(fileEngines)('%s', (_, engine) => {
     }
   })
 
-  test('another process that never ends its write makes ours busy, and reads go on', async () => {
+  test('a write lock of another process makes writes fail with Busy while reads succeed', async () => {
     const folder = freshFolder()
     const own = new DatabasePool(engine({ folder, lockTimeout: 150 }), { openCount: 2, deadline: 2_000 })
     const at = freshLocation()
@@ -380,7 +382,7 @@ describe.each(fileEngines)('%s', (_, engine) => {
     }
   })
 
-  test('two processes cannot own one folder, until the first is gone, however it went', async () => {
+  test('lockFolder refuses a folder that another process has locked until that process has ended or was killed', async () => {
     const folder = freshFolder()
     const first = spawnOtherProcess('own', folder)
     try {
@@ -403,7 +405,7 @@ describe.each(fileEngines)('%s', (_, engine) => {
   })
 })
 
-test('a folder whose path cannot be made says why', async () => {
+test('a folder that cannot be created rejects with the error of the file system', async () => {
   const folder = freshFolder()
   await Bun.write(join(folder, 'file'), '')
   const storage = new DatabasePool(sqlite({ folder: join(folder, 'file') }), { openCount: 2, deadline: 300 })
@@ -411,7 +413,7 @@ test('a folder whose path cannot be made says why', async () => {
   await storage.close()
 })
 
-test('a database that could not be opened is tried again at the next question', async () => {
+test('a database that could not be opened is opened by the next query', async () => {
   const folder = freshFolder()
   const storage = new DatabasePool(sqlite({ folder }), { openCount: 2, deadline: 300 })
   const at = freshLocation()
@@ -425,16 +427,16 @@ test('a database that could not be opened is tried again at the next question', 
   await storage.close()
 })
 
-/** A database that only takes notes; asked to `wait`, it does. */
+/** A database that only records its statements; the statement `wait` takes 30 ms. */
 function createFakeDatabase(notes: string[], file = '', commit = () => {}): Database {
-  const ask: RunQuery = async (sql) => {
+  const query: RunQuery = async (sql) => {
     if (sql === 'wait') await Bun.sleep(30)
     return [[notes.push(sql)]]
   }
   const transaction: Database['transaction'] = async (work) => {
     notes.push('begin')
-    const each: ExecuteMany = async (sql, rows) => void (await Promise.all(rows.map((row) => ask(sql, row))))
-    await work({ query: ask, executeMany: each }).catch((error) => {
+    const each: ExecuteMany = async (sql, rows) => void (await Promise.all(rows.map((row) => query(sql, row))))
+    await work({ query, executeMany: each }).catch((error) => {
       notes.push('rollback')
       throw error
     })
@@ -443,7 +445,7 @@ function createFakeDatabase(notes: string[], file = '', commit = () => {}): Data
     return {}
   }
   return {
-    query: ask,
+    query,
     transaction,
     releaseMemory: () => notes.push(`rest ${file}`),
     close: async () => void notes.push(`close ${file}`),
@@ -464,7 +466,7 @@ function createFakePool(open: number) {
   return { notes, storage, store: (id: string) => storage.getStore({ tenant: id, file: id }, migrations) }
 }
 
-test('what is in use is not closed', async () => {
+test('a database in use is not closed for others', async () => {
   const { notes, store } = createFakePool(2)
   const [used, other, third] = [store('used'), store('other'), store('third')]
   await used.write(async () => {
@@ -476,7 +478,7 @@ test('what is in use is not closed', async () => {
   expect(notes).toContain('close used')
 })
 
-test('more databases than may be open wait for their turn, and are told to come back when it does not come', async () => {
+test('databases beyond the limit wait for a place and get 503 BUSY after the deadline', async () => {
   const { notes, store } = createFakePool(3)
   const everything = range(40).map((n) => store(`${n}`).db.query('wait'))
   await Promise.all(everything.slice(0, 9))
@@ -491,7 +493,7 @@ test('more databases than may be open wait for their turn, and are told to come 
   await store('later').db.query('select 1')
 })
 
-test('a pinned database neither counts nor is closed for others', async () => {
+test('a pinned database neither counts towards the limit nor is closed for others', async () => {
   const { notes, storage, store } = createFakePool(1)
   const pinned = storage.getStore({ tenant: 'p', file: 'pinned', pinned: true }, migrations)
   await pinned.db.query('select 1')
@@ -499,7 +501,7 @@ test('a pinned database neither counts nor is closed for others', async () => {
   expect(notes.filter((note) => note.startsWith('close'))).toEqual(['close a'])
 })
 
-test('a database that is broken is opened anew for who asks next', async () => {
+test('a broken database is reopened for the next query', async () => {
   const notes: string[] = []
   let broken = true
   const engine: Engine = {
@@ -519,44 +521,44 @@ test('a database that is broken is opened anew for who asks next', async () => {
   expect(notes).toEqual(['open a', 'close a', 'open a'])
 })
 
-test('a database is not closed before its transaction has ended, even when the work in it failed', async () => {
+test('a database is closed only after its transaction has ended, even when the work failed', async () => {
   const { notes, store } = createFakePool(0)
   await expect(store('a').write(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine')
   await Bun.sleep(30)
   expect(notes.slice(-2)).toEqual(['rollback', 'close a'])
 })
 
-test('what nobody has used since the last look gives back its memory, once', async () => {
+test('releaseIdleMemory releases the memory of databases unused since its last call, once', async () => {
   const { notes, store, storage } = createFakePool(5)
-  const rests = () => notes.filter((note) => note.startsWith('rest')).join()
+  const releasedDatabases = () => notes.filter((note) => note.startsWith('rest')).join()
   for (const id of ['a', 'b']) await store(id).db.query('select 1')
   storage.releaseIdleMemory()
   await store('b').db.query('select 1')
-  expect(rests()).toBe('')
+  expect(releasedDatabases()).toBe('')
   storage.releaseIdleMemory()
-  expect(rests()).toBe('rest a')
+  expect(releasedDatabases()).toBe('rest a')
   const work = store('a').db.query('wait')
   for (const _ of [1, 2, 3]) storage.releaseIdleMemory()
-  expect(rests()).toBe('rest a,rest b')
+  expect(releasedDatabases()).toBe('rest a,rest b')
   await work
   for (const _ of [1, 2, 3]) storage.releaseIdleMemory()
-  expect(rests()).toBe('rest a,rest b,rest a')
+  expect(releasedDatabases()).toBe('rest a,rest b,rest a')
 })
 
-test('the one that was used longest ago is closed first', async () => {
+test('the least recently used database is closed first', async () => {
   const { notes, store, storage } = createFakePool(2)
   for (const id of ['a', 'b', 'a', 'c']) await store(id).db.query('select 1')
   expect(notes.filter((note) => note.startsWith('close'))).toEqual(['close b'])
   expect(storage.openCount).toBe(2)
 })
 
-test('a database is opened once, however many ask at once', async () => {
+test('ten concurrent queries open a database once', async () => {
   const { notes, store } = createFakePool(1)
   await Promise.all(range(10).map(() => store('a').db.query('select 1')))
   expect(notes.filter((note) => note.startsWith('open'))).toEqual(['open a'])
 })
 
-test('what is released while in use is closed when its work is over, and those who ask meanwhile get another', async () => {
+test('a database released while in use is closed after its work, and queries meanwhile reopen it', async () => {
   const { notes, store, storage } = createFakePool(5)
   const { db } = store('a')
   const work = db.query('wait')
@@ -570,7 +572,7 @@ test('what is released while in use is closed when its work is over, and those w
   expect(notes.filter((note) => note === 'close a')).toHaveLength(1)
 })
 
-test('`close` also waits for work in what was released', async () => {
+test('close also waits for work in released databases', async () => {
   const { notes, store, storage } = createFakePool(5)
   const work = store('a').db.query('wait')
   await Bun.sleep(0)
@@ -580,7 +582,7 @@ test('`close` also waits for work in what was released', async () => {
   await work
 })
 
-test('units that wait share a COMMIT, each but the first in a savepoint of its own', async () => {
+test('waiting writes share a COMMIT, each but the first in its own savepoint', async () => {
   const notes: string[] = []
   const writer = new GroupCommitWriter(createFakeDatabase(notes).transaction, 300)
   await Promise.all([1, 2, 3].map((unit) => writer.write(({ query }) => query(`insert ${unit}`))))
@@ -588,7 +590,7 @@ test('units that wait share a COMMIT, each but the first in a savepoint of its o
   expect(notes.join()).toBe(`begin,insert 1,${units},commit`)
 })
 
-test('a unit that fails is rolled back to its savepoint, or the transaction that it began, and the others are committed', async () => {
+test('a failing write is rolled back to its savepoint or with its transaction, and the others are committed', async () => {
   const notes: string[] = []
   const writer = new GroupCommitWriter(createFakeDatabase(notes).transaction, 300)
   const failing = (unit: number) =>
@@ -607,7 +609,7 @@ test('a unit that fails is rolled back to its savepoint, or the transaction that
   )
 })
 
-test('nothing is acknowledged before the COMMIT, and nothing at all when it fails', async () => {
+test('writes are acknowledged only after a successful COMMIT', async () => {
   let full = true
   const notes: string[] = []
   const commit = () => {
@@ -622,7 +624,7 @@ test('nothing is acknowledged before the COMMIT, and nothing at all when it fail
   expect(notes.slice(-2)).toEqual(['commit', 'acknowledged'])
 })
 
-/** A writer whose disk has each transaction when the test says so. */
+/** A writer whose transactions become durable when the test resolves them. */
 function createSlowDisk() {
   const notes: string[] = []
   const disk: PromiseWithResolvers<void>[] = []
@@ -637,7 +639,7 @@ function createSlowDisk() {
   return { writer, write, disk, notes }
 }
 
-test('nothing is acknowledged before the disk has it, but the next transaction does not wait for that', async () => {
+test('writes are acknowledged only once they are durable, and the next transaction does not wait for that', async () => {
   const { write, disk, notes } = createSlowDisk()
   const one = write('one')
   await Bun.sleep(5)
@@ -653,7 +655,7 @@ test('nothing is acknowledged before the disk has it, but the next transaction d
   expect(notes.slice(-2)).toEqual(['acknowledged one', 'acknowledged two'])
 })
 
-test('when the disk fails, all whose transaction it was are told, but one that failed by itself hears its own reason', async () => {
+test('a failing disk rejects all writes of the transaction with StorageFault, except failed work with its own error', async () => {
   const { writer, write, disk } = createSlowDisk()
   const work = [write('one'), write('two'), writer.write(() => Promise.reject(new Error('mine')))]
   const results = Promise.allSettled(work)
@@ -664,7 +666,7 @@ test('when the disk fails, all whose transaction it was are told, but one that f
   expect(reasons[2]).toHaveProperty('message', 'mine')
 })
 
-test('a disk that stands still sends away who comes when a thousand wait for it', async () => {
+test('a stalled disk refuses further writes with Busy when a thousand wait for it', async () => {
   const { writer, disk } = createSlowDisk()
   const work = range(1_000).map((n) => writer.write(({ query }) => query(`insert ${n}`)))
   await Bun.sleep(50)
@@ -676,7 +678,7 @@ test('a disk that stands still sends away who comes when a thousand wait for it'
   clearInterval(moving)
 })
 
-test('when a transaction cannot begin, all who wait are told, and later ones try again', async () => {
+test('a transaction that cannot begin rejects all waiting writes, and later writes try again', async () => {
   let broken = true
   const notes: string[] = []
   const { transaction } = createFakeDatabase(notes)
@@ -688,7 +690,7 @@ test('when a transaction cannot begin, all who wait are told, and later ones try
   expect(notes).toContain('commit')
 })
 
-test('a queue that is too long sends the latest away, and serves the rest', async () => {
+test('the 1,001st waiting write is refused with Busy, and the others are committed', async () => {
   const notes: string[] = []
   const { transaction } = createFakeDatabase(notes)
   const gate = Promise.withResolvers<void>()
@@ -703,7 +705,7 @@ test('a queue that is too long sends the latest away, and serves the rest', asyn
   expect(notes.filter((note) => note.startsWith('insert'))).toHaveLength(1_000)
 })
 
-test('a write is acknowledged when the disk has the log, and many share one wait', async () => {
+test('200 concurrent writes with synchronous full are all stored', async () => {
   const storage = new DatabasePool(sqlite({ synchronous: 'full' }), { openCount: 2, deadline: 5_000 })
   const store = storage.getStore(freshLocation(), migrations)
   await Promise.all(range(200).map((n) => store.write((tx) => insertThing(tx, `thing ${n}`))))
@@ -711,7 +713,7 @@ test('a write is acknowledged when the disk has the log, and many share one wait
   await storage.close()
 })
 
-test('once the disk has failed, nothing is acknowledged until the database is opened again', async () => {
+test('WalSync rejects with StorageFault after a failure until the log is reopened', async () => {
   const path = join(freshFolder(), 'a.db')
   const database = new BunSqlite(path)
   database.exec('pragma journal_mode = wal; create table a (b)')
@@ -729,7 +731,7 @@ test('once the disk has failed, nothing is acknowledged until the database is op
   database.close()
 })
 
-test('a folder that the disk cannot be asked to keep is a failure of the disk', async () => {
+test('WalSync rejects with StorageFault when a folder cannot be synced', async () => {
   const path = join(freshFolder(), 'a.db')
   const database = new BunSqlite(path)
   database.exec('pragma journal_mode = wal; create table a (b)')
@@ -740,7 +742,7 @@ test('a folder that the disk cannot be asked to keep is a failure of the disk', 
   database.close()
 })
 
-test('the log of a busy database is copied to its file while writes go on', async () => {
+test('the log of a busy database is checkpointed into its file while writes continue', async () => {
   const folder = freshFolder()
   const storage = new DatabasePool(sqlite({ folder }), { openCount: 2, deadline: 5_000 })
   const at = freshLocation()

@@ -36,7 +36,7 @@ const createInvoiceRow = (more: object = {}) => ({
   ...more,
 })
 
-test('what is built once puts in and finds what it is given each time, and nothing stays nothing', async () => {
+test('prepared writers and queries use the values of each call, keep null and refuse U+0000 with INVALID_INPUT', async () => {
   const [{ tenant }, { tenant: other }] = [await createTestTenant(), await createTestTenant()]
   const [one, two] = [createInvoiceRow(), createInvoiceRow({ paidAt: toIsoString(now()), invoiceUrl: '' })]
   for (const each of [one, two]) await tenant.write((tx) => invoiceWriter.insert(tx, each))

@@ -12,24 +12,24 @@ const location = { tenant: 'a', file: 'a.db', identity: 'a' }
 const waitForNextTurn = () => new Promise(setImmediate)
 
 for (const [name, make] of fileEngines) {
-  test(`${name}: whoever was told of a write sees it, however many read in the same turn`, async () => {
+  test(`${name}: every read after an acknowledged write sees it, even with many reads in one turn`, async () => {
     const storage = new DatabasePool(make({ folder: freshFolder() }), { openCount: 2, deadline: 2_000 })
     const { db, write } = storage.getStore(location, migrations)
     const count = async () => Number((await db.query('select count(*) from things'))[0]![0])
-    let told = 0
+    let acknowledgedCount = 0
     let reading = true
     const reader = async () => {
       while (reading) {
-        const before = told
+        const before = acknowledgedCount
         expect(await count()).toBeGreaterThanOrEqual(before)
-        // Now and then a turn ends, and mostly it doesn't.
+        // One read in a hundred ends the turn of the event loop.
         if (Math.random() < 0.01) await waitForNextTurn()
       }
     }
     const readers = [1, 2, 3].map(reader)
     for (let n = 1; n <= 300; n++) {
       await write((tx) => tx.query('insert into things (text) values (?)', [`${n}`]))
-      told = n
+      acknowledgedCount = n
       expect(await count()).toBe(n)
     }
     reading = false
@@ -37,7 +37,7 @@ for (const [name, make] of fileEngines) {
     await storage.close()
   })
 
-  test(`${name}: what another process commits is seen in the next turn`, async () => {
+  test(`${name}: a read in the next turn sees what another process has committed`, async () => {
     const folder = freshFolder()
     const storage = new DatabasePool(make({ folder }), { openCount: 2, deadline: 2_000 })
     const { db } = storage.getStore(location, migrations)
@@ -53,20 +53,20 @@ for (const [name, make] of fileEngines) {
     await storage.close()
   })
 
-  test(`${name}: a statement that fails takes no other read of its turn with it`, async () => {
+  test(`${name}: a failing statement does not affect the other reads of its turn`, async () => {
     const storage = new DatabasePool(make({ folder: freshFolder() }), { openCount: 2, deadline: 2_000 })
     const { db } = storage.getStore(location, migrations)
-    const asked = [1, 2, 3, 4].map((n) =>
+    const reads = [1, 2, 3, 4].map((n) =>
       db.query(n % 2 ? 'select ?' : "select json(? || '{')", [1]).catch(() => 'refused'),
     )
-    expect(await Promise.all(asked)).toEqual([[[1]], 'refused', [[1]], 'refused'])
+    expect(await Promise.all(reads)).toEqual([[[1]], 'refused', [[1]], 'refused'])
     await waitForNextTurn()
     expect(await db.query('select 2')).toEqual([[2]])
     await storage.close()
   })
 }
 
-test('a log begins anew even when somebody reads all the time', async () => {
+test('the write-ahead log restarts even under continuous reads', async () => {
   const folder = freshFolder()
   const storage = new DatabasePool(sqlite({ folder }), { openCount: 2, deadline: 5_000 })
   const { db, write } = storage.getStore(location, migrations)
@@ -78,7 +78,7 @@ test('a log begins anew even when somebody reads all the time', async () => {
     }
   })()
   const text = 'x'.repeat(200)
-  let largest = 0
+  let maxWalSize = 0
   for (let batch = 0; batch < 400; batch++) {
     await write((tx) =>
       tx.executeMany(
@@ -86,11 +86,11 @@ test('a log begins anew even when somebody reads all the time', async () => {
         Array.from({ length: 500 }, () => [text]),
       ),
     )
-    largest = Math.max(largest, statSync(join(folder, `${location.file}-wal`)).size)
+    maxWalSize = Math.max(maxWalSize, statSync(join(folder, `${location.file}-wal`)).size)
   }
   reading = false
   await reader
   // 200,000 rows are 44 MB, and each commit writes its last page once more.
-  expect(largest).toBeLessThan(30 << 20)
+  expect(maxWalSize).toBeLessThan(30 << 20)
   await storage.close()
 })

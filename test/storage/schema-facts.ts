@@ -10,9 +10,9 @@ async function importTables(pattern: string) {
     tables.push(...Object.values(await import(`../../src/${file}`)).filter((value) => is(value, SQLiteTable)))
   return tables
 }
-// The tables of tenancy are the registry's; each tenant has one of them, too.
+// The tables of tenancy belong to the registry; each tenant has `versions`, too.
 const registryTables = await importTables('tenancy/tables.ts')
-/** Those of a tenant. */
+/** The tables of a tenant. */
 export const tenantTables = [
   ...(await importTables('!(tenancy)/**/tables.ts')),
   ...registryTables.filter((one) => getTableName(one) === 'versions'),
@@ -20,7 +20,7 @@ export const tenantTables = [
 
 const describeKey = (kind: string, of: { name: string }[]) => `${kind} (${of.map(({ name }) => name).join(', ')})`
 
-/** Columns, keys, references and indexes of the code's tables, in words that a database can be asked for. */
+/** Columns, keys, references and indexes of the tables in the code, as texts that can be compared with a database. */
 export const describeTables = (tables: SQLiteTable[]) =>
   tables
     .map(getTableConfig)
@@ -43,7 +43,7 @@ export const describeTables = (tables: SQLiteTable[]) =>
     )
     .sort()
 
-/** Which tables each kind of database has, and the migrations that make them. */
+/** The tables of each kind of database and the migrations that create them. */
 export const schemaCases: [string, SQLiteTable[], Migrations][] = [
   ['tenant', tenantTables, tenantMigrations],
   ['registry', registryTables, registryMigrations],

@@ -31,7 +31,7 @@ const migrations = {
   ],
 }
 
-describe.each(engines)('%s', (_, engine) => {
+describe.each(engines)('%s: statements', (_, engine) => {
   const storage = new DatabasePool(engine(), { openCount: 2, deadline: 2_000 })
   const { db, write } = storage.getStore({ ...freshLocation(), bucket: 'statements' }, migrations)
   afterAll(() => storage.close())
@@ -52,24 +52,24 @@ describe.each(engines)('%s', (_, engine) => {
   )
   const names = async () => (await db.query('select name from shops order by name')).join()
 
-  describe('an insert that meets its like', () => {
+  describe('an insert with an on conflict clause', () => {
     const emma = { shop: 'north', title: 'Emma', sold: 3, genre: 'novel' }
     const target = [books.shop, books.title]
 
-    test('can add up the old and the new, find out the result, and leave the rest as it is', async () => {
+    test('an upsert adds the old and the new value, returns the result and keeps other columns', async () => {
       const set = { sold: sql`${books.sold} + excluded.sold` }
       const upsert = (tx: Tx) => tx.insert(books).values(emma).onConflictDoUpdate({ target, set }).returning().get()
       expect(await write(upsert)).toEqual({ ...emma, sold: -4, genre: null })
       expect(await db.$count(books)).toBe(3)
     })
 
-    test('can take over the new', async () => {
+    test('an upsert replaces columns by the excluded values', async () => {
       const set = { sold: sql`excluded.sold`, genre: sql`excluded.genre` }
       await write((tx) => tx.insert(books).values(emma).onConflictDoUpdate({ target, set }))
       expect(await db.select().from(books).where(eq(books.genre, 'novel'))).toEqual([emma])
     })
 
-    test('can change it only on a condition, and returns nothing when that does not hold', async () => {
+    test('an upsert with a condition that does not hold changes and returns no row', async () => {
       const set = { sold: sql`excluded.sold` }
       const upsert = (sold: number) =>
         write((tx) =>
@@ -82,24 +82,24 @@ describe.each(engines)('%s', (_, engine) => {
       expect([await upsert(-8), await upsert(5), await upsert(4)]).toEqual([[], [{ sold: 5 }], []])
     })
 
-    test('can leave it, and returns nothing', async () => {
+    test('an insert with on conflict do nothing keeps the old row and returns no row', async () => {
       const upsert = (tx: Tx) => tx.insert(books).values(emma).onConflictDoNothing({ target }).returning()
       expect(await write(upsert)).toEqual([])
       expect(await db.$count(books, eq(books.sold, 3))).toBe(0)
     })
 
-    test('is a conflict where it meets another key than the one it names', async () => {
-      const other = { shop: 'north', title: 'Persuasion', sold: 1, genre: 'nature' }
+    test('an upsert that violates a key other than its target throws Conflict', async () => {
+      const persuasion = { shop: 'north', title: 'Persuasion', sold: 1, genre: 'nature' }
       const upsert = (tx: Tx) =>
         tx
           .insert(books)
-          .values(other)
+          .values(persuasion)
           .onConflictDoUpdate({ target, set: { sold: 1 } })
       await expect(write(upsert)).rejects.toBeInstanceOf(Conflict)
     })
   })
 
-  test('a change and a removal return what they met, and nothing when they met nothing', async () => {
+  test('updates and deletes with returning return the affected rows', async () => {
     const changed = write((tx) => tx.update(shops).set({ size: 11 }).where(eq(shops.name, 'north')).returning())
     expect(await changed).toEqual([{ name: 'north', street: 'north street', size: 11 }])
     const removed = write((tx) => tx.delete(shops).where(gt(shops.size, 25)).returning({ name: shops.name }))
@@ -109,7 +109,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await names()).toBe('north,south')
   })
 
-  test('several rows go in by one statement, or none of them', async () => {
+  test('an insert of several rows stores all of them or none', async () => {
     const rows = ['a', 'b', 'c'].map((name) => ({ name, size: 1 }))
     expect(await write((tx) => tx.insert(shops).values(rows).returning({ name: shops.name }))).toHaveLength(3)
     const again = [{ name: 'd', size: 1 }, rows[0]!]
@@ -122,7 +122,7 @@ describe.each(engines)('%s', (_, engine) => {
     ['limit 2 offset 1', 'south,west'],
     ['limit 0', ''],
     ['limit 5 offset 3', ''],
-  ])('a page: %s', async (page, expected) => {
+  ])('select with %s returns the page', async (page, expected) => {
     expect((await db.query(`select name from shops order by name ${page}`)).join()).toBe(expected)
     const [limit = 0, offset = 0] = page.match(/\d/g)!.map(Number)
     expect((await db.query('select name from shops order by name limit ? offset ?', [limit, offset])).join()).toBe(
@@ -130,7 +130,7 @@ describe.each(engines)('%s', (_, engine) => {
     )
   })
 
-  test('nothing is in an empty list, and everything is not', async () => {
+  test('a condition on an empty list matches no row with in and every row with not in', async () => {
     expect(await db.$count(shops, inArray(shops.name, []))).toBe(0)
     expect(await db.$count(shops, notInArray(shops.name, []))).toBe(3)
     expect(await db.$count(shops, inArray(shops.name, ['north', 'south', 'east']))).toBe(2)
@@ -139,18 +139,18 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await db.$count(shops, notInArray(shops.name, none))).toBe(3)
   })
 
-  test('what is in a list with a missing value, or not, is not known', async () => {
+  test('a not in condition on a list with null matches no row', async () => {
     const genres = db.select({ genre: books.genre }).from(books)
     expect(await db.$count(books, inArray(books.genre, genres))).toBe(1)
     expect(await db.$count(books, notInArray(books.title, genres))).toBe(0)
   })
 
-  test('a statement takes 32,000 values', async () => {
+  test('a statement accepts 32,000 parameters', async () => {
     const list = range(32_000).map((n) => (n === 31_999 ? 'north' : `${n}`))
     expect(await db.$count(shops, inArray(shops.name, list))).toBe(1)
   })
 
-  test('rows are compared by all of their columns', async () => {
+  test('a row value in a subquery is compared by all of its columns', async () => {
     const found = "select title, sold from books where (shop, sold) in (select name, 7 from shops where street <> ')')"
     expect(await db.query(found)).toEqual([['Walden', 7]])
   })
@@ -186,70 +186,70 @@ describe.each(engines)('%s', (_, engine) => {
     ],
     ['title, count(*), sum(sold) from books group by title having count(*) > 1', ['Emma', 2, 2 ** 40 - 7]],
     ['name, title from shops left join books on shop = name where title is null', ['west', null]],
-  ])('select %s', async (asked, expected) => {
-    expect(await db.query(`select ${asked}`)).toEqual([expected])
+  ])('select %s returns the same values on every engine', async (columns, expected) => {
+    expect(await db.query(`select ${columns}`)).toEqual([expected])
   })
 
-  test('sums of whole numbers are exact up to 2^53 - 1', async () => {
+  test('sums of integers are exact up to 2^53 - 1', async () => {
     await write((tx) => tx.update(shops).set({ size: sql`9007199254740991 / 3` }))
     expect(await db.query('select sum(size) from shops')).toEqual([[2 ** 53 - 1 - ((2 ** 53 - 1) % 3)]])
   })
 
-  test('several questions make one answer', async () => {
+  test('union all and with combine several selects', async () => {
     const union = 'select name from shops where size < ? union all select title from books where sold = ? order by 1'
     expect(await db.query(union, [15, 7])).toEqual([['Walden'], ['north']])
     const parts = 'with big as (select name from shops where size > ?) select count(*) from big where name <> ?'
     expect(await db.query(parts, [15, 'west'])).toEqual([[1]])
   })
 
-  test('a whole number is found by its text, too', async () => {
+  test('an integer column matches a number given as text', async () => {
     expect(await db.query('select name from shops where size = ?', ['10'])).toEqual([['north']])
   })
 
-  describe('refuses', () => {
+  describe('constraint violations and invalid statements', () => {
     const insert = 'insert into shops (name, street, size) values (?, ?, ?)'
     test.each<[string, new (...args: never[]) => Error, string, unknown[]]>([
-      ['a primary key that is taken', Conflict, insert, ['north', null, 1]],
-      ['a unique value that is taken', Conflict, insert, ['east', 'west street', 1]],
-      ['a change that makes two alike', Conflict, "update shops set street = 'one'", []],
+      ['a taken primary key', Conflict, insert, ['north', null, 1]],
+      ['a taken unique value', Conflict, insert, ['east', 'west street', 1]],
+      ['an update that makes two unique values equal', Conflict, "update shops set street = 'one'", []],
       [
-        'a key of two columns that is taken',
+        'a taken key of two columns',
         Conflict,
         'insert into books (shop, title, sold) values (?, ?, 1)',
         ['north', 'Emma'],
       ],
       [
-        'a unique pair that is taken',
+        'a taken unique pair',
         Conflict,
         "update books set genre = 'nature' where title = ? and shop = 'north'",
         ['Emma'],
       ],
       [
-        'a reference to nothing',
+        'an insert of a reference to a missing row',
         BrokenReference,
         'insert into books (shop, title, sold) values (?, ?, 1)',
         ['none', 'Emma'],
       ],
       [
-        'a change to a reference to nothing',
+        'an update to a reference to a missing row',
         BrokenReference,
         "update books set shop = 'none' where title = ?",
         ['Walden'],
       ],
       [
-        'another key for what is referred to',
+        'a changed key of a referenced row',
         BrokenReference,
         "update shops set name = 'none' where name = ?",
         ['north'],
       ],
-      ['a missing value', StorageFault, insert, ['east', null, null]],
-      ['what a check forbids', StorageFault, insert, ['east', null, -1]],
-      ['a text for a number', StorageFault, insert, ['east', null, 'one']],
-      ['a fraction for a whole number', StorageFault, insert, ['east', null, 1.5]],
-      ['a table that is not there', StorageFault, 'delete from nowhere', []],
-      ['a column that is not there', StorageFault, 'update shops set nothing = ?', [1]],
-      ['what is no SQL', StorageFault, 'sell books', []],
-    ])('%s, and says of which class it is', async (_, kind, statement, params) => {
+      ['null in a not null column', StorageFault, insert, ['east', null, null]],
+      ['a value that violates a check', StorageFault, insert, ['east', null, -1]],
+      ['a text in a number column', StorageFault, insert, ['east', null, 'one']],
+      ['a fraction in an integer column', StorageFault, insert, ['east', null, 1.5]],
+      ['an unknown table', StorageFault, 'delete from nowhere', []],
+      ['an unknown column', StorageFault, 'update shops set nothing = ?', [1]],
+      ['invalid SQL', StorageFault, 'sell books', []],
+    ])('%s is refused with the class of its error and changes no row', async (_, kind, statement, params) => {
       const before = await db.query('select * from shops order by name')
       const refused = await write((tx) => tx.query(statement, params)).catch((error) => error)
       expect(refused.constructor).toBe(kind)
@@ -259,22 +259,22 @@ describe.each(engines)('%s', (_, engine) => {
       expect(await db.query('select * from shops order by name')).toEqual(before)
     })
 
-    test('what is referred to with a cascade goes with what refers to it', async () => {
+    test('a delete cascades to the rows that reference the removed row', async () => {
       await write((tx) => tx.delete(shops).where(and(eq(shops.name, 'north'))))
       expect(await db.select({ shop: books.shop }).from(books)).toEqual([{ shop: 'south' }])
     })
   })
 
-  test('a question that is refused is the fault of who asked, and the next is answered', async () => {
-    for (const [asked, params] of [
+  test('an invalid query throws StorageFault, and the next query is answered', async () => {
+    for (const [statement, params] of [
       ['select * from nowhere', []],
       ['select nothing from shops', []],
       ['no sql at all', []],
       ['select name from shops where size = ? and name = ?', [1]],
       ['select name from shops where size = ? and name = ?', [1, 'north', 'south']],
     ] as const) {
-      const refused = await db.query(asked, [...params]).catch((error) => error)
-      expect(refused.constructor, asked).toBe(StorageFault)
+      const refused = await db.query(statement, [...params]).catch((error) => error)
+      expect(refused.constructor, statement).toBe(StorageFault)
       expect(await db.query('select count(*) from shops')).toEqual([[3]])
     }
   })

@@ -15,7 +15,7 @@ const anyThing = fc.record({
   count: fc.maxSafeInteger(),
   price: optional(anyNumber()),
   live: optional(fc.boolean()),
-  // What can be kept of texts in JSON is the rule for all texts.
+  // Texts in JSON follow the rules of all texts.
   doc: optional(fc.jsonValue({ stringUnit: 'binary' }).filter((doc) => !/\\u0000|__proto__/.test(JSON.stringify(doc)))),
   bytes: optional(fc.uint8Array().map((bytes) => Buffer.from(bytes))),
   made: optional(
@@ -24,19 +24,19 @@ const anyThing = fc.record({
 })
 const someTexts = fc.uniqueArray(anyText(), { minLength: 1, maxLength: 30 })
 
-/** There is only one zero. */
+/** The stored form of a thing: negative zero becomes zero. */
 const toStoredThing = ({ price, doc, ...rest }: { price: number | null; doc: unknown }) => ({
   ...rest,
   price: price === null ? null : price + 0,
   doc: JSON.parse(JSON.stringify(doc)),
 })
 
-describe.each(engines)('%s', (_, engine) => {
+describe.each(engines)('%s: values', (_, engine) => {
   const storage = new DatabasePool(engine(), { openCount: 2, deadline: 10_000 })
   const { db, write } = storage.getStore(freshLocation(), migrations)
   afterAll(() => storage.close())
 
-  test('whatever is kept comes back as it was', () =>
+  test('every stored value is read back unchanged', () =>
     checkProperty(
       60,
       fc.asyncProperty(fc.dictionary(anyText(), anyThing, { noNullPrototype: true, maxKeys: 10 }), async (made) => {
@@ -53,7 +53,7 @@ describe.each(engines)('%s', (_, engine) => {
       }),
     ))
 
-  test('many rows that go in together are kept as each by itself, whatever they have in common', () =>
+  test('executeMany stores every row unchanged, whichever columns are equal in all rows', () =>
     checkProperty(
       60,
       fc.asyncProperty(
@@ -70,15 +70,20 @@ describe.each(engines)('%s', (_, engine) => {
             await tx.executeMany('insert into things (id, count, price, made) values (?, ?, ?, ?)', rows)
           })
           const found = (await db.query('select id, count, price, made from things')) as typeof rows
-          // There is only one zero.
-          const kept = rows.map(([id, count, price, made]) => [id, count! + 0, price == null ? null : price + 0, made])
+          // Negative zero is stored as zero.
+          const expected = rows.map(([id, count, price, made]) => [
+            id,
+            count! + 0,
+            price == null ? null : price + 0,
+            made,
+          ])
           const byId = (one: unknown[], other: unknown[]) => (`${one[0]}` < `${other[0]}` ? -1 : 1)
-          expect<unknown[]>(found.sort(byId)).toEqual(kept.sort(byId))
+          expect<unknown[]>(found.sort(byId)).toEqual(expected.sort(byId))
         },
       ),
     ))
 
-  test('texts are compared byte by byte: in an order, by a comparison, by the least and the greatest', () =>
+  test('texts are compared byte by byte by order by, comparisons, min and max', () =>
     checkProperty(
       60,
       fc.asyncProperty(someTexts, async (texts) => {
@@ -100,7 +105,7 @@ describe.each(engines)('%s', (_, engine) => {
       }),
     ))
 
-  test('texts in JSON, read by ->>, are compared byte by byte, too', () =>
+  test('texts read from JSON by ->> are compared byte by byte', () =>
     checkProperty(
       60,
       fc.asyncProperty(someTexts, async (texts) => {
@@ -119,7 +124,7 @@ describe.each(engines)('%s', (_, engine) => {
       }),
     ))
 
-  test('numbers are compared by their size, fractions and whole ones', () =>
+  test('integers and fractions are compared by their value', () =>
     checkProperty(
       60,
       fc.asyncProperty(
@@ -147,7 +152,7 @@ describe.each(engines)('%s', (_, engine) => {
       ),
     ))
 
-  test('a missing value is first or last, as the order says, and equals nothing', () =>
+  test('null is sorted first or last as the order demands, and equals nothing', () =>
     checkProperty(
       40,
       fc.asyncProperty(fc.array(optional(fc.integer({ min: -3, max: 3 })), { maxLength: 20 }), async (prices) => {
@@ -171,12 +176,12 @@ describe.each(engines)('%s', (_, engine) => {
     ))
 
   test.each<[string, Partial<typeof things.$inferInsert>]>([
-    ['no text', { id: '', part: '' }],
-    ['no bytes', { bytes: Buffer.of() }],
+    ['an empty text', { id: '', part: '' }],
+    ['an empty byte array', { bytes: Buffer.of() }],
     ['a text of five million characters', { doc: '😀ä'.repeat(2_500_000) }],
-    ['five million bytes', { bytes: Buffer.alloc(5_000_000, 'bytes') }],
+    ['a byte array of five million bytes', { bytes: Buffer.alloc(5_000_000, 'bytes') }],
     ['a byte order mark', { id: '\ufeffa' }],
-  ])('%s is kept as it is', async (_, given) => {
+  ])('%s is stored unchanged', async (_, values) => {
     const thing = {
       id: 'a',
       count: 0,
@@ -186,7 +191,7 @@ describe.each(engines)('%s', (_, engine) => {
       doc: null,
       bytes: null,
       made: null,
-      ...given,
+      ...values,
     }
     await write(async (tx) => {
       await tx.delete(things)
@@ -195,7 +200,7 @@ describe.each(engines)('%s', (_, engine) => {
     expect<unknown>(await db.select().from(things).get()).toEqual(thing)
   })
 
-  test('half of a surrogate pair is kept as U+FFFD', async () => {
+  test('a lone surrogate is stored as U+FFFD', async () => {
     await write(async (tx) => {
       await tx.delete(things)
       await insertThing(tx, 'a\ud800b')

@@ -22,7 +22,7 @@ import {
   signIn,
   startAtoll,
 } from '../fakes/cli'
-import { queryDatabase as askDatabase, createDatabase } from '../fakes/postgres'
+import { createDatabase, queryDatabase } from '../fakes/postgres'
 import { databaseUrl } from '../storage/engines'
 
 setDefaultTimeout(60_000)
@@ -37,44 +37,47 @@ const statusAndCode = async (server: RunningAtoll, tenant: string) => {
   return [status, body.code]
 }
 
-describe('a tenant whose database file', () => {
+describe('a tenant with a damaged database file', () => {
   const faults: [string, (file: string) => void][] = [
-    ['is missing', (file) => rmSync(file)],
-    ['is empty', (file) => writeFileSync(file, '')],
-    ['is no database', (file) => writeFileSync(file, 'Hello, I am a text, and a long one. '.repeat(200))],
-    ['is that of another tenant', (file) => writeFileSync(file, readFileSync(file.replace('acme', 'other')))],
-    ['is gone with its folder', (file) => rmSync(join(file, '..'), { recursive: true })],
+    ['missing', (file) => rmSync(file)],
+    ['empty', (file) => writeFileSync(file, '')],
+    ['not a database', (file) => writeFileSync(file, 'Hello, I am a text, and a long one. '.repeat(200))],
+    ['that of another tenant', (file) => writeFileSync(file, readFileSync(file.replace('acme', 'other')))],
+    ['missing together with its folder', (file) => rmSync(join(file, '..'), { recursive: true })],
   ]
-  test.each(faults)('%s answers 503 TENANT_DAMAGED, alone, and doctor says what to do', async (_, damage) => {
-    const at = { at: createTempFolder() }
-    for (const id of ['acme', 'other']) await createTenantByCli(at, id)
-    const file = join(at.at, 'tenants/acme/data.db')
-    damage(file)
-    const left = existsSync(file) ? readFileSync(file) : undefined
-    const doctor = await runAtoll('doctor --json', at)
-    expect(doctor.code).toBe(1)
-    expect(findCheck(doctor.json, 'tenant acme')).toMatchObject({
-      ok: false,
-      told: expect.stringContaining('Restore it'),
-    })
-    expect(findCheck(doctor.json, 'tenant other')).toMatchObject({ ok: true })
-    await using server = await startAtoll(at)
-    expect(await statusAndCode(server, 'acme')).toEqual([503, 'TENANT_DAMAGED'])
-    const body = { username: 'root', password: 'correct horse' }
-    const signedIn = await apiCaller(server.url, { tenant: 'acme' })('POST', '/api/signin', body)
-    expect([signedIn.status, signedIn.body.code]).toEqual([503, 'TENANT_DAMAGED'])
-    expect(await statusAndCode(server, 'other')).toEqual([401, 'UNAUTHENTICATED'])
-    expect(existsSync(file) ? readFileSync(file) : undefined).toEqual(left)
-    await server.end('SIGTERM')
-    const told = (await server.logged)
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line))
-    expect(told).toMatchObject([{ what: 'TENANT_DAMAGED', tenant: 'acme', reason: expect.any(String) }])
-  })
+  test.each(faults)(
+    'a tenant whose database is %s answers 503 TENANT_DAMAGED, and doctor advises to restore it',
+    async (_, damage) => {
+      const at = { at: createTempFolder() }
+      for (const id of ['acme', 'other']) await createTenantByCli(at, id)
+      const file = join(at.at, 'tenants/acme/data.db')
+      damage(file)
+      const left = existsSync(file) ? readFileSync(file) : undefined
+      const doctor = await runAtoll('doctor --json', at)
+      expect(doctor.code).toBe(1)
+      expect(findCheck(doctor.json, 'tenant acme')).toMatchObject({
+        ok: false,
+        told: expect.stringContaining('Restore it'),
+      })
+      expect(findCheck(doctor.json, 'tenant other')).toMatchObject({ ok: true })
+      await using server = await startAtoll(at)
+      expect(await statusAndCode(server, 'acme')).toEqual([503, 'TENANT_DAMAGED'])
+      const body = { username: 'root', password: 'correct horse' }
+      const signedIn = await apiCaller(server.url, { tenant: 'acme' })('POST', '/api/signin', body)
+      expect([signedIn.status, signedIn.body.code]).toEqual([503, 'TENANT_DAMAGED'])
+      expect(await statusAndCode(server, 'other')).toEqual([401, 'UNAUTHENTICATED'])
+      expect(existsSync(file) ? readFileSync(file) : undefined).toEqual(left)
+      await server.end('SIGTERM')
+      const logLines = (await server.logged)
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line))
+      expect(logLines).toMatchObject([{ what: 'TENANT_DAMAGED', tenant: 'acme', reason: expect.any(String) }])
+    },
+  )
 })
 
-test('a tenant whose folder is moved away while it is served is 503, and whole again when the folder is back', async () => {
+test('a served tenant whose folder is moved away answers TENANT_DAMAGED, and works again once the folder is back', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   await using server = await startAtoll(at)
@@ -89,7 +92,7 @@ test('a tenant whose folder is moved away while it is served is 503, and whole a
 })
 
 describe('a lost registry', () => {
-  test('leaves folders that doctor and the server name, and that `tenant adopt` takes in with all that is in them', async () => {
+  test('doctor and the server report tenant folders missing in the registry, and `tenant adopt` registers them', async () => {
     const at = { at: createTempFolder() }
     await createTenantByCli(at, 'acme')
     for (const end of ['', '-wal', '-shm']) rmSync(join(at.at, `tenants/registry.db${end}`), { force: true })
@@ -114,7 +117,7 @@ describe('a lost registry', () => {
     expect(me.body.username).toBe('root')
   })
 
-  test('`tenant adopt` refuses what is taken, damaged, elsewhere or no database', async () => {
+  test('`tenant adopt` refuses a taken id or host, a damaged or foreign database and a folder elsewhere', async () => {
     const at = { at: createTempFolder() }
     await createTenantByCli(at, 'acme')
     const folder = (name: string) => join(at.at, 'tenants', name)
@@ -147,13 +150,13 @@ describe('a lost registry', () => {
   })
 })
 
-test('`doctor --deep` finds pages that are damaged, in any database', async () => {
+test('`doctor --deep` reports the tenant whose database has damaged pages, and no other', async () => {
   const at = { at: createTempFolder() }
   for (const id of ['acme', 'other']) await createTenantByCli(at, id)
   expect((await runAtoll('doctor --deep --json', at)).code).toBe(0)
   const file = join(at.at, 'tenants/acme/data.db')
   const bytes = readFileSync(file)
-  // The first bytes of pages say what they are.
+  // The first bytes of a page hold its type.
   for (let page = 8; page < bytes.length / 4_096; page += 3) bytes.fill(0xaa, page * 4_096, page * 4_096 + 40)
   writeFileSync(file, bytes)
   const { code, json } = await runAtoll('doctor --deep --json', at)
@@ -168,13 +171,13 @@ describe('the keys in secrets.json', () => {
     ['not JSON', (file) => writeFileSync(file, '{"signingKey"'), /is damaged/],
     ['without keys', (file) => writeFileSync(file, '{}'), /is damaged/],
     [
-      'others',
+      'those of another installation',
       (file) => writeFileSync(file, JSON.stringify({ signingKey: 'a'.repeat(43), vaultKey: 'b'.repeat(43) })),
       /has other keys/,
     ],
   ]
   test.each(faults)(
-    'that are %s stop `serve` with exit code 2 and one sentence, and doctor tells it',
+    'keys in secrets.json that are %s stop `serve` with exit code 2 and one sentence, and doctor reports them',
     async (_, damage, reason) => {
       const at = { at: createTempFolder(), timeout: 60_000 }
       await createTenantByCli(at, 'acme')
@@ -196,7 +199,7 @@ describe('the keys in secrets.json', () => {
     },
   )
 
-  test('that are lost for good can be replaced by new ones, when that is confirmed', async () => {
+  test('`vault new-keys --yes` replaces lost keys, and without --yes it exits with code 2', async () => {
     const at = { at: createTempFolder() }
     await createTenantByCli(at, 'acme')
     rmSync(join(at.at, 'tenants/secrets.json'))
@@ -206,7 +209,7 @@ describe('the keys in secrets.json', () => {
     await signIn(server.url, 'acme')
   })
 
-  test('that others could read are closed at the start, which the log tells', async () => {
+  test('a server sets a readable secrets.json to mode 600 at its start and logs SECRETS_FILE_WAS_OPEN', async () => {
     const at = { at: createTempFolder() }
     await createTenantByCli(at, 'acme')
     const file = join(at.at, 'tenants/secrets.json')
@@ -218,7 +221,7 @@ describe('the keys in secrets.json', () => {
     expect(await server.logged).toContain('SECRETS_FILE_WAS_OPEN')
   })
 
-  test('that were rotated are known again, and those before them are not', async () => {
+  test('a server accepts rotated keys and exits with code 2 when the file holds the keys before the rotation', async () => {
     const at = { at: createTempFolder(), timeout: 60_000 }
     await createTenantByCli(at, 'acme')
     const file = join(at.at, 'tenants/secrets.json')
@@ -230,15 +233,15 @@ describe('the keys in secrets.json', () => {
   })
 })
 
-/** What notes changes asks for whom. */
+/** The triggers that record changes need the tenant. */
 const AS_REGISTRY = "set search_path to atoll_registry; set app.tenant to '00000000-0000-0000-0000-000000000000'"
 
-describe.skipIf(!databaseUrl)('on PostgreSQL', () => {
-  test('keys that are missing, damaged or others stop `serve` with exit code 2', async () => {
+describe.skipIf(!databaseUrl)('damage on PostgreSQL', () => {
+  test('keys in PostgreSQL that are missing, damaged or foreign stop `serve` with exit code 2', async () => {
     const url = await createDatabase(databaseUrl!)
     const at = { at: createTempFolder(), env: { ATOLL_DATABASE_URL: url }, timeout: 60_000 }
     await createTenantByCli(at, 'acme')
-    const [{ value }] = await askDatabase(url, "select value from atoll_registry.secrets where name = 'keys'")
+    const [{ value }] = await queryDatabase(url, "select value from atoll_registry.secrets where name = 'keys'")
     const changes: [string, RegExp][] = [
       ["delete from atoll_registry.secrets where name = 'keys'", /is missing/],
       ["update atoll_registry.secrets set value = '{}' where name = 'keys'", /is damaged/],
@@ -249,12 +252,12 @@ describe.skipIf(!databaseUrl)('on PostgreSQL', () => {
       ],
     ]
     for (const [change, reason] of changes) {
-      await askDatabase(url, `${AS_REGISTRY}; ${change}`)
+      await queryDatabase(url, `${AS_REGISTRY}; ${change}`)
       const { code, err } = await runAtoll('serve', at)
       expect([code, err]).toEqual([2, expect.stringMatching(reason)])
       const doctor = await runAtoll('doctor --json', at)
       expect(findCheck(doctor.json, 'secrets')).toMatchObject({ ok: false, told: expect.stringMatching(reason) })
-      await askDatabase(
+      await queryDatabase(
         url,
         `${AS_REGISTRY}; delete from atoll_registry.secrets where name = 'keys';
           insert into atoll_registry.secrets (name, value) values ('keys', '${value}')`,
@@ -264,12 +267,12 @@ describe.skipIf(!databaseUrl)('on PostgreSQL', () => {
     await signIn(server.url, 'acme')
   })
 
-  test('a tenant whose rows are missing answers 503 TENANT_DAMAGED, and no others are made', async () => {
+  test('a tenant whose lock row is missing in PostgreSQL answers 503 TENANT_DAMAGED, and other tenants do not', async () => {
     const url = await createDatabase(databaseUrl!)
     const at = { at: createTempFolder(), env: { ATOLL_DATABASE_URL: url } }
     for (const id of ['acme', 'other']) await createTenantByCli(at, id)
-    const [{ uid }] = await askDatabase(url, "select uid from atoll_registry.tenants where id = 'acme'")
-    await askDatabase(url, 'delete from atoll_b0001.tenant_lock where tenant_id = $1', [uid])
+    const [{ uid }] = await queryDatabase(url, "select uid from atoll_registry.tenants where id = 'acme'")
+    await queryDatabase(url, 'delete from atoll_b0001.tenant_lock where tenant_id = $1', [uid])
     expect(findCheck((await runAtoll('doctor --json', at)).json, 'tenant acme')).toMatchObject({ ok: false })
     await using server = await startAtoll(at)
     const answer = await pollUntil(

@@ -4,12 +4,12 @@ import { FairQueue } from '../../src/tenancy/fair-queue'
 
 const ownerOf = (tenant: string, caller = 'caller') => ({ tenant, caller })
 
-/** Holds the thread for so many ms. */
+/** Blocks the thread for the given number of ms. */
 const blockThread = (ms: number) => async () => {
   for (const until = performance.now() + ms; performance.now() < until; );
 }
 
-test('tenants take turns with their slices, and so do the callers of a tenant', async () => {
+test('tenants take turns in FairQueue, and so do the callers of one tenant', async () => {
   const queue = new FairQueue()
   const done: string[] = []
   const { promise: held, resolve: end } = Promise.withResolvers<void>()
@@ -28,20 +28,20 @@ test('tenants take turns with their slices, and so do the callers of a tenant', 
   expect(done).toEqual(['a1', 'b1', 'a2', 'b1', 'a1'])
 })
 
-test('a tenant has one slice under way at a time, and others do not wait for it', async () => {
+test('FairQueue runs one slice per tenant at a time, and other tenants do not wait for it', async () => {
   const queue = new FairQueue()
   const done: string[] = []
-  const { promise: asked, resolve: answer } = Promise.withResolvers<void>()
-  const slow = queue.run(ownerOf('a'), () => asked)
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  const slow = queue.run(ownerOf('a'), () => held)
   const behind = queue.run(ownerOf('a'), async () => void done.push('behind'))
   await queue.run(ownerOf('b'), async () => void done.push('other'))
   expect(done).toEqual(['other'])
-  answer()
+  release()
   await Promise.all([slow, behind])
   expect(done).toEqual(['other', 'behind'])
 })
 
-test('the thread is left to others as long as slices have held it, if anybody else asks meanwhile', async () => {
+test('FairQueue leaves the thread free for as long as a slice blocked it when other requests arrive', async () => {
   const queue = new FairQueue()
   const began = performance.now()
   await queue.run(ownerOf('a'), blockThread(30))
@@ -53,17 +53,17 @@ test('the thread is left to others as long as slices have held it, if anybody el
   expect(performance.now() - began).toBeGreaterThanOrEqual(55)
 })
 
-test('nobody waits while nobody else asks anything', async () => {
+test('FairQueue does not pause between slices while no other request arrives', async () => {
   const queue = new FairQueue()
-  let rested = 0
-  const timers = setInterval(() => rested++, 5)
+  let ticks = 0
+  const timers = setInterval(() => ticks++, 5)
   for (let n = 0; n < 3; n++) await queue.run(ownerOf('a'), blockThread(100))
   clearInterval(timers)
   // Three rests of 100 ms would have been at least 30 ticks.
-  expect(rested).toBeLessThan(20)
+  expect(ticks).toBeLessThan(20)
 })
 
-test('others get their turn between two slices of the same caller', async () => {
+test('FairQueue yields to the event loop between slices of one caller', async () => {
   const queue = new FairQueue()
   const done: string[] = []
   const slices = Promise.all(
@@ -77,7 +77,7 @@ test('others get their turn between two slices of the same caller', async () => 
   expect(done.indexOf('other')).toBeLessThan(3)
 })
 
-test('what fails hands its place on', async () => {
+test('work that fails in FairQueue lets the next work run', async () => {
   const queue = new FairQueue()
   const failed = queue.run(ownerOf('a'), () => Promise.reject(new Error('no')))
   const next = queue.run(ownerOf('a'), async () => 'done')
@@ -85,7 +85,7 @@ test('what fails hands its place on', async () => {
   expect(await next).toBe('done')
 })
 
-test('refuses the third piece of a caller and the fourth of a tenant with 503 BUSY, where so many are the limit', () => {
+test('acquireSlot refuses the third slot of a caller and the fourth of a tenant with 503 BUSY at those limits', () => {
   const queue = new FairQueue()
   const limits = { perTenant: 3, perCaller: 2 }
   const leave = queue.acquireSlot(ownerOf('a', '1'), limits)
@@ -95,19 +95,19 @@ test('refuses the third piece of a caller and the fourth of a tenant with 503 BU
     code: 'BUSY',
     more: expect.objectContaining({ headers: { 'retry-after': '1' } }),
   })
-  const refused = (payer: { tenant: string; caller: string }) => {
+  const acquireError = (owner: { tenant: string; caller: string }) => {
     try {
-      queue.acquireSlot(payer, limits)
+      queue.acquireSlot(owner, limits)
     } catch (error) {
       return error
     }
   }
-  expect(refused(ownerOf('a', '1'))).toEqual(busy)
+  expect(acquireError(ownerOf('a', '1'))).toEqual(busy)
   queue.acquireSlot(ownerOf('a', '2'), limits)
-  expect(refused(ownerOf('a', '3'))).toEqual(busy)
-  expect(refused(ownerOf('b', '1'))).toBeUndefined()
+  expect(acquireError(ownerOf('a', '3'))).toEqual(busy)
+  expect(acquireError(ownerOf('b', '1'))).toBeUndefined()
   leave()
-  expect(refused(ownerOf('a', '1'))).toBeUndefined()
-  // What has begun is counted, but never refused.
+  expect(acquireError(ownerOf('a', '1'))).toBeUndefined()
+  // Without limits a slot is counted, but never refused.
   queue.acquireSlot(ownerOf('a', '1'))
 })

@@ -5,7 +5,7 @@ import { FairSemaphore } from '../../src/tenancy/fair-semaphore'
 const [firstTenant, secondTenant] = [{ tenant: 'one' }, { tenant: 'other' }]
 const codeOf = ({ code }: Problem) => code
 
-/** Work that goes on until it is told to end, and notes when it begins. */
+/** Work that runs until the test ends it, and records in which order it begins. */
 function createControlledWork() {
   const begun: string[] = []
   const ends = new Map<string, () => void>()
@@ -20,7 +20,7 @@ function createControlledWork() {
   return { begun, work, end }
 }
 
-test('so much is done at once, and tenants take turns with the rest', async () => {
+test('FairSemaphore runs as much work at once as it has places, and tenants take turns with the rest', async () => {
   const turns = new FairSemaphore(2, 10)
   const { begun, work, end } = createControlledWork()
   for (const name of ['a', 'b', 'c', 'd']) turns.run(firstTenant, work(name))
@@ -30,7 +30,7 @@ test('so much is done at once, and tenants take turns with the rest', async () =
   expect(begun).toEqual(['a', 'b', 'c', 'x', 'd'])
 })
 
-test('where one tenant has a part of the places only, others find one at once', async () => {
+test('a limit per tenant leaves places of FairSemaphore free for other tenants', async () => {
   const turns = new FairSemaphore(3, 10, { perTenant: 2 })
   const { begun, work, end } = createControlledWork()
   for (const name of ['a', 'b', 'c']) turns.run(firstTenant, work(name))
@@ -42,7 +42,7 @@ test('where one tenant has a part of the places only, others find one at once', 
   expect(begun).toEqual(['a', 'b', 'x', 'c'])
 })
 
-test('who would wait in a long row, or has waited for long, comes again; nobody loses their place by it', async () => {
+test('FairSemaphore refuses work beyond its queue or its timeout with BUSY and frees the place in the queue', async () => {
   const turns = new FairSemaphore(1, 2, { timeoutMs: 20 })
   const { begun, work, end } = createControlledWork()
   turns.run(firstTenant, work('a'))
@@ -58,13 +58,13 @@ test('who would wait in a long row, or has waited for long, comes again; nobody 
   expect(begun).toEqual(['a', 'x', 'e'])
 })
 
-test('what fails gives its place back', async () => {
+test('work that fails frees its place in FairSemaphore', async () => {
   const turns = new FairSemaphore(1, 1)
   expect(await turns.run(firstTenant, () => Promise.reject(new Error('no'))).catch(({ message }) => message)).toBe('no')
   expect(await turns.run(firstTenant, async () => 'yes')).toBe('yes')
 })
 
-test('lets no work that can wait go ahead of other work, of any tenant, and gives it a room of its own', async () => {
+test('low-priority work runs after the other work of all tenants and has a queue of its own', async () => {
   const turns = new FairSemaphore(1, 2)
   const { begun, work, end } = createControlledWork()
   turns.runLowPriority(firstTenant, work('a'))

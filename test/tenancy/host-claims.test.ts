@@ -16,12 +16,12 @@ const APP = '/configurations/app-configuration'
 type TestTenant = Awaited<ReturnType<typeof createTestTenant>>
 
 const freeHost = () => `h${crypto.randomUUID()}.example`
-const saveWebsites = (home: TestTenant, ...hosts: string[]) =>
-  home.as('admin').put(APP, { websiteUrls: hosts.map((host) => `https://${host}`) })
+const saveWebsites = (t: TestTenant, ...hosts: string[]) =>
+  t.as('admin').put(APP, { websiteUrls: hosts.map((host) => `https://${host}`) })
 const hostsOf = async ({ id }: TestTenant) => (await getTenantInfo(id)).hosts.sort()
-const isServedAt = async (host: string, home: TestTenant) =>
-  (await callApi('GET', `http://${host}/api/me`, { headers: { 'x-api-key': home.tokens.user } })).status === 200
-/** How often all processes were told to look again which tenant answers where. */
+const isServedAt = async (host: string, t: TestTenant) =>
+  (await callApi('GET', `http://${host}/api/me`, { headers: { 'x-api-key': t.tokens.user } })).status === 200
+/** The version of the registry's tenants, which grows when processes have to reload which tenant serves a host. */
 const tenantsVersion = async () =>
   (await registry.db.query("select version from versions where topic = 'tenants'"))[0]?.[0]
 const settleWebsites = async ({ id }: TestTenant) => reconcileHosts(await getTenant(id))
@@ -31,8 +31,8 @@ afterEach(() => {
   moveClock(Date.now())
 })
 
-describe('with ATOLL_HOST_CLAIMS=off', () => {
-  test('an admin who names the public host of the default tenant as a website does not get it', async () => {
+describe('host claims with ATOLL_HOST_CLAIMS=off', () => {
+  test('an admin who saves a host of the default tenant as a website URL does not get the host', async () => {
     const [acme, evil] = [await createTestTenant(), await createTestTenant()]
     config.ATOLL_DEFAULT_TENANT = acme.id
     const host = freeHost()
@@ -48,74 +48,71 @@ describe('with ATOLL_HOST_CLAIMS=off', () => {
     expect((await saveWebsites(acme, host)).body.hosts).toEqual([{ host, state: 'served' }])
   })
 
-  test('the hosts of websites are given by the operator alone, and everybody is told what is missing', async () => {
-    const [home, other] = [await createTestTenant(), await createTestTenant()]
-    const [given, free, taken] = [freeHost(), freeHost(), `${other.id}.test`]
-    await setHosts(home.id, [given, `${home.id}.test`])
+  test('a website host is served only once the operator assigns it, and the answer reports the state of each', async () => {
+    const [t, otherTenant] = [await createTestTenant(), await createTestTenant()]
+    const [assigned, free, taken] = [freeHost(), freeHost(), `${otherTenant.id}.test`]
+    await setHosts(t.id, [assigned, `${t.id}.test`])
     const hosts = [
-      { host: given, state: 'served' },
+      { host: assigned, state: 'served' },
       { host: free, state: 'unproven', message: expect.stringContaining('operator') },
       { host: taken, state: 'taken', message: expect.stringContaining('operator') },
     ]
-    expect((await saveWebsites(home, given, free, taken)).body.hosts).toEqual(hosts)
-    const { body } = await callApi('GET', `http://${given}/api${APP}`)
+    expect((await saveWebsites(t, assigned, free, taken)).body.hosts).toEqual(hosts)
+    const { body } = await callApi('GET', `http://${assigned}/api${APP}`)
     expect(body.hosts).toEqual(hosts)
-    expect([await isServedAt(free, home), await isServedAt(taken, other)]).toEqual([false, true])
-    await setHosts(home.id, [free])
-    expect(await hostsOf(home)).toEqual([free])
+    expect([await isServedAt(free, t), await isServedAt(taken, otherTenant)]).toEqual([false, true])
+    await setHosts(t.id, [free])
+    expect(await hostsOf(t)).toEqual([free])
     expect((await callApi('GET', `http://${free}/api${APP}`)).body.hosts).toMatchObject([
-      { host: given, state: 'unproven' },
+      { host: assigned, state: 'unproven' },
       { host: free, state: 'served' },
       { state: 'taken' },
     ])
   })
 
-  test('a host that was claimed while claims were open keeps its tenant, until the website leaves', async () => {
-    const [home, other] = [await createTestTenant(), await createTestTenant()]
+  test('a host that was claimed while claims were open stays with its tenant until the website URL is removed', async () => {
+    const [t, otherTenant] = [await createTestTenant(), await createTestTenant()]
     const [host, second] = [freeHost(), freeHost()]
     config.ATOLL_HOST_CLAIMS = 'open'
-    await saveWebsites(home, host)
+    await saveWebsites(t, host)
     config.ATOLL_HOST_CLAIMS = 'off'
-    expect((await saveWebsites(home, host, second)).body.hosts).toMatchObject([
-      { state: 'served' },
-      { state: 'unproven' },
-    ])
-    await settleWebsites(home)
+    expect((await saveWebsites(t, host, second)).body.hosts).toMatchObject([{ state: 'served' }, { state: 'unproven' }])
+    await settleWebsites(t)
     moveClock(now() + 30 * DAY_MS)
     await checkProvenHosts()
-    expect((await saveWebsites(other, host)).body.hosts).toMatchObject([{ host, state: 'taken' }])
-    expect([await isServedAt(host, home), await isServedAt(host, other)]).toEqual([true, false])
-    await saveWebsites(home, second)
-    expect(await isServedAt(host, home)).toBeFalse()
-    expect((await saveWebsites(home, host)).body.hosts).toMatchObject([{ state: 'unproven' }])
+    expect((await saveWebsites(otherTenant, host)).body.hosts).toMatchObject([{ host, state: 'taken' }])
+    expect([await isServedAt(host, t), await isServedAt(host, otherTenant)]).toEqual([true, false])
+    await saveWebsites(t, second)
+    expect(await isServedAt(host, t)).toBeFalse()
+    expect((await saveWebsites(t, host)).body.hosts).toMatchObject([{ state: 'unproven' }])
   })
 
-  test('a website without hosts, or on the caller’s own machine, is told nothing of hosts', async () => {
-    const home = await createTestTenant()
-    expect((await home.as('admin').put(APP, { websiteUrls: ['http://localhost:5173'] })).body).toEqual({
+  test('a website URL on localhost is saved and the answer has no hosts', async () => {
+    const t = await createTestTenant()
+    expect((await t.as('admin').put(APP, { websiteUrls: ['http://localhost:5173'] })).body).toEqual({
       metadata: { websiteUrls: ['http://localhost:5173'] },
     })
   })
 })
 
-describe('in every mode', () => {
+describe('host claims in every mode', () => {
   const addresses = ['10.1.2.3', '203.0.113.9', '[2001:db8::1]', '0x0a.1.2.3', '167838211', '012.1.2.3', '10.1.515']
   const machines = ['intranet', 'intranet.', 'localhost', 'app.localhost', 'localhost.']
 
-  test.each([...addresses, ...machines])('%s is no name that anybody could claim', (host) => {
+  test.each([...addresses, ...machines])('isPublicName returns false for %s', (host) => {
     expect(isPublicName(host)).toBeFalse()
   })
 
   test.each(['dns', 'open'] as const)(
-    '%s: addresses, single names and hosts of the installation stay free',
+    'ATOLL_HOST_CLAIMS=%s assigns no IP address, no single-label name and no host of ATOLL_PUBLIC_HOSTS',
     async (mode) => {
-      const home = await createTestTenant()
+      const t = await createTestTenant()
       const own = freeHost()
       Object.assign(config, { ATOLL_HOST_CLAIMS: mode, ATOLL_PUBLIC_HOSTS: `first.example, ${own.toUpperCase()}` })
-      const { status, body } = await saveWebsites(home, ...addresses, ...machines, own)
+      const { status, body } = await saveWebsites(t, ...addresses, ...machines, own)
       expect(status).toBe(200)
-      await settleWebsites(home)
-      expect(await hostsOf(home)).toEqual([`${home.id}.test`])
+      await settleWebsites(t)
+      expect(await hostsOf(t)).toEqual([`${t.id}.test`])
       const states = new Map(body.hosts.map((one: { host: string; state: string }) => [one.host, one.state]))
       expect(states.get(own)).toBe('taken')
       expect(states.get('10.1.2.3')).toBe('unproven')
@@ -123,7 +120,7 @@ describe('in every mode', () => {
   )
 })
 
-describe('with ATOLL_HOST_CLAIMS=dns', () => {
+describe('host claims with ATOLL_HOST_CLAIMS=dns', () => {
   let names: Awaited<ReturnType<typeof startDnsServer>>
   beforeAll(async () => {
     names = await startDnsServer({})
@@ -136,127 +133,127 @@ describe('with ATOLL_HOST_CLAIMS=dns', () => {
   beforeEach(() => {
     config.ATOLL_HOST_CLAIMS = 'dns'
   })
-  const addProofRecord = (home: TestTenant, host: string) => {
-    names.texts[`_atoll.${host}`] = ['v=spf1 -all', `atoll-tenant=${home.id}`]
+  const addProofRecord = (t: TestTenant, host: string) => {
+    names.texts[`_atoll.${host}`] = ['v=spf1 -all', `atoll-tenant=${t.id}`]
   }
-  const runHostTasks = async (home: TestTenant) => {
-    const tenant = await getTenant(home.id)
+  const runHostTasks = async (t: TestTenant) => {
+    const tenant = await getTenant(t.id)
     const signal = new AbortController().signal
     const held = { ...tenant, signal, require: async () => {} }
     await reconcileHosts(held)
     await checkProvenHosts(tenant.tenant)
   }
 
-  test('a host is served once its TXT record names the tenant', async () => {
-    const home = await createTestTenant()
+  test('a website host is served once its TXT record names the tenant, and no longer once its URL is removed', async () => {
+    const t = await createTestTenant()
     const host = freeHost()
-    const { body } = await saveWebsites(home, host)
-    const record = { type: 'TXT', name: `_atoll.${host}`, value: `atoll-tenant=${home.id}` }
+    const { body } = await saveWebsites(t, host)
+    const record = { type: 'TXT', name: `_atoll.${host}`, value: `atoll-tenant=${t.id}` }
     expect(body.hosts).toEqual([{ host, state: 'unproven', message: expect.stringContaining(record.value), record }])
-    expect(await isServedAt(host, home)).toBeFalse()
-    addProofRecord(home, host)
-    expect((await saveWebsites(home, host)).body.hosts).toEqual([{ host, state: 'served' }])
-    expect(await isServedAt(host, home)).toBeTrue()
-    // The website leaves, and so does the host.
-    await saveWebsites(home)
-    expect(await isServedAt(host, home)).toBeFalse()
+    expect(await isServedAt(host, t)).toBeFalse()
+    addProofRecord(t, host)
+    expect((await saveWebsites(t, host)).body.hosts).toEqual([{ host, state: 'served' }])
+    expect(await isServedAt(host, t)).toBeTrue()
+    // Removing the website URL releases its host.
+    await saveWebsites(t)
+    expect(await isServedAt(host, t)).toBeFalse()
   })
 
-  test('a record that comes later is found by the housekeeping', async () => {
-    const home = await createTestTenant()
+  test('the host tasks find a TXT record that was added after the website was saved', async () => {
+    const t = await createTestTenant()
     const host = freeHost()
-    await saveWebsites(home, host)
+    await saveWebsites(t, host)
     const before = await tenantsVersion()
-    await runHostTasks(home)
-    expect([await isServedAt(host, home), await tenantsVersion()]).toEqual([false, before])
-    addProofRecord(home, host)
-    await runHostTasks(home)
-    expect(await isServedAt(host, home)).toBeTrue()
+    await runHostTasks(t)
+    expect([await isServedAt(host, t), await tenantsVersion()]).toEqual([false, before])
+    addProofRecord(t, host)
+    await runHostTasks(t)
+    expect(await isServedAt(host, t)).toBeTrue()
   })
 
   test.each([
-    ['of another tenant', ['atoll-tenant=other']],
-    ['that only begins like it', ['atoll-tenant=']],
-    ['of nothing', []],
-    ['that cannot be read', 'broken'],
-  ] as const)('a record %s proves nothing', async (_, texts) => {
-    const home = await createTestTenant()
+    ['another tenant', ['atoll-tenant=other']],
+    ['an empty tenant', ['atoll-tenant=']],
+    ['nothing', []],
+    ['a broken answer', 'broken'],
+  ] as const)('a TXT record with %s leaves the host unproven', async (_, texts) => {
+    const t = await createTestTenant()
     const host = freeHost()
     names.texts[`_atoll.${host}`] = texts === 'broken' ? texts : texts.map((text) => `${text}`)
-    expect((await saveWebsites(home, host)).body.hosts).toMatchObject([{ state: 'unproven' }])
-    expect(await isServedAt(host, home)).toBeFalse()
+    expect((await saveWebsites(t, host)).body.hosts).toMatchObject([{ state: 'unproven' }])
+    expect(await isServedAt(host, t)).toBeFalse()
   })
 
-  test('what another tenant has is not taken from it by a record', async () => {
-    const [home, other] = [await createTestTenant(), await createTestTenant()]
-    const host = `${other.id}.test`
-    addProofRecord(home, host)
-    expect((await saveWebsites(home, host)).body.hosts).toMatchObject([{ host, state: 'taken' }])
-    expect(await isServedAt(host, other)).toBeTrue()
+  test('a TXT record does not take a host away from the tenant that has it', async () => {
+    const [t, otherTenant] = [await createTestTenant(), await createTestTenant()]
+    const host = `${otherTenant.id}.test`
+    addProofRecord(t, host)
+    expect((await saveWebsites(t, host)).body.hosts).toMatchObject([{ host, state: 'taken' }])
+    expect(await isServedAt(host, otherTenant)).toBeTrue()
   })
 
-  test('a record that is gone for three days takes the host away, and not before', async () => {
-    const home = await createTestTenant()
+  test('a host is released only when its TXT record was missing for three days in a row', async () => {
+    const t = await createTestTenant()
     const host = freeHost()
-    addProofRecord(home, host)
-    await saveWebsites(home, host)
+    addProofRecord(t, host)
+    await saveWebsites(t, host)
     const dayLater = async () => {
       moveClock(now() + DAY_MS + 1_000)
       await checkProvenHosts()
-      return isServedAt(host, home)
+      return isServedAt(host, t)
     }
     expect(await dayLater()).toBeTrue()
     delete names.texts[`_atoll.${host}`]
     expect([await dayLater(), await dayLater()]).toEqual([true, true])
-    addProofRecord(home, host)
+    addProofRecord(t, host)
     expect(await dayLater()).toBeTrue()
-    // It counts from its last absence, and a server that does not answer says nothing.
+    // The days count from the last time the record disappeared; a broken answer of the server does not count.
     delete names.texts[`_atoll.${host}`]
     expect(await dayLater()).toBeTrue()
     names.texts[`_atoll.${host}`] = 'broken'
     expect([await dayLater(), await dayLater(), await dayLater(), await dayLater()]).toEqual([true, true, true, true])
     delete names.texts[`_atoll.${host}`]
     expect(await dayLater()).toBeFalse()
-    expect(await hostsOf(home)).toEqual([`${home.id}.test`])
-    const { body } = await home.stranger.get(APP)
+    expect(await hostsOf(t)).toEqual([`${t.id}.test`])
+    const { body } = await t.stranger.get(APP)
     expect(body.hosts).toMatchObject([{ host, state: 'unproven' }])
-    addProofRecord(home, host)
-    await runHostTasks(home)
-    expect(await isServedAt(host, home)).toBeTrue()
+    addProofRecord(t, host)
+    await runHostTasks(t)
+    expect(await isServedAt(host, t)).toBeTrue()
   })
 
-  test('a record is looked at once a day', async () => {
-    const home = await createTestTenant()
+  test('the TXT record of a served host is checked once a day', async () => {
+    const t = await createTestTenant()
     const host = freeHost()
-    addProofRecord(home, host)
-    await saveWebsites(home, host)
-    const looked = () => names.asked.filter((name) => name === `_atoll.${host}`).length
-    const before = looked()
-    await runHostTasks(home)
+    addProofRecord(t, host)
+    await saveWebsites(t, host)
+    const countLookups = () => names.asked.filter((name) => name === `_atoll.${host}`).length
+    const before = countLookups()
+    await runHostTasks(t)
     await checkProvenHosts()
-    await saveWebsites(home, host)
-    expect(looked()).toBe(before)
+    await saveWebsites(t, host)
+    expect(countLookups()).toBe(before)
     moveClock(now() + DAY_MS + 1_000)
-    await Promise.all([checkProvenHosts(home.id), runHostTasks(home)])
+    await Promise.all([checkProvenHosts(t.id), runHostTasks(t)])
     await checkProvenHosts()
-    expect(looked() - before).toBeWithin(1, 3)
+    expect(countLookups() - before).toBeWithin(1, 3)
   })
 
-  test('a host that the operator gave stays whatever its record says', async () => {
-    const home = await createTestTenant()
+  test('a host that the operator assigned is served even without a TXT record', async () => {
+    const t = await createTestTenant()
     const host = freeHost()
-    addProofRecord(home, host)
-    await saveWebsites(home, host)
-    await setHosts(home.id, [host, `${home.id}.test`])
+    addProofRecord(t, host)
+    await saveWebsites(t, host)
+    await setHosts(t.id, [host, `${t.id}.test`])
     delete names.texts[`_atoll.${host}`]
     for (let day = 0; day < 5; day++) {
       moveClock(now() + DAY_MS + 1_000)
       await checkProvenHosts()
     }
-    expect(await isServedAt(host, home)).toBeTrue()
+    expect(await isServedAt(host, t)).toBeTrue()
   })
 
-  test('a real server asks the servers of ATOLL_DNS_SERVERS', async () => {
+  test('a server queries the name servers of ATOLL_DNS_SERVERS', async () => {
     const id = `d${crypto.randomUUID().slice(0, 8)}`
     const env = {
       ATOLL_HOST_CLAIMS: 'dns',
@@ -278,10 +275,10 @@ describe('with ATOLL_HOST_CLAIMS=dns', () => {
   })
 })
 
-test('settling what agrees already leaves the registry alone', async () => {
-  const home = await createTestTenant()
-  await saveWebsites(home, freeHost(), freeHost())
+test('reconcileHosts leaves the registry unchanged when the hosts already agree', async () => {
+  const t = await createTestTenant()
+  await saveWebsites(t, freeHost(), freeHost())
   const before = await tenantsVersion()
-  await settleWebsites(home)
+  await settleWebsites(t)
   expect(await tenantsVersion()).toEqual(before)
 })

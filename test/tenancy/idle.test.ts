@@ -4,14 +4,14 @@ import { listen } from '../../src/gateway'
 import { costlyWork } from '../../src/tenancy/fair-queue'
 import { createTestTenant, fullAccessRules } from '../test-tenant'
 
-// Bun cuts a connection on which nothing moves for ten seconds, and looks every four.
+// Bun closes a connection that is idle for ten seconds, and checks every four seconds.
 const LONGER_THAN_IDLE_MS = 15_000 // ms
 setDefaultTimeout(90_000)
 
 const server = listen('127.0.0.1', 0)
 afterAll(() => server.stop(true))
 
-/** Sends what is not the whole of a request, and tells after how many ms the server hangs up. */
+/** Sends bytes over a connection and returns after how many ms the server closes it. */
 function measureCutOff(head: string): Promise<number> {
   const began = performance.now()
   const { promise, resolve } = Promise.withResolvers<number>()
@@ -21,9 +21,9 @@ function measureCutOff(head: string): Promise<number> {
   return promise
 }
 
-test('answers a write that waits for its turn longer than ten seconds, and cuts off who sends half a body', async () => {
-  const home = await createTestTenant()
-  const admin = home.as('admin')
+test('the server answers a write that was queued for 15 seconds and disconnects a client that sent half a body', async () => {
+  const t = await createTestTenant()
+  const admin = t.as('admin')
   const fields = [
     { key: 'name', type: 'string' },
     { key: 'loud', type: 'string' },
@@ -31,11 +31,11 @@ test('answers a write that waits for its turn longer than ten seconds, and cuts 
   const blueprint = { key: 'things', name: 'Things', fields, permissions: fullAccessRules('tenant', 'user') }
   expect((await admin.post('/blueprints', { ...blueprint, computed: { loud: '$uppercase(name)' } })).status).toBe(201)
   const url = `http://127.0.0.1:${server.port}/api/blueprints/things/entities`
-  const headers = { tenant: home.id, 'x-api-key': home.tokens.user, 'content-type': 'application/json' }
-  const busy = costlyWork.run({ tenant: home.id, caller: 'somebody else' }, () => Bun.sleep(LONGER_THAN_IDLE_MS))
+  const headers = { tenant: t.id, 'x-api-key': t.tokens.user, 'content-type': 'application/json' }
+  const busy = costlyWork.run({ tenant: t.id, caller: 'another user' }, () => Bun.sleep(LONGER_THAN_IDLE_MS))
   const written = fetch(url, { method: 'POST', headers, body: JSON.stringify({ name: 'one' }) })
   const half = measureCutOff(
-    `POST /api/blueprints/things/entities HTTP/1.1\r\nHost: a.test\r\ntenant: ${home.id}\r\nx-api-key: ${home.tokens.user}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"name":`,
+    `POST /api/blueprints/things/entities HTTP/1.1\r\nHost: a.test\r\ntenant: ${t.id}\r\nx-api-key: ${t.tokens.user}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"name":`,
   )
   const response = await written
   expect([response.status, await response.json()]).toEqual([201, expect.objectContaining({ loud: 'ONE' })])
@@ -43,17 +43,17 @@ test('answers a write that waits for its turn longer than ten seconds, and cuts 
   expect(await half).toBeGreaterThan(5_000)
 })
 
-test('cuts connections that are quiet after an answer that may have taken long', async () => {
-  const home = await createTestTenant()
-  expect((await home.as('admin').post('/blueprints', { key: 'things', name: 'Things', fields: [] })).status).toBe(201)
-  const cut = (line: string, body = '') =>
+test('the server disconnects idle clients after the answers of slow routes', async () => {
+  const t = await createTestTenant()
+  expect((await t.as('admin').post('/blueprints', { key: 'things', name: 'Things', fields: [] })).status).toBe(201)
+  const measureCutOffAfter = (line: string, body = '') =>
     measureCutOff(
-      `${line} HTTP/1.1\r\nHost: a.test\r\ntenant: ${home.id}\r\nx-api-key: ${home.tokens.admin}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      `${line} HTTP/1.1\r\nHost: a.test\r\ntenant: ${t.id}\r\nx-api-key: ${t.tokens.admin}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     )
   const cuts = Promise.all([
-    cut('PUT /api/blueprints/things', '{"name":"Other things"}'),
-    cut('POST /api/mcp', '{"jsonrpc":"2.0","id":1,"method":"ping"}'),
-    cut('GET /api/blueprints/things/entities/export'),
+    measureCutOffAfter('PUT /api/blueprints/things', '{"name":"Other things"}'),
+    measureCutOffAfter('POST /api/mcp', '{"jsonrpc":"2.0","id":1,"method":"ping"}'),
+    measureCutOffAfter('GET /api/blueprints/things/entities/export'),
   ])
   const late = Bun.sleep(2 * LONGER_THAN_IDLE_MS).then(() => 'not cut')
   expect(await Promise.race([cuts, late])).toEqual([expect.any(Number), expect.any(Number), expect.any(Number)])

@@ -21,21 +21,21 @@ import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
 
 setDefaultTimeout(30_000)
 
-/** An API token that could be one. */
+/** A well-formed API token that does not exist. */
 const UNKNOWN_TOKEN = `atl_${'0'.repeat(64)}`
 const newId = () => `n${crypto.randomUUID()}`
 
-/** In PostgreSQL a tenant has no files of its own. */
+/** On PostgreSQL a tenant has no files of its own. */
 const usesFiles = !config.ATOLL_DATABASE_URL
 
-describe('which tenant is asked', () => {
+describe('the tenant of a request', () => {
   const me = (url: string, headers: Record<string, string> = {}) => callApi('GET', `${url}/api/me`, { headers })
-  const expectUserOf = async (home: Awaited<ReturnType<typeof createTestTenant>>, url: string, headers = {}) => {
-    const { status, body } = await me(url, { 'x-api-key': home.tokens.user, ...headers })
-    expect([status, body._id]).toEqual([200, home.users.user])
+  const expectUserOf = async (t: Awaited<ReturnType<typeof createTestTenant>>, url: string, headers = {}) => {
+    const { status, body } = await me(url, { 'x-api-key': t.tokens.user, ...headers })
+    expect([status, body._id]).toEqual([200, t.users.user])
   }
 
-  test('the header says it, or else the host, or else the configuration', async () => {
+  test('the header selects the tenant of a request, or else the host, or else ATOLL_DEFAULT_TENANT', async () => {
     const [one, other] = [await createTestTenant(), await createTestTenant()]
     await expectUserOf(one, one.origin)
     await expectUserOf(one, 'http://elsewhere.test', { tenant: one.id })
@@ -52,7 +52,7 @@ describe('which tenant is asked', () => {
     }
   })
 
-  test('a 404 names the tenant or the host that was asked for, and says what to do', async () => {
+  test('the message of a 404 TENANT_NOT_FOUND names the requested tenant or host and what to do', async () => {
     const { origin } = await createTestTenant()
     const message = async (headers: Record<string, string>) => (await me(origin, headers)).body.message
     expect(await message({ tenant: 'nobody' })).toBe('There is no tenant "nobody".')
@@ -71,30 +71,30 @@ describe('which tenant is asked', () => {
     }
   })
 
-  test('a host is compared without its port and its case', async () => {
-    const home = await createTestTenant()
-    for (const host of [`${home.id}.test:8080`, `${home.id.toUpperCase()}.TEST`, `${home.id}.test:`])
-      await expectUserOf(home, 'http://any.test', { host })
+  test('the host of a request selects the tenant regardless of port and case', async () => {
+    const t = await createTestTenant()
+    for (const host of [`${t.id}.test:8080`, `${t.id.toUpperCase()}.TEST`, `${t.id}.test:`])
+      await expectUserOf(t, 'http://any.test', { host })
   })
 
-  test('a header that names nobody is not found, even where the host is somebody', async () => {
+  test('an unknown or invalid tenant header answers 404 TENANT_NOT_FOUND even at the host of a tenant', async () => {
     const { origin, id } = await createTestTenant()
     for (const tenant of ['nobody', id.toUpperCase(), `${id},${id}`, '../registry', '.', `x' or ''='`, '%00', '\xff'])
       expect(statusAndCode(await me(origin, { tenant }))).toEqual([404, 'TENANT_NOT_FOUND'])
   })
 
-  test('a suspended tenant answers 403 to everybody, and all of it is back when it is resumed', async () => {
-    const home = await createTestTenant()
-    await tenants.setStatus(home.id, 'suspended')
-    for (const headers of [{}, { 'x-api-key': home.tokens.admin }, { tenant: home.id }] as Record<string, string>[])
-      expect(statusAndCode(await me(home.origin, headers))).toEqual([403, 'TENANT_SUSPENDED'])
-    await tenants.setStatus(home.id, 'active')
-    await expectUserOf(home, home.origin)
+  test('a suspended tenant answers 403 TENANT_SUSPENDED to all callers, and works again once it is resumed', async () => {
+    const t = await createTestTenant()
+    await tenants.setStatus(t.id, 'suspended')
+    for (const headers of [{}, { 'x-api-key': t.tokens.admin }, { tenant: t.id }] as Record<string, string>[])
+      expect(statusAndCode(await me(t.origin, headers))).toEqual([403, 'TENANT_SUSPENDED'])
+    await tenants.setStatus(t.id, 'active')
+    await expectUserOf(t, t.origin)
   })
 })
 
-describe('making tenants', () => {
-  test('nobody gets an id that would lead elsewhere as the name of a folder', async () => {
+describe('createTenant', () => {
+  test('createTenant refuses ids that are unsafe as a folder name with 400 INVALID_INPUT', async () => {
     const ids = [
       '',
       '.',
@@ -120,7 +120,7 @@ describe('making tenants', () => {
     if (usesFiles) expect(existsSync(join(config.ATOLL_TENANTS, longest, 'data.db'))).toBeTrue()
   })
 
-  test('nobody gets a host that is none', async () => {
+  test('createTenant refuses invalid hosts with 400 INVALID_INPUT and creates no tenant', async () => {
     for (const host of ['', ' ', 'a/b', 'a b', 'http://a.test', 'ä.test', 'a@b', 'a:b', '[::1', 'x'.repeat(254)]) {
       const id = newId()
       await expect(tenants.createTenant(id, [host]), host).rejects.toMatchObject({ status: 400, code: 'INVALID_INPUT' })
@@ -128,12 +128,12 @@ describe('making tenants', () => {
     }
   })
 
-  test('an id that is taken is told as such, without a word of its folder', async () => {
+  test('createTenant refuses a taken id with a message that names only the id', async () => {
     const { id } = await createTestTenant()
     await expect(tenants.createTenant(id)).rejects.toThrow(`There is a tenant "${id}" already.`)
   })
 
-  test('nobody takes the id or the host of another, and the attempt leaves nothing behind', async () => {
+  test('createTenant and setHosts refuse a taken id or host with 409 TENANT_EXISTS and change nothing', async () => {
     const [{ id }, second] = [await createTestTenant(), newId()]
     const taken = { status: 409, code: 'TENANT_EXISTS' }
     await expect(tenants.createTenant(id)).rejects.toMatchObject(taken)
@@ -146,14 +146,14 @@ describe('making tenants', () => {
     expect((await tenants.getTenantInfo(second)).hosts).toEqual([`${second}.test`])
   })
 
-  test('of two who take an id at the same time one gets it', async () => {
+  test('createTenant succeeds once when three calls create the same id at the same time', async () => {
     const id = newId()
     const made = await Promise.allSettled([1, 2, 3].map(() => tenants.createTenant(id)))
     expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect(await (await tenants.getTenant(id)).db.$count(users)).toBe(0)
   })
 
-  test('a host that is given twice is one host', async () => {
+  test('createTenant and setHosts store a repeated host once', async () => {
     const id = newId()
     await tenants.createTenant(id, [`${id}.test`, `${id}.TEST:80`])
     expect((await tenants.getTenantInfo(id)).hosts).toEqual([`${id}.test`])
@@ -161,7 +161,7 @@ describe('making tenants', () => {
     expect((await tenants.getTenantInfo(id)).hosts).toEqual([`${id}.test`])
   })
 
-  test('a folder that is there already is not taken over', async () => {
+  test('createTenant refuses an id whose folder already exists with 409 TENANT_EXISTS', async () => {
     const id = newId()
     await Bun.write(join(config.ATOLL_TENANTS, id, 'data.db'), 'not ours')
     await expect(tenants.createTenant(id)).rejects.toMatchObject({ status: 409, code: 'TENANT_EXISTS' })
@@ -169,51 +169,51 @@ describe('making tenants', () => {
   })
 })
 
-describe('the end of a tenant', () => {
-  test('its files are moved away, and its id and hosts are free', async () => {
-    const home = await createTestTenant()
-    const trash = await tenants.deleteTenant(home.id)
+describe('deleteTenant', () => {
+  test('deleteTenant moves the files to .trash and frees the hosts of the tenant', async () => {
+    const t = await createTestTenant()
+    const trash = await tenants.deleteTenant(t.id)
     if (usesFiles) {
       expect(existsSync(join(trash!, 'data.db'))).toBeTrue()
       expect(trash).toStartWith(join(config.ATOLL_TENANTS, '.trash'))
     }
-    expect(existsSync(tenantFolder(home.id))).toBeFalse()
-    expect(statusAndCode(await home.as('admin').get('/me'))).toEqual([404, 'TENANT_NOT_FOUND'])
-    expect(statusAndCode(await home.as('admin').get('/me', { tenant: home.id }))).toEqual([404, 'TENANT_NOT_FOUND'])
-    await expect(tenants.deleteTenant(home.id)).rejects.toMatchObject({ code: 'TENANT_NOT_FOUND' })
-    await tenants.createTenant(newId(), [`${home.id}.test`])
+    expect(existsSync(tenantFolder(t.id))).toBeFalse()
+    expect(statusAndCode(await t.as('admin').get('/me'))).toEqual([404, 'TENANT_NOT_FOUND'])
+    expect(statusAndCode(await t.as('admin').get('/me', { tenant: t.id }))).toEqual([404, 'TENANT_NOT_FOUND'])
+    await expect(tenants.deleteTenant(t.id)).rejects.toMatchObject({ code: 'TENANT_NOT_FOUND' })
+    await tenants.createTenant(newId(), [`${t.id}.test`])
   })
 
-  test('a remade tenant of the same id shows nothing of the old one', async () => {
-    const home = await createTestTenant()
-    await home.as('admin').post('/blueprints', { key: 'things', name: 'Things', fields: [] })
-    await tenants.deleteTenant(home.id)
-    const remade = await tenants.createTenant(home.id, [`${home.id}.test`])
-    expect(await remade.db.$count(users)).toBe(0)
-    expect(statusAndCode(await home.as('admin').get('/blueprints/things'))).toEqual([401, 'UNAUTHENTICATED'])
+  test('a recreated tenant of the same id has no data of the deleted one', async () => {
+    const t = await createTestTenant()
+    await t.as('admin').post('/blueprints', { key: 'things', name: 'Things', fields: [] })
+    await tenants.deleteTenant(t.id)
+    const recreated = await tenants.createTenant(t.id, [`${t.id}.test`])
+    expect(await recreated.db.$count(users)).toBe(0)
+    expect(statusAndCode(await t.as('admin').get('/blueprints/things'))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
-  test('what still holds a deleted tenant brings nothing of it back', async () => {
-    const home = await createTestTenant()
-    await tenants.deleteTenant(home.id)
-    await home.tenant.db.query('select 1').catch(() => {})
-    expect(existsSync(tenantFolder(home.id))).toBeFalse()
-    await tenants.createTenant(home.id)
+  test('a query by a stale store of a deleted tenant does not recreate its folder', async () => {
+    const t = await createTestTenant()
+    await tenants.deleteTenant(t.id)
+    await t.tenant.db.query('select 1').catch(() => {})
+    expect(existsSync(tenantFolder(t.id))).toBeFalse()
+    await tenants.createTenant(t.id)
   })
 
-  test('what still holds a deleted tenant neither sees nor changes its successor', async () => {
-    const home = await createTestTenant()
-    await tenants.deleteTenant(home.id)
-    const remade = await tenants.createTenant(home.id)
-    await remade.write((tx) => tx.query('insert into versions (topic, version) values (?, ?)', ['mine', 1]))
-    const seen = await home.tenant.db.query('select version from versions where topic = ?', ['mine']).catch(() => [])
+  test('a stale store of a deleted tenant neither reads nor writes the recreated tenant', async () => {
+    const t = await createTestTenant()
+    await tenants.deleteTenant(t.id)
+    const recreated = await tenants.createTenant(t.id)
+    await recreated.write((tx) => tx.query('insert into versions (topic, version) values (?, ?)', ['mine', 1]))
+    const seen = await t.tenant.db.query('select version from versions where topic = ?', ['mine']).catch(() => [])
     expect(seen).toEqual([])
-    await home.tenant.write((tx) => tx.query('update versions set version = 2')).catch(() => {})
-    expect(await remade.db.query('select version from versions where topic = ?', ['mine'])).toEqual([[1]])
+    await t.tenant.write((tx) => tx.query('update versions set version = 2')).catch(() => {})
+    expect(await recreated.db.query('select version from versions where topic = ?', ['mine'])).toEqual([[1]])
   })
 })
 
-test('a long use survives the closing of its tenant', async () => {
+test('a store keeps working after its database was closed to stay below the limit of open tenants', async () => {
   const { tenant } = await createTestTenant()
   async function* stream() {
     for (let n = 0; n < 3; n++) {
@@ -227,7 +227,7 @@ test('a long use survives the closing of its tenant', async () => {
   expect(databases.openCount).toBeLessThanOrEqual(Number(maxOpenTenants))
 })
 
-describe('a server that others reach', () => {
+describe('a server that gets malformed requests', () => {
   const at = { at: createTempFolder() }
   let server: RunningAtoll
   beforeAll(async () => {
@@ -256,7 +256,7 @@ describe('a server that others reach', () => {
   ]
 
   test.each([...hosts, ...odd].map((host) => [JSON.stringify(host.slice(0, 20)), host] as const))(
-    'the host %s is nobody, or no host at all',
+    'the Host header %s selects no tenant and never causes a 500',
     async (_, host) => {
       for (const path of ['/api/me', '/api/v1/me', '/health']) {
         const request = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
@@ -267,55 +267,79 @@ describe('a server that others reach', () => {
   )
 
   const requests: [string, string, number[]][] = [
-    ['no Host', 'GET /api/me HTTP/1.1\r\nConnection: close\r\n\r\n', [400, 404]],
-    ['two Hosts', 'GET /api/me HTTP/1.1\r\nHost: a.test\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [400, 404]],
-    ['HTTP/1.0 without Host', 'GET /api/me HTTP/1.0\r\n\r\n', [400, 404, 505]],
-    ['HTTP/1.0 with Host', 'GET /health HTTP/1.0\r\nHost: acme.test\r\n\r\n', [200, 505]],
+    ['a request without Host', 'GET /api/me HTTP/1.1\r\nConnection: close\r\n\r\n', [400, 404]],
     [
-      'absolute form',
+      'a request with two Host headers',
+      'GET /api/me HTTP/1.1\r\nHost: a.test\r\nHost: acme.test\r\nConnection: close\r\n\r\n',
+      [400, 404],
+    ],
+    ['an HTTP/1.0 request without Host', 'GET /api/me HTTP/1.0\r\n\r\n', [400, 404, 505]],
+    ['an HTTP/1.0 request with Host', 'GET /health HTTP/1.0\r\nHost: acme.test\r\n\r\n', [200, 505]],
+    [
+      'a request in absolute form',
       'GET http://acme.test/health HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n',
       [200, 400, 404],
     ],
-    ['absolute form and no Host', 'GET http://acme.test/api/me HTTP/1.1\r\nConnection: close\r\n\r\n', [400, 401, 404]],
-    ['//', 'GET // HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [404]],
-    ['//evil.test/api/me', 'GET //evil.test/api/me HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [404]],
     [
-      '%ff in the path',
+      'a request in absolute form without Host',
+      'GET http://acme.test/api/me HTTP/1.1\r\nConnection: close\r\n\r\n',
+      [400, 401, 404],
+    ],
+    ['the path //', 'GET // HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [404]],
+    [
+      'the path //evil.test/api/me',
+      'GET //evil.test/api/me HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n',
+      [404],
+    ],
+    [
+      'the byte %ff in the path',
       'GET /api/blueprints/%ff HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n',
       [400, 401, 404],
     ],
-    ['%ff in an alias', 'GET /api/v1/%ff HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [400, 404]],
-    ['%ff in the query', 'GET /api/me?a=%ff&%ff HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [400, 401]],
-    ['% alone', 'GET /% HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [400, 404]],
-    ['* as the path', 'OPTIONS * HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [200, 204, 400, 404, 405]],
-    ['no path', 'GET  HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [400, 404]],
     [
-      'a method of nobody',
+      'the byte %ff in a version alias',
+      'GET /api/v1/%ff HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n',
+      [400, 404],
+    ],
+    [
+      'the byte %ff in the query',
+      'GET /api/me?a=%ff&%ff HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n',
+      [400, 401],
+    ],
+    ['a lone % in the path', 'GET /% HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [400, 404]],
+    ['the path *', 'OPTIONS * HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [200, 204, 400, 404, 405]],
+    ['a request without a path', 'GET  HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [400, 404]],
+    [
+      'an unknown method',
       'BREW /health HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n',
       [0, 400, 404, 405, 501],
     ],
     [
-      'CONNECT',
+      'the method CONNECT',
       'CONNECT acme.test:80 HTTP/1.1\r\nHost: acme.test:80\r\nConnection: close\r\n\r\n',
       [400, 404, 405, 501],
     ],
-    ['a fragment', 'GET /api/me#x HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n', [400, 401, 404]],
+    [
+      'a fragment in the path',
+      'GET /api/me#x HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n',
+      [400, 401, 404],
+    ],
     [
       'bytes beyond ASCII in the path',
       'GET /api/\xff\xfe HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n',
       [400, 404],
     ],
   ]
-  test.each(requests)('%s never gives a 500', async (_, request, statuses) => {
+  test.each(requests)('%s never causes a 500', async (_, request, statuses) => {
     expect(parseStatus(await sendRaw(server.port, [Buffer.from(request, 'latin1')]))).toBeOneOf(statuses)
   })
 
-  test('an address at the tenant is its own in absolute form, too', async () => {
+  test('a versioned path in absolute form reaches the tenant of its host and answers 401', async () => {
     const request = 'GET http://acme.test/api/v1/me HTTP/1.1\r\nHost: acme.test\r\nConnection: close\r\n\r\n'
     expect(parseStatus(await sendRaw(server.port, [request]))).toBe(401)
   })
 
-  test('it goes on after all of that, and what it logged are no failures of its own', async () => {
+  test('a server stays healthy after malformed requests and logs no errors about them', async () => {
     await using another = await startAtoll({ at: createTempFolder() })
     for (const [, request] of requests) await sendRaw(another.port, [Buffer.from(request, 'latin1')])
     expect((await fetch(`${another.url}/health`)).status).toBe(200)
@@ -323,14 +347,14 @@ describe('a server that others reach', () => {
     expect(await another.logged).toBe('')
   })
 
-  test('the word of a proxy counts only where it is trusted', async () => {
+  test('a server ignores X-Forwarded-Host without ATOLL_TRUST_PROXY and answers 404 TENANT_NOT_FOUND', async () => {
     const headers = { host: 'elsewhere.test', 'x-forwarded-host': 'acme.test' }
     const { status, body } = await apiCaller(server.url, headers)('GET', '/api/me')
     expect([status, body.code]).toEqual([404, 'TENANT_NOT_FOUND'])
   })
 })
 
-test('with ATOLL_TRUST_PROXY the host is the one that the proxy was asked for', async () => {
+test('ATOLL_TRUST_PROXY=on makes X-Forwarded-Host select the tenant', async () => {
   const at = { at: createTempFolder(), env: { ATOLL_TRUST_PROXY: 'on' } }
   await createTenantByCli(at, 'acme')
   await runAtoll('tenant create second', at)
@@ -344,7 +368,7 @@ test('with ATOLL_TRUST_PROXY the host is the one that the proxy was asked for', 
   expect(await status({ host: 'acme.test', 'x-forwarded-host': '[%' })).toBe(404)
 })
 
-test('a tenant that is alone answers wherever no host names another; with a second one the setting has to say who does', async () => {
+test('the only tenant serves unmapped hosts; with two tenants only ATOLL_DEFAULT_TENANT serves them', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   const me = async (server: RunningAtoll, headers: Record<string, string>) => {
@@ -362,8 +386,8 @@ test('a tenant that is alone answers wherever no host names another; with a seco
 
     const made = await runAtoll('tenant create other', at)
     expect([made.code, made.err]).toEqual([0, expect.stringContaining('Set ATOLL_DEFAULT_TENANT')])
-    const refused = (answer: string) => answer === '404 TENANT_NOT_FOUND'
-    expect(await pollUntil(() => me(server, unmapped), refused)).toBe('404 TENANT_NOT_FOUND')
+    const isNotFound = (answer: string) => answer === '404 TENANT_NOT_FOUND'
+    expect(await pollUntil(() => me(server, unmapped), isNotFound)).toBe('404 TENANT_NOT_FOUND')
     expect(await me(server, { host: 'acme.test', authorization: token })).toBe('root')
   }
   for (const [setting, answer] of [
@@ -376,23 +400,23 @@ test('a tenant that is alone answers wherever no host names another; with a seco
   }
 })
 
-test('with ATOLL_TENANT_HEADER=off nobody chooses a tenant by header', async () => {
+test('ATOLL_TENANT_HEADER=off makes the server ignore the tenant header', async () => {
   const at = { at: createTempFolder(), env: { ATOLL_TENANT_HEADER: 'off', ATOLL_DEFAULT_TENANT: 'other' } }
   await createTenantByCli(at, 'acme')
   await createTenantByCli(at, 'other')
   await using server = await startAtoll(at)
-  const headers = await signIn(server.url, 'acme') // who is signed in by default, to "other"
+  const headers = await signIn(server.url, 'acme') // signs in to the default tenant "other"
   const me = (more: Record<string, string>) => apiCaller(server.url, { ...headers, ...more })('GET', '/api/me')
   expect((await me({ tenant: 'acme' })).status).toBe(200)
   expect((await me({ tenant: 'nobody' })).status).toBe(200)
   expect((await me({ tenant: 'other', host: 'acme.test' })).status).toBe(401)
 })
 
-describe('a server and the command line', () => {
+describe('a server while the command line deletes tenants', () => {
   const me = (server: RunningAtoll, headers: Record<string, string>) => () =>
     apiCaller(server.url, headers)('GET', '/api/me')
 
-  test('a server that had a tenant open shows nothing of it once it is deleted and remade', async () => {
+  test('a server that had a tenant open shows none of its data once the tenant is deleted and recreated', async () => {
     const at = { at: createTempFolder() }
     await createTenantByCli(at, 'acme')
     await using server = await startAtoll(at)
@@ -412,7 +436,7 @@ describe('a server and the command line', () => {
     )
   })
 
-  test('a deleted tenant does not come back by a request that a server gets before it knows', async () => {
+  test('a request that reaches a server right after `tenant delete` does not recreate the folder', async () => {
     const at = { at: createTempFolder(), env: { ATOLL_OPEN_TENANTS: '1' } }
     for (const id of ['acme', 'other']) await createTenantByCli(at, id)
     await using server = await startAtoll(at)

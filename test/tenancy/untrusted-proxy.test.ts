@@ -4,7 +4,7 @@ import { apiCaller, createTempFolder, createTenantByCli, runAtoll, startAtoll } 
 const warningsIn = (log: string) => log.split('\n').filter((line) => line.includes('UNTRUSTED_PROXY'))
 const forwarded = { 'x-forwarded-for': '192.0.2.1', tenant: 'acme' }
 
-test('warns once a day, also after a restart, that a proxy is not trusted, and doctor says it, too', async () => {
+test('a server behind an untrusted proxy warns once a day, even across restarts, and doctor warns, too', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   expect((await runAtoll('doctor --json', at)).json.warnings).toEqual([])
@@ -22,7 +22,7 @@ test('warns once a day, also after a restart, that a proxy is not trusted, and d
   expect((await runAtoll('doctor', at)).out).toContain('WARNING ATOLL_TRUST_PROXY')
 }, 60_000)
 
-test('says nothing where the proxy is trusted, or nothing was forwarded', async () => {
+test('a server does not warn when the proxy is trusted or no forwarding header is sent', async () => {
   for (const [setting, headers] of [
     ['on', forwarded],
     ['off', { tenant: 'acme' }],

@@ -8,8 +8,8 @@ import { isMailEnabled } from '../../platform/mail/smtp'
 import type { Tx } from '../../storage/port'
 import { writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
+import type { Ctx } from '../context'
 import { revokeSignIns } from '../credential-revocation'
-import type { Ctx } from '../guard'
 import { consumeOneTimeToken, issueOneTimeToken, revokeOneTimeTokens } from '../one-time-tokens'
 import { type UserRow, users } from '../tables'
 import { emitUserUpdated } from '../users/events'
@@ -21,7 +21,8 @@ import { sendVerification } from './verification'
 /** For how long (ms) whoever reads mail at the old address can take a change back. */
 const REVERT_WINDOW_MS = 7 * DAY_MS
 
-type EmailChange = Partial<Pick<UserRow, 'email' | 'emailKey' | 'emailVerified' | 'pendingEmail'>>
+/** What becomes of a user's columns when their e-mail address changes. */
+export type EmailChange = Partial<Pick<UserRow, 'email' | 'emailKey' | 'emailVerified' | 'pendingEmail'>>
 
 /**
  * What becomes of a user whose own wish is another e-mail address, or none: it waits for its confirmation code, unless no mail

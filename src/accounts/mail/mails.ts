@@ -1,6 +1,7 @@
 import { and, count, eq, gt, lt, min } from 'drizzle-orm'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import { type HttpContext, setNoStore } from '../../core/etag'
+import { normalizeForLookup } from '../../core/text-normalization'
 import { deleteInBatches } from '../../jobs/batch-delete'
 import { enqueue } from '../../jobs/queue'
 import type { Lease } from '../../jobs/with-lease'
@@ -8,8 +9,7 @@ import type { TemplateName } from '../../platform/mail/templates'
 import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../../storage/pagination'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import type { Ctx } from '../guard'
-import { normalizeForLookup } from '../users/users'
+import type { Ctx } from '../context'
 import { devices, mails } from './tables'
 
 export type MailRow = typeof mails.$inferSelect

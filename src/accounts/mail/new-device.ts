@@ -3,10 +3,12 @@ import { now, toIsoString } from '../../core/clock'
 import { sha256 } from '../../core/crypto'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import type { ClientDevice } from '../sessions'
 import { users } from '../tables'
 import { queueMail } from './mails'
 import { devices } from './tables'
+
+/** From where a session is begun, for its owner to recognise it. */
+export type ClientDevice = { userAgent: string; address: string }
 
 /** Tells a user by mail, after this transaction, when a session of theirs begins where none did before. */
 export async function notifyNewDevice(

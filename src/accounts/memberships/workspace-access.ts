@@ -5,7 +5,7 @@ import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Db } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Actor } from '../actors'
-import type { Ctx } from '../guard'
+import type { Ctx } from '../context'
 import { members, workspaces } from './tables'
 import { workspaceSettings } from './workspace-settings'
 

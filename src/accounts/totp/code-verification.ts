@@ -1,14 +1,43 @@
 import { and, eq, lt } from 'drizzle-orm'
 import { now } from '../../core/clock'
+import { Problem } from '../../core/problem'
 import { openSecret, type SecretRef } from '../../platform/vault/vault'
 import type { Tx } from '../../storage/port'
+import { clientNetwork } from '../../tenancy/client-connection'
 import type { Tenant } from '../../tenancy/tenants'
+import { findKnownDevice } from '../device-cookie'
+import { countAttempt } from '../signin-throttle'
 import { findMatchingStep } from './codes'
 import { hashRecoveryCode } from './recovery-codes'
 import { recoveryCodes, totp } from './tables'
 
 /** Where the vault has the secret of a user's second factor. */
 export const toTotpSecretRef = (user: string): SecretRef => ({ purpose: 'totp', owner: user, name: 'secret' })
+
+/** Whether a user signs in with a second factor. */
+export const isTotpEnabled = async ({ db }: Pick<Tenant, 'db'>, user: string) =>
+  !!(await db
+    .select({ user: totp.user })
+    .from(totp)
+    .where(and(eq(totp.user, user), eq(totp.confirmed, true)))
+    .get())
+
+/** Counts an attempt at a user's codes. @throws 429 */
+export async function countCodeAttempt(tenant: Tenant, user: string, request: Request) {
+  const device = await findKnownDevice(request, tenant, user)
+  const subjects = {
+    account: user,
+    address: clientNetwork(request),
+    device,
+    telling: { user },
+    of: 'second factor',
+  } as const
+  await countAttempt(tenant, subjects)
+  return subjects
+}
+
+export const invalidCode = (status: 401 | 403) =>
+  new Problem(status, 'INVALID_CODE', 'The code is incorrect or was already used. Wait for the next one.')
 
 type ConsumeCode = (tx: Tx) => Promise<boolean>
 const rejectCode: ConsumeCode = async () => false

@@ -1,21 +1,25 @@
-import { and, eq } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { type HttpContext, setNoStore } from '../../core/etag'
 import { notFound, Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
 import { deleteSecrets, withVault } from '../../platform/vault/vault'
 import type { Tx } from '../../storage/port'
-import { clientNetwork } from '../../tenancy/client-connection'
-import type { Tenant } from '../../tenancy/tenants'
-import { assertNotApiToken } from '../api-tokens'
-import { findKnownDevice } from '../device-cookie'
-import type { Ctx } from '../guard'
+import type { Ctx } from '../context'
+import { assertNotApiToken } from '../permissions'
 import { requireRecentAuth } from '../reauthentication'
 import { assertSignedIn } from '../sessions'
 import type { Proof } from '../shapes'
-import { countAttempt, recordSuccess } from '../signin-throttle'
+import { recordSuccess } from '../signin-throttle'
 import { users } from '../tables'
 import { getUser } from '../users/users'
-import { prepareCodeUse, prepareConfirmation, toTotpSecretRef } from './code-verification'
+import {
+  countCodeAttempt,
+  invalidCode,
+  isTotpEnabled,
+  prepareCodeUse,
+  prepareConfirmation,
+  toTotpSecretRef,
+} from './code-verification'
 import { newSecret, toOtpauthUri } from './codes'
 import { newRecoveryCodes } from './recovery-codes'
 import { recoveryCodes, totp } from './tables'
@@ -93,37 +97,12 @@ export async function removeForUser(ctx: Ctx, user: string) {
   return success
 }
 
-/** Whether a user signs in with a second factor. */
-export const isTotpEnabled = async ({ db }: Pick<Tenant, 'db'>, user: string) =>
-  !!(await db
-    .select({ user: totp.user })
-    .from(totp)
-    .where(and(eq(totp.user, user), eq(totp.confirmed, true)))
-    .get())
-
 /** Forgets a user's second factor, also one that was only begun. */
 export async function deleteTotp(tx: Tx, user: string) {
   await tx.delete(totp).where(eq(totp.user, user))
   await tx.delete(recoveryCodes).where(eq(recoveryCodes.user, user))
   await deleteSecrets(tx, toTotpSecretRef(user).purpose, user)
 }
-
-/** Counts an attempt at a user's codes. @throws 429 */
-export async function countCodeAttempt(tenant: Tenant, user: string, request: Request) {
-  const device = await findKnownDevice(request, tenant, user)
-  const subjects = {
-    account: user,
-    address: clientNetwork(request),
-    device,
-    telling: { user },
-    of: 'second factor',
-  } as const
-  await countAttempt(tenant, subjects)
-  return subjects
-}
-
-export const invalidCode = (status: 401 | 403) =>
-  new Problem(status, 'INVALID_CODE', 'The code is incorrect or was already used. Wait for the next one.')
 
 const codeRequired = () =>
   new Problem(

@@ -1,30 +1,25 @@
 import { eq } from 'drizzle-orm'
-import { now, toIsoString } from '../../core/clock'
 import { notFound } from '../../core/problem'
 import { success } from '../../core/shapes'
 import { deleteSecrets } from '../../platform/vault/vault'
 import type { Tx } from '../../storage/port'
 import { writeInvalidating } from '../../tenancy/cache'
+import type { Ctx } from '../context'
 import { assertEndTokensWithPassword, authorizeCredentialChange, omitUnchanged } from '../credentials'
-import type { Ctx } from '../guard'
 import { changeEmailByAdmin } from '../mail/email-changes'
-import { revokeOneTimeTokens } from '../one-time-tokens'
 import { runOwnerDeletedHandlers } from '../owner-deleted'
 import { hashPassword } from '../passwords'
-import { assertSignedIn, revokeApiTokens, revokeOtherSessions } from '../sessions'
 import { type UserRow, users } from '../tables'
-import { emitUserEvent, emitUserUpdated } from './events'
+import { emitUserEvent } from './events'
 import type { NewUser, UserChange } from './shapes'
+import { updateUser } from './user-update'
 import {
   assertBirthDate,
-  assertLoginAvailable,
   assertMetadataSize,
   assertNotLastAdmin,
   getUser,
   registerUser,
   requireValidPassword,
-  toFullNameChange,
-  toLoginKeys,
   toUser,
 } from './users'
 
@@ -59,36 +54,13 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
   const isOwn = id === ctx.actor.user || id === ctx.actor.impersonator
   const { email, ...fields } = omitUnchanged(emptyToNull(rest), user)
   const credentials = { username: fields.username, email, password }
-  const hash = isOwn
+  const passwordHash = isOwn
     ? await authorizeCredentialChange(ctx, user, credentials, { currentPassword, code }, request)
     : password === undefined
       ? undefined
       : await hashPassword(ctx, requireValidPassword(password))
-  const changed = await writeInvalidating(ctx, 'actors', async (tx) => {
-    await assertSignedIn(tx, ctx.actor)
-    const before = (await tx.select().from(users).where(eq(users._id, id)).get()) ?? notFound('user')
-    await assertLoginAvailable(tx, { _id: id, ...toLoginKeys({ ...fields, email }) })
-    if (fields.roles && !fields.roles.includes('admin')) await assertNotLastAdmin(tx, id)
-    if (hash) await revokeOtherSessions(tx, id, isOwn ? ctx.actor : {})
-    if (hash && !isOwn) await revokeOneTimeTokens(tx, 'verification', id)
-    if (hash && endTokens) await revokeApiTokens(tx, id)
-    const change = {
-      ...fields,
-      ...toFullNameChange(fields, before),
-      ...toLoginKeys(fields),
-      ...(hash && !isOwn && { pendingEmail: null }),
-      ...(email !== undefined && (await changeEmailByAdmin(ctx, tx, before, email))),
-      ...(metadata && { metadata: assertMetadataSize({ ...before.metadata, ...metadata }) }),
-      ...(internalMetadata && {
-        internalMetadata: assertMetadataSize({ ...before.internalMetadata, ...internalMetadata }, '/internalMetadata'),
-      }),
-      ...(hash && { password: hash }),
-      updated: toIsoString(now()),
-    }
-    const after = await tx.update(users).set(change).where(eq(users._id, id)).returning().get()
-    await emitUserUpdated(ctx, tx, before, after)
-    return after
-  })
+  const update = { ...fields, email, metadata, internalMetadata, passwordHash, endTokens }
+  const changed = await updateUser(ctx, id, update, { isOwn, changeEmail: changeEmailByAdmin })
   return toUser(changed, true)
 }
 

@@ -1,7 +1,7 @@
 import { emit } from '../../jobs/outbox'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import type { PublicCtx } from '../guard'
+import type { PublicCtx } from '../context'
 import type { UserRow } from '../tables'
 
 type UserEventName = 'user-registered' | 'user-created' | 'user-updated' | 'user-removed'

@@ -1,13 +1,20 @@
 import { and, eq, inArray, type SQL } from 'drizzle-orm'
 import type { HttpContext } from '../../core/etag'
 import { isTrue, parseOptional } from '../../core/shapes'
-import { filterPage, type Page, parseNames, parsePage, parseSelect, respondWithPage } from '../../storage/pagination'
-import type { Db } from '../../storage/port'
-import type { Ctx } from '../guard'
+import { normalizeForLookup } from '../../core/text-normalization'
+import {
+  applyPage,
+  parseNames,
+  parsePage,
+  parseSelect,
+  respondWithFilteredPage,
+  respondWithPage,
+} from '../../storage/pagination'
+import type { Ctx } from '../context'
 import { User } from '../shapes'
 import { type UserRow, users } from '../tables'
 import type { UsersQuery } from './shapes'
-import { fullNameOf, normalizeForLookup, toUser } from './users'
+import { fullNameOf, toUser } from './users'
 
 const sortable = {
   _id: users._id,
@@ -21,12 +28,11 @@ const sortable = {
 export async function listUsers(ctx: Ctx, query: UsersQuery, answer: HttpContext) {
   const [page, fields] = [parsePage(query, sortable), parseSelect(query.select, SELECTABLE_FIELDS)]
   const [where, rowFilter] = [buildConditions(query), buildRowFilter(query)]
-  const read = (limit: number, offset: number) => readRows(ctx.db, where, page, limit, offset)
-  const { rows, total } = rowFilter
-    ? await filterPage(page, read, (candidates) => candidates.filter(rowFilter))
-    : { rows: await read(page.limit + 1, page.offset), total: undefined }
-  const pageRows = await respondWithPage(answer, page, rows, async () => total ?? ctx.db.$count(users, where))
-  return pageRows.map((row) => selectFields(toUser(row, true), fields))
+  const createQuery = () => ctx.db.select().from(users).where(where)
+  const rows = rowFilter
+    ? await respondWithFilteredPage(answer, page, createQuery, (candidates) => candidates.filter(rowFilter))
+    : await respondWithPage(answer, page, await applyPage(page, createQuery()), () => ctx.db.$count(users, where))
+  return rows.map((row) => selectFields(toUser(row, true), fields))
 }
 
 /** What the database can tell. */
@@ -52,15 +58,6 @@ function buildRowFilter(query: UsersQuery): RowFilter | undefined {
     (part === undefined || user.usernameKey.includes(part)) &&
     (q === undefined || [user.usernameKey, user.emailKey, user.name, fullNameOf(user), user.phone].some(containsQuery))
 }
-
-const readRows = (db: Db, where: SQL | undefined, { order }: Page, limit: number, offset: number) =>
-  db
-    .select()
-    .from(users)
-    .where(where)
-    .orderBy(...order)
-    .limit(limit)
-    .offset(offset)
 
 const SELECTABLE_FIELDS = Object.keys(User.properties)
 

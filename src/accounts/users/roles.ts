@@ -1,4 +1,4 @@
-import type { Ctx } from '../guard'
+import type { Ctx } from '../context'
 import { BUILT_IN_USER_ROLES } from '../permissions'
 import { users } from '../tables'
 

@@ -1,6 +1,6 @@
 import { count, countDistinct, gte } from 'drizzle-orm'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
-import type { Ctx } from '../guard'
+import type { Ctx } from '../context'
 import { sessions, users } from '../tables'
 
 const PERIODS_MS = { lastDay: DAY_MS, lastWeek: 7 * DAY_MS, lastMonth: 30 * DAY_MS }

@@ -1,6 +1,7 @@
 import { and, eq, gt, inArray, ne, or, sql } from 'drizzle-orm'
 import { isIsoDate, now, toIsoString } from '../../core/clock'
 import { badRequest, type FieldError, notFound, Problem } from '../../core/problem'
+import { normalizeForLookup } from '../../core/text-normalization'
 import { prepareOncePerDb } from '../../storage/pool'
 import type { Db, Tx } from '../../storage/port'
 import { writeInvalidating } from '../../tenancy/cache'
@@ -20,11 +21,6 @@ const statements = prepareOncePerDb((db) => ({
     .where(eq(users._id, sql.placeholder('id')))
     .prepare(),
 }))
-
-/** Names are compared without regard to case, width, composition, and what can't be seen. */
-export const normalizeForLookup = (name: string) => stripInvisible(stripInvisible(name).normalize('NFKC')).toLowerCase()
-
-const stripInvisible = (text: string) => text.replace(/[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\u2800]/gu, '')
 
 export const getUser = async ({ db }: Tenant, id: string): Promise<UserRow> =>
   (await statements(db).byId.get({ id })) ?? notFound('user')

@@ -1,5 +1,5 @@
 import type OpenAI from 'openai'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { parseJson } from '../../core/body'
 import { type FieldError, Problem } from '../../core/problem'
 import { disableIdleTimeout, restoreIdleTimeout } from '../../tenancy/client-connection'
@@ -11,9 +11,9 @@ import { assertMayCreateDrafts, createDrafts, parseDrafts, toDraftSchema } from 
 import type { BlueprintDraftRequest, DraftedBlueprints } from './shapes'
 
 const DRAFT_KIND = 'blueprints'
-const MAX_RETRIED_DRAFT_LENGTH = 20_000 // characters of a draft that its model is shown again
+const MAX_RETRIED_DRAFT_LENGTH = 20_000 // characters of an invalid draft that the model gets to see again
 
-/** What a draft is like, for models, and for the built-in source, which says it where it is not told another. */
+/** An example for models. The built-in source answers with it by default. */
 const EXAMPLE_BLUEPRINTS = {
   blueprints: [
     {
@@ -56,8 +56,10 @@ const responseFormat: CompletionRequest['response_format'] = {
 }
 
 /**
- * Has a source draft blueprints. Drafts that could not be made go back to it once, with all that is wrong with them.
- * @throws as completions do; 403, 404; 502 AI_DRAFT_INVALID with the flaws of what it drafts even then
+ * Has a source draft blueprints, and creates them if the request says so. Invalid drafts are sent back to the source once,
+ * with their errors.
+ * @throws what completions throw, and 403, 404
+ * @throws 502 AI_DRAFT_INVALID with the errors when the second draft is invalid too
  */
 export async function draftBlueprints(
   ctx: Ctx,
@@ -109,7 +111,7 @@ async function draftWithRetry(ctx: Ctx, context: DraftContext): Promise<unknown[
   )
 }
 
-/** What the source says. Where its server knows no such format, it is asked without one. */
+/** Returns the text of the source's answer. Retries without a response format if the server refuses it (400). */
 async function askSource(ctx: Ctx, context: DraftContext, systemPrompt: string): Promise<string> {
   const { sourceId, draftRequest, request, abortController, state } = context
   const agent = { _id: null, target: { sourceId, systemPrompt } }
@@ -145,13 +147,13 @@ async function parseDraftText(ctx: Ctx, text: string): Promise<{ drafts: unknown
   }
 }
 
-/** Some models leave out what the list is in, or the list where there is one. */
+/** Some models leave out the surrounding object, or the list around a single blueprint. */
 function wrapBlueprints(value: unknown) {
   if (Array.isArray(value)) return { [DRAFT_KIND]: value }
   return value !== null && typeof value === 'object' && 'fields' in value ? { [DRAFT_KIND]: [value] } : value
 }
 
-/** The JSON of an answer, also where it stands among words, as some models can't help. */
+/** Returns the JSON of an answer, for some models surround it with words. Returns undefined if there is none. */
 function extractJson(text: string): unknown {
   const start = text.search(/[[{]/)
   const end = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))

@@ -1,11 +1,10 @@
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { assertMayRun } from '../../integrations/permission'
 import type { CompletionRequest } from '../shapes'
 import { getSource } from '../sources/sources'
 import { complete } from '../turn/completion'
-import type { Draft } from './draft-kind'
 import { assertMayCreateDrafts, buildDraftTool } from './draft-tool'
-import type { DraftKindName } from './kinds/index'
+import type { Draft, DraftKindName } from './kinds/index'
 import { buildLookupTools, type LookupName } from './lookups'
 
 type Builder = { subject: string; draftKinds: DraftKindName[]; lookups: LookupName[] }
@@ -38,7 +37,7 @@ Look at what there is before you draft something that belongs to it. Draft by ca
 never write drafts into your answer. What is refused you correct and draft again. Where it is not clear what is wanted, ask.
 At the end say in few words what you have drafted, in the language of the user.`
 
-/** What a source says by itself, without a prompt of ours. @throws as `complete` does, and 403, 404 */
+/** Returns the completion of a source, without any system prompt of ours. @throws what `complete` throws, and 403, 404 */
 export async function completeWithSource(
   ctx: Ctx,
   sourceId: string,
@@ -50,8 +49,9 @@ export async function completeWithSource(
 }
 
 /**
- * Has a source draft things, which are in `drafts` at the end of its answer; with `create` they are made at once, by the
- * rights of the caller. @throws as `complete` does, and 403, 404
+ * Has a source draft resources, and returns its completion with them in `drafts`. With `create` they are created at once,
+ * with the rights of the caller.
+ * @throws what `complete` throws, and 403, 404
  */
 export async function draftWithBuilder(
   ctx: Ctx,
@@ -70,7 +70,7 @@ export async function draftWithBuilder(
   return complete(ctx, { _id: null, target }, completionRequest, request, { toolbox: { tools, drafts } })
 }
 
-/** @throws 404 for a source that is not there, 403 for one that is for others */
+/** Returns a source that the caller may call directly. @throws 403 FORBIDDEN, 404 INTEGRATION_SOURCE_NOT_FOUND */
 export async function getUsableSource(ctx: Ctx, sourceId: string) {
   const source = await getSource(ctx, sourceId)
   assertMayRun(ctx, { guest: false, roles: source.roles, workspaceRoles: [] })

@@ -1,31 +1,27 @@
 import type { Static, TSchema } from 'elysia'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import type { HttpContext } from '../../core/etag'
 import { type FieldError, Problem } from '../../core/problem'
-import type { DraftKindName } from './kinds/index'
 
-/** A kind of things that models draft: what may be sent to make one of them, and by whom. */
+/** A kind of resource that models draft. */
 export type DraftKind<Shape extends TSchema> = {
-  /** What one of them is called. */
   singular: string
+  /** The body that creates one. */
   shape: Shape
-  /** The same in more detail, where models need it. */
+  /** A more detailed shape for models, where they need it. */
   modelSchema?: TSchema
-  /** What API tokens have to be good for to make them. */
+  /** The area whose write scope an API token needs to create them. */
   area: string
-  /** All that is wrong with drafts that were made together; paths begin with the number of one. */
+  /** Returns all errors of the drafts of one call. Each path begins with the index of its draft. */
   validate(ctx: Ctx, drafts: Static<Shape>[]): Promise<FieldError[]>
-  /** @throws 403 for who may make none */
+  /** @throws 403 FORBIDDEN when the caller may not create any */
   assertMayCreate(ctx: Ctx): Promise<void> | void
-  /** Those that have to be there before others come first. */
+  /** Sorts drafts so that each one comes after those that it refers to. */
   sortForCreation?(drafts: Static<Shape>[]): Static<Shape>[]
   create(ctx: Ctx, draft: Static<Shape>, answer: HttpContext): Promise<{ _id: string }>
 }
 
-/** Something that was drafted, as it can be sent to be made; with what it became where it was made. */
-export type Draft = { kind: DraftKindName; draft: unknown; created?: { _id: string } }
-
-/** What somebody finds wrong with one of several drafts. */
+/** Returns the errors that `check` throws for the n-th draft. @throws errors that are no Problem or have a status from 500 */
 export async function collectErrors(n: number, check: () => unknown): Promise<FieldError[]> {
   try {
     await check()

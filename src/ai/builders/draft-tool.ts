@@ -1,15 +1,15 @@
 import { type TSchema, t } from 'elysia'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { assertScope } from '../../accounts/permissions'
 import { badRequest } from '../../core/problem'
 import { parseWithShape } from '../../core/shapes'
 import type { Tool } from '../tools/tool'
-import type { Draft, DraftKind } from './draft-kind'
-import { type DraftKindName, draftKinds } from './kinds/index'
+import type { DraftKind } from './draft-kind'
+import { type Draft, type DraftKindName, draftKinds } from './kinds/index'
 
-const MAX_DRAFTS_PER_CALL = 20 // at once
+const MAX_DRAFTS_PER_CALL = 20
 
-/** What models are told of drafts of a kind, as JSON Schema. */
+/** Returns the JSON Schema of the drafts of a kind, for models. */
 export function toDraftSchema(name: DraftKindName): Record<string, unknown> {
   const { modelSchema, shape } = draftKinds[name] as DraftKind<TSchema>
   return JSON.parse(
@@ -17,7 +17,7 @@ export function toDraftSchema(name: DraftKindName): Record<string, unknown> {
   )
 }
 
-/** Drafts as they can be sent to be made, without what is not their business. @throws 400 with all that is wrong with them */
+/** Returns valid drafts, without unknown keys. @throws 400 INVALID_INPUT with all their errors */
 export async function parseDrafts(ctx: Ctx, name: DraftKindName, input: unknown): Promise<unknown[]> {
   const kind = draftKinds[name] as unknown as DraftKind<TSchema>
   const shape = t.Object({ [name]: t.Array(kind.shape, { maxItems: MAX_DRAFTS_PER_CALL }) })
@@ -27,7 +27,7 @@ export async function parseDrafts(ctx: Ctx, name: DraftKindName, input: unknown)
   return drafts
 }
 
-/** Makes what was drafted, one after the other, with the caller's rights. @throws what making one throws */
+/** Creates drafts one after the other, with the caller's rights. @throws what creating one throws */
 export async function createDrafts(
   ctx: Ctx,
   name: DraftKindName,
@@ -45,10 +45,10 @@ export async function createDrafts(
   return createdDrafts
 }
 
-/** What a request says of one thing is not meant for those that are made by the way. */
+/** Drops the headers of a request, such as `If-Match`, which are not meant for the drafts that it creates. */
 const toBareRequest = ({ url }: Request) => new Request(url, { method: 'POST' })
 
-/** @throws 403 where the caller, or their API token, may not make such things */
+/** @throws 403 when the caller, or the caller's API token, may not create resources of these kinds */
 export async function assertMayCreateDrafts(ctx: Ctx, names: readonly DraftKindName[]) {
   for (const name of names) {
     const { area, assertMayCreate } = draftKinds[name]
@@ -57,7 +57,10 @@ export async function assertMayCreateDrafts(ctx: Ctx, names: readonly DraftKindN
   }
 }
 
-/** A tool by which a model drafts. What is wrong with its drafts is told to the model; `drafts` takes those that are right. */
+/**
+ * Returns a tool with which a model drafts resources of a kind. The model gets the errors of invalid drafts. Valid drafts
+ * are added to `drafts`, and are created if there is a `createRequest`.
+ */
 export function buildDraftTool(ctx: Ctx, name: DraftKindName, drafts: Draft[], createRequest?: Request): Tool {
   const { singular } = draftKinds[name]
   const consequence = createRequest ? 'They are made at once.' : 'They are shown to the user, and made by nobody yet.'

@@ -1,4 +1,4 @@
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { assertScope } from '../../accounts/permissions'
 import * as blueprints from '../../blueprints/blueprints'
 import * as connections from '../../connections/connections'
@@ -11,10 +11,10 @@ import type { Tool } from '../tools/tool'
 type Lookup = {
   description: string
   area: string
-  /** Whether only admins may. */
+  /** Whether only admins may use it. */
   administered?: true
   list: (ctx: Ctx, query: { limit: string; page?: string }, answer: HttpContext) => Promise<object[]>
-  /** What models are told of each. */
+  /** The fields that models see. */
   fields: string[]
 }
 
@@ -48,7 +48,7 @@ export type LookupName = keyof typeof lookups
 
 const LOOKUP_PAGE_SIZE = '50'
 
-/** Tools by which a model sees what there is: of it what the caller may see. */
+/** Returns the tools with which a model lists the existing resources that the caller may see. */
 export function buildLookupTools({ actor }: Ctx, names: readonly LookupName[]): Tool[] {
   const allowed = names.filter((name) => actor.privileged || !('administered' in lookups[name]))
   return allowed.map((name) => {

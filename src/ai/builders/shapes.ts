@@ -7,10 +7,8 @@ const createFlag = t.Optional(
   t.Nullable(t.Boolean({ description: 'create the drafts immediately, with the rights of the caller' })),
 )
 
-/** What a builder is asked by. */
 export const DraftRequest = t.Object({ ...CompletionRequest.properties, create: createFlag }, ignoredForeignKeys)
 
-/** What blueprints are drafted by. */
 export const BlueprintDraftRequest = t.Object({
   prompt: t.String({ minLength: 1, maxLength: 100_000, description: 'what the blueprints are for' }),
   model: t.Optional(t.Nullable(line(200))),

@@ -1,33 +1,23 @@
 import { parseJson } from '../../core/body'
+import type { Block } from './block'
 import { readJsonBlocks } from './json'
 import { readMarkdownBlocks } from './markdown'
 
-/** What stands together in a file, such as a paragraph, and under which headings or in which part of it. */
-export type Block = {
-  text: string
-  /** Where it is, such as `Guide > Installing`. */
-  place: string
-  /** Whether its lines are to be kept as they are. */
-  code?: boolean
-  /** Whether a part of the file begins with it. */
-  begins?: boolean
-}
-
-/** Characters: a page's paragraph or two, which an embedding still tells apart. */
+/** Characters: one or two paragraphs, short enough for a specific embedding. */
 const MAX_CHUNK_LENGTH = 1_200
-/** A chunk of less goes on where a new part begins. */
+/** Characters: a shorter chunk is continued when a new section begins. */
 const MIN_CHUNK_LENGTH = 300
-/** What a chunk repeats of the one before, where a long paragraph is cut. */
+/** Characters of the previous chunk that are repeated when a long paragraph is split. */
 const OVERLAP_LENGTH = 150
 const MAX_HEADINGS_LENGTH = 200
-/** In which sentences are looked for at once. */
+/** Characters that are split into sentences at a time. */
 const SENTENCE_WINDOW_LENGTH = 32_768
 
 /**
- * The pieces of a file by which it is found, in their order: paragraphs, lists and blocks of code that stand together, up
- * to some 1,200 characters, each with the headings that it stands under. Texts are read as Markdown, unless they are JSON
- * by their name. They are made as they are asked for, so that whoever has a large file can let others have a turn: where
- * there is none for a while, an empty text comes instead.
+ * Yields the chunks of a file for the search, in their order: consecutive paragraphs, lists and code blocks of up to about
+ * 1,200 characters in all, with the headings above them. Texts are parsed as Markdown, or as JSON if `name` ends in `.json`.
+ * Chunks are made lazily, so that the caller can let other work run while it reads a large file: if there is no chunk for
+ * a while, an empty text is yielded instead.
  */
 export function* splitIntoChunks(content: unknown, name = ''): Generator<string> {
   let [pieces, size, headings] = [[] as string[], 0, '']
@@ -63,18 +53,18 @@ function readBlocks(content: unknown, name: string): Iterable<Block> {
   return parsed === undefined ? readMarkdownBlocks(content) : readJsonBlocks(parsed, MAX_CHUNK_LENGTH)
 }
 
-/** Undefined for what is no JSON after all. */
+/** Returns undefined for invalid JSON. */
 function parseJsonOrUndefined(text: string): unknown {
   try {
     return parseJson(text)
   } catch {}
 }
 
-/** The end says most. */
+/** Keeps the end of long headings, which is the most specific part. */
 const shortenHeadings = (headings: string) =>
   headings.length > MAX_HEADINGS_LENGTH ? `…${dropHalfCharacter(headings.slice(-MAX_HEADINGS_LENGTH))}` : headings
 
-/** Lines that stand together up to the size; of a line that is longer, parts. */
+/** Yields groups of lines up to the maximum length. A longer line is split. */
 function* splitLines(text: string): Generator<string> {
   let piece = ''
   for (const line of text.split('\n'))
@@ -88,10 +78,10 @@ function* splitLines(text: string): Generator<string> {
   if (piece.trim()) yield piece
 }
 
-/** Where a sentence begins after another, in most languages, or a line. */
+/** Matches where a sentence begins after another one, in most languages, or where a line begins. */
 const SENTENCE_START = /(?=\S)(?<=[.!?…]["'”’)\]]{0,3}\s{1,3})|(?<=[。！？\n])/u
 
-/** Sentences up to the size, each time beginning with the end of those before. */
+/** Yields groups of sentences up to the maximum length. Each group begins with the end of the previous one. */
 function* splitSentences(text: string): Generator<string> {
   let piece = ''
   for (const window of splitAtSpaces(text, SENTENCE_WINDOW_LENGTH))
@@ -106,7 +96,7 @@ function* splitSentences(text: string): Generator<string> {
   if (piece.trim()) yield piece.trim()
 }
 
-/** The last sentence if it is short, else the last words. */
+/** Returns the last sentence if it is short, else the last words. */
 function takeOverlap(piece: string): string {
   const end = piece.slice(-OVERLAP_LENGTH)
   const sentenceStart = end.split(SENTENCE_START)[0]!.length
@@ -115,7 +105,7 @@ function takeOverlap(piece: string): string {
   return space < 0 ? '' : end.slice(space + 1)
 }
 
-/** A text that no sentence ends in is cut between words, or else between letters. */
+/** Splits a text at spaces, or between characters if there is no space. */
 function* splitAtSpaces(text: string, maxLength: number): Generator<string> {
   let rest = text
   while (rest.length > maxLength) {
@@ -128,5 +118,5 @@ function* splitAtSpaces(text: string, maxLength: number): Generator<string> {
   if (rest) yield rest
 }
 
-/** Without the half of a letter at its beginning. */
+/** Removes half of a surrogate pair at the beginning. */
 const dropHalfCharacter = (text: string) => (text.isWellFormed() ? text : text.slice(1))

@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { Problem } from '../../core/problem'
 import type { Source } from '../sources/sources'
 import { estimateTokens } from '../token-estimate'
@@ -9,21 +9,21 @@ import { buildUsageRow, recordUsage, type UsageStatus } from '../usage/usage-rec
 const MAX_DIMENSIONS = 16_384
 const MAX_INPUT_LENGTH = 8_000 // characters of a text; models take some 8,000 tokens
 
-/** A source that makes vectors. */
+/** A source with a model for embeddings. */
 export type EmbeddingSource = Source & { embeddingModel: string }
 export const isEmbeddingSource = (source: Source): source is EmbeddingSource => source.embeddingModel !== undefined
 
-/** About what texts take. */
+/** Estimates the usage of embedding texts. */
 export const estimateEmbeddingUsage = (texts: string[]): TokenUsage => ({
   ...{ prompt: estimateTokens(texts.join('\n')), completion: 0, estimated: true },
 })
 
-/** For whom and for what texts are embedded. */
+/** The caller, the integration and the thread that texts are embedded for. */
 export type EmbeddingPurpose = { ctx: PublicCtx; integration: string; thread?: string; signal?: AbortSignal }
 
 /**
- * Texts as vectors of length 1, by the embedding model of a source. What may be tried again is, by its client. What it took
- * is kept, whatever became of it.
+ * Returns the embeddings of texts, as vectors of length 1. The client of the source retries where that may help. The usage
+ * is recorded in any case.
  * @throws 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY, 504 AI_UPSTREAM_TIMEOUT
  */
 export async function embedTexts(
@@ -59,10 +59,10 @@ export async function embedTexts(
 function parseVectors(data: unknown, count: number): Float32Array[] {
   const vectors: Float32Array[] = []
   if (!Array.isArray(data) || data.length !== count) throw new MalformedReply(MISSING_VECTORS_MESSAGE)
-  for (const one of data) {
-    if (!Number.isInteger(one?.index) || one.index < 0 || one.index >= count)
+  for (const item of data) {
+    if (!Number.isInteger(item?.index) || item.index < 0 || item.index >= count)
       throw new MalformedReply(MISSING_VECTORS_MESSAGE)
-    vectors[one.index] = toUnitVector(one.embedding)
+    vectors[item.index] = toUnitVector(item.embedding)
   }
   const dimension = vectors[0]?.length
   if (Number(dimension) > MAX_DIMENSIONS)
@@ -74,7 +74,7 @@ function parseVectors(data: unknown, count: number): Float32Array[] {
 
 const MISSING_VECTORS_MESSAGE = 'The AI source did not answer with a vector for each text.'
 
-/** Of length 1, so that the product of two is the cosine of their angle. */
+/** Returns a vector of length 1, so that the dot product of two is the cosine of their angle. */
 function toUnitVector(values: unknown): Float32Array {
   if (!Array.isArray(values)) throw new MalformedReply(MISSING_VECTORS_MESSAGE)
   const length = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
@@ -84,7 +84,10 @@ function toUnitVector(values: unknown): Float32Array {
 
 type StoreEmbedding = { model: string | null; dimension: number | null }
 
-/** Vectors of different models, or of different sizes, say nothing of each other. @throws 409 EMBEDDING_MISMATCH */
+/**
+ * Vectors of different models or dimensions cannot be compared.
+ * @throws 409 EMBEDDING_MISMATCH when the store has vectors of another model or dimension
+ */
 export function assertSameEmbedding(store: StoreEmbedding, model: string, dimension = store.dimension) {
   if (store.model === null || (store.model === model && store.dimension === dimension)) return
   const previous = `"${store.model}" with ${store.dimension} dimensions`
@@ -99,11 +102,11 @@ export function assertSameEmbedding(store: StoreEmbedding, model: string, dimens
 
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
 
-/** As it is kept: float32, little-endian. */
+/** Returns a vector in its stored format: float32, little-endian. */
 export const toVectorBytes = (vector: Float32Array): Buffer =>
   swapIfBigEndian(Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength))
 
-/** Adds a kept vector to others, at a place. */
+/** Copies a stored vector into `target`, at an offset in numbers. */
 export function copyVector(bytes: Uint8Array, target: Float32Array, offset: number) {
   new Uint8Array(target.buffer, target.byteOffset + offset * 4, bytes.byteLength).set(swapIfBigEndian(bytes))
 }

@@ -1,5 +1,5 @@
 import { and, eq, inArray, max, sum } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { now, toIsoString } from '../../core/clock'
 import { badRequest, notFound, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
@@ -24,15 +24,15 @@ import { deleteFiles } from './store-removal'
 import { getWritableStore, isNotExpired, type StoreRow } from './stores'
 import { knowledgeChunks, knowledgeFiles, searchFiles, vectorStores } from './tables'
 
-const CHUNKS_PER_BATCH = 96 // chunks that are embedded, and written, at once
+const CHUNKS_PER_BATCH = 96 // chunks that are embedded and written at once
 const MAX_CHUNKS_PER_STORE = 100_000 // chunks
 const MAX_CHUNKS_PER_TENANT = 1_000_000
-const MAX_METADATA_BYTES = 64 << 10 // bytes of a file's, as JSON
+const MAX_METADATA_BYTES = 64 << 10 // bytes as JSON
 
 const { _id, store, ready } = knowledgeFiles
 
 /**
- * Adds a file to a store. It is found from the moment on when all of it is there; when that fails, nothing of it is kept.
+ * Adds a file to a store. The search finds it once it is complete. If the upload fails, nothing of it is kept.
  * @throws 400, 403, 404, 409 EMBEDDING_MISMATCH or VECTOR_STORE_FULL, 429 BUDGET_EXCEEDED, and 502 to 504 for the source
  */
 export async function upload(ctx: Ctx, sourceId: string, input: VectorStoreUpload, request: Request) {
@@ -61,7 +61,7 @@ export async function upload(ctx: Ctx, sourceId: string, input: VectorStoreUploa
     if (!chunks) badRequest({ path: '/content', message: 'The file contains no text.' })
     await ctx.write((tx) => markFileReady(tx, row._id, fileId, chunks))
   } catch (error) {
-    // What a crash leaves over is swept up later.
+    // `removeExpiredStores` removes what a crash leaves behind.
     await deleteFiles(ctx, [fileId]).catch(() => {})
     throw error
   }
@@ -69,7 +69,7 @@ export async function upload(ctx: Ctx, sourceId: string, input: VectorStoreUploa
   return { success: true as const, message, fileId, vectorStoreId: row._id }
 }
 
-/** So many chunks at a time; others have a turn where there is none for a while. */
+/** Yields batches of chunks. At each empty chunk, other work gets a turn. */
 async function* batchChunks(chunks: Iterable<string>): AsyncGenerator<string[]> {
   let batch: string[] = []
   for (const chunk of chunks) {
@@ -94,7 +94,7 @@ async function saveChunks(
   const dimension = vectors[0]?.length ?? null
   await ctx.write(async (tx) => {
     const row = await getCurrentStore(tx, store)
-    // Whoever takes an hour for it may find it swept up.
+    // An upload that takes more than an hour may have been removed as abandoned.
     if (!(await tx.select({ _id }).from(knowledgeFiles).where(eq(_id, file)).get())) notFound('file')
     if (model !== null) assertSameEmbedding(row, model, dimension)
     await assertStoreHasRoom(tx, row, texts.length)
@@ -117,7 +117,7 @@ async function saveChunks(
   })
 }
 
-/** @throws 429 BUDGET_EXCEEDED, and as `embedded` does */
+/** @throws 429 BUDGET_EXCEEDED, and what `embedTexts` throws */
 async function embedWithinBudget(source: EmbeddingSource, texts: string[], purpose: EmbeddingPurpose) {
   const usage = estimateEmbeddingUsage(texts)
   const cost = await calculateCost(purpose.ctx, source.embeddingModel, usage)
@@ -135,7 +135,7 @@ async function markFileReady(tx: Tx, storeId: string, file: string, chunks: numb
     .where(eq(vectorStores.seq, seq))
 }
 
-/** The store as it is now: it may have ended meanwhile. @throws 404 */
+/** Returns the current row of a store. @throws 404 VECTOR_STORE_NOT_FOUND when it has expired meanwhile */
 const getCurrentStore = async (tx: Tx, id: string): Promise<StoreRow> =>
   (await tx
     .select()
@@ -155,7 +155,7 @@ async function assertStoreHasRoom(tx: Tx, { chunks }: StoreRow, additional: numb
 
 const storeFullProblem = (message: string) => new Problem(409, 'VECTOR_STORE_FULL', `${message} Remove files first.`)
 
-/** Takes files out of a store: all, unless some are named. @throws 400, 403, 404 */
+/** Removes the given files from a store, or all files. @throws 400, 403, 404 */
 export async function clear(
   ctx: Ctx,
   sourceId: string,

@@ -4,13 +4,13 @@ import type { RunQuery, Tx } from '../../storage/port'
 /** A chunk's number, and its text. */
 export type NumberedText = readonly [number: number, text: string]
 
-/** A word as it is kept: words of a store are its own, so that no other store's weigh on what is found in it. */
+/** Returns a word as it is indexed. The prefix keeps stores apart, so that other stores do not affect the ranking. */
 const toTerm = (store: number, word: string) => `${store}x${word}`
 
-/** The words of a text, each as often as it has it; of English plurals the singular. */
+/** Returns the words of a text, with repetitions. English plurals become singulars. */
 export const toStems = (text: string) => tokenize(text).map(toSingular)
 
-/** The rules of Harman, "How effective is suffixing?" (1991), which do no harm in other languages. */
+/** Follows the rules of Harman, "How effective is suffixing?" (1991), which do no harm in other languages. */
 function toSingular(word: string): string {
   if (!/^[a-z]{3,}s$/.test(word) || /(us|ss)$/.test(word)) return word
   if (/[^ea]ies$/.test(word)) return `${word.slice(0, -3)}y`
@@ -19,14 +19,14 @@ function toSingular(word: string): string {
 
 const INSERT_WORDS_SQL = 'insert into search_chunks (rowid, store, words) values (?, ?, ?)'
 
-/** Keeps by which words chunks of a store are found. */
+/** Adds the words of chunks to the full-text index. */
 export const indexChunks = (tx: Tx, store: number, chunks: NumberedText[]) =>
   tx.executeMany(
     INSERT_WORDS_SQL,
     chunks.map(([number, text]) => [number, store, toIndexText(store, text)]),
   )
 
-/** Those of a text without words are none of any question. */
+/** Returns the indexed text of a chunk. A text without words gets a term that no question contains. */
 const toIndexText = (store: number, text: string) =>
   toStems(text)
     .map((word) => toTerm(store, word))
@@ -38,7 +38,7 @@ export const unindexChunks = (tx: Tx, store: number, numbers: number[]) =>
     numbers.map((number) => [store, number]),
   )
 
-/** Numbers of the chunks that have some of the words, those that fit best first (BM25). */
+/** Returns the numbers of chunks that contain some of the words, best match first (BM25). */
 export async function searchChunks(
   runQuery: RunQuery,
   termsByStore: [store: number, words: string[]][],

@@ -1,22 +1,22 @@
-import type { Block } from './chunker'
+import type { Block } from './block'
 
 const MAX_PATH_LENGTH = 200
 
 /**
- * The blocks of a JSON value: each record that is no longer than `most` characters stands together, larger ones come in
- * their parts. A line is a value with the way to it, `orders[3].city: Porto`, so that each is understood by itself.
+ * Yields the blocks of a JSON value. A record of at most `maxLength` characters stays together, a larger one is split. Each
+ * line has the path of its value, `orders[3].city: Porto`, so that it can be understood by itself.
  */
 export function* readJsonBlocks(value: unknown, maxLength: number): Generator<Block> {
   const small = yield* readBlocks(value, maxLength, '', () => [])
   if (small) yield toBlock(small)
 }
 
-/** The lines of a value, and how long they are together. */
+/** The lines of a value, and their total length in characters. */
 type Lines = { lines: string[]; size: number }
 
 /**
- * The lines of a value that is small; of a larger one its blocks, and before those what was waiting for them (`before`).
- * Each value is looked at once, however deep it lies.
+ * Returns the lines of a small value. Yields the blocks of a larger one, after the pending blocks of its parents
+ * (`flushParents`). Each value is visited once, at any depth.
  */
 function* readBlocks(
   value: unknown,
@@ -31,7 +31,7 @@ function* readBlocks(
     const flushed = pending
     pending = undefined
     yield* flushParents()
-    for (const one of flushed) yield toBlock(one)
+    for (const lines of flushed) yield toBlock(lines)
   }
   for (const [key, part] of listEntries(value)) {
     const small: Lines | undefined = yield* readBlocks(part, maxLength, joinPath(path, key), flush)
@@ -62,7 +62,7 @@ function* listEntries(value: unknown): Generator<[string, unknown]> {
   else for (const key in value) yield [key, (value as Record<string, unknown>)[key]]
 }
 
-/** Keys may be as long as they like, but not the way to each value. */
+/** Appends a key to a path, and cuts the beginning of a long path, because keys may have any length. */
 function joinPath(path: string, key: string) {
   const fullPath = key.startsWith('[') || !path ? `${path}${key}` : `${path}.${key}`
   return fullPath.length > MAX_PATH_LENGTH ? `…${fullPath.slice(-MAX_PATH_LENGTH)}`.toWellFormed() : fullPath

@@ -1,15 +1,15 @@
-import type { Block } from './chunker'
+import type { Block } from './block'
 
-/** Characters: what is longer comes in several blocks, so that none takes long. */
+/** Characters: longer text is split into several blocks, so that none takes long to process. */
 const MAX_BLOCK_LENGTH = 8_192
-/** Characters after which an empty block lets whoever reads have a pause; a line counts as some more. */
+/** Characters after which an empty block lets the reader pause. Each line costs some more. */
 const CHARACTERS_BETWEEN_PAUSES = 65_536
 const COST_PER_LINE = 32
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$/
 const UNDERLINE = /^ {0,3}(=+|-{2,})[ \t]*$/
 
-/** The blocks of a Markdown text (CommonMark, as far as blocks go); of a plain one its paragraphs. */
+/** Yields the blocks of a Markdown text (block structure of CommonMark), or the paragraphs of a plain text. */
 export function* readMarkdownBlocks(text: string): Generator<Block> {
   const headings: string[] = []
   let [lines, startsSection, fence] = [[] as string[], false, '']

@@ -1,10 +1,10 @@
-/** What a rank counts for less than the one before: 1 / (60 + rank) (Cormack, Clarke and Büttcher, SIGIR 2009). */
+/** Each rank scores 1 / (60 + rank) (Cormack, Clarke and Büttcher, SIGIR 2009). */
 const RANK_CONSTANT = 60
 
-/** Several orders as one, by reciprocal rank fusion: what stands high in several of them comes first. */
+/** Merges rankings by reciprocal rank fusion: numbers that rank high in several of them come first. */
 export function fuseRankings(lists: number[][]): number[] {
   const scores = new Map<number, number>()
   for (const list of lists)
-    for (const [n, one] of list.entries()) scores.set(one, (scores.get(one) ?? 0) + 1 / (RANK_CONSTANT + n + 1))
-  return [...scores].sort(([a, one], [b, other]) => other - one || a - b).map(([one]) => one)
+    for (const [n, item] of list.entries()) scores.set(item, (scores.get(item) ?? 0) + 1 / (RANK_CONSTANT + n + 1))
+  return [...scores].sort(([a, scoreA], [b, scoreB]) => scoreB - scoreA || a - b).map(([item]) => item)
 }

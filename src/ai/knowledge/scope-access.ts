@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { getWorkspaceAccess } from '../../accounts/memberships/workspace-access'
 import { hasPermission } from '../../accounts/permissions'
 import { users } from '../../accounts/tables'
@@ -7,20 +7,20 @@ import { badRequest, notFound, Problem } from '../../core/problem'
 import { getThreadRow } from '../threads'
 import type { StoreScope } from './tables'
 
-/** Refuses whoever may read a subject's stores but not write to them, so it need not be hidden that they are there. */
+/** The caller may read the stores of a subject but not write to them, so their existence need not be hidden. */
 export class ReadOnlyProblem extends Problem {
   constructor(message: string) {
     super(403, 'FORBIDDEN', message)
   }
 }
 
-/** Lets only those go on who may write to a subject's stores: what stands there is put into the prompts of all who read it. */
+/** Throws unless the caller may write to a subject's stores, whose content gets into the prompts of all their readers. */
 type WriteRule = (ctx: Ctx, subject: string, integration: string) => unknown
 
 const writeRules: Record<StoreScope, WriteRule> = {
   async thread(ctx, id, integration) {
     const thread = await getThreadRow(ctx, id)
-    // Admins read the threads of others, but don't speak in them.
+    // Admins may read the threads of others, but not write to them.
     if (thread.user !== ctx.actor.user) notFound('thread')
     if (thread.integration !== integration)
       badRequest({ path: '/subjectId', message: 'This thread belongs to another integration.' })
@@ -46,7 +46,7 @@ const writeRules: Record<StoreScope, WriteRule> = {
   },
 }
 
-/** @throws 400, 403, 404 for who may not write to the stores of this subject */
+/** @throws 400, 403, 404 when the caller may not write to the stores of this subject */
 export const assertMayWrite = async (ctx: Ctx, scope: StoreScope, subject: string, integration: string) => {
   await writeRules[scope](ctx, subject, integration)
 }

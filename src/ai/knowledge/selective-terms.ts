@@ -5,20 +5,20 @@ import { indexChunks, toStems, unindexChunks } from './full-text'
 import type { StoreRow } from './stores'
 import { searchFiles } from './tables'
 
-const MAX_QUESTION_WORDS = 48 // of a question
-const MAX_TERMS_PER_SEARCH = 1_000 // words of all stores
-const LARGE_STORE_CHUNKS = 2_000 // chunks; smaller stores are asked for every word
+const MAX_QUESTION_WORDS = 48
+const MAX_TERMS_PER_SEARCH = 1_000 // words, over all stores
+const LARGE_STORE_CHUNKS = 2_000 // chunks; smaller stores are searched for every word
 const SAMPLE_CHUNKS = 300 // chunks
-const COMMON_WORD_SHARE = 1 / 16 // of them
+const COMMON_WORD_SHARE = 1 / 16 // of the sample
 const MAX_CACHED_STORES = 1_000 // stores
-const CHUNKS_BETWEEN_YIELDS = 50 // chunks between which others get their turn
+const CHUNKS_BETWEEN_YIELDS = 50 // chunks, after which other work gets a turn
 
 type CommonWords = { db: Db; chunks: number; words: Set<string> }
 const commonWordsCache = new BoundedMap<string, CommonWords>(MAX_CACHED_STORES)
 
 /**
- * The words of a question by which each store is to be asked. A word that so many chunks have says nothing of any, and to
- * rank them all would take long.
+ * Returns the words of a question to search each store for. Words that many chunks contain are left out, because they do
+ * not distinguish chunks and ranking all matches would take long.
  */
 export async function selectSearchTerms(
   db: Db,
@@ -38,7 +38,7 @@ export async function selectSearchTerms(
   return termsByStore
 }
 
-/** By a sample, which is taken again when a store has doubled. */
+/** Finds common words in a sample of chunks. A new sample is taken when the store has doubled. */
 async function findCommonWords(db: Db, { _id, chunks }: StoreRow): Promise<Set<string>> {
   const cachedWords = commonWordsCache.get(_id)
   if (cachedWords?.db === db && chunks < cachedWords.chunks * 2) return cachedWords.words
@@ -62,7 +62,7 @@ async function findCommonWords(db: Db, { _id, chunks }: StoreRow): Promise<Set<s
 
 const indexedStores = new WeakMap<Db, Set<string>>()
 
-/** Makes the words of those files ready that have none: they are not taken along when a tenant moves. */
+/** Indexes files whose words are missing: the full-text index is not moved along with a tenant. */
 export async function ensureIndexed({ db, write }: Pick<Tenant, 'db' | 'write'>, stores: StoreRow[]) {
   const indexed = indexedStores.get(db) ?? new Set()
   indexedStores.set(db, indexed)
@@ -84,7 +84,7 @@ export async function ensureIndexed({ db, write }: Pick<Tenant, 'db' | 'write'>,
 
 const CHUNKS_PER_BATCH = 300
 
-/** The words of some more chunks of a file; where they end, or nothing at its end. */
+/** Indexes the next batch of chunks of a file. Returns the position of the last one, or undefined at the end. */
 async function indexNextChunks(
   tx: Tx,
   store: number,

@@ -8,16 +8,16 @@ import { knowledgeChunks, knowledgeFiles, type StoreScope, searchFiles, vectorSt
 
 const CHUNKS_PER_DELETE = 500 // chunks
 const ROWS_PER_BATCH = 500 // files, or stores
-const ABANDONED_UPLOAD_MS = 3_600_000 // ms; what an upload has not finished by then, nobody will
+const ABANDONED_UPLOAD_MS = 3_600_000 // ms, after which an unfinished upload is removed
 
-/** Ends the store of a thread that is removed, in the same transaction. */
+/** Expires the stores of a thread, in the transaction that removes it. */
 export const expireThreadStores = (tx: Tx, thread: string) => expireSubjectStores(tx, 'thread', thread)
 
-/** The same for those of a user or a workspace. */
+/** Expires the stores of a subject: a thread, a user or a workspace. */
 export const expireSubjectStores = (tx: Tx, scope: StoreScope, subject: string) =>
   expireStores(tx, and(eq(vectorStores.scope, scope), eq(vectorStores.subject, subject)))
 
-/** Nobody finds these from now on, and others may take their places. What they have is swept up later. */
+/** Expires stores at once. New stores may take their places, and their files are removed later. */
 export const expireStores = (tx: Tx, condition: ReturnType<typeof and>) =>
   tx
     .update(vectorStores)
@@ -25,7 +25,7 @@ export const expireStores = (tx: Tx, condition: ReturnType<typeof and>) =>
     .where(condition)
     .run()
 
-/** Removes files with their chunks and words, a slice at a time. Who asks for them finds nothing of them already. */
+/** Removes files with their chunks and words, in batches. The files must no longer be `ready`. */
 export async function deleteFiles({ write }: Pick<Tenant, 'write'>, ids: string[], checkAborted = () => {}) {
   for (const id of ids)
     for (let hasMore = true; hasMore; ) {
@@ -35,11 +35,11 @@ export async function deleteFiles({ write }: Pick<Tenant, 'write'>, ids: string[
 }
 
 async function deleteChunkBatch(tx: Tx, file: string): Promise<boolean> {
-  const { number, file: of } = knowledgeChunks
+  const { number, file: fileOfChunk } = knowledgeChunks
   const rows = await tx
     .select({ number })
     .from(knowledgeChunks)
-    .where(eq(of, file))
+    .where(eq(fileOfChunk, file))
     .orderBy(asc(number))
     .limit(CHUNKS_PER_DELETE)
   const numbers = rows.map(({ number }) => number)
@@ -47,7 +47,7 @@ async function deleteChunkBatch(tx: Tx, file: string): Promise<boolean> {
   if (store) {
     await unindexChunks(tx, store.seq, numbers)
     const chunks = store.chunks - numbers.length
-    // By what vectors of files to come are made is open again.
+    // An empty store accepts vectors of any model again.
     const embeddingColumns = chunks ? {} : { model: null, dimension: null }
     await tx
       .update(vectorStores)
@@ -69,13 +69,13 @@ const findStoreOfFile = (db: Pick<Db, 'select'>, file: string) =>
     .where(eq(knowledgeFiles._id, file))
     .get()
 
-/** What has to be there for a store to be of use. */
+/** Whether the integration or the subject of a store no longer exists. */
 const ORPHANED_STORE_CONDITION = `((select 1 from integrations i where i._id = vector_stores.integration) is null
   or (scope = 'user' and (select 1 from users u where u._id = vector_stores.subject) is null)
   or (scope = 'workspace' and (select 1 from workspaces w where w._id = vector_stores.subject) is null)
   or (scope = 'thread' and (select 1 from threads t where t._id = vector_stores.subject) is null))`
 
-/** Removes stores whose time has come, or whose integration or subject is gone, and files that were never finished. */
+/** Removes expired stores, stores whose integration or subject no longer exists, and abandoned uploads. */
 export async function removeExpiredStores(tenant: Tenant & Lease) {
   const { db, write, signal } = tenant
   const checkAborted = () => signal.throwIfAborted()

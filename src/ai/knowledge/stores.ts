@@ -1,5 +1,5 @@
 import { and, eq, gt, inArray, isNull, max, or, type SQL } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import { badRequest, notFound, Problem } from '../../core/problem'
 import type { Db, Tx } from '../../storage/port'
@@ -15,12 +15,12 @@ export type StoreRow = typeof vectorStores.$inferSelect
 
 const { _id, integration, scope, subject, source, expires, created, seq } = vectorStores
 
-/** Whether a store's time has not come yet. */
+/** Returns the condition that a store has not expired. */
 export const isNotExpired = () => or(isNull(expires), gt(expires, toIsoString(now())))
 
 /**
- * The store of a source, an integration and a subject, which is made when there is none.
- * @throws 400, 403 for somebody else's, 404 for what is not there
+ * Returns the store of a source, an integration and a subject. Creates it if there is none.
+ * @throws 400, 403 when the caller may not write to it, 404 when the source, the integration or the subject is unknown
  */
 export async function create(ctx: Ctx, sourceId: string, input: NewVectorStore) {
   await getSource(ctx, sourceId)
@@ -37,7 +37,7 @@ export async function create(ctx: Ctx, sourceId: string, input: NewVectorStore) 
 
 type StoreKey = Pick<StoreRow, 'source' | 'integration' | 'scope' | 'subject'>
 
-/** The store that is wanted, in the transaction. One that is there may be told anew when it ends. */
+/** Returns the store with this key, with a new expiry if `days` is given. Creates it if there is none. */
 async function findOrCreateStore(tx: Tx, key: StoreKey, days?: number) {
   const time = now()
   const existing = await findStore(tx, key)
@@ -48,7 +48,7 @@ async function findOrCreateStore(tx: Tx, key: StoreKey, days?: number) {
     await tx.update(vectorStores).set(expiry).where(eq(seq, existing.seq))
     return { row: { ...existing, ...expiry }, fresh: false }
   }
-  // One that has ended keeps its number until its words are gone.
+  // An expired store keeps its number until its words are removed, so numbers are not reused before.
   const [last] = await tx.select({ seq: max(seq) }).from(vectorStores)
   const row = await tx
     .insert(vectorStores)
@@ -74,10 +74,10 @@ const findStore = (tx: Tx, key: StoreKey) =>
     )
     .get()
 
-/** A store as callers name it: by its id, or by its integration, for which one is made when there is none. */
+/** Names a store by its id, or by its integration, for which a store is created if there is none. */
 export type StoreReference = { vectorStoreId?: string; integrationId?: string }
 
-/** A store that the caller may write to. @throws 400, 403, 404 */
+/** Returns a store that the caller may write to. @throws 400, 403, 404 */
 export async function getWritableStore(ctx: Ctx, sourceId: string, reference: StoreReference) {
   const agent = reference.integrationId === undefined ? undefined : await getUsableAgent(ctx, reference.integrationId)
   if (reference.vectorStoreId !== undefined) return getWritableStoreById(ctx, sourceId, reference.vectorStoreId, agent)
@@ -99,14 +99,17 @@ async function getWritableStoreById(ctx: Ctx, sourceId: string, id: string, agen
 
 const STORE_NOUN = 'vector store'
 
-/** Whose it is, is not told. */
+/** Answers 404 instead of 403, so as not to reveal the stores of others. */
 function hideForbidden(error: unknown): never {
   if (error instanceof Problem && !(error instanceof ReadOnlyProblem) && [403, 404].includes(error.status))
     notFound(STORE_NOUN)
   throw error
 }
 
-/** The narrowest that the caller may write to with an integration; else one is made: of a scope that it reads, or of the caller. */
+/**
+ * Returns the narrowest store of an integration that the caller may write to. If there is none, creates one of a scope that
+ * the integration reads, or of the user.
+ */
 async function getOrCreateAgentStore(ctx: Ctx, sourceId: string, { _id: agent, target }: AgentRow) {
   const subjects = subjectsByScope(ctx)
   const rows = await ctx.db
@@ -128,7 +131,7 @@ async function getOrCreateAgentStore(ctx: Ctx, sourceId: string, { _id: agent, t
   const keyFor = (scope: StoreScope) => ({ source: sourceId, integration: agent, scope, subject: subjects.get(scope)! })
   for (const scope of readable)
     if (await mayWrite(ctx, keyFor(scope))) return (await ctx.write((tx) => findOrCreateStore(tx, keyFor(scope)))).row
-  // What is written elsewhere the agent would not read.
+  // The agent reads no other scopes, so a file elsewhere would be useless.
   const [chosenScope = 'user'] = readable
   await assertMayWrite(ctx, chosenScope, subjects.get(chosenScope)!, agent)
   return (await ctx.write((tx) => findOrCreateStore(tx, keyFor(chosenScope)))).row
@@ -143,7 +146,7 @@ const mayWrite = (ctx: Ctx, { scope, subject, integration }: StoreKey) =>
     },
   )
 
-/** By which subject somebody has a store of each scope. */
+/** Returns the subject of the caller for each scope. */
 export function subjectsByScope({ actor }: { actor?: Ctx['actor'] }, thread?: string): Map<StoreScope, string> {
   const subjects = new Map<StoreScope, string>([['tenant', '']])
   if (thread !== undefined) subjects.set('thread', thread)
@@ -152,13 +155,13 @@ export function subjectsByScope({ actor }: { actor?: Ctx['actor'] }, thread?: st
   return subjects
 }
 
-/** The condition of stores of such subjects. */
+/** Returns the condition that a store belongs to one of the subjects. */
 const isOfSubjects = (own: Map<StoreScope, string>) =>
-  or(...[...own].map(([one, of]) => and(eq(scope, one), eq(subject, of))))
+  or(...[...own].map(([ownScope, ownSubject]) => and(eq(scope, ownScope), eq(subject, ownSubject))))
 
 export const isOfAgent = (agent: string, own: Map<StoreScope, string>) => and(eq(integration, agent), isOfSubjects(own))
 
-/** What of these stores is there, the oldest first. */
+/** Returns the stores that match and have not expired, oldest first. */
 export const listStores = (db: Db, where: SQL): Promise<StoreRow[]> =>
   db.select().from(vectorStores).where(and(where, isNotExpired())).orderBy(created, _id)
 

@@ -4,11 +4,11 @@ import { timestamp } from '../../storage/columns'
 export const storeScopes = ['thread', 'user', 'workspace', 'tenant'] as const
 export type StoreScope = (typeof storeScopes)[number]
 
-/** Where somebody's files are kept for an integration: of a thread, a user, a workspace, or of all. */
+/** Collections of files for an integration, each of a thread, a user, a workspace or the tenant. */
 export const vectorStores = sqliteTable(
   'vector_stores',
   {
-    /** Stands for the store before each of its words. */
+    /** The prefix of the store's words in the full-text index. */
     seq: integer().primaryKey(),
     _id: text().notNull().unique(),
     source: text().notNull(),
@@ -16,12 +16,12 @@ export const vectorStores = sqliteTable(
     scope: text({ enum: storeScopes }).notNull(),
     /** The thread, user or workspace; empty for the tenant. */
     subject: text().notNull(),
-    /** What its vectors were made by, and how many numbers each has; null without any. */
+    /** The model and the dimension of its vectors; null while it has none. */
     model: text(),
     dimension: integer(),
-    /** Another one for each change of its files. */
+    /** Incremented with each change of its files. */
     version: integer().notNull(),
-    /** How many it has, also of files that are not whole yet. */
+    /** The number of chunks, including those of unfinished uploads. */
     chunks: integer().notNull(),
     expirationAfterDays: real('expiration_after_days'),
     created: timestamp().notNull(),
@@ -34,18 +34,18 @@ export const vectorStores = sqliteTable(
   ],
 )
 
-/** What was uploaded at once. It never changes. */
+/** Uploaded files. They never change. */
 export const knowledgeFiles = sqliteTable(
   'knowledge_files',
   {
     _id: text().primaryKey(),
-    /** The store's id; no reference: what has lost its store is swept up a slice at a time. */
+    /** The store's id; no foreign key, because files are removed in batches after their store. */
     store: text().notNull(),
     name: text().notNull(),
     metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
     user: text().notNull(),
     chunks: integer().notNull(),
-    /** Whether all of it is there. Until then, and when it is to go, nobody finds it. */
+    /** Whether it is complete. The search ignores files that are incomplete, or about to be removed. */
     ready: integer({ mode: 'boolean' }).notNull(),
     created: timestamp().notNull(),
   },
@@ -55,20 +55,19 @@ export const knowledgeFiles = sqliteTable(
   ],
 )
 
-/** A piece of a file. */
 export const knowledgeChunks = sqliteTable(
   'knowledge_chunks',
   {
     number: integer().primaryKey(),
-    /** The file's id; no reference, as above. */
+    /** The file's id; no foreign key, as above. */
     file: text().notNull(),
     position: integer().notNull(),
     text: text().notNull(),
-    /** Float32, little-endian, of length 1. */
+    /** Float32 numbers, little-endian; the vector has the length 1. */
     vector: blob({ mode: 'buffer' }),
   },
   (table) => [unique().on(table.file, table.position)],
 )
 
-/** Of which files the words are kept in `search_chunks`. */
+/** The files whose words are indexed in `search_chunks`. */
 export const searchFiles = sqliteTable('search_files', { file: text().primaryKey() })

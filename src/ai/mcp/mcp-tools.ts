@@ -1,10 +1,10 @@
 import { and, asc, eq } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { blueprints } from '../../blueprints/tables'
 import { integrations } from '../../integrations/tables'
 import { loadTools, type Tools } from '../tools/tools'
 
-/** All that a caller may use: what the rules of blueprints allow them, and the integrations that are tools. */
+/** Returns all tools that a caller may use: those of all blueprints, and the integrations with the trigger `tool`. */
 export async function loadAllTools(ctx: Ctx): Promise<Tools> {
   const { _id, triggerKind, active } = integrations
   const [keys, ids] = await Promise.all([

@@ -1,13 +1,13 @@
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { Problem } from '../../core/problem'
 import { disableIdleTimeout } from '../../tenancy/client-connection'
 
-/** Answers a message of an assistant's. @throws 400 for what is none, 406 for who takes no answer */
+/** Answers a message of the protocol. @throws 400 for an invalid message, 406 when `Accept` lacks a required type */
 export async function handleMessage(ctx: Ctx, request: Request, message: unknown): Promise<Response> {
   if (Array.isArray(message))
     throw invalidMessageProblem('Send one message at a time: the protocol no longer supports batches.')
   disableIdleTimeout(request)
-  // Loaded when the first assistant comes.
+  // The package is slow to load, so it is loaded with the first message.
   const { answerMessage } = await import('./server')
   const response = await answerMessage(ctx, request, message)
   if (response.status < 400) return response

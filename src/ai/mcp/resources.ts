@@ -1,14 +1,14 @@
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { scopesAllow } from '../../accounts/permissions'
 import * as blueprints from '../../blueprints/blueprints'
 import { Problem } from '../../core/problem'
 
 const URI_PREFIX = 'atoll://blueprints/'
 
-/** Verbs that answer requests speak HTTP; nobody reads what they say by it here. */
+/** The functions of blueprints set response headers, which are discarded here. */
 const createDiscardedContext = () => ({ request: new Request('http://mcp/'), set: { headers: {} } })
 
-/** The definitions of blueprints that a caller may know. */
+/** Returns the blueprints that the caller may read, as resources. */
 export async function listBlueprintResources(ctx: Ctx) {
   if (!mayRead(ctx)) return []
   const all: Awaited<ReturnType<typeof blueprints.list>> = []
@@ -22,7 +22,7 @@ export async function listBlueprintResources(ctx: Ctx) {
   }))
 }
 
-/** One of them, as JSON; undefined for what is not there for the caller. */
+/** Returns a blueprint as JSON, or undefined if it does not exist or the caller may not read it. */
 export async function readBlueprintResource(ctx: Ctx, uri: string): Promise<string | undefined> {
   if (!uri.startsWith(URI_PREFIX) || !mayRead(ctx)) return
   try {

@@ -10,23 +10,23 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { version } from '../../../package.json'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { MAX_AGENT_RUNS } from '../tools/tool'
 import { runForModel } from '../tools/tools'
 import { loadAllTools } from './mcp-tools'
 import { listBlueprintResources, readBlueprintResource } from './resources'
 
-const PAGE_SIZE = 1_000 // tools, or resources
-const RESOURCE_NOT_FOUND_CODE = -32_002 // of resources, by the protocol
+const PAGE_SIZE = 1_000 // tools or resources
+const RESOURCE_NOT_FOUND_CODE = -32_002 // defined by the protocol
 
 /**
- * Answers one message of the Model Context Protocol, for the caller of this request and with their rights. Nothing is kept
- * between two messages, so any server may answer any of them, and what was taken from somebody is gone at once.
+ * Answers one message of the Model Context Protocol, with the rights of the caller. No state is kept between messages, so
+ * any process may answer any of them, and a revoked right has an effect at once.
  */
 export async function answerMessage(ctx: Ctx, request: Request, message: unknown): Promise<Response> {
   const server = createServer(ctx, request)
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
-  // What runs for a caller who has gone is told so, and nobody waits for its answer.
+  // When the caller has gone, closing the server aborts the running call, and its result is not awaited.
   const { promise: callerGone, resolve } = Promise.withResolvers<Response>()
   const resolveCallerGone = () => resolve(new Response(null, { status: 202 }))
   request.signal.addEventListener('abort', resolveCallerGone)
@@ -43,8 +43,8 @@ function createServer(ctx: Ctx, request: Request): Server {
   const server = new Server({ name: 'atoll', version }, { capabilities: { tools: {}, resources: {} } })
 
   server.setRequestHandler(ListToolsRequestSchema, async ({ params }) => {
-    const { some, nextCursor } = paginate([...(await loadAllTools(ctx)).values()], params?.cursor)
-    const tools = some.map(({ name, description, parameters }) => ({
+    const { items, nextCursor } = paginate([...(await loadAllTools(ctx)).values()], params?.cursor)
+    const tools = items.map(({ name, description, parameters }) => ({
       ...{ name, description, inputSchema: { ...parameters, type: 'object' as const } },
     }))
     return { tools, nextCursor }
@@ -59,8 +59,8 @@ function createServer(ctx: Ctx, request: Request): Server {
   })
 
   server.setRequestHandler(ListResourcesRequestSchema, async ({ params }) => {
-    const { some, nextCursor } = paginate(await listBlueprintResources(ctx), params?.cursor)
-    return { resources: some, nextCursor }
+    const { items, nextCursor } = paginate(await listBlueprintResources(ctx), params?.cursor)
+    return { resources: items, nextCursor }
   })
 
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }))
@@ -74,9 +74,9 @@ function createServer(ctx: Ctx, request: Request): Server {
   return server
 }
 
-/** A page of what there is; the cursor is how many came before. */
+/** Returns a page of a list. The cursor is the number of items before it. @throws McpError for an invalid cursor */
 function paginate<Thing>(all: Thing[], cursor = '0') {
   if (!/^\d{1,9}$/.test(cursor)) throw new McpError(ErrorCode.InvalidParams, 'The cursor is invalid.')
   const end = Number(cursor) + PAGE_SIZE
-  return { some: all.slice(Number(cursor), end), ...(all.length > end && { nextCursor: `${end}` }) }
+  return { items: all.slice(Number(cursor), end), ...(all.length > end && { nextCursor: `${end}` }) }
 }

@@ -9,7 +9,7 @@ import { completionResponses } from './completions'
 
 const changeResponses = { 200: Agent, 404: ProblemShape, 412: ProblemShape }
 
-/** Agents: integrations that one talks to. */
+/** Agents: integrations with the trigger `chat` and the target `ai`. */
 export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
   .use(aiGuard('ai'))
   .get('/', ({ ctx, query, request, set }) => agents.list(ctx, query, { request, set }), {

@@ -9,7 +9,7 @@ const problemContent = (description: string) => ({
   content: { 'application/json': { schema: ProblemShape } },
 })
 
-/** What a completion answers, for the documentation. */
+/** The responses of completions, for the OpenAPI document. */
 export const completionResponses = {
   200: {
     description:
@@ -27,7 +27,7 @@ export const completionResponses = {
   504: problemContent('the AI source did not answer in time'),
 } as const
 
-/** One for each route: Elysia changes what it gets. */
+/** Returns new options for each route, because Elysia modifies them. */
 const completionRoute = (operationId: string, summary: string) =>
   ({ can: 'user', body: CompletionRequest, detail: { operationId, summary, responses: completionResponses } }) as const
 

@@ -2,10 +2,10 @@ import { Elysia, t } from 'elysia'
 import { aiGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
 
-/** Streamable HTTP without sessions: every answer comes at once, so there is nothing to GET, and nothing to DELETE. */
+/** Streamable HTTP without sessions: every message is answered at once, so there are no routes for GET and DELETE. */
 export const mcpRoutes = new Elysia({ prefix: '/mcp', tags: ['ai'] })
   .use(aiGuard('mcp'))
-  // Its package takes a tenth of a second to load: who never asks does not wait for it.
+  // The package takes a tenth of a second to load, so it is loaded with the first message.
   .post(
     '/',
     async ({ ctx, body, request }) => (await import('../mcp/message-handler')).handleMessage(ctx, request, body),

@@ -10,7 +10,7 @@ import { completionResponses } from './completions'
 const sourceParams = t.Object({ sourceId: t.String() })
 const DRAFTS_DESCRIPTION = 'The drafts are at the end of the answer, in `drafts`: `{kind, draft, created?}`.'
 
-/** One for each route: Elysia changes what it gets. */
+/** Returns new options for each route, because Elysia modifies them. */
 const draftRoute = (operationId: string, summary: string) =>
   ({
     can: 'user',
@@ -19,7 +19,7 @@ const draftRoute = (operationId: string, summary: string) =>
     detail: { operationId, summary, description: DRAFTS_DESCRIPTION, responses: completionResponses },
   }) as const
 
-/** Sources that are asked directly, without an integration: by anybody who is signed in, unless they name roles. */
+/** Direct calls of sources, without an integration: by every signed-in user, unless the source names roles. */
 export const sourceRoutes = new Elysia({ prefix: '/ai/sources/:sourceId', tags: ['ai'] })
   .use(aiGuard('ai'))
   .post(

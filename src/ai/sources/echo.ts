@@ -8,12 +8,12 @@ type Message = OpenAI.ChatCompletionMessageParam
 type Call = { id: string; type: 'function'; function: { name: string; arguments: string } }
 
 /**
- * The built-in source, which speaks as OpenAI's servers do and needs none: it says what the last message of the user says.
- * Lines of it such as `call find_books {"limit":2}` make it call tools, those of one step at once, and a line `then`
- * begins the next step, after the tools have answered. When there is no step left, it says what the tools have answered.
+ * The built-in source, which answers like OpenAI's API without any server: it repeats the last user message.
+ * Lines such as `call find_books {"limit":2}` make it call tools, those of one step at once. A line `then` begins the next
+ * step, after the tools have answered. When no step is left, it repeats the results of the tools.
  * So `call find_books {}` and `call get_books {"identifier":"emma"}`, a line `then` and a line `That is all.` call two tools
- * and end with `That is all.` Where JSON is asked for and the text is none, it says `{"echo": "…"}`, or the first example of
- * the schema that is asked for.
+ * and end with `That is all.` If the request wants JSON and the text is none, it answers `{"echo": "…"}`, or the first
+ * example of the requested schema.
  */
 export async function echo(url: string, { body, signal }: { body?: unknown; signal?: AbortSignal | null }) {
   signal?.throwIfAborted()
@@ -55,7 +55,7 @@ function parseCall(line: string, id: string): Call[] {
   return name ? [{ id: `call_${id}`, type: 'function', function: { name, arguments: text || '{}' } }] : []
 }
 
-/** Other words have another name. */
+/** Returns an id that depends on the messages alone, so that answers are reproducible. */
 const hashMessages = (messages: Message[]) => Bun.hash(JSON.stringify(messages)).toString(36)
 
 function toJsonContent(text: string, format: Body['response_format']) {

@@ -3,17 +3,17 @@ import { isPrivateNetworkAllowed } from '../../connections/url-policy'
 import { UpstreamUnreachable } from '../../core/http-client'
 import { fetchExternalStream } from '../../core/http-stream'
 
-const MAX_STREAM_BYTES = 64 << 20 // bytes of an answer that is read as it comes
-const MAX_RESPONSE_BYTES = 16 << 20 // and of one that is read at once, while everybody waits
+const MAX_STREAM_BYTES = 64 << 20 // bytes of a streamed answer
+const MAX_RESPONSE_BYTES = 16 << 20 // bytes of an answer that is read as a whole, which blocks the process while it is parsed
 
-/** What a stream is asked for by. */
 export const SSE_CONTENT_TYPE = 'text/event-stream'
 
 type FetchInit = { method?: string; headers?: unknown; body?: unknown; signal?: AbortSignal | null }
 
 /**
- * Asks another server as the client of OpenAI's would by `fetch`, under the bounds that all other servers are under. What it
- * makes no sense to try again is an answer that says so: nothing in time, an address that may not be asked, too many questions.
+ * The `fetch` of OpenAI's client, with the limits of all outbound requests. Failures that a retry would not help, which are
+ * timeouts, forbidden addresses and rate limits, become an answer that tells the client not to retry.
+ * @throws UpstreamUnreachable when the server cannot be reached
  */
 export async function fetchSource(
   tenant: string,
@@ -42,5 +42,5 @@ export async function fetchSource(
   }
 }
 
-/** By this the client is told whether to ask once more. */
+/** Tells OpenAI's client whether to retry. */
 const SHOULD_RETRY_HEADER = 'x-should-retry'

@@ -10,21 +10,21 @@ import { fetchSource } from './source-fetch'
 
 const MAX_RETRIES = 2
 
-/** A server of models, and how it is asked. Nothing of it may be told. */
+/** A source of models and the client to call it with. It holds secrets, so it must not reach any response or log. */
 export type Source = {
   _id: string
   client: OpenAI
-  /** The model that is asked where nobody names one. */
+  /** The default model. */
   model: string
-  /** The model by which texts become vectors, if it has one. */
+  /** The model for embeddings, if the source has one. */
   embeddingModel?: string
-  /** Who may ask it directly: one of these roles; anybody who is signed in, without any. */
+  /** The roles that may call the source directly; if empty, every signed-in user. */
   roles: string[]
 }
 
 /**
- * The source of this id: a connection of the kind `openai`, or the built-in `echo`.
- * @throws 404 INTEGRATION_SOURCE_NOT_FOUND, also for `echo` where that is off
+ * Returns the source with this id: a connection of the kind `openai`, or the built-in `echo`.
+ * @throws 404 INTEGRATION_SOURCE_NOT_FOUND, also for `echo` when ATOLL_AI_ECHO is off
  */
 export async function getSource(tenant: Tenant, id: string): Promise<Source> {
   if (id === ECHO_SOURCE_ID) return getEchoSource()
@@ -56,7 +56,7 @@ type Fetch = (
   init: { method?: string; headers?: unknown; body?: unknown; signal?: AbortSignal | null },
 ) => Promise<Response>
 
-/** Whatever the environment says is not meant for tenants, and nothing that is said goes to the log. */
+/** Overrides the settings that the client would read from the environment, and disables its log. */
 async function createClient(baseURL: string, apiKey = 'none', fetch: Fetch) {
   const { OpenAI } = await import('openai')
   return new OpenAI({
@@ -65,7 +65,7 @@ async function createClient(baseURL: string, apiKey = 'none', fetch: Fetch) {
   })
 }
 
-/** How long it takes is bounded by what may pass between two words of it. */
+/** Effectively none: `fetchSource` limits the time between two chunks instead of the total time. */
 const CLIENT_TIMEOUT_MS = 24 * 3_600_000
 
 const withoutAuthorization = <Init extends { headers?: unknown }>(init: Init) => {

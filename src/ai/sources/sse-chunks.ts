@@ -1,12 +1,12 @@
 import { createParser } from 'eventsource-parser'
 
-const MAX_EVENT_BYTES = 8 << 20 // bytes in which an event has to end
-const BYTES_BETWEEN_YIELDS = 64 << 10 // bytes, after which others get theirs
+const MAX_EVENT_BYTES = 8 << 20 // bytes of a single event
+const BYTES_BETWEEN_YIELDS = 64 << 10 // bytes, after which other work gets a turn
 
 /**
- * What a completion is streamed as, in the pieces in which it comes: of a piece all chunks at once. The client's own stream
- * takes three times as long for each.
- * @throws SyntaxError for what is no JSON, RangeError for an event without end, and what reading throws
+ * Yields the chunks of a streamed completion, those of one network read at once. The stream of OpenAI's client takes three
+ * times as long for each chunk.
+ * @throws SyntaxError for invalid JSON, RangeError for an event that is too long, and what reading throws
  */
 export async function* readChunks({ body }: Response): AsyncGenerator<unknown[], void> {
   let chunks: unknown[] = []
@@ -32,7 +32,7 @@ export async function* readChunks({ body }: Response): AsyncGenerator<unknown[],
     await new Promise(setImmediate)
     bytesSinceYield = 0
   }
-  // Some leave the last empty line out.
+  // Some servers leave out the last empty line.
   parser.feed('\n\n')
   if (chunks.length) yield chunks
 }

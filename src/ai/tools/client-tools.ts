@@ -4,7 +4,7 @@ import type { ClientTool } from '../shapes'
 import type { Tool } from './tool'
 import type { Tools } from './tools'
 
-/** A tool as models are told it. */
+/** The definition of a tool in the format of OpenAI's API. */
 export type OpenAiTool = OpenAI.ChatCompletionFunctionTool
 
 export const toOpenAiTool = ({
@@ -16,7 +16,7 @@ export const toOpenAiTool = ({
   function: { name, description, parameters },
 })
 
-/** Tools that the client runs, which we never do. @throws 400, also TOOL_NAME_TAKEN for the name of another */
+/** Returns the tools that the client runs, by name. @throws 400 INVALID_INPUT, or TOOL_NAME_TAKEN for a duplicate name */
 export function parseClientTools(requested: ClientTool[], serverTools: Tools): Map<string, OpenAiTool> {
   const byName = new Map<string, OpenAiTool>()
   for (const [n, one] of requested.entries()) {

@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { getModel } from '../../blueprints/blueprints'
 import type { Model, ModelField } from '../../blueprints/model'
 import { mayReadField, mayWriteField, rowScopeOf } from '../../blueprints/permissions'
@@ -8,17 +8,17 @@ import * as entities from '../../lambdas/host-api/entities'
 import type { CallContext, HostCall } from '../../lambdas/host-api/host-api'
 import type { Tool, ToolContext, ToolKind } from './tool'
 
-const DEFAULT_FIND_LIMIT = 20 // entities, where the model asks for no number
+const DEFAULT_FIND_LIMIT = 20 // entities, if the model sets no $limit
 const MAX_FIND_LIMIT = 100
 const CALL_TIMEOUT_MS = 60_000 // ms
 
-/** Tools for the entities of blueprints: of each, for what its rules allow the caller to do. */
+/** Returns the tools for the entities of blueprints that the rules of each blueprint allow the caller to use. */
 export const buildEntityTools: ToolKind = async (ctx, keys) => {
   const models = await Promise.all(keys.map((key) => Promise.resolve(getModel(ctx, key)).catch(ignoreNotFound)))
   return models.flatMap((model) => (model ? toolsOfBlueprint(ctx, model) : []))
 }
 
-/** A blueprint that was removed meanwhile is no tool any more. */
+/** A blueprint that was removed meanwhile offers no tools. */
 function ignoreNotFound(error: unknown): undefined {
   if (!(error instanceof Problem && error.status === 404)) throw error
 }
@@ -79,8 +79,9 @@ function toolsOfBlueprint({ actor }: PublicCtx, model: Model): Tool[] {
 }
 
 /**
- * The query that a model means: some say it beside `query`. What is in no query is refused with the rest, so that it is
- * asked again, and answered rightly. @throws 400
+ * Returns the query that a model means, for some models put its keys beside `query`. Unknown keys stay in the query, which
+ * then is refused, so that the model can correct it.
+ * @throws 400 when a key is given twice, or the query is no object
  */
 function parseQuery({ query, ...otherKeys }: Record<string, unknown>): Record<string, unknown> {
   const queryObject = query ?? {}
@@ -93,7 +94,7 @@ function parseQuery({ query, ...otherKeys }: Record<string, unknown>): Record<st
   return { ...rest, $limit: Number($limit) > MAX_FIND_LIMIT ? MAX_FIND_LIMIT : $limit }
 }
 
-/** Names of tools are shorter than a key may be. */
+/** Shortens a name to 64 characters, the limit for names of tools; keys of blueprints may be longer. */
 const toToolName = (name: string) =>
   name.length <= 64 ? name : `${name.slice(0, 55)}_${Bun.hash.crc32(name).toString(16)}`
 
@@ -104,7 +105,7 @@ const toObjectSchema = (properties: object, required: string[] = []) => ({ type:
 
 const toProperties = (fields: ModelField[]) => Object.fromEntries(fields.map((one) => [one.key, toFieldSchema(one)]))
 
-/** What fits a field, in the words of JSON Schema. */
+/** Returns the JSON Schema of a field. */
 function toFieldSchema({ type, kind, title, description, multi, schema, target, ...field }: ModelField) {
   const isSimple = /^(string|number|boolean)$/.test(kind.typescript)
   const descriptionParts = [

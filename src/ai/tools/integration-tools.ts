@@ -10,7 +10,7 @@ import type { Trigger } from '../../integrations/triggers/index'
 import { inputToLambdaRequest } from '../../lambdas/request'
 import type { Tool, ToolContext, ToolKind } from './tool'
 
-/** Integrations with the trigger `tool`: lambdas, other servers, mails, other agents, whatever their targets are. */
+/** Returns the active integrations with the trigger `tool`, of any target, that the caller may run. */
 export const loadIntegrationTools: ToolKind = async (ctx, ids) => {
   if (!ids.length) return []
   const { _id, triggerKind, active } = table
@@ -34,7 +34,7 @@ function toTool(row: IntegrationRow): Tool {
   }
 }
 
-/** What another agent takes, where nothing else is said. */
+/** The default parameters of an agent that is a tool. */
 const MESSAGE_PARAMETERS = {
   properties: { message: { type: 'string', description: 'the message to the agent' } },
   required: ['message'],

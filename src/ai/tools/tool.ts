@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 
 /** A tool that a model may call, and that the server runs. */
 export type Tool = {
@@ -6,28 +6,28 @@ export type Tool = {
   description: string
   /** A JSON Schema of an object. */
   parameters: Record<string, unknown>
-  /** Does it with the rights of whoever asked (`ctx.actor`). @throws Problem, which the model is told */
+  /** Runs the tool with the rights of the caller (`ctx.actor`). @throws Problem, which the model gets to see */
   run(calling: ToolContext, input: Record<string, unknown>): Promise<unknown>
 }
 
 export type RemainingAgentRuns = { left: number }
 
-/** So many agents are run for one question: each may call many, at once and in many rounds. */
+/** The limit of agent runs for one request: each agent may call many others, at once and in many rounds. */
 export const MAX_AGENT_RUNS = 50
 
-/** On whose behalf a tool is called. */
+/** The context of a tool call. */
 export type ToolContext = {
   ctx: PublicCtx
-  /** The request that waits for it. */
+  /** The request that waits for the result. */
   request?: Request
   signal: AbortSignal
-  /** How many runs of integrations led to it. */
+  /** How many nested runs of integrations led to the call. */
   depth: number
-  /** How many agents may still be run for the caller, by all that is run for them. */
+  /** How many agents may still run for the original caller. All nested runs share it. */
   agents: RemainingAgentRuns
-  /** What the caller gave along for lambdas. */
+  /** The `queryParams` of the caller, for lambdas. */
   query: Record<string, unknown>
 }
 
-/** A kind of tools: those of what an agent names, as far as the caller may use them. */
+/** Returns the tools of one kind for the names that an agent lists, as far as the caller may use them. */
 export type ToolKind = (ctx: PublicCtx, named: string[]) => Promise<Tool[]>

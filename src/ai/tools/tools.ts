@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { parseJson, toStorableText } from '../../core/body'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
@@ -12,9 +12,9 @@ const toolKinds = { blueprints: buildEntityTools, tools: loadIntegrationTools }
 
 export type Tools = ReadonlyMap<string, Tool>
 
-const MAX_RESULT_CHARACTERS = 64 << 10 // characters; models are told no more
+const MAX_RESULT_CHARACTERS = 64 << 10 // characters of a result; longer ones are cut
 
-/** What an agent may use for a caller, by name. Of those with the same name, the first. */
+/** Returns the tools that an agent may use for a caller, by name. Of tools with the same name, the first counts. */
 export async function loadTools(ctx: PublicCtx, target: Pick<AiTarget, keyof typeof toolKinds>): Promise<Tools> {
   const names = Object.keys(toolKinds) as (keyof typeof toolKinds)[]
   const tools = (await Promise.all(names.map((kind) => toolKinds[kind](ctx, target[kind] ?? [])))).flat()
@@ -23,7 +23,7 @@ export async function loadTools(ctx: PublicCtx, target: Pick<AiTarget, keyof typ
   return byName
 }
 
-/** What a call came to: as text for the model, whether it succeeded or not. */
+/** Runs a tool call and returns its result or its error, as text for the model. */
 export async function runToolCall(tools: Tools, toolContext: ToolContext, call: ToolCall): Promise<string> {
   const { text } = await runForModel(toolContext, () => {
     const input = parseArguments(call)
@@ -34,7 +34,7 @@ export async function runToolCall(tools: Tools, toolContext: ToolContext, call: 
   return text
 }
 
-/** What the work of a tool came to, as text for a model. */
+/** Runs `work` and returns its result or its error, as text for the model. @throws the reason when it is aborted */
 export async function runForModel(
   toolContext: ToolContext,
   work: () => Promise<unknown>,
@@ -47,7 +47,7 @@ export async function runForModel(
   }
 }
 
-/** @throws 400 for what is no JSON, or no object */
+/** Returns the arguments of a call, `{}` if there are none. @throws 400 INVALID_ARGUMENTS when they are no JSON object */
 export function parseArguments({ function: { arguments: text } }: ToolCall): Record<string, unknown> {
   const input = text.trim() ? parseJsonOrUndefined(text) : {}
   if (input !== null && typeof input === 'object' && !Array.isArray(input)) return input as Record<string, unknown>

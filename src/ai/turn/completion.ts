@@ -1,4 +1,4 @@
-import type { Ctx, PublicCtx } from '../../accounts/guard'
+import type { Ctx, PublicCtx } from '../../accounts/context'
 import { Problem } from '../../core/problem'
 import { disableIdleTimeout, restoreIdleTimeout } from '../../tenancy/client-connection'
 import { FairSemaphore } from '../../tenancy/fair-semaphore'
@@ -15,17 +15,17 @@ import type { Turn } from './turn'
 import { prepareTurn, type TurnOptions } from './turn-setup'
 import { recordFailedStart, saveFailedTurn, saveTurn } from './turn-store'
 
-/** Completions of a tenant at a time, in this process: whoever has them stream without end leaves room to others. */
+/** Limits the concurrent completions of each tenant in this process, so that endless streams leave room for others. */
 const completionSlots = new FairSemaphore(Number.POSITIVE_INFINITY, 0, { perTenant: 1_000 })
 
 const activeControllers = new Set<AbortController>()
 
-/** Ends all completions of this process, which keep what was said; who waits for them is told. */
+/** Aborts all completions of this process. Their partial answers are saved, and their clients get a 503. */
 export function abortAllTurns() {
   for (const abortController of activeControllers) abortController.abort(shutdownProblem())
 }
 
-/** A place among those that run, until `leave` is called. @throws 503 */
+/** Waits for a slot to run a turn in. Returns the function that releases it. @throws 503 when the tenant has none left */
 export async function acquireTurnSlot(ctx: PublicCtx, abortController: AbortController): Promise<() => void> {
   const released = Promise.withResolvers<void>()
   const acquired = Promise.withResolvers<void>()
@@ -44,8 +44,8 @@ export async function acquireTurnSlot(ctx: PublicCtx, abortController: AbortCont
 }
 
 /**
- * Has an agent answer: with a stream of server-sent events where that is asked for, by the body or by `Accept`, else with a
- * completion as OpenAI's API has it, or with what the client's tools are to do.
+ * Returns the answer of an agent: a stream of server-sent events if the body or the header `Accept` asks for it, else a
+ * completion in the format of OpenAI's API, or the calls of client tools.
  * @throws 400, 404, 409, 429 BUDGET_EXCEEDED, 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY, 504 AI_UPSTREAM_TIMEOUT
  */
 export async function complete(
@@ -82,10 +82,10 @@ export async function complete(
   }
 }
 
-const DEFAULT_COMPLETION_TOKENS = 1_000 // tokens, where nobody says at most how many
-const MAX_EXPECTED_TOKENS = 4_000 // that are expected at most: who asks for more than they take keeps it from others meanwhile
+const DEFAULT_COMPLETION_TOKENS = 1_000 // tokens, if neither the request nor the agent sets max_tokens
+const MAX_EXPECTED_TOKENS = 4_000 // tokens; a higher reservation than is used would block other requests meanwhile
 
-/** What an answer may take, as far as that can be known before. */
+/** Estimates the tokens and the cost of a completion before it runs. */
 async function estimateUsage(
   ctx: PublicCtx,
   { target }: ChatTarget,
@@ -100,7 +100,7 @@ async function estimateUsage(
   return { tokens: usage.prompt + completion, cost }
 }
 
-/** A turn that may be run. What it took before it came to nothing is kept, too, and that a source has failed. */
+/** Returns a turn that is ready to run. If that fails, records the tokens used so far, and the failure of the source. */
 async function prepareOrRecordFailure(
   ctx: PublicCtx,
   agent: ChatTarget,
@@ -119,7 +119,7 @@ async function prepareOrRecordFailure(
   }
 }
 
-/** Has an agent answer somebody who takes no stream, or nobody. */
+/** Returns the answer of an agent without streaming, such as for a trigger. @throws what `complete` throws */
 export async function completeWithoutStream(
   ctx: PublicCtx,
   agent: ChatTarget,
@@ -129,7 +129,7 @@ export async function completeWithoutStream(
   const releaseSlot = await acquireTurnSlot(ctx, options.abortController)
   let releaseBudget = () => {}
   try {
-    // For whoever waits for it, it was counted already.
+    // A run for another agent is part of that agent's reservation.
     releaseBudget = await reserveBudget(
       ctx,
       options.agents ? undefined : await estimateUsage(ctx, agent, completionRequest),
@@ -141,7 +141,7 @@ export async function completeWithoutStream(
   }
 }
 
-/** Runs a turn to its end. @throws what callers are told */
+/** Runs a turn to its end, saves it and returns the completion. @throws the Problem for the caller */
 async function runToCompletion(turn: Turn): Promise<object> {
   try {
     await turn.run(false)

@@ -3,27 +3,28 @@ import { IdleTimeout } from '../../core/http-stream'
 import { getErrorChain } from '../../core/log'
 import { Problem } from '../../core/problem'
 
-/** Whoever asked has gone, so nobody is answered. */
+/** Returns the problem of a client that closed its request. Nobody receives it. */
 export const callerGoneProblem = () =>
   new Problem(400, 'CALLER_GONE', 'The client closed the request before it was answered.')
 
-/** The server is told to stop, and waits no longer. */
+/** Returns the problem of a turn that a shutdown aborts. */
 export const shutdownProblem = () =>
   new Problem(503, 'BUSY', 'The server is shutting down. Retry the request.', { headers: { 'retry-after': '5' } })
 
-/** A model could not be asked, or did not answer as OpenAI's API has it. */
+/** A model could not be reached, or its answer is not in the format of OpenAI's API. */
 export class SourceCallError extends Error {
   constructor(cause: unknown) {
     super('The AI source failed.', { cause })
   }
 }
 
-/** An answer that makes no sense, or breaks off. */
+/** An answer of a model is malformed, or broke off. Its message is safe to show to the caller. */
 export class MalformedReply extends Error {}
 
 /**
- * What callers are told when a source's server fails: 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY with the time to wait, 504
- * AI_UPSTREAM_TIMEOUT. Of what that server said only the status is told, for its words may repeat ours, and ours secrets.
+ * Returns the problem that callers get when a source fails: 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY with `Retry-After`,
+ * 504 AI_UPSTREAM_TIMEOUT. Returns other errors as they are. Only the status of the source's answer is passed on, because
+ * its text may repeat the request, with secrets.
  */
 export function toProblem(error: unknown): unknown {
   if (error instanceof MalformedReply) return upstreamProblem(error.message)
@@ -36,7 +37,7 @@ export function toProblem(error: unknown): unknown {
   return upstreamProblem('The AI source could not be reached, or its answer broke off.')
 }
 
-/** The client's own error, told by its shape: its package is loaded by whoever asks first. */
+/** Recognizes errors of the client by their shape, so that its package need not be loaded here. */
 const isApiError = (cause: unknown): cause is APIError => cause instanceof Error && 'requestID' in cause
 
 const timeoutProblem = () =>

@@ -16,7 +16,9 @@ const MAX_HISTORY_CHARACTERS = 2 << 20
 
 type Thread = Pick<typeof threads.$inferSelect, '_id' | 'summaries'>
 
-/** The newest messages of a thread, in their order: as many as any model is told, and clients send again. */
+/**
+ * Returns the newest messages of a thread, oldest first: as many as a model may get, and as clients may send again.
+ */
 export async function readRecentMessages(db: Db, thread: string): Promise<MessageRow[]> {
   const rows: MessageRow[] = []
   for (let size = 0; size < MAX_HISTORY_CHARACTERS && rows.length < MAX_HISTORY_MESSAGES; ) {
@@ -40,17 +42,17 @@ const estimateMessageTokens = ({ content, toolCalls }: MessageRow) =>
   estimateTokens(content) + (toolCalls ? estimateTokens(JSON.stringify(toolCalls)) : 0)
 
 export type ModelHistory = {
-  /** What is told as it was said. */
+  /** The messages that the model gets as they are. */
   rows: MessageRow[]
-  /** What was said before that. */
+  /** A summary of the messages before them. */
   summary?: ThreadSummary
-  /** Whether it was summarized just now. */
+  /** Whether the summary is new, and has to be saved. */
   isNewSummary: boolean
 }
 
 /**
- * What of a thread a model is told: all since the latest summary while that fits into so many tokens; else the newer half of
- * it, and the rest in short, by `summarize`. It begins with a message of the user's.
+ * Returns the part of a thread that a model gets: all messages since the latest summary if they fit into `budget` (tokens),
+ * else those that fit into half of it, and a summary of the rest by `summarize`. The part begins with a user message.
  */
 export async function selectHistory(
   { summaries }: Thread,
@@ -70,7 +72,7 @@ export async function selectHistory(
   return { rows: unsummarized.slice(start), summary, isNewSummary: true }
 }
 
-/** From which on they fit; no call is taken apart from its answer by that. */
+/** Returns the index from which the rows fit into the budget. It is a user message, so no call loses its result. */
 function findHistoryStart(rows: MessageRow[], budget: number) {
   const userMessageIndexes = rows.flatMap(({ role }, n) => (role === 'user' ? [n] : []))
   let remainingTokens = budget
@@ -80,7 +82,7 @@ function findHistoryStart(rows: MessageRow[], budget: number) {
   return userMessageIndexes.find((n) => n >= start) ?? userMessageIndexes.at(-1) ?? start
 }
 
-/** At most so many characters; of each message its beginning. */
+/** Formats messages for the summary: the beginning of each, about `maxCharacters` in all. */
 function formatForSummary(latest: ThreadSummary | undefined, rows: MessageRow[], maxCharacters: number) {
   const charactersPerMessage = Math.max(100, Math.floor(maxCharacters / rows.length))
   const lines = rows
@@ -92,7 +94,7 @@ function formatForSummary(latest: ThreadSummary | undefined, rows: MessageRow[],
 const SUMMARY_PROMPT = `Sum up this conversation in at most 200 words, so that you can go on with it: what is wanted, what was
 found out, what was decided. Names, numbers and ids stay as they are. Answer with the summary alone.`
 
-/** Has a model sum up what was said. Where it can't, there is none. */
+/** Has a model summarize a conversation. Returns no content if that fails. @throws the reason when it is aborted */
 export async function requestSummary({ client }: Source, model: string, text: string, signal: AbortSignal) {
   const messages = [
     { role: 'system' as const, content: SUMMARY_PROMPT },

@@ -9,7 +9,7 @@ import { MalformedReply, SourceCallError } from './errors'
 
 type Params = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'stream'>
 
-/** What a model said to one question. */
+/** The answer of a model to one request. */
 export type Reply = { content: string; calls: ToolCall[]; finish: string; model: string; usage: TokenUsage }
 
 export type TokenUsage = { prompt: number; completion: number; estimated: boolean }
@@ -17,14 +17,14 @@ export type TokenUsage = { prompt: number; completion: number; estimated: boolea
 const MAX_TOOL_CALLS = 128
 const MAX_REPLY_CHARACTERS = 4 << 20 // characters
 const MAX_FINISH_REASON_LENGTH = 64 // characters
-const MAX_PLAUSIBLE_TOKENS = 1_000_000_000 // that anybody believes
+const MAX_PLAUSIBLE_TOKENS = 1_000_000_000 // a higher reported number is ignored
 
-/** Takes what is said, in its pieces, and is waited for before there is more. */
+/** Receives the pieces of a text. The next chunks are read once it has resolved. */
 export type OnText = (words: string[]) => void | Promise<void>
 
 /**
- * Asks a model. What it has said so far is in `so`, also when it breaks off.
- * @throws what `problemOf` knows, and what `say` throws
+ * Calls a model and returns its reply. `so` holds what was received so far, also after an error.
+ * @throws SourceCallError, MalformedReply, the reason of the signal, and what `say` throws
  */
 export async function callModel(
   { client: { chat } }: Source,
@@ -45,7 +45,7 @@ export async function callModel(
         await reply.addChunks(value as CompletionChunk[], onText)
       }
     } finally {
-      // Of what makes no sense nobody hears the rest.
+      // Stops reading when a chunk is malformed.
       chunkBatches.return().catch(() => {})
     }
   } else {
@@ -61,12 +61,12 @@ export async function callModel(
   return reply.toReply(params)
 }
 
-/** What the client makes of an answer is not our fault. */
+/** Wraps any error of the client, for all of them are failures of the source. */
 const throwSourceError = (cause: unknown): never => {
   throw new SourceCallError(cause)
 }
 
-/** What comes is whatever another server makes of it. */
+/** Chunks come from another server, so every part of them may be malformed. */
 type ToolCallDelta = { index?: number; id?: string; function?: { name?: string; arguments?: string } }
 type Delta = { content?: unknown; refusal?: unknown; tool_calls?: ToolCallDelta[] | null } | null
 type ReportedUsage = { prompt_tokens?: unknown; completion_tokens?: unknown } | null
@@ -77,7 +77,7 @@ type CompletionChunk = {
   usage?: ReportedUsage
 }
 
-/** What a model is saying: its words, and its calls as they are put together from their pieces. */
+/** Assembles the reply of a model, its text and its tool calls, from chunks. */
 export class ReplyBuilder {
   content = ''
   #calls: { id: string; name: string; arguments: string }[] = []
@@ -86,7 +86,7 @@ export class ReplyBuilder {
   #usage?: { prompt: number; completion: number }
   #size = 0
 
-  /** Takes chunks that came together, and says what is said in them. @throws Senseless, Failed, and what `say` throws */
+  /** Adds chunks and passes on their text. @throws MalformedReply, SourceCallError, and what `onText` throws */
   async addChunks(chunks: CompletionChunk[], onText: OnText) {
     const pieces: string[] = []
     try {
@@ -97,7 +97,7 @@ export class ReplyBuilder {
     }
   }
 
-  /** Takes a chunk, and gives what text is in it. @throws Senseless, Failed */
+  /** Adds a chunk and returns its text. @throws MalformedReply, SourceCallError */
   addChunk({ model, choices, usage, error }: CompletionChunk): string {
     if (error) throwSourceError(new Error('The AI source reported an error.'))
     if (typeof model === 'string') this.#model ||= model
@@ -113,7 +113,7 @@ export class ReplyBuilder {
     return text
   }
 
-  /** What it has said. Without a word about its end, it broke off. @throws Senseless */
+  /** Returns the complete reply. @throws MalformedReply when there was no `finish_reason`, so that it broke off */
   toReply({ model, ...params }: Params): Reply {
     if (!this.#finish) throw new MalformedReply('The answer of the AI source broke off, or is malformed.')
     const calls = this.#calls
@@ -127,7 +127,7 @@ export class ReplyBuilder {
     return { content, calls, finish: this.#finish, model: this.#model || model, usage: countUsage }
   }
 
-  /** What it took: as it was counted, or else about that. */
+  /** Returns the usage that the source reported, or else an estimate. */
   countUsage(params: Params): TokenUsage {
     if (this.#usage) return { ...this.#usage, estimated: false }
     const calls = this.#calls.length ? estimateTokens(JSON.stringify(this.#calls)) : 0
@@ -135,7 +135,7 @@ export class ReplyBuilder {
     return { prompt, completion: estimateTokens(this.content) + calls, estimated: true }
   }
 
-  /** Some servers don't number calls: there, an id or a name begins another one. */
+  /** Some servers do not send the index of a call. For them, a new id begins the next call. */
   #addToolCall({ index, id, function: callFunction }: ToolCallDelta, n: number) {
     const startsCall = !!id && id !== this.#calls.at(-1)?.id
     const callIndex =
@@ -159,7 +159,7 @@ export class ReplyBuilder {
 
 const toText = (value: unknown) => (typeof value === 'string' ? value : '')
 
-/** What a server says that it took; nothing, where that can't be. */
+/** Returns the usage that a source reported, or undefined if it is implausible. */
 export function parseUsage(usage: ReportedUsage | undefined) {
   const { prompt_tokens: prompt, completion_tokens: completion } = usage ?? {}
   return isTokenCount(prompt) && isTokenCount(completion) ? { prompt, completion } : undefined

@@ -1,6 +1,6 @@
 import { and, inArray } from 'drizzle-orm'
 import type OpenAI from 'openai'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { sha256 } from '../../core/crypto'
 import { badRequest } from '../../core/problem'
 import type { AiTarget } from '../../integrations/targets/ai'
@@ -10,16 +10,16 @@ import { toolResults } from '../tables'
 export type ModelMessage = OpenAI.ChatCompletionMessageParam
 
 const MAX_CONTEXT_BYTES = 16 << 10 // bytes
-const MAX_STORED_RESULT_LOOKUPS = 500 // calls whose answers are looked for
+const MAX_STORED_RESULT_LOOKUPS = 500 // calls
 
-/** What the model is told before anybody says something. @throws 400 for too much context */
+/** Returns the system messages: the prompt, the rules and the context. @throws 400 when the context is too large */
 export const toInstructionMessages = (
   { systemPrompt }: AiTarget,
   { rules, context }: CompletionRequest,
 ): ModelMessage[] =>
   toSystemMessages(systemPrompt, rules?.length && formatRules(rules), context && formatContext(context))
 
-/** Those of the texts that are there, each in a message of its own. */
+/** Returns a system message for each text that is not empty. */
 export const toSystemMessages = (...texts: (string | 0 | null | undefined)[]): ModelMessage[] =>
   texts.flatMap((content) => (content ? [{ role: 'system', content }] : []))
 
@@ -32,7 +32,7 @@ function formatContext(context: Record<string, unknown>) {
   return badRequest({ path: '/context', message: `The context may have at most ${MAX_CONTEXT_BYTES} bytes.` })
 }
 
-/** @throws 400 for what clients may not say here, or what no model would understand */
+/** @throws 400 for messages that clients may not send here, or that are malformed */
 export function assertValidMessages(messages: NewMessage[], { allowSystemMessages }: AiTarget) {
   for (const [n, { role, content, tool_calls: calls, tool_call_id: id }] of messages.entries()) {
     const path = `/messages/${n}`
@@ -53,7 +53,7 @@ export function assertValidMessages(messages: NewMessage[], { allowSystemMessage
   }
 }
 
-/** @throws 400 where an answer is sent to a call that nobody has made before */
+/** @throws 400 when a message answers a tool call that is not in the conversation */
 export function assertToolCallsExist(before: NewMessage[], sent: NewMessage[]) {
   const { taken } = matchToolResults([...before, ...sent])
   if (sent.some((message) => message.role === 'tool' && !taken.has(message)))
@@ -64,8 +64,8 @@ export function assertToolCallsExist(before: NewMessage[], sent: NewMessage[]) {
 }
 
 /**
- * Messages as models take them: each call is followed by its answer, be it the client's, one that was kept (`answers`), or
- * that there is none. Of calls that are too long ago to be told, the answers aren't either.
+ * Returns messages as models need them: each call is followed by its result, which is the client's, a stored one, or a
+ * text that there is none. Results of calls that are not among the messages are left out.
  */
 export function toModelMessages(messages: NewMessage[], storedResults: ReadonlyMap<string, string>): ModelMessage[] {
   const { answersTo: resultsByMessage } = matchToolResults(messages)
@@ -88,7 +88,7 @@ function toPlainMessage({ role, content, name }: NewMessage): ModelMessage {
   return { role: role as 'user', content: content ?? '', ...(name && { name }) }
 }
 
-/** Which messages answer the calls of which, and those that do: the first to each, until the same call is made once more. */
+/** Matches results to calls. The first result of a call counts, until a call with the same id follows. */
 function matchToolResults(messages: NewMessage[]) {
   const resultsByMessage = new Map<NewMessage, Map<string, string>>()
   const taken = new Set<NewMessage>()
@@ -106,14 +106,14 @@ function matchToolResults(messages: NewMessage[]) {
   return { answersTo: resultsByMessage, taken }
 }
 
-/** A call, whatever the id: some servers give the same one again and again. */
+/** Identifies a call by more than its id, because some servers reuse ids. */
 const toCallKey = (call: ToolCall) => JSON.stringify([call.id, call.function.name, call.function.arguments])
 
-/** Under which id the result of a call is kept for whoever goes on: nobody else has the same. */
+/** Returns the id of the stored result of a call. It depends on the user, so no one else can read the result. */
 export const toStoredResultId = ({ actor }: PublicCtx, integration: string | null, call: ToolCall) =>
   sha256(JSON.stringify([actor?.user ?? null, integration, toCallKey(call)]))
 
-/** What tools here have answered to calls of a turn that its client goes on with. */
+/** Returns the stored results of server tools for the calls that the client did not answer, by the key of the call. */
 export async function loadStoredResults(ctx: PublicCtx, integration: string | null, messages: NewMessage[]) {
   const answeredIds = new Set(messages.map(({ tool_call_id: id }) => id))
   const openCalls = messages.flatMap(({ tool_calls: calls = [] }) => calls.filter(({ id }) => !answeredIds.has(id)))

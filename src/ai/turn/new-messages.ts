@@ -1,22 +1,23 @@
 import type { NewMessage } from '../shapes'
 import type { MessageRow } from '../threads'
 
-/** A message as both sides know it: a client sees the texts of a turn as one, and nothing of tools that ran here. */
+/** A message as both sides know it: clients see the texts of a turn as one, and no server tools. */
 type ConversationItem =
   | { kind: 'calls'; ids: string[] }
   | { kind: 'answer'; id: string }
   | { kind: 'said'; role: string; text: string; open: boolean }
 
 /**
- * Of what a client sends, what its thread does not have: whoever goes on after a tool sends the turn once more, and some
- * send all that was ever said. Calls and their answers are known by their ids, and so is what comes before them. Besides, what
- * they begin with is known as far as it is how the thread ends; so somebody may well say the same twice.
+ * Returns the messages of a client that its thread does not have yet. A client that continues after a tool call sends the
+ * turn again, and some clients send the whole conversation. Calls and their results are recognized by their ids, and all
+ * messages before them count as known. Otherwise, the messages that equal the end of the thread are known, so that a user
+ * may send the same text twice.
  */
 export function findNewMessages(storedRows: MessageRow[], sent: NewMessage[]): NewMessage[] {
   const serverCallIds = new Set(
-    storedRows.flatMap(({ ours: serverCallIds, toolCallId }) => (serverCallIds && toolCallId ? [toolCallId] : [])),
+    storedRows.flatMap(({ ours: isServerResult, toolCallId }) => (isServerResult && toolCallId ? [toolCallId] : [])),
   )
-  // What tools here have answered, nobody else needs to tell.
+  // The thread has the results of server tools already.
   const clientMessages = sent.filter(({ role, tool_call_id: id }) => role !== 'tool' || !serverCallIds.has(id ?? ''))
   const storedItems = toItems(storedRows, serverCallIds)
   const sentItems = clientMessages.map((one) => toItem(one))
@@ -30,7 +31,7 @@ export function findNewMessages(storedRows: MessageRow[], sent: NewMessage[]): N
   return clientMessages
 }
 
-/** Where a call, or its answer, is; some servers give later calls the same ids again. */
+/** Returns the index of a call or a result, or -1. The last match counts, because some servers reuse ids. */
 function findItem(item: ConversationItem, storedItems: ConversationItem[]): number {
   if (item.kind === 'said') return -1
   if (item.kind === 'calls') return storedItems.findLastIndex((one) => isSameItem(one, item))
@@ -38,7 +39,7 @@ function findItem(item: ConversationItem, storedItems: ConversationItem[]): numb
   return storedItems.findIndex((one, n) => n > callsIndex && isSameItem(one, item))
 }
 
-/** How many they begin with that are the same. */
+/** Returns how many items at the beginning of both lists are the same. */
 function countCommonPrefix(items: ConversationItem[], others: ConversationItem[]): number {
   const end = items.findIndex((one, n) => !others[n] || !isSameItem(one, others[n]))
   return end < 0 ? items.length : end
@@ -73,6 +74,6 @@ function toItem(
 
 function isSameItem(stored: ConversationItem, sent: ConversationItem): boolean {
   if (stored.kind !== 'said' || sent.kind !== 'said') return Bun.deepEquals(stored, sent)
-  // Of what broke off, who listened has heard less than was said, or nothing.
+  // A client may have received only the beginning of a message that broke off, or none of it.
   return stored.role === sent.role && (stored.text === sent.text || (stored.open && stored.text.startsWith(sent.text)))
 }

@@ -1,13 +1,13 @@
 import type { Turn } from './turn'
 
-/** What it took, as OpenAI's API has it. */
+/** Returns the usage of a turn in the format of OpenAI's API. */
 const toUsage = ({ usage: { prompt, completion } }: Turn) => ({
   prompt_tokens: prompt,
   completion_tokens: completion,
   total_tokens: prompt + completion,
 })
 
-/** What beside the words belongs to the end of an answer. */
+/** Returns the fields that an answer has beyond those of OpenAI's API. */
 const toExtras = ({ input: { citations, drafts, thread, startsThread } }: Turn) => ({
   ...(citations.length && { citations }),
   ...(drafts.length && { drafts }),
@@ -18,12 +18,12 @@ const toClientToolCalls = (turn: Turn) => ({
   ...{ type: 'client_tool_calls', ...turn.pause!, usage: toUsage(turn), ...toExtras(turn) },
 })
 
-/** What a chunk and a completion begin with. */
+/** Returns the fields that chunks and completions begin with. */
 export const toResponseHead = ({ id, model, started }: Turn, object: 'chat.completion' | 'chat.completion.chunk') => ({
   ...{ id, object, created: Math.floor(Date.parse(started) / 1000), model },
 })
 
-/** What a turn came to, as OpenAI's API has it; or what the client's tools are to do. */
+/** Returns the completion of a turn in the format of OpenAI's API, or the calls of client tools. */
 export function toCompletion(turn: Turn): object {
   const { text, finish } = turn
   if (turn.pause) return toClientToolCalls(turn)
@@ -31,7 +31,7 @@ export function toCompletion(turn: Turn): object {
   return { ...toResponseHead(turn, 'chat.completion'), choices, usage: toUsage(turn), ...toExtras(turn) }
 }
 
-/** The end of a stream: its last chunk, or what the client's tools are to do. */
+/** Returns the last event of a stream: its last chunk, or the calls of client tools. */
 export function toFinalEvent(turn: Turn): object {
   if (turn.pause) return toClientToolCalls(turn)
   const choices = [{ index: 0, delta: {}, finish_reason: turn.finish }]

@@ -6,21 +6,22 @@ import type { Turn } from './turn'
 import { saveFailedTurn, saveTurn } from './turn-store'
 
 const HEARTBEAT_MS = 5_000 // ms
-const MAX_STALL_MS = 60_000 // ms that a client may take to take something
+const MAX_STALL_MS = 60_000 // ms that a client may go without reading
 
 const HEARTBEAT_COMMENT = ': still here\n\n'
 const DONE_EVENT = 'data: [DONE]\n\n'
 
 /**
- * A turn as server-sent events: chunks as OpenAI's API has them, or what the client's tools are to do, and `[DONE]`. What goes
- * wrong before the first word is refused like anything else, unless the model thinks for longer than a heartbeat; after
- * that it is an event. What the client does not take is not asked for. `over` is called at the end, however that comes.
+ * Runs a turn and returns it as server-sent events: chunks in the format of OpenAI's API, or the calls of client tools, and
+ * `[DONE]`. An error before the first text is thrown, unless the model takes longer than a heartbeat. A later error is sent
+ * as an event. The model's answer is read only as fast as the client reads. `onEnd` is called at the end in any case.
+ * @throws the Problem of an error before the first text
  */
 export async function streamTurn(turn: Turn, onEnd: () => void): Promise<Response> {
   const writer = new SseWriter(() => turn.input.abortController.abort(callerGoneProblem()))
   let hasSentRole = false
   const chunkStart = JSON.stringify(toResponseHead(turn, 'chat.completion.chunk')).slice(0, -1)
-  /** What does not change is written once. Readers take the first to say who speaks. */
+  /** The constant beginning of chunks is serialized once. The first chunk names the role. */
   const chunk = (content: string) => {
     const role = hasSentRole ? '' : '"role":"assistant",'
     hasSentRole = true
@@ -49,7 +50,7 @@ export async function streamTurn(turn: Turn, onEnd: () => void): Promise<Respons
   return new Response(writer.body, { headers: SSE_HEADERS })
 }
 
-/** The way out to one client, who takes one thing after the other. */
+/** Writes the events of one stream as fast as its client reads them, with heartbeats. */
 class SseWriter {
   readonly body: ReadableStream<Uint8Array>
   hasStarted = false
@@ -62,7 +63,7 @@ class SseWriter {
   #lastPullTime = performance.now()
   #heartbeat = setInterval(() => this.#tick(), HEARTBEAT_MS)
 
-  /** `leave` is called when the client goes. */
+  /** `onDisconnect` is called when the client disconnects or stops reading. */
   constructor(private onDisconnect: () => void) {
     this.body = new ReadableStream<Uint8Array>(
       {
@@ -80,16 +81,16 @@ class SseWriter {
     )
   }
 
-  /** Waits for the first thing to send, or for a heartbeat. @throws what the work does before that */
+  /** Waits for the first event, or for the time of a heartbeat. @throws what `work` throws before that */
   async waitForStart(work: Promise<void>) {
-    // What goes wrong later is told by the work itself.
+    // Later errors are sent as events by the work itself.
     work.catch(() => {})
     const timer = setTimeout(this.#firstSend.resolve, HEARTBEAT_MS)
     await Promise.race([this.#firstSend.promise, work]).finally(() => clearTimeout(timer))
     this.hasStarted = true
   }
 
-  /** Sends something as soon as the client takes it. */
+  /** Sends a text as soon as the client reads. Drops it if the client has gone. */
   async send(text: string) {
     this.hasStarted = true
     this.#firstSend.resolve()
@@ -116,7 +117,7 @@ class SseWriter {
     if (this.#close()) this.onDisconnect()
   }
 
-  /** Nobody takes anything any more; false when that was so before. */
+  /** Stops sending. Returns false if it was closed before. */
   #close(): boolean {
     if (this.#isClosed) return false
     this.#isClosed = true
@@ -129,7 +130,7 @@ class SseWriter {
 const SSE_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache, no-transform',
-  // Else some proxies collect all of it before they pass it on.
+  // Without it, some proxies buffer the whole stream.
   'x-accel-buffering': 'no',
 }
 

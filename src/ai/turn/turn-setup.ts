@@ -1,8 +1,8 @@
-import type { Ctx, PublicCtx } from '../../accounts/guard'
+import type { Ctx, PublicCtx } from '../../accounts/context'
 import { badRequest, notFound, Problem } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
 import type { ChatTarget } from '../agents'
-import type { Draft } from '../builders/draft-kind'
+import type { Draft } from '../builders/kinds/index'
 import { retrieveKnowledge } from '../knowledge/retrieval'
 import type { CompletionRequest, NewMessage } from '../shapes'
 import { getSource } from '../sources/sources'
@@ -25,27 +25,29 @@ import {
 import { findNewMessages } from './new-messages'
 import { Turn, type TurnInput } from './turn'
 
-const MAX_THREAD_MESSAGES = 10_000 // messages of a thread
-const MAX_MESSAGE_LENGTH = 1 << 20 // characters of one
+const MAX_THREAD_MESSAGES = 10_000 // per thread
+const MAX_MESSAGE_LENGTH = 1 << 20 // characters
 
-/** How a turn is asked for. */
 export type TurnOptions = {
-  /** The conversation that it goes on with, by its id. */
+  /** The id of the thread that the turn continues. */
   thread?: string
   request?: Request
-  /** How many runs of integrations led to it. */
+  /** How many nested runs of integrations led to the turn. */
   depth?: number
-  /** How many agents may still be run for whoever began it. */
+  /** How many agents may still run for the original caller. */
   agents?: RemainingAgentRuns
   abortController: AbortController
-  /** Tools beside those that it names. */
+  /** Tools to use instead of those that the agent names. */
   toolbox?: Toolbox
 }
 
-/** Tools, and what they make for whoever asks. */
+/** Tools, and the list to which they add drafts. */
 export type Toolbox = { tools: Tools; drafts: Draft[] }
 
-/** A turn, ready to be run. What it took until then is in `usage`. @throws 400, 404 THREAD_NOT_FOUND, 409 THREAD_TOO_LONG */
+/**
+ * Returns a turn that is ready to run. The tokens that its preparation takes are added to `usage`, also when it fails.
+ * @throws 400, 404 THREAD_NOT_FOUND, INTEGRATION_SOURCE_NOT_FOUND, 409 THREAD_TOO_LONG
+ */
 export async function prepareTurn(
   ctx: PublicCtx,
   agent: ChatTarget,
@@ -94,7 +96,7 @@ export async function prepareTurn(
   return turn
 }
 
-/** Finds what the model is told, for which other models may have to be asked. */
+/** Adds the history, the summary and the knowledge to the messages of a turn, which may call other models. */
 async function loadModelContext({ input, model, signal }: Turn, rows?: MessageRow[]) {
   const { ctx, agent, source, thread, newMessages, usage } = input
   const summarize = async (excerpts: string) => {
@@ -114,14 +116,14 @@ async function loadModelContext({ input, model, signal }: Turn, rows?: MessageRo
   input.messages.push(...toSystemMessages(excerpts, summaryText), ...toModelMessages(conversation, storedResults))
 }
 
-/** Some clients say `null` for what a message does not have. */
+/** Some clients send `null` for absent parts of a message. */
 const withoutNulls = (message: object) =>
   Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)) as NewMessage
 
-/** The thread, what was said in it, and what of the client's messages is new to it. */
+/** Returns a thread, its recent messages, and those of the client's messages that are new to it. */
 async function resumeThread(ctx: Ctx, { _id }: ChatTarget, sent: NewMessage[], id: string) {
   const thread = await threads.getThreadRow(ctx, id)
-  // Admins read the threads of others, but don't speak for them.
+  // Admins may read the threads of others, but not write to them.
   if (thread.user !== ctx.actor.user || thread.integration !== _id) notFound('thread')
   const longIndex = sent.findIndex(({ content }) => (content?.length ?? 0) > MAX_MESSAGE_LENGTH)
   if (longIndex >= 0)
@@ -139,7 +141,7 @@ async function resumeThread(ctx: Ctx, { _id }: ChatTarget, sent: NewMessage[], i
   return { thread, rows, fresh: findNewMessages(rows, sent) }
 }
 
-/** What the agent's stores know of the question. */
+/** Returns the excerpts from the agent's vector stores that match the last user message. */
 async function loadKnowledge(
   { ctx, agent: { _id, target }, completionRequest, abortController: { signal } }: TurnInput,
   thread: string | undefined,

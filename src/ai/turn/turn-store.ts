@@ -1,5 +1,5 @@
 import { eq, lt, max } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { toStorableText } from '../../core/body'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import { logError } from '../../core/log'
@@ -21,11 +21,11 @@ import type { Turn, TurnMessage } from './turn'
 import type { TurnOptions } from './turn-setup'
 
 const MAX_TITLE_LENGTH = 80 // characters
-const MAX_SUMMARIES_PER_THREAD = 20 // that a thread keeps
+const MAX_SUMMARIES_PER_THREAD = 20
 
 /**
- * Keeps what became of a turn, in one transaction: what was said, in its thread; what it took; and that it happened. Of one
- * that broke off before anything was said, the thread keeps nothing, so that it can be sent again.
+ * Saves a turn in one transaction: its messages in its thread, its usage, and an event. If the turn failed before the model
+ * answered anything, the thread gets no messages, so that the client can send them again.
  */
 export async function saveTurn(turn: Turn, status: UsageStatus, code?: string): Promise<void> {
   const { ctx, agent, source, thread } = turn.input
@@ -48,7 +48,7 @@ async function appendToThread(
   const { _id, summaries } = thread!
   const updated = toIsoString(now())
   const threadRow = startsThread ? thread! : await tx.select().from(threads).where(eq(threads._id, _id)).get()
-  // It was removed meanwhile, or whoever began it was.
+  // The thread was removed meanwhile, perhaps with its user.
   if (!threadRow) return
   const firstUserMessage = newMessages.find(({ role }) => role === 'user')?.content
   const changes = {
@@ -83,7 +83,7 @@ const toTurnMessageRow = ({ role, content, toolCalls, toolCallId, incomplete }: 
   ...{ toolCallId: toolCallId ?? null, ours: role === 'tool', incomplete: !!incomplete },
 })
 
-/** The first words of its first message. */
+/** Returns the title of a thread: the first words of its first message, or null if there are none. */
 export function toTitle(text: string) {
   const line = text.trim().replace(/\s+/g, ' ')
   const title = line.length <= MAX_TITLE_LENGTH ? line : `${line.slice(0, MAX_TITLE_LENGTH - 1).replace(/\s\S*$/, '')}…`
@@ -99,7 +99,7 @@ async function saveToolResults(tx: Tx, { input: { ctx, agent }, pause, turnMessa
   }
 }
 
-/** Keeps what was used for a turn that did not begin, such as to sum up its thread. */
+/** Records the usage of a turn that failed before it began, such as that of a summary. */
 export async function recordFailedStart(
   ctx: PublicCtx,
   { _id, target }: ChatTarget,
@@ -121,7 +121,7 @@ export async function recordFailedStart(
   await ctx.write((tx) => recordCompletion(ctx, tx, row, code))
 }
 
-/** Keeps what became of a turn that came to no end, as well as that goes. Gives what callers are told. */
+/** Saves a failed turn, and only logs it if that fails too. Returns the error for the caller. */
 export async function saveFailedTurn(turn: Turn, error: unknown): Promise<unknown> {
   const { aborted, reason } = turn.signal
   const problem = !aborted ? toProblem(error) : reason instanceof Problem ? reason : callerGoneProblem()
@@ -133,6 +133,6 @@ export async function saveFailedTurn(turn: Turn, error: unknown): Promise<unknow
   return problem
 }
 
-/** Removes the results of tools whose turns no client has gone on with for a day. */
+/** Removes stored tool results of turns that no client has continued for a day. */
 export const removeOld = (tenant: Tenant & Lease) =>
   deleteInBatches(tenant, toolResults, toolResults._id, lt(toolResults.created, toIsoString(now() - DAY_MS)))

@@ -1,10 +1,11 @@
 import type OpenAI from 'openai'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { toStorableText } from '../../core/body'
+import { toChunks } from '../../core/chunks'
 import { now, toIsoString } from '../../core/clock'
 import { tryParseJson } from '../../core/json'
 import type { ChatTarget } from '../agents'
-import type { Draft } from '../builders/draft-kind'
+import type { Draft } from '../builders/kinds/index'
 import type { Citation } from '../knowledge/retrieval'
 import type { CompletionRequest, NewMessage, ToolCall } from '../shapes'
 import type { Source } from '../sources/sources'
@@ -16,36 +17,35 @@ import type { ModelHistory } from './history'
 import { callModel, type OnText, ReplyBuilder, type TokenUsage } from './model-call'
 import type { ModelMessage } from './model-messages'
 
-export const DEFAULT_TOOL_ROUNDS = 8 // unless the integration says otherwise
-const TOOL_CONCURRENCY = 8 // tools of a round
-const MAX_TOOL_RESULT_CHARACTERS = 2 << 20 // characters that tools may answer in a turn
+export const DEFAULT_TOOL_ROUNDS = 8 // if the integration does not set maxToolRounds
+const TOOL_CONCURRENCY = 8 // calls of one round
+const MAX_TOOL_RESULT_CHARACTERS = 2 << 20 // characters of all tool results of a turn
 
-/** What a turn begins with. */
 export type TurnInput = {
   ctx: PublicCtx
   agent: ChatTarget
   source: Source
   completionRequest: CompletionRequest
-  /** The conversation that it belongs to, with what of the client's messages is new to it. */
+  /** The thread of the turn. `newMessages` are the client's messages that are new to it. */
   thread?: typeof threads.$inferSelect
   newMessages: NewMessage[]
-  /** Whether the conversation begins with it. */
+  /** Whether the turn begins the thread. */
   startsThread: boolean
   history?: ModelHistory
-  /** What the model is told: instructions, history, messages. */
+  /** The messages for the model: instructions, knowledge, history, new messages. */
   messages: ModelMessage[]
   citations: Citation[]
   tools: Tools
-  /** What its tools have drafted for whoever asks. */
+  /** The drafts that tools have made for the caller. */
   drafts: Draft[]
   clientTools: Map<string, OpenAiTool>
   toolContext: ToolContext
   abortController: AbortController
-  /** What was used before it began, for a summary. */
+  /** The tokens that were used before the turn began, for a summary. */
   usage: TokenUsage
 }
 
-/** Something that was said in a turn, as threads keep it. */
+/** A message of a turn, as threads store it. */
 export type TurnMessage = {
   role: 'assistant' | 'tool'
   content: string
@@ -56,7 +56,7 @@ export type TurnMessage = {
 
 type ServerToolResult = { functionCall: ToolCall; result: unknown }
 
-/** What a client is asked to do before the turn can go on. */
+/** The calls that the client has to run before the turn can continue, and the results of server tools. */
 export type ClientToolPause = {
   functionCalls: ToolCall[]
   backendResults: ServerToolResult[]
@@ -64,8 +64,8 @@ export type ClientToolPause = {
 }
 
 /**
- * One turn: a model is asked, its calls of tools are answered, and it is asked again, until it calls none, or one of the
- * client's. What was said, and what it took, is known at any time, also of one that breaks off.
+ * One turn: the model is called, its tool calls are run, and it is called again, until it calls no tool, or a client tool.
+ * The messages and the usage so far are available at any time, also after an error.
  */
 export class Turn {
   readonly id = `chatcmpl-${Bun.randomUUIDv7()}`
@@ -76,7 +76,7 @@ export class Turn {
   usage: TokenUsage
   finish = 'stop'
   pause?: ClientToolPause
-  /** All that clients are shown of what was said. */
+  /** The text that clients see. */
   text = ''
   #remainingCharacters = MAX_TOOL_RESULT_CHARACTERS
 
@@ -89,7 +89,7 @@ export class Turn {
     return this.input.abortController.signal
   }
 
-  /** Runs it to its end, or until the client is to go on. @throws what `problemOf` knows, or that it was aborted */
+  /** Runs the turn to its end, or until a client tool is called. @throws what `callModel` throws */
   async run(stream: boolean, onText: OnText = () => {}): Promise<void> {
     const { agent, messages } = this.input
     const rounds = agent.target.maxToolRounds ?? DEFAULT_TOOL_ROUNDS
@@ -163,7 +163,7 @@ export class Turn {
     return tools.length ? { tools } : {}
   }
 
-  /** Each call has an id of its own, a name and arguments, that the client may send again: some servers give none. */
+  /** Gives each call a unique id, a name and arguments that the client may send again: some servers leave them out. */
   #normalizeCalls(calls: ToolCall[]): ToolCall[] {
     const usedIds = new Set(this.input.messages.flatMap((one) => ('tool_call_id' in one ? [one.tool_call_id] : [])))
     return calls.map((call) => {
@@ -175,7 +175,7 @@ export class Turn {
     })
   }
 
-  /** Those of the client's tools, and the others; a call that the client could not read is answered here. */
+  /** Returns the calls of client tools, and the others. A client call with invalid arguments is answered by the server. */
   #splitCalls(calls: ToolCall[]): [ToolCall[], ToolCall[]] {
     const clientCalls = calls.filter(
       (call) => this.input.clientTools.has(call.function.name) && hasValidArguments(call),
@@ -183,7 +183,7 @@ export class Turn {
     return [clientCalls, calls.filter((call) => !clientCalls.includes(call))]
   }
 
-  /** Answers calls, some at a time. What is not answered when it breaks off is said to be so. */
+  /** Runs calls in batches. Calls that are not finished after an error have a result that says so. */
   async #runToolCalls(calls: ToolCall[]): Promise<ModelMessage[]> {
     const results: TurnMessage[] = calls.map(({ id }) => ({
       role: 'tool',
@@ -191,20 +191,19 @@ export class Turn {
       toolCallId: id,
     }))
     this.turnMessages.push(...results)
-    for (let n = 0; n < calls.length; n += TOOL_CONCURRENCY) {
+    for (const batch of toChunks([...calls.entries()], TOOL_CONCURRENCY)) {
       this.signal.throwIfAborted()
-      const batch = calls.slice(n, n + TOOL_CONCURRENCY)
-      const work = batch.map(async (call, i) => {
+      const work = batch.map(async ([n, call]) => {
         const content = await runToolCall(this.input.tools, this.input.toolContext, call)
         this.#remainingCharacters -= content.length
-        results[n + i]!.content = this.#remainingCharacters < 0 ? TOO_MUCH_RESULT : content
+        results[n]!.content = this.#remainingCharacters < 0 ? TOO_MUCH_RESULT : content
       })
       await Promise.all(work)
     }
     return results.map(({ content, toolCallId }) => ({ role: 'tool', content, tool_call_id: toolCallId! }))
   }
 
-  /** The client goes on from here, and knows the turn as one message that calls all its tools: so it is kept. */
+  /** Stops for the client. The turn is stored as the client knows it: one message that makes all the calls. */
   #pauseForClient(clientCalls: ToolCall[]) {
     const calls = this.turnMessages.flatMap(({ toolCalls = [] }) => toolCalls)
     const results = this.turnMessages.filter(({ role }) => role === 'tool')

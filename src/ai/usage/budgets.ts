@@ -1,5 +1,5 @@
 import { inArray } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { getSettings } from '../../platform/settings/tenant-settings'
@@ -8,17 +8,17 @@ import { MICROS_PER_UNIT } from './prices'
 import { type BudgetPeriod, type BudgetScope, toTotalId } from './usage-record'
 import { usageSettings } from './usage-settings'
 
-/** What some work is expected to take; costs in millionths. */
+/** The expected usage of a request. The cost is in millionths of the currency. */
 export type ExpectedUsage = { tokens: number; cost: number }
 
-/** Of what there is a budget for, what those take that run now in this process, as far as anybody can expect. */
+/** The expected usage of the running requests of this process, by tenant and total. */
 const reservations = new Map<string, ExpectedUsage>()
 
 /**
- * Refuses to ask a model where one of the tenant's budgets is used up: its own, or that of the caller or the caller's
- * workspace; also where those that run already are expected to use it up. What it `expects` itself counts for those that come
- * next, until what is returned is called; nothing, for what is a part of work that was counted already. Days and months are those of UTC.
- * @throws 429 BUDGET_EXCEEDED, with the time until it may be asked again
+ * Checks the budgets of the tenant, of the caller and of the caller's workspace, and reserves the `expected` usage until the
+ * returned function is called. Without `expected`, the request is part of one that has a reservation, and only used up
+ * budgets count. Days and months are those of UTC.
+ * @throws 429 BUDGET_EXCEEDED with `Retry-After` when a budget is used up, or running requests are expected to use it up
  */
 export async function reserveBudget({ actor, ...tenant }: PublicCtx, expected?: ExpectedUsage): Promise<() => void> {
   const { budgets } = await getSettings(tenant, usageSettings)
@@ -31,7 +31,7 @@ export async function reserveBudget({ actor, ...tenant }: PublicCtx, expected?: 
   if (!applicable.length) return () => {}
   const ids = [...new Set(applicable.map(({ _id }) => _id))]
   const keys = ids.map((_id) => `${tenant.tenant} ${_id}`)
-  // Whoever came before counts, also where it ends while the sums are read.
+  // Earlier reservations count even if they end while the sums are read.
   const reservedBefore = new Map(ids.map((_id, n) => [_id, reservations.get(keys[n]!)]))
   const release = expected ? addReservation(keys, expected) : () => {}
   try {
@@ -39,7 +39,7 @@ export async function reserveBudget({ actor, ...tenant }: PublicCtx, expected?: 
     for (const { _id, ...budget } of applicable) {
       const amount = ({ tokens = 0, cost = 0 }: Partial<ExpectedUsage> = {}) =>
         budget.unit === 'tokens' ? tokens : cost / MICROS_PER_UNIT
-      const [used, reserved] = [amount(sums.find((one) => one._id === _id)), amount(reservedBefore.get(_id))]
+      const [used, reserved] = [amount(sums.find((sum) => sum._id === _id)), amount(reservedBefore.get(_id))]
       if (used >= budget.limit) throw budgetUsedUpProblem(budget, used)
       if (expected && used + reserved >= budget.limit) throw budgetReservedProblem(budget, used, reserved)
     }
@@ -50,7 +50,7 @@ export async function reserveBudget({ actor, ...tenant }: PublicCtx, expected?: 
   }
 }
 
-/** Counts until what is returned is called. */
+/** Adds a reservation. Returns the function that removes it. */
 function addReservation(keys: string[], { tokens, cost }: ExpectedUsage): () => void {
   const addToKey = (key: string, by: 1 | -1) => {
     const current = reservations.get(key) ?? { tokens: 0, cost: 0 }

@@ -3,13 +3,13 @@ import type { Tenant } from '../../tenancy/tenants'
 import type { TokenUsage } from '../turn/model-call'
 import { usageSettings } from './usage-settings'
 
-/** Costs are kept as millionths of the currency that a tenant's prices are in, and told as numbers of it. */
+/** Costs are stored in millionths of the currency of the tenant's prices; the API shows them in units of it. */
 export const MICROS_PER_UNIT = 1_000_000
-const MAX_COST_MICROS = 1e15 // that a row has room for, so that many can be summed
+const MAX_COST_MICROS = 1e15 // low enough that many rows can be summed up exactly
 
 /**
- * What so many tokens of a model cost, in millionths, rounded once: by the tenant's price for that model, or for `*`, any
- * other. Nobody knows the prices of all vendors for long, so without one it costs nothing.
+ * Returns the cost of tokens in millionths of the currency, rounded once, by the tenant's price for the model or for `*`.
+ * Returns 0 if there is no price: no default prices are built in, because vendors change theirs.
  */
 export async function calculateCost(
   tenant: Tenant,
@@ -25,7 +25,7 @@ export async function calculateCost(
   )
 }
 
-/** A price for a million tokens is as many millionths for one: here in millionths of those, so that sums are exact. */
+/** A price per million tokens is the price per token in millionths. It is scaled by a million, so sums are exact. */
 const scaledCost = (tokens: number, price: number) => BigInt(tokens) * BigInt(Math.round(price * MICROS_PER_UNIT))
 
 const roundToMicros = (scaled: bigint) => (scaled + BigInt(MICROS_PER_UNIT / 2)) / BigInt(MICROS_PER_UNIT)

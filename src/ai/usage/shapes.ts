@@ -9,7 +9,7 @@ const cost = t.Number({ description: 'in the currency of the prices in the `ai-c
 const status = t.Union([t.Literal('completed'), t.Literal('failed'), t.Literal('aborted')])
 const kind = t.Union([t.Literal('completion'), t.Literal('embedding')])
 
-/** What a completion took, or an embedding. */
+/** The usage of a completion or an embedding. */
 export const AiUsage = t.Object({
   _id: id,
   created: time,
@@ -43,7 +43,7 @@ export const USAGE_GROUPINGS = [
 ] as const
 export type Grouping = (typeof USAGE_GROUPINGS)[number]
 
-/** What several took together. */
+/** The total usage of a group of completions and embeddings. */
 export const AiUsageTotal = t.Object({
   day: maybe(t.String({ description: 'YYYY-MM-DD, UTC' })),
   month: maybe(t.String({ description: 'YYYY-MM, UTC' })),

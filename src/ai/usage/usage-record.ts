@@ -1,5 +1,5 @@
 import { lt } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { config } from '../../config'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import { deleteInBatches } from '../../jobs/batch-delete'
@@ -14,9 +14,9 @@ import { calculateCost } from './prices'
 export type UsageStatus = 'completed' | 'failed' | 'aborted'
 export type UsageRow = typeof usage.$inferSelect
 
-/** What a model was asked for, and took. */
+/** A completion or an embedding, with its usage. */
 export type UsageInput = Pick<UsageRow, 'kind'> & {
-  /** None, where a source was asked directly. */
+  /** Null if a source was called directly. */
   integration: string | null
   source: string
   model: string
@@ -26,7 +26,7 @@ export type UsageInput = Pick<UsageRow, 'kind'> & {
   durationMs: number
 }
 
-/** What is kept of it, with what it cost. Prices are looked up, so this is no part of a write. */
+/** Returns the usage row with its cost. It reads the prices, so call it outside of a write. */
 export async function buildUsageRow(
   { actor, ...tenant }: PublicCtx,
   { usage, ...input }: UsageInput,
@@ -38,16 +38,13 @@ export async function buildUsageRow(
   return { ...identity, ...input, ...owner, promptTokens, completionTokens, cost, estimated }
 }
 
-/** Keeps what a model took, and adds it to what budgets are about. Whatever asks one ends here, so this is where to count. */
+/** Inserts a usage row and adds it to the totals of budgets. Every call of a model is recorded here. */
 export async function recordUsage(tx: Tx, row: UsageRow): Promise<void> {
   await tx.insert(usage).values(row)
   await addToTotals(tx, row)
 }
 
-/**
- * Keeps what a completion took, in the transaction that keeps what became of it, and tells that it happened, without a word
- * of what was said.
- */
+/** Records the usage of a completion, and emits an event without any of its content, in the transaction of its result. */
 export async function recordCompletion(tenant: Tenant, tx: Tx, row: UsageRow, code?: string): Promise<void> {
   await recordUsage(tx, row)
   const { _id, source, integration, thread, model, user, workspace, status, cost, estimated } = row
@@ -80,11 +77,11 @@ export type BudgetScope = 'tenant' | 'user' | 'workspace'
 export type BudgetPeriod = 'day' | 'month'
 const BUDGET_PERIODS: BudgetPeriod[] = ['day', 'month']
 
-/** Under which name it is kept what somebody took in the day or month, of UTC, in which a moment lies. */
+/** Returns the id of the total of a subject for the day or month (UTC) of `time`, an ISO string. */
 export const toTotalId = (scope: BudgetScope, subject: string, period: BudgetPeriod, time: string) =>
   `${time.slice(0, period === 'day' ? 10 : 7)} ${scope} ${subject}`
 
-/** Removes what models took when that is older than it is kept, and sums of months that no budget is about any more. */
+/** Removes usage older than ATOLL_AI_USAGE_RETENTION (days), and totals of past months, which no budget needs. */
 export async function removeOld(tenant: Tenant & Lease) {
   const cutoff = toIsoString(now() - config.ATOLL_AI_USAGE_RETENTION * DAY_MS)
   await deleteInBatches(tenant, usage, usage._id, lt(usage.created, cutoff))

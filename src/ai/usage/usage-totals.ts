@@ -1,5 +1,5 @@
 import { count, type SQL, sql, sum } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { DAY_MS, toIsoString } from '../../core/clock'
 import { badRequest } from '../../core/problem'
 import { parseNames } from '../../storage/pagination'
@@ -11,7 +11,7 @@ const { model, user, workspace, integration, source, thread, status, kind } = us
 const columns = { model, user, workspace, integration, source, thread, status, kind }
 const SUM_FIELDS = ['promptTokens', 'completionTokens', 'totalTokens', 'cost', 'count'] as const
 
-/** By what a query groups. @throws 400 for what it can't be */
+/** Returns the groupings that a query names. @throws 400 for unknown ones */
 export function parseGroupings(groupBy: string | undefined): Grouping[] {
   const names = [...new Set(parseNames(groupBy, 'groupBy'))]
   const unknownName = names.find((name) => !USAGE_GROUPINGS.includes(name as Grouping))
@@ -21,8 +21,9 @@ export function parseGroupings(groupBy: string | undefined): Grouping[] {
 }
 
 /**
- * What models took together, in the order of what they are grouped by unless `sort` says otherwise. The database adds
- * up days, which become months here: calendars are each engine's own. @throws 400
+ * Returns the total usage of each group, ordered by the groupings unless `sort` says otherwise. The database sums up days,
+ * and months are summed up here, because date functions differ between the engines.
+ * @throws 400 for an unknown sort key
  */
 export async function computeTotals({ db }: Ctx, by: Grouping[], where: SQL | undefined, sort: string | undefined) {
   const compare = compareBy(sort, by)
@@ -65,7 +66,7 @@ const EMPTY_TOTALS = { promptTokens: 0, completionTokens: 0, totalTokens: 0, cos
 const pick = <Of extends object>(of: Of, names: string[]) =>
   Object.fromEntries(Object.entries(of).filter(([name]) => names.includes(name))) as Partial<Of>
 
-/** Nothing comes last, in either direction, as in other lists. */
+/** Compares totals. Null comes last in either direction, as in other lists. */
 function compareBy(sort: string | undefined, by: Grouping[]) {
   const sortable: string[] = [...by, ...SUM_FIELDS]
   const sortParts = sort?.split(',').map((part) => part.trim()) ?? []

@@ -1,5 +1,5 @@
 import { and, gte, inArray, lt, type SQL } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { DAY_MS, isIsoDate, toIsoString } from '../../core/clock'
 import { type HttpContext, setNoStore } from '../../core/etag'
 import { badRequest, type FieldError } from '../../core/problem'
@@ -15,7 +15,7 @@ const { promptTokens, completionTokens, cost, durationMs } = usage
 const filterColumns = { user, workspace, integration, source, model, thread, status, kind }
 const sortable = { ...{ _id, created, ...filterColumns }, ...{ promptTokens, completionTokens, cost, durationMs } }
 
-/** What completions and embeddings took, the newest first; with `groupBy`, what they took together. @throws 400 */
+/** Returns the usage of completions and embeddings, newest first, or their totals with `groupBy`. @throws 400 */
 export async function list(ctx: Ctx, query: UsageQuery, answer: HttpContext): Promise<(AiUsage | AiUsageTotal)[]> {
   setNoStore(answer)
   const where = toCondition(query)

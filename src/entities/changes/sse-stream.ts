@@ -1,4 +1,5 @@
-import { type PublicCtx, reauthorize } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
+import { reauthorize } from '../../accounts/guard'
 import { now } from '../../core/clock'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'

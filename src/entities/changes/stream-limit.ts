@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { tooManyRequests } from '../../core/problem'
 import { clientNetwork } from '../../tenancy/client-connection'
 

@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { isTimingSafeEqual } from '../../core/crypto'
 import { disableIdleTimeout } from '../../tenancy/client-connection'
 import { createHeaders, getQueryString, withoutPrivilege } from '../request'

@@ -1,5 +1,5 @@
 import type { Actor } from '../../accounts/actors'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
 import { mayReadField, type RowScope, rowScopeOf } from '../../blueprints/permissions'

@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
 import { clientNetwork } from '../../tenancy/client-connection'

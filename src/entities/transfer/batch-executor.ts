@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import type { Model } from '../../blueprints/model'
 import { requireRowScope } from '../../blueprints/permissions'
 import { yieldToEventLoop } from '../../core/event-loop'

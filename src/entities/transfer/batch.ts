@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { getModel } from '../../blueprints/blueprints'
 import { requireRowScope, rowScopeOf } from '../../blueprints/permissions'
 import { badRequest, type FieldError, Problem } from '../../core/problem'

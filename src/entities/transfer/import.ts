@@ -1,4 +1,4 @@
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
 import { requireRowScope, rowScopeOf } from '../../blueprints/permissions'

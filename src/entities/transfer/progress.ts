@@ -1,4 +1,4 @@
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { now } from '../../core/clock'
 import { logError } from '../../core/log'
 import { emit } from '../../jobs/outbox'

@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import type { Dispatchers, References } from '../../blueprints/references'
 import { emitAll } from '../../jobs/outbox'
 import type { Tx } from '../../storage/port'

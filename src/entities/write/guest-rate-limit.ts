@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { createGuestRateLimit } from '../../accounts/guest-rate-limit'
 import { config } from '../../config'
 import { badRequest } from '../../core/problem'

@@ -1,5 +1,5 @@
 import type { Actor } from '../../accounts/actors'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import type { Model } from '../../blueprints/model'
 import { isInScope, type RowScope, requireRowScope, rowScopeOf } from '../../blueprints/permissions'
 import { notFound, Problem } from '../../core/problem'

@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { getModel } from '../../blueprints/blueprints'
 import { mayReadField, rowScopeOf } from '../../blueprints/permissions'
 import type { Reference } from '../../blueprints/references'

@@ -1,6 +1,6 @@
 import { inArray } from 'drizzle-orm'
 import { type Static, t } from 'elysia'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { blueprints } from '../../blueprints/tables'
 import { config } from '../../config'
 import { slot } from '../../core/extension'
@@ -8,7 +8,6 @@ import type { FieldError } from '../../core/problem'
 import { id, line } from '../../core/shapes'
 import type { Tx } from '../../storage/port'
 import type { TargetInvocation } from '../invocation'
-import { integrations } from '../tables'
 import { type TargetKind, validateSource } from './target-kind'
 
 /** The source that is always there, and says what it was told. */
@@ -55,14 +54,14 @@ export const ai: TargetKind<typeof shape> = {
   shape,
   area: 'ai',
   maxAttempts: 10,
-  async validate(tx, { sourceId, tools = [], blueprints: keys = [] }) {
+  async validate(tx, { sourceId, tools = [], blueprints: keys = [] }, findToolIds) {
     return [
       ...(sourceId === ECHO_SOURCE_ID ? validateEcho() : await validateModel(tx, sourceId)),
       ...listUnknownNames(
         '/tools',
         'There is no integration with the trigger tool and this id.',
         tools,
-        await findToolIds(tx, tools),
+        await findToolIds(tools),
       ),
       ...listUnknownNames(
         '/blueprints',
@@ -88,12 +87,6 @@ const validateModel = async (tx: Tx, sourceId: string) =>
 
 const listUnknownNames = (path: string, message: string, names: string[], knownNames: string[]): FieldError[] =>
   names.flatMap((one, n) => (knownNames.includes(one) ? [] : [{ path: `${path}/${n}`, message }]))
-
-const findToolIds = async (tx: Tx, ids: string[]) => {
-  const { _id, triggerKind } = integrations
-  const rows = ids.length ? await tx.select({ _id, triggerKind }).from(integrations).where(inArray(_id, ids)) : []
-  return rows.filter(({ triggerKind }) => triggerKind === 'tool').map(({ _id }) => _id)
-}
 
 const findBlueprintKeys = async (tx: Tx, keys: string[]) => {
   const { key } = blueprints

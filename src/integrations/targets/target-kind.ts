@@ -1,11 +1,14 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import { eq } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import type { KindName } from '../../connections/kinds/index'
 import { connections } from '../../connections/tables'
 import type { FieldError } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import type { TargetInvocation } from '../invocation'
+
+/** Returns which of these ids are integrations with the trigger `tool`. */
+export type FindToolIds = (ids: string[]) => Promise<string[]>
 
 /** A kind of target: what is said of one besides its kind, what it refers to, and what it does. */
 export type TargetKind<Shape extends TObject> = {
@@ -13,7 +16,7 @@ export type TargetKind<Shape extends TObject> = {
   /** What the scopes of an API token have to allow to write for it to be run as a tool. */
   area: string
   /** What it refers to that is not there, or can't be meant. Paths are those in the target. */
-  validate(tx: Tx, target: Static<Shape>): Promise<FieldError[]>
+  validate(tx: Tx, target: Static<Shape>, findToolIds: FindToolIds): Promise<FieldError[]>
   /**
    * Does it for a caller (`ctx.actor`), or nobody. An answer with an error's status has failed.
    * @throws Problem, and Failure where another attempt can't help

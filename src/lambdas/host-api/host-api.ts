@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { registry } from '../../core/extension'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'

@@ -1,14 +1,14 @@
 import { isSchema, mapParts, mergeNullType, type Schema, toJsonSchema } from './schema'
 import { isNameable, namedShapes } from './schema-names'
 
-/** The schemas that a document names, and where it refers to them. */
+/** The named schemas of a document, and the references to them. */
 export class Components {
-  /** Those that were referred to, by name. */
+  /** The referenced schemas by name. */
   readonly schemas: Record<string, Schema> = {}
   private readonly cache = new Map<object, Schema>()
   private readonly namedSchemas = getNamedSchemas()
 
-  /** The schema of a shape, with references to the schemas that have names. */
+  /** Returns the schema of a shape, with references to named schemas. */
   schemaFor(shape: object): Schema {
     const referenced = this.cache.get(shape) ?? mergeNullType(this.withReferences(toJsonSchema(shape)))
     this.cache.set(shape, referenced)
@@ -37,7 +37,7 @@ const getNamedSchemas = (): NamedSchemas => {
   return cachedNamedSchemas
 }
 
-/** The named schemas, by what they allow. */
+/** Returns the named schemas by the values that they allow. */
 function indexNamedShapes(): NamedSchemas {
   const named: NamedSchemas = new Map()
   const names = new Set<string>()
@@ -51,11 +51,14 @@ function indexNamedShapes(): NamedSchemas {
   return named
 }
 
-/** Equal for schemas that name the same, whatever they are said to be for. What is not closed allows more anyway. */
+/**
+ * Returns a text that is equal for schemas with the same values, whatever their descriptions. `additionalProperties:
+ * true` is the default, so it is left out.
+ */
 function identityKey({ description: _, additionalProperties, ...schema }: Schema): string {
   return JSON.stringify(additionalProperties === true ? schema : { ...schema, additionalProperties })
 }
 
-/** The name that a schema is referred to by. */
+/** Returns the name of the referenced schema, or undefined when it is no reference. */
 export const referencedName = (schema: unknown): string | undefined =>
   isSchema(schema) && typeof schema.$ref === 'string' ? schema.$ref.split('/').at(-1) : undefined

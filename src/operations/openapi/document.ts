@@ -61,7 +61,7 @@ const RESPONSE_HEADERS = {
   TotalCount: { description: 'The total number of items, if `count` is set', schema: { type: 'integer' } },
 }
 
-/** Describes every route that is not hidden, in OpenAPI 3.1. @see https://spec.openapis.org/oas/v3.1.0 */
+/** Returns the OpenAPI 3.1 document of every route that is not hidden. @see https://spec.openapis.org/oas/v3.1.0 */
 export function buildOpenApi(routes: Route[]): Document {
   const parts: DocumentParts = { components: new Components(), responses: {}, parameters: {} }
   const paths: Paths = {}

@@ -6,7 +6,7 @@ type SharedResponse = { name: string; description: string; code: string; message
 
 const RETRY_AFTER_HEADER = { 'Retry-After': { description: 'How long to wait', schema: { type: 'string' } } }
 
-/** What can go wrong in a way that is the same for many operations, by status. */
+/** Error responses that many operations share, by status. */
 const SHARED_RESPONSES: Record<string, SharedResponse> = {
   400: {
     name: 'BadRequest',
@@ -85,7 +85,9 @@ const SHARED_RESPONSES: Record<string, SharedResponse> = {
   },
 }
 
-/** An error that an operation can answer with. */
+/**
+ * Returns the description of an error response: its own, or a reference to a shared one, which is added to `responses`.
+ */
 export function errorResponse(components: Components, responses: Schema, status: string, ownDescription?: string) {
   const shared = SHARED_RESPONSES[status]
   const schema = components.schemaFor(ProblemShape)

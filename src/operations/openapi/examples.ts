@@ -56,7 +56,7 @@ const block = { name: 'footer', content: '<p>Imprint</p>', contentType: 'html' }
 const plugin = { name: 'Mailer', subscribedEvents: [{ kind: 'order', hookUrl: 'https://mailer.example.com/hook' }] }
 const secret = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
 
-/** An example of each body, and of the answers that are met most often, by the name of their schema. */
+/** Examples of all request bodies and of the most frequent responses, by the names of their schemas. */
 export const examples: Record<string, unknown> = {
   SignIn: { username: 'ada', password: 'correct horse battery', authType: 'oauth' },
   SignUp: { username: 'ada', password: 'correct horse battery', email: 'ada@example.com', authType: 'oauth' },

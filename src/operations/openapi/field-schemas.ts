@@ -3,7 +3,7 @@ import { dereferenceSchema } from '../../blueprints/model'
 import type { Field } from '../../blueprints/shapes'
 import { isSchema, mapParts, type Schema } from './schema'
 
-/** The values of each kind of field. */
+/** The schemas of the types of fields. */
 const TYPE_SCHEMAS: Record<FieldTypeName, Schema> = {
   string: { type: 'string' },
   text: { type: 'string' },
@@ -21,7 +21,7 @@ const TYPE_SCHEMAS: Record<FieldTypeName, Schema> = {
   relation: { type: 'string' },
 }
 
-/** The values that a field takes, as a schema. What JSON Schema cannot say exactly stands in the description. */
+/** Returns the schema of a field's values. What JSON Schema cannot express exactly is in the description. */
 export function toFieldSchema(field: Field): Schema {
   const { title, multi, default: value, target, pattern } = field
   const about = [
@@ -60,7 +60,10 @@ function toBounds(field: Field): Schema {
 
 const isNumeric = (bound: unknown) => bound !== undefined && bound !== '' && Number.isFinite(Number(bound))
 
-/** The schema of a field is of draft 7; one that was good when it was saved must not make the description unusable. */
+/**
+ * Converts the schema of a field from draft 7. A schema that was valid when it was saved must not make the document
+ * unusable, so an error yields an empty schema.
+ */
 function toObjectSchema(schema: Schema): Schema {
   try {
     return toDraft2020(dereferenceSchema(schema))
@@ -69,7 +72,7 @@ function toObjectSchema(schema: Schema): Schema {
   }
 }
 
-/** A schema of draft 7 without references, in the words of 2020-12. */
+/** Converts a draft 7 schema without references to 2020-12. */
 function toDraft2020(schema: Schema): Schema {
   const {
     nullable,

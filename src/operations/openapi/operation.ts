@@ -4,7 +4,7 @@ import { examples } from './examples'
 import { type Parameter, parametersOf, sharedHeadersOf } from './parameters'
 import { isSchema, type Schema } from './schema'
 
-/** A route as Elysia knows it, with what of its hooks is described. */
+/** A route of Elysia, with the hooks that are described. */
 export type Route = { method: string; path: string; hooks: Hooks }
 type Content = Record<string, { schema?: object; example?: unknown; examples?: object }>
 type Response = { description: string; headers?: object; content?: Content }
@@ -21,7 +21,7 @@ type Detail = {
 }
 type Hooks = { detail?: Detail; params?: object; query?: object; headers?: object; body?: object; response?: object }
 
-/** What an operation of the document is made of: the same for all operations. */
+/** The parts of the document that its operations share. */
 export type DocumentParts = { components: Components; responses: Schema; parameters: Schema }
 
 const CREDENTIAL_SCHEMES = ['bearer', 'apiKey', 'session']
@@ -40,7 +40,7 @@ const ACCESS_DESCRIPTIONS: Record<string, string> = {
   operator: 'Requires the operator token.',
 }
 
-/** An operation of OpenAPI, from what its route checks and answers. @see https://spec.openapis.org/oas/v3.1.0#operation-object */
+/** Returns the OpenAPI operation of a route. @see https://spec.openapis.org/oas/v3.1.0#operation-object */
 export function operationOf({ method, path, hooks }: Route, parts: DocumentParts) {
   const { detail = {}, body, response } = hooks
   const { 'x-access': access = 'open', operationId, summary, description, tags } = detail
@@ -49,7 +49,7 @@ export function operationOf({ method, path, hooks }: Route, parts: DocumentParts
   const ofTenant = path.startsWith('/api/')
   const route = { method, path, access, ofTenant, conditional: '412' in declared }
   const parameters = [...parametersOf(path, hooks, detail.parameters ?? [], parts), ...sharedHeadersOf(route, parts)]
-  const isList = parameters.some((one) => 'name' in one && /^\$?(page)$/.test(`${one.name}`))
+  const isList = parameters.some((parameter) => 'name' in parameter && /^\$?(page)$/.test(`${parameter.name}`))
   const statuses = [...Object.keys(declared), ...errorStatusesOf(route, !!requestBody, isJson(requestBody))]
   const responses = Object.fromEntries(
     [...new Set(statuses)].sort().map((status) => [status, toResponse(status, declared[status], isList, parts)]),
@@ -78,13 +78,13 @@ function securityOf(access: string, ofTenant: boolean): object[] {
   ]
 }
 
-/** The statuses of errors that follow from what a route is. */
+/** Returns the error statuses that follow from the kind of the route. */
 function errorStatusesOf(
   { method, access, ofTenant }: { method: string; access: string; ofTenant: boolean },
   hasBody: boolean,
   isJsonBody: boolean,
 ) {
-  const statuses = ['400', 'default'] // at least for Accept-Version
+  const statuses = ['400', 'default'] // 400 at least for Accept-Version
   if (ofTenant) statuses.push('403', '404', '503')
   if (access !== 'open') statuses.push('401')
   if (ofTenant && method === 'POST') statuses.push('409', '422')
@@ -95,7 +95,7 @@ function errorStatusesOf(
 
 const isJson = (requestBody?: { content: object }) => !!requestBody && 'application/json' in requestBody.content
 
-/** What a route says of its answers, by shape or in its detail, or both. */
+/** Returns the responses that a route declares by its shapes, its detail, or both. */
 function responsesOf(
   response: object | undefined,
   documented: Record<string, Response> = {},
@@ -136,7 +136,7 @@ const LIST_HEADERS = {
   'X-Total-Count': { $ref: '#/components/headers/TotalCount' },
 }
 
-/** Bodies of all types that a route reads; JSON, unless it says otherwise. */
+/** Returns the description of the request body: its declared types, or JSON by default. */
 function requestBodyOf(body: object | undefined, documented: Detail['requestBody'], { components }: DocumentParts) {
   if (documented)
     return { ...documented, required: documented.required ?? true, content: contentOf(documented.content, components) }
@@ -144,7 +144,7 @@ function requestBodyOf(body: object | undefined, documented: Detail['requestBody
   return { required: !isOptional(body), content: contentOf({ 'application/json': { schema: body } }, components) }
 }
 
-/** TypeBox marks what may be left out by a symbol. */
+/** Tells whether a shape is optional, which TypeBox marks with a symbol. */
 const isOptional = (shape: object) =>
   Object.getOwnPropertySymbols(shape).some(({ description }) => description === 'TypeBox.Optional')
 
@@ -156,7 +156,7 @@ const contentOf = (content: Content, components: Components): Content =>
     }),
   )
 
-/** The example of a named schema, or of a list of such. */
+/** Returns the example of a named schema, or of a list of one. */
 function exampleOf(schema: Schema): { example?: unknown } {
   const [schemaName, itemName] = [referencedName(schema), referencedName(schema.items)]
   if (schemaName && schemaName in examples) return { example: examples[schemaName] }

@@ -9,7 +9,7 @@ const PATH_PARAMETER_DESCRIPTIONS: Record<string, string> = {
   identifier: 'The identifier, or the `_id`',
 }
 
-/** The parameters of a route: those that its shapes check, and what else it says of any. */
+/** Returns the parameters of a route: those of its shapes, and other declared ones. */
 export function parametersOf(
   path: string,
   { params, query, headers }: { params?: object; query?: object; headers?: object },
@@ -44,7 +44,9 @@ const propertiesOf = (shape: object | undefined): Record<string, object> =>
 const requiredOf = (shape: object | undefined): unknown[] =>
   shape && 'required' in shape && Array.isArray(shape.required) ? shape.required : []
 
-/** Clients send what they lack as nothing, or as `undefined`; that is taken, but nobody has to know. */
+/**
+ * Leaves out the empty text and `undefined`, which are accepted only because some clients send them for missing values.
+ */
 function simplifyTextChoices({ enum: choices, ...schema }: Schema): Schema {
   if (!Array.isArray(choices)) return schema
   const texts = choices.filter((choice) => choice !== '' && choice !== 'undefined')
@@ -75,7 +77,7 @@ const SHARED_HEADERS: Record<string, object> = {
   ),
 }
 
-/** The headers that count for many routes, as references to their description. */
+/** Returns references to the headers of a route that many routes share, and adds them to `parameters`. */
 export function sharedHeadersOf(
   {
     method,

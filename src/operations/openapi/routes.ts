@@ -22,7 +22,7 @@ const PAGE_HTML = `<!doctype html>
 `
 const START_SCRIPT = `SwaggerUIBundle({ url: '/openapi/json' + location.search, dom_id: '#api', persistAuthorization: true, tryItOutEnabled: true })\n`
 
-// Everything comes from this server: the page works without a network, and tells nobody that it was opened.
+// Everything comes from this server: the page works without the internet, and notifies no other server.
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -32,8 +32,8 @@ const toResponse = (body: string | Blob, type: string) =>
 const HIDDEN_ROUTE = { detail: { hide: true, 'x-access': 'open' } as object }
 
 /**
- * The description of every route of `app` (OpenAPI 3.1), and a page to read and to try it. With `?tenant=` it has the
- * blueprints of that tenant, too, as the caller may see them.
+ * Returns the routes of the OpenAPI 3.1 document of `app`, and of a page to read it and try it out. With `?tenant=` the
+ * document includes the tenant's blueprints that the caller may see.
  */
 export const openapiRoutes = (app: () => AnyElysia) => {
   let document: Document | undefined

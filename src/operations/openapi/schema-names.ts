@@ -23,13 +23,13 @@ import * as inbox from '../../payments/webhooks/shapes'
 import * as plugins from '../../plugins/shapes'
 import * as workspaces from '../../workspaces/shapes'
 
-/** Where shapes stand. Each that is exported there is a schema of its own in the description, by the name of its export. */
+/** The modules of shapes. Each exported shape is a schema of the document, with the name of its export. */
 const SHAPE_MODULES = [
   ...[accounts, mail, passkeys, social, totp, users, workspaces, blueprints, entities, charts, content, events],
   ...[payments, inbox, plugins, connections, integrations, lambdas, ai, usage, knowledge, builders],
 ]
 
-/** The names of those whose export is called by a word that says enough only in its own area. */
+/** The schema names of exports whose own name is clear only within their area. */
 const SCHEMA_NAMES = new Map<unknown, string>([
   [accounts.ActiveWorkspace, 'ActiveWorkspace'],
   [accounts.RefreshRequest, 'RefreshRequest'],
@@ -87,8 +87,8 @@ const SCHEMA_NAMES = new Map<unknown, string>([
 ])
 
 /**
- * Every shape that has a name, with it. Of two that allow the same the first counts; a part of a thing comes after the thing.
- * Two shapes of one name are a mistake, which a test finds.
+ * All named shapes with their names. The first of several equal shapes counts, so shapes of changes come after the
+ * whole shapes. A test ensures that no name is used twice.
  */
 export const namedShapes: [name: string, shape: object][] = [
   ['Problem', ProblemShape],
@@ -100,7 +100,7 @@ export const namedShapes: [name: string, shape: object][] = [
     .sort(([one], [other]) => Number(one.endsWith('Change')) - Number(other.endsWith('Change'))),
 ]
 
-/** Texts and numbers are described where they stand. */
+/** Tells whether a shape gets a schema of its own. Texts and numbers are described in place. */
 export function isNameable(shape: unknown): shape is object {
   if (shape === null || typeof shape !== 'object') return false
   return 'properties' in shape || 'anyOf' in shape || 'patternProperties' in shape || 'additionalProperties' in shape

@@ -2,14 +2,14 @@
 export type Schema = { [word: string]: unknown }
 
 /**
- * A shape in the words of JSON Schema 2020-12, which OpenAPI 3.1 uses. Where a shape takes more than callers should rely on,
- * such as the text of a number in a query, its `x-schema` has what is described instead.
+ * Returns a shape as JSON Schema 2020-12, which OpenAPI 3.1 uses. Where a shape accepts more than callers should rely
+ * on, such as a number as text in a query, its `x-schema` is used instead.
  */
 export const toJsonSchema = (shape: object): Schema => simplify(JSON.parse(JSON.stringify(shape)))
 
 function simplify(schema: Schema): Schema {
   const { nullable: _, 'x-schema': override, ...rest } = mapParts(schema, simplify)
-  // Elysia closes shapes when a route is first used, so only what the shapes themselves say may count.
+  // Elysia closes shapes when a route is first used, so only the shapes' own values may count.
   if (rest.additionalProperties === false) delete rest.additionalProperties
   if (isSchema(override)) return applyOverride(rest, override)
   if (rest.type === 'number' && rest.multipleOf === 1) {
@@ -25,12 +25,12 @@ function simplify(schema: Schema): Schema {
 function applyOverride(schema: Schema, { anyOf, ...override }: Schema): Schema {
   if ('type' in override) return { ...(schema.description ? { description: schema.description } : {}), ...override }
   if (!Array.isArray(anyOf)) return { ...schema, ...override }
-  // Whole alternatives, because generators make nothing of those that only say what is required.
+  // Complete alternatives, because code generators ignore those that only list required properties.
   const required = [schema.required, override.required].flatMap((names) => (Array.isArray(names) ? names : []))
   return { anyOf: anyOf.map((one) => ({ ...schema, ...override, required: [...required, ...one.required] })) }
 }
 
-/** A choice of constants of one type is an `enum`. */
+/** Turns a union of constants of one type into an `enum`. */
 function toEnum({ anyOf, ...schema }: Schema): Schema {
   const choices = (anyOf as Schema[]).flatMap((one) => (one.enum && one.type ? toConstants(one) : [one]))
   const types = new Set(choices.map(({ type }) => type))
@@ -40,13 +40,13 @@ function toEnum({ anyOf, ...schema }: Schema): Schema {
 
 const toConstants = ({ type, enum: values }: Schema) => (values as unknown[]).map((value) => ({ const: value, type }))
 
-/** Null as one of the types, where that says the same as a choice with null. */
+/** Turns a union with null into a list of types, where both mean the same. */
 export function mergeNullType(schema: Schema): Schema {
   const { anyOf, ...rest } = mapParts(schema, mergeNullType)
   if (!Array.isArray(anyOf)) return rest
   const others = (anyOf as Schema[]).filter(({ type }) => type !== 'null')
   const [only] = others
-  if (only && !Object.keys(only).length) return rest // anything, null too
+  if (only && !Object.keys(only).length) return rest // any value, including null
   if (others.length !== 1 || anyOf.length !== 2 || typeof only?.type !== 'string') return { anyOf, ...rest }
   const { const: value, enum: values = 'const' in only ? [value] : undefined, ...words } = only
   return { ...words, ...rest, type: [only.type, 'null'], ...(Array.isArray(values) && { enum: [...values, null] }) }
@@ -56,7 +56,7 @@ const SCHEMA_MAP_KEYWORDS = ['properties', 'patternProperties']
 const SCHEMA_LIST_KEYWORDS = ['anyOf', 'allOf', 'oneOf', 'prefixItems']
 const SINGLE_SCHEMA_KEYWORDS = ['items', 'additionalProperties', 'not']
 
-/** A schema whose parts have been replaced. */
+/** Returns a schema whose parts are replaced by `map`. */
 export function mapParts(schema: Schema, map: (part: Schema) => Schema): Schema {
   const mapped = { ...schema }
   for (const [word, value] of Object.entries(schema)) {

@@ -1,5 +1,6 @@
 import { asc } from 'drizzle-orm'
-import { type Ctx, type PublicCtx, reauthorize } from '../../accounts/guard'
+import type { Ctx, PublicCtx } from '../../accounts/context'
+import { reauthorize } from '../../accounts/guard'
 import { appliesTo, mayReadField, mayWriteField } from '../../blueprints/permissions'
 import type { Definition, Field, Operation } from '../../blueprints/shapes'
 import { blueprints } from '../../blueprints/tables'
@@ -13,11 +14,12 @@ import { toFieldSchema } from './field-schemas'
 import type { Route } from './operation'
 import type { Schema } from './schema'
 
-const BLUEPRINTS_PER_TURN = 20 // blueprints, until others get their turn
+const BLUEPRINTS_PER_TURN = 20 // before other requests get their turn
 
 /**
- * The description with what a tenant's blueprints add to it: a schema and paths for each, with the operations and the fields
- * that are there for the caller. @throws 401 for guests, and what admission throws
+ * Returns the OpenAPI document with the blueprints of a tenant: a schema and paths for each, with the operations and
+ * fields that the caller may use.
+ * @throws 401 UNAUTHENTICATED for guests, and the errors of `reauthorize`
  */
 export async function buildTenantOpenApi(base: Document, request: Request, id: string): Promise<Document> {
   const ctx = await authenticateFor(request, id)
@@ -38,7 +40,7 @@ export async function buildTenantOpenApi(base: Document, request: Request, id: s
   return mergeDocuments(base, buildOpenApi(routes), schemas)
 }
 
-/** The caller at the tenant that the address names. */
+/** Authenticates the caller for the tenant that the URL names. */
 async function authenticateFor(request: Request, id: string): Promise<Ctx> {
   const headers = new Headers(request.headers)
   headers.set('tenant', id)
@@ -61,7 +63,7 @@ function mergeDocuments(base: Document, added: Document, schemas: Record<string,
 
 type BlueprintRow = { key: string; name: string; definition: Definition }
 
-/** The schemas of a blueprint, and the routes of its entities as if they were written down for it alone. */
+/** Returns the schemas of a blueprint, and the routes of its entities as if they were declared for it alone. */
 function describeBlueprint({ actor }: Ctx, { key, name, definition }: BlueprintRow, entity: string) {
   const { fields, computed = {}, permissions = [] } = definition
   const isAllowed = (operation: Operation) =>
@@ -195,7 +197,7 @@ const objectSchema = (fields: Field[], isRequired: (field: Field) => boolean): S
   properties: Object.fromEntries(fields.map((field) => [field.key, toFieldSchema(field)])),
 })
 
-/** What is not required may be taken away by null. */
+/** Returns the schema of an input, in which fields that are not required may be null, which removes them. */
 function inputSchema(fields: Field[], isRequired: (field: Field) => boolean): Schema {
   const { properties, ...rest } = objectSchema(fields, isRequired)
   const own = Object.fromEntries(

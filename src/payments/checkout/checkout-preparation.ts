@@ -1,5 +1,5 @@
 import { and, eq, gt } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { now } from '../../core/clock'
 import { badRequest, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
@@ -27,18 +27,21 @@ import { emitStatusChange } from '../subscriptions/subscription-events'
 import { getSubscription } from '../subscriptions/subscriptions'
 import { type Plan, type Subscription, subscriptions, VARYING_CHECKOUT_AMOUNT } from '../tables'
 
-/** For so long nobody else begins a checkout of the same entity: longer than a provider may take. In ms. */
+/** How long, in ms, no other checkout of the entity may start: longer than a provider may take. */
 const CHECKOUT_CLAIM_MS = 60_000
 
-/** A checkout for which the provider has yet to be asked. `before` is the subscription as it was, if there was one. */
+/** A checkout that is not started at the provider yet. `before` is the previous row of the subscription, if any. */
 export type PreparedCheckout = { subscription: Subscription; plan: Plan; before?: Subscription; amount: number }
 
-/** What came of it at once: nothing is to be paid, or the entity has a subscription that the caller wants to end first. */
+/**
+ * The result of a preparation: the subscription is free and active, another subscription has to be canceled first
+ * (`inTheWay`), or the checkout is ready to start.
+ */
 export type CheckoutPreparation = { free: Subscription } | { inTheWay: Subscription } | PreparedCheckout
 
 /**
- * Judges what is asked for, in the order of the contract, and claims the checkout of the entity: until then nothing is
- * written. @throws 400, 403, 404, 409 ACTIVE_SUBSCRIPTION_EXISTS, 500 PAYMENTS_NOT_CONFIGURED
+ * Validates a checkout, in the documented order of errors, and then claims it for the entity. Nothing is written before.
+ * @throws 400, 403, 404, 409 ACTIVE_SUBSCRIPTION_EXISTS, 500 PAYMENTS_NOT_CONFIGURED
  */
 export async function prepareCheckout(
   tx: Tx,
@@ -68,7 +71,7 @@ export async function prepareCheckout(
   return { subscription: claimed, plan, before, amount }
 }
 
-/** A subscription that waits. */
+/** Loads a pending subscription of the caller. */
 async function loadPendingSubscription(tx: Tx, ctx: Ctx, id: string) {
   const before = requireOwn(ctx, await getSubscription(tx, id))
   const plan = await getActivePlan(tx, before.planId)
@@ -85,7 +88,7 @@ export const notPendingProblem = ({ status }: Pick<Subscription, 'status'>) =>
     `This subscription is ${status}. Only pending subscriptions can be paid.`,
   )
 
-/** A new one, of a plan whose price is known. */
+/** Returns a new subscription, which is not inserted yet, to a plan with a known price. */
 async function draftSubscription(
   tx: Tx,
   ctx: Ctx,
@@ -107,7 +110,7 @@ async function draftSubscription(
   return { row: newSubscription(plan, billingCycle, entity, minor), plan }
 }
 
-/** What is not paid yet may still be: who begins anew would pay both. */
+/** Returns the overdue subscription of an entity. It may still be paid, so a new one besides it would be paid twice. */
 const findPastDue = (tx: Tx, row: Subscription) =>
   tx
     .select()
@@ -120,7 +123,7 @@ const activeExistsProblem = (existingSubscriptionId: string) =>
     details: { existingSubscriptionId },
   })
 
-/** Of two checkouts at once the second is refused: both could be paid. */
+/** Refuses a second concurrent checkout, because both could be paid. @throws 409 ACTIVE_SUBSCRIPTION_EXISTS */
 async function assertNoOtherCheckout(tx: Tx, row: Subscription) {
   const busy = and(
     subscriptionsOfEntity(row),
@@ -135,7 +138,7 @@ async function assertNoOtherCheckout(tx: Tx, row: Subscription) {
   })
 }
 
-/** With the coupon that is named now, else with the one that it has, if that is still good. */
+/** Applies the given coupon, or checks that the attached one can still be redeemed. */
 async function applyCoupon(tx: Tx, row: Subscription, code: string | null | undefined) {
   if (code) return withCoupon(row, await requireRedeemableByCode(tx, code, row))
   if (row.couponId) await requireRedeemableById(tx, row.couponId, row)
@@ -152,7 +155,7 @@ function assertPayable(source: ConnectedProvider | Problem, { billingCycle }: Su
   })
 }
 
-/** Another provider knows nothing of what was begun at the one before. */
+/** Returns the link to a provider. The ids of a previous connection are dropped. */
 const providerFields = ({ kind, opened }: ConnectedProvider, { providerSourceId }: Subscription) => ({
   ...(providerSourceId !== opened._id && { externalSubscriptionId: null, externalCheckoutId: null }),
   ...{ providerKind: kind, providerSourceId: opened._id },
@@ -170,7 +173,7 @@ const NO_PROVIDER = {
   externalCheckoutId: null,
 }
 
-/** What costs nothing needs no provider; what was begun there before is not to be paid any more. */
+/** Activates a free subscription without a provider, and cancels the checkouts that were started before. */
 async function activateFree(tx: Tx, ctx: Ctx, priced: Subscription, before: Subscription | undefined) {
   const row = { ...priced, ...NO_PROVIDER }
   await saveSubscription(tx, ctx, row, before)

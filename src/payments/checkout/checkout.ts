@@ -1,5 +1,5 @@
 import { and, eq, isNull } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { users } from '../../accounts/tables'
 import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
@@ -23,8 +23,8 @@ import { retryParkedEvents } from '../webhooks/retry-schedule'
 import { notPendingProblem, type PreparedCheckout, prepareCheckout } from './checkout-preparation'
 
 /**
- * Begins a checkout, for a subscription that waits or for a new one. What costs nothing is active at once. Where the
- * provider fails, all is as it was before.
+ * Starts a checkout, of a pending subscription or of a new one. A free subscription is active at once. If the provider
+ * fails, everything is rolled back.
  * @throws 400, 403, 404, 409 ACTIVE_SUBSCRIPTION_EXISTS, 500 PAYMENTS_NOT_CONFIGURED, 502 PROVIDER_ERROR
  */
 export async function startCheckout(ctx: Ctx, input: NewCheckout, request: Request): Promise<Checkout> {
@@ -40,7 +40,7 @@ export async function startCheckout(ctx: Ctx, input: NewCheckout, request: Reque
   }
 }
 
-/** For whom it is. @throws 403 for somebody else's, 404 */
+/** Returns the entity of a checkout. @throws 403 for a subscription of another entity, 404 SUBSCRIPTION_NOT_FOUND */
 const resolveEntity = async (ctx: Ctx, { subscriptionId, ...input }: NewCheckout) =>
   subscriptionId
     ? requireOwn(ctx, await getSubscription(ctx.db, subscriptionId))
@@ -55,7 +55,7 @@ function assertRedirectUrls({ successUrl, cancelUrl }: NewCheckout) {
     }
 }
 
-/** Why nobody can pay counts only where something is to be paid. */
+/** Returns a problem instead of throwing it, because it does not matter if the subscription turns out to be free. */
 const problemOrThrow = (error: unknown): Problem => {
   if (error instanceof Problem) return error
   throw error
@@ -79,7 +79,7 @@ async function startAtProvider(
     const row = await getSubscription(tx, subscriptionId)
     const { externalCheckoutId = row.externalCheckoutId, externalSubscriptionId = row.externalSubscriptionId } = created
     const changes = { checkoutUntil: null, updated: toIsoString(now()), externalCheckoutId }
-    // Its provider may have told already that it was paid.
+    // The provider may have reported the payment already, with the id of its subscription.
     const linkChange = row.status === 'active' || row.status === 'trialing' ? {} : { externalSubscriptionId }
     await tx
       .update(subscriptions)
@@ -95,7 +95,7 @@ async function startAtProvider(
     await rescheduleLifecycle(tx, ctx, row, after)
     return row.status === 'canceled' || row.status === 'expired' ? after : undefined
   })
-  // Somebody has canceled it meanwhile: then nobody shall pay for it.
+  // The subscription was canceled meanwhile, so the new checkout must not be paid.
   if (ended) return cancelEndedCheckout(ctx, ended)
   const { checkoutUrl, clientToken }: ProviderCheckout = created
   return { subscriptionId, checkoutUrl, clientToken }
@@ -106,7 +106,7 @@ const providerLinkOf = ({ externalSubscriptionId, externalCheckoutId }: Provider
   externalCheckoutId: externalCheckoutId ?? null,
 })
 
-/** What was begun before is not to be paid, too. */
+/** Cancels the previous checkout, so that it cannot be paid too. */
 async function cancelSuperseded(tx: Tx, ctx: Ctx, before: Subscription, created: ProviderCheckout) {
   const { externalSubscriptionId, externalCheckoutId } = providerLinkOf(created)
   const isSame =
@@ -115,12 +115,12 @@ async function cancelSuperseded(tx: Tx, ctx: Ctx, before: Subscription, created:
 }
 
 async function cancelEndedCheckout(tenant: Tenant, row: Subscription): Promise<never> {
-  const over = await cancelAtProvider(tenant, row).catch(() => false)
-  if (!over) await tenant.write((tx) => scheduleProviderCancel(tx, tenant, row._id, row))
+  const isEnded = await cancelAtProvider(tenant, row).catch(() => false)
+  if (!isEnded) await tenant.write((tx) => scheduleProviderCancel(tx, tenant, row._id, row))
   throw notPendingProblem(row)
 }
 
-/** As if nothing had been asked, but for the record; and the next checkout is another one to the provider. */
+/** Restores the subscription, and reports the failure. The next checkout gets another idempotency key. */
 const rollBackCheckout = (ctx: Ctx, { subscription, before }: PreparedCheckout, error: unknown) =>
   ctx.write(async (tx) => {
     const { _id, failedCheckouts, ...row } = subscription
@@ -143,13 +143,13 @@ const rollBackCheckout = (ctx: Ctx, { subscription, before }: PreparedCheckout, 
       .update(subscriptions)
       .set({ ...attempt, ...names })
       .where(isStillPending)
-    // An admin may have attached another meanwhile.
+    // An admin may have attached another coupon meanwhile, which is kept.
     const hasSameCoupon =
       row.couponId === null ? isNull(subscriptions.couponId) : eq(subscriptions.couponId, row.couponId)
     await tx.update(subscriptions).set({ couponId, couponCode, discount }).where(and(isStillPending, hasSameCoupon))
   })
 
-/** For so long a checkout is not begun anew, in ms: PayPal has it approved within three hours. */
+/** How long, in ms, the same checkout is reused: PayPal's must be approved within three hours. */
 const CHECKOUT_REUSE_MS = 3_600_000
 
 async function buildOrder(
@@ -183,7 +183,7 @@ async function buildOrder(
     embedded: (opened.metadata as { checkoutMode?: unknown }).checkoutMode === 'embedded',
     metadata: { tenant: ctx.tenant, subscription: _id, entity: `${type}:${id}` },
   }
-  // The same checkout asked for once more is the same to the provider; but nobody can pay in an old one.
+  // A repeated order has the same key, so the provider returns the same checkout, except for an outdated one.
   const age = Math.floor((now() - Date.parse(subscription.created)) / CHECKOUT_REUSE_MS)
   const fingerprint = new Bun.CryptoHasher('sha256')
     .update(JSON.stringify([order, subscription.failedCheckouts, age]))
@@ -191,7 +191,7 @@ async function buildOrder(
   return { ...order, key: `checkout:${_id}:${fingerprint.slice(0, 32)}` }
 }
 
-/** Who is charged, as far as anybody says: who it is for, else who asks. */
+/** Returns the customer: the given data, completed by the account that the subscription is for, else by the caller's. */
 async function findCustomer({ db, actor }: Ctx, { customer = {} }: NewCheckout, subscription: Subscription) {
   const user = subscription.billableEntityType === 'user' ? subscription.billableEntityId : actor.user
   const { email, fullName } = users

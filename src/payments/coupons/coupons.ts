@@ -1,6 +1,6 @@
 import { Value } from '@sinclair/typebox/value'
 import { eq } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { isIsoDate, isIsoDateTime, now, toIsoString } from '../../core/clock'
 import type { HttpContext } from '../../core/etag'
 import { type FieldError, notFound, Problem, summarizeErrors } from '../../core/problem'
@@ -18,7 +18,7 @@ import { type Coupon, coupons } from '../tables'
 const { _id, code, isActive, currentRedemptions, validFrom, validUntil, created, updated } = coupons
 const sortable = { _id, code, isActive, currentRedemptions, validFrom, validUntil, created, updated }
 
-/** A page of coupons, newest first. */
+/** Returns a page of coupons, newest first. */
 export async function list({ db }: Ctx, query: ListQuery & { isActive?: string }, answer: HttpContext) {
   const page = parsePage(query, sortable)
   const active = parseFlag(query, 'isActive')
@@ -27,10 +27,10 @@ export async function list({ db }: Ctx, query: ListQuery & { isActive?: string }
   return respondWithPage(answer, page, rows.map(toCoupon), () => db.$count(coupons, where))
 }
 
-/** One coupon. @throws 404 COUPON_NOT_FOUND */
+/** Returns a coupon. @throws 404 COUPON_NOT_FOUND */
 export const get = async ({ db }: Ctx, id: string) => toCoupon(await getCoupon(db, id))
 
-/** A new coupon. @throws 400 INVALID_COUPON_DATA, COUPON_CODE_EXISTS */
+/** Creates a coupon. @throws 400 INVALID_COUPON_DATA, COUPON_CODE_EXISTS */
 export async function create(ctx: Ctx, input: Record<string, unknown>): Promise<CouponResponse> {
   const { defaultCurrency } = await getSettings(ctx, paymentsSettings)
   const time = toIsoString(now())
@@ -41,7 +41,7 @@ export async function create(ctx: Ctx, input: Record<string, unknown>): Promise<
 }
 
 /**
- * Changes what it mentions, and judges what comes of it as a new one. Who has it already keeps what they have.
+ * Changes the given fields, and validates the result like a new coupon. Subscriptions that have it keep their discount.
  * @throws 400 INVALID_COUPON_DATA, COUPON_CODE_EXISTS, 404 COUPON_NOT_FOUND
  */
 export async function change(ctx: Ctx, id: string, input: Record<string, unknown>): Promise<CouponResponse> {
@@ -60,14 +60,14 @@ export async function change(ctx: Ctx, id: string, input: Record<string, unknown
   )
 }
 
-/** It can't be redeemed any more; who has, keeps it. @throws 404 */
+/** Deactivates a coupon. Subscriptions that have redeemed it keep it. @throws 404 COUPON_NOT_FOUND */
 export const remove = (ctx: Ctx, id: string) => change(ctx, id, { isActive: false })
 
 /** @throws 404 COUPON_NOT_FOUND */
 const getCoupon = async (db: Pick<Db, 'select'>, id: string): Promise<Coupon> =>
   (!id.includes('\0') && (await db.select().from(coupons).where(eq(_id, id)).get())) || notFound('coupon')
 
-/** A coupon by its code, however that is written. */
+/** Returns the coupon with a code, ignoring case and surrounding spaces. */
 export const findByCode = async (db: Pick<Db, 'select'>, code: string): Promise<Coupon | undefined> =>
   db
     .select()
@@ -75,7 +75,7 @@ export const findByCode = async (db: Pick<Db, 'select'>, code: string): Promise<
     .where(eq(coupons.codeKey, normalizeCode(code)))
     .get()
 
-/** A code as it is compared: without what surrounds it, whatever its letters' case. */
+/** Normalizes a code for comparisons: trimmed, NFC, in lower case. */
 export const normalizeCode = (code: string) => code.replaceAll('\0', ' ').trim().normalize('NFC').toLowerCase()
 
 const DEFAULT_COUPON_DATA = {
@@ -83,7 +83,7 @@ const DEFAULT_COUPON_DATA = {
   ...{ benefitDurationUnit: null, benefitDurationValue: null, applicablePlanIds: [], isActive: true },
 }
 
-/** What was sent upon what there is, as it is kept. @throws 400 INVALID_COUPON_DATA with every flaw */
+/** Returns the coupon with the input applied, as it is stored. @throws 400 INVALID_COUPON_DATA with all errors */
 function validateCouponData(before: Partial<CouponResponse>, input: Record<string, unknown>, defaultCurrency: string) {
   const sent = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
   const data = Value.Clean(CouponData, { ...before, ...sent }) as CouponData

@@ -7,8 +7,8 @@ import { emitSubscriptionEvent } from '../subscriptions/subscription-events'
 import { coupons, redemptions, type Subscription } from '../tables'
 
 /**
- * Redeems the coupon of a subscription, once, by one conditional update: of any number at a time the last redemption goes
- * to one.
+ * Redeems the coupon of a subscription once. A single conditional update makes sure that only one of many concurrent callers
+ * gets the last redemption. Returns whether it was redeemed now, or before, or had no redemptions left.
  */
 export async function redeem(
   tx: Tx,
@@ -31,13 +31,13 @@ export async function redeem(
   return 'now'
 }
 
-/** Until when a discount lasts that begins with the current period; null for as long as the subscription does. */
+/** Returns when a discount ends that begins with the current period, or null if it lasts as long as the subscription. */
 export function benefitEndOf({ discount, currentPeriodStart }: Subscription): string | null {
   if (!discount?.benefit) return null
   return toIsoString(addSpan(currentPeriodStart ? Date.parse(currentPeriodStart) : now(), discount.benefit))
 }
 
-/** A subscription whose coupon was redeemed; or without it, where somebody else had the last redemption meanwhile. */
+/** Redeems the coupon of a subscription that becomes active. Removes the coupon if it has no redemptions left. */
 export async function redeemOnActivation(
   tx: Tx,
   ctx: Pick<Tenant, 'tenant'>,

@@ -10,7 +10,7 @@ const changeResponses = { 200: Coupon, 400: ProblemShape, 404: ProblemShape }
 
 const couponBody = { ...jsonObject, ...withKeyPolicy({ known: Object.keys(CouponChange.properties) }) }
 
-/** What is sent is judged by the verb, whose refusals have a code of their own. */
+/** The functions of coupons validate the body, because their errors have codes of their own. */
 const describeOperation = (operationId: string, summary: string, schema: object) =>
   ({ operationId, summary, requestBody: { content: { 'application/json': { schema } } } }) as object
 

@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { config } from '../../config'
 import { now } from '../../core/clock'
 import { Problem, tooManyRequests } from '../../core/problem'
@@ -9,14 +9,15 @@ import { clientNetwork } from '../../tenancy/client-connection'
 import { type Coupon, coupons, type Plan, plans, redemptions, type Subscription } from '../tables'
 import { findByCode, toCoupon } from './coupons'
 
-const MAX_COUPON_ATTEMPTS = 60 // of one caller
+const MAX_COUPON_ATTEMPTS = 60 // per caller and window
 const COUPON_ATTEMPT_WINDOW_MS = 60_000 // ms
 
 const attemptLimiter = new RateLimiter(MAX_COUPON_ATTEMPTS, COUPON_ATTEMPT_WINDOW_MS)
 
 /**
- * What a code is good for. Whoever is no admin may try some in a minute, and is not told how many have redeemed it.
- * @throws 400 as `redeemable` does, 429
+ * Returns the coupon of a code, if it can be redeemed. Other callers than admins may try a limited number of codes per
+ * minute, and do not see the number of redemptions.
+ * @throws what `requireRedeemable` throws, 429 RATE_LIMITED
  */
 export async function validateCode(
   ctx: PublicCtx,
@@ -33,7 +34,7 @@ export async function validateCode(
   return actor?.privileged ? { ...publicFields, maxRedemptions, currentRedemptions } : publicFields
 }
 
-/** Counts that a code is tried, wherever one is taken; admins may read them all. @throws 429 RATE_LIMITED */
+/** Counts an attempt to use a code. Admins are not limited, because they may list all codes. @throws 429 RATE_LIMITED */
 export function countCouponAttempt({ tenant, actor }: PublicCtx, request?: Request) {
   if (actor?.privileged || config.ATOLL_RATE_LIMITS === 'off') return
   const caller = actor ? `user ${actor.user}` : request ? clientNetwork(request) : ''
@@ -43,7 +44,7 @@ export function countCouponAttempt({ tenant, actor }: PublicCtx, request?: Reque
 
 type RedeemingSubscription = Pick<Subscription, '_id' | 'planId' | 'currency'>
 
-/** A coupon by its code, if it can be redeemed for a subscription now. @throws as `redeemable` does */
+/** Returns a coupon by its code, if it can be redeemed for a subscription now. @throws what `requireRedeemable` throws */
 export const requireRedeemableByCode = async (
   db: Pick<Db, 'select'>,
   code: string,
@@ -51,11 +52,11 @@ export const requireRedeemableByCode = async (
   status = 400,
 ) => requireRedeemableFor(db, await findByCode(db, code), subscription, status)
 
-/** The same of one that was attached before. */
+/** Returns an attached coupon by its id, if it can be redeemed now. @throws what `requireRedeemable` throws */
 export const requireRedeemableById = async (db: Pick<Db, 'select'>, id: string, subscription: RedeemingSubscription) =>
   requireRedeemableFor(db, await db.select().from(coupons).where(eq(coupons._id, id)).get(), subscription)
 
-/** Prices are in the currency that the plan had when the subscription was made. */
+/** Prices are in the currency that the plan had when the subscription was created. */
 async function requireRedeemableFor(
   db: Pick<Db, 'select'>,
   row: Coupon | undefined,
@@ -68,8 +69,8 @@ async function requireRedeemableFor(
 }
 
 /**
- * The coupon, if it can be redeemed now: looked at in the order of the contract. A fixed discount applies in its currency
- * alone. Who has redeemed it already takes no other redemption.
+ * Returns the coupon, if it can be redeemed now. The checks have a documented order. A fixed discount applies only in its
+ * currency. If it `isRedeemed` already, it needs no further redemption.
  * @throws 400 COUPON_NOT_FOUND (or `status`), COUPON_NOT_YET_VALID, _EXPIRED, _MAX_REDEMPTIONS, _NOT_APPLICABLE
  */
 export function requireRedeemable(

@@ -7,7 +7,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import type { ProviderInvoice, ProviderKind } from '../providers/provider'
 import { type Invoice, invoices, type Subscription } from '../tables'
 
-/** What triggers say of an invoice that comes with them; others say nothing of it. */
+/** The status that a trigger gives its invoice. Other triggers give none. */
 const STATUS_BY_TRIGGER: Record<string, Invoice['status'] | undefined> = {
   paid: 'paid',
   'payment failed': 'open',
@@ -29,7 +29,7 @@ const selectByExternalId = prepareQuery((tx) =>
 
 const toIsoOrUndefined = (ms: number | undefined) => (ms === undefined ? undefined : toIsoString(ms))
 
-/** Keeps what a trigger says of an invoice. */
+/** Stores the invoice of a trigger, if the trigger gives it a status. */
 export async function upsertInvoiceForTrigger(
   tx: Tx,
   ctx: Pick<Tenant, 'tenant'>,
@@ -43,8 +43,8 @@ export async function upsertInvoiceForTrigger(
 }
 
 /**
- * Keeps an invoice as the provider has it, each of its ids once. What is open becomes paid or void, and nothing comes
- * back. Answers whether that changed anything.
+ * Inserts or updates the invoice with the provider's id. An open invoice may become paid or void, and no other change is
+ * made. Returns whether anything changed.
  */
 export async function upsertInvoice(
   tx: Tx,

@@ -1,6 +1,6 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import type { HttpContext } from '../../core/etag'
 import { badRequest, notFound } from '../../core/problem'
 import {
@@ -24,11 +24,11 @@ const ALLOWED_FILTER_VALUES: Partial<Record<keyof Filters, string[]>> = {
 
 type Filters = { billableEntityType?: string; billableEntityId?: string; status?: string }
 
-/** A page of invoices, newest first: all for admins, else those of the caller's entity. */
+/** Returns a page of invoices, newest first: all for admins, else those of the caller's entity. */
 export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: HttpContext) {
   const { db } = ctx
   const page = parsePage(query, sortable)
-  // Only admins choose whose invoices they see; the status filters for everybody.
+  // Only admins may choose the entity. Everyone may filter by status.
   const filters: Filters = { ...query, ...callerEntityFilter(ctx) }
   const anyOf = (column: SQLiteColumn, path: keyof Filters) => {
     const values = parseNames(filters[path], path)
@@ -49,7 +49,7 @@ export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: 
   return respondWithGrowingPage(answer, page, rows, () => db.$count(invoices, where), toInvoice)
 }
 
-/** One invoice. @throws 404 INVOICE_NOT_FOUND, 403 for somebody else's */
+/** Returns an invoice. @throws 404 INVOICE_NOT_FOUND, 403 when it belongs to another entity */
 export async function get(ctx: Ctx, id: string): Promise<InvoiceResponse> {
   const row = !id.includes('\0') && (await ctx.db.select().from(invoices).where(eq(_id, id)).get())
   return toInvoice(requireOwn(ctx, row || notFound('invoice')))

@@ -5,12 +5,12 @@ import { emitSubscriptionEvent } from '../subscriptions/subscription-events'
 import { TERMINAL_STATUSES } from '../subscriptions/transitions'
 import type { Invoice, Subscription } from '../tables'
 
-/** In what a subscription here differs from what its provider has: what was lost on the way. */
+/** The differences between a subscription and its state at the provider, such as after a lost event. */
 export type Drift = {
   status?: { ours: string; theirs: string }
   cancelAtPeriodEnd?: { ours: boolean; theirs: boolean }
   periodEnd?: { ours: string | null; theirs: string }
-  /** The provider's names of those that are missing, or that stand otherwise. */
+  /** The provider's ids of invoices that are missing here, or have another status. */
   invoices?: string[]
 }
 
@@ -18,19 +18,19 @@ type KnownInvoice = Pick<Invoice, 'externalInvoiceId' | 'status'>
 
 const counts = new Map<ProviderKind, number>()
 
-/** How often this process has found a difference, by provider. */
+/** Returns how many differences this process has found, by provider. */
 export const driftCounts = (): ReadonlyMap<ProviderKind, number> => counts
 
-const PERIOD_TOLERANCE_MS = 86_400_000
+const PERIOD_TOLERANCE_MS = 86_400_000 // ms
 
-/** What differs, if anything does. `invoices` are those that are known here. */
+/** Returns the differences, or undefined if there are none. `invoices` are those that are stored here. */
 export function driftOf(row: Subscription, theirs: ProviderSubscription, invoices: KnownInvoice[]): Drift | undefined {
   const lost = missingInvoices(theirs, invoices).map(({ externalInvoiceId }) => externalInvoiceId)
   const drift = { ...stateDrift(row, theirs), ...(lost.length && { invoices: lost }) }
   return Object.keys(drift).length ? drift : undefined
 }
 
-/** Invoices that were paid or given up without us, and those that are to be paid by who is late. */
+/** Returns the provider's invoices that were paid or voided unnoticed, and the open ones of an overdue subscription. */
 export function missingInvoices({ invoices: theirInvoices, status }: ProviderSubscription, invoices: KnownInvoice[]) {
   const ourStatuses = new Map(invoices.map((invoice) => [invoice.externalInvoiceId, invoice.status]))
   return theirInvoices.filter(({ externalInvoiceId: id, status: theirs }) => {
@@ -41,12 +41,12 @@ export function missingInvoices({ invoices: theirInvoices, status }: ProviderSub
 }
 
 function stateDrift(row: Subscription, { status, periodEnd, cancelAtPeriodEnd }: ProviderSubscription): Drift {
-  // What was not decided there yet says nothing.
+  // A pending state at the provider says nothing yet.
   if (status === 'pending') return {}
-  const over = [row.status, status].map((one) => TERMINAL_STATUSES.includes(one))
+  const over = [row.status, status].map((state) => TERMINAL_STATUSES.includes(state))
   if (over[0] && over[1]) return {}
   const ours = row.currentPeriodEnd === null ? 0 : Date.parse(row.currentPeriodEnd)
-  // By a few hours their clocks may differ from our calendar.
+  // The provider's calendar may differ from ours by a few hours.
   const moved = periodEnd !== undefined && Math.abs(periodEnd - ours) > PERIOD_TOLERANCE_MS
   const both = !over[0] && !over[1]
   return {
@@ -60,7 +60,7 @@ function stateDrift(row: Subscription, { status, periodEnd, cancelAtPeriodEnd }:
   }
 }
 
-/** Has people know, and counts it. */
+/** Emits an event about a difference, and counts it. */
 export async function recordDrift(
   tx: Tx,
   ctx: Pick<Tenant, 'tenant'>,

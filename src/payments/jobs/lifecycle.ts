@@ -20,11 +20,11 @@ import { type Subscription, subscriptions } from '../tables'
 import { reconcile } from './reconciliation'
 
 const HOUR = 3_600_000
-const MAX_CHECKS_AFTER_END = 84 // of ever longer pauses, up to an hour, after which what ended is not looked at any more: some three days
+const MAX_CHECKS_AFTER_END = 84 // with growing pauses of up to an hour: about three days
 
 /**
- * What time brings to a subscription: each hour it is compared with what the provider has, and when its time is up it ends.
- * Whether it was paid after all the provider is asked before, as far as it answers.
+ * Reconciles a subscription with its provider each hour, and ends it when its time is up. Before it ends, the provider is
+ * asked whether it was paid after all. If the provider does not answer, the subscription ends all the same.
  */
 export const lifecycleJob: JobHandler = {
   retryFor: Number.POSITIVE_INFINITY,
@@ -46,7 +46,7 @@ export const lifecycleJob: JobHandler = {
       : await findSubscription(tenant, id)
     if (!after) return { state: 'done' }
     const checkedAt = shouldReconcile ? time : lastCheckAt
-    // What has ended is looked at once more: the provider may know of an invoice.
+    // An ended subscription is checked once more, because the provider may have another invoice.
     const due = TERMINAL_STATUSES.includes(after.status)
       ? isLinked(after)
         ? time + HOUR
@@ -62,7 +62,7 @@ const findSubscription = ({ db }: Pick<Tenant, 'db'>, id: string): Promise<Subsc
 
 const isDue = (row: Subscription, grace: number) => (nextEndOf(row, grace)?.at ?? Number.POSITIVE_INFINITY) <= now()
 
-/** What goes wrong with a provider was reported already; where the connection is gone, there is nobody to ask. */
+/** Returns whether the provider answered. A removed connection (404) counts as an answer. Failures were logged already. */
 const isAnswered = (reconciliation: Promise<void>): Promise<boolean> =>
   reconciliation.then(
     () => true,
@@ -72,7 +72,7 @@ const isAnswered = (reconciliation: Promise<void>): Promise<boolean> =>
     },
   )
 
-/** Ends what is over, here and at the provider. */
+/** Ends a subscription whose time is up, here and at the provider. Returns its current row. */
 async function endIfDue(tx: Tx, tenant: Tenant, id: string, grace: number): Promise<Subscription | undefined> {
   const row = await tx.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
   const nextEnd = row && nextEndOf(row, grace)

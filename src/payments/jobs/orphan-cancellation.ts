@@ -12,15 +12,15 @@ import { reconcile, recordMissedInvoices } from './reconciliation'
 
 const HOUR = 3_600_000
 /**
- * For so long somebody may still approve what was begun at PayPal, which can't be called off. Of subscriptions PayPal does not
- * say how long; its tokens to approve are good for three hours unless somebody has agreed on more, or for 72
+ * How long, in ms, a customer may still approve a PayPal subscription, which cannot be canceled before. PayPal documents no
+ * limit for subscriptions; its approval tokens are valid for 3 hours by default, or for 72 hours
  * (https://developer.paypal.com/api/nvp-soap/troubleshooting/10411, github.com/paypal/paypal-checkout-components/issues/369).
  */
 const APPROVAL_WINDOW_MS = 3 * DAY_MS
 
 /**
- * Ends at the provider what nobody here goes by. What was paid meanwhile, and is what the subscription waits for, begins
- * instead.
+ * Cancels a checkout or a subscription at the provider that is not used here. If it was paid meanwhile, and the local
+ * subscription is still pending, it is activated instead.
  */
 export const cancelOrphanedJob: JobHandler = {
   retryFor: Number.POSITIVE_INFINITY,
@@ -33,7 +33,7 @@ export const cancelOrphanedJob: JobHandler = {
     const orphan = { ...row, ...link, externalSubscriptionId: external ?? null }
     const isUsed = await isInUse(tenant, row, orphan).catch(throwJobFailure)
     const current = (await findSubscription(tenant, id)) ?? row
-    // By an earlier checkout it was paid: the later one is not to be, too.
+    // The subscription was paid by an earlier checkout, so the later one must not be paid too.
     if (isEarlierCheckout(current, orphan)) {
       const later = { ...current, externalSubscriptionId: null }
       await source.provider.cancel(source.opened, later).catch(throwJobFailure)
@@ -72,7 +72,7 @@ async function resolveExternalId(
   return provider.findSubscriptionId?.(opened, externalCheckoutId)
 }
 
-/** Whether the subscription goes by it, or does from now on. */
+/** Returns whether the subscription uses the orphan, or uses it from now on. @throws what `reconcile` throws */
 async function isInUse(tenant: Tenant, row: Subscription, orphan: Subscription): Promise<boolean> {
   if (TERMINAL_STATUSES.includes(row.status)) return false
   const { externalSubscriptionId: id, externalCheckoutId: checkout } = orphan

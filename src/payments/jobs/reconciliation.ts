@@ -15,8 +15,9 @@ import { retryParkedEvents } from '../webhooks/retry-schedule'
 import { driftOf, missingInvoices, recordDrift } from './drift'
 
 /**
- * Makes up for what was lost on the way: has a subscription be as its provider has it. What can't be mended is told once.
- * Where something happens meanwhile, that counts, and the next look shows what is left. @throws 404, 502
+ * Brings a subscription to its state at the provider, such as after a lost event. A difference that cannot be repaired is
+ * reported once. If the subscription changes meanwhile, nothing is done, and the next run finds what is left.
+ * @throws 404 when the connection was removed, 502 PROVIDER_ERROR
  */
 export async function reconcile(tenant: Tenant, row: Subscription) {
   const { provider, opened, kind } = await getSubscriptionProvider(tenant, row)
@@ -43,7 +44,7 @@ export async function reconcile(tenant: Tenant, row: Subscription) {
   })
 }
 
-/** Keeps what was paid for something that has ended, or that nobody waits for. @throws 502 */
+/** Stores the invoices of a subscription that is ended or unused here, but was paid. @throws 502 PROVIDER_ERROR */
 export async function recordMissedInvoices(
   tenant: Tenant,
   { provider, opened, kind }: ConnectedProvider,
@@ -81,7 +82,7 @@ const listInvoicesOf = (db: Pick<Db, 'select'>, kind: ProviderKind, { _id }: Sub
 
 type RepairContext = { fetchedAt: number; isReported: boolean }
 
-/** Whether all is as the provider has it afterwards. */
+/** Repairs a subscription, and returns whether it is as the provider has it afterwards. */
 async function repair(
   tx: Tx,
   tenant: Tenant,
@@ -95,12 +96,12 @@ async function repair(
   const { externalSubscriptionId } = theirs
   if (TERMINAL_STATUSES.includes(row.status)) {
     if (TERMINAL_STATUSES.includes(theirs.status) || theirs.status === 'pending') return true
-    // It ended here: it ends there, too.
+    // The subscription ended here, so it is ended at the provider too.
     if (!isReported) await scheduleProviderCancel(tx, tenant, row._id, { ...row, externalSubscriptionId })
     return false
   }
   if (theirs.status === 'pending') return true
-  // Providers say the second in which something happens: what follows within this one still counts.
+  // Providers report times in seconds, so later events within the current second must still count.
   const occurredAt = Math.max(fetchedAt - (fetchedAt % 1000), row.lastEventAt ?? 0)
   const input = { ...standing, occurredAt, providerKind: kind, externalSubscriptionId, isReported }
   const { outcome, subscription } = await transition(tx, tenant, row, 'updated', input)

@@ -1,13 +1,13 @@
 import { Problem } from '../../core/problem'
 import type { ProviderKind } from './provider'
 
-/** The provider did not do what it was asked for (502). What it said goes to the log only. */
+/** Returns the problem of a failed request to a provider (502). The cause is for the log only. */
 export const providerErrorProblem = (kind: ProviderKind, cause: unknown) =>
   new Problem(502, 'PROVIDER_ERROR', `The payment provider (${kind}) failed to process the request. Try again later.`, {
     cause,
   })
 
-/** The plan has no price there that fits the cycle (400). */
+/** Returns the problem of a plan that has no price for the billing cycle at a provider (400). */
 export const missingPriceProblem = (kind: ProviderKind, name: string) =>
   new Problem(
     400,

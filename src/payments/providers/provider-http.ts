@@ -5,10 +5,10 @@ import { logError } from '../../core/log'
 import { providerErrorProblem } from './errors'
 import type { ProviderKind } from './provider'
 
-const REQUEST_TIMEOUT_MS = 8_000 // ms; a connection on which nothing moves for ten seconds would be cut
-const MAX_RESPONSE_BYTES = 4 << 20 // bytes of an answer
+const REQUEST_TIMEOUT_MS = 8_000 // ms; connections are cut after ten idle seconds
+const MAX_RESPONSE_BYTES = 4 << 20
 
-/** What a provider said against it: a status and, where there is one, a code of its own. Its sentences may hold secrets. */
+/** A provider refused a request, with a status and perhaps a code. Its messages are left out, for they may hold secrets. */
 export class ProviderResponseError extends Error {
   constructor(
     readonly provider: ProviderKind,
@@ -21,7 +21,7 @@ export class ProviderResponseError extends Error {
 
 const isCode = (code: unknown): code is string => typeof code === 'string' && /^[\w.-]{1,64}$/.test(code)
 
-/** Does something by a provider, whose failures are told as 502 PROVIDER_ERROR, and to the log without what it said. */
+/** Runs `work`, and logs its failure without the provider's message. @throws 502 PROVIDER_ERROR when `work` fails */
 export async function callProvider<T>(kind: ProviderKind, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -35,25 +35,25 @@ export async function callProvider<T>(kind: ProviderKind, work: () => Promise<T>
 }
 
 /**
- * The idempotency key of what may as well be done twice, such as an end: of each attempt another, for under the same one a
- * provider may answer a failure again for days (https://docs.stripe.com/api/idempotent_requests).
+ * Returns a new idempotency key for each attempt of a repeatable request, such as a cancellation: for a reused key, a
+ * provider may repeat an old failure for days (https://docs.stripe.com/api/idempotent_requests).
  */
-export const attemptKey = (...of: unknown[]) => [...of, Bun.randomUUIDv7()].join(':')
+export const attemptKey = (...parts: unknown[]) => [...parts, Bun.randomUUIDv7()].join(':')
 
-/** What answers nothing where the provider says that there is no such thing. */
+/** Returns the result of a request, or undefined if the provider refused it with one of the statuses, such as 404. */
 export const ignoreStatuses = async <T>(work: Promise<T>, ...statuses: number[]): Promise<T | undefined> =>
   work.catch((error) => {
     if (error instanceof ProviderResponseError && statuses.includes(error.status)) return undefined
     throw error
   })
 
-/** Which provider is asked, and for whom. */
+/** The provider of a request, and the tenant that it is for. */
 type ProviderTarget = { kind: ProviderKind; tenant: string }
 
 /**
- * Asks a provider, once more when the connection breaks off: each question carries a key by which the provider knows it
- * again, or changes nothing the second time.
- * @throws Unreachable
+ * Sends a request to a provider, and retries it once if the connection breaks off. The request must have an idempotency key,
+ * or be safe to repeat.
+ * @throws UpstreamUnreachable
  */
 export async function sendRequest(tenant: string, url: string, init: RequestInit): Promise<Response> {
   const bounds = {
@@ -70,9 +70,9 @@ export async function sendRequest(tenant: string, url: string, init: RequestInit
 }
 
 /**
- * The same for a vendor's package to read. What it takes for granted is made sure of: that Stripe's finds anything but an
- * object, nobody could catch, and a failure that does not call itself one it takes for a success.
- * @throws Unreachable, Refusal
+ * Sends a request for the package of a vendor, and makes sure that it can read the response. Stripe's package throws an
+ * uncatchable error for anything but an object, and takes a failure without an `error` for a success.
+ * @throws UpstreamUnreachable, ProviderResponseError
  */
 export async function requestObject(
   { kind, tenant }: ProviderTarget,
@@ -94,8 +94,8 @@ const UNEXPLAINED_ERROR_BODY = JSON.stringify({
 export type ProviderRequest = { method?: string; headers: Record<string, string>; json?: unknown; body?: string }
 
 /**
- * The same in JSON. `codeIn` finds the provider's code in what it answers to a refusal.
- * @throws Unreachable, Refusal
+ * Sends a request and returns the JSON of the response. `codeIn` returns the provider's error code from a failed response.
+ * @throws UpstreamUnreachable, ProviderResponseError
  */
 export async function requestJson<Answer>(
   { kind, tenant }: ProviderTarget,

@@ -1,50 +1,50 @@
 import type { ResolvedConnection } from '../../connections/kinds/index'
 import type { Cycle, Span } from '../billing-period'
-import type { EntityType, ExternalIds, InvoiceItem, Subscription } from '../tables'
+import type { EventMeaning } from '../subscriptions/transitions'
+import type { EntityType, ExternalIds, InvoiceItem, ProviderKind, Subscription } from '../tables'
 
-/** The kinds of connections by which payments are made. */
-export type ProviderKind = 'stripe' | 'paypal' | 'paddle'
+export type { ProviderKind }
 
-/** What is to be paid for, and how to come back. Amounts are in minor units of the currency. */
+/** The order of a checkout. Amounts are in minor units of the currency. */
 export type CheckoutOrder = {
   tenant: string
   subscriptionId: string
   entity: { type: EntityType; id: string }
   planName: string
-  /** How the provider calls the plan and its prices, as far as the plan says. */
+  /** The provider's ids of the plan and its prices, as far as the plan has them. */
   externalIds: ExternalIds
-  /** What each cycle costs, after the discount. */
+  /** The price of each cycle after the discount. */
   amount: number
-  /** What it costs without it. */
+  /** The price of each cycle before the discount. */
   basePrice: number
   currency: string
   billingCycle: Cycle
-  /** Whether the price was made for this subscription alone. */
+  /** Whether the price was set for this subscription alone. */
   dynamic: boolean
-  /** What is taken off already in `amount`, and for how long; forever where `benefit` is null. */
+  /** The discount that `amount` includes, and how long it lasts; forever if `benefit` is null. */
   discount: { couponId: string; code: string; benefit: Span | null } | null
   successUrl?: string
   cancelUrl?: string
   customer: { name?: string; email?: string }
-  /** Whether the page of the checkout stands within ours. */
+  /** Whether the checkout is embedded in a page of the tenant. */
   embedded: boolean
-  /** The idempotency key: the same for the same order, another one where anything of it differs. */
+  /** The idempotency key: the same for the same order, another one if anything differs. */
   key: string
-  /** What the provider keeps with the subscription and tells with its events: tenant, subscription and entity. */
+  /** The tenant, the subscription and the entity, which the provider stores and sends along with its events. */
   metadata: Record<string, string>
 }
 
-/** How the customer pays: by an address to go to, or by a token for the provider's script. */
+/** How the customer pays: at a URL, or with a token for the provider's script. */
 export type ProviderCheckout = {
   checkoutUrl: string | null
   clientToken: string | null
-  /** Where the provider has made the subscription already. */
+  /** The provider's id of the subscription, if it was created already. */
   externalSubscriptionId?: string
-  /** Where the checkout has a name of its own, by which it can be called off. */
+  /** The provider's id of the checkout, to cancel it by, if checkouts have ids of their own. */
   externalCheckoutId?: string
 }
 
-/** An invoice as the provider has it. Times are ms since 1970. */
+/** An invoice of a provider. Times are in ms since 1970. */
 export type ProviderInvoice = {
   externalInvoiceId: string
   /** Minor units. */
@@ -57,7 +57,7 @@ export type ProviderInvoice = {
   items?: InvoiceItem[]
 }
 
-/** Where a subscription stands, as far as an event or the provider tells it. Times are ms since 1970. */
+/** The state of a subscription, as far as an event or the provider reports it. Times are in ms since 1970. */
 export type ProviderState = {
   status?: 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired' | 'pending'
   periodStart?: number
@@ -66,73 +66,63 @@ export type ProviderState = {
   cancelAtPeriodEnd?: boolean
 }
 
-/** A subscription as the provider has it now. */
+/** The current state of a subscription at the provider. */
 export type ProviderSubscription = ProviderState & {
   externalSubscriptionId: string
   status: NonNullable<ProviderState['status']>
   invoices: (ProviderInvoice & { status: 'paid' | 'open' | 'void' })[]
 }
 
-/** What an event is about, in the same words for all providers. */
-export type EventMeaning =
-  | 'activated'
-  | 'trial'
-  | 'updated'
-  | 'paid'
-  | 'payment failed'
-  | 'canceled'
-  | 'expired'
-  | 'voided'
-
-/** An event of a provider. Without a meaning it is ignored. */
+/** An event of a provider. It is ignored if it has no meaning. */
 export type ProviderEvent = ProviderState & {
   id: string
   type: string
-  /** When it happened, by the provider's clock: ms since 1970. */
+  /** The time of the event by the provider's clock, in ms since 1970. */
   occurredAt: number
   meaning?: EventMeaning
-  /** Whose it is, where the event carries our metadata: several tenants may share an account. */
+  /** The tenant, if the event has our metadata: several tenants may share an account at a provider. */
   tenant?: string
-  /** Ours, where the event carries our metadata. */
+  /** Our id of the subscription, if the event has our metadata. */
   subscriptionId?: string
   externalSubscriptionId?: string
-  /** The checkout that it is about, where it is about one only. */
+  /** The provider's id of the checkout, if the event is about one. */
   externalCheckoutId?: string
   invoice?: ProviderInvoice
 }
 
 /**
- * A provider of payments. Whatever goes wrong with it is thrown as `providerFailed`, which is 502 and tells nothing of
- * secrets; nothing is kept by who asks until it has answered.
+ * A payment provider. All its failures are thrown as 502 PROVIDER_ERROR, which holds no secrets. Callers store results only
+ * after it has answered.
  */
 export type Provider<Kind extends ProviderKind = ProviderKind> = {
-  /** What of the order stands in the way before anybody is asked. @throws 400 MISSING_EXTERNAL_PRICE_ID */
+  /** Checks an order before any request. @throws 400 MISSING_EXTERNAL_PRICE_ID when the plan lacks a required id */
   assertPriceConfigured?(
     opened: ResolvedConnection<Kind>,
     order: Pick<CheckoutOrder, 'externalIds' | 'billingCycle' | 'dynamic'>,
   ): void
-  /**
-   * Begins a checkout that can be paid. Asked again with the same key, it may answer the same. @throws 502 PROVIDER_ERROR
-   */
+  /** Starts a checkout. A second call with the same key may return the same checkout. @throws 502 PROVIDER_ERROR */
   createCheckout(opened: ResolvedConnection<Kind>, order: CheckoutOrder): Promise<ProviderCheckout>
   /**
-   * Ends a subscription now, or calls off its checkout and ends what came of it; what is not there any more is fine.
-   * False where that can't be done yet, because who is to pay has not decided. @throws 502
+   * Cancels a subscription at once, or its checkout and any subscription that came of it. Succeeds if it no longer exists.
+   * Returns false if it cannot be canceled yet, because the customer has not approved it. @throws 502 PROVIDER_ERROR
    */
   cancel(opened: ResolvedConnection<Kind>, subscription: Subscription): Promise<boolean>
   /**
-   * Has each cycle from the next one on cost this much (minor units). Asked again, it is fine, and so is what is not there
-   * any more: nobody pays for that. @throws 502
+   * Sets the price (minor units) from the next cycle on. The call may be repeated, and succeeds if the subscription no
+   * longer exists. @throws 502 PROVIDER_ERROR
    */
   reprice(opened: ResolvedConnection<Kind>, subscription: Subscription, amount: number): Promise<void>
-  /** Which subscription came of a checkout, where those are called otherwise; undefined without one. @throws 502 */
+  /**
+   * Returns the provider's id of the subscription that came of a checkout, or undefined if there is none. Absent for
+   * providers whose checkouts have no ids of their own. @throws 502 PROVIDER_ERROR
+   */
   findSubscriptionId?(opened: ResolvedConnection<Kind>, externalCheckoutId: string): Promise<string | undefined>
-  /** What it knows of a subscription; undefined when that is nothing. @throws 502 */
+  /** Returns the state of a subscription, or undefined if the provider does not know it. @throws 502 PROVIDER_ERROR */
   fetchSubscription(opened: ResolvedConnection<Kind>, externalId: string): Promise<ProviderSubscription | undefined>
-  /** What a connection knows the provider's webhooks by. */
+  /** Returns the secrets or ids that a connection verifies webhooks with. */
   webhookSecrets(opened: ResolvedConnection<Kind>): string[]
-  /** Whether this very body was sent by the provider, lately. @throws 502 where the provider itself has to be asked */
+  /** Returns whether the provider sent this body recently. @throws 502 PROVIDER_ERROR when it has to verify it itself */
   verifyWebhook(opened: ResolvedConnection<Kind>, raw: Uint8Array, headers: Headers): Promise<boolean>
-  /** Reads a body that was verified. @throws 400 where it is no event */
+  /** Parses a verified body. @throws 400 INVALID_INPUT when it is no event */
   parseEvent(raw: Uint8Array): ProviderEvent
 }

@@ -1,12 +1,12 @@
 import { now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 
-/** How long a signature is good, in seconds, for it says when it was made. */
+/** How much the timestamp of a signature may differ from the current time, in seconds. */
 export const SIGNATURE_TOLERANCE_SECONDS = 300
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The text of a body, whose bytes are those and no others; undefined where they are none. */
+/** Returns the text of a body byte for byte, or undefined if it is not valid UTF-8. */
 export function decodeUtf8(raw: Uint8Array): string | undefined {
   try {
     return decoder.decode(raw)
@@ -15,20 +15,20 @@ export function decodeUtf8(raw: Uint8Array): string | undefined {
   }
 }
 
-/** Whether a moment (seconds since 1970) is now, give or take the tolerance. */
+/** Returns whether a time (seconds since 1970) is now, within the tolerance. */
 export const isFresh = (seconds: number) => Math.abs(now() / 1000 - seconds) <= SIGNATURE_TOLERANCE_SECONDS
 
-/** One secret, or two while one takes the place of the other. */
+/** Returns the configured secrets: one, or several during a rotation. */
 export const toSecretList = (secrets: string | string[] | undefined) => (secrets ? [secrets].flat() : [])
 
-/** HMAC-SHA256 in hex. */
+/** Returns the HMAC-SHA256 in hex. */
 export const hmac = (secret: string, ...parts: (string | Uint8Array)[]) => {
   const hasher = new Bun.CryptoHasher('sha256', secret)
   for (const part of parts) hasher.update(part)
   return hasher.digest('hex')
 }
 
-/** The JSON object of a body that was verified. @throws 400 */
+/** Returns the JSON object of a verified body. @throws 400 INVALID_INPUT when it is none */
 export function parseEventBody<Event>(raw: Uint8Array): Partial<Event> {
   try {
     const event: unknown = JSON.parse(decodeUtf8(raw) ?? '')
@@ -37,7 +37,7 @@ export function parseEventBody<Event>(raw: Uint8Array): Partial<Event> {
   return throwInvalidEvent()
 }
 
-/** What every event has to have. @throws 400 */
+/** Returns the fields that every event has. @throws 400 INVALID_INPUT when one is missing or invalid */
 export function requireEventHead(id: unknown, type: unknown, occurredAt: number) {
   if (typeof id !== 'string' || !id || id.length > 255 || typeof type !== 'string' || !type || type.length > 255)
     return throwInvalidEvent()
@@ -50,21 +50,21 @@ const throwInvalidEvent = (): never => {
 
 const MAX_TIME_MS = Date.UTC(9999, 0)
 
-/** Whether a number (ms since 1970) is a time with which calendars can count on. */
+/** Returns whether a number (ms since 1970) is a time with which dates can be computed. */
 const isTime = (ms: number) => ms > 0 && ms < MAX_TIME_MS
 
-/** Milliseconds of a time as ISO 8601 has it, or of seconds since 1970; undefined for what is neither. */
+/** Returns a time in ms since 1970, from ISO 8601 text or from seconds since 1970, or undefined for anything else. */
 export function parseTime(value: unknown): number | undefined {
   const ms = typeof value === 'number' ? value * 1000 : typeof value === 'string' ? Date.parse(value) : Number.NaN
   return isTime(ms) ? Math.trunc(ms) : undefined
 }
 
-/** From when to when, where that is some time. */
+/** Returns a period in ms since 1970, or nothing unless it ends after it starts. */
 export function parsePeriod(start: unknown, end: unknown) {
   const [periodStart, periodEnd] = [parseTime(start), parseTime(end)]
   const lasts = periodStart !== undefined && periodEnd !== undefined && periodEnd > periodStart
   return lasts ? { periodStart, periodEnd } : {}
 }
 
-/** A text that says something. */
+/** Returns the value if it is a text that is not empty. */
 export const nonEmptyText = (value: unknown) => (typeof value === 'string' && value ? value : undefined)

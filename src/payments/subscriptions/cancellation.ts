@@ -1,5 +1,5 @@
 import { and, eq, notInArray } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import type { DeletedOwner } from '../../accounts/owner-deleted'
 import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
@@ -18,8 +18,9 @@ import { getSubscription } from './subscriptions'
 import { TERMINAL_STATUSES } from './transitions'
 
 /**
- * Ends a subscription: the provider is told first. Where it can't be, the subscription goes on, is marked, and the
- * provider is told as soon as possible. What is canceled stays so. @throws 403, 404, 409 SUBSCRIPTION_ENDED, 502 PROVIDER_ERROR
+ * Cancels a subscription, at the provider first. If the provider fails, the subscription continues, is marked with
+ * `cancelRequested`, and the cancellation is retried. A canceled subscription is returned as it is.
+ * @throws 403, 404, 409 SUBSCRIPTION_ENDED, 502 PROVIDER_ERROR
  */
 export async function cancel(ctx: Ctx, id: string) {
   const row = requireOwn(ctx, await getSubscription(ctx.db, id))
@@ -29,7 +30,7 @@ export async function cancel(ctx: Ctx, id: string) {
   return row.status === 'canceled' ? toSubscription(row) : toSubscription(await cancelNow(ctx, row, ctx.actor.user))
 }
 
-/** @throws 502 PROVIDER_ERROR */
+/** Cancels a subscription at its provider and then here. @throws 502 PROVIDER_ERROR, after a retry was queued */
 export async function cancelNow(tenant: Tenant, row: Subscription, by?: string): Promise<Subscription> {
   let isEnded: boolean
   try {
@@ -43,24 +44,27 @@ export async function cancelNow(tenant: Tenant, row: Subscription, by?: string):
   return tenant.write((tx) => applyCancel(tx, tenant, row, isEnded, by))
 }
 
-/** What could not end at the provider yet is looked at again. */
+/** Cancels a subscription here. If it could not be canceled at the provider yet, queues another attempt. */
 async function applyCancel(tx: Tx, tenant: Tenant, row: Subscription, isEnded: boolean, by?: string) {
   const { subscription } = await transition(tx, tenant, row, 'canceled', { by })
   if (!isEnded) await scheduleProviderCancel(tx, tenant, row._id, subscription, now() + CANCEL_RECHECK_DELAY_MS)
-  // It was paid while its checkout was called off.
+  // The checkout was paid while it was being canceled.
   else if (subscription.externalSubscriptionId !== row.externalSubscriptionId)
     await scheduleProviderCancel(tx, tenant, row._id, subscription)
   return subscription
 }
 
-/** False where it can't end yet. What the provider knows nothing of needs no telling. @throws 502 PROVIDER_ERROR */
+/**
+ * Cancels a subscription at its provider, if it is linked to one. Returns false if it cannot be canceled yet.
+ * @throws 502 PROVIDER_ERROR, 404 when the connection was removed
+ */
 export async function cancelAtProvider(tenant: Tenant, row: Subscription): Promise<boolean> {
   if (!isLinked(row)) return true
   const { provider, opened } = await getSubscriptionProvider(tenant, row)
   return provider.cancel(opened, row)
 }
 
-/** Marks that it should end, and has it tried again until the provider agrees. */
+/** Marks a subscription as to be canceled, and queues a job that retries until the provider confirms it. */
 const requestCancel = (tenant: Tenant, { _id }: Subscription) =>
   tenant.write(async (tx) => {
     const row = await getSubscription(tx, _id)
@@ -74,7 +78,7 @@ async function enqueueCancel(tx: Tx, tenant: Pick<Tenant, 'tenant'>, { _id }: Su
   await enqueue(tenant, tx, { kind: CANCEL_JOB, payload: { subscription: _id }, orderingKey: _id, at })
 }
 
-/** Nobody pays for a user or a workspace that is no more: what a provider knows of is ended there as soon as possible. */
+/** Cancels the subscriptions of a deleted user or workspace. A job cancels those that are linked to a provider. */
 export async function cancelForDeletedOwner(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { type, id }: DeletedOwner) {
   const { billableEntityType, billableEntityId, status } = subscriptions
   const unendedOfOwner = and(
@@ -90,7 +94,7 @@ export async function cancelForDeletedOwner(tenant: Pick<Tenant, 'tenant'>, tx: 
 const CANCEL_RETRY_DELAY_MS = 5_000 // ms
 const CANCEL_RECHECK_DELAY_MS = 3_600_000 // ms
 
-/** Tells the provider what it could not be told when it was asked. */
+/** Cancels a subscription at the provider after the first attempt has failed. */
 export const cancelJob: JobHandler = {
   retryFor: Number.POSITIVE_INFINITY,
   async run(tenant, { payload }) {
@@ -102,7 +106,7 @@ export const cancelJob: JobHandler = {
   },
 }
 
-/** What went wrong with a provider was reported already: the job is tried again. */
+/** Has the job retried without logging the error again, because failures of providers were logged already. */
 export const throwJobFailure = (error: unknown): never => {
   throw error instanceof Problem ? new JobError(error.message) : error
 }

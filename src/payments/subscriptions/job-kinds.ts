@@ -1,7 +1,8 @@
-/** Jobs: a provider is told what a subscription costs from now on, or that it ended. */
+/** Sends the current price of a subscription to its provider. */
 export const REPRICE_JOB = 'payments-reprice'
+/** Cancels a subscription at its provider. */
 export const CANCEL_JOB = 'payments-cancel'
-/** What is at a provider though nobody here goes by it: it ends there. */
+/** Cancels a checkout or a subscription at a provider that is not used here. */
 export const CANCEL_ORPHANED_JOB = 'payments-call-off'
-/** What time brings to a subscription. */
+/** Reconciles a subscription with its provider, and ends it when its time is up. */
 export const LIFECYCLE_JOB = 'payments-time'

@@ -10,23 +10,26 @@ import { getPlan } from '../plans'
 import { type Coupon, type Plan, type Subscription, subscriptions } from '../tables'
 import { scheduleLifecycle } from './schedule'
 
-const MAX_PENDING_SUBSCRIPTIONS = 100 // that wait, of one entity
+const MAX_PENDING_SUBSCRIPTIONS = 100 // per entity
 
-/** A plan to which one can subscribe. @throws 404 PLAN_NOT_FOUND, 400 PLAN_NOT_ACTIVE */
+/** Returns a plan that accepts subscriptions. @throws 404 PLAN_NOT_FOUND, 400 PLAN_NOT_ACTIVE */
 export async function getActivePlan(db: Pick<Db, 'select'>, id: string): Promise<Plan> {
   const plan = await getPlan(db, id)
   if (plan.isActive) return plan
   throw new Problem(400, 'PLAN_NOT_ACTIVE', 'This plan is archived. Choose another.')
 }
 
-/** An amount in minor units. @throws 400 INVALID_AMOUNT for what is no positive number, or not one after rounding */
+/** Returns an amount in minor units. @throws 400 INVALID_AMOUNT when it is not a positive number, or rounds to 0 */
 export function requirePositiveAmount(amount: unknown, currency: string): number {
   const minor = toMinorUnits(amount, currency)
   if (minor && minor > 0) return minor
   throw new Problem(400, 'INVALID_AMOUNT', `The amount must be positive and at least the smallest unit of ${currency}.`)
 }
 
-/** A subscription that waits for its checkout. Of a dynamic plan, `amount` is what an admin has said, if they have. */
+/**
+ * Returns a pending subscription, which is not inserted yet. `amount` (minor units) is the price that an admin has set for a
+ * dynamic plan, if any.
+ */
 export function newSubscription(
   plan: Plan,
   billingCycle: Cycle,
@@ -48,17 +51,17 @@ export function newSubscription(
   }
 }
 
-/** The same with a coupon attached, as it is now. */
+/** Returns the subscription with a coupon attached, with the current discount of the coupon. */
 export const withCoupon = (subscription: Subscription, { _id, code, discount, benefit }: Coupon): Subscription => ({
   ...subscription,
   ...{ couponId: _id, couponCode: code, discount: { ...discount, benefit }, couponBenefitEndsAt: null },
 })
 
-/** Adds one that waits. @throws 409 TOO_MANY_SUBSCRIPTIONS, where so many of its entity wait already */
+/** Inserts a pending subscription. @throws 409 TOO_MANY_SUBSCRIPTIONS when its entity has too many pending ones */
 export async function insertPending(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription) {
   const { billableEntityType: type, billableEntityId: id } = row
-  const of = and(eq(subscriptions.billableEntityType, type), eq(subscriptions.billableEntityId, id))
-  if ((await tx.$count(subscriptions, and(of, eq(subscriptions.status, 'pending')))) >= MAX_PENDING_SUBSCRIPTIONS)
+  const ofEntity = and(eq(subscriptions.billableEntityType, type), eq(subscriptions.billableEntityId, id))
+  if ((await tx.$count(subscriptions, and(ofEntity, eq(subscriptions.status, 'pending')))) >= MAX_PENDING_SUBSCRIPTIONS)
     throw new Problem(
       409,
       'TOO_MANY_SUBSCRIPTIONS',

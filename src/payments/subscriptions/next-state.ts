@@ -4,27 +4,27 @@ import type { Subscription } from '../tables'
 import type { TransitionInput } from './state-machine'
 import type { Status, Trigger } from './transitions'
 
-/** What it is like afterwards, but for its status. */
+/** Returns the fields of a subscription after a transition to a status, without the status. */
 export function nextFields(before: Subscription, to: Status, trigger: Trigger | undefined, input: TransitionInput) {
   const { occurredAt } = input
   const at = occurredAt ?? now()
-  const missingSince = to === 'past_due' ? (before.pastDueSince ?? toIsoString(at)) : null
+  const pastDueSince = to === 'past_due' ? (before.pastDueSince ?? toIsoString(at)) : null
   return {
     ...nextPeriod(before, to, trigger, input, at),
     trialEndsAt: input.trialEndsAt === undefined ? before.trialEndsAt : toIsoString(input.trialEndsAt),
     cancelAtPeriodEnd: input.cancelAtPeriodEnd ?? before.cancelAtPeriodEnd,
-    pastDueSince: missingSince,
+    pastDueSince,
     cancelRequested: to === 'canceled' || to === 'expired' ? null : before.cancelRequested,
     ...nextProviderLink(before, input),
     checkoutUntil: to === 'pending' ? before.checkoutUntil : null,
-    // While it waits for its beginning, nothing is too old for that.
+    // While it is pending, no event counts as outdated, because any may start it.
     lastEventAt: to === 'pending' ? before.lastEventAt : (occurredAt ?? before.lastEventAt),
   }
 }
 
 /**
- * How it is called, and where: of the checkouts of a subscription one may be at another provider or account than the last,
- * and the one that is paid has to be found there.
+ * Returns the provider's id of a subscription and its connection. A checkout may have been started at another provider or
+ * account than the latest one, and the link must lead to the one that was paid.
  */
 export function nextProviderLink(
   before: Subscription,
@@ -40,7 +40,7 @@ export function nextProviderLink(
   }
 }
 
-/** The period that it is in: what is told, else what its cycle makes of what is known. A payment never sets it back. */
+/** Returns the period: the reported one, else one computed from the billing cycle. A payment never moves it back. */
 function nextPeriod(
   before: Subscription,
   to: Status,

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { enqueue } from '../../jobs/queue'
@@ -21,8 +21,8 @@ import { assertNotEnded, getSubscription } from './subscriptions'
 import { TERMINAL_STATUSES } from './transitions'
 
 /**
- * Says what each cycle of a dynamic plan costs, from the next one on. @throws 400 INVALID_AMOUNT, PLAN_NOT_DYNAMIC, 404,
- * 409 SUBSCRIPTION_ENDED, 502 PROVIDER_ERROR
+ * Sets the price of a subscription to a dynamic plan, from the next cycle on.
+ * @throws 400 INVALID_AMOUNT, PLAN_NOT_DYNAMIC, 404 SUBSCRIPTION_NOT_FOUND, 409 SUBSCRIPTION_ENDED, 502 PROVIDER_ERROR
  */
 export async function setAmount(ctx: Ctx, id: string, { amount }: { amount?: unknown }) {
   const { currency } = await getSubscription(ctx.db, id)
@@ -36,8 +36,8 @@ export async function setAmount(ctx: Ctx, id: string, { amount }: { amount?: unk
 }
 
 /**
- * Attaches a coupon, or takes it away: an active subscription redeems it at once, others when they become active. The same
- * code again changes nothing.
+ * Attaches a coupon, or removes it. An active subscription redeems it at once, others when they become active. The code of
+ * the attached coupon changes nothing.
  * @throws 400 COUPON_…, 404 SUBSCRIPTION_NOT_FOUND, COUPON_NOT_FOUND, 409 SUBSCRIPTION_ENDED, 502 PROVIDER_ERROR
  */
 export const setCoupon = (ctx: Ctx, id: string, { couponCode: code }: { couponCode: string | null }) =>
@@ -61,7 +61,7 @@ export const setCoupon = (ctx: Ctx, id: string, { couponCode: code }: { couponCo
 const hasCouponCode = ({ couponCode }: Subscription, code: string) =>
   couponCode !== null && normalizeCode(couponCode) === normalizeCode(code)
 
-/** Not kept: only to see what would come of it. */
+/** Rolls back a transaction, and carries the subscription as it would have become. */
 class DryRunResult extends Error {
   constructor(readonly after: Subscription) {
     super('Dry run.')
@@ -69,8 +69,8 @@ class DryRunResult extends Error {
 }
 
 /**
- * Changes what a subscription costs. Where it is paid already, what would come of it is told to the provider before it is
- * kept, and where something else was kept meanwhile, that is told after all.
+ * Changes the price of a subscription. If a provider bills it, the provider gets the new price before it is saved. If the
+ * subscription changes meanwhile, a job sends the saved price.
  */
 async function changePrice(ctx: Ctx, id: string, change: (tx: Tx, row: Subscription) => Promise<Subscription>) {
   const before = await getSubscription(ctx.db, id)
@@ -79,7 +79,7 @@ async function changePrice(ctx: Ctx, id: string, change: (tx: Tx, row: Subscript
     const after = await dryRun(ctx, before, change)
     const [oldPrice, newPrice] = [priceOf(before), priceOf(after)]
     if (newPrice !== null && newPrice !== oldPrice) {
-      // Whatever becomes of this: what is kept is what the provider has in the end.
+      // Whatever happens, the provider gets the saved price in the end.
       await ctx.write((tx) => enqueueReprice(ctx, tx, id, now() + REPRICE_DELAY_MS))
       await repriceAtProvider(ctx, before, newPrice)
     }
@@ -105,23 +105,23 @@ async function dryRun(
   { _id }: Subscription,
   change: (tx: Tx, row: Subscription) => Promise<Subscription>,
 ): Promise<Subscription> {
-  const rehearsal = ctx.write(async (tx) => {
+  const dryRunWrite = ctx.write(async (tx) => {
     throw new DryRunResult(await change(tx, await getSubscription(tx, _id)))
   })
-  return rehearsal.catch((error) => {
+  return dryRunWrite.catch((error) => {
     if (error instanceof DryRunResult) return error.after
     throw error
   })
 }
 
-/** Whether a provider takes money for it. */
+/** Returns whether a provider bills the subscription. */
 export const isBilled = ({ status, providerKind, externalSubscriptionId }: Subscription) =>
   providerKind !== null &&
   externalSubscriptionId !== null &&
   status !== 'pending' &&
   !TERMINAL_STATUSES.includes(status)
 
-/** Has the provider told what a subscription costs, as soon as possible. */
+/** Queues a job that sends the price of a subscription to its provider, at once or at a time (ms). */
 export const enqueueReprice = (tenant: Pick<Tenant, 'tenant'>, tx: Tx, _id: string, at?: number) =>
   enqueue(tenant, tx, { kind: REPRICE_JOB, payload: { subscription: _id }, at })
 
@@ -143,7 +143,7 @@ async function repriceAtProvider(tenant: Tenant, row: Subscription, amount: numb
   }
 }
 
-/** Tells the provider what a subscription costs now. */
+/** Sends the current price of a subscription to its provider. */
 export const repriceJob: JobHandler = {
   retryFor: Number.POSITIVE_INFINITY,
   async run(tenant, { payload }) {
@@ -152,7 +152,7 @@ export const repriceJob: JobHandler = {
     for (;;) {
       const row = await tenant.db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
       const price = row && isBilled(row) ? priceOf(row) : null
-      // It may have changed meanwhile, and somebody else have told that before.
+      // The price may change meanwhile, and another process may send that price first, so it is read again.
       if (!row || price === null || price === sentPrice) return { state: 'done' }
       await repriceAtProvider(tenant, row, price).catch(throwJobFailure)
       sentPrice = price

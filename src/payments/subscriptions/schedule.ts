@@ -7,30 +7,30 @@ import { CANCEL_ORPHANED_JOB, LIFECYCLE_JOB, REPRICE_JOB } from './job-kinds'
 
 type TenantRef = Pick<Tenant, 'tenant'>
 
-const HOUR = 3_600_000
-/** How long one waits for its checkout since anything was done about it, in ms. */
+const HOUR = 3_600_000 // ms
+/** How long, in ms, a subscription stays pending after its last change. */
 const CHECKOUT_ABANDONED_AFTER_MS = DAY_MS
 
-/** What the job of a subscription knows: when (ms) the provider was asked last, or told of it. */
+/** The payload of the lifecycle job. `asked` is when (ms) the provider was last asked, or the job was scheduled. */
 export type LifecyclePayload = { subscription: string; asked: number }
 
-/** What a provider has, and by which connection it is asked. */
+/** The ids of a subscription and its checkout at a provider, and the connection to it. */
 export type ProviderLink = Pick<
   Subscription,
   'providerKind' | 'providerSourceId' | 'externalSubscriptionId' | 'externalCheckoutId'
 >
 
-/** Whether a provider knows of it. */
+/** Returns whether a provider knows the subscription or its checkout. */
 export const isLinked = ({ providerKind, externalSubscriptionId, externalCheckoutId }: ProviderLink) =>
   providerKind !== null && (externalSubscriptionId ?? externalCheckoutId) !== null
 
 const hasEnded = ({ status }: Subscription) => status === 'canceled' || status === 'expired'
 
-/** What time has brought or will bring, and when (ms); `grace` (ms) is how long a payment may be missing. */
+/** Returns when (ms) and by which trigger a subscription ends, if it does. `grace` is the grace period in ms. */
 export function nextEndOf(row: Subscription, grace: number) {
   const { status, basePrice, updated, pastDueSince, cancelAtPeriodEnd, currentPeriodEnd } = row
   if (hasEnded(row)) return
-  // Until an admin has said the price, nobody can check out.
+  // There can be no checkout until an admin has set the price.
   if (status === 'pending')
     return basePrice === null
       ? undefined
@@ -46,7 +46,7 @@ export function nextEndOf(row: Subscription, grace: number) {
   return ends.sort((a, b) => a.at - b.at)[0]
 }
 
-/** When (ms) it is to be looked at next: when something ends, and each hour what the provider has; undefined for never. */
+/** Returns when (ms) the lifecycle job runs next: at the end, and each hour if it is linked to a provider; or undefined. */
 export function nextCheckAt(row: Subscription, grace: number, lastCheckAt: number): number | undefined {
   const times = [nextEndOf(row, grace)?.at, isLinked(row) ? lastCheckAt + HOUR : undefined].filter(
     (at) => at !== undefined,
@@ -56,17 +56,17 @@ export function nextCheckAt(row: Subscription, grace: number, lastCheckAt: numbe
 
 const orderingKeyOf = (subscription: string) => `${LIFECYCLE_JOB} ${subscription}`
 
-/** Has time bring what it brings, from how the subscription is now. */
+/** Replaces the queued lifecycle job of a subscription by one for its current state. */
 export async function scheduleLifecycle(tx: Tx, ctx: TenantRef, row: Subscription) {
   const orderingKey = orderingKeyOf(row._id)
-  // How long the grace is the job finds out.
+  // The job reads the setting of the grace period.
   const at = row.status === 'past_due' ? now() : nextCheckAt(row, 0, now())
   const payload: LifecyclePayload = { subscription: row._id, asked: now() }
   if (at === undefined) await deleteQueued(tx, orderingKey)
   else await replaceQueued(ctx, tx, { kind: LIFECYCLE_JOB, orderingKey, payload, at })
 }
 
-/** The same where it may have to come earlier than it would. */
+/** Replaces the queued lifecycle job if the change of the subscription may require an earlier one. */
 export async function rescheduleLifecycle(tx: Tx, ctx: TenantRef, before: Subscription, after: Subscription) {
   if (hasEnded(after)) return
   const isNewlyLinked = isLinked(after) && !isLinked(before)
@@ -76,13 +76,13 @@ export async function rescheduleLifecycle(tx: Tx, ctx: TenantRef, before: Subscr
   if (isNewlyLinked || isNewlyPastDue || isEndScheduled) await scheduleLifecycle(tx, ctx, after)
 }
 
-/** Has the provider told the price without the discount, once that is over. */
+/** Queues a job that sends the full price to the provider when the discount ends. */
 export async function scheduleBenefitEnd(tx: Tx, ctx: TenantRef, { _id, couponBenefitEndsAt }: Subscription) {
   if (!couponBenefitEndsAt) return
   await enqueue(ctx, tx, { kind: REPRICE_JOB, payload: { subscription: _id }, at: Date.parse(couponBenefitEndsAt) + 1 })
 }
 
-/** Has something end at the provider by which the subscription does not go, or not any more. */
+/** Queues a job that cancels a checkout or a subscription at the provider that is not, or no longer, used. */
 export async function scheduleProviderCancel(
   tx: Tx,
   ctx: TenantRef,

@@ -3,7 +3,7 @@ import { applyDiscount, fromMinorUnits } from '../money'
 import type { Subscription as SubscriptionResponse } from '../shapes'
 import type { Subscription } from '../tables'
 
-/** What a cycle that begins now costs, in minor units: with the discount for as long as it lasts; null while nobody knows. */
+/** Returns the price (minor units) of a cycle that begins `at` a time (ms), with any discount; null while it is not set. */
 export function priceOf(
   { basePrice, discount, couponBenefitEndsAt }: Pick<Subscription, 'basePrice' | 'discount' | 'couponBenefitEndsAt'>,
   at = now(),
@@ -12,7 +12,7 @@ export function priceOf(
   return basePrice === null ? null : isBenefitOver ? basePrice : applyDiscount(basePrice, discount)
 }
 
-/** A subscription as the wire has it, without what is only for us. */
+/** Serializes a subscription for the API, without internal fields. */
 export function toSubscription({
   discount,
   pastDueSince,

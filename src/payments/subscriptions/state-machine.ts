@@ -24,29 +24,29 @@ import {
   type Trigger,
 } from './transitions'
 
-/** What comes with a trigger. */
+/** The input of a transition, besides its trigger. */
 export type TransitionInput = ProviderState & {
-  /** When it happened, by the provider's clock (ms). Without it, it is we who say it, now. */
+  /** The time of the event by the provider's clock (ms). Absent if the transition does not come from a provider. */
   occurredAt?: number
   providerKind?: ProviderKind
   externalSubscriptionId?: string
-  /** The connection whose secret has signed it. */
+  /** The connection whose secret verified the event. */
   providerSourceId?: string | null
   invoice?: ProviderInvoice
-  /** Who did it, for the record. */
+  /** The id of the user who did it, for the emitted events. */
   by?: string
-  /** Whether people know already that it can't be done. */
+  /** Whether a refusal was reported already. */
   isReported?: boolean
 }
 
 export type TransitionResult = {
   subscription: Subscription
-  /** `stale`: something later was applied already. `refused`: it can't be, for the reason that `why` tells. */
+  /** `stale`: a later event was already applied. `refused`: the transition is not possible; `why` says the reason. */
   outcome: 'applied' | 'stale' | 'refused'
   why?: string
 }
 
-/** What an `updated` comes to: the status that the provider tells. */
+/** The trigger of an `updated` event, by the status that the provider reports. */
 const triggerByStatus: Record<NonNullable<ProviderState['status']>, Trigger | undefined> = {
   active: 'activated',
   trialing: 'trial',
@@ -56,12 +56,13 @@ const triggerByStatus: Record<NonNullable<ProviderState['status']>, Trigger | un
   pending: undefined,
 }
 
-/** Triggers after which somebody pays, or may use what they don't yet. */
+/** Triggers after which the customer pays, or gets access. */
 const PAYING_TRIGGERS: (Trigger | undefined)[] = ['activated', 'trial', 'paid']
 
 /**
- * Moves a subscription, with all that follows from it, in this transaction: nothing else changes a status. Invoices are
- * kept whatever else comes of it. @throws 404 SUBSCRIPTION_NOT_FOUND
+ * Applies a trigger to a subscription, with all that follows from it, in this transaction. Nothing else changes a status.
+ * The invoice is stored even if the transition is refused.
+ * @throws 404 SUBSCRIPTION_NOT_FOUND
  */
 export async function transition(
   tx: Tx,
@@ -73,14 +74,14 @@ export async function transition(
   const [row] = await selectById(tx, { _id })
   const before = row ?? notFound('subscription')
   if (input.invoice) await upsertInvoiceForTrigger(tx, ctx, before, meaning, input.invoice, input.providerKind)
-  // What became of it the provider is asked once more.
+  // The provider is asked once more, because an ended subscription got an invoice.
   if (input.invoice && TERMINAL_STATUSES.includes(before.status)) await scheduleLifecycle(tx, ctx, before)
   if (meaning === 'voided') return { subscription: before, outcome: 'applied' }
   const { occurredAt } = input
   if (occurredAt !== undefined && before.lastEventAt !== null && occurredAt < before.lastEventAt)
     return { subscription: before, outcome: 'stale', why: 'A later event was already applied.' }
   const trigger = meaning === 'updated' ? input.status && triggerByStatus[input.status] : meaning
-  // Who is late to pay has begun before, though nobody told us: these are two moves.
+  // An overdue subscription was active before, even if no event said so, so these are two transitions.
   if (before.status === 'pending' && trigger === 'payment failed' && input.status === 'past_due') {
     const activation = await transition(tx, ctx, before, 'activated', input)
     return activation.subscription.status === 'pending' ? activation : transition(tx, ctx, before, meaning, input)
@@ -103,7 +104,7 @@ export async function transition(
   return { subscription, outcome: 'applied' }
 }
 
-/** Who began anew has given up what they were late to pay: its provider would try to have that paid, too. */
+/** Cancels the overdue subscriptions of an entity that has a new one: the provider would still try to collect them. */
 async function cancelPastDue(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription) {
   const { _id, status } = subscriptions
   const late = and(subscriptionsOfEntity(row), eq(status, 'past_due'), ne(_id, row._id))
@@ -114,13 +115,14 @@ async function cancelPastDue(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscript
 }
 
 /**
- * Whether the provider may take another amount: that of an earlier checkout, or one before the price was changed, or of a
- * coupon that was lost. Who pays for something that our last checkout has not made may have said the price themselves.
+ * Returns whether the provider may charge another amount than the current price: that of an earlier checkout, of an earlier
+ * price, or of a coupon that was lost. If our last checkout did not create the subscription, the customer may have chosen its
+ * price.
  */
 function isMispriced(before: Subscription, after: Subscription) {
   const { externalSubscriptionId: previousExternalId, status } = before
   const previousPrice = status === 'pending' ? before.checkoutAmount : priceOf(before)
-  // What was in force without a provider was for nothing once.
+  // A subscription that was active without a provider was free.
   const isOther =
     (previousExternalId !== null || status !== 'pending') && previousExternalId !== after.externalSubscriptionId
   const isBilledNow = hasActiveStatus(after) && after.externalSubscriptionId !== null
@@ -135,13 +137,13 @@ const selectById = prepareQuery((tx) =>
 )
 const subscriptionRows = createRowWriter(subscriptions)
 
-/** Where it goes to; undefined for what the table does not know. */
+/** Returns the next status, or undefined if `TRANSITIONS` does not allow the trigger. */
 function nextStatus(
   { status }: Subscription,
   trigger: Trigger | undefined,
   { invoice }: TransitionInput,
 ): Status | undefined {
-  // An update that says nothing of the status leaves it, as does an invoice of nothing, such as that of a trial.
+  // An update without a status keeps it, as does a paid invoice of zero, such as that of a trial.
   const stays = !trigger || (trigger === 'paid' && invoice?.amount === 0 && ['pending', 'trialing'].includes(status))
   if (stays) return TERMINAL_STATUSES.includes(status) ? undefined : status
   return TRANSITIONS[status][trigger]
@@ -149,7 +151,7 @@ function nextStatus(
 
 type Obstacle = { why: string; existingSubscriptionId?: string }
 
-/** Why it can't be moved, though the table would. */
+/** Returns why a transition is not possible although `TRANSITIONS` allows it, or undefined. */
 async function findObstacle(
   tx: Tx,
   before: Subscription,
@@ -159,7 +161,7 @@ async function findObstacle(
 ): Promise<Obstacle | undefined> {
   const foreign = { why: `The event is about another subscription at the provider: ${external}.` }
   if (external && external !== before.externalSubscriptionId) {
-    // Of several checkouts of a pending one, the one that is paid counts.
+    // Of several checkouts of a pending subscription, the paid one counts.
     const isFree = before.providerKind === null && before.status !== 'pending' && priceOf(before) === 0
     const isDecided =
       isFree || (before.externalSubscriptionId && (before.status !== 'pending' || !PAYING_TRIGGERS.includes(trigger)))
@@ -171,7 +173,7 @@ async function findObstacle(
   return other && { why, existingSubscriptionId: other._id }
 }
 
-/** A subscription by the name that a provider has for it. */
+/** Returns a subscription by its id at a provider. */
 export const findByExternalId = (
   db: Pick<Tx, 'select'>,
   kind: ProviderKind,
@@ -183,7 +185,7 @@ export const findByExternalId = (
     .where(and(eq(subscriptions.providerKind, kind), eq(subscriptions.externalSubscriptionId, external)))
     .get()
 
-/** The subscription of an entity that is active or trialing, but for this one. */
+/** Returns the active or trialing subscription of an entity, other than the given one. */
 export const findActiveSubscription = (
   tx: Pick<Tx, 'select'>,
   { _id = '', ...entity }: Billable & { _id?: string },
@@ -207,19 +209,19 @@ async function rejectTransition(
   const { occurredAt, externalSubscriptionId, invoice, isReported } = input
   const why = obstacle?.why ?? `Transition '${trigger ?? 'changed'}' is not allowed from status ${before.status}.`
   const outcome = { outcome: 'refused', why } as const
-  // Somebody pays for what they don't get: people have to look at it.
+  // The customer pays for something that they do not get, which admins have to know.
   if (!PAYING_TRIGGERS.includes(trigger) || occurredAt === undefined) return { subscription: before, ...outcome }
   const details = { trigger, externalSubscriptionId, invoice: invoice?.externalInvoiceId }
   if (!isReported) await emitWebhookFailure(ctx, tx, before, { ...details, ...obstacle, why })
   if (!obstacle?.existingSubscriptionId) await cancelSurplusAtProvider(tx, ctx, before, input)
   if (!obstacle?.existingSubscriptionId || before.externalSubscriptionId) return { subscription: before, ...outcome }
-  // By this it can be canceled there.
+  // Stores the link, with which the subscription can be canceled at the provider.
   const link = nextProviderLink(before, input)
   await tx.update(subscriptions).set(link).where(eq(subscriptions._id, before._id))
   return { subscription: { ...before, ...link }, ...outcome }
 }
 
-/** What is paid for nothing, or twice, ends at the provider. */
+/** Cancels a subscription at the provider that is paid in vain, unless a subscription here that has not ended uses it. */
 async function cancelSurplusAtProvider(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription, input: TransitionInput) {
   const external = input.externalSubscriptionId ?? row.externalSubscriptionId
   const kind = input.providerKind ?? row.providerKind

@@ -15,7 +15,7 @@ const EVENT_NAME_BY_STATUS: Record<Status, string> = {
   expired: 'subscription-expired',
 }
 
-/** Writes down what has become of a subscription, if anything has that people care for. */
+/** Emits an event if the status of a subscription has changed, or its period was renewed. */
 export async function emitStatusChange(
   ctx: TenantRef,
   tx: Tx,
@@ -29,7 +29,7 @@ export async function emitStatusChange(
   await emitSubscriptionEvent(ctx, tx, after, eventName, { status: after.status, before: before?.status }, by)
 }
 
-/** Something about a subscription that is written down for people and for those who listen. */
+/** Emits an event about a subscription. */
 export async function emitSubscriptionEvent(
   ctx: TenantRef,
   tx: Tx,
@@ -46,7 +46,7 @@ export async function emitSubscriptionEvent(
   })
 }
 
-/** What a provider told can't be done. */
+/** Emits an event about a transition that a provider reported and that is not possible. */
 export const emitWebhookFailure = (
   ctx: TenantRef,
   tx: Tx,

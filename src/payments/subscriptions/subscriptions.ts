@@ -1,6 +1,6 @@
 import { and, eq, inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import type { HttpContext } from '../../core/etag'
 import { badRequest, notFound, Problem } from '../../core/problem'
 import { applyPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../../storage/pagination'
@@ -28,7 +28,7 @@ const sortable = { _id, status, planId, billableEntityType, billableEntityId, cu
 
 type Filters = { billableEntityType?: string; billableEntityId?: string; planId?: string; status?: string }
 
-/** A page of subscriptions, newest first: all for admins, else those of the caller's entity. */
+/** Returns a page of subscriptions, newest first: all for admins, else those of the caller's entity. */
 export async function list(ctx: Ctx, query: Filters & ListQuery, answer: HttpContext) {
   const { db } = ctx
   const page = parsePage(query, sortable)
@@ -37,7 +37,7 @@ export async function list(ctx: Ctx, query: Filters & ListQuery, answer: HttpCon
   return respondWithPage(answer, page, rows.map(toSubscription), () => db.$count(subscriptions, where))
 }
 
-/** A page of those of workspaces, with their plans. */
+/** Returns a page of the subscriptions of workspaces, with their plans. */
 export async function listOfWorkspaces({ db }: Ctx, query: Filters & ListQuery, answer: HttpContext) {
   const page = parsePage(query, sortable)
   const where = listConditions({ ...query, billableEntityType: 'workspace' })
@@ -56,7 +56,7 @@ export async function listOfWorkspaces({ db }: Ctx, query: Filters & ListQuery, 
   return respondWithPage(answer, page, items, () => db.$count(subscriptions, where))
 }
 
-/** @throws 400 for a status or a type that there is not */
+/** @throws 400 for an unknown status or entity type */
 function listConditions(query: Filters): SQL | undefined {
   const anyOf = (column: SQLiteColumn, path: keyof Filters, allowed?: string[]) => {
     const values = parseNames(query[path], path)
@@ -72,7 +72,7 @@ function listConditions(query: Filters): SQL | undefined {
   )
 }
 
-/** What the caller's entity has in force, with what its plan allows; null where that is nothing. */
+/** Returns the active or trialing subscription of the caller's entity with the limits of its plan, or null. */
 export async function getCurrent(ctx: Ctx) {
   const current = await ctx.db
     .select({ subscription: subscriptions, limits: plans.limits })
@@ -83,7 +83,7 @@ export async function getCurrent(ctx: Ctx) {
   return current ? { ...toSubscription(current.subscription), limits: current.limits ?? {} } : null
 }
 
-/** One subscription. @throws 404 SUBSCRIPTION_NOT_FOUND, 403 for somebody else's */
+/** Returns a subscription. @throws 404 SUBSCRIPTION_NOT_FOUND, 403 when it belongs to another entity */
 export const get = async (ctx: Ctx, id: string) => toSubscription(requireOwn(ctx, await getSubscription(ctx.db, id)))
 
 /** @throws 404 SUBSCRIPTION_NOT_FOUND */
@@ -91,7 +91,8 @@ export const getSubscription = async (db: Pick<Db, 'select'>, id: string): Promi
   (!id.includes('\0') && (await db.select().from(subscriptions).where(eq(_id, id)).get())) || notFound('subscription')
 
 /**
- * A subscription that waits for its checkout. For whom it is, and at which price, admins say; others get what is theirs.
+ * Creates a pending subscription. Admins name its entity, and may set the price for a dynamic plan; other callers subscribe
+ * for their own entity.
  * @throws 400 PLAN_NOT_ACTIVE, INVALID_AMOUNT, COUPON_…, 403, 404 PLAN_NOT_FOUND, USER_NOT_FOUND, WORKSPACE_NOT_FOUND
  */
 export async function create(ctx: Ctx, input: NewSubscription) {
@@ -105,8 +106,8 @@ export async function create(ctx: Ctx, input: NewSubscription) {
     const plan = await getActivePlan(tx, input.planId)
     await assertEntityExists(tx, entity)
     const { dynamicAmount } = ctx.actor.privileged && plan.dynamic ? input : {}
-    const none = dynamicAmount === undefined || dynamicAmount === null
-    const amount = none ? null : requirePositiveAmount(dynamicAmount, plan.currency)
+    const hasNoAmount = dynamicAmount === undefined || dynamicAmount === null
+    const amount = hasNoAmount ? null : requirePositiveAmount(dynamicAmount, plan.currency)
     const fresh = newSubscription(plan, input.billingCycle, entity, amount)
     const { couponCode } = input
     const row = couponCode ? withCoupon(fresh, await requireRedeemableByCode(tx, couponCode, fresh)) : fresh

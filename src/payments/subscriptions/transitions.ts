@@ -1,15 +1,24 @@
-import type { EventMeaning } from '../providers/provider'
+/** The meaning of an event, independent of the provider. */
+export type EventMeaning =
+  | 'activated'
+  | 'trial'
+  | 'updated'
+  | 'paid'
+  | 'payment failed'
+  | 'canceled'
+  | 'expired'
+  | 'voided'
 
 export type Status = 'pending' | 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired'
 
-/** What moves a subscription: the words of the providers' events, which are also ours, and what time brings. */
+/** The triggers of transitions: the meanings of providers' events, which our own actions share, and the passing of time. */
 export type Trigger =
   | Exclude<EventMeaning, 'updated' | 'voided'>
   | 'checkout abandoned'
   | 'period ended'
   | 'grace ended'
 
-/** All moves that there are. What is not named here changes nothing: who is canceled or expired never comes back. */
+/** All allowed transitions. Other triggers change nothing, so a canceled or expired subscription never comes back. */
 export const TRANSITIONS: Record<Status, Partial<Record<Trigger, Status>>> = {
   pending: {
     activated: 'active',
@@ -52,7 +61,7 @@ export const TRANSITIONS: Record<Status, Partial<Record<Trigger, Status>>> = {
   expired: {},
 }
 
-/** The statuses of which an entity has one at most. */
+/** An entity has at most one subscription with one of these statuses. */
 export const ACTIVE_STATUSES: Status[] = ['active', 'trialing']
 export const TERMINAL_STATUSES: Status[] = ['canceled', 'expired']
 export const hasActiveStatus = ({ status }: { status: Status }) => ACTIVE_STATUSES.includes(status)

@@ -10,12 +10,12 @@ import { transition } from '../subscriptions/state-machine'
 import { invoices, type ProviderEventRow, type Subscription, subscriptions } from '../tables'
 import { retryParkedEvents } from './retry-schedule'
 
-/** What has become of an event, and why, in a sentence. */
+/** The result of an event. `outcome` is a sentence that explains it. */
 export type EventResult = Pick<ProviderEventRow, 'status' | 'subscriptionId' | 'outcome'>
 
 /**
- * Has an event its effect by what is known of where it came from, in the transaction in which that is written down. The
- * connection of a checkout stays the subscription's while it is among the `senders`.
+ * Applies an event in the transaction that stores it, and returns its result. The subscription keeps its connection if that
+ * is among the `senders`, else it gets the one that verified the event.
  */
 export async function applyEvent(
   tx: Tx,
@@ -46,13 +46,13 @@ export async function applyEvent(
   return { status: 'processed', subscriptionId: subscription._id, outcome: why ?? null }
 }
 
-/** The end of a checkout says nothing of the status: one that began with a trial goes on with it. */
+/** The end of a checkout says nothing about the status, so a subscription that began with a trial stays in it. */
 function effectiveMeaning(row: Subscription, { meaning, status, externalSubscriptionId: external }: ProviderEvent) {
   const isOwn = external === undefined || external === row.externalSubscriptionId
   return isOwn && meaning === 'activated' && status === undefined && row.status === 'trialing' ? 'updated' : meaning!
 }
 
-/** What PayPal could not collect, though it does not say how much. */
+/** Returns an open invoice for a failed payment of PayPal, whose event may name no amount. */
 function unpaidPaypalInvoice(kind: ProviderKind, subscription: Subscription, { meaning, occurredAt }: ProviderEvent) {
   const amount = priceOf(subscription)
   const { externalSubscriptionId: external, currency } = subscription
@@ -60,7 +60,7 @@ function unpaidPaypalInvoice(kind: ProviderKind, subscription: Subscription, { m
   return { externalInvoiceId: `${external}-${toIsoString(occurredAt).slice(0, 10)}`, amount, currency }
 }
 
-/** Whether a checkout that ends is none that anybody waits for: it was paid, or another one was begun. */
+/** Returns whether an expired checkout is obsolete: it was paid, or another one was started. */
 const isObsoleteCheckout = (
   { status, externalCheckoutId }: Subscription,
   { externalCheckoutId: checkout }: ProviderEvent,
@@ -68,8 +68,7 @@ const isObsoleteCheckout = (
   checkout !== undefined && (status !== 'pending' || (externalCheckoutId !== null && externalCheckoutId !== checkout))
 
 /**
- * The subscription that an event is about: the one that the provider calls so, else the one that it has from us, else the
- * one that waits for that checkout.
+ * Returns the subscription of an event: by the provider's id, else by our id, else by the id of its checkout.
  */
 async function findSubscriptionOfEvent(
   tx: Tx,
@@ -97,7 +96,7 @@ const selectByExternalId = prepareQuery((tx) =>
     ),
 )
 
-/** A payment of PayPal's that failed has no name there by which it could be paid: what comes instead is another. */
+/** Voids the open PayPal invoices of a subscription: a failed payment has no id there, and is paid by another one. */
 export async function voidFailedInvoices(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription: Subscription) {
   const { subscriptionId, status } = invoices
   const open = await tx

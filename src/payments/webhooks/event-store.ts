@@ -17,8 +17,9 @@ import type { ProviderEventReceipt } from './shapes'
 type TenantRef = Pick<Tenant, 'tenant'>
 
 /**
- * Keeps an event with its effect: both are there, or neither. One that is there already has had its effect, or will. What
- * fails here is kept, too, and tried again, also when the provider sends it once more.
+ * Stores an event and applies it, in one transaction. A stored event is a duplicate, unless it has failed. If applying it
+ * fails, the event is stored as failed and retried, also when the provider sends it again.
+ * @throws the error with which applying the event failed
  */
 export async function storeAndApply(
   ctx: Tenant,
@@ -79,7 +80,7 @@ const selectByEventId = prepareQuery((tx) =>
 )
 const eventRows = createRowWriter(providerEvents)
 
-/** Tries an event that is kept once more, whatever came of it before. */
+/** Applies a stored event again, whatever its status is. @throws 503 when the database is busy */
 export async function reapply(ctx: Tenant, row: ProviderEventRow): Promise<ProviderEventRow> {
   const parseStored = () => providerOf(row.providerKind).parseEvent(new TextEncoder().encode(row.body))
   const senders = await connectionsSharingSecret(ctx, row.providerKind, row.source)
@@ -93,7 +94,7 @@ export async function reapply(ctx: Tenant, row: ProviderEventRow): Promise<Provi
   }
 }
 
-/** Others are in the way now, but not always. */
+/** Returns whether the error is temporary, so that the provider should send the event again. */
 const isTransient = (error: unknown) => error instanceof Problem && error.status === 503
 
 async function saveResult(tx: Tx, ctx: TenantRef, before: ProviderEventRow, effect: EventResult, isNew: boolean) {
@@ -104,7 +105,7 @@ async function saveResult(tx: Tx, ctx: TenantRef, before: ProviderEventRow, effe
   return row
 }
 
-/** What could not be done is a mistake of ours: it stays until it can. */
+/** Stores a failed event, which is retried, because the cause is a fault of ours. Reports its first failure. */
 async function saveFailure(tx: Tx, ctx: TenantRef, before: ProviderEventRow, error: unknown, isNew: boolean) {
   const { providerKind, eventId, type, attempts } = before
   logError('WEBHOOK_FAILED', { tenant: ctx.tenant, provider: providerKind, event: eventId, type, cause: error })

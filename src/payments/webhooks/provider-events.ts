@@ -1,6 +1,6 @@
 import { and, eq, inArray, lt } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import type { HttpContext } from '../../core/etag'
 import { notFound } from '../../core/problem'
@@ -22,7 +22,7 @@ import type { ProviderEvent, ProviderEventDetails, ProviderEventFilters } from '
 const { _id, providerKind, type, status, subscriptionId, occurredAt, attempts, created, updated } = providerEvents
 const sortable = { _id, providerKind, type, status, occurredAt, attempts, created, updated }
 
-/** A page of what providers have sent, the newest first. */
+/** Returns a page of the events of providers, newest first. */
 export async function list(
   { db }: Ctx,
   query: GrowingListQuery & ProviderEventFilters,
@@ -41,13 +41,13 @@ export async function list(
   return respondWithGrowingPage(answer, page, rows, () => db.$count(providerEvents, conditions), toProviderEvent)
 }
 
-/** One of them, with what was sent. @throws 404 */
+/** Returns an event with its body. @throws 404 PROVIDER_EVENT_NOT_FOUND */
 export async function get({ db }: Ctx, id: string): Promise<ProviderEventDetails> {
   const row = await getProviderEvent(db, id)
   return { ...toProviderEvent(row), body: JSON.parse(row.body) }
 }
 
-/** Has it its effect now, as far as it has not had it yet. @throws 404 */
+/** Applies an event again. It does only what has not been done yet. @throws 404 PROVIDER_EVENT_NOT_FOUND */
 export const replay = async (ctx: Ctx, id: string): Promise<ProviderEvent> =>
   toProviderEvent(await reapply(ctx, await getProviderEvent(ctx.db, id)))
 
@@ -64,7 +64,7 @@ const toProviderEvent = ({ source, occurredAt, nextAt, body: _, ...row }: Provid
 
 const EVENT_RETENTION_MS = 90 * DAY_MS
 
-/** Removes what was settled three months ago: no provider sends that again. */
+/** Removes processed and ignored events after 90 days. No provider sends such old ones again. */
 export const removeOld = (tenant: Tenant & Lease) =>
   deleteInBatches(
     tenant,

@@ -10,7 +10,7 @@ const RETRY_BATCH_SIZE = 200
 
 const { _id, nextAt, occurredAt } = providerEvents
 
-/** Tries what is due: what failed, and what was parked and whose subscription has turned up. */
+/** Retries the events that are due: failed ones, and parked ones whose subscription is known by now. */
 export const retryEventsJob: JobHandler = {
   async run(tenant) {
     const { db } = tenant
@@ -38,7 +38,7 @@ export const retryEventsJob: JobHandler = {
   },
 }
 
-/** Those of which the subscription is known by now. */
+/** Returns the ids of the events whose subscription is known by now. */
 async function findResolvable({ db }: Tenant, rows: ProviderEventRow[]): Promise<Set<string>> {
   const ours = rows.flatMap(({ subscriptionId }) => subscriptionId ?? [])
   const theirs = rows.flatMap(({ externalSubscriptionId }) => externalSubscriptionId ?? [])
@@ -58,7 +58,7 @@ async function findResolvable({ db }: Tenant, rows: ProviderEventRow[]): Promise
   return new Set(rows.filter(isKnown).map(({ _id }) => _id))
 }
 
-/** Has them tried again some time; in one write, for there may be many that nobody will ever know. */
+/** Schedules the next retry of parked events, in one write, for there may be many that stay unknown forever. */
 async function postpone({ write }: Tenant, rows: ProviderEventRow[]) {
   if (!rows.length) return
   const times = rows.map((row) => [nextRetryAt(row) ?? null, row._id])

@@ -8,28 +8,35 @@ import { type ProviderEventRow, providerEvents } from '../tables'
 
 export const RETRY_EVENTS_JOB = 'payments-inbox'
 
-const FIRST_RETRY_DELAY_MS = 5_000
-const MAX_RETRY_DELAY_MS = 3_600_000
+const FIRST_RETRY_DELAY_MS = 5_000 // ms
+const MAX_RETRY_DELAY_MS = 3_600_000 // ms
 const RETRY_EVENTS_FOR_MS = 30 * DAY_MS
 
 const { _id, status, providerKind, externalSubscriptionId } = providerEvents
 
-/** When (ms) an event is tried again: every few seconds for an hour, then ever more rarely, for a month. */
+/**
+ * Returns when (ms) an event is retried: every 5 seconds for an hour, then ever more rarely, up to once an hour. Returns
+ * undefined after 30 days.
+ */
 export function nextRetryAt({ created }: Pick<ProviderEventRow, 'created'>): number | undefined {
   const age = now() - Date.parse(created)
   if (age > RETRY_EVENTS_FOR_MS) return
   return now() + (age < MAX_RETRY_DELAY_MS ? FIRST_RETRY_DELAY_MS : Math.min(MAX_RETRY_DELAY_MS, age / 60))
 }
 
-/** Has what waits looked at. Of two looks one comes after this, so none is needed beyond that. */
+/** Queues a retry job. If two are queued, one of them runs after this transaction, so no third is needed. */
 export async function scheduleRetry(tx: Tx, ctx: Pick<Tenant, 'tenant'>, at: number) {
   if ((await listQueued(tx, RETRY_EVENTS_JOB, 2)).length < 2)
     await enqueue(ctx, tx, { kind: RETRY_EVENTS_JOB, orderingKey: RETRY_EVENTS_JOB, at })
 }
 
-/** A provider's subscription is known from now on: what was told of it before comes into effect. */
+/** Retries the parked events of a provider's subscription, which has become known. */
 export async function retryParkedEvents(tx: Tx, ctx: Pick<Tenant, 'tenant'>, kind: ProviderKind, external: string) {
-  const those = and(eq(status, 'parked'), eq(externalSubscriptionId, external), eq(providerKind, kind))
-  const woken = await tx.update(providerEvents).set({ nextAt: now() }).where(those).returning({ _id })
+  const isParkedForSubscription = and(
+    eq(status, 'parked'),
+    eq(externalSubscriptionId, external),
+    eq(providerKind, kind),
+  )
+  const woken = await tx.update(providerEvents).set({ nextAt: now() }).where(isParkedForSubscription).returning({ _id })
   if (woken.length) await scheduleRetry(tx, ctx, now())
 }

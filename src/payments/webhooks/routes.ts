@@ -48,5 +48,5 @@ const webhookReceiverRoutes = new Elysia({ prefix: '/payments/webhooks', tags: [
     },
   })
 
-/** What payment providers send. */
+/** The webhooks of payment providers, and the events that they sent. */
 export const webhookRoutes = new Elysia().use(providerEventRoutes).use(webhookReceiverRoutes)

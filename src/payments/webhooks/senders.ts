@@ -4,8 +4,8 @@ import { providerOf } from '../providers'
 import type { ProviderKind } from '../providers/provider'
 
 /**
- * The connections by whose webhook secrets an event counts that one of them has verified: itself, and those that share a
- * secret with it, as after a connection was made anew for the same endpoint of the provider.
+ * Returns the ids of the connections that may have sent an event: the one that verified it, and those that share a webhook
+ * secret with it, such as a new connection for the same endpoint of the provider.
  */
 export async function connectionsSharingSecret(tenant: Tenant, kind: ProviderKind, verifiedBy: string | null) {
   const all = await resolveAllOfKind(tenant, kind)

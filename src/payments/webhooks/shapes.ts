@@ -11,7 +11,7 @@ const externalName = t.String({ minLength: 1, maxLength: 255 })
 const timestampMs = t.Number({ minimum: 1 })
 const minorAmount = t.Number({ multipleOf: 1, maximum: MAX_MINOR_AMOUNT, minimum: -MAX_MINOR_AMOUNT })
 
-/** What an event must say to have an effect: a signature tells who has sent it, and not that it makes sense. */
+/** The required form of a parsed event. A valid signature does not guarantee meaningful content. */
 export const ParsedEvent = t.Object({
   subscriptionId: maybe(externalName),
   externalSubscriptionId: maybe(externalName),
@@ -28,7 +28,7 @@ export const ParsedEvent = t.Object({
   ),
 })
 
-/** What is answered to a provider. */
+/** The response to a webhook. */
 export const ProviderEventReceipt = t.Object({ status: literalUnion('processed', 'duplicate', 'ignored', 'parked') })
 export type ProviderEventReceipt = Static<typeof ProviderEventReceipt>
 

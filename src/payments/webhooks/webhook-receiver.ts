@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { createGuestRateLimit } from '../../accounts/guest-rate-limit'
 import { config } from '../../config'
 import { resolveAllOfKind } from '../../connections/resolver'
@@ -17,11 +17,11 @@ import { decodeUtf8 } from '../providers/webhook-signature'
 import { storeAndApply } from './event-store'
 import { ParsedEvent, type ProviderEventReceipt } from './shapes'
 
-/** Whether PayPal sent something, only PayPal knows: nobody is to have us ask as often as they like. */
+/** Only PayPal can verify its webhooks, so the number of requests to it that guests can cause is limited. */
 const throttlePaypal = createGuestRateLimit(300, 10_000, 'Too many webhooks.')
 
 /**
- * Takes what a provider sends: who sent it is known by its signature, and what was kept before changes nothing more.
+ * Receives a webhook of a provider, verifies its signature, and stores and applies its event. Duplicates have no effect.
  * @throws 400 UNSUPPORTED_PROVIDER, 401 INVALID_SIGNATURE, 413, 429, 502
  */
 export async function receiveWebhook(ctx: PublicCtx, kind: string, request: Request): Promise<ProviderEventReceipt> {
@@ -37,7 +37,7 @@ export async function receiveWebhook(ctx: PublicCtx, kind: string, request: Requ
   return storeAndApply(ctx, kind, sender, decodeUtf8(raw)!, parseEvent(kind, raw))
 }
 
-/** @throws 400 for what is signed, but none of the events that its provider describes */
+/** @throws 400 INVALID_INPUT when a signed body is not a valid event of its provider */
 function parseEvent(kind: ProviderKind, raw: Uint8Array) {
   try {
     const event = requireStorable(providerOf(kind).parseEvent(raw))
@@ -50,7 +50,7 @@ function parseEvent(kind: ProviderKind, raw: Uint8Array) {
   }
 }
 
-/** The connection whose secret has signed a body. */
+/** Returns the id of the connection whose secret signed a body, or undefined. @throws 502 when a check failed */
 async function verifySender(ctx: PublicCtx, kind: ProviderKind, raw: Uint8Array, request: Request) {
   if (kind === 'paypal') {
     throttlePaypal(ctx, kind, request)
@@ -63,13 +63,13 @@ async function verifySender(ctx: PublicCtx, kind: ProviderKind, raw: Uint8Array,
     } catch (error) {
       failure ??= error
     }
-  // Who could not be asked might have known it: it has to be sent again.
+  // A check that failed might have succeeded, so the provider has to send the event again.
   if (failure) throw failure
 }
 
 const invalidSignatureLimiter = new RateLimiter(1, 60_000)
 
-/** Who looks for why nothing comes is to find it: the first in a minute is written down. */
+/** Rejects a webhook. The first one of each minute is reported as an event, so that admins find the cause. */
 async function rejectSignature(ctx: Tenant, kind: ProviderKind): Promise<never> {
   const { tenant } = ctx
   if ((await resolveAllOfKind(ctx, kind)).length && !invalidSignatureLimiter.consume(`${tenant} ${kind}`))

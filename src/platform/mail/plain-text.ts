@@ -3,11 +3,11 @@ import type { TemplateName } from './templates'
 const MAX_NAME_LENGTH = 40
 const MAX_DEVICE_LENGTH = 120
 
-// Mail programs make links of all of these: addresses of pages, bare domains, and addresses of mail.
+// Mail programs turn all of these into links: URLs, bare domains and e-mail addresses.
 const LINK_PATTERN = /:\/\/|www\.|@|[^\s.\u3002][.\u3002]\p{L}{2,}/iu
 const PHONE_NUMBER_PATTERN = /(\d\P{L}{0,3}){7,}/u
 
-/** One line of visible characters. */
+/** Returns one line of visible characters. */
 const toSingleLine = (text: string) =>
   text
     .normalize('NFKC')
@@ -17,13 +17,13 @@ const toSingleLine = (text: string) =>
 
 const truncate = (text: string, length: number) => [...text].slice(0, length).join('')
 
-/** A name as mail may show it; empty when it says whom to call or where to click. */
+/** Returns a name that is safe in mail; empty when it contains a link or a phone number. */
 export function toPlainName(text: string): string {
   const name = toSingleLine(text)
   return LINK_PATTERN.test(name) || PHONE_NUMBER_PATTERN.test(name) ? '' : truncate(name, MAX_NAME_LENGTH)
 }
 
-/** What a browser calls itself, without the words that mail programs would make links of. */
+/** Returns the name of a browser without the words that mail programs would turn into links. */
 export const toPlainDevice = (text: string): string =>
   truncate(
     toSingleLine(text)
@@ -34,8 +34,9 @@ export const toPlainDevice = (text: string): string =>
   )
 
 /**
- * What a template speaks of, without what strangers would say by it: whoever signs up, invites or signs in makes us write to
- * others. A confirmation code greets nobody, for the name is that of whoever gave the address.
+ * Returns the values of a template without text that strangers could use to send messages: a sign-up, an invitation or
+ * a sign-in makes us write to others. Mails about a new address contain no name, because whoever entered the address
+ * chose the name.
  */
 export function toPlainValues(template: TemplateName, values: Record<string, string>): Record<string, string> {
   if (template === 'message') return values

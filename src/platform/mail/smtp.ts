@@ -5,16 +5,16 @@ import { FairSemaphore } from '../../tenancy/fair-semaphore'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Mail } from './templates'
 
-const SMTP_TIMEOUT_MS = 20_000 // ms for each step of a conversation
-const SMTP_CONCURRENCY = 5 // conversations with the server
-const MAX_WAITING_PER_TENANT = 1_000 // of one tenant
+const SMTP_TIMEOUT_MS = 20_000 // for each step of a connection
+const SMTP_CONCURRENCY = 5 // connections to the server
+const MAX_WAITING_PER_TENANT = 1_000
 
 const sendQueue = new FairSemaphore(SMTP_CONCURRENCY, MAX_WAITING_PER_TENANT)
 
-/** Whether mail is sent; otherwise it is kept for admins to see. */
+/** Tells whether mail is sent; otherwise it is stored for admins to read. */
 export const isMailEnabled = () => !!config.ATOLL_SMTP_URL
 
-// What tenants say is text, never a file of ours or an address to ask.
+// Values of tenants are text, never local files or URLs to load.
 const TRANSPORT_OPTIONS = {
   connectionTimeout: SMTP_TIMEOUT_MS,
   greetingTimeout: SMTP_TIMEOUT_MS,
@@ -23,15 +23,16 @@ const TRANSPORT_OPTIONS = {
   disableUrlAccess: true,
 }
 
-/** A way to a server that takes mail. The package is loaded by the first who needs it: a start shall not wait for it. */
+/** Returns a transport to a mail server. The package is loaded on first use, because it would slow the start down. */
 export async function createSmtpTransport(server: SMTPTransportOptions): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
   return createTransport({ ...server, ...TRANSPORT_OPTIONS })
 }
 
 /**
- * Hands a mail to the SMTP server (RFC 5321). The same id is the same message, however often it is sent.
- * @throws Failure, hopeless when the server will never take it.
+ * Sends a mail by the SMTP server (RFC 5321). Mails with the same id have the same Message-ID.
+ * @throws JobError, a permanent one when the server will never accept the mail
+ * @throws 503 BUSY when too many mails of the tenant wait
  */
 export const sendMail = (tenant: Tenant, _id: string, to: string, mail: Mail) =>
   sendQueue.run(tenant, async () =>
@@ -40,7 +41,7 @@ export const sendMail = (tenant: Tenant, _id: string, to: string, mail: Mail) =>
     }),
   )
 
-/** The same by another way out, which is closed after it. @throws Failure */
+/** Sends a mail by the given transport, and closes it. @throws JobError */
 export async function sendVia(transport: Transporter, { _id, from, to, ...mail }: OutgoingMail) {
   const messageId = `<${_id}@${/@([^\s>]+)/.exec(from)?.[1]}>`
   const recipients = to.map((address) => ({ name: '', address }))
@@ -55,14 +56,14 @@ export async function sendVia(transport: Transporter, { _id, from, to, ...mail }
 
 type OutgoingMail = Mail & { _id: string; from: string; to: string[] }
 
-/** Why a mail server does not do what it is asked. */
+/** Returns the error of a mail server as a JobError. */
 export function toSmtpError(error: unknown): JobError {
   const { responseCode = 0, code, command } = error as { responseCode?: number; code?: string; command?: string }
-  // What is said of this recipient or this message is final; of us, it may be put right.
-  const hopeless = responseCode >= 500 && /^(RCPT TO|DATA)$/.test(command ?? '')
+  // A rejection of the recipient or the message is final; other errors may be fixed on our side.
+  const permanent = responseCode >= 500 && /^(RCPT TO|DATA)$/.test(command ?? '')
   const reason = responseCode ? `answered ${responseCode}` : `could not be reached (${code ?? 'unknown'})`
-  return new JobError(`The mail server ${reason}${command ? ` at ${command}` : ''}.`, { permanent: hopeless })
+  return new JobError(`The mail server ${reason}${command ? ` at ${command}` : ''}.`, { permanent })
 }
 
-/** RFC 3834: no machine shall answer. */
+/** Tells machines not to reply (RFC 3834). */
 const AUTO_SUBMITTED_HEADERS = { 'Auto-Submitted': 'auto-generated' }

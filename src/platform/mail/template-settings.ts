@@ -11,7 +11,7 @@ const template = t.Optional(
   }),
 )
 
-/** Texts that replace those of `templates.ts`. */
+/** A tenant's texts, which replace those of `templates.ts`. */
 export const templateSettings = defineSettings(
   'mail-templates',
   t.Object({

@@ -5,9 +5,9 @@ export type TemplateName = keyof Static<typeof templateSettings.shape>
 export type Template = {
   subject: string
   text: string
-  /** Where a page of the tenant's website takes it up, below its address. */
+  /** The path of the page on the tenant's website that handles the mail. */
   path?: string
-  /** Made of the text unless given. */
+  /** Default: generated from the text. */
   html?: string
   link?: string
 }
@@ -15,11 +15,11 @@ export type Mail = { subject: string; text: string; html: string }
 
 const API_URL_TEMPLATE = '{{#api}}{{api}}{{/api}}{{^api}}/api{{/api}}'
 
-/** A link where the tenant has a website, else the code, and where the API takes it. */
+/** Returns the text for a link if the tenant has a website, else for the code and the route that accepts it. */
 const linkOrCode = (link: string, code: string, route: string) =>
   `{{#link}}${link}\n\n{{link}}{{/link}}{{^link}}${code}\n\n{{token}}\n\nGive it to the app that asked for it, or send it as the token to POST ${API_URL_TEMPLATE}${route}.{{/link}}`
 
-/** What mails say where a tenant has not set anything else. */
+/** The default texts of mails. */
 export const templates: Record<TemplateName, Template> = {
   verification: {
     subject: 'Confirm your e-mail address',
@@ -54,7 +54,7 @@ you are invited to {{#workspace}}the workspace "{{workspace}}"{{/workspace}}{{^w
 
 If you do not expect this, ignore this mail.`,
   },
-  /** What an integration writes. */
+  /** A mail of an integration. */
   message: { subject: '{{subject}}', text: '{{text}}' },
   newDevice: {
     subject: 'A new sign-in at {{site}}',
@@ -81,7 +81,7 @@ If it was not you, change your password, which ends all other sessions.`,
   },
 }
 
-/** A mail of a template and what it speaks of. Values are texts of anybody's: in HTML they are escaped, in addresses encoded. */
+/** Returns the mail of a template. Values may come from anybody: they are escaped in HTML and encoded in URLs. */
 export function renderMail(template: Template, values: Record<string, string>): Mail {
   const link = template.link ? fillTemplate(template.link, values, encodeURIComponent) : ''
   const allValues = { ...values, link }
@@ -90,7 +90,7 @@ export function renderMail(template: Template, values: Record<string, string>): 
   return { subject: toHeaderLine(fillTemplate(template.subject, allValues)), text, html }
 }
 
-/** No header can be begun by what stands in another, and nothing turned around to look like something else. */
+/** Returns a header value that can neither start another header nor reverse the direction of the text. */
 const toHeaderLine = (text: string) =>
   text
     .replace(/[\p{Cc}\u2028\u2029\p{Bidi_Control}]+/gu, ' ')
@@ -98,8 +98,8 @@ const toHeaderLine = (text: string) =>
     .slice(0, 300)
 
 /**
- * `{{name}}` stands for a value; names may have dots in them. What stands between `{{#name}}` and `{{/name}}` is there where there is such a value,
- * between `{{^name}}` and `{{/name}}` where there is none.
+ * Fills a template: `{{name}}` is replaced by a value; names may contain dots. The text between `{{#name}}` and
+ * `{{/name}}` is kept where there is such a value, the text between `{{^name}}` and `{{/name}}` where there is none.
  */
 export function fillTemplate(
   template: string,

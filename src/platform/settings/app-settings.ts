@@ -1,7 +1,7 @@
 import { t } from 'elysia'
 import { defineSettings, nameList } from './tenant-settings'
 
-/** The websites of a tenant, and who writes their content. */
+/** The websites of a tenant, and the roles that write their content. */
 export const appSettings = defineSettings(
   'app-configuration',
   t.Object({

@@ -3,7 +3,7 @@ import type { Tx } from '../../storage/port'
 import { sealed } from '../vault/tables'
 import type { SecretRef, Vault } from '../vault/vault'
 
-/** Where the vault has the secret by which this installation is known to a provider of sign-ins. */
+/** Returns the place in the vault of the secret by which a sign-in provider knows this installation. */
 export const toProviderSecretRef = (provider: string): SecretRef => ({
   purpose: 'provider',
   owner: provider,
@@ -13,7 +13,7 @@ export const toProviderSecretRef = (provider: string): SecretRef => ({
 type Providers = Record<string, { clientSecret?: string | null } & Record<string, unknown>>
 type Metadata = Record<string, unknown>
 
-/** The metadata of an `auth-configuration` without its secrets. */
+/** Returns the metadata of an `auth-configuration` without its secrets. */
 export function redactSecrets(metadata: Metadata): Metadata {
   const { providers } = metadata as { providers?: Providers }
   if (!providers) return metadata
@@ -21,7 +21,9 @@ export function redactSecrets(metadata: Metadata): Metadata {
   return { ...metadata, providers: Object.fromEntries(redacted) }
 }
 
-/** Keeps the secrets of what was sent; of a provider without one, what there is already. Those of others are removed. */
+/**
+ * Stores the secrets that were sent, keeps those of providers without a new one, and deletes those of other providers.
+ */
 export async function storeSecrets(tx: Tx, vault: Vault, metadata: Metadata) {
   const { providers = {} } = metadata as { providers?: Providers }
   const clearedNames = Object.keys(providers).filter((name) => providers[name]!.clientSecret === null)

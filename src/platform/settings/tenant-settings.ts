@@ -21,7 +21,7 @@ export const nameList = (description: string) =>
   t.Array(t.String({ minLength: 1, maxLength: 100 }), { maxItems: 1_000, default: [], description })
 
 /**
- * Returns what a tenant has set, with defaults for the rest, from a cache. A change of a configuration invalidates it by
+ * Returns a tenant's settings, with defaults for the rest, from a cache. A change of a configuration invalidates it by
  * the topic `configurations`.
  */
 export const getSettings = <Shape extends TObject>(
@@ -34,7 +34,7 @@ export const getSettings = <Shape extends TObject>(
     return pickValidParts(shape, row?.metadata ?? {}) as Static<Shape>
   })
 
-/** What of it fits; a part that does not counts as not set. */
+/** Returns the valid values; an invalid one counts as not set. */
 function pickValidParts(shape: TObject, values: Record<string, unknown>) {
   const valid = Object.entries(shape.properties).filter(([key, part]) => Value.Check(part, values[key]))
   return Value.Default(shape, Object.fromEntries(valid.map(([key]) => [key, values[key]])))

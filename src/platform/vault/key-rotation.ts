@@ -6,15 +6,17 @@ import { getTenantAnyStatus, listTenants, type Tenant } from '../../tenancy/tena
 import { sealed } from './tables'
 import { reencrypt } from './vault'
 
-const REENCRYPT_BATCH_SIZE = 50 // texts to a write
+const REENCRYPT_BATCH_SIZE = 50 // texts per write
 
-/** What was done: `lost` are texts that none of our keys opens, which stay as they are. */
+/**
+ * The result of a rotation: `sealed` texts were encrypted again; `lost` texts cannot be decrypted and stay as they are.
+ */
 export type Rotation = { key: number; tenants: number; sealed: number; lost: number; failed: RotationFailure[] }
 type RotationFailure = { tenant: string; error: string }
 
 /**
- * Encrypts everything in the vaults of all tenants with a new key, while they are served. The old key is forgotten only
- * when that is done for all of them; when it was interrupted, the same again goes on with it.
+ * Encrypts the vaults of all tenants with a new key, while they are in use. The old key is removed only when that is
+ * done for all of them; another call resumes an interrupted rotation.
  */
 export async function rotateVaultKey(): Promise<Rotation> {
   const keys = await addVaultKey()
@@ -26,7 +28,7 @@ export async function rotateVaultKey(): Promise<Rotation> {
       rotation.sealed += count
       rotation.lost += lost
     } catch (error) {
-      // Who was deleted meanwhile has nothing left to be sealed.
+      // A tenant that was deleted meanwhile has no secrets any more.
       if (!isMissing(error)) rotation.failed.push({ tenant: id, error: String(error) })
     }
   }
@@ -48,7 +50,7 @@ async function reencryptAll(tenant: Tenant, keys: VaultKeys) {
   }
 }
 
-/** From now on nothing is sealed here with an older key, by whatever process. */
+/** Sets the lowest key that processes may use in this tenant's vault. */
 export const setMinimumKey = (tx: Tx, key: number) =>
   tx.query(
     `insert into versions (topic, version) values (?, ?) on conflict ("topic") do update set version = excluded.version

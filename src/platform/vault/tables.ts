@@ -1,15 +1,15 @@
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../../storage/columns'
 
-/** Texts that nobody can read who has only the database. */
+/** Encrypted texts, which the database alone does not reveal. */
 export const sealed = sqliteTable(
   'sealed',
   {
-    /** What for, and whose, and which of theirs. */
+    /** The purpose, the owner, and the name among the owner's secrets. */
     purpose: text().notNull(),
     owner: text().notNull(),
     name: text().notNull(),
-    /** The number of the key. */
+    /** The number of the vault key. */
     key: integer().notNull(),
     text: text().notNull(),
     updated: timestamp().notNull(),

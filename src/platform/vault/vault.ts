@@ -8,17 +8,23 @@ import { getVaultKeys, type VaultKeys } from '../../tenancy/installation-keys'
 import type { Tenant } from '../../tenancy/tenants'
 import { sealed } from './tables'
 
-/** Where a secret text is kept: what it is for, whose it is, and which of theirs. */
+/** The place of a secret: its purpose, its owner, and its name among the owner's secrets. */
 export type SecretRef = { purpose: string; owner: string; name: string }
 
-/** Keeps texts in a transaction, together with what else is written in it. */
+/** Stores secrets in a transaction, together with its other writes. */
 export type Vault = { seal(tx: Tx, place: SecretRef, text: string): Promise<void> }
 
-/** Keeps a text where only this tenant of this installation can read it, in the place of what was there. */
+/**
+ * Encrypts a text for this tenant, and replaces the earlier one.
+ * @throws 503 KEYS_UNAVAILABLE, BUSY during a key rotation
+ */
 export const sealSecret = (tenant: Tenant, ref: SecretRef, text: string) =>
   withVault(tenant, (tx, vault) => vault.seal(tx, ref, text))
 
-/** A write that keeps secrets, too. Where the keys are changed meanwhile it is done once more, with the new one. */
+/**
+ * Runs a write that stores secrets. It is repeated with the new key when the keys are rotated meanwhile.
+ * @throws 503 KEYS_UNAVAILABLE, BUSY during a key rotation
+ */
 export async function withVault<T>(tenant: Tenant, work: (tx: Tx, vault: Vault) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const keys = await getVaultKeys()
@@ -42,19 +48,19 @@ export async function withVault<T>(tenant: Tenant, work: (tx: Tx, vault: Vault) 
   }
 }
 
-/** The text that was kept, or null. @throws 500 for one that none of our keys opens */
+/** Returns a secret, or null. @throws 500 SEALED_UNREADABLE when no key decrypts it, 503 KEYS_UNAVAILABLE */
 export async function openSecret(tenant: Tenant, ref: SecretRef): Promise<string | null> {
   for (let attempt = 1; ; attempt++) {
     const keys = await getVaultKeys()
     const row = await tenant.db.select().from(sealed).where(matchesRef(ref)).get()
     if (!row) return null
     if (keys.all.has(row.key)) return openText(tenant, keys, row)
-    // It was sealed, or the keys were changed, between the two.
+    // The secret was stored, or the keys were rotated, between the two reads.
     if (attempt === MAX_ATTEMPTS) throw unreadableSecret()
   }
 }
 
-/** Removes all that was kept for an owner. */
+/** Deletes all secrets of an owner. */
 export const deleteSecrets = (tx: Tx, purpose: string, owner: string) =>
   tx
     .delete(sealed)
@@ -64,13 +70,13 @@ export const deleteSecrets = (tx: Tx, purpose: string, owner: string) =>
 type TenantRef = Pick<Tenant, 'tenant'>
 type SealedRow = SecretRef & { key: number; text: string }
 
-/** The same text under another key. */
+/** Returns a secret encrypted with the current key. @throws 500 SEALED_UNREADABLE when no key decrypts it */
 export const reencrypt = (tenant: TenantRef, keys: VaultKeys, row: SealedRow): string =>
   sealText(tenant, keys, keys.current, row, openText(tenant, keys, row))
 
 const MAX_ATTEMPTS = 3
 
-/** The number of the oldest key that may still be used here; a tenant without one was never sealed anew. */
+/** Returns the number of the oldest key that may still be used here; 0 for a tenant whose vault was never rotated. */
 async function getMinimumKey(db: Db): Promise<number> {
   const [row] = await db.query('select version from versions where topic = ?', ['vault'])
   return Number(row?.[0] ?? 0)
@@ -82,7 +88,7 @@ class StaleVaultKey extends Problem {
   }
 }
 
-/** Bound to its place, so that nobody can exchange two texts in the database. */
+/** Encrypts a text bound to its place, so that two texts in the database cannot be swapped. */
 const sealText = (tenant: TenantRef, keys: VaultKeys, key: number, ref: SecretRef, text: string) =>
   encrypt(deriveTenantKey(keys, key, tenant), text, toAad(tenant, ref)).toString('base64')
 
@@ -94,7 +100,7 @@ function openText(tenant: TenantRef, keys: VaultKeys, { key, text, ...ref }: Sea
   }
 }
 
-/** HKDF (RFC 5869): the key of a tenant tells nothing about those of others. */
+/** Derives the key of a tenant by HKDF (RFC 5869), which reveals nothing about the keys of others. */
 const deriveTenantKey = (keys: VaultKeys, key: number, { tenant }: TenantRef) =>
   new Uint8Array(hkdfSync('sha256', keys.all.get(key) ?? '', tenant, 'vault', 32))
 

@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import type { Ctx } from '../../../src/accounts/guard'
+import type { Ctx } from '../../../src/accounts/context'
 import { moveClock, now } from '../../../src/core/clock'
 import { Problem } from '../../../src/core/problem'
 import { runDueJobs } from '../../../src/jobs/runner'

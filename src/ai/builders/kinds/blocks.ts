@@ -2,7 +2,7 @@ import * as contentBlocks from '../../../content/blocks'
 import { NewBlock } from '../../../content/shapes'
 import { collectErrors, type DraftKind } from '../draft-kind'
 
-/** Pieces of content, of which pages consist. */
+/** Drafts of blocks, the pieces of content that pages consist of. */
 export const blocks: DraftKind<typeof NewBlock> = {
   ...{ singular: 'block', shape: NewBlock, area: 'blocks' },
   validate: async (ctx, drafts) =>

@@ -4,7 +4,7 @@ import { NewBlueprint } from '../../../blueprints/shapes'
 import { badRequest, type FieldError, Problem } from '../../../core/problem'
 import { collectErrors, type DraftKind } from '../draft-kind'
 
-/** What entities are like. Those that are drafted together may refer to each other. */
+/** Drafts of blueprints. Those of one call may refer to each other. */
 export const blueprints: DraftKind<typeof NewBlueprint> = {
   ...{ singular: 'blueprint', shape: NewBlueprint, area: 'blueprints' },
   async validate(ctx, drafts) {
@@ -31,7 +31,7 @@ export const blueprints: DraftKind<typeof NewBlueprint> = {
   create: blueprintStore.create,
 }
 
-/** Those to which others lead come first. @throws 400 where they lead to each other in a circle */
+/** Sorts blueprints so that each one comes after those that it refers to. @throws 400 when they form a cycle */
 function sortByReferences(drafts: NewBlueprint[]): NewBlueprint[] {
   const sorted = new Set<NewBlueprint>()
   const visit = (draft: NewBlueprint, ancestors: NewBlueprint[]) => {

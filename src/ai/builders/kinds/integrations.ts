@@ -7,7 +7,7 @@ import { collectErrors, type DraftKind } from '../draft-kind'
 
 const { trigger, target } = Integration.properties
 
-/** What is done when something comes, happens or is due. */
+/** Drafts of integrations. */
 export const integrations: DraftKind<typeof NewIntegration> = {
   ...{ singular: 'integration', shape: NewIntegration, area: 'integrations' },
   modelSchema: t.Object({ ...NewIntegration.properties, trigger, target }),

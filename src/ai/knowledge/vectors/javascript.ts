@@ -1,16 +1,16 @@
+import type { NearestSearch } from './nearest-search'
 import { TopK } from './top-k'
 import { readVectorBlocks, type VectorBlock } from './vector-cache'
-import type { NearestSearch } from './vector-search'
 
-const MAX_BLOCKING_MS = 4 // ms, after which others get theirs
-const VECTORS_BETWEEN_CHECKS = 128 // vectors between two looks at the time
+const MAX_BLOCKING_MS = 4 // ms, after which other work gets a turn
+const VECTORS_BETWEEN_CHECKS = 128 // vectors between two checks of the time
 
-/** Compares each vector here, those of stores that were asked lately from memory. */
+/** Compares each vector in this process. Vectors of recently searched stores are cached in memory. */
 export const searchInJavascript: NearestSearch = async (db, stores, queryVector, limit) => {
   const topK = new TopK(limit)
   const timeSlice = { began: performance.now() }
   for (const store of stores)
-    for await (const slab of readVectorBlocks(db, store)) await scoreBlock(slab, queryVector, topK, timeSlice)
+    for await (const block of readVectorBlocks(db, store)) await scoreBlock(block, queryVector, topK, timeSlice)
   return topK.numbers()
 }
 
@@ -30,7 +30,7 @@ async function scoreBlock(
   }
 }
 
-/** Eight sums, which the processor adds up beside each other; as plain variables, for it is what takes the time. */
+/** Uses eight sums, which the processor adds up in parallel, in plain variables: this is the hot loop. */
 function dotProduct(vectors: Float32Array, from: number, queryVector: Float32Array): number {
   const { length } = queryVector
   let a = 0

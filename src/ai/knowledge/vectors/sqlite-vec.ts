@@ -1,11 +1,11 @@
 import { toVectorBytes } from '../embeddings'
+import type { NearestSearch } from './nearest-search'
 import { TopK } from './top-k'
 import { listReadyFiles, readVectorChunks } from './vector-cache'
-import type { NearestSearch } from './vector-search'
 
-const CHUNKS_PER_QUERY = 500 // chunks that are compared before others get their turn
+const CHUNKS_PER_QUERY = 500 // chunks, after which other work gets a turn
 
-/** Has the database compare each vector where it lies, so that none is kept in memory. */
+/** Has the database compare the vectors, so that none is kept in memory. */
 export const searchWithSqliteVec: NearestSearch = async (db, stores, queryVector, limit) => {
   const topK = new TopK(limit)
   const distance = {

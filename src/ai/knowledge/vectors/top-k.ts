@@ -1,4 +1,4 @@
-/** The best so far, in order; what is no better than the last of them costs one comparison. */
+/** The numbers with the highest scores, in order. A score that is too low costs one comparison. */
 export class TopK {
   #numbers: number[] = []
   #scores: number[] = []

@@ -1,17 +1,18 @@
+import type { EventMeaning } from '../../subscriptions/transitions'
 import type { InvoiceItem } from '../../tables'
-import type { EventMeaning, ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
+import type { ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
 import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../webhook-signature'
 
 type Period = { starts_at?: string; ends_at?: string } | null
 type CustomData = Record<string, unknown> | null
 
-/** A subscription as Paddle has it, as far as we read it. */
+/** The fields that we read of a subscription of Paddle. */
 export type PaddleSubscription = {
   id?: string
   status?: string
   currency_code?: string
   custom_data?: CustomData
-  /** By which it was bought; only in the event of its beginning. */
+  /** The transaction that it was bought with; only in the event of its creation. */
   transaction_id?: string
   current_billing_period?: Period
   scheduled_change?: { action?: string } | null
@@ -38,7 +39,7 @@ export type PaddleTransaction = {
 
 type PaddleEvent = { event_id: string; event_type: string; occurred_at: string; data: unknown }
 
-/** What an event of Paddle's says. */
+/** Parses an event of Paddle. @throws 400 INVALID_INPUT when it is none */
 export function parsePaddleEvent(raw: Uint8Array): ProviderEvent {
   const { event_id, event_type, occurred_at, data } = parseEventBody<PaddleEvent>(raw)
   const event = requireEventHead(event_id, event_type, parseTime(occurred_at) ?? Number.NaN)
@@ -76,7 +77,7 @@ const transactionReader =
     const invoice = toProviderInvoice(transaction, meaning === 'paid' ? occurredAt : undefined)
     const { periodStart, periodEnd } = invoice
     return {
-      ...{ meaning, ...parseOwnMetadata(transaction.custom_data), invoice: invoice },
+      ...{ meaning, ...parseOwnMetadata(transaction.custom_data), invoice },
       externalSubscriptionId: nonEmptyText(transaction.subscription_id),
       externalCheckoutId: nonEmptyText(transaction.id),
       ...(meaning === 'paid' && { periodStart, periodEnd }),
@@ -97,7 +98,7 @@ const READER_BY_EVENT_TYPE: Record<string, EventReader> = {
   'transaction.payment_failed': transactionReader('payment failed'),
 }
 
-/** What we have told Paddle of it. */
+/** Returns the tenant and the subscription from our metadata. */
 const parseOwnMetadata = (data: CustomData | undefined) => ({
   ...{
     tenant: nonEmptyText(data?.tenant),
@@ -119,7 +120,7 @@ export function toProviderState(subscription: PaddleSubscription): ProviderState
   }
 }
 
-/** A transaction is what others call an invoice: paid or not, it keeps its id. Paddle counts in minor units, as texts. */
+/** Converts a transaction, which is Paddle's invoice and keeps its id. Paddle's amounts are minor units, as text. */
 export function toProviderInvoice(transaction: PaddleTransaction, occurredAt?: number): ProviderInvoice {
   const { id, currency_code = 'USD', billing_period, details, payments, billed_at } = transaction
   const captured = payments?.find(({ status }) => status === 'captured')?.captured_at

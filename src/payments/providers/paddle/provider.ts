@@ -24,8 +24,8 @@ import {
 type PaddleConnection = ResolvedConnection<'paddle'>
 
 /**
- * https://developer.paddle.com/api-reference. The vendor's package asks by itself, past the guard of `outside`, and takes
- * webhooks of five seconds' age at most and one signature of several: it serves in tests only, to read what we read.
+ * Paddle (https://developer.paddle.com/api-reference). The vendor's package is used in tests only: it sends requests past
+ * our HTTP client, accepts webhooks of at most five seconds' age, and checks only one of several signatures.
  */
 export const paddle: Provider<'paddle'> = {
   assertPriceConfigured(_, { externalIds, billingCycle, dynamic }) {
@@ -38,7 +38,7 @@ export const paddle: Provider<'paddle'> = {
     return callProvider('paddle', async () => {
       const { metadata: custom_data, currency: currency_code } = order
       const json = { items: [{ quantity: 1, ...toPriceItem(order) }], custom_data, currency_code }
-      // Paddle does not say that it knows keys: what is asked for again later may be over, so it is another.
+      // Paddle does not document idempotency keys, and an earlier checkout may have ended, so each attempt has a new key.
       const transaction = await requestData<PaddleTransaction & { checkout?: { url?: string | null } | null }>(
         ...[opened, 'transactions', { method: 'POST', key: attemptKey(order.key), json }],
       )
@@ -52,15 +52,15 @@ export const paddle: Provider<'paddle'> = {
     callProvider('paddle', async () => {
       let id = externalSubscriptionId ?? undefined
       if (!id && checkout) {
-        // One that is paid, or over, can't be called off any more.
-        const question = { method: 'PATCH', key: attemptKey('cancel', checkout), json: { status: 'canceled' } }
-        const canceled = await ignoreStatuses(requestData(opened, transactionPath(checkout), question), 400, 404, 409)
+        // A transaction that is paid or canceled cannot be canceled.
+        const request = { method: 'PATCH', key: attemptKey('cancel', checkout), json: { status: 'canceled' } }
+        const canceled = await ignoreStatuses(requestData(opened, transactionPath(checkout), request), 400, 404, 409)
         if (!canceled) id = await findSubscriptionIdOfTransaction(opened, checkout)
       }
       if (!id) return true
-      const question = { method: 'POST', key: attemptKey('cancel', id), json: { effective_from: 'immediately' } }
-      const done = requestData(opened, `subscriptions/${encodeURIComponent(id)}/cancel`, question)
-      await done.catch((error) => ignoreIfCanceled(opened, id, error))
+      const request = { method: 'POST', key: attemptKey('cancel', id), json: { effective_from: 'immediately' } }
+      const cancellation = requestData(opened, `subscriptions/${encodeURIComponent(id)}/cancel`, request)
+      await cancellation.catch((error) => ignoreIfCanceled(opened, id, error))
       return true
     }),
 
@@ -73,7 +73,7 @@ export const paddle: Provider<'paddle'> = {
       if (!id) return
       const path = `subscriptions/${encodeURIComponent(id)}`
       const [item] = (await fetchPaddleSubscription(opened, id))?.items ?? []
-      // What is not there, or has no price there, nobody pays for.
+      // A subscription that does not exist, or has no price, costs nothing.
       if (!item?.price?.product_id) return
       const { product_id, description, unit_price } = item.price
       if (unit_price?.amount === `${amount}`) return
@@ -105,7 +105,7 @@ export const paddle: Provider<'paddle'> = {
     const { ts, h1 } = parseSignature(headers.get('paddle-signature') ?? '')
     if (!ts || !isFresh(Number(ts))) return false
     const expected = toSecretList(authentication.webhookSecret).map((secret) => hmac(secret, `${ts}:`, raw))
-    return h1.some((signature) => expected.some((one) => isTimingSafeEqual(one, signature)))
+    return h1.some((signature) => expected.some((candidate) => isTimingSafeEqual(candidate, signature)))
   },
 
   parseEvent: parsePaddleEvent,
@@ -114,10 +114,10 @@ export const paddle: Provider<'paddle'> = {
 const priceNames = { monthly: 'monthlyPriceId', yearly: 'yearlyPriceId' } as const
 const intervals = { monthly: 'month', yearly: 'year' } as const
 
-/** Paddle counts in minor units, as ISO 4217 has them. */
+/** Paddle's amounts are in minor units of ISO 4217. */
 const toPaddleMoney = (amount: number, currency: string) => ({ amount: `${amount}`, currency_code: currency })
 
-/** The price that Paddle knows, or one made for what is paid here: an amount of its own, or less by a coupon of ours. */
+/** Returns the price that exists at Paddle, or a new one for a dynamic plan or after a discount. */
 function toPriceItem({ externalIds, billingCycle, dynamic, discount, amount, currency, planName }: CheckoutOrder) {
   const price_id = externalIds[priceNames[billingCycle]]
   if (price_id && !dynamic && !discount) return { price_id }
@@ -139,7 +139,7 @@ const DEFAULT_TAX_CATEGORY = 'standard'
 
 type PaddleRequest = { method?: string; key?: string; json?: unknown }
 
-/** @throws Unreachable, Refusal */
+/** @throws UpstreamUnreachable, ProviderResponseError */
 const requestData = async <Data>(opened: PaddleConnection, path: string, request?: PaddleRequest): Promise<Data> =>
   (await requestPaddle<Data>(opened, path, request)).data
 
@@ -162,9 +162,9 @@ async function requestPaddle<Data>(
 }
 
 const MAX_TRANSACTION_PAGES = 300
-const TRANSACTIONS_PER_PAGE = '30' // more it does not give
+const TRANSACTIONS_PER_PAGE = '30' // the maximum at Paddle
 
-/** All of a subscription, page by page (https://developer.paddle.com/api-reference/about/pagination). */
+/** Returns all transactions of a subscription, read page by page (https://developer.paddle.com/api-reference/about/pagination). */
 async function listTransactions(opened: PaddleConnection, subscription_id: string): Promise<PaddleTransaction[]> {
   const transactions: PaddleTransaction[] = []
   for (let page = 0; page < MAX_TRANSACTION_PAGES; page++) {
@@ -187,7 +187,7 @@ const findSubscriptionIdOfTransaction = async (opened: PaddleConnection, checkou
 const fetchPaddleSubscription = (opened: PaddleConnection, id: string) =>
   ignoreStatuses(requestData<PaddleSubscription>(opened, `subscriptions/${encodeURIComponent(id)}`), 404)
 
-/** What is over can't be ended again, which Paddle says by many codes. */
+/** Ignores the failure if the subscription is canceled already, for which Paddle has many error codes. @throws `error` */
 async function ignoreIfCanceled(opened: PaddleConnection, id: string, error: unknown) {
   if (!(error instanceof ProviderResponseError) || error.status >= 500) throw error
   const subscription = error.status === 404 ? undefined : await fetchPaddleSubscription(opened, id)
@@ -198,7 +198,7 @@ const INVOICE_STATUS_BY_TRANSACTION_STATUS: Record<string, 'paid' | 'open' | 'vo
   ...{ completed: 'paid', paid: 'paid', past_due: 'open', billed: 'open', canceled: 'void' },
 }
 
-/** `ts=…;h1=…`, with a further `h1` while one secret takes the place of another. */
+/** Parses `ts=…;h1=…`. There may be several `h1` during a rotation of the secret. */
 function parseSignature(header: string) {
   const parts = header.split(';').map((part) => part.trim().split('='))
   const of = (name: string) => parts.flatMap(([key, value]) => (key === name && value ? [value] : []))

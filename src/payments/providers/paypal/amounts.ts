@@ -1,11 +1,11 @@
 import { exponentOf } from '../../money'
 
-/** Currencies in which PayPal takes no decimals, though ISO 4217 has some (https://developer.paypal.com/reference/currency-codes). */
+/** Currencies without decimals at PayPal, though ISO 4217 has some (https://developer.paypal.com/reference/currency-codes). */
 const CURRENCIES_WITHOUT_DECIMALS = new Set(['HUF', 'TWD'])
 
 export type Money = { currency_code: string; value: string }
 
-/** An amount in minor units, as PayPal writes it: with as many decimals as the currency has there. */
+/** Returns an amount (minor units) in the format of PayPal, with the decimals that the currency has there. */
 export function toPaypalMoney(amount: number, currency: string): Money {
   const places = exponentOf(currency)
   const decimals = CURRENCIES_WITHOUT_DECIMALS.has(currency) ? 0 : places
@@ -14,7 +14,7 @@ export function toPaypalMoney(amount: number, currency: string): Money {
   return { currency_code: currency, value }
 }
 
-/** Minor units of what PayPal writes; 0 of what is no amount. */
+/** Returns an amount of PayPal in minor units, or 0 for an invalid one. */
 export function fromPaypalAmount(value: string | undefined, currency: string): number {
   const [, sign, integerPart, fraction = ''] = /^(-?)(\d*)(?:\.(\d*))?$/.exec(value ?? '') ?? []
   const places = exponentOf(currency)

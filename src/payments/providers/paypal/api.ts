@@ -7,29 +7,29 @@ import { type ProviderRequest, ProviderResponseError, requestJson } from '../pro
 
 export type PaypalConnection = ResolvedConnection<'paypal'>
 
-const TOKEN_EXPIRY_MARGIN_MS = 60_000 // ms before its end from which a token is not used any more
+const TOKEN_EXPIRY_MARGIN_MS = 60_000 // ms before its expiry, from when on a token is no longer used
 const MAX_CACHED_TOKENS = 1_000
 
-/** Tokens by connection and secret, so that one of another tenant or of a secret that was changed is never used. */
+/** Tokens by connection and secret, so that no token of another tenant or of a changed secret is used. */
 const tokens = new BoundedMap<string, { until: number; token: Promise<string> }>(MAX_CACHED_TOKENS)
 
 /**
- * Asks PayPal. `key` is by what it knows a question again.
- * @throws Unreachable, Refusal
+ * Sends a request to PayPal and returns its answer. `key` is the idempotency key.
+ * @throws UpstreamUnreachable, ProviderResponseError
  */
 export async function requestPaypal<Answer>(
   opened: PaypalConnection,
   path: string,
-  { key, method = 'GET', ...question }: { method?: string; key?: string; json?: unknown; body?: string } = {},
+  { key, method = 'GET', ...content }: { method?: string; key?: string; json?: unknown; body?: string } = {},
 ): Promise<Answer> {
   const send = async () => {
     const headers: ProviderRequest['headers'] = { authorization: `Bearer ${await cachedToken(opened)}` }
     if (key) headers['paypal-request-id'] = key
     if (method === 'POST') headers.prefer = 'return=representation'
-    return requestJson<Answer>(opened, urlOf(opened, path), { ...question, method, headers }, errorCodeOf)
+    return requestJson<Answer>(opened, urlOf(opened, path), { ...content, method, headers }, errorCodeOf)
   }
   return send().catch((error) => {
-    // A token may be taken back before its time.
+    // A token may be revoked before it expires.
     if (!(error instanceof ProviderResponseError) || error.status !== 401) throw error
     tokens.delete(tokenCacheKey(opened))
     return send()
@@ -47,7 +47,7 @@ const urlOf = (
 const tokenCacheKey = (opened: PaypalConnection) =>
   `${opened._id} ${sha256(`${urlOf(opened, '')} ${opened.metadata.clientId} ${opened.authentication.clientSecret}`)}`
 
-/** https://developer.paypal.com/api/rest/authentication. Those who ask at the same time share one. */
+/** Returns a token (https://developer.paypal.com/api/rest/authentication). Concurrent callers share one request for it. */
 async function cachedToken(opened: PaypalConnection): Promise<string> {
   const name = tokenCacheKey(opened)
   const cachedEntry = tokens.get(name)
@@ -70,11 +70,11 @@ async function requestToken(opened: PaypalConnection): Promise<{ access_token: s
     throw new ProviderResponseError('paypal', 401, 'no_client_secret')
   const basic = Buffer.from(`${metadata.clientId}:${authentication.clientSecret}`).toString('base64')
   const headers = { authorization: `Basic ${basic}`, 'content-type': 'application/x-www-form-urlencoded' }
-  const question = { method: 'POST', headers, body: 'grant_type=client_credentials' }
+  const request = { method: 'POST', headers, body: 'grant_type=client_credentials' }
   const answer = await requestJson<{ access_token?: string; expires_in?: number }>(
     opened,
     urlOf(opened, 'v1/oauth2/token'),
-    question,
+    request,
     errorCodeOf,
   )
   if (!answer.access_token) throw new ProviderResponseError('paypal', 200, 'no_token')

@@ -1,8 +1,9 @@
-import type { EventMeaning, ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
+import type { EventMeaning } from '../../subscriptions/transitions'
+import type { ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
 import { nonEmptyText, parseEventBody, parseTime, requireEventHead } from '../webhook-signature'
 import { fromPaypalAmount, type Money } from './amounts'
 
-/** A subscription as PayPal has it, as far as we read it. */
+/** The fields that we read of a subscription of PayPal. */
 export type PaypalSubscription = {
   id?: string
   plan_id?: string
@@ -30,7 +31,7 @@ type Sale = {
 
 type PaypalEvent = { id: string; event_type: string; create_time: string; resource: unknown }
 
-/** What an event of PayPal's says. */
+/** Parses an event of PayPal. @throws 400 INVALID_INPUT when it is none */
 export function parsePaypalEvent(raw: Uint8Array): ProviderEvent {
   const { id, event_type, create_time, resource } = parseEventBody<PaypalEvent>(raw)
   const event = requireEventHead(id, event_type, parseTime(create_time) ?? Number.NaN)
@@ -81,16 +82,16 @@ const STATUSES: Record<string, ProviderState['status']> = {
   ...{ ACTIVE: 'active', SUSPENDED: 'canceled', CANCELLED: 'canceled', EXPIRED: 'expired' },
 }
 
-/** Where a subscription stands. One that was not approved yet has no status; a period begins with a payment. */
+/** Returns the state of a subscription. It has no status until it is approved. A period begins with a payment. */
 export function toProviderState({ status = '', start_time, billing_info }: PaypalSubscription): ProviderState {
   const periodEnd = parseTime(billing_info?.next_billing_time)
   const periodStart = parseTime(billing_info?.last_payment?.time) ?? parseTime(start_time)
-  // Who is late to pay is ACTIVE there.
+  // PayPal keeps an overdue subscription ACTIVE.
   const isLate = status === 'ACTIVE' && !!billing_info?.failed_payments_count
   return { status: isLate ? 'past_due' : STATUSES[status], ...(periodEnd && { periodStart, periodEnd }) }
 }
 
-/** PayPal calls amounts of sales otherwise than all others. */
+/** PayPal has other names for the amounts of sales than elsewhere. */
 function toProviderInvoice({ id, amount = {}, create_time }: Sale, occurredAt: number): ProviderInvoice {
   const currency = (amount.currency ?? amount.currency_code ?? 'USD').toUpperCase()
   return {
@@ -101,7 +102,7 @@ function toProviderInvoice({ id, amount = {}, create_time }: Sale, occurredAt: n
   }
 }
 
-/** What was not paid has no name at PayPal: it is that of the cycle, so each further attempt is about the same. */
+/** An unpaid invoice has no id at PayPal. Its id is made of the cycle, so that all attempts of a cycle share it. */
 function toUnpaidInvoice({ id, billing_info }: PaypalSubscription, occurredAt: number): ProviderInvoice | undefined {
   const owed = billing_info?.last_failed_payment?.amount ?? billing_info?.outstanding_balance
   if (!id || !owed) return

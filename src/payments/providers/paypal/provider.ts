@@ -30,8 +30,8 @@ export const paypal: Provider<'paypal'> = {
   cancel: (opened, { externalSubscriptionId: id }) =>
     callProvider('paypal', async () => {
       if (!id) return true
-      const question = { method: 'POST', key: attemptKey('cancel', id), json: { reason: 'Canceled by the customer.' } }
-      const cancellation = requestPaypal(opened, `${subscriptionPath(id)}/cancel`, question)
+      const request = { method: 'POST', key: attemptKey('cancel', id), json: { reason: 'Canceled by the customer.' } }
+      const cancellation = requestPaypal(opened, `${subscriptionPath(id)}/cancel`, request)
       return cancellation.then(
         () => true,
         (error) => isEndedAfterError(opened, id, error),
@@ -82,8 +82,9 @@ export const paypal: Provider<'paypal'> = {
 }
 
 /**
- * One that is over already can't be canceled (422), nor one that was not approved yet: that may still begin. Answers
- * whether it is over.
+ * PayPal refuses to cancel a subscription (422) that has ended, or is not approved yet and may still begin. Returns whether
+ * it has ended.
+ * @throws `error` for another failure, or when the subscription is running
  */
 async function isEndedAfterError(opened: PaypalConnection, id: string, error: unknown): Promise<boolean> {
   if (!(error instanceof ProviderResponseError) || ![404, 422].includes(error.status)) throw error
@@ -115,7 +116,7 @@ async function toSubscriptionBody(opened: PaypalConnection, order: CheckoutOrder
   }
 }
 
-/** The plan with a price of its own: that of its regular cycle, which comes after those of a trial. */
+/** Overrides the price of a plan's regular cycle, which comes after the cycles of a trial. */
 async function buildPlanOverride(opened: PaypalConnection, plan: string, { amount, currency }: CheckoutOrder) {
   type Plan = { billing_cycles?: { tenure_type: string; sequence: number }[] }
   const storedPlan = await ignoreStatuses(
@@ -135,25 +136,25 @@ const SIGNATURE_HEADERS = {
   transmission_time: 'paypal-transmission-time',
 }
 
-/** PayPal says itself whether it was PayPal. It gets the event as it came: a signature is about bytes. */
+/** Has PayPal verify a signature. The event is sent byte for byte, because the signature covers the bytes. */
 async function isVerified(opened: PaypalConnection, signature: Record<string, unknown>, event: string) {
   const body = `${JSON.stringify(signature).slice(0, -1)},"webhook_event":${event}}`
   type Verified = { verification_status?: string }
-  const question = { method: 'POST', body }
-  const answer = await ignoreStatuses(requestPaypal<Verified>(opened, VERIFY_WEBHOOK_PATH, question), 400, 422)
+  const request = { method: 'POST', body }
+  const answer = await ignoreStatuses(requestPaypal<Verified>(opened, VERIFY_WEBHOOK_PATH, request), 400, 422)
   return answer?.verification_status === 'SUCCESS'
 }
 const VERIFY_WEBHOOK_PATH = 'v1/notifications/verify-webhook-signature'
 
-/** Whether one of them is true. Where none is, and one could not be found out, that is thrown. */
+/** Returns whether one of the promises is true. @throws the first rejection if none is true */
 async function isAnyTrue(promises: Promise<boolean>[]) {
   const results = await Promise.allSettled(promises)
-  if (results.some((one) => one.status === 'fulfilled' && one.value)) return true
-  for (const one of results) if (one.status === 'rejected') throw one.reason
+  if (results.some((result) => result.status === 'fulfilled' && result.value)) return true
+  for (const result of results) if (result.status === 'rejected') throw result.reason
   return false
 }
 
-/** Any JSON, and nothing that would end it within another. */
+/** Returns whether a text is valid JSON, so that it can be embedded in other JSON safely. */
 function isJson(text: string) {
   try {
     JSON.parse(text)

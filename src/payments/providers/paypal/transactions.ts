@@ -11,7 +11,7 @@ type Page = { transactions?: Transaction[]; links?: { rel: string; href: string 
 const TRANSACTION_WINDOW_MS = 366 * DAY_MS
 const MAX_TRANSACTION_PAGES = 100
 
-/** What was paid for a subscription within a year. */
+/** Returns the paid invoices of a subscription within the last year. */
 export async function listPaidTransactions(
   opened: PaypalConnection,
   path: string,

@@ -8,7 +8,7 @@ import { rethrowStripeError } from './stripe-errors'
 
 const STRIPE_API_URL = 'https://api.stripe.com'
 
-/** Does something by a client of the vendor, which asks as everything here asks other servers. */
+/** Runs `work` with the vendor's client, whose requests go through our HTTP client. @throws 502 PROVIDER_ERROR */
 export function withStripeClient<T>(
   opened: ResolvedConnection<'stripe'>,
   work: (client: Stripe) => Promise<T>,
@@ -25,13 +25,13 @@ export function withStripeClient<T>(
   })
 }
 
-/** What the package asks for: without it, it computes what is a few microseconds' work elsewhere, and waits for it. */
+/** Computes signatures synchronously, in a few microseconds; the package's default is asynchronous. */
 class HmacProvider extends Stripe.CryptoProvider {
   override computeHMACSignature = (payload: string, secret: string) => hmac(secret, payload)
 }
 const hmacProvider = new HmacProvider()
 
-/** Whether a `Stripe-Signature` header (https://docs.stripe.com/webhooks#verify-manually) is of this secret. */
+/** Returns whether a `Stripe-Signature` header (https://docs.stripe.com/webhooks#verify-manually) is valid for a secret. */
 export function isSigned(text: string, header: string, secret: string) {
   try {
     return Stripe.webhooks.signature!.verifyHeader(

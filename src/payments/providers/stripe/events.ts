@@ -1,11 +1,12 @@
-import type { EventMeaning, ProviderEvent, ProviderState } from '../provider'
+import type { EventMeaning } from '../../subscriptions/transitions'
+import type { ProviderEvent, ProviderState } from '../provider'
 import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../webhook-signature'
 import { idOf, parseSubscriptionRef, type StripeInvoice, toProviderInvoice } from './stripe-invoices'
 
 type Metadata = Record<string, string> | null
 type Period = { current_period_start?: number; current_period_end?: number }
 
-/** A subscription as Stripe has it, in old versions and new: its period moved to its items with 2025-03-31. */
+/** A subscription of Stripe, in old API versions and new: its period moved to its items with version 2025-03-31. */
 export type StripeSubscription = Period & {
   id?: string
   status?: string
@@ -27,7 +28,7 @@ type StripeSession = {
 
 type StripeEvent = { id: string; type: string; created: number; data: { object?: unknown } }
 
-/** What an event of Stripe's says. */
+/** Parses an event of Stripe. @throws 400 INVALID_INPUT when it is none */
 export function parseStripeEvent(raw: Uint8Array): ProviderEvent {
   const { id, type, created, data } = parseEventBody<StripeEvent>(raw)
   const event = requireEventHead(id, type, parseTime(created) ?? Number.NaN)
@@ -39,7 +40,7 @@ export function parseStripeEvent(raw: Uint8Array): ProviderEvent {
 
 type EventReader = (thing: never, occurredAt: number) => Partial<ProviderEvent>
 
-/** Whoever opens a payment link says its reference: what they pay for there may be something else. */
+/** The reference of a payment link is ignored, because its visitor can set it and pay for something else. */
 const sessionReader =
   (meaning: EventMeaning): EventReader =>
   ({ id, client_reference_id, payment_link, metadata, subscription }: StripeSession) => ({
@@ -61,7 +62,7 @@ const invoiceReader =
     }
   }
 
-/** What it means follows from the status: an event that says less than that comes soon after one that says it. */
+/** The status determines the meaning, because a less specific event often follows a more specific one. */
 const subscriptionReader =
   (created = false): EventReader =>
   (subscription: StripeSubscription) => {
@@ -100,7 +101,7 @@ const READER_BY_EVENT_TYPE: Record<string, EventReader> = {
   'invoice.marked_uncollectible': invoiceReader('voided'),
 }
 
-/** What we have told Stripe of it. */
+/** Returns the tenant and the subscription from our metadata. */
 const parseOwnMetadata = (metadata: Metadata | undefined) => ({
   tenant: nonEmptyText(metadata?.tenant),
   subscriptionId: nonEmptyText(metadata?.subscription) ?? nonEmptyText(metadata?.subscriptionId),
@@ -111,7 +112,7 @@ const STATUSES: Record<string, ProviderState['status']> = {
   ...{ canceled: 'canceled', incomplete_expired: 'expired' },
 }
 
-/** Where a subscription stands. One whose first payment is not made yet has no status. */
+/** Returns the state of a subscription. It has no status until its first payment. */
 export function toProviderState(subscription: StripeSubscription): ProviderState {
   const { status = '', trial_end, cancel_at, cancel_at_period_end } = subscription
   const period = subscription.current_period_end ? subscription : (subscription.items?.data?.[0] ?? {})

@@ -9,7 +9,7 @@ import { parseStripeEvent, toProviderState } from './events'
 import { rethrowStripeError } from './stripe-errors'
 import { idOf, toInvoiceStatus, toProviderInvoice } from './stripe-invoices'
 
-/** https://docs.stripe.com/api, by the package of the vendor and in the version that it speaks. */
+/** Stripe (https://docs.stripe.com/api), through the vendor's package and in its API version. */
 export const stripe: Provider<'stripe'> = {
   assertPriceConfigured({ metadata }, { externalIds, billingCycle, dynamic }) {
     const name = priceNames[billingCycle]
@@ -34,7 +34,7 @@ export const stripe: Provider<'stripe'> = {
 
   cancel: (opened, { externalSubscriptionId, externalCheckoutId: checkout }) =>
     withStripeClient(opened, async (client) => {
-      // One that is over, in whichever way, can't be called off any more (400).
+      // A session that is completed or expired cannot be expired again (400).
       const expired =
         checkout &&
         !externalSubscriptionId &&
@@ -67,7 +67,7 @@ export const stripe: Provider<'stripe'> = {
       )
       const item = stored?.items?.data[0]
       const product = idOf(item?.price?.product)
-      // What is not there, or has no price there, nobody pays for.
+      // A subscription that does not exist, or has no price, costs nothing.
       if (!item || !product) return
       const price_data = {
         ...{ currency: currency.toLowerCase(), unit_amount: toStripeAmount(amount, currency) },
@@ -110,13 +110,13 @@ export const stripe: Provider<'stripe'> = {
   parseEvent: parseStripeEvent,
 }
 
-// A start shall not wait for the package of the vendor: it is loaded by the first who needs it.
+// The vendor's package is loaded on first use, so as not to delay the start of the server.
 const loadClient = () => import('./client')
 
 const withStripeClient: typeof WithStripeClient = async (opened, work) =>
   (await loadClient()).withStripeClient(opened, work)
 
-/** Whether a session is one that was begun under the same key before, and nobody can pay any more. */
+/** Returns whether a session was created under the same key before, and has expired since. */
 async function isExpiredReplay(
   { sessions }: Stripe['checkout'],
   { id, lastResponse }: Stripe.Response<Stripe.Checkout.Session>,
@@ -125,10 +125,10 @@ async function isExpiredReplay(
   return (await rethrowStripeError(sessions.retrieve(id))).status === 'expired'
 }
 
-/** How many invoices of a subscription are looked at: of a month each, all that there will ever be. */
+/** The limit of invoices that are read of a subscription: more than monthly billing ever reaches. */
 const MAX_INVOICES = 10_000
 
-const idempotencyOptions = (verb: string, ...of: unknown[]) => ({ idempotencyKey: attemptKey(verb, ...of) })
+const idempotencyOptions = (verb: string, ...parts: unknown[]) => ({ idempotencyKey: attemptKey(verb, ...parts) })
 
 const findSubscriptionIdOfSession = async (client: Stripe, checkout: string) =>
   idOf((await ignoreStatuses(rethrowStripeError(client.checkout.sessions.retrieve(checkout)), 404))?.subscription)
@@ -155,7 +155,7 @@ const embeddedParams = (returnUrl: string | undefined) =>
     ...(returnUrl ? { return_url: returnUrl } : { redirect_on_completion: 'never' }),
   }) as const
 
-/** The price that Stripe knows, or one made for what is paid here: an amount of its own, or less by a coupon of ours. */
+/** Returns the price that exists at Stripe, or a new one for a dynamic plan or after a discount. */
 function toPriceItem({ externalIds, billingCycle, dynamic, discount, amount, currency, planName }: CheckoutOrder) {
   const price = externalIds[priceNames[billingCycle]]
   if (price && !dynamic && !discount) return { price }

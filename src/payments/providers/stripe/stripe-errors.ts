@@ -3,7 +3,7 @@ import { ProviderResponseError } from '../provider-http'
 
 type StripeError = InstanceType<typeof Stripe.errors.StripeError>
 
-/** What Stripe answers. @throws Refusal with the code that it gives: https://docs.stripe.com/api/errors */
+/** Returns the result of `work`. @throws ProviderResponseError with the code of Stripe (https://docs.stripe.com/api/errors) */
 export const rethrowStripeError = <T>(work: Promise<T>): Promise<T> =>
   work.catch((error: StripeError) => {
     if (!error.type?.startsWith('Stripe') || !error.statusCode) throw error

@@ -17,7 +17,7 @@ type Line = {
   parent?: { subscription_item_details?: { subscription?: StripeRef } | null } | null
 }
 
-/** An invoice as Stripe has it, in old versions and new: what it is about moved into `parent` with 2025-03-31. */
+/** An invoice of Stripe, in old API versions and new: the subscription moved into `parent` with version 2025-03-31. */
 export type StripeInvoice = {
   id?: string
   status?: string | null
@@ -35,14 +35,17 @@ export type StripeInvoice = {
   lines?: { data?: Line[] }
 }
 
-/** Of an invoice that Stripe drew up and that counts; undefined of a draft. */
+/** Returns the status of an invoice, or undefined for a draft. */
 export const toInvoiceStatus = ({ status }: { status: string | null }) =>
   status ? STATUS_BY_STRIPE_STATUS[status] : undefined
 const STATUS_BY_STRIPE_STATUS: Record<string, 'paid' | 'open' | 'void'> = {
   ...{ paid: 'paid', open: 'open', void: 'void', uncollectible: 'void' },
 }
 
-/** An invoice in our words. What it is for is the period of its line: its own may be the time before it was drawn up. */
+/**
+ * Converts an invoice. Its period is that of its line, because the period of the invoice itself may be the one before it was
+ * created.
+ */
 export function toProviderInvoice(invoice: StripeInvoice, paidAt?: number): ProviderInvoice {
   const currency = (invoice.currency ?? 'usd').toUpperCase()
   const lines = invoice.lines?.data ?? []
@@ -64,7 +67,7 @@ const toInvoiceItem = ({ description, quantity, amount = 0 }: Line, currency: st
 
 const isOfSubscription = (line: Line) => !!(line.subscription ?? line.parent?.subscription_item_details?.subscription)
 
-/** Of which subscription an invoice is: ours, and Stripe's. */
+/** Returns the metadata of the subscription of an invoice, which names ours, and Stripe's id of it. */
 export function parseSubscriptionRef(invoice: StripeInvoice) {
   const { subscription_details: details } = invoice.parent ?? {}
   const line = invoice.lines?.data?.find(isOfSubscription)
@@ -76,5 +79,5 @@ export function parseSubscriptionRef(invoice: StripeInvoice) {
   }
 }
 
-/** What is named or, where Stripe was asked to, told whole. */
+/** Returns the id of a reference, which Stripe sends as an id or as an expanded object. */
 export const idOf = (thing: StripeRef | undefined) => nonEmptyText(typeof thing === 'object' ? thing?.id : thing)

@@ -3,7 +3,7 @@ import pg from 'pg'
 const FIRST_ANALYZE_ROWS = 1_000 // rows written
 const ANALYZE_GROWTH_FACTOR = 2
 
-/** Has PostgreSQL look at the tables of the bucket in the search path, those that the role owns. */
+/** Analyzes the tables of the bucket in the search path that the role owns. */
 export const ANALYZE_BUCKET_SQL = `do $$
 declare
   one regclass;
@@ -17,9 +17,9 @@ end
 $$`
 
 /**
- * Has PostgreSQL look at a bucket's tables whenever a tenant has grown much. Its own worker does so once a minute at most,
- * and by the growth of all; until then it expects next to nothing of the tenant, and joins of a few thousand rows take
- * seconds. A role that doesn't own the tables leaves it to that worker.
+ * Analyzes a bucket's tables whenever a tenant has grown much. PostgreSQL's autovacuum does so once a minute at most,
+ * and by the growth of the whole table; until then the planner expects almost no rows of the tenant, and joins of a few
+ * thousand rows take seconds. A role that does not own the tables leaves them to autovacuum.
  */
 export class AutoAnalyze {
   #tenants = new Map<string, { rows: number; next: number }>()
@@ -27,7 +27,9 @@ export class AutoAnalyze {
 
   constructor(private pool: pg.Pool) {}
 
-  /** To be called after a commit. */
+  /**
+   * Counts the rows that a commit has written, and starts an analysis when they are many. Call it after each commit.
+   */
   recordRows(bucket: string, tenant: string, rows: number) {
     const key = `${bucket} ${tenant}`
     const state = this.#tenants.get(key) ?? { rows: 0, next: FIRST_ANALYZE_ROWS }
@@ -36,9 +38,9 @@ export class AutoAnalyze {
     if (state.rows < state.next || this.#analyzing.has(bucket)) return
     state.next = state.rows * ANALYZE_GROWTH_FACTOR
     this.#analyzing.add(bucket)
-    // Sent as one, it is a transaction by itself, and leaves none behind on its connection when it fails.
+    // One message is a transaction of its own, and leaves none open on its connection when it fails.
     const statements = `set local search_path to ${pg.escapeIdentifier(bucket)}; ${ANALYZE_BUCKET_SQL}`
     const onDone = () => this.#analyzing.delete(bucket)
-    this.pool.query(statements).then(onDone, onDone) // without it, plans are worse for a while
+    this.pool.query(statements).then(onDone, onDone) // when it fails, plans are worse for a while
   }
 }

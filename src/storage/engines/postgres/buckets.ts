@@ -5,10 +5,10 @@ import { listPendingMigrations } from '../../port'
 import { ALLOW_TRIGGERS_SQL, distributeBucket, hasCitus } from './citus'
 import isolate from './isolate.sql' with { type: 'text' }
 
-/** As whom every transaction runs: a role that owns nothing, so that no policy lets it see another tenant's rows. */
+/** The role of every transaction. It owns nothing, so no policy lets it see another tenant's rows. */
 export const TENANT_ROLE = 'atoll_app'
 
-/** What tenants' buckets are called. */
+/** The names of tenants' buckets. */
 const TENANT_BUCKET = /^atoll_b\d+$/
 
 type Queryable = Pick<pg.ClientBase, 'query'>
@@ -26,16 +26,17 @@ end
 $$`
 
 /**
- * Brings a bucket, a schema whose tables many tenants share, to the version of this program. That version is the comment
- * on the schema, as that of an SQLite file is its `user_version`.
- * @throws when the bucket is newer, or has to be changed by a role that may not, or the database can't keep every text
+ * Migrates a bucket, a schema whose tables many tenants share, to the version of this program. The version is the
+ * comment on the schema, as it is the `user_version` of an SQLite file.
+ * @throws 500 DATABASE_TOO_NEW when the bucket is newer
+ * @throws ConfigError when the role lacks privileges or bypasses row-level security, or the encoding is not UTF8
  */
 export async function migrateBucket(client: Queryable, bucket: string, migrations: string[]) {
   const [schema, name] = [pg.escapeIdentifier(bucket), pg.escapeLiteral(bucket)]
   const version = await readVersion(client, name)
   if (!listPendingMigrations(version, migrations).length) return
   try {
-    // Roles are the cluster's, not the database's, and made by one process at a time.
+    // Roles belong to the cluster, not to the database; only one process at a time may create them.
     await client.query(`begin; select pg_advisory_xact_lock(hashtext('atoll')); ${CREATE_ROLE_SQL}; commit; begin;
       select pg_advisory_xact_lock(hashtext('atoll')); create schema if not exists ${schema};
       set local search_path to ${schema}`)
@@ -48,7 +49,7 @@ export async function migrateBucket(client: Queryable, bucket: string, migration
       )
     }
     await client.query('commit')
-    // The registry stays where servers look for it.
+    // Only tenants' buckets are distributed. The registry stays on the node to which servers connect.
     if (!version && TENANT_BUCKET.test(bucket))
       await distributeBucket(client, bucket).catch((error) =>
         logError('BUCKET_NOT_DISTRIBUTED', { bucket, cause: error }),

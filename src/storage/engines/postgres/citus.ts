@@ -3,17 +3,20 @@ import { Problem } from '../../../core/problem'
 
 type Queryable = Pick<pg.ClientBase, 'query'>
 
-/** What a transaction says first: whom it belongs to counts on the node that has the bucket, too, and only there. */
+/**
+ * Starts a transaction on Citus: its local settings, such as the tenant, also apply on the node that has the bucket,
+ * and only there.
+ */
 export const PROPAGATE_LOCAL_SQL = "set local citus.propagate_set_commands to 'local'; "
 
-/** Our triggers touch only rows of the bucket that they belong to, which are on the same node. */
+/** Allows triggers on distributed tables. Ours change only rows of their own bucket, which are on the same node. */
 export const ALLOW_TRIGGERS_SQL = 'set local citus.enable_unsafe_triggers to on; '
 
-/** Whether the database is a Citus. */
+/** Tells whether the database has the Citus extension. */
 export const hasCitus = async (client: Queryable) =>
   (await client.query("select from pg_extension where extname = 'citus'")).rows.length > 0
 
-/** Where Citus is present, makes a bucket a distributed schema, so that Citus chooses its node and can move it. */
+/** Makes a bucket a distributed schema where Citus is present, so that Citus chooses its node and can move it. */
 export async function distributeBucket(client: Queryable, bucket: string) {
   if (!(await hasCitus(client))) return
   const name = pg.escapeLiteral(bucket)
@@ -23,7 +26,10 @@ export async function distributeBucket(client: Queryable, bucket: string) {
 }
 
 /**
- * Has Citus move a bucket to another of its nodes, `host:port`, while it is served. @throws 409 where the database is no Citus, or the node none of its own
+ * Moves a bucket to another Citus node, `host:port`, while it is in use.
+ * @throws 400 INVALID_INPUT when `node` has another form
+ * @throws 409 NO_CITUS when the database does not run Citus
+ * @throws 404 NODE_NOT_FOUND when Citus has no such data node
  */
 export async function moveBucketSchema(client: Queryable, bucket: string, node: string) {
   const [, host, port] = /^(.+):(\d+)$/.exec(node) ?? []

@@ -1,11 +1,12 @@
 import { BoundedMap } from '../../../core/bounded-map'
 
-const MAX_CACHED_STATEMENTS = 2_000 // statements; those that are composed at run time are endless
+const MAX_CACHED_STATEMENTS = 2_000 // there is no limit to statements that are composed at run time
 const translations = new BoundedMap<string, string>(MAX_CACHED_STATEMENTS)
 
 /**
- * What every engine is asked, as PostgreSQL says it: numbered values, the tenant at the head of every key, and texts out
- * of JSON compared byte by byte, for they have no column that says so, and the database's language would decide.
+ * Returns a statement of the engines' common dialect as PostgreSQL's: with numbered parameters, the tenant as the first
+ * column of every key, and texts out of JSON compared byte by byte, because they have no column collation and the
+ * database's language would apply.
  */
 export function toPostgres(sql: string): string {
   const cached = translations.get(sql)
@@ -25,14 +26,14 @@ function translate(sql: string): string {
     .replaceAll('group_concat(', 'string_agg(')
     .replace(/\bcross join ("\w+") where (.*)$/, 'cross join lateral (select * from $1 where $2 offset 0) as $1')
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
-  // Here a beginning costs no more than a word, so it is always looked for.
+  // Here a prefix search costs no more than a word search, so the prefix is always searched.
   if (numbered.includes('search_vocabulary')) return 'select 1 where $1::text < $2::text'
   return /search_(words|chunks)/.test(numbered) ? translateSearch(numbered) : numbered
 }
 
 /**
- * Words as SQLite's FTS5 keeps and asks for them, by `tsvector` and `tsquery`. Its rank is less the better a row fits;
- * here, too, a text of fewer words counts for more.
+ * Translates the full-text search of SQLite's FTS5 to `tsvector` and `tsquery`. A lower FTS5 rank is a better match,
+ * and here, too, a text of fewer words weighs more.
  */
 function translateSearch(sql: string): string {
   const [, matchParameter = ''] = /\bw\.words match (\$\d+)/.exec(sql) ?? []
@@ -49,8 +50,8 @@ function translateSearch(sql: string): string {
 }
 
 /**
- * Chunks by how well they fit as FTS5 ranks them, by BM25, of which `ts_rank` lacks what matters most: that a word which
- * few have says more. How often a chunk has a word is not kept, so that counts as once.
+ * Ranks chunks by BM25, as FTS5 does: `ts_rank` lacks its main factor, that a rarer word weighs more. The frequency of
+ * a word within a chunk is not stored, so it counts once.
  */
 function rankByBm25(_: string, where: string, limit: string) {
   const [, matchParameter = ''] = /\bw\.words match (\$\d+)/.exec(where) ?? []
@@ -65,11 +66,11 @@ function rankByBm25(_: string, where: string, limit: string) {
 }
 
 /**
- * What is collected by a subselect is collected once. As a join it would be collected anew for each row, wherever
- * PostgreSQL expects few, which it does of every tenant that grew since its tables were analyzed.
+ * Evaluates each `in (select …)` once, as an array. PostgreSQL would evaluate it as a join for each row wherever it
+ * expects few rows, which it does for every tenant that grew since its tables were analyzed.
  */
 function materializeSubselects(sql: string): string {
-  // Not of rows, which no array holds.
+  // An array cannot hold rows, so `(a, b) in (select …)` is left alone.
   const subselect = /(?<!\) *)\b(not )?in \((?=select )/.exec(sql)
   if (!subselect) return sql
   const start = subselect.index + subselect[0].length
@@ -79,7 +80,7 @@ function materializeSubselects(sql: string): string {
   return `${sql.slice(0, subselect.index)}${compared} ${list}${materializeSubselects(sql.slice(end))}`
 }
 
-/** Where the parenthesis ends that began just before. */
+/** Returns the index of the parenthesis that closes the one just before `start`. */
 function findClosingParenthesis(sql: string, start: number): number {
   let depth = 1
   for (const { 0: part, index } of sql.slice(start).matchAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]/g)) {
@@ -89,7 +90,10 @@ function findClosingParenthesis(sql: string, start: number): number {
   return sql.length
 }
 
-/** An insert or removal of one row as one of several; nothing for other statements. */
+/**
+ * Returns a statement that inserts or deletes `rows` rows, from a statement for one row; undefined for other
+ * statements.
+ */
 export function toMultiRow(sql: string, rows: number): string | undefined {
   const [, from, where] = /^(delete from \w+) where (\w+ = \?(?: and \w+ = \?)*)$/.exec(sql) ?? []
   if (where) return `${from} where ${Array(rows).fill(`(${where})`).join(' or ')}`
@@ -99,7 +103,7 @@ export function toMultiRow(sql: string, rows: number): string | undefined {
     const row = `(${parts.map(([, value]) => value).join(', ')})`
     const keyTable = `gone (${parts.map(([column]) => column).join(', ')})`
     const keyCondition = parts.map(([column]) => `${table}.${column} = gone.${column}`).join(' and ')
-    // Found one by one, by the key: it could also go through all of them for each row of the table.
+    // Rows are looked up by key one by one: the planner could otherwise scan all of them for each row of the table.
     const selectRows = `select own from (values ${Array(rows).fill(row).join(', ')}) as ${keyTable}
       cross join lateral (select ctid as own from ${table} where ${keyCondition} offset 0) as found`
     return `delete from ${table} where ctid = any(array(${selectRows}))`

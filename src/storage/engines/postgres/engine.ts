@@ -20,22 +20,22 @@ import { openTenantCopy } from './tenant-copy'
 
 export type PostgresOptions = {
   url: string
-  /** How long a statement may run, in ms. */
+  /** The time limit of a statement, in ms. */
   deadline: number
-  /** How many connections at most. */
+  /** The most connections of the pool. */
   connections: number
 }
 
 for (const bigintOrNumeric of [20, 1700]) pg.types.setTypeParser(bigintOrNumeric, Number)
-for (const json of [114, 3802]) pg.types.setTypeParser(json, String) // what is kept as text is read as text
+for (const json of [114, 3802]) pg.types.setTypeParser(json, String) // JSON is written as text, and read as text
 
-const CONNECT_TIMEOUT_MS = 1_500 // ms; who waits longer for a connection is told to come back
+const CONNECT_TIMEOUT_MS = 1_500 // a longer wait for a connection is 503 BUSY
 const MAX_TRANSACTION_ATTEMPTS = 3
-const COMMITS_PER_CLEANUP = 500 // commits
+const COMMITS_PER_CLEANUP = 500
 const CLEANUP_SQL = "delete from commits where made < now() - interval '1 hour'"
 const NO_TENANT_ID = '00000000-0000-0000-0000-000000000000'
 
-/** Whose rows they are, in a bucket. */
+/** Returns the id of the tenant that owns the rows in a bucket. */
 const tenantIdOf = ({ identity }: DatabaseLocation) => identity || NO_TENANT_ID
 
 function requireBucket(place: DatabaseLocation) {
@@ -43,7 +43,7 @@ function requireBucket(place: DatabaseLocation) {
   return { bucket: place.bucket, tenant: tenantIdOf(place) }
 }
 
-/** Tenants share the tables of a bucket, which is a schema; row-level security keeps their rows apart. */
+/** The engine for PostgreSQL. Tenants share a bucket's tables; row-level security separates their rows. */
 export class Postgres implements Engine {
   #pool: pg.Pool
   #migrated = new Map<string, Promise<void>>()
@@ -59,17 +59,21 @@ export class Postgres implements Engine {
       connectionString: url,
       max: connections,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      // A server that has gone silent is not waited for: the connection is given up.
+      // A query to a silent server fails, and its connection is closed.
       query_timeout: deadline + CONNECT_TIMEOUT_MS,
       keepAlive: true,
       pipeline: true,
     })
     this.#autoAnalyze = new AutoAnalyze(this.#pool)
-    // Whoever uses a broken connection hears of it anyway, but if nobody listened it would end the process.
+    // The user of a broken connection gets its error, but without a listener the error would end the process.
     this.#pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
   }
 
-  /** @throws 404 for a tenant that was ended, Damaged when its rows are missing, though they exist */
+  /**
+   * Opens the data of a tenant.
+   * @throws 404 TENANT_NOT_FOUND when the tenant was ended
+   * @throws DatabaseDamaged when its rows should exist but are missing
+   */
   async open(place: DatabaseLocation, { postgres: migrations }: Migrations): Promise<Database> {
     const { bucket, tenant } = requireBucket(place)
     await this.#migrate(bucket, migrations)
@@ -81,8 +85,8 @@ export class Postgres implements Engine {
         throw new DatabaseDamaged(undefined, `The rows of this tenant are missing in the schema "${bucket}".`)
       assertServed(rows)
     })
-    // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy picks our own. Who waited for
-    // it knows by it whether somebody follows the changes.
+    // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy selects the tenant's own
+    // row. With the lock comes whether changes are being captured.
     const startExclusive = `${start}; set local lock_timeout to ${this.options.deadline};
       set local idle_in_transaction_session_timeout to ${this.options.deadline + CONNECT_TIMEOUT_MS};
       select set_config('app.followed', case when followed > now() then 'yes' else 'no' end, true)
@@ -119,7 +123,7 @@ export class Postgres implements Engine {
     return this.#listener.remoteVersion(tenantIdOf(place))
   }
 
-  /** What the cluster runs. @throws 503 when it cannot be reached */
+  /** Returns the version of the server, and whether it runs Citus. @throws 503 BUSY when it cannot be reached */
   async getServerInfo() {
     return this.#withConnection(async (client) => {
       const { rows } = await client.query(
@@ -144,10 +148,10 @@ export class Postgres implements Engine {
     return openTenantCopy(await this.#connect(), this.#startStatements(bucket, tenant))
   }
 
-  /** Undefined when another process has claimed the name. */
+  /** Returns undefined when another process has claimed the name. */
   async claim(name: string): Promise<NameClaim | undefined> {
     const client = await this.#connect()
-    // By a transaction that stays open, because poolers may give a connection away after each.
+    // The transaction stays open, because poolers may give the connection to another client after each transaction.
     await client.query('begin; set local idle_in_transaction_session_timeout to 0')
     const { rows } = await client.query('select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as got', [name])
     if (rows[0].got)
@@ -158,7 +162,7 @@ export class Postgres implements Engine {
     await client.end()
   }
 
-  /** Moves a bucket to another node of a Citus cluster, which takes as long as it takes. */
+  /** Moves a bucket to another node of a Citus cluster, without a time limit. */
   async moveBucket(bucket: string, node: string) {
     const client = await this.#connect(0)
     try {
@@ -168,7 +172,7 @@ export class Postgres implements Engine {
     }
   }
 
-  /** A connection of its own, which the many that wait for one of the pool are not in the way of. */
+  /** Opens a connection outside the pool, which does not wait for one of the pool. */
   async #connect(queryTimeout = this.options.deadline + CONNECT_TIMEOUT_MS): Promise<pg.Client> {
     const { url } = this.options
     const client = new pg.Client({
@@ -178,14 +182,14 @@ export class Postgres implements Engine {
       keepAlive: true,
       pipeline: true,
     })
-    client.on('error', () => {}) // whoever asks it next hears of it
+    client.on('error', () => {}) // the next query fails with it
     await client.connect().catch((error) => {
       throw new Busy(error)
     })
     return client
   }
 
-  /** All of it ends with the transaction, so that a connection pooler may stand between us and the server. */
+  /** Returns the settings of a transaction. They end with it, so connections may come from a pooler. */
   #startStatements(bucket: string, tenant: string) {
     const { deadline } = this.options
     return `${this.#hasCitus ? PROPAGATE_LOCAL_SQL : ''}set local role ${TENANT_ROLE}; set local search_path to ${pg.escapeIdentifier(bucket)};
@@ -207,7 +211,7 @@ export class Postgres implements Engine {
     this.#hasCitus = await hasCitus(client)
   }
 
-  /** Sent together and answered in order: one trip over the network. */
+  /** Runs reads in one transaction, whose statements are sent together: one round trip over the network. */
   async #runReads(start: string, reads: ReadQuery[], mayRetry = true): Promise<PromiseSettledResult<unknown[][]>[]> {
     try {
       return await this.#withConnection(async (client) => {
@@ -219,19 +223,19 @@ export class Postgres implements Engine {
           Promise.allSettled(results),
         ])
         if (begin.status === 'rejected') throw begin.reason
-        const aborted = settled.find((one) => one.status === 'rejected' && one.reason instanceof TransactionAborted)
+        const aborted = settled.find((read) => read.status === 'rejected' && read.reason instanceof TransactionAborted)
         if (aborted?.status === 'rejected') throw aborted.reason
         return settled
       })
     } catch (error) {
-      // Reading does no harm twice.
+      // Reads can safely be repeated.
       if (mayRetry && error instanceof TransactionAborted) return this.#runReads(start, reads, false)
       throw error
     }
   }
 
-  /** Again, when the database gave up on it before it was committed. */
-  async #retryTransaction(start: string, work: (asking: Executor) => Promise<void>) {
+  /** Repeats a transaction that the database aborted before it was committed. */
+  async #retryTransaction(start: string, work: (executor: Executor) => Promise<void>) {
     const until = performance.now() + this.options.deadline
     for (let attempt = 1; ; attempt++)
       try {
@@ -242,7 +246,7 @@ export class Postgres implements Engine {
       }
   }
 
-  async #runTransaction(start: string, work: (asking: Executor) => Promise<void>) {
+  async #runTransaction(start: string, work: (executor: Executor) => Promise<void>) {
     const key = crypto.randomUUID()
     let isCommitting = false
     try {
@@ -257,7 +261,7 @@ export class Postgres implements Engine {
           const commitNote = client.query(`insert into commits (key) values ('${key}')`)
           if (++this.#commits % COMMITS_PER_CLEANUP === 0) client.query(CLEANUP_SQL).catch(() => {})
           const [, { command }] = await Promise.all([commitNote, client.query('commit')])
-          // PostgreSQL answers the COMMIT of a failed transaction by a rollback, without an error.
+          // PostgreSQL answers the COMMIT of a failed transaction with a rollback, without an error.
           if (command !== 'COMMIT') throw new Error('The transaction had already failed.')
         } catch (error) {
           await client.query('rollback').catch(() => {})
@@ -270,7 +274,9 @@ export class Postgres implements Engine {
     }
   }
 
-  /** Whether a transaction whose end was not heard was committed. Its lock is taken first: then it is over. */
+  /**
+   * Tells whether a transaction whose COMMIT got no answer was committed. The tenant's lock ensures that it is over.
+   */
   async #isCommitted(start: string, key: string) {
     return this.#withConnection(async (client) => {
       try {
@@ -283,7 +289,7 @@ export class Postgres implements Engine {
     })
   }
 
-  /** A connection for a while. One that failed is not used again. */
+  /** Runs work with a connection of the pool. A connection that failed is not used again. */
   async #withConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#pool.connect().catch((error) => {
       throw new Busy(error)
@@ -301,9 +307,9 @@ export class Postgres implements Engine {
   }
 }
 
-/** @throws when the lock that the statements ask for last is not there: the tenant was ended. */
+/** @throws when the tenant's lock, the last of the start statements, is missing: the tenant was ended or moved */
 async function beginTransaction(client: pg.PoolClient, start: string) {
-  // In one snapshot, as a database may have it by default, what is read after the lock could be from before.
+  // Databases may default to a stricter level, whose snapshot could be from before the lock was taken.
   const results = (await client.query(`begin isolation level read committed; ${start}`)) as unknown as pg.QueryResult[]
   const last = results.at(-1)!
   if (last.command === 'SELECT' && !last.rowCount) assertServed(await runQuery(client, SELECT_SERVED_SQL))
@@ -311,7 +317,7 @@ async function beginTransaction(client: pg.PoolClient, start: string) {
 
 const SELECT_SERVED_SQL = 'select ended, moved from tenant_lock'
 
-/** @throws 503 when the tenant was moved elsewhere, 404 when it was ended */
+/** @throws 503 BUSY when the tenant was moved, 404 TENANT_NOT_FOUND when it was ended */
 function assertServed([row = []]: unknown[][]) {
   const [ended, moved] = row
   if (ended === null) return

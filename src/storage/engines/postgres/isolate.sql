@@ -1,17 +1,17 @@
--- Run after every migration of a bucket: no table can be without its policy, whoever wrote it.
+-- Runs after every migration of a bucket: no table can be without its policy.
 create table if not exists tenant_lock (
   tenant_id uuid primary key default current_setting('app.tenant')::uuid,
-  -- When the tenant was ended, in ms; its rows are kept, but nobody serves them.
+  -- When the tenant was ended, in ms. Its rows are kept, but not served.
   ended bigint,
-  -- Where the tenant is now, when it was not ended but moved.
+  -- Where the tenant is now, when it was moved instead of ended.
   moved text collate "C"
 );
 alter table tenant_lock add column if not exists moved text collate "C";
 
--- Until when somebody follows what changes, and wants it noted.
+-- Until when changes are captured.
 alter table tenant_lock add column if not exists followed timestamptz;
 
--- Which rows changed, for who follows a tenant.
+-- The keys of changed rows, while changes are captured.
 create table if not exists changed_rows (
   tenant_id uuid not null default current_setting('app.tenant')::uuid,
   number bigint generated always as identity,
@@ -33,7 +33,7 @@ begin
 end
 $$;
 
--- A commit whose answer was lost is known by its key.
+-- The keys of commits, by which a commit whose answer was lost is recognized.
 create table if not exists commits (
   tenant_id uuid not null default current_setting('app.tenant')::uuid,
   key uuid not null,
@@ -41,7 +41,7 @@ create table if not exists commits (
   primary key (tenant_id, key)
 );
 
--- Other processes hear of a change at its commit.
+-- Notifies other processes of a change at its commit.
 create or replace function tell_others() returns trigger language plpgsql as $$
 begin
   perform pg_notify('atoll', new.tenant_id::text);
@@ -49,8 +49,8 @@ begin
 end
 $$;
 
--- Rows that were copied have numbers that the bucket did not give: its next ones come after them. Only the owner may say
--- so, and while nobody else takes one. There is some room, so that it need not be said often.
+-- Copied rows have numbers that no sequence of the bucket has assigned: the next numbers must come after them. Only the
+-- owner may set a sequence, and while nothing else takes a number. A gap is left, so that this is rarely necessary.
 create or replace function advance_numbers() returns void language plpgsql security definer as $$
 declare
   one record;
@@ -86,11 +86,11 @@ begin
   loop
     execute format('alter table %s enable row level security, force row level security', one);
     execute format('drop policy if exists own_rows on %s', one);
-    -- Enough to know each tenant of the bucket by itself.
+    -- Enough statistics for each tenant of the bucket.
     execute format('alter table %s alter column tenant_id set statistics 1000', one);
     execute format('create policy own_rows on %s using (tenant_id = current_setting(''app.tenant'')::uuid)', one);
   end loop;
-  -- Servers say at the beginning of a transaction that nobody follows, which costs next to nothing.
+  -- Servers set at the beginning of a transaction that no changes are captured, which makes the trigger almost free.
   for one in
     select oid from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
       and relname not in ('tenant_lock', 'commits', 'changed_rows') and not starts_with(relname, 'search_')

@@ -1,21 +1,21 @@
 import pg from 'pg'
 
-const RECONNECT_DELAY_MS = 1_000 // ms between two attempts to listen
+const RECONNECT_DELAY_MS = 1_000 // between two attempts to listen
 
 /**
- * Hears which tenants other processes have changed, on a connection of its own. Where that leads to a pooler that passes
- * no notifications on, or is down, nobody hears anything, and finds out by looking.
+ * Counts the changes of tenants by other processes, on a connection of its own. Without the connection, or behind a
+ * pooler that passes no notifications on, changes are found only by polling.
  */
 export class NotifyListener {
   #countByTenant = new Map<string, number>()
-  /** While nobody listened, anything may have changed. */
+  /** Anything may have changed while the connection was lost. */
   #gaps = 0
   #client?: pg.Client
   #isClosed = false
 
   constructor(private url: string) {}
 
-  /** How often something was heard of a tenant: another number than before means that something changed. */
+  /** Returns a number that differs from an earlier one when another process may have changed the tenant. */
   remoteVersion(tenant: string) {
     if (!this.#client) this.#listen()
     return this.#gaps + (this.#countByTenant.get(tenant) ?? 0)

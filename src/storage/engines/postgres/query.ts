@@ -1,8 +1,12 @@
 import type pg from 'pg'
+import { toChunks } from '../../../core/chunks'
 import { toStorageError } from '../../errors'
 import { toMultiRow, toPostgres } from './dialect'
 
-/** Asks what every engine is asked. */
+/**
+ * Runs a statement of the engines' common dialect and returns its rows as arrays.
+ * @throws the error as one of `errors.ts`
+ */
 export async function runQuery(client: pg.ClientBase, sql: string, values?: unknown[]): Promise<unknown[][]> {
   try {
     return (await client.query({ text: toPostgres(sql), values, rowMode: 'array' })).rows
@@ -11,17 +15,17 @@ export async function runQuery(client: pg.ClientBase, sql: string, values?: unkn
   }
 }
 
-// Rows of one statement. It takes 65,535 values at most, and planning a removal by conditions takes as long as they are many.
+// The most rows in one statement. A statement has at most 65,535 parameters, and the time to plan a deletion grows with
+// its conditions.
 const MAX_ROWS_PER_STATEMENT = { values: 500, conditions: 50 }
 
-/** Rows that are inserted or removed by their key go together; other statements follow each other on the wire, unanswered. */
+/** Runs a statement for many rows. Insertions and deletions by key are combined; other statements are pipelined. */
 export async function runMany(client: pg.ClientBase, sql: string, rows: unknown[][]) {
   const pending: Promise<unknown>[] = []
   const maxRows = /^(insert|delete from ")/.test(sql)
     ? MAX_ROWS_PER_STATEMENT.values
     : MAX_ROWS_PER_STATEMENT.conditions
-  for (let at = 0; at < rows.length; at += maxRows) {
-    const chunk = rows.slice(at, at + maxRows)
+  for (const chunk of toChunks(rows, maxRows)) {
     const multiRow = toMultiRow(sql, chunk.length)
     if (multiRow) pending.push(runQuery(client, multiRow, chunk.flat()))
     else pending.push(...chunk.map((row) => runQuery(client, sql, row)))

@@ -3,15 +3,15 @@ import type { RunQuery } from '../../port'
 export type ReadQuery = { sql: string; params: unknown[] | undefined }
 type WaitingRead = ReadQuery & PromiseWithResolvers<unknown[][]>
 
-/** Answers questions in one transaction: for each its rows or its error, in their order. */
-export type RunReads = (questions: ReadQuery[]) => Promise<PromiseSettledResult<unknown[][]>[]>
+/** Runs reads in one transaction. Returns the rows or the error of each, in their order. */
+export type RunReads = (reads: ReadQuery[]) => Promise<PromiseSettledResult<unknown[][]>[]>
 
 const MAX_CONCURRENT_BATCHES = 4 // transactions of one tenant at a time
-const MAX_READS_PER_BATCH = 8 // questions in one of them; a slow one holds up those behind it
+const MAX_READS_PER_BATCH = 8 // reads of one transaction; a slow read delays those behind it
 
 /**
- * A tenant's reads. Those that come while all lanes are in use share the next transaction: what it costs to begin one,
- * and to say whose rows may be seen, is divided among them.
+ * Runs a tenant's reads. Reads that arrive while all batches are running share the next transaction, which spreads the
+ * cost of beginning it and of setting the tenant.
  */
 export class ReadBatcher {
   #waiting: WaitingRead[] = []
@@ -40,7 +40,7 @@ export class ReadBatcher {
         const read = reads[index]!
         if (result.status === 'fulfilled') read.resolve(result.value)
         else if (index === failed) read.reject(result.reason)
-        // An error ends the transaction for those behind it, who are innocent.
+        // The error has aborted the transaction, so the reads behind the failed one are repeated.
         else this.#waiting.unshift(read)
       }
     } catch (error) {

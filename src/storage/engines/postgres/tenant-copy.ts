@@ -12,19 +12,22 @@ import {
 import { ANALYZE_BUCKET_SQL } from './auto-analyze'
 import { runMany, runQuery } from './query'
 
-const ENGINE_TABLES = ['tenant_lock', 'commits', CHANGED_ROWS_TABLE] // the engine's
-const MAX_EXCLUSIVE_IDLE_MS = 10_000 // ms; a copy that stops in its tracks holds up nobody for longer
-const LOCK_TIMEOUT_MS = 5_000 // ms for other writers
+const ENGINE_TABLES = ['tenant_lock', 'commits', CHANGED_ROWS_TABLE]
+const MAX_EXCLUSIVE_IDLE_MS = 10_000 // a copy that hangs blocks writers for no longer
+const LOCK_TIMEOUT_MS = 5_000 // for other writers to finish
 
-// What is read is read in the order of the key, a little at a time. As long as PostgreSQL expects few rows of the tenant,
-// it would read and sort all of them each time.
+// Rows are read in the order of the key, page by page. As long as the planner expects few rows of the tenant, it would
+// read and sort all of them each time.
 const READ_BY_KEY_SETTINGS = ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin'].map(
   (way) => `set local enable_${way} to off`,
 )
-const CHANGES_PER_DELETE = 10_000 // notes
+const CHANGES_PER_DELETE = 10_000
 const CAPTURE_EXPIRY_SQL = "clock_timestamp() + interval '1 minute'"
 
-/** The rows of one tenant, on a connection of its own. `tenant` says whose they are, in SQL. */
+/**
+ * Opens the rows of one tenant for copying, on a connection of its own. `tenant` holds the SQL settings that select the
+ * tenant.
+ */
 export async function openTenantCopy(client: pg.Client, tenant: string): Promise<TenantCopyConnection> {
   const settings = [tenant, ...READ_BY_KEY_SETTINGS, "set local app.followed to 'no'"].join('; ')
   const executor: Executor = {
@@ -50,7 +53,7 @@ export async function openTenantCopy(client: pg.Client, tenant: string): Promise
     return readTables(executor)
   })
   let isCapturing = false
-  // Some at a time: of all that were changed while a large tenant was copied, none takes longer than a statement may.
+  // Deletes page by page: deleting all changes of a large copy at once could exceed the time limit of a statement.
   const deleteChanges = async () => {
     const deleteOldest = `delete from ${CHANGED_ROWS_TABLE} where number <= (select max(number) from (select number from ${CHANGED_ROWS_TABLE} order by number limit ${CHANGES_PER_DELETE}) as oldest) returning true`
     while ((await runTransaction(`begin; ${settings}`, () => executor.query(deleteOldest))).length);
@@ -71,7 +74,7 @@ export async function openTenantCopy(client: pg.Client, tenant: string): Promise
       })
       isCapturing = true
     },
-    // It begins with the first statement that is none of settings.
+    // The snapshot begins with the first statement other than a setting.
     readSnapshot: <T>(work: (state: { query: RunQuery }) => Promise<T>) =>
       runTransaction(`begin isolation level repeatable read read only; ${settings}; select`, () => work(executor)),
     runExclusive: <T>(work: (state: ExclusiveAccess) => Promise<T>) =>
@@ -99,7 +102,7 @@ export async function openTenantCopy(client: pg.Client, tenant: string): Promise
           if (derives) await executor.query(`delete from ${table}`)
         }
       })
-      // As long as PostgreSQL knows nothing of the rows, it looks for a thousand of them by going through all.
+      // Without statistics of the rows, PostgreSQL would look up a thousand of them by scanning the table.
       await runTransaction(`begin; ${settings}; set local role none`, () => client.query(ANALYZE_BUCKET_SQL)).catch(
         () => {},
       )
@@ -111,7 +114,7 @@ export async function openTenantCopy(client: pg.Client, tenant: string): Promise
           await deleteChanges()
         }
       } catch {
-        // It ends by itself, and who follows next begins anew.
+        // The capture expires by itself. The next capture starts from the beginning.
       }
       await client.end()
     },
@@ -120,7 +123,7 @@ export async function openTenantCopy(client: pg.Client, tenant: string): Promise
 
 const captureExpired = () => new Busy('The change capture has expired.')
 
-/** The tables of the bucket, from the catalogue: what of them is every engine's. */
+/** Returns the tables of the bucket from the catalogue, without those of the engine. */
 async function readTables({ query }: Executor): Promise<TableSchema[]> {
   const columns = await query(
     `select relname, attname, format_type(atttypid, null), array_position(indkey::int2[], attnum)

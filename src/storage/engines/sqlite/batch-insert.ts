@@ -1,19 +1,20 @@
-/** A statement, and for how many of one row it counts by what it writes. */
+/** A statement, and how many statements of one row it counts as, by the pages it writes. */
 type BatchStatement = { sql: string; params: unknown[]; count: number }
 
-const MIN_BATCH_ROWS = 8 // rows; fewer are as quick one by one
+const MIN_BATCH_ROWS = 8 // fewer rows are as quick one by one
 const MAX_BATCH_ROWS = 1_000 // of one statement
-const ROWS_PER_PAGE = 4 // rows in the order of a key that have a page in common, about
+const ROWS_PER_PAGE = 4 // about how many rows in the order of a key share a page
 const PLAIN_INSERT = /^insert into (\w+) \(([^()]+)\) values \((?:\?, )*\?\)$/
 
 /**
- * Inserts as fewer statements: rows that follow each other and differ only in a number and one more value go in by one,
- * with these two as JSON, in the order of a key: in two thirds of the time. All other rows have a statement each.
+ * Yields fewer statements for many inserts: consecutive rows that differ only in an integer and one more value become
+ * one statement with these two as JSON, in the order of the key. It takes two thirds of the time. Other rows get a
+ * statement each.
  */
 export function* batchInserts(sql: string, rows: unknown[][]): Generator<BatchStatement> {
   const [, table, names] = PLAIN_INSERT.exec(sql) ?? []
   for (let at = 0; at < rows.length; ) {
-    const { some: similar, differing } = table ? takeSimilarRows(rows, at) : { some: rows, differing: [] }
+    const { similar, differing } = table ? takeSimilarRows(rows, at) : { similar: rows, differing: [] }
     const [number, value] = similar.length < MIN_BATCH_ROWS ? [] : findNumberAndValue(similar, differing)
     if (number === undefined || value === undefined) for (const params of similar) yield { sql, params, count: 1 }
     else yield toJsonInsert(`insert or fail into ${table} (${names})`, similar, number, value)
@@ -22,8 +23,8 @@ export function* batchInserts(sql: string, rows: unknown[][]): Generator<BatchSt
 }
 
 /**
- * What fails takes the whole work back, so nothing has to be kept to take back a statement alone (`or fail`). Numbers that
- * follow each other are counted by SQLite.
+ * A failure rolls back the whole write, so SQLite need not be able to undo the statement alone (`or fail`). Consecutive
+ * numbers are counted by SQLite.
  */
 function toJsonInsert(insert: string, rows: unknown[][], number: number, value: number): BatchStatement {
   const first = rows[0]!
@@ -41,7 +42,7 @@ function toJsonInsert(insert: string, rows: unknown[][], number: number, value: 
   }
 }
 
-/** The rows from there on that differ in two columns at most, and in which. */
+/** Returns the rows from an index on that differ in at most two columns, and those columns. */
 function takeSimilarRows(rows: unknown[][], from: number) {
   const [first, differing]: [unknown[], number[]] = [rows[from]!, []]
   const isSimilar = (row: unknown[]) => {
@@ -55,16 +56,18 @@ function takeSimilarRows(rows: unknown[][], from: number) {
   const last = Math.min(rows.length, from + MAX_BATCH_ROWS)
   let end = from + 1
   while (end < last && isSimilar(rows[end]!)) end++
-  return { some: rows.slice(from, end), differing }
+  return { similar: rows.slice(from, end), differing }
 }
 
-/** Which column can be the name of something in JSON, and which its value. */
+/**
+ * Returns the column that can be a key in JSON and the one that can be its value; an empty list when there are none.
+ */
 function findNumberAndValue(rows: unknown[][], differing: number[]): number[] {
   const number = differing.find((n) => rows.every((row) => Number.isSafeInteger(row[n])))
   const value = differing.find((n) => n !== number && rows.every((row) => isExactInJson(row[n])))
   return number === undefined || value === undefined ? [] : [number, value]
 }
 
-/** Whether it comes out of JSON as it went in: SQLite reads fractions a little differently. */
+/** Tells whether a value is unchanged by JSON: SQLite parses fractions slightly differently. */
 const isExactInJson = (value: unknown) =>
   value === null || (typeof value === 'string' ? value.isWellFormed() : Number.isSafeInteger(value))

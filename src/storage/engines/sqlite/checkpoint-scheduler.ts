@@ -3,57 +3,61 @@ import { workerUrl } from '../../../core/worker-url'
 import type { CheckpointRequest } from './checkpoint-worker'
 import type { drivers } from './drivers'
 
-const CHECKPOINT_STATEMENTS = 10_000 // statements written since the last checkpoint: some 20 MB of log
+const CHECKPOINT_STATEMENTS = 10_000 // since the last checkpoint: about 20 MB of log
 const BLOCKING_CHECKPOINT_STATEMENTS = 40_000
 
-const MAX_CHECKPOINT_WAIT_MS = 5_000 // ms
+const MAX_CHECKPOINT_WAIT_MS = 5_000
 
 type FileState = {
   pendingStatements: number
-  loggedStatements: number /** bytes */
+  loggedStatements: number
+  /** bytes */
   longestLog: number
   running?: Promise<void>
 }
-/** What a write has written, and the length of the log after it (bytes). */
+/**
+ * The number of statements that a write ran, the length of the log after it (bytes), and the longest that the log
+ * should be (bytes).
+ */
 type WriteSize = { statements: number; log: number; logLimit: number }
 
 /**
- * Empties the logs of busy databases. A checkpoint writes thousands of pages and waits for the disk, so it runs in
- * another thread while requests are served; only where the log has grown long does the next write wait for it.
+ * Checkpoints busy databases. A checkpoint writes thousands of pages and waits for the disk, so it runs in a worker
+ * thread while requests are served; only where the log has grown long does the next write wait for it.
  */
 export class CheckpointScheduler {
   #worker?: Worker
   #isBroken = false
-  /** The files that the thread has been told to checkpoint. */
+  /** The files that the worker is checkpointing. */
   #waiting = new Map<string, PromiseWithResolvers<void>>()
   #states = new Map<string, FileState>()
 
   constructor(private driver: keyof typeof drivers) {}
 
-  /** To be called between two writes, with what the last one has written. */
+  /** Records what the last write has written, and starts a checkpoint when it is due. Call it between two writes. */
   async recordWrite(file: string, { statements, log, logLimit }: WriteSize) {
     const state = this.#states.get(file) ?? { pendingStatements: 0, loggedStatements: 0, longestLog: log }
     this.#states.set(file, state)
     state.pendingStatements += statements
     state.loggedStatements += statements
-    // A log that begins anew keeps its length, so only one that grows tells how long it is.
+    // A log that starts over keeps its length, so only a growing one shows how much it holds.
     const grown = log > state.longestLog ? log : 0
     state.longestLog = Math.max(state.longestLog, log)
     if (state.pendingStatements < CHECKPOINT_STATEMENTS && grown < logLimit / 2) return
     state.running ??= this.#checkpoint(file, state)
     if (state.loggedStatements < BLOCKING_CHECKPOINT_STATEMENTS && grown < logLimit) return
-    // The log begins anew only when nothing was written since the last checkpoint; most of it is copied already.
+    // The log starts over only when nothing was written since the last checkpoint; most of it is copied already.
     await state.running
     await this.#checkpoint(file, state)
     state.loggedStatements = 0
   }
 
-  /** Waits until the thread has nothing to do with the file any more, which is about to be closed. */
+  /** Waits until the worker has finished with a file that is about to be closed. */
   async waitForFile(file: string) {
     this.#states.delete(file)
     const done = this.#waiting.get(file)?.promise
     if (!done) return
-    // Whoever waits for the thread must not be ended before it.
+    // The process must not exit before the worker has finished.
     this.#worker?.ref()
     await done
     if (!this.#waiting.size) this.#worker?.unref()
@@ -67,13 +71,14 @@ export class CheckpointScheduler {
   async #checkpoint(file: string, state: FileState) {
     const covered = state.pendingStatements
     const done = this.#waiting.get(file)?.promise ?? this.#requestCheckpoint(file)
-    // A slow disk must not hold up the next write for longer: the log grows, and SQLite copies it by itself at last.
+    // A slow disk must not delay the next write for longer: the log grows, and SQLite checkpoints it by itself in the
+    // end.
     await Promise.race([done, Bun.sleep(MAX_CHECKPOINT_WAIT_MS)])
     state.pendingStatements -= covered
     state.running = undefined
   }
 
-  /** Until the thread has checkpointed a file; at once when there is no thread. */
+  /** Resolves when the worker has checkpointed a file, or at once when there is no worker. */
   #requestCheckpoint(file: string): Promise<void> {
     const worker = this.#getWorker()
     if (!worker) return Promise.resolve()

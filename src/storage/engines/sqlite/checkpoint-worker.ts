@@ -2,10 +2,13 @@ import { drivers } from './drivers'
 
 declare const self: Worker
 
-/** Which file to checkpoint, by which library: the one that has it open, for two would not see each other's locks. */
+/**
+ * The file to checkpoint, and the SQLite library to use: the one that has the file open, because two libraries do not
+ * see each other's locks.
+ */
 export type CheckpointRequest = { file: string; driver: keyof typeof drivers }
 
-// Runs in a thread of its own: copies what was committed from a log to its file, and waits for the disk.
+// Runs in a worker thread: copies committed pages from a log to its file, and waits for the disk.
 self.onmessage = async ({ data: { file, driver } }: MessageEvent<CheckpointRequest>) => {
   try {
     const connection = (await drivers[driver]())(file, true)

@@ -4,17 +4,17 @@ import type { ExecuteMany, Executor, RunQuery } from '../../port'
 import { batchInserts } from './batch-insert'
 import type { SqliteConnection, SqliteStatement } from './drivers'
 
-const MAX_PREPARED_STATEMENTS = 500 // statements; preparing one costs ten times what running it does
+const MAX_PREPARED_STATEMENTS = 500 // preparing a statement costs ten times what running it does
 
-/** What a file has instead of its mark when nobody is served from it any more. */
+/** Returns the mark of a file whose tenant was ended or moved. */
 export const toMovedMark = (mark: number) => ~mark
 
-/** A connection that keeps statements prepared, the latest that were new to it. */
+/** A connection that keeps the latest statements prepared. */
 export class CachedConnection {
   #statements = new Map<string, SqliteStatement>()
-  /** Whether the disk has failed under it. */
+  /** Whether an operation failed because of the disk. */
   hasDiskFailed = false
-  /** How many statements were run so far, by what they write. */
+  /** How many statements were run so far, weighted by the pages they write. */
   statementCount = 0
 
   constructor(
@@ -30,12 +30,12 @@ export class CachedConnection {
     }
   }
 
-  /** Runs what another process may be in the way of for a while, as one that is just closing the file. */
+  /** Runs a statement, and repeats it while another process has the file locked, such as one that is closing it. */
   executePatiently = (sql: string) => this.#retryWhileBusy(async () => this.execute(sql))
 
   query: RunQuery = async (sql, params) => this.querySync(sql, params)
 
-  /** The same, at once. */
+  /** Runs a statement synchronously and returns its rows. */
   querySync(sql: string, params: unknown[] = []): unknown[][] {
     this.statementCount++
     try {
@@ -56,7 +56,7 @@ export class CachedConnection {
     }
   }
 
-  async transaction(work: (asking: Executor) => Promise<void>) {
+  async transaction(work: (executor: Executor) => Promise<void>) {
     await this.#retryWhileBusy(() => this.query('begin immediate'))
     try {
       await work(this)
@@ -68,8 +68,8 @@ export class CachedConnection {
   }
 
   /**
-   * Runs what `left` names after the database's version, once, whoever else tries at the same time. A new file gets the
-   * mark of its owner.
+   * Runs the pending migrations of the database's version, once, even when several processes try at the same time. A
+   * new file gets the mark of its owner.
    */
   async migrate(listPending: (version: number) => string[], mark: number) {
     if (listPending(await this.readPragma('user_version')).length)
@@ -82,7 +82,10 @@ export class CachedConnection {
       })
   }
 
-  /** @throws Damaged for a file with the mark of another, 503 when its tenant was moved elsewhere, 404 when it was ended */
+  /**
+   * @throws DatabaseDamaged for a file of another tenant
+   * @throws 503 BUSY when its tenant was moved, 404 TENANT_NOT_FOUND when it was ended
+   */
   async assertMark(mark: number) {
     const fileMark = await this.readPragma('application_id')
     if (fileMark === mark) return
@@ -94,8 +97,9 @@ export class CachedConnection {
   }
 
   /**
-   * Copies the whole log into the file and empties it. A checkpoint that somebody is in the way of is no error but a row,
-   * so it is tried again. @throws Busy when another process stays in the way, which empties it when it closes the file
+   * Copies the whole log into the file and empties it. SQLite reports a blocked checkpoint as a row instead of an
+   * error, so it is retried here.
+   * @throws 503 BUSY when another process keeps blocking it; that process empties the log when it closes the file
    */
   truncateLog() {
     return this.#retryWhileBusy(async () => {
@@ -106,13 +110,13 @@ export class CachedConnection {
 
   readPragma = async (name: string) => (await this.query(`pragma ${name}`))[0]![0] as number
 
-  /** Statements first: SQLite keeps a file open for as long as one of them lives. */
+  /** Closes the connection. Statements go first, because SQLite keeps a file open as long as one of them exists. */
   close() {
     for (const statement of this.#statements.values()) statement.finalize()
     this.connection.close()
   }
 
-  /** While another process is in the way, this one goes on with other things. */
+  /** Retries work while another process blocks it, without blocking this process. */
   async #retryWhileBusy(work: () => Promise<unknown>) {
     const until = performance.now() + this.lockTimeout
     for (;;) {

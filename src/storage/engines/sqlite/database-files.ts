@@ -4,18 +4,18 @@ import { dirname } from 'node:path'
 import { getErrorChain } from '../../../core/log'
 import { DatabaseDamaged } from '../../errors'
 
-/** A database's log may take this part of its disk, within bounds (bytes). */
+/** The part of its disk that a database's log may take, within bounds (bytes). */
 const LOG_DISK_SHARE = 1 / 8
 const LOG_LIMIT_BYTES = { min: 4 << 20, max: 256 << 20 }
 
-/** The files of a database that is open: whether they are still those at its path, and how long its log is. */
+/** The files of an open database: whether they are still those at its path, and how long its log is. */
 export class DatabaseFiles {
   #database: Stats
   #log: Stats
-  /** How long the log should become at most (bytes). */
+  /** The longest that the log should become (bytes). */
   readonly logLimit: number
 
-  /** @param path of a database that was just opened, with its log */
+  /** @param path of a database that was just opened and has a log */
   constructor(readonly path: string) {
     this.#database = statSync(path)
     this.#log = statSync(`${path}-wal`)
@@ -23,7 +23,7 @@ export class DatabaseFiles {
     this.logLimit = Math.min(LOG_LIMIT_BYTES.max, Math.max(LOG_LIMIT_BYTES.min, bsize * blocks * LOG_DISK_SHARE))
   }
 
-  /** The length of the log (bytes). @throws Damaged when the files were moved away or replaced */
+  /** Returns the length of the log (bytes). @throws DatabaseDamaged when the files were moved away or replaced */
   requireInPlace(): number {
     const log = statIfExists(`${this.path}-wal`)
     if (isSameFile(this.#database, statIfExists(this.path)) && log && isSameFile(this.#log, log)) return log.size
@@ -36,21 +36,21 @@ export class DatabaseFiles {
     )
   }
 
-  /** Whether other files are at its path now. SQLite would remove their log when ours is closed. */
+  /** Tells whether other files are at the path now. SQLite would remove their log when ours is closed. */
   isReplaced(): boolean {
     const replaced = (ours: Stats, there?: Stats) => !!there && !isSameFile(ours, there)
     return replaced(this.#database, statIfExists(this.path)) || replaced(this.#log, statIfExists(`${this.path}-wal`))
   }
 }
 
-/** @throws Damaged for a database that was made before and is missing or empty */
+/** @throws DatabaseDamaged when a database that should exist is missing or empty */
 export function assertFile(path: string) {
   const file = statIfExists(path)
   if (!file) throw new DatabaseDamaged(undefined, `${path} is missing.`)
   if (!file.size) throw new DatabaseDamaged(undefined, `${path} is empty.`)
 }
 
-/** Whether this process may open no more files, which SQLite does not tell from other failures. */
+/** Tells whether this process may open no more files, which SQLite does not distinguish from other failures. */
 export function isOutOfDescriptors(): boolean {
   try {
     closeSync(openSync(devNull, 'r'))
@@ -60,7 +60,9 @@ export function isOutOfDescriptors(): boolean {
   }
 }
 
-/** Whether a file that SQLite could not open is there for us: then a descriptor was missing that is free again. */
+/**
+ * Tells whether a file that SQLite could not open can be opened: then descriptors were used up, and one is free again.
+ */
 export function canBeOpened(error: unknown, path: string): boolean {
   if (!getErrorChain(error).some((cause) => (cause as { code?: string }).code === 'SQLITE_CANTOPEN')) return false
   try {

@@ -25,25 +25,24 @@ import { fsyncDirectory, WalSync } from './wal-sync'
 export type SqliteOptions = {
   driver: keyof typeof drivers
   folder: string
-  /** Whether a write is acknowledged only when the disk has it. */
+  /** `full`: a write is acknowledged only when it is on the disk. */
   synchronous: 'full' | 'normal'
-  /** How long a write waits for another process, in ms. */
+  /** The longest that a write waits for another process, in ms. */
   lockTimeout: number
-  /** Where the library of sqlite-vec is; empty without one. */
+  /** The path of the sqlite-vec library; empty for none. */
   vectorExtension?: string
 }
 
-// Waiting for another process stops all of this one, so SQLite itself waits only for a moment; `begin` does the rest.
-// The cache takes memory only as it fills, until nobody asks any more, and all connections together no more than the
-// soft limit. Checkpoints are
-// left to another thread; SQLite's own are for the case that it is far behind.
+// SQLite's own wait for another process blocks this one, so it is short; `#retryWhileBusy` does the rest. The cache
+// grows only as it is used, is released when the database is idle, and all connections together stay below the soft
+// limit. Checkpoints run in another thread; SQLite's own are only for a log that is far behind.
 const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma foreign_keys = on;
   pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 100000;
   pragma temp_store = memory`
-/** Which words there are. It holds nothing, so each connection has its own. */
+/** The words of the full-text index. The table stores nothing, so each connection creates its own. */
 const CREATE_VOCABULARY_SQL = `create virtual table if not exists temp.search_vocabulary using fts5vocab('main', 'search_words', 'instance')`
 
-/** Leaves one whole file and no log. */
+/** Closes the connections, and leaves one complete file without a log. */
 async function closeAndTruncateLog(writer: CachedConnection, reader: CachedConnection) {
   reader.close()
   try {
@@ -53,23 +52,26 @@ async function closeAndTruncateLog(writer: CachedConnection, reader: CachedConne
   }
 }
 
-/** Where the disk is full the log stays beside its file, and nothing is lost. */
+/** On a full disk the log stays beside its file, and nothing is lost. */
 const ignoreBusyOrFull = (error: unknown) => {
   if (!(error instanceof StorageFull)) ignoreBusy(error)
 }
 
-/** A file says whose it is by SQLite's `application_id`, a number of 31 bits. */
+/** Returns the mark of a tenant's file: SQLite's `application_id`, a number of 31 bits. */
 const toMark = (identity?: string) => (identity ? Number.parseInt(sha256(identity).slice(0, 8), 16) >>> 1 : 0)
 
-/** A file for each database, with a connection that writes and one that reads and never sees work in progress. */
+/**
+ * The engine for SQLite: one file for each database, with a connection that writes and one that reads only committed
+ * data.
+ */
 export class Sqlite implements Engine {
   #driver?: Promise<OpenFile>
   #folderLock?: SqliteConnection
 
   #checkpoints: CheckpointScheduler
-  /** Paths where the disk has failed: what is in their logs may not be on it. */
+  /** Paths where the disk has failed: their logs may not be completely on the disk. */
   #failedPaths = new Set<string>()
-  /** Connections to files in whose place there are others now; to close them would remove the log of those. */
+  /** Connections to files that were replaced: closing them would remove the log of the new files. */
   #abandoned: { files: DatabaseFiles; sessions: CachedConnection[] }[] = []
 
   constructor(private options: SqliteOptions) {
@@ -77,8 +79,9 @@ export class Sqlite implements Engine {
   }
 
   /**
-   * @throws 404 when the folder of the file is gone, or its tenant was ended; Damaged when there is no database of this
-   * identity, though it exists
+   * Opens the database of a tenant.
+   * @throws 404 TENANT_NOT_FOUND when the folder of the file is missing, or the tenant was ended
+   * @throws DatabaseDamaged when the database should exist, but is missing or belongs to another tenant
    */
   async open(
     { file, identity, exists = false }: DatabaseLocation,
@@ -103,7 +106,8 @@ export class Sqlite implements Engine {
       else if (exists) throw new DatabaseDamaged(undefined, `${path} is not an Atoll database.`)
       await writer.migrate((version) => listPendingMigrations(version, migrations), mark)
       await writer.assertMark(mark)
-      // What the system has in memory passes for written once it could not be: it is written again before it counts.
+      // After a failed write the system may take pages in memory for written, so the log is copied again before it is
+      // trusted.
       if (this.#failedPaths.has(path)) await writer.truncateLog()
       this.#failedPaths.delete(path)
       writer.execute('pragma synchronous = normal')
@@ -119,7 +123,7 @@ export class Sqlite implements Engine {
     }
   }
 
-  /** For copies: the folder of the file is made, too. */
+  /** Opens a file for copying, and creates its folder, too. */
   async openTenantCopy(
     { file, identity }: DatabaseLocation,
     { sqlite: migrations }: Migrations,
@@ -155,14 +159,14 @@ export class Sqlite implements Engine {
       async transaction(work) {
         log?.assertHealthy()
         const before = writer.statementCount
-        await writer.transaction(async (asking) => {
+        await writer.transaction(async (executor) => {
           await writer.assertMark(mark)
-          await work(asking)
+          await work(executor)
         })
         snapshot.end()
         const length = files.requireInPlace()
         const kept = log?.waitUntilDurable()
-        kept?.catch(() => {}) // who waits for it hears of it, but only after the checkpoint
+        kept?.catch(() => {}) // the writer handles its failure, but only after the checkpoint
         await checkpoints.recordWrite(path, { statements: writer.statementCount - before, log: length, logLimit })
         return { kept }
       },
@@ -180,16 +184,16 @@ export class Sqlite implements Engine {
     }
   }
 
-  /** What was abandoned can be closed without harm once its files are back, and somebody else has them open. */
+  /** Abandoned connections can be closed safely once their files are back and open again. */
   #closeAbandoned(path: string) {
     const back = this.#abandoned.filter(({ files }) => files.path === path && files.isInPlace())
-    this.#abandoned = this.#abandoned.filter((one) => !back.includes(one))
+    this.#abandoned = this.#abandoned.filter((abandoned) => !back.includes(abandoned))
     for (const { sessions } of back) for (const session of sessions) session.close()
   }
 
   /**
-   * What is wrong with a file as a whole, in SQLite's words; nothing when it is well. A thread of its own reads all of it,
-   * while others use it.
+   * Returns what is wrong with a file, in SQLite's words; an empty list for a sound one. A worker thread reads all of
+   * the file while it is in use.
    */
   async checkDatabase({ file }: DatabaseLocation): Promise<string[]> {
     const path = join(this.options.folder, file)
@@ -203,8 +207,9 @@ export class Sqlite implements Engine {
   }
 
   /**
-   * Makes this process the only server of the folder, by a lock that the system drops with the process: nothing is
-   * left stale by a crash. Commands beside a running server don't ask for it.
+   * Makes this process the only server of the folder, by a lock that the system releases with the process: no stale
+   * lock remains after a crash. Commands beside a running server do not take it.
+   * @throws ConfigError when another process serves the folder
    */
   async lockFolder() {
     const { folder } = this.options
@@ -231,7 +236,7 @@ export class Sqlite implements Engine {
   }
 }
 
-/** @throws ConfigError where the library can't be loaded */
+/** @throws ConfigError when the extension cannot be loaded */
 const withExtension =
   (connect: OpenFile, path: string): OpenFile =>
   (file, exists) => {

@@ -2,9 +2,9 @@ import type { RunQuery } from '../../port'
 import type { CachedConnection } from './connection'
 
 /**
- * Reads of one turn of the event loop share a snapshot, because locking the file for each took longer than reading it.
- * It ends with every commit of this process, so that nobody misses what was acknowledged; what another process commits
- * is seen in the next turn.
+ * Lets the reads of one turn of the event loop share a snapshot, because locking the file for each took longer than
+ * reading it. The snapshot ends with every commit of this process, so that reads always see acknowledged writes;
+ * commits of other processes are seen in the next turn.
  */
 export class ReadSnapshot {
   #isOpen = false
@@ -16,7 +16,7 @@ export class ReadSnapshot {
     return this.connection.querySync(sql, params)
   }
 
-  /** The next read sees what is committed by then. */
+  /** Ends the snapshot, so that the next read sees everything committed by then. */
   end = () => {
     if (!this.#isOpen) return
     this.#isOpen = false

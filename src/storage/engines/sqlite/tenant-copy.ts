@@ -10,16 +10,16 @@ import {
 } from '../../schema-catalog'
 import { type CachedConnection, toMovedMark } from './connection'
 
-/** For what another process does in our place. */
+/** Ignores `Busy` where another process does the work instead. */
 export const ignoreBusy = (error: unknown) => {
   if (!(error instanceof Busy)) throw error
 }
 
-const LOCK_TIMEOUT_MS = 10_000 // ms
-const CAPTURE_TTL_S = 60 // s
-const ENGINE_TABLES = ['moved', 'following', CHANGED_ROWS_TABLE] // the engine's
+const LOCK_TIMEOUT_MS = 10_000
+const CAPTURE_TTL_S = 60
+const ENGINE_TABLES = ['moved', 'following', CHANGED_ROWS_TABLE]
 
-/** A file as a whole. References are not checked in it: what is copied into it fits together in the end. */
+/** Copies a whole file. Foreign keys are not checked in it: the copied rows are consistent only in the end. */
 export class SqliteTenantCopy implements TenantCopyConnection {
   #isCapturing = false
 
@@ -29,7 +29,7 @@ export class SqliteTenantCopy implements TenantCopyConnection {
     readonly tables: TableSchema[],
   ) {}
 
-  /** By triggers, which a mover that was killed leaves behind: they note nothing after the minute. */
+  /** Captures changes by triggers. Those of a killed mover stay behind, but note nothing after the minute. */
   async captureChanges() {
     await this.#runTransaction('begin immediate', async () => {
       if (this.#isCapturing) await this.#assertCapturing()
@@ -46,7 +46,7 @@ export class SqliteTenantCopy implements TenantCopyConnection {
 
   readSnapshot<T>(work: (state: { query: RunQuery }) => Promise<T>): Promise<T> {
     return this.#runTransaction('begin', async () => {
-      await this.connection.query('select 1 from sqlite_schema limit 1') // only with this it begins
+      await this.connection.query('select 1 from sqlite_schema limit 1') // the snapshot begins with the first read
       return work(this.connection)
     })
   }
@@ -69,7 +69,10 @@ export class SqliteTenantCopy implements TenantCopyConnection {
     })
   }
 
-  /** SQLite numbers new rows by those that are there. Its log is emptied, so that nobody waits for that at the end. */
+  /**
+   * SQLite numbers new rows after the existing ones. The log is emptied now, so that closing the file need not wait for
+   * that.
+   */
   async finish() {
     for (const table of SEARCH_PROGRESS_TABLES) {
       const [derives] = await this.connection.query('select 1 from sqlite_schema where name = ?', [table])
@@ -82,7 +85,7 @@ export class SqliteTenantCopy implements TenantCopyConnection {
     try {
       if (this.#isCapturing) await this.#runTransaction('begin immediate', () => this.#stopCapture())
     } catch {
-      // It ends by itself, and who follows next begins anew.
+      // The capture expires by itself. The next capture starts from the beginning.
     }
     this.connection.close()
   }
@@ -112,7 +115,7 @@ export class SqliteTenantCopy implements TenantCopyConnection {
     }
   }
 
-  /** A busy server leaves the lock for moments only, which nobody meets who sleeps between two attempts. */
+  /** A busy server releases the lock only for moments, which longer pauses between two attempts would miss. */
   async #begin(sql: string) {
     const until = performance.now() + LOCK_TIMEOUT_MS
     this.connection.execute('pragma busy_timeout = 0')
@@ -127,7 +130,7 @@ export class SqliteTenantCopy implements TenantCopyConnection {
   }
 }
 
-/** What notes the keys of a table's rows while somebody follows. */
+/** Returns the triggers that note the keys of a table's changed rows while changes are captured. */
 function captureTriggersOf({ name, key }: TableSchema): string[] {
   const of = (state: string) => `json_array(${key.map((column) => `cast(${state}."${column}" as text)`).join(', ')})`
   const noteKey = (state: string, when = 'true') =>
@@ -143,7 +146,7 @@ function captureTriggersOf({ name, key }: TableSchema): string[] {
   )
 }
 
-/** The tables of a file, from its own catalogue. */
+/** Returns the tables of a file from its catalogue, without those of the engine. */
 export async function readTables(query: RunQuery): Promise<TableSchema[]> {
   const columns = await query(
     `select t.name, c.name, c.type, c.pk from sqlite_schema t, pragma_table_info(t.name) c

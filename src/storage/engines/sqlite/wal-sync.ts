@@ -4,26 +4,26 @@ import { promisify } from 'node:util'
 import { Problem } from '../../../core/problem'
 import { Busy, DiskFailure, toStorageError } from '../../errors'
 
-// Apple's file systems may keep a file's data but not that it has grown.
+// On Apple's file systems `fdatasync` may store a file's data, but not its new length.
 const syncFile = promisify(process.platform === 'darwin' ? fsync : fdatasync)
 
 /**
- * A database's log as the disk has it. SQLite would stop the whole process at every commit until the disk has it; this
- * waits in another thread, while requests are served and the next writes are made.
+ * Makes a database's log durable. SQLite would block the whole process at every commit until the disk has it; this
+ * waits in another thread, while requests are served and the next writes run.
  */
 export class WalSync {
   #file: number
   #failure: Error | undefined
-  /** Those that the disk does not know by name yet. */
+  /** Folders whose entries are not on the disk yet. */
   #unsyncedFolders: string[]
-  /** Until the disk has what it was asked for last. */
+  /** Resolves when the latest requested sync is done. */
   #latest: Promise<void> = Promise.resolve()
-  /** The same for the round that has not begun yet. */
+  /** Resolves when the sync that has not started yet is done. */
   #next: Promise<void> | undefined
 
   /**
-   * @param database the path of a database that is open: only for so long its log stays the same file
-   * @param folders those that the disk must know by name: the file's own, and the one which that is in
+   * @param database the path of an open database, because its log stays the same file only while it is open
+   * @param folders the file's folder and its parent, whose entries must be on the disk
    */
   constructor(database: string, folders: string[]) {
     this.#file = openSync(`${database}-wal`, 'r+')
@@ -34,15 +34,15 @@ export class WalSync {
     return !!this.#failure
   }
 
-  /** @throws once the disk has failed: what was lost then makes all that follows in the log unreadable. */
+  /** @throws DiskFailure once a sync has failed: a lost page makes the rest of the log unreadable */
   assertHealthy() {
     if (this.#failure) throw this.#failure
   }
 
-  /** Until the disk has all that is committed now; who asks while it is busy shares its next round. */
+  /** Resolves when everything committed so far is on the disk. Calls during a sync share the next one. */
   waitUntilDurable(): Promise<void> {
     this.#next ??= this.#latest
-      .catch(() => {}) // of an earlier round, whose writers were told
+      .catch(() => {}) // an earlier sync, whose writers got its error
       .then(() => {
         this.#next = undefined
         return this.#recordFailure(() => this.#sync())
@@ -56,7 +56,7 @@ export class WalSync {
     closeSync(this.#file)
   }
 
-  /** Names come with the first write: of a database that is only read, the disk need not know anything. */
+  /** Folders are synced with the first write: a database that is only read needs nothing on the disk. */
   async #sync() {
     await Promise.all(this.#unsyncedFolders.map(fsyncDirectory))
     this.#unsyncedFolders = []
@@ -69,20 +69,20 @@ export class WalSync {
       await work()
     } catch (error) {
       const failure = toDiskError(error)
-      // Without a free descriptor nothing was lost: the next round tries again.
+      // Without a free descriptor nothing was lost: the next sync tries again.
       if (!(failure instanceof Busy)) this.#failure = failure
       throw failure
     }
   }
 }
 
-/** Whatever is wrong with a file that was to be kept, the disk has failed; unless it is full, or files are used up. */
+/** Returns the error of a failed sync: a disk failure, unless the disk is full or descriptors are used up. */
 function toDiskError(error: unknown): Error {
   const translated = toStorageError(error)
   return translated instanceof Problem ? translated : new DiskFailure(error)
 }
 
-/** Until the disk knows which files are in a folder. Windows neither needs nor allows it. */
+/** Resolves when the entries of a folder are on the disk. Windows neither needs nor allows it. */
 export async function fsyncDirectory(path: string) {
   if (process.platform === 'win32') return
   const folder = await open(path)

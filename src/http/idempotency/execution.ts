@@ -3,23 +3,15 @@ import { now } from '../../core/clock'
 import { sha256 } from '../../core/crypto'
 import { decrypt, encrypt } from '../../core/encryption'
 import { badRequest, Problem } from '../../core/problem'
+import { PROCESS_ID } from '../../core/process-id'
 import { inheritRequestId } from '../../core/request-id'
 import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
-import { clientNetwork, disableIdleTimeout, linkOriginalRequest } from '../../tenancy/client-connection'
+import { disableIdleTimeout, linkOriginalRequest } from '../../tenancy/client-connection'
 import { deriveKey } from '../../tenancy/installation-keys'
 import { resolveTenant, type Tenant } from '../../tenancy/tenants'
-import {
-  type Actor,
-  authenticateApiToken,
-  authenticateBearerToken,
-  authenticateCookie,
-  readBearerToken,
-} from '../actors'
-import { readSessionCookie, requireOwnHost } from '../cookies'
-import { readImpersonationTarget } from '../impersonation'
-import { assertRightsStillHeld, checkAuthorization, toRights } from './authorization-check'
-import { attachClaim, Claim, inProgress, PROCESS_ID } from './claim'
+import { assertRightsStillHeld, checkAuthorization } from './authorization-check'
+import { attachClaim, Claim, inProgress } from './claim'
 import { HashedRequest } from './hashed-request'
 
 const MAX_STORED_ANSWER_LENGTH = 16 << 20 // characters of an answer
@@ -27,6 +19,17 @@ const MAX_WAIT_MS = 30_000 // ms; so long another server's work is waited for
 const POLL_INTERVAL_MS = 100 // ms
 
 type HandleRequest = (request: Request) => Promise<Response>
+
+/** The sender of a request, as far as its Idempotency-Key and its answer depend on them. */
+export type Caller = {
+  /** Requests of one name share their keys. */
+  name: string
+  /** What the caller may do depends on these; a stored answer needs all that the first request had. */
+  rights: string[]
+  isGuest: boolean
+}
+type IdentifyCaller = (request: Request, tenant: Tenant) => Promise<Caller>
+
 type KeyRow = [
   attempt: string,
   fingerprint: string | null,
@@ -36,22 +39,27 @@ type KeyRow = [
   left: number,
 ]
 
-/** A request with the caller and the tenant that it names, and how it is worked on. */
-type IdempotentCall = { request: Request; tenant: Tenant; actor: Actor | undefined; name: string; work: HandleRequest }
+/** A request with the caller and the tenant that it names, and how it is worked on. `name` is that of the key's row. */
+type IdempotentCall = { request: Request; tenant: Tenant; caller: Caller; name: string; work: HandleRequest }
 
 /**
  * Does the work of a request with this `Idempotency-Key` once: who asks again within 24 hours, as the same caller at the
  * same path, gets the first answer. @throws 400 for what is no key, 422 for another body, 409 when there is no answer to give
  */
-export async function executeOnce(request: Request, key: string, work: HandleRequest): Promise<Response> {
+export async function executeOnce(
+  request: Request,
+  key: string,
+  work: HandleRequest,
+  identifyCaller: IdentifyCaller,
+): Promise<Response> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     badRequest({ path: 'Idempotency-Key', message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.' })
   const tenant = await Promise.resolve(resolveTenant(request)).catch(() => undefined)
   // Who asks no tenant is refused anyway.
   if (!tenant) return work(request)
-  const actor = await identifyActor(request, tenant).catch(() => undefined)
+  const caller = await identifyCaller(request, tenant)
   const { pathname = '' } = URL.parse(request.url) ?? {}
-  const name = sha256([toCallerName(request, tenant, actor), pathname.replace(/\/$/, ''), key].join('\n'))
+  const name = sha256([caller.name, pathname.replace(/\/$/, ''), key].join('\n'))
   const queue = getQueue(tenant.db)
   for (let running = queue.get(name); running; running = queue.get(name)) {
     disableIdleTimeout(request)
@@ -60,7 +68,7 @@ export async function executeOnce(request: Request, key: string, work: HandleReq
   const ownTurn = Promise.withResolvers<void>()
   queue.set(name, ownTurn.promise)
   try {
-    return await executeOrReplay({ request, tenant, actor, name, work })
+    return await executeOrReplay({ request, tenant, caller, name, work })
   } finally {
     queue.delete(name)
     ownTurn.resolve()
@@ -110,7 +118,7 @@ async function replay(
   existing: KeyRow | undefined,
   hashedRequest: HashedRequest,
 ): Promise<Response> {
-  const { tenant, actor, name } = call
+  const { tenant, caller, name } = call
   disableIdleTimeout(hashedRequest.request)
   const fingerprint = await hashedRequest.read()
   const until = performance.now() + MAX_WAIT_MS
@@ -122,7 +130,7 @@ async function replay(
       const message = 'This Idempotency-Key was already used for a different request. Use a new key for each request.'
       throw new Problem(422, 'IDEMPOTENCY_KEY_REUSED', message)
     }
-    if (answer) return restoreAnswer(tenant, actor, name, answer)
+    if (answer) return restoreAnswer(tenant, caller, name, answer)
     if (answer === '') throw noAnswer('its response was too large or a stream and was not stored')
     // A folder has one server: what another process did not finish nobody does.
     if (leaseLeft <= 0 || !(config.ATOLL_DATABASE_URL || by.startsWith(PROCESS_ID))) return rebuildAnswer(call, created)
@@ -168,7 +176,7 @@ const TRANSIENT_STATUSES = [401, 429]
 
 /** Keeps an answer for those who ask again, and gives it. */
 async function storeAnswer(
-  { tenant: { tenant, write }, actor }: IdempotentCall,
+  { tenant: { tenant, write }, caller }: IdempotentCall,
   claim: Claim,
   response: Response,
   hashedRequest: HashedRequest,
@@ -176,7 +184,7 @@ async function storeAnswer(
   const { status, headers } = response
   const failed = status >= 500 || (status >= 400 && hashedRequest.fingerprint === undefined)
   // A guest could fill the disk with refusals.
-  if (failed || TRANSIENT_STATUSES.includes(status) || (!actor && status >= 400)) {
+  if (failed || TRANSIENT_STATUSES.includes(status) || (caller.isGuest && status >= 400)) {
     if (claim.held) await write((tx) => (failed ? claim.abandon(tx) : claim.release(tx))).catch(() => {})
     return response
   }
@@ -184,38 +192,11 @@ async function storeAnswer(
   const text = isJson || !response.body ? await response.text() : undefined
   const isStorable = text !== undefined && text.length <= MAX_STORED_ANSWER_LENGTH
   const answer = isStorable
-    ? await encryptAnswer(tenant, claim.name, { status, headers: [...headers], text, rights: toRights(actor) })
+    ? await encryptAnswer(tenant, claim.name, { status, headers: [...headers], text, rights: caller.rights })
     : ''
   // The work is done: that it can't be told again is no reason not to tell it now.
   await write((tx) => claim.storeAnswer(tx, answer)).catch(() => {})
   return text === undefined ? response : new Response(text || null, { status, headers })
-}
-
-/**
- * Whose key it is. Who acts elsewhere, or may do less, is somebody else. Of those who are nobody here, some come with a
- * credential of another kind, such as a refresh token: neighbours in one network have each their own.
- */
-const toCallerName = (request: Request, tenant: Tenant, actor: Actor | undefined) => {
-  const impersonation = readImpersonationTarget(request)
-  const as = impersonation ? ` ${actor?.privileged} as ${JSON.stringify(impersonation)}` : ''
-  if (actor) {
-    const kind = actor.session ? 'user' : actor.token?.bound ? 'bound' : 'program'
-    return `${kind} ${actor.user} ${actor.workspace?._id} ${actor.scopes.join()}${as}`
-  }
-  const { headers } = request
-  const credentials = [headers.get('x-api-key'), headers.get('authorization'), readSessionCookie(request, tenant)]
-  return `guest ${clientNetwork(request)} ${JSON.stringify(credentials)}`
-}
-
-/** As the guard sees it, but nothing is renewed and nobody refused: that comes with the work. */
-async function identifyActor(request: Request, tenant: Tenant): Promise<Actor | undefined> {
-  const key = request.headers.get('x-api-key')
-  if (key) return authenticateApiToken(tenant, key)
-  if (request.headers.get('authorization')) return authenticateBearerToken(tenant, readBearerToken(request))
-  const cookie = readSessionCookie(request, tenant)
-  if (!cookie) return
-  await requireOwnHost(request, tenant)
-  return (await authenticateCookie(tenant, cookie))?.actor
 }
 
 type StoredAnswer = { status: number; headers: [string, string][]; text: string; rights?: string[] }
@@ -226,7 +207,7 @@ const encryptAnswer = async (tenant: string, name: string, answer: StoredAnswer)
 
 async function restoreAnswer(
   { tenant }: Tenant,
-  actor: Actor | undefined,
+  caller: Caller,
   name: string,
   encryptedAnswer: string,
 ): Promise<Response> {
@@ -237,7 +218,7 @@ async function restoreAnswer(
   } catch {
     throw noAnswer('its response was encrypted with a key that is no longer available')
   }
-  assertRightsStillHeld(actor, answer.rights ?? [])
+  assertRightsStillHeld(caller.rights, answer.rights ?? [])
   const response = new Response(answer.text || null, { status: answer.status, headers: answer.headers })
   response.headers.set('idempotency-replayed', 'true')
   return response

@@ -1,13 +1,11 @@
 import { now } from '../../core/clock'
 import { Problem } from '../../core/problem'
+import { PROCESS_ID } from '../../core/process-id'
 import type { Store, Tx } from '../../storage/port'
 import { wrapWrite } from '../../storage/write-wrapper'
 
 const KEY_RETENTION_MS = 24 * 3_600_000 // ms
 const CLAIM_LEASE_MS = 5_000 // ms; a process that renews no claim of its own for so long counts as dead
-
-/** This process, among those that share a database. */
-export const PROCESS_ID = crypto.randomUUID()
 
 export const inProgress = () =>
   new Problem(

@@ -1,5 +1,4 @@
 import { Problem } from '../../core/problem'
-import type { Actor } from '../actors'
 
 /** Requests that the guard is to judge without any work being done, and whether it admitted them. */
 const pendingChecks = new WeakMap<Request, boolean>()
@@ -23,17 +22,9 @@ export function endAuthorizationCheck(request: Request) {
   throw new Problem(409, 'IDEMPOTENCY_REPLAY', 'This request was already answered.')
 }
 
-/** What somebody may do here depends on: their roles, and those in the active workspace with its labels. */
-export const toRights = (actor: Actor | undefined): string[] => [
-  ...(actor?.roles ?? []).map((role) => `role ${role}`),
-  ...(actor?.workspace?.roles ?? []).map((role) => `workspace role ${role}`),
-  ...(actor?.workspace?.labels ?? []).map((label) => `label ${label}`),
-]
-
-/** @throws 403 for who has lost a role or label since, by which they may have been allowed what was done */
-export function assertRightsStillHeld(actor: Actor | undefined, rights: string[]) {
-  const now = toRights(actor)
-  if (rights.some((right) => !now.includes(right)))
+/** @throws 403 FORBIDDEN for a caller who has since lost a role or label by which the first request may have been allowed */
+export function assertRightsStillHeld(held: string[], needed: string[]) {
+  if (needed.some((right) => !held.includes(right)))
     throw new Problem(
       403,
       'FORBIDDEN',

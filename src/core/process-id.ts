@@ -1,0 +1,2 @@
+/** This process, among those that share a database. */
+export const PROCESS_ID = crypto.randomUUID()

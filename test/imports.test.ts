@@ -1,0 +1,81 @@
+import { expect, test } from 'bun:test'
+import { basename, dirname, join } from 'node:path'
+import { Glob } from 'bun'
+
+const files = new Set([...new Glob('**/*.ts').scanSync('src')].filter((file) => !file.endsWith('.d.ts')))
+type Graph = Map<string, Set<string>>
+
+/** What each file imports: values only, or types as well. */
+async function readImports(withTypes: boolean): Promise<Graph> {
+  const graph: Graph = new Map()
+  for (const file of files) {
+    const source = await Bun.file(`src/${file}`).text()
+    const imported = new Set<string>()
+    for (const [, typeOnly, names = '', spec = ''] of source.matchAll(
+      /^(?:import|export) (type )?([\s\S]*?)from '(\.[^']+)'/gm,
+    )) {
+      const target = [`${spec}.ts`, `${spec}/index.ts`]
+        .map((path) => join(dirname(file), path))
+        .find((p) => files.has(p))
+      const named = names.trim().startsWith('{') ? names.replace(/[{}]/g, '').split(',') : ['value']
+      const hasValue = !typeOnly && named.some((name) => name.trim() && !name.trim().startsWith('type '))
+      if (target && (withTypes || hasValue)) imported.add(target)
+    }
+    graph.set(file, imported)
+  }
+  return graph
+}
+
+/** Groups of files that import each other (Tarjan's strongly connected components). */
+function findCycles(graph: Graph): string[][] {
+  const [order, low] = [new Map<string, number>(), new Map<string, number>()]
+  const [stack, cycles]: [string[], string[][]] = [[], []]
+  const visit = (file: string) => {
+    order.set(file, order.size)
+    low.set(file, order.get(file)!)
+    stack.push(file)
+    for (const next of graph.get(file)!) {
+      if (!order.has(next)) visit(next)
+      if (stack.includes(next)) low.set(file, Math.min(low.get(file)!, low.get(next)!))
+    }
+    if (low.get(file) !== order.get(file)) return
+    const group = stack.splice(stack.indexOf(file))
+    if (group.length > 1) cycles.push(group.sort())
+  }
+  for (const file of graph.keys()) if (!order.has(file)) visit(file)
+  return cycles
+}
+
+test('findCycles finds files that import each other, directly or through others', () => {
+  const graph: Graph = new Map(
+    Object.entries({ a: ['b'], b: ['c'], c: ['a', 'd'], d: [], e: ['f'], f: ['e'] }).map(([file, imported]) => [
+      file,
+      new Set(imported),
+    ]),
+  )
+  expect(findCycles(graph)).toEqual([
+    ['a', 'b', 'c'],
+    ['e', 'f'],
+  ])
+})
+
+test('no files of the source import values from each other in a circle', async () => {
+  expect(findCycles(await readImports(false))).toEqual([])
+})
+
+test('files that import types from each other are pairs at most', async () => {
+  expect(findCycles(await readImports(true)).filter((group) => group.length > 2)).toEqual([])
+})
+
+/** Names that say which part of any folder a file holds. */
+const STANDARD_NAMES = ['index.ts', 'routes.ts', 'shapes.ts', 'tables.ts', 'events.ts']
+/** Folders whose files are called by what they are about, or by the part of one of several implementations. */
+const PARALLEL_FOLDERS = /\/(engines|providers|routes|kinds|targets|triggers|host-api)\//
+
+test('no two files of an area have the same name', () => {
+  const comparable = [...files].filter(
+    (file) => !STANDARD_NAMES.includes(basename(file)) && !PARALLEL_FOLDERS.test(file),
+  )
+  const byName = Map.groupBy(comparable, (file) => `${file.split('/')[0]} ${basename(file)}`)
+  for (const [name, group] of byName) expect(group, name).toHaveLength(1)
+})
