@@ -1,0 +1,178 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { Glob } from 'bun'
+import { API_ERRORS, COMMAND_CODES, FOREIGN_CODES, LOG_CODES, NESTED_CODES, NOT_FOUND_NAMES } from './documents/errors'
+import { EVENTS } from './documents/events'
+import { generatePages } from './documents/generate'
+import { anchorsOf, codeBlocksOf, linksOf } from './documents/markdown'
+import { isRunnable, runBlocks } from './documents/shell'
+import { createTempFolder, type RunningAtoll, runAtoll, signIn, startAtoll } from './fakes/cli'
+
+setDefaultTimeout(120_000)
+
+const root = resolve(import.meta.dir, '..')
+const list = (pattern: string) => [...new Glob(pattern).scanSync(root)].sort()
+const read = (path: string) => Bun.file(join(root, path)).text()
+
+const guides = list('docs/guides/*.md').filter((path) => !path.endsWith('README.md'))
+const documents = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...list('docs/**/*.md')]
+
+test('README.md can be read at one sitting', async () => {
+  expect((await read('README.md')).trimEnd().split('\n').length).toBeLessThanOrEqual(150)
+})
+
+describe.each(documents)('%s', (path) => {
+  test('leads only to files and headings that exist', async () => {
+    for (const link of linksOf(await read(path))) {
+      if (/^[a-z]+:/i.test(link)) continue
+      const [file = '', anchor] = link.split('#')
+      const target = file ? join(dirname(path), file) : path
+      expect(existsSync(join(root, target)), `${link} in ${path}`).toBe(true)
+      if (!anchor) continue
+      expect(statSync(join(root, target)).isFile(), `${link} in ${path}`).toBe(true)
+      expect([...anchorsOf(await read(target))], `${link} in ${path}`).toContain(anchor)
+    }
+  })
+
+  test('has JSON that can be parsed, and blocks whose language is named', async () => {
+    for (const { info, code, line } of codeBlocksOf(await read(path))) {
+      expect(info, `${path}:${line}`).toMatch(/^(sh( no-run)?|json|js|ts|http|sql|nginx|ini|text)$/)
+      if (info === 'json') expect(() => JSON.parse(code), `${path}:${line}`).not.toThrow()
+    }
+  })
+})
+
+describe('the reference', () => {
+  const source = list('src/**/*.ts')
+    .map((path) => readFileSync(join(root, path), 'utf8'))
+    .join('\n')
+  const findAll = (pattern: RegExp) => [...source.matchAll(pattern)].map(([, ...groups]) => groups)
+
+  test.each(Object.entries(generatePages()))('%s is what "npm run docs" writes', async (path, text) => {
+    expect(await read(path)).toBe(text)
+  })
+
+  test('has every code of an error', async () => {
+    const documented = [API_ERRORS, NESTED_CODES, COMMAND_CODES, LOG_CODES].flatMap((codes) => Object.keys(codes))
+    const known = new Set([...documented, ...FOREIGN_CODES, ...NOT_FOUND_NAMES.map(toNotFoundCode)])
+    for (const code of (await read('test/compatibility/codes.txt')).trim().split('\n'))
+      expect(known.has(code), `${code} is missing in test/documents/errors.ts`).toBe(true)
+  })
+
+  test('has no code that the sources do not have', () => {
+    for (const code of [API_ERRORS, NESTED_CODES, COMMAND_CODES, LOG_CODES].flatMap((codes) => Object.keys(codes)))
+      expect(source.includes(`'${code}'`), `${code} is in test/documents/errors.ts`).toBe(true)
+  })
+
+  test('has the status of every error', () => {
+    const pairs = findAll(/\b([45]\d\d),\s*'([A-Z][A-Z_]+)'/g)
+    expect(pairs.length).toBeGreaterThan(100)
+    for (const [status, code = ''] of pairs)
+      if (API_ERRORS[code]) expect(API_ERRORS[code][0], code).toContain(Number(status))
+  })
+
+  test('has everything that can be missing', () => {
+    for (const [name = ''] of findAll(/\bnotFound(?:Problem)?\('([a-z ]+)'\)/g)) expect(NOT_FOUND_NAMES).toContain(name)
+  })
+
+  test('has what lines of the log are called', () => {
+    for (const [code = ''] of findAll(/\blogError\('([A-Z_]+)'/g)) expect(Object.keys(LOG_CODES)).toContain(code)
+  })
+
+  test('has every event of the system', () => {
+    const names = EVENTS.map(({ name }) => name)
+    for (const [name = ''] of findAll(/eventName: '([a-z-]+)'/g))
+      if (name !== 'order-placed') expect(names).toContain(name)
+    for (const [type = ''] of findAll(/EventName = ([^\n]+)/g))
+      for (const [, name = ''] of type.matchAll(/'([a-z-]+)'/g)) expect(names).toContain(name)
+  })
+})
+
+describe.each([...list('docs/adr/[0-9]*.md'), ...list('docs/architecture/*.md')])('%s', (path) => {
+  test('names files that exist', async () => {
+    const paths = filesNamedIn(await read(path))
+    expect(paths.length, 'it names files').toBeGreaterThan(0)
+    for (const one of paths) expect(list(one).length, `${one} in ${path}`).toBeGreaterThan(0)
+  })
+})
+
+test('every decision is in the index', async () => {
+  const index = linksOf(await read('docs/adr/README.md'))
+  for (const path of list('docs/adr/[0-9]*.md')) expect(index).toContain(path.replace('docs/adr/', ''))
+})
+
+test('the overview lists all areas in the order of their ranks', async () => {
+  const [, ranks = ''] = /const ranks = \[([\s\S]*?)\n\]/.exec(await read('test/structure.test.ts')) ?? []
+  const rankOf = new Map(
+    [...ranks.matchAll(/\[(.*)\]/g)].flatMap(([, areas = ''], rank) =>
+      [...areas.matchAll(/'(\w+)'/g)].map(([, area = '']) => [area, rank] as const),
+    ),
+  )
+  rankOf.delete('admin')
+  expect(rankOf.size).toBeGreaterThan(20)
+  const overview = await read('docs/architecture/overview.md')
+  const rows = overview.split('\n').filter((line) => line.startsWith('| `'))
+  const areas = rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`(\w+)`/g)].map(([, area = '']) => area))
+  expect([...areas].sort()).toEqual([...rankOf.keys()].sort())
+  const order = areas.map((area) => rankOf.get(area)!)
+  expect(order).toEqual([...order].sort((a, b) => a - b))
+})
+
+test('every dependency has a reason', async () => {
+  const text = await read('docs/architecture/dependencies.md')
+  const { dependencies, devDependencies } = await Bun.file(join(root, 'package.json')).json()
+  for (const name of Object.keys({ ...dependencies, ...devDependencies })) expect(text).toContain(`\`${name}\``)
+})
+
+const toNotFoundCode = (name: string) => `${name.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`
+
+/** The paths that the section "Files" of a document names, as patterns; a folder stands for all that is in it. */
+function filesNamedIn(text: string): string[] {
+  const section = text.split(/^## /m).find((part) => part.startsWith('Files\n')) ?? ''
+  return [...section.matchAll(/`([^`\s]+)`/g)].map(([, path = '']) => (path.endsWith('/') ? `${path}**` : path))
+}
+
+describe('examples', () => {
+  const isTestable = !!Bun.which('curl') && !!Bun.which('sh')
+  if (!isTestable) console.warn('SKIPPED: the examples of the documents are run by curl and sh.')
+
+  test.skipIf(!isTestable)('the README works as it is printed', async () => {
+    const blocks = codeBlocksOf(await read('README.md')).filter(isRunnable)
+    const [create, ...requests] = blocks
+    const folder = createTempFolder()
+    await runBlocks([create!], { folder, url: '' })
+    await using server = await startAtoll({ at: folder })
+    expect(await runBlocks(requests, { folder, url: server.url })).toContain('"title":"Walden"')
+  })
+
+  /** Guides share a server, where each has a tenant with the administrator of "Getting started". */
+  let shared: Promise<{ folder: string; server: RunningAtoll }> | undefined
+  const startShared = async () => {
+    const folder = createTempFolder()
+    return { folder, server: await startAtoll({ at: folder, env: { ATOLL_RATE_LIMITS: 'off' } }) }
+  }
+
+  test.skipIf(!isTestable).each(guides)('%s works as it is printed', async (path) => {
+    const blocks = codeBlocksOf(await read(path)).filter(isRunnable)
+    expect(blocks.length, 'a guide has examples').toBeGreaterThan(0)
+    shared ??= startShared()
+    const { folder, server } = await shared
+    const tenant = relative('docs/guides', path).replace('.md', '')
+    const host = `${tenant}.localhost`
+    const admin = { username: 'ada', password: 'correct-horse' }
+    const options = ['--host', host, '--admin-username', admin.username, '--admin-password', admin.password]
+    expect((await runAtoll(['tenant', 'create', tenant, ...options], { at: folder })).code).toBe(0)
+    const { authorization = '' } = await signIn(server.url, tenant, admin.username, admin.password)
+    const url = `http://${host}:${server.port}`
+    const env = {
+      ATOLL: url,
+      TENANT: tenant,
+      TOKEN: authorization.replace('Bearer ', ''),
+      AUTH: `authorization: ${authorization}`,
+    }
+    await runBlocks(blocks, { folder, url, env })
+  })
+
+  afterAll(async () => void (await (await shared)?.server.end('SIGKILL')))
+})
