@@ -23,7 +23,7 @@ test('README.md can be read at one sitting', async () => {
 })
 
 describe.each(documents)('%s', (path) => {
-  test('leads only to files and headings that exist', async () => {
+  test('every link leads to a file or heading that exists', async () => {
     for (const link of linksOf(await read(path))) {
       if (/^[a-z]+:/i.test(link)) continue
       const [file = '', anchor] = link.split('#')
@@ -35,7 +35,7 @@ describe.each(documents)('%s', (path) => {
     }
   })
 
-  test('has JSON that can be parsed, and blocks whose language is named', async () => {
+  test('every code block names its language, and every JSON block can be parsed', async () => {
     for (const { info, code, line } of codeBlocksOf(await read(path))) {
       expect(info, `${path}:${line}`).toMatch(/^(sh( no-run)?|json|js|ts|http|sql|nginx|ini|text)$/)
       if (info === 'json') expect(() => JSON.parse(code), `${path}:${line}`).not.toThrow()
@@ -53,34 +53,34 @@ describe('the reference', () => {
     expect(await read(path)).toBe(text)
   })
 
-  test('has every code of an error', async () => {
+  test('every error code is documented', async () => {
     const documented = [API_ERRORS, NESTED_CODES, COMMAND_CODES, LOG_CODES].flatMap((codes) => Object.keys(codes))
     const known = new Set([...documented, ...FOREIGN_CODES, ...NOT_FOUND_NAMES.map(toNotFoundCode)])
     for (const code of (await read('test/compatibility/codes.txt')).trim().split('\n'))
       expect(known.has(code), `${code} is missing in test/documents/errors.ts`).toBe(true)
   })
 
-  test('has no code that the sources do not have', () => {
+  test('every documented code occurs in the source', () => {
     for (const code of [API_ERRORS, NESTED_CODES, COMMAND_CODES, LOG_CODES].flatMap((codes) => Object.keys(codes)))
       expect(source.includes(`'${code}'`), `${code} is in test/documents/errors.ts`).toBe(true)
   })
 
-  test('has the status of every error', () => {
+  test('the documented status of every error is the one that the source gives it', () => {
     const pairs = findAll(/\b([45]\d\d),\s*'([A-Z][A-Z_]+)'/g)
     expect(pairs.length).toBeGreaterThan(100)
     for (const [status, code = ''] of pairs)
       if (API_ERRORS[code]) expect(API_ERRORS[code][0], code).toContain(Number(status))
   })
 
-  test('has everything that can be missing', () => {
+  test('every resource that can be missing is documented', () => {
     for (const [name = ''] of findAll(/\bnotFound(?:Problem)?\('([a-z ]+)'\)/g)) expect(NOT_FOUND_NAMES).toContain(name)
   })
 
-  test('has what lines of the log are called', () => {
+  test('every code of the log is documented', () => {
     for (const [code = ''] of findAll(/\blogError\('([A-Z_]+)'/g)) expect(Object.keys(LOG_CODES)).toContain(code)
   })
 
-  test('has every event of the system', () => {
+  test('every event of the system is documented', () => {
     const names = EVENTS.map(({ name }) => name)
     for (const [name = ''] of findAll(/eventName: '([a-z-]+)'/g))
       if (name !== 'order-placed') expect(names).toContain(name)
@@ -90,7 +90,7 @@ describe('the reference', () => {
 })
 
 describe.each([...list('docs/adr/[0-9]*.md'), ...list('docs/architecture/*.md')])('%s', (path) => {
-  test('names files that exist', async () => {
+  test('every file that it names exists', async () => {
     const paths = filesNamedIn(await read(path))
     expect(paths.length, 'it names files').toBeGreaterThan(0)
     for (const one of paths) expect(list(one).length, `${one} in ${path}`).toBeGreaterThan(0)
