@@ -31,13 +31,13 @@ const rotateCommand = new Command('rotate')
   )
 
 const newKeysCommand = new Command('new-keys')
-  .description('Replace lost keys: all users are signed out, and encrypted values are lost')
+  .description('Replace lost keys: access tokens become invalid, and encrypted values are lost')
   .option('--yes', 'do not ask for confirmation')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
       async (options: { yes?: boolean }, command: Command) => {
-        const question = 'Sign out all users and discard what was encrypted with the lost keys?'
+        const question = 'Make all access tokens invalid and discard what was encrypted with the lost keys?'
         requireConfirmation(command, question, options)
         return replaceLostSecrets()
       },
