@@ -16,6 +16,8 @@ Object.assign(process.env, {
   ATOLL_LOG_LEVEL: 'error',
 })
 
+await (await import('./password-cost')).lowerPasswordCost()
+
 afterAll(async () => {
   const { databases } = await import('../src/tenancy/databases')
   await databases.close()

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { FairSemaphore } from '../tenancy/fair-semaphore'
 import type { Tenant } from '../tenancy/tenants'
+import { passwordCost } from './password-cost'
 
 /** How many are hashed at once: each takes a core and 19 MB for 30 ms, and one core is left to the event loop. */
 export const HASH_CONCURRENCY = Math.min(4, Math.max(1, availableParallelism() - 1))
@@ -8,31 +9,28 @@ const MAX_WAITING_PER_TENANT = 100 // of one tenant
 
 const hashQueue = new FairSemaphore(HASH_CONCURRENCY, MAX_WAITING_PER_TENANT)
 
-/**
- * How a password is hashed (RFC 9106): the first choice of OWASP's Password Storage Cheat Sheet, in KiB and passes. Bun always
- * uses one lane (p = 1) and tells that in the hash.
- */
-export const PASSWORD_COST = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
-const MIN_MEMORY_COST_KIB = 8 // KiB
-const CURRENT_HASH_PREFIX = '$argon2id$v=19$m=19456,t=2,p=1$'
+const MIN_MEMORY_COST_KIB = 8
 
-// Of a random text that nobody has kept.
-const DECOY_HASH = `${CURRENT_HASH_PREFIX}aduKF6GQ1XnR6DdZOEHFT94sAlHK3CzpxC17T21umr0$yM25FqoNQ5LGDuGOPGfImkoHuZ1arV4BUEF0HbUxsL8`
+const toHashOptions = ({ memoryCost, timeCost } = passwordCost) => ({
+  algorithm: 'argon2id' as const,
+  memoryCost,
+  timeCost,
+})
 
 /** argon2id, with a salt of its own. @throws 503 when too many wait. */
 export const hashPassword = (tenant: Tenant, password: string) =>
-  hashQueue.run(tenant, () => Bun.password.hash(password, PASSWORD_COST))
+  hashQueue.run(tenant, () => Bun.password.hash(password, toHashOptions()))
 
 /** The same for strangers who sign up: however many they are, nobody who signs in waits for them. */
 export const hashSignupPassword = (tenant: Tenant, password: string) =>
-  hashQueue.runLowPriority(tenant, () => Bun.password.hash(password, PASSWORD_COST))
+  hashQueue.runLowPriority(tenant, () => Bun.password.hash(password, toHashOptions()))
 
 /** The KiB that are gone through to make a hash of argon2id; NaN for a hash of another kind. */
 function computeHashCost(hash: string) {
   const [, memory, times] = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$/.exec(hash) ?? []
   return Number(memory) * Number(times)
 }
-const CURRENT_HASH_COST = computeHashCost(CURRENT_HASH_PREFIX)
+const getStandardCost = () => passwordCost.memoryCost * passwordCost.timeCost
 
 /** With which passwords were hashed here before. */
 const FORMER_HASH_PREFIX = '$argon2id$v=19$m=65536,t=2,p=1$'
@@ -42,7 +40,7 @@ const FORMER_HASH_PREFIX = '$argon2id$v=19$m=65536,t=2,p=1$'
  * hashes, whose time would tell who has an account. Other hashes that took more work stay as they are.
  */
 export const needsRehash = (hash: string | null) =>
-  hash !== null && (!(computeHashCost(hash) >= CURRENT_HASH_COST) || hash.startsWith(FORMER_HASH_PREFIX))
+  hash !== null && (!(computeHashCost(hash) >= getStandardCost()) || hash.startsWith(FORMER_HASH_PREFIX))
 
 /**
  * Takes as long for a user who doesn't exist (no hash), or whose hash costs less than ours, as for any other. `before` runs
@@ -56,9 +54,11 @@ export const verifyPassword = (
 ) =>
   hashQueue.run(tenant, async () => {
     await beforeVerify()
-    const isMatch = await Bun.password.verify(password, hash ?? DECOY_HASH)
-    const memoryCost = Math.floor((CURRENT_HASH_COST - computeHashCost(hash ?? DECOY_HASH)) / PASSWORD_COST.timeCost)
-    // Of nothing it makes no hash.
-    if (memoryCost >= MIN_MEMORY_COST_KIB) await Bun.password.hash(password || ' ', { ...PASSWORD_COST, memoryCost })
+    const compared = hash ?? passwordCost.decoyHash
+    const isMatch = await Bun.password.verify(password, compared)
+    const memoryCost = Math.floor((getStandardCost() - computeHashCost(compared)) / passwordCost.timeCost)
+    // Bun makes no hash of an empty text.
+    if (memoryCost >= MIN_MEMORY_COST_KIB)
+      await Bun.password.hash(password || ' ', toHashOptions({ ...passwordCost, memoryCost }))
     return isMatch && !!hash
   })

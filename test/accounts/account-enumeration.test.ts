@@ -3,8 +3,10 @@ import { eq } from 'drizzle-orm'
 import { users } from '../../src/accounts/tables'
 import { totp } from '../../src/accounts/totp/tables'
 import { setServer } from '../../src/tenancy/client-connection'
+import { useStandardPasswordCost } from '../password-cost'
 import { createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 
+useStandardPasswordCost()
 const home = await createTestTenant()
 const { tenant, stranger } = home
 const password = 'correct horse'

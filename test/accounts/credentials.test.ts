@@ -287,7 +287,7 @@ describe('credential changes where mail is configured', () => {
     await ada.post('/me', { email: next })
     const [code, token] = [await codeTo(next), await codeTo(old)]
     const notice = box.to(old).at(-1)!
-    expect(notice.text).toContain('takes the place of this one as soon as it is confirmed')
+    expect(notice.text).toContain('It replaces this one as soon as it is confirmed')
     expect(notice.text).not.toContain(next)
     expect((await revert(token)).body).toEqual({ success: true })
     expect(statusAndCode(await revert(token))).toEqual(INVALID_TOKEN)

@@ -7,9 +7,11 @@ import { users } from '../../src/accounts/tables'
 import { registerUser } from '../../src/accounts/users/users'
 import { config } from '../../src/config'
 import { tenantFolder } from '../../src/tenancy/databases'
+import { useStandardPasswordCost } from '../password-cost'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { signInForCookie, signInForTokens } from './session-fixtures'
 
+useStandardPasswordCost()
 const home = await createTestTenant()
 const { stranger } = home
 const password = 'correct horse'

@@ -3,12 +3,14 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PASSWORD_COST } from '../../src/accounts/passwords'
+import { passwordCost } from '../../src/accounts/password-cost'
 import { apiCaller, PASSWORD, startAtoll } from '../fakes/cli'
 import { startPostgres } from '../fakes/postgres'
 import { measure } from './load'
 import { product, productsBlueprint } from './sample-data'
 
+const { memoryCost, timeCost } = passwordCost
+const PASSWORD_COST = { algorithm: 'argon2id', memoryCost, timeCost } as const
 const USERS_PER_KIND = 10 // of a kind, who fail fewer times than would hold them back
 const ATTEMPTS_PER_USER = 8
 const CONCURRENT_USERS = 20
