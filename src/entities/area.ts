@@ -14,10 +14,10 @@ import { transferRoutes } from './transfer/routes'
 import { isImporting, undoAbandonedImports, undoAllAbandonedImports } from './transfer/undo-journal'
 import { countInWorkspace } from './workspace-count'
 
-/** Entities: the data of blueprints, how it is queried, written, changed, transferred and watched. */
+/** The entities area: the data of blueprints, with its queries, writes, alterations, transfers and change streams. */
 export const entities = defineArea({
   name: 'entities',
-  // Fixed paths stand before those that end with an identifier.
+  // Fixed paths come before paths that end with an identifier.
   routes: new Elysia().use(transferRoutes).use(changeRoutes).use(entityRoutes).use(chartRoutes),
   housekeeping: { 'old entity changes': changeLog.removeOld, 'abandoned imports': undoAllAbandonedImports },
   provides: [

@@ -34,7 +34,7 @@ import { insertEntity, toEntityDraft } from './write/insert'
 import { rethrowConflict, retryOnStale } from './write/retry'
 import { updateEntity } from './write/update'
 
-/** One entity, by identifier or `_id`. */
+/** Returns one entity, found by identifier or `_id`. @throws 400, 401, 403, 404. */
 export async function get(
   originalCtx: PublicCtx,
   key: string,
@@ -54,7 +54,7 @@ async function readEntity(ctx: PublicCtx, model: Model, identifier: string, requ
   return respond(model, ctx, row, request, shape, { plan })
 }
 
-/** A new entity of the caller's. @throws 400, 403 also LIMIT_REACHED, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
+/** Creates an entity. @throws 400, 401, 403 (also LIMIT_REACHED), 404, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
 export async function create(ctx: PublicCtx, key: string, body: unknown, request: Request): Promise<Response> {
   limitGuestWrites(ctx, key, request)
   return retryOnStale(ctx, key, async (model, { actor, write }) => {
@@ -71,7 +71,7 @@ export async function create(ctx: PublicCtx, key: string, body: unknown, request
   })
 }
 
-/** Changes the properties that are sent; `null` clears one. @throws 400, 403, 404, 409, 412. */
+/** Changes the properties that the body contains; `null` clears a property. @throws 400, 401, 403, 404, 409, 412. */
 export async function update(
   ctx: PublicCtx,
   key: string,
@@ -90,7 +90,7 @@ export async function update(
       const { doc, known, ...rest } = createChange(model, ctx, before, input)
       return { before, ...rest, doc: await computeFields(model, doc, known, actor) }
     }
-    // Formulas take their time, so they are worked out before the write, and again when somebody came in between.
+    // Formulas are slow, so they are computed before the write, and again if the entity has changed in between.
     const precomputed = model.formulas.length ? await computeChange(db) : undefined
     const { row, sent } = await write(async (tx) => {
       if (precomputed) await assertEntityFresh(tx, precomputed.before)
@@ -103,7 +103,7 @@ export async function update(
   })
 }
 
-/** Removes one entity. @throws 403, 404, 409 ENTITY_IN_USE, 412. */
+/** Removes one entity. @throws 401, 403, 404, 409 ENTITY_IN_USE, 412. */
 export async function remove(ctx: PublicCtx, key: string, identifier: string, request: Request) {
   const model = await getModel(ctx, key)
   const rowScope = requireRowScope(model, 'delete', ctx.actor)
@@ -115,10 +115,13 @@ export async function remove(ctx: PublicCtx, key: string, identifier: string, re
   })
 }
 
-/** What would have only some of them, where all that match are removed. */
+/** Options that would limit the deletion to a part of the matching entities. */
 const PAGE_OPTIONS = ['$limit', '$skip', '$page']
 
-/** Removes all entities that match the query and that the caller may remove, a slice at a time. */
+/**
+ * Removes all entities that match the query and that the caller may delete, a batch at a time.
+ * @throws 400, 401, 403, 404, 409 ENTITY_IN_USE, 409 CONFLICT when the blueprint changed meanwhile
+ */
 export async function removeMatching(originalCtx: PublicCtx, key: string, request: Request) {
   const ctx = withoutPrivilege(originalCtx, request)
   const model = await getModel(ctx, key)
@@ -128,13 +131,14 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
   if (search.get('confirm') !== key)
     badRequest({ path: 'confirm', message: `To delete all matching entities, add confirm=${key} to the query.` })
   search.delete('confirm')
-  // Elsewhere an empty filter counts as none, but here one that failed to be filled in would remove everything.
+  // Elsewhere an empty filter is ignored, but here a filter that was left empty by mistake would delete everything.
   for (const [name, value] of search)
     if (value === '' || value === 'undefined') badRequest({ path: name, message: `The filter "${name}" is empty.` })
     else if (PAGE_OPTIONS.includes(name))
       badRequest({ path: name, message: `${name} is not supported here: all matching entities are deleted.` })
   const query = parseQuery(model, ctx.actor, `${search}`)
-  // A filter tells by what it removes; so it looks only at what the caller may read.
+  // The set of removed entities reveals what a filter matched, so filters apply only to entities that the caller may
+  // read.
   const filtered = query.conditions.length || query.likes.length || query.search
   const readScope = filtered ? rowScopeOf(model, 'read', ctx.actor) : deleteScope
   if (!readScope) throw new Problem(403, 'FORBIDDEN', 'Filtering requires permission to read these entities.')
@@ -167,11 +171,11 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
   return { success: true as const, deletedCount }
 }
 
-/** Whether a blueprint has entities. */
+/** Returns whether a blueprint has entities. */
 export const hasEntities = async (db: Db, blueprint: string) =>
   (await db.query('select 1 from entities where blueprint = ? limit 1', [blueprint])).length > 0
 
-/** Removes all entities of a blueprint, a slice at a time; those that refer to them can't hold them. */
+/** Removes all entities of a blueprint, a batch at a time. References from other entities do not prevent it. */
 export async function removeAll(ctx: PublicCtx, { key }: Model) {
   await deleteInBatches(ctx, async (tx, references, limit) => {
     const slice = `select ${DELETE_COLUMNS.join(', ')} from entities e where e.blueprint = ? limit ?`
@@ -183,13 +187,13 @@ export async function removeAll(ctx: PublicCtx, { key }: Model) {
 
 const DELETE_COLUMNS = ['e.seq', 'e.keys', 'e.created', 'e.blueprint', 'e.identifier']
 
-/** For writes that go on for long: by the texts of another form they would find others. @throws 409 */
+/** Index keys of another form would match other entities, so a long deletion stops. @throws 409 CONFLICT */
 async function assertFormUnchanged(tx: Tx, { key, form }: Model) {
   const [row] = await tx.query('select form from blueprints where key = ?', [key])
   if (row?.[0] !== form) throw new Problem(409, 'CONFLICT', 'The blueprint changed during the request. Retry.')
 }
 
-/** The row that a change is for. @throws 403, 404, 412 */
+/** Returns the stored row that the caller wants to change. @throws 403, 404, 412 */
 async function getWritableRow(
   executor: Db,
   model: Model,
@@ -213,7 +217,7 @@ function respond(
 ): Response | Promise<Response> {
   const [shown, , , version, updated] = row
   const headers = createHeaders(shape)
-  // It has no ETag, for it changes with entities whose versions this one does not count.
+  // A populated entity has no ETag, because it also changes with entities that its version does not cover.
   if (plan)
     return readFairly(ctx, request, (db) => populateOne({ ...ctx, db }, plan, shape, shown)).then((body) =>
       createJsonResponse(body, headers, status),

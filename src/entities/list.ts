@@ -25,7 +25,9 @@ import { createSerializer, MAX_PAGE_CHARACTERS, shownColumnSql } from './store/s
 
 const ENTITIES_PER_READ = 100 // entities read by one statement
 
-/** A list of entities: those within the caller's reach that match the query. */
+/**
+ * Returns a page of the entities in the caller's row scope that match the query. @throws 400, 401, 403, 404, 503 BUSY
+ */
 export async function list(originalCtx: PublicCtx, key: string, request: Request): Promise<Response> {
   const ctx = withoutPrivilege(originalCtx, request)
   return readFairly(ctx, request, (db) =>
@@ -72,7 +74,9 @@ async function readList(
   return createJsonResponse(`[${entities}]`, headers)
 }
 
-/** Where a list begins. @throws 400 for a cursor of another list, or beside another way to say it */
+/**
+ * Returns the position that a list starts after. @throws 400 for a cursor of another list, or with `$skip` or `$page`
+ */
 async function parseStart(ctx: PublicCtx, model: Model, query: Query, cursor: string | undefined) {
   if (cursor === undefined) return
   if (query.skip) badRequest({ path: '$after', message: '$after cannot be combined with $skip or $page.' })
@@ -80,8 +84,8 @@ async function parseStart(ctx: PublicCtx, model: Model, query: Query, cursor: st
 }
 
 /**
- * The entities of a page as JSON, one after the other; how many those are, and whether there are more; and where
- * the page ends, should it show so many.
+ * Returns the entities of a page as JSON, separated by commas, their number, and whether there are more. `endOf`
+ * returns the position where the page ends when it shows only the given number of entities.
  */
 async function readPage(
   db: Db,
@@ -93,9 +97,9 @@ async function readPage(
 ) {
   const query = await resolveLikes(db, model, originalQuery)
   const { limit } = query
-  // Many large entities would fill the memory before the page ends: only so many are read at once.
+  // Many large entities would fill the memory before the page is full, so a large page reads them in slices.
   const readsWhole = limit <= ENTITIES_PER_READ
-  // One more than is shown tells whether there is a next page.
+  // One more row than the page shows tells whether there is a next page.
   const { rows, positionAfter } = await findFiltered<[string | number]>(
     db,
     [readsWhole ? shownColumnSql(model) : 'e.seq'],
@@ -107,15 +111,15 @@ async function readPage(
   const ends: number[] = []
   let [entities, shown, passed] = ['', 0, 0]
   while (passed < Math.min(rows.length, limit) && entities.length <= MAX_PAGE_CHARACTERS) {
-    const slice = rows.slice(passed, Math.min(limit, passed + ENTITIES_PER_READ)).map(([one]) => one)
+    const slice = rows.slice(passed, Math.min(limit, passed + ENTITIES_PER_READ)).map(([value]) => value)
     const texts = readsWhole ? undefined : await readShownByIds(db, model, rowScope, query, slice as number[])
-    for (const one of slice) {
+    for (const value of slice) {
       if (entities.length > MAX_PAGE_CHARACTERS) break
       passed++
-      const text = texts ? texts.get(one as number) : (one as string)
+      const text = texts ? texts.get(value as number) : (value as string)
       if (text !== undefined) {
         shown++
-        // A text that grows is joined once, at its end; a list of texts would be joined and copied.
+        // A growing string is flattened once, at the end; an array of strings would have to be joined and copied.
         entities += entities ? `,${write(text)}` : write(text)
       }
       ends[shown] = passed

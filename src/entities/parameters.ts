@@ -23,7 +23,7 @@ export const shapeParameters = [
   ],
 ] as const
 
-/** A parameter of a query, as OpenAPI describes it; `more` belongs to its schema. */
+/** A query parameter for OpenAPI; `more` is added to its schema. */
 type ParameterSpec = readonly [name: string, type: string, description: string, more?: object]
 export const toParameter = ([name, type, description, more]: ParameterSpec) => ({
   name,

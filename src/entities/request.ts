@@ -9,7 +9,8 @@ import { parseQuery, type Query } from './query/query-parser'
 import { FLAT_SHAPE, type ResponseShape } from './store/serializer'
 
 /**
- * Reads by what a blueprint is, and once more when its entities got another form meanwhile: what was read may be neither.
+ * Reads with the current model of a blueprint, and again if the form of its entities changed meanwhile, because the
+ * result may then be a mix of both forms. @throws 404
  */
 export async function readConsistently<T>(ctx: PublicCtx, key: string, read: (model: Model) => Promise<T>): Promise<T> {
   for (;;) {
@@ -21,10 +22,12 @@ export async function readConsistently<T>(ctx: PublicCtx, key: string, read: (mo
   }
 }
 
-/** How a request wants entities, with what of related entities in the place of references. */
+/** The shape of a response, and the related entities that it embeds in place of references. */
 export type RequestedShape = ResponseShape & { related?: PopulateOptions }
 
-/** The form that a request asks for. `Accept-Version: v1`, the only version there is, pins the flat one. */
+/**
+ * Returns the shape that a request asks for. `Accept-Version: v1`, the only version, pins the flat shape. @throws 400
+ */
 export function parseResponseShape(
   model: Model,
   { actor }: PublicCtx,
@@ -43,24 +46,24 @@ const WRAPPED_HEADERS = new Headers([
   ['link', '</openapi>; rel="deprecation"'],
 ])
 
-/** For an answer in one of the two forms, of which one is not to be used any more. */
+/** Returns the headers for a response in the flat or the wrapped shape; the wrapped shape is deprecated. */
 export const createHeaders = ({ flat }: Pick<ResponseShape, 'flat'>) =>
   new Headers(flat ? jsonHeaders : WRAPPED_HEADERS)
 
-/** The text of a request's query. */
+/** Returns the query string of a request, without the question mark. */
 export function getQueryString({ url }: Request) {
   const start = url.indexOf('?')
   return start < 0 ? '' : url.slice(start + 1)
 }
 
-/** With `bypassAdmin=true` a privileged caller is as anybody with the same roles. */
+/** With `bypassAdmin=true`, returns a context in which a privileged caller has only the rights of their roles. */
 export function withoutPrivilege(ctx: PublicCtx, request: Request): PublicCtx {
   if (!ctx.actor?.privileged || !request.url.includes('bypassAdmin=')) return ctx
   const isBypassed = isTrue(new URLSearchParams(getQueryString(request)).get('bypassAdmin'))
   return isBypassed ? { ...ctx, actor: { ...ctx.actor, privileged: false } } : ctx
 }
 
-/** What a query says of one page only, and the rest, which all pages of a list have alike. @throws 400 */
+/** Splits off the options of a single page from the query that all pages of a list share. @throws 400 */
 export function splitPageOptions(search: string): { search: string; cursor?: string; explain: boolean } {
   if (!/after=|explain=/.test(search)) return { search, explain: false }
   const rest = new URLSearchParams(search)

@@ -1,6 +1,6 @@
 import { t } from 'elysia'
 
-/** Entities answer with a Response of their own, so most of their shapes only describe. */
+/** The routes of entities return a `Response` themselves, so most of these shapes serve only the documentation. */
 export const Entity = t.Object(
   {
     _id: t.String(),
@@ -57,7 +57,7 @@ export const EntityImportResult = t.Object({
 export const EntitiesDeleted = t.Object({ success: t.Literal(true), deletedCount: t.Number() })
 export const EntityDeleted = t.Object({ success: t.Literal(true), identifier: t.String() })
 
-/** How a list is answered, for `$explain`. */
+/** The response to `$explain`: how the query of a list is executed. */
 export const QueryPlan = t.Object({
   driver: t.Object({ by: t.String(), of: t.Optional(t.String()) }, { description: 'what drives the query' }),
   considered: t.Array(t.Object({ of: t.String(), rows: t.Number(), more: t.Optional(t.Boolean()) })),

@@ -6,7 +6,7 @@ import { timestamp } from '../storage/columns'
 export const entities = sqliteTable(
   'entities',
   {
-    /** Stands for the entity in the index, and orders those of one millisecond. */
+    /** The number of the entity in the index; it also orders entities of the same millisecond. */
     seq: integer().primaryKey(),
     _id: text().notNull().unique(),
     blueprint: text()
@@ -15,14 +15,17 @@ export const entities = sqliteTable(
     identifier: text().notNull(),
     user: text(),
     workspace: text(),
-    /** The entity as it is shown wrapped, as JSON text without its braces: read as it is, and hardly ever parsed. */
+    /** The entity in the wrapped shape, as JSON without its braces. It is sent as it is and rarely parsed. */
     shown: text().notNull(),
-    /** The properties' texts of the index, as JSON: `f<number>` or `f<number>.<path>` to a text or a list of them. */
+    /** The index keys of the properties, as JSON: `f<number>` or `f<number>.<path>` to a key or a list of keys. */
     keys: text().notNull(),
     version: integer().notNull(),
     created: timestamp().notNull(),
     updated: timestamp().notNull(),
-    /** What it is shown as (see `shown`) from this form of its blueprint on; a form of -1: that is still to be made. */
+    /**
+     * Replaces `shown` once the blueprint has reached `form`. A form of -1 marks an entity that is still to be
+     * transformed.
+     */
     altered: text(),
     form: integer(),
   },
@@ -38,7 +41,10 @@ export const entities = sqliteTable(
   ],
 )
 
-/** Of which blueprints the words are kept: of entities up to `upto`, those up to `done`; of later ones, all. */
+/**
+ * The blueprints whose words are indexed. Of the entities up to number `upto`, those up to `done` are indexed; all
+ * later entities are.
+ */
 export const searchProgress = sqliteTable('search_progress', {
   blueprint: text()
     .primaryKey()
@@ -47,16 +53,16 @@ export const searchProgress = sqliteTable('search_progress', {
   upto: integer().notNull(),
 })
 
-/** A row for each value by which an entity can be found, in the order in which it is asked for. */
+/** A row for each value by which an entity can be found, in the order in which queries read them. */
 export const entityIndex = sqliteTable(
   'entity_index',
   {
     field: integer().notNull(),
-    /** Where in an object the value is; empty for the field itself. */
+    /** The path of the value in an object; empty for the field itself. */
     path: text().notNull(),
     value: text().notNull(),
     created: integer().notNull(),
-    /** An entity's `seq`; no reference, for checking it at every row would cost as much as writing it. */
+    /** An entity's `seq`. It has no foreign key, because checking one costs as much as writing the row. */
     entity: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.field, table.path, table.value, table.created, table.entity] })],

@@ -1,6 +1,8 @@
 import type { Db } from '../storage/port'
 
-/** How many entities belong to a workspace. The index begins with the blueprint. */
+/**
+ * Returns the number of entities of a workspace. The statement names the blueprints because the index begins with them.
+ */
 export async function countInWorkspace(db: Db, workspace: string): Promise<number> {
   const where = 'workspace = ? and blueprint in (select key from blueprints)'
   const [row] = await db.query(`select count(*) from entities where ${where}`, [workspace])

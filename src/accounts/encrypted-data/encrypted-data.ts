@@ -13,10 +13,10 @@ const MAX_DATA_BYTES = 64 << 10 // bytes of JSON
 
 const ownerTables = { workspace: workspaces, user: users } satisfies Record<string, SQLiteTable & { _id: SQLiteColumn }>
 
-/** Of whom data may be kept encrypted. */
+/** The kinds of owners of encrypted data. */
 export type OwnerKind = keyof typeof ownerTables
 
-/** What is kept under an id, or null. @throws 404 */
+/** Returns the object that is stored under an id, or null. @throws 400, 404 */
 export async function get(ctx: Ctx, purpose: OwnerKind, owner: string, id: string | undefined, answer: HttpContext) {
   setNoStore(answer)
   const secretRef = toSecretRef(purpose, owner, id)
@@ -25,7 +25,7 @@ export async function get(ctx: Ctx, purpose: OwnerKind, owner: string, id: strin
   return text === null ? null : (JSON.parse(text) as Record<string, unknown>)
 }
 
-/** Keeps an object in the place of what was there. @throws 404, 413 */
+/** Stores an object under an id and replaces the previous one. @throws 400, 404, 413 */
 export async function put(ctx: Ctx, purpose: OwnerKind, owner: string, id: string | undefined, data: object) {
   const [secretRef, text] = [toSecretRef(purpose, owner, id), JSON.stringify(data)]
   await assertOwnerExists(ctx.db, ctx, secretRef)

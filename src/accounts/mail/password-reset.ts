@@ -17,8 +17,8 @@ import { queueMail } from './mails'
 import { throwInvalidToken } from './verification'
 
 /**
- * Sends a mail to who has this address, if anybody. Nobody is looked for before the answer, which is thus the same
- * for every address, and takes the same time. @throws 429
+ * Queues a mail to the user with this address, if any. The user is looked up only after the response, so that the
+ * response is the same for every address and takes the same time. @throws 429
  */
 export async function requestPasswordReset(tenant: Tenant, email: string, request: Request) {
   await countAttempt(tenant, {
@@ -34,7 +34,7 @@ export const passwordResetJob: JobHandler = {
   async run(tenant: Tenant, { payload }: Job) {
     const emailKey = normalizeForLookup((payload as { email: string }).email)
     const user = await tenant.db.select().from(users).where(eq(users.emailKey, emailKey)).get()
-    // Whoever gave the address at sign-up may have given a stranger's.
+    // An unverified address may belong to a stranger.
     if (!user?.email || !user.emailVerified) return { state: 'done' }
     const mail = { to: user.email, template: 'passwordReset', user: user._id } as const
     return { state: 'done', effect: (tx) => queueMail(tenant, tx, mail) }
@@ -42,13 +42,13 @@ export const passwordResetJob: JobHandler = {
 }
 
 /**
- * Sets a password for who proves by a token that they read mail at the user's verified address. All sessions and API tokens
- * end, and so does a change of the address that is pending.
- * @throws 400 INVALID_TOKEN
+ * Sets a password with a token that was mailed to the user's verified address. Ends all sessions and API tokens, and a
+ * pending change of the address.
+ * @throws 400, also INVALID_TOKEN
  */
 export async function resetPassword(tenant: Tenant, token: string, password: string) {
   requireValidPassword(password)
-  // Hashing is costly: nobody has it done with a token that is worth nothing.
+  // Hashing is costly, so the token is checked first.
   if (!(await findOneTimeToken(tenant.db, 'passwordReset', token))) throwInvalidToken()
   const hash = await hashPassword(tenant, password)
   await writeInvalidating(tenant, 'actors', async (tx) => {

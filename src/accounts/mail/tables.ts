@@ -2,25 +2,25 @@ import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../../storage/columns'
 import { users } from '../tables'
 
-/** What was written to people, or is to be. */
+/** Mails that were sent or are queued. */
 export const mails = sqliteTable(
   'mails',
   {
     _id: text().primaryKey(),
     recipient: text().notNull(),
-    /** The address as it is compared. */
+    /** The address in the form in which it is compared. */
     recipientKey: text('recipient_key').notNull(),
     template: text({ enum: ['verification', 'passwordReset', 'invitation', 'newDevice', 'emailChanged'] }).notNull(),
-    /** Who gets it, when that is a user. */
+    /** The user who receives the mail, if any. */
     user: text(),
-    /** What the template speaks of; nothing secret. */
+    /** The values for the template; no secrets. */
     data: text({ mode: 'json' }).$type<Record<string, string>>().notNull(),
     state: text({ enum: ['waiting', 'sent', 'kept', 'failed'] }).notNull(),
-    /** What it says, where it is kept because no mail is sent: it may hold a secret. */
+    /** The content, kept only when mail delivery is disabled: it may contain a secret. */
     subject: text(),
     text: text(),
     html: text(),
-    /** What became of the latest attempt. */
+    /** The error of the latest attempt. */
     error: text(),
     created: timestamp().notNull(),
     sent: timestamp(),
@@ -31,7 +31,7 @@ export const mails = sqliteTable(
   ],
 )
 
-/** Verified addresses that users gave up: whoever reads mail there can take the change back until it expires. */
+/** Verified addresses that users have replaced: a recipient of mail there can revert the change until it expires. */
 export const emailChanges = sqliteTable(
   'email_changes',
   {
@@ -52,7 +52,7 @@ export const emailChanges = sqliteTable(
   ],
 )
 
-/** From where users signed in before. */
+/** The devices from which users have signed in. */
 export const devices = sqliteTable(
   'devices',
   {

@@ -12,40 +12,40 @@ import { COOKIE_PREFIX, readCookie, serializeCookie } from '../cookies'
 const FLOW_TTL_S = 600
 const shortText = t.String({ minLength: 1, maxLength: 100 })
 
-/** What a browser keeps while it is at a provider, so that nobody else can end what it began. */
+/** The state that a browser keeps during a sign-in at a provider, so that only this browser can complete it. */
 const FlowState = t.Object({
   provider: shortText,
   state: shortText,
   nonce: shortText,
   verifier: t.String({ minLength: 1, maxLength: 200 }),
   returnUrl: t.Optional(t.String({ maxLength: 2_000 })),
-  /** What the website wants to get back. */
+  /** The state of the website, which is passed back to it. */
   passed: t.Optional(t.String({ maxLength: 500 })),
-  /** Who is signed in already and wants to be known by the provider, too: a token of theirs. */
+  /** The token of a signed-in user who is linking an identity. */
   link: t.Optional(shortText),
 })
 export type FlowState = typeof FlowState.static
 
-/** The same with its end, in ms. */
+/** The flow state with its time of expiry, in ms. */
 const StoredFlowState = t.Composite([FlowState, t.Object({ expires: t.Number() })])
 
 const toFlowCookieName = ({ tenant }: Tenant) => `${COOKIE_PREFIX}${tenant}_auth`
 
-/** A Set-Cookie that comes along when the provider sends the browser back. Only we can make or read it. */
+/** Returns a Set-Cookie with the encrypted flow state, which the browser sends when it returns from the provider. */
 export async function serializeFlowCookie(request: Request, tenant: Tenant, flow: FlowState) {
   const text = JSON.stringify({ ...flow, expires: now() + FLOW_TTL_S * 1000 })
   const sealed = encrypt(await deriveKey(tenant.tenant, 'social-journey'), text, toAad(request, tenant))
   return serializeCookie(request, toFlowCookieName(tenant), sealed.toString('base64url'), FLOW_TTL_S)
 }
 
-/** A Set-Cookie that ends it. */
+/** Returns a Set-Cookie that removes the flow state. */
 export const serializeExpiredFlowCookie = (request: Request, tenant: Tenant) =>
   serializeCookie(request, toFlowCookieName(tenant), '', 0)
 
-/** A journey goes on at the host where it began. */
+/** Binds a flow to its tenant and to the host where it began. */
 const toAad = (request: Request, { tenant }: Tenant) => JSON.stringify([tenant, requestAuthority(request)])
 
-/** The journey that this browser is on with a provider. @throws 400 INVALID_STATE when it is another one, or none */
+/** Returns the flow state of this browser. @throws 400 INVALID_STATE when it is missing or belongs to another flow */
 export async function requireFlowState(
   request: Request,
   tenant: Tenant,
@@ -68,6 +68,6 @@ async function decryptFlowState(request: Request, tenant: Tenant, sealed = ''): 
     const { expires, ...rest } = flow
     if (expires > now()) return rest
   } catch {
-    // It is not ours.
+    // The cookie was not issued by this installation.
   }
 }

@@ -19,18 +19,18 @@ import { buildAuthorizationUrl, createFlowSecrets, fetchProfile } from './oauth-
 import { getProvider } from './provider-config'
 import type { NewIdentity, RedirectToken, Start } from './shapes'
 
-/** Each may make us ask a provider where it is, which anybody could have us do. */
+/** Each start may send a request to the provider, so unauthenticated starts are limited: 60 per minute and network. */
 const startLimiter = new RateLimiter(60, 60_000)
 
-/** Sends a browser to a provider. @throws 400 PROVIDER_NOT_CONFIGURED, or for an address that is not allowed; 429, 502 */
+/** Redirects a browser to a provider. @throws 400 PROVIDER_NOT_CONFIGURED, or for a disallowed returnUrl; 429, 502 */
 export async function start(tenant: Tenant, name: string, input: Start, answer: HttpContext) {
-  const { address, journey: flow } = await prepareFlow(tenant, name, input, answer.request)
+  const { address, flow } = await prepareFlow(tenant, name, input, answer.request)
   return redirectTo(answer, address, await serializeFlowCookie(answer.request, tenant, flow))
 }
 
 /**
- * Where the caller goes to be known by a provider, too, in the browser that gets this answer: it has a cookie to come back
- * with. @throws as `start` does, and what `prove` throws
+ * Returns the URL at which the caller links an identity. It has to be opened in the browser that gets this response,
+ * because the flow needs its cookie. @throws everything that `start` and `requireRecentAuth` throw
  */
 export async function startLinking(
   ctx: Ctx,
@@ -39,7 +39,7 @@ export async function startLinking(
 ) {
   assertNotApiToken(ctx)
   setNoStore(answer)
-  const { address, journey: flow } = await prepareFlow(ctx, provider, { returnUrl, state }, answer.request)
+  const { address, flow } = await prepareFlow(ctx, provider, { returnUrl, state }, answer.request)
   await requireRecentAuth(ctx, proof, answer.request)
   const { user, session = '' } = ctx.actor
   const link = await ctx.write((tx) => issueOneTimeToken(tx, 'linking', user, { session }))
@@ -66,20 +66,21 @@ async function prepareFlow(tenant: Tenant, name: string, { returnUrl, state }: S
     ...(allowedReturnUrl && { returnUrl: allowedReturnUrl }),
     ...(state && { passed: state }),
   }
-  return { address, journey: flow }
+  return { address, flow }
 }
 
 /**
- * Lets in who comes back from a provider: by a cookie, or at the website that they came from by a token, which that
- * exchanges. Who is signed in already and has asked for it is only linked. @throws 400 INVALID_STATE, PROVIDER_REFUSED; 403,
- * 409, 502; with a `returnUrl` that is told there
+ * Completes a flow when the browser returns from a provider. Without a `returnUrl`, it sets the session cookies; with
+ * one, it redirects there with a token that the website exchanges. For a user who is linking an identity, it only
+ * links. Errors are passed to the `returnUrl` if there is one.
+ * @throws 400 INVALID_STATE, PROVIDER_REFUSED; 403, 409, 502
  */
 export async function callback(tenant: Tenant, name: string, answer: HttpContext) {
   const { request } = answer
   const query = new URLSearchParams(request.url.split('?')[1])
   const flow = await requireFlowState(request, tenant, name, query.get('state'))
   const clearedCookie = serializeExpiredFlowCookie(request, tenant)
-  // It may have been allowed only when the journey began.
+  // The host may have been disallowed since the flow began.
   const returnUrl = flow.returnUrl && (await findAllowedUrl(tenant, flow.returnUrl))
   if (returnUrl) {
     const completed = completeFlow(tenant, name, flow, query, request)
@@ -95,8 +96,9 @@ export async function callback(tenant: Tenant, name: string, answer: HttpContext
 }
 
 /**
- * Signs in by the token that came with a `returnUrl`. Any page could have a browser send one that it got for itself, and so
- * sign somebody in as whom it likes; so it has to be ours, or at an allowed host.
+ * Signs in with the token that was passed to a `returnUrl`. A foreign page could make a browser send a token of its
+ * own, and so sign a visitor in to another account. Therefore the request must come from the same site or an allowed
+ * host.
  * @throws 401 INVALID_REDIRECT_TOKEN, SECOND_FACTOR_REQUIRED; 403 CROSS_SITE
  */
 export async function exchangeRedirectToken(tenant: Tenant, { rt, authType }: RedirectToken, answer: HttpContext) {
@@ -108,7 +110,7 @@ export async function exchangeRedirectToken(tenant: Tenant, { rt, authType }: Re
   return completeFirstFactor(tenant, await getUser(tenant, consumed.user), authType, answer)
 }
 
-/** Who comes back; nobody when it is somebody who is signed in already, and has another identity now. */
+/** Returns the user of a completed flow; undefined when it only linked an identity to a signed-in user. */
 async function completeFlow(tenant: Tenant, name: string, flow: FlowState, query: URLSearchParams, request: Request) {
   const { kind, setup } = await getProvider(tenant, name)
   const profile = await fetchProfile(kind, setup, redirectUri(request, name), flow, query)
@@ -120,7 +122,7 @@ const issueRedirectToken = async (tenant: Tenant, user: string) => ({
   rt: await tenant.write((tx) => issueOneTimeToken(tx, 'redirect', user)),
 })
 
-/** A second factor is asked for by the page at `/`. */
+/** Returns the challenge for a second factor, if one is needed; the page at `/` asks for it. */
 async function findSecondFactorChallenge(
   tenant: Tenant,
   user: Parameters<typeof completeFirstFactor>[1],
@@ -141,13 +143,13 @@ function toErrorCode(error: unknown): string {
   throw error
 }
 
-/** Where the provider sends the browser back to: here, as the browser calls it. */
+/** Returns the callback URL at this host, under the name that the browser uses. */
 const redirectUri = (request: Request, name: string) =>
   `${isHttps(request) ? 'https' : 'http'}://${requestAuthority(request)}/api/auth/${name}/callback`
 
 /**
- * An address that a browser may be led to, written so that it means the same wherever it stands. Hosts are named with their
- * port, where that is not the usual one.
+ * Returns the normalized URL if browsers may be redirected to it, otherwise undefined. Allowed hosts include their port
+ * unless it is the default one.
  */
 async function findAllowedUrl(tenant: Tenant, address: string): Promise<string | undefined> {
   const { allowedReturnHosts } = await getSettings(tenant, authSettings)
@@ -162,7 +164,7 @@ function withQuery(address: string, values: Record<string, string | undefined>):
   return `${path}${path.includes('?') ? '&' : '?'}${query}${fragment === undefined ? '' : `#${fragment}`}`
 }
 
-/** A Response of its own, for an answer with several cookies. */
+/** Returns its own `Response`, because it may set several cookies. */
 function redirectTo({ set }: HttpContext, location: string, ...cookies: string[]): Response {
   const headers = new Headers({ location, 'cache-control': 'no-store' })
   const setHeaders = set.headers as Record<string, string>

@@ -21,7 +21,7 @@ const sortable = {
   lastUsedAt: identities.used,
 }
 
-/** By which providers the caller signs in, and as whom, the latest first. */
+/** Returns a page of the caller's linked identities, latest first. @throws 400, 403 for API tokens */
 export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   assertNotApiToken(ctx)
   const { db, actor } = ctx
@@ -31,16 +31,16 @@ export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   return respondWithPage(answer, page, rows.map(toIdentity), () => db.$count(identities, mine))
 }
 
-/** Takes one of the caller's away: that provider signs them in no more. @throws 404, 409 LAST_SIGN_IN_METHOD */
+/** Unlinks an identity of the caller. @throws 404, 409 LAST_SIGN_IN_METHOD */
 export async function remove(ctx: Ctx, id: string) {
   assertNotApiToken(ctx)
   const { user: _id } = ctx.actor
   const providers = await providersOf(ctx)
   await ctx.write(async (tx) => {
     const mine = await tx.select().from(identities).where(eq(identities.user, _id))
-    const { provider, subject } = mine.find((one) => toIdentityId(one) === id) ?? notFound('identity')
-    const one = and(eq(identities.provider, provider), eq(identities.subject, subject))
-    await tx.delete(identities).where(one)
+    const { provider, subject } = mine.find((identity) => toIdentityId(identity) === id) ?? notFound('identity')
+    const isRemoved = and(eq(identities.provider, provider), eq(identities.subject, subject))
+    await tx.delete(identities).where(isRemoved)
     await assertNotLastMethod(tx, _id, providers)
     const user = await tx.select().from(users).where(eq(users._id, _id)).get()
     await emitUserEvent(ctx, tx, 'user-updated', user!, { changed: ['identities'] })
@@ -48,7 +48,7 @@ export async function remove(ctx: Ctx, id: string) {
   return success
 }
 
-/** What a provider calls somebody may be longer than a path should be. */
+/** Returns an id for paths; the subject of a provider may be too long for one. */
 const toIdentityId = ({ provider, subject }: Pick<IdentityRow, 'provider' | 'subject'>) =>
   sha256(JSON.stringify([provider, subject])).slice(0, 32)
 

@@ -20,13 +20,13 @@ const fetchFromProvider = ({ tenant }: ProviderConfig, url: string, headers: Rec
     toFetchLimits(tenant),
   )
 
-/** By these the library asks; which protocols may be spoken is judged there. */
+/** Makes the library use `fetchExternal`, which decides on the allowed protocols. */
 const toOAuthOptions = ({ tenant }: ProviderConfig) => ({
   [oauth.allowInsecureRequests]: true,
   [oauth.customFetch]: (url: string, init: object) => fetchExternal(url, init, toFetchLimits(tenant)),
 })
 
-/** What a browser takes along to come back with: none of it is known to anybody else. */
+/** The secrets of a flow, which only this browser knows. */
 export type FlowSecrets = { state: string; nonce: string; verifier: string }
 
 export const createFlowSecrets = (): FlowSecrets => ({
@@ -35,7 +35,7 @@ export const createFlowSecrets = (): FlowSecrets => ({
   verifier: oauth.generateRandomCodeVerifier(),
 })
 
-/** Where a browser is sent to (RFC 6749 §4.1.1, with PKCE of RFC 7636). @throws 502 PROVIDER_ERROR */
+/** Returns the authorization URL (RFC 6749 §4.1.1, with PKCE of RFC 7636). @throws 502 PROVIDER_ERROR */
 export async function buildAuthorizationUrl(
   kind: OAuthProvider,
   setup: ProviderConfig,
@@ -53,7 +53,7 @@ export async function buildAuthorizationUrl(
     redirect_uri: redirectUri,
     scope: kind.scopes,
     state,
-    // Who does not know PKCE overlooks it (RFC 6749 §3.1).
+    // Providers without PKCE ignore these parameters (RFC 6749 §3.1).
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     ...(kind.idToken !== 'ignored' && { nonce }),
@@ -63,8 +63,8 @@ export async function buildAuthorizationUrl(
 }
 
 /**
- * Who it is that came back from a provider. The state, the id_token's signature, issuer, audience, time and nonce are
- * checked. @throws 400 PROVIDER_REFUSED, 502 PROVIDER_ERROR
+ * Returns the profile of the person who returns from a provider. Checks the state, and the id_token's signature,
+ * issuer, audience, time and nonce. @throws 400 PROVIDER_REFUSED, 502 PROVIDER_ERROR
  */
 export function fetchProfile(
   kind: OAuthProvider,
@@ -114,7 +114,7 @@ async function processTokenResponse(
   return tokens
 }
 
-/** As the provider takes it: in the body, unless it says that it takes only a header. */
+/** Sends the client secret in the body, unless the provider accepts it only in a header. */
 function selectClientAuth({ clientSecret }: ProviderConfig, server: oauth.AuthorizationServer): oauth.ClientAuth {
   if (!clientSecret) return oauth.None()
   const methods = server.token_endpoint_auth_methods_supported
@@ -122,7 +122,7 @@ function selectClientAuth({ clientSecret }: ProviderConfig, server: oauth.Author
   return inHeader ? oauth.ClientSecretBasic(clientSecret) : oauth.ClientSecretPost(clientSecret)
 }
 
-/** Tells callers only that, and the log what, went wrong with a provider. */
+/** Callers learn only that the provider failed; the cause is logged. */
 async function translateErrors<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
@@ -136,7 +136,7 @@ async function translateErrors<T>(work: () => T | Promise<T>): Promise<T> {
       )
     if (error instanceof Problem)
       throw error.code === 'PROVIDER_ERROR' || error instanceof TooManyCalls ? error : providerError(error)
-    // Its own cause is what was answered, with tokens in it.
+    // The original cause contains the response with tokens.
     throw providerError(new Error(String(error)))
   }
 }

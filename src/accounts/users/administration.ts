@@ -23,17 +23,17 @@ import {
   toUser,
 } from './users'
 
-/** A user with all that admins see. @throws 404 */
+/** Returns a user with all fields that admins see. @throws 404 */
 export const get = async (ctx: Ctx, id: string) => toUser(await getUser(ctx, id), true)
 
-/** A new user, who has the role `user` unless told. @throws 400, 409 USERNAME_EXISTS, EMAIL_EXISTS */
+/** Creates a user; default role: `user`. @throws 400, 409 USERNAME_EXISTS, EMAIL_EXISTS */
 export async function create(ctx: Ctx, { roles, metadata = {}, internalMetadata = {}, ...input }: NewUser) {
   const { profileImage, ...fields } = emptyToNull(input)
   const privilegedFields = {
     profileImage: profileImage || null,
     metadata: assertMetadataSize(metadata),
     internalMetadata: assertMetadataSize(internalMetadata, '/internalMetadata'),
-    // Who administers the tenant answers for the addresses that they give.
+    // Admins are responsible for the addresses that they enter.
     emailVerified: !!fields.email,
   }
   const afterInsert = (tx: Tx, user: UserRow) => emitUserEvent(ctx, tx, 'user-created', user)
@@ -41,8 +41,8 @@ export async function create(ctx: Ctx, { roles, metadata = {}, internalMetadata 
 }
 
 /**
- * Changes what it mentions; a new password ends the user's sessions. Admins prove who they are for what they themselves sign in
- * with, as in their profile.
+ * Changes the given fields of a user; a new password ends the user's sessions. Admins who change their own credentials
+ * have to prove who they are, as in their profile.
  * @throws 400, 403 PROOF_REQUIRED, INVALID_CREDENTIALS, 404, 409 also LAST_ADMIN
  */
 export async function change(ctx: Ctx, id: string, input: UserChange, request: Request) {
@@ -50,7 +50,7 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
   assertEndTokensWithPassword(input)
   assertBirthDate(rest)
   const user = await getUser(ctx, id)
-  // Nor does acting as another admin make them somebody else.
+  // An admin who impersonates another admin still has to prove changes of their own account.
   const isOwn = id === ctx.actor.user || id === ctx.actor.impersonator
   const { email, ...fields } = omitUnchanged(emptyToNull(rest), user)
   const credentials = { username: fields.username, email, password }
@@ -65,15 +65,15 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
 }
 
 /**
- * Removes a user with their sessions, tokens, memberships and secrets. What they made stays; a workspace that loses its last
- * admin is left to those of the tenant. @throws 404, 409 LAST_ADMIN
+ * Removes a user with their sessions, tokens, memberships and secrets. Their other data stays; a workspace without
+ * admins is left to the admins of the tenant. @throws 404, 409 LAST_ADMIN
  */
 export async function remove(ctx: Ctx, id: string) {
   await writeInvalidating(ctx, 'actors', (tx) => removeInTx(ctx, tx, id))
   return success
 }
 
-/** The same as a part of a write that changes the topic `actors`. */
+/** Removes a user as part of a write that invalidates the topic `actors`. @throws 404, 409 LAST_ADMIN */
 export async function removeInTx(ctx: Ctx, tx: Tx, id: string) {
   await assertNotLastAdmin(tx, id)
   for (const purpose of ['user', 'totp']) await deleteSecrets(tx, purpose, id)
@@ -82,7 +82,7 @@ export async function removeInTx(ctx: Ctx, tx: Tx, id: string) {
   await emitUserEvent(ctx, tx, 'user-removed', removed)
 }
 
-/** What was read as empty means none. */
+/** Empty texts, as the API returns them, mean that there is no value. */
 const emptyToNull = <Fields extends { email?: string | null; profileImage?: string | null }>(fields: Fields) => ({
   ...fields,
   ...(fields.email === '' && { email: null }),

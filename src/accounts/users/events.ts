@@ -6,7 +6,7 @@ import type { UserRow } from '../tables'
 
 type UserEventName = 'user-registered' | 'user-created' | 'user-updated' | 'user-removed'
 
-/** Writes down what happened to a user, in the transaction in which it happens: by whom, or else by themselves. */
+/** Emits an event about a user in the transaction of the change. Without an actor, the user is the author. */
 export const emitUserEvent = (
   ctx: Tenant | PublicCtx,
   tx: Tx,
@@ -20,7 +20,7 @@ export const emitUserEvent = (
   return emit(ctx, tx, { source: 'accounts', kind: 'user', eventName, metadata, ...by })
 }
 
-/** The same of a change, with the names of what is not as it was before. The values are nobody else's business. */
+/** Emits `user-updated` with the names of the changed fields, but not their values, which are private. */
 export async function emitUserUpdated(ctx: PublicCtx, tx: Tx, before: UserRow, after: UserRow) {
   const changed = (Object.keys(after) as (keyof UserRow)[])
     .filter((name) => !DERIVED_FIELDS.includes(name))
@@ -28,5 +28,5 @@ export async function emitUserUpdated(ctx: PublicCtx, tx: Tx, before: UserRow, a
   if (changed.length) await emitUserEvent(ctx, tx, 'user-updated', after, { changed })
 }
 
-/** What changes along with something else. */
+/** Fields that change only along with others. */
 const DERIVED_FIELDS = ['usernameKey', 'emailKey', 'version', 'updated']

@@ -24,7 +24,7 @@ const sortable = {
   updated: users.updated,
 }
 
-/** A page of the users of the tenant, newest first. @throws 400 */
+/** Returns a page of the tenant's users, newest first. @throws 400 */
 export async function listUsers(ctx: Ctx, query: UsersQuery, answer: HttpContext) {
   const [page, fields] = [parsePage(query, sortable), parseSelect(query.select, SELECTABLE_FIELDS)]
   const [where, rowFilter] = [buildConditions(query), buildRowFilter(query)]
@@ -35,7 +35,7 @@ export async function listUsers(ctx: Ctx, query: UsersQuery, answer: HttpContext
   return rows.map((row) => selectFields(toUser(row, true), fields))
 }
 
-/** What the database can tell. */
+/** Returns the conditions that the database can check. */
 function buildConditions(query: UsersQuery): SQL | undefined {
   const [ids, username] = [parseNames(query._id, '_id'), parseOptional(query.username)]
   return and(
@@ -46,7 +46,7 @@ function buildConditions(query: UsersQuery): SQL | undefined {
 
 type RowFilter = (user: UserRow) => boolean
 
-/** What only we can tell, because it is about letters, or about what is in a list. */
+/** Returns a filter for conditions that the database cannot check: normalized text, and values of lists. */
 function buildRowFilter(query: UsersQuery): RowFilter | undefined {
   const [roles, username, q] = [parseNames(query.roles, 'roles'), parseOptional(query.username), parseOptional(query.q)]
   const part = username !== undefined && !isTrue(query.exact) ? normalizeForLookup(username) : undefined

@@ -13,7 +13,7 @@ import { assertLoginAvailable, assertMetadataSize, assertNotLastAdmin, toFullNam
 
 type PlainField = 'username' | 'name' | 'firstName' | 'lastName' | 'fullName' | 'birthDate' | 'phone' | 'profileImage'
 
-/** What becomes of a user; a field that is undefined stays. Metadata are merged into those of the user. */
+/** A change of a user. Undefined fields stay unchanged, and metadata is merged into that of the user. */
 export type UserUpdate = Partial<Pick<UserRow, PlainField | 'roles' | 'metadata' | 'internalMetadata'>> & {
   email?: string | null
   passwordHash?: string
@@ -24,7 +24,7 @@ export type UserUpdate = Partial<Pick<UserRow, PlainField | 'roles' | 'metadata'
 type ChangeEmail = (ctx: Ctx, tx: Tx, user: UserRow, email: string | null) => Promise<EmailChange>
 
 /**
- * Changes a user, whose new password ends their other sessions: all of them, unless the change is the user's own.
+ * Changes a user. A new password ends all sessions of the user, except the current one if the change is the user's own.
  * @throws 400, 401, 404 USER_NOT_FOUND, 409 USERNAME_EXISTS, EMAIL_EXISTS, LAST_ADMIN
  */
 export const updateUser = (

@@ -22,10 +22,11 @@ const statements = prepareOncePerDb((db) => ({
     .prepare(),
 }))
 
+/** Returns a user by id. @throws 404 USER_NOT_FOUND */
 export const getUser = async ({ db }: Tenant, id: string): Promise<UserRow> =>
   (await statements(db).byId.get({ id })) ?? notFound('user')
 
-/** Whom a sign-in means: the one of this username, else of this e-mail address. */
+/** Returns the user with this username, or else with this e-mail address. */
 export async function findByLogin({ db }: Tenant, name: string): Promise<UserRow | undefined> {
   const key = normalizeForLookup(name)
   return (
@@ -35,15 +36,15 @@ export async function findByLogin({ db }: Tenant, name: string): Promise<UserRow
 }
 
 type LoginFields = Pick<Registration, 'username' | 'password' | 'authType'>
-/** A new user as they are told of: what is null is as if it were not said. */
+/** The fields of a new user; null counts as missing. */
 type NewUserFields = LoginFields & {
   [field in Exclude<keyof Registration, keyof LoginFields>]?: Registration[field] | null
 }
 
-/** What only some may give to a new user. */
+/** Fields of a new user that only privileged callers may set. */
 type PrivilegedFields = Partial<Pick<UserRow, 'emailVerified' | 'profileImage' | 'metadata' | 'internalMetadata'>>
 
-/** A new user, and what is `also` to be done in that transaction. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS; 400. */
+/** Creates a user, and runs `afterInsert` in the same transaction. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS; 400 */
 export async function registerUser(
   tenant: Tenant,
   { password, ...input }: NewUserFields,
@@ -86,8 +87,8 @@ export async function registerUser(
 }
 
 /**
- * Sets a password without asking for the old one: for those who run the installation. Ends the user's sessions, and a change
- * of their e-mail address that is pending.
+ * Sets a password without the old one, for operators of the installation. Ends the user's sessions and a pending change
+ * of their e-mail address. @throws 400, 404 USER_NOT_FOUND
  */
 export async function setPassword(tenant: Tenant, name: string, password: string) {
   const user = (await findByLogin(tenant, name)) ?? notFound('user')
@@ -100,14 +101,16 @@ export async function setPassword(tenant: Tenant, name: string, password: string
   })
 }
 
-/** Hashes a user's password as it is hashed now, and returns them so; nobody when it was changed meanwhile. */
+/**
+ * Hashes a password with the current parameters. Returns the user, or undefined if the password has changed meanwhile.
+ */
 export async function rehashPassword(tenant: Tenant, { _id, password: before }: UserRow, password: string) {
   const hash = await hashPassword(tenant, password)
   const isUnchanged = and(eq(users._id, _id), eq(users.password, before ?? ''))
   return tenant.write((tx) => tx.update(users).set({ password: hash }).where(isUnchanged).returning().get())
 }
 
-/** Replaces a user's roles. @throws 409 LAST_ADMIN when nobody would be left to administer the tenant. */
+/** Replaces a user's roles. @throws 404 USER_NOT_FOUND; 409 LAST_ADMIN when the tenant would have no admin left */
 export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
   const { _id } = (await findByLogin(tenant, name)) ?? notFound('user')
   return writeInvalidating(tenant, 'actors', async (tx) => {
@@ -121,7 +124,7 @@ export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
   })
 }
 
-/** In the writing transaction, so that two at once can't both find that another is left. @throws 409 LAST_ADMIN */
+/** Called in the writing transaction, so that two admins cannot be removed at the same time. @throws 409 LAST_ADMIN */
 export async function assertNotLastAdmin(tx: Tx, _id: string) {
   const user = await tx.select({ roles: users.roles }).from(users).where(eq(users._id, _id)).get()
   if (!user?.roles.includes('admin')) return
@@ -130,7 +133,7 @@ export async function assertNotLastAdmin(tx: Tx, _id: string) {
     throw new Problem(409, 'LAST_ADMIN', 'This is the last admin. Make another user an admin first.')
 }
 
-/** Users as those see them who see something that is theirs, by id. */
+/** Returns summaries of users by id, for those who see something that a user owns. */
 export async function findUserSummaries(db: Db, ids: string[]) {
   const { _id, fullName, firstName, lastName, profileImage } = users
   const rows = await db
@@ -145,11 +148,14 @@ export async function findUserSummaries(db: Db, ids: string[]) {
 export const fullNameOf = ({ fullName, firstName, lastName }: Pick<UserRow, 'fullName' | 'firstName' | 'lastName'>) =>
   fullName ?? [firstName, lastName].filter(Boolean).join(' ')
 
-/** What was read can be sent back, and a name that was put together stays so; an empty one is put together again. */
+/**
+ * Returns the change of the full name. A derived name that is sent back stays derived, and an empty name becomes
+ * derived.
+ */
 export const toFullNameChange = ({ fullName }: { fullName?: string | null }, before: UserRow) =>
   fullName !== undefined && { fullName: fullName === fullNameOf(before) ? before.fullName : fullName || null }
 
-/** A user as others see it: the User resource of the contract. */
+/** Returns a user in the shape of the API. */
 export const toUser = (user: UserRow, privileged: boolean, workspace: Actor['workspace'] = null) => ({
   _id: user._id,
   username: user.username,
@@ -194,15 +200,15 @@ export function requireValidPassword(password: string) {
   return password
 }
 
-/** What names and addresses are compared by. */
+/** Returns the keys by which usernames and e-mail addresses are compared. */
 export const toLoginKeys = ({ username, email }: { username?: string; email?: string | null }) => ({
   ...(username !== undefined && { usernameKey: normalizeForLookup(username) }),
   ...(email !== undefined && { emailKey: email ? normalizeForLookup(email) : null }),
 })
 
 /**
- * Nobody gets a name that is another's address, or an address that is another's name: both are used to sign in. Nor what
- * another user can still have back.
+ * Checks that a username or e-mail address is free. It must be neither the username nor the address of another user,
+ * because both are used to sign in, nor an address that another user can still get back.
  * @throws 400, 409 USERNAME_EXISTS, EMAIL_EXISTS
  */
 export async function assertLoginAvailable(

@@ -15,12 +15,12 @@ import { type MarkedEntity, readDirtyEntities, readNextEntities, rereadChanged }
 import { duplicateError, newUniqueFields } from './schema-survey'
 import { pickFreshKeys, type TransformedEntity, transformEntity } from './transform'
 
-const MAX_DIRTY_PER_WRITE = 200 // entities at once, of those that somebody has written
-const MAX_COMPUTED_PER_WRITE = 20 // of those, where they have to be worked out in a write
+const MAX_DIRTY_PER_WRITE = 200 // entities written since their transformation, per transaction
+const MAX_COMPUTED_PER_WRITE = 20 // of these, when formulas have to be computed in the transaction
 
 type BackfilledEntity = { stored: MarkedEntity; before: Doc; after: TransformedEntity }
 
-/** An entity can't be what it has to become. */
+/** An entity cannot be converted to the new form. */
 class CannotConvert extends Error {
   constructor(
     readonly reason: TransformError,
@@ -31,9 +31,9 @@ class CannotConvert extends Error {
 }
 
 /**
- * Prepares some entities for what is to come: beside what is in force they get what they will be shown as, and the texts
- * and rows of the index for fields that are found by new numbers. Nobody asks by those yet. When all are prepared, and
- * none was written since, the change is in force at the end of that same transaction. Answers whether there is more to do.
+ * Prepares a slice of entities for the new form. Beside their current state they get their future JSON, and index keys
+ * and rows for fields with new numbers, which no query uses yet. Once all entities are prepared and none has been
+ * written since, the new form takes effect in the same transaction. Returns whether there is more to do.
  */
 export async function backfill(
   tenant: Tenant & Lease,
@@ -46,7 +46,7 @@ export async function backfill(
     key,
   ])) as number[][]
   if (!row) return false
-  // Their words would be those of the old fields only.
+  // A search index that is still being built would get only the words of the old fields.
   if (await isSearchIndexBuilding(tenant.db, key)) await ensureSearchIndex(tenant, model)
   const { entities: next, end } = await readNextEntities(
     tenant.db,
@@ -73,7 +73,7 @@ export async function backfill(
       }
       await writeBackfilled(tx, model, pending, current)
       if (end) await advanceProgress(tx, state, end, next.length)
-      // However fast others write, now they wait.
+      // The rest is done in this transaction, so that other writers cannot keep the alteration from finishing.
       const limit = pending.diff.recomputes ? MAX_COMPUTED_PER_WRITE : MAX_DIRTY_PER_WRITE
       const dirty = end ? [] : await readDirtyEntities(tx, model, limit + 1)
       if (end || dirty.length > limit) return true
@@ -117,7 +117,7 @@ async function writeBackfilled(tx: Tx, model: Model, pending: PendingModel, enti
   const terms: [number, string][] = []
   for (const { stored, before, after } of entities) {
     const allKeys = JSON.parse(stored.keys) as IndexKeys
-    // From an earlier attempt, before somebody wrote it.
+    // Keys of an earlier attempt, from before the entity was written.
     const stale = pickFreshKeys(pending, allKeys)
     const [removed, added] = diffRows(toIndexRows(pending.next, stale), after.index)
     removedRows!.push(...withEntity(stored, removed))
@@ -134,10 +134,10 @@ async function writeBackfilled(tx: Tx, model: Model, pending: PendingModel, enti
   if (terms.length && (await tx.query(`select ${IS_SEARCHED}`, [model.key]))[0]![0]) replaceTerms(tx, terms)
 }
 
-const omitKeys = (keys: IndexKeys, some: IndexKeys) =>
-  Object.fromEntries(Object.entries(keys).filter(([label]) => !Object.hasOwn(some, label)))
+const omitKeys = (keys: IndexKeys, omitted: IndexKeys) =>
+  Object.fromEntries(Object.entries(keys).filter(([label]) => !Object.hasOwn(omitted, label)))
 
-/** Of those that are prepared, no two ever have the same value of a unique field. @throws CannotConvert */
+/** No two prepared entities may have the same value of a unique field. @throws CannotConvert */
 async function assertConvertible(tx: Tx, plan: AlterationPlan, entities: BackfilledEntity[]) {
   for (const { stored, after } of entities)
     if (after.errors[0]) throw new CannotConvert(after.errors[0], stored.identifier)

@@ -13,7 +13,8 @@ import { readNextEntities, type ScanRange } from './entity-scan'
 const UPDATE_ENTITY = 'update entities set shown = ?, altered = null, form = null, keys = ? where seq = ?'
 
 /**
- * Leaves of some entities only what is in force; what was before it, or was prepared and given up, goes. Answers whether there is more to do.
+ * Removes from a slice of entities what belongs to the previous form, or to a form that was given up. Returns whether
+ * there is more to do.
  */
 export async function cleanUp(tenant: Tenant & Lease, model: Model, form: number, limit?: number): Promise<boolean> {
   return tenant.write(async (tx) => {

@@ -4,18 +4,18 @@ import { readNextSlice, type TimePosition } from '../query/entity-slices'
 import { type StoredEntity, storedColumns, toStored } from '../store/rows'
 import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 
-/** An entity as it is in force, with what it is marked by. */
+/** An entity in its current state, with the form that it is prepared for. */
 export type MarkedEntity = StoredEntity & { form: number | null }
 
 const entityColumns = (model: Model) => `${storedColumns(model)}, form`
 const toMarkedEntity = (row: unknown[]): MarkedEntity => ({ ...toStored(row), form: row[10] as number | null })
 
-const ENTITIES_PER_READ = 200 // so that others get their turn
+const ENTITIES_PER_READ = 200 // entities per statement, so that other requests get their turn
 
-/** Through entities in order of time, as far as they have numbers up to that: who makes more meanwhile makes it no longer. */
+/** A scan in order of time. Entities with numbers above `upto` are skipped, so that new entities do not prolong it. */
 export type ScanRange = { from: TimePosition; upto: number }
 
-/** The entities that come next, and where those end; nowhere, when there are none. */
+/** Returns the next slice of entities and its end position, which is missing when there are no more. */
 export async function readNextEntities(
   db: Db,
   model: Model,
@@ -30,13 +30,13 @@ export async function readNextEntities(
   return { entities: (await db.query(sql, [model.key, upto, ...from, ...end])).map(toMarkedEntity), end }
 }
 
-/** Some that were written since a change is being prepared, and have to be prepared again. */
+/** Returns entities that were written during the preparation and have to be prepared again. */
 export async function readDirtyEntities(db: Db, model: Model, limit: number): Promise<MarkedEntity[]> {
   const sql = `select ${entityColumns(model)} from entities where blueprint = ? and form = -1 order by seq limit ?`
   return (await db.query(sql, [model.key, limit])).map(toMarkedEntity)
 }
 
-/** Those of these entities that are not any more as they were, as they are now. */
+/** Returns those of the given entities that have changed, in their current state; undefined for a removed entity. */
 export async function rereadChanged(
   db: Db,
   model: Model,

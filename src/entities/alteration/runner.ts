@@ -13,15 +13,15 @@ import { getTenant, type Tenant } from '../../tenancy/tenants'
 import { backfill } from './backfill'
 import { cleanUp } from './cleanup'
 
-const LEASE_MS = 10_000 // ms; this long nobody goes on after a process that died
-const RETRY_MS = 1_000 // ms until the next attempt, whatever went wrong
-const CACHE_PROPAGATION_MS = 1_500 // ms; longer than another server relies on what it remembers
+const LEASE_MS = 10_000 // ms until another process continues after a crash
+const RETRY_MS = 1_000 // ms until the next attempt after a failure
+const CACHE_PROPAGATION_MS = 1_500 // ms; longer than another server trusts its cache
 
 const runningAlterations = new WeakMap<Db, Set<string>>()
 
 /**
- * Goes on with the alteration of a blueprint's entities until nothing is left to do, slice by slice; one process at a time.
- * Wherever it is interrupted, all that is asked is answered by what is in force, and whoever uses the blueprint goes on.
+ * Continues the alteration of a blueprint's entities in the background, slice by slice, in one process at a time. After
+ * an interruption, requests still see the form in force, and the next use of the blueprint resumes the alteration.
  */
 export function resumeAlteration(tenant: Tenant, key: string): void {
   const keys = runningAlterations.get(tenant.db) ?? new Set()
@@ -34,7 +34,7 @@ export function resumeAlteration(tenant: Tenant, key: string): void {
       setTimeout(() => resumeAlteration(tenant, key), Math.min(retryAfter, RETRY_MS)).unref()
   }
   runUnderLease(tenant, key).then(settle, (error) => {
-    // The blueprint was removed meanwhile, or nobody may use the tenant now.
+    // The blueprint was removed meanwhile, or the tenant is no longer accessible.
     const isGone = error instanceof Problem && [403, 404].includes(error.status)
     if (!isGone && !(error instanceof Busy))
       logError('ALTERATION_INTERRUPTED', { tenant: tenant.tenant, cause: rootCause(error) })
@@ -42,13 +42,13 @@ export function resumeAlteration(tenant: Tenant, key: string): void {
   })
 }
 
-/** What is wrapped around it may quote what entities hold. */
+/** Returns only the innermost cause, because the errors around it may quote the data of entities. */
 const rootCause = (error: unknown): string =>
   error instanceof Error && error.cause ? rootCause(error.cause) : String(error)
 
-/** Answers after how many ms there is to be another one, if any. */
+/** Returns after how many ms to retry, or undefined when no retry is needed. */
 async function runUnderLease({ tenant: id }: Tenant, key: string): Promise<number | undefined> {
-  // Not what a request has of it, whose writes may have to do with its answer.
+  // Not the tenant of a request, whose writes may be bound to the response.
   const tenant = await getTenant(id)
   const outcome = await withLease(tenant, `alteration ${key}`, (leased) => runSteps(tenant, leased, key), {
     length: LEASE_MS,
@@ -64,7 +64,7 @@ async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
     if (!alteration || !isAltering(model)) return
     const pending = pendingModelOf(model)
     if (!pending && waitedFor !== alteration.form && config.ATOLL_DATABASE_URL) {
-      // Other servers may read by what was in force before until they have heard.
+      // Other servers may read with the previous form until they have learned of the change.
       await pause(CACHE_PROPAGATION_MS, undefined, { signal: leased.signal }).catch(() => {})
       waitedFor = alteration.form
       continue

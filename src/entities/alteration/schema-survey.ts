@@ -16,7 +16,7 @@ import { type TransformedEntity, transformEntity } from './transform'
 
 const MAX_EXAMPLES = 10
 
-/** Goes through all entities of a blueprint to see what an alteration would do to each. Changes nothing. */
+/** Reports what an alteration would do to the entities of a blueprint, without changing anything. */
 export async function surveyChange({ db }: Tenant, model: Model, next: Model, diff: SchemaDiff): Promise<DryRunReport> {
   const plan: AlterationPlan = { diff, next }
   const report: DryRunReport = { entities: 0, breaking: 0, rewritten: 0, problems: [] }
@@ -47,7 +47,7 @@ export async function surveyChange({ db }: Tenant, model: Model, next: Model, di
   }
 }
 
-/** The fields of which no two entities may have the same value, as far as nobody has seen to that yet. */
+/** Returns the unique fields whose values have not been checked for duplicates yet. */
 export const newUniqueFields = ({ diff, next }: AlterationPlan) =>
   next.fields
     .filter(({ key, unique }) => unique && diff.reindexedKeys.has(key))
@@ -67,9 +67,10 @@ function addObstacle(
 
 type DuplicateGroup = { value: unknown; identifiers: string[] }
 
-/** The values of a field that several entities have. */
+/** Collects the values of a field that several entities share. */
 class DuplicateCounter {
-  // Hashes, for there may be millions; 0 as the entity: its group is known.
+  // Keyed by hashes, because there may be millions of values. An entity number of 0 means that the group is already
+  // known.
   #first = new Map<number | bigint, number>()
   #groups = new Map<string, DuplicateGroup>()
   #count = 0
@@ -104,7 +105,7 @@ class DuplicateCounter {
   }
 }
 
-/** What is said of a field that can't be unique. */
+/** Returns the error for a field that cannot be unique. */
 export const duplicateError = (field: string) => ({
   field,
   code: 'DUPLICATE_VALUES',

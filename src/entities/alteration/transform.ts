@@ -5,14 +5,14 @@ import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../stor
 import { computeFields, type EntityIdentity } from '../write/computed-fields'
 import { type AlterationPlan, type TransformError, toPendingDocument } from '../write/pending-document'
 
-/** What an entity becomes: its document, and by what those fields are found whose index is built anew. */
+/** A transformed entity: its new document, and the index keys and rows of the reindexed fields. */
 export type TransformedEntity = { doc: Doc; keys: IndexKeys; index: IndexRow[]; errors: TransformError[] }
 
 const SYSTEM_CALLER: Caller = { user: '', roles: [], privileged: true, workspace: null }
 
 /**
- * Works out what becomes of an entity: within a write `atOnce`, else its formulas wait for their turn.
- * @throws 503 BUSY for too many formulas at a time
+ * Returns an entity in the new form, or the errors that prevent it. With `atOnce`, for use in a transaction, its
+ * formulas do not wait for their turn. @throws 503 BUSY when too many formulas are waiting
  */
 export async function transformEntity(
   plan: AlterationPlan,
@@ -30,7 +30,7 @@ export async function transformEntity(
     const keys = pickFreshKeys(plan, toIndexKeys(next, doc))
     return { doc, keys, index: toIndexRows(next, keys), errors }
   } catch (error) {
-    // A queue that is full (503) says nothing of the entity.
+    // A full queue (503) is not an error of the entity.
     if (!(error instanceof Problem && error.status === 400)) throw error
     for (const { path, message } of error.more.details as FieldError[])
       errors.push({ field: path.slice(1), code: path ? 'NOT_COMPUTABLE' : 'VALUES_DO_NOT_FIT', message })
@@ -38,7 +38,7 @@ export async function transformEntity(
   }
 }
 
-/** Of the texts of the index, those of fields whose index is built anew. */
+/** Returns the index keys of the reindexed fields. */
 export function pickFreshKeys({ diff, next }: AlterationPlan, keys: IndexKeys): IndexKeys {
   const numbers = new Set(
     next.fields.filter(({ key }) => diff.reindexedKeys.has(key)).map(({ number }) => `f${number}`),

@@ -5,33 +5,33 @@ import type { Tenant } from '../../tenancy/tenants'
 import { shownInForceSql } from '../store/serializer'
 import { oneOf } from '../store/sql-fragments'
 
-/** An entity as its row has it. */
+/** An entity with the values of its row. */
 export type LoggedEntity = { shown: string; keys: string }
 
-/** What happened to an entity: without `before` it was made, without `after` removed. */
+/** A change of an entity. Without `before` it was created, without `after` it was removed. */
 export type EntityChange = { before?: LoggedEntity; after?: LoggedEntity }
 
-const CHARACTERS_PER_NUMBER = 4_096 // characters for which a number stands
-const MAX_RETAINED_NUMBERS = 50_000 // numbers of a tenant that are kept
-const NUMBERS_PER_CLEANUP = 1_000 // numbers after which what is over is removed
-const RETENTION_MS = DAY_MS // ms that a change is kept, and that a blueprint's are after the last who listened
-export const RENEWAL_MS = 3_600_000 // ms; who listens on says so this often
+const CHARACTERS_PER_NUMBER = 4_096 // characters that one number stands for
+const MAX_RETAINED_NUMBERS = 50_000 // numbers that are kept per tenant
+const NUMBERS_PER_CLEANUP = 1_000 // numbers between two cleanups
+const RETENTION_MS = DAY_MS // ms that a change is kept, and that a log stays enabled after its last subscriber
+export const RENEWAL_MS = 3_600_000 // ms between two renewals of a log that has subscribers
 const CHANGES_PER_REMOVAL = 1_000 // changes removed in one write
 export const NUMBERS_PER_READ = 1_000 // numbers read by one statement
 
-/** Whether a blueprint's changes are kept, as a part of a statement; its key is the value. */
+/** SQL for whether the changes of a blueprint are logged; its parameter is the blueprint's key. */
 export const IS_LOGGED = '(select 1 from change_logs l where l.blueprint = ?)'
 
 const LAST_NUMBER_SQL = "coalesce((select version from versions where topic = 'changes'), 0)"
 const INSERT_CHANGE = `insert into entity_changes (number, blueprint, made, shown_before, keys_before, shown, keys)
   values (?, ?, ?, ?, ?, ?, ?)`
 
-/** Keeps changes of a blueprint whose changes are kept, in the transaction that makes them; listeners hear of its commit. */
+/** Logs changes of a blueprint in the transaction that makes them, and calls the commit listener after the commit. */
 export async function appendChanges(tx: Tx, blueprint: string, changes: EntityChange[]) {
   if (!changes.length) return
   const sizes = changes.map(numbersNeeded)
   const size = sizes.reduce((sum, one) => sum + one, 0)
-  // The count is also the version by which other processes learn of it.
+  // The number is also the version by which other processes notice the change.
   const [[last] = []] = await tx.query(
     `insert into versions (topic, version) values ('changes', ?)
      on conflict ("topic") do update set version = versions.version + excluded.version returning version`,
@@ -61,7 +61,7 @@ async function removeUpTo(tx: Tx, number: number) {
   await tx.query('update change_logs set since = ? where since < ?', [number, number])
 }
 
-/** Keeps the removal of entities that are still there, of those blueprints whose changes are kept. */
+/** Logs the removal of entities that still exist, for the blueprints whose changes are logged. */
 export async function appendRemovals(tx: Tx, entities: number[]) {
   for (let at = 0; at < entities.length; at += REMOVALS_PER_READ) {
     const { sql, params } = oneOf('e.seq', entities.slice(at, at + REMOVALS_PER_READ))
@@ -78,9 +78,9 @@ export async function appendRemovals(tx: Tx, entities: number[]) {
   }
 }
 
-const REMOVALS_PER_READ = 100 // entities in memory
+const REMOVALS_PER_READ = 100 // entities in memory at a time
 
-/** Keeps changes of entities of any blueprints, of those whose changes are kept. */
+/** Logs changes of entities of any blueprints, for the blueprints whose changes are logged. */
 export async function appendLoggedChanges(tx: Tx, changes: (EntityChange & { blueprint: string })[]) {
   const { sql, params } = oneOf('blueprint', [...new Set(changes.map(({ blueprint }) => blueprint))])
   const logged = new Set((await tx.query(`select blueprint from change_logs where ${sql}`, params)).flat())
@@ -90,14 +90,17 @@ export async function appendLoggedChanges(tx: Tx, changes: (EntityChange & { blu
 
 const commitListeners = new WeakMap<Db, Map<string, () => void>>()
 
-/** Has `hear` called whenever this process has committed changes of the blueprint. One at a time may ask that. */
+/**
+ * Calls the listener whenever this process has committed changes of the blueprint. A blueprint has one listener at a
+ * time. Returns a function that removes the listener.
+ */
 export function onCommit(db: Db, blueprint: string, listener: () => void) {
   const listeners = commitListeners.get(db) ?? new Map()
   commitListeners.set(db, listeners.set(blueprint, listener))
   return () => void listeners.delete(blueprint)
 }
 
-/** From now on the changes of a blueprint are kept, for a day at least. Tells the number of the tenant's last one. */
+/** Logs the changes of a blueprint from now on, for at least a day. Returns the number of the tenant's last change. */
 export async function enableLog({ db, write }: Tenant, blueprint: string): Promise<number> {
   const readState = () =>
     db.query(`select until, ${LAST_NUMBER_SQL} from change_logs where blueprint = ?`, [blueprint]) as Promise<
@@ -116,14 +119,14 @@ export async function enableLog({ db, write }: Tenant, blueprint: string): Promi
   return (await readState())[0]?.[1] ?? 0
 }
 
-/** The number of a tenant's last change. */
+/** Returns the number of a tenant's last change. */
 export const readLastNumber = async (db: Db) => (await db.query(`select ${LAST_NUMBER_SQL}`))[0]![0] as number
 
 export type NumberedChange = { number: number; before?: LoggedEntity; after?: LoggedEntity }
 
 /**
- * What happened after a number, as far as number `upto`: a bounded amount of it. `last` is the tenant's last number, and
- * `since` the one after which all are there; what was before it can't be told any more. Nothing when none are kept.
+ * Returns a bounded page of the changes after a number, up to number `upto`. `last` is the tenant's last number, and
+ * the log is complete after number `since`. Returns undefined when the blueprint's changes are not logged.
  */
 export async function readChangesAfter(db: Db, blueprint: string, number: number) {
   const upto = number + NUMBERS_PER_READ
@@ -146,7 +149,7 @@ export async function readChangesAfter(db: Db, blueprint: string, number: number
 
 const toLoggedEntity = (shown?: string | null, keys?: string | null) => (shown && keys ? { shown, keys } : undefined)
 
-/** Removes changes that are too old, and those of blueprints that nobody has listened to for a day. */
+/** Removes changes that are too old, and the logs of blueprints that have had no subscriber for a day. */
 export async function removeOld({ db, write, signal }: Tenant & Lease) {
   const time = now()
   await write((tx) => tx.query('delete from change_logs where until < ?', [time]))

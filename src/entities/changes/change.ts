@@ -2,7 +2,7 @@ import type { MatchableEntity } from '../query/matches'
 import { type EntityHeader, extractDocumentJson, parseHeader } from '../store/serializer'
 import type { LoggedEntity, NumberedChange } from './change-log'
 
-/** An entity as it was at one time, parsed when it is first judged. */
+/** An entity at one point in time, parsed on first use. */
 export class EntityVersion implements MatchableEntity {
   #system?: EntityHeader
   #keys?: MatchableEntity['keys']
@@ -27,9 +27,9 @@ export class EntityVersion implements MatchableEntity {
   }
 }
 
-const MAX_CACHED_TEXTS = 20 // in which the text of a change is remembered
+const MAX_CACHED_TEXTS = 20 // shapes for which the text of a change is cached
 
-/** A change of an entity, shared by all who hear of it. */
+/** A change of an entity, shared by all subscribers. */
 export class Change {
   readonly number: number
   readonly before?: EntityVersion
@@ -42,7 +42,7 @@ export class Change {
     if (after) this.after = new EntityVersion(after)
   }
 
-  /** The entity afterwards in a form, written once for all who want that. */
+  /** Returns the entity after the change in a shape, written once for all subscribers of this shape. */
   render(shape: string, write: (shown: string) => string): string {
     const cached = this.#texts.get(shape)
     if (cached !== undefined) return cached

@@ -9,26 +9,26 @@ import type { Tenant } from '../../tenancy/tenants'
 import { Change } from './change'
 import { enableLog, NUMBERS_PER_READ, onCommit, RENEWAL_MS, readChangesAfter, readLastNumber } from './change-log'
 
-// How many listeners are woken in one turn of the event loop: as many as take so many ms.
+// The number of consumers woken in one turn of the event loop: as many as take GROUP_MS milliseconds.
 const GROUP_MS = 4
 const MIN_GROUP_SIZE = 5
 const MAX_GROUP_SIZE = 200
 
-/** Who is told of a feed's changes. */
+/** A consumer of a feed's changes. */
 export type FeedConsumer = {
-  /** There may be something new. */
+  /** Called when there may be new changes. */
   wake(): void
-  /** Once a second. */
+  /** Called about once a second. */
   tick(): void
   end(): void
 }
 
-/** What happened after a number, as far as `upto`; after `since` all of it is there. */
+/** The changes after a number, up to number `upto`. The log is complete after number `since`. */
 export type ChangePage = { since: number; last: number; upto: number; changes: Change[] }
 
 /**
- * The latest changes of a blueprint, read once for all of this process who listen. Who is further behind reads them from
- * the database by themselves.
+ * The latest changes of a blueprint, read once for all consumers in this process. A consumer that is further behind
+ * reads from the database itself.
  */
 export class Feed {
   #consumers = new Set<FeedConsumer>()
@@ -51,7 +51,7 @@ export class Feed {
     this.#unsubscribe = onCommit(tenant.db, blueprint, () => this.#read())
   }
 
-  /** Has an ear told of what happens, until the returned function is called. */
+  /** Adds a consumer, until the returned function is called. */
   join(consumer: FeedConsumer): () => void {
     this.#consumers.add(consumer)
     return () => {
@@ -62,14 +62,14 @@ export class Feed {
     }
   }
 
-  /** Nothing when they are not kept any more. */
+  /** Returns the changes after a number, or undefined when they are no longer logged. */
   async readAfter(number: number): Promise<ChangePage | undefined> {
     if (number < this.#from) return readPage(this.tenant.db, this.blueprint, number)
     const changes = this.#recent.slice(this.#recent.findLastIndex((one) => one.number <= number) + 1)
     return { since: this.#from, last: this.#upto, upto: this.#upto, changes }
   }
 
-  /** Looks whether there is more, up to the tenant's `last` change. */
+  /** Reads new changes up to the tenant's `last` change, ticks the consumers and renews the log. */
   async tick(last: number) {
     if (last > this.#upto) this.#read()
     await this.#forEachConsumer((consumer) => consumer.tick())
@@ -82,7 +82,7 @@ export class Feed {
     for (const consumer of this.#consumers) consumer.end()
   }
 
-  /** Those who ask for it while it is being read have it read once more. */
+  /** Reads new changes. A call during a read causes one more read afterwards. */
   async #read() {
     this.#readAgain = true
     if (this.#reading) return
@@ -106,7 +106,7 @@ export class Feed {
       const { since, last, upto, changes } = page
       hasMore = upto < last
       if (since > this.#upto) {
-        // They were removed before we read them: everybody finds out by themselves.
+        // The changes were removed before they were read; each consumer notices the gap by `since`.
         this.#recent = []
         this.#from = since
         this.#upto = since
@@ -120,8 +120,8 @@ export class Feed {
   }
 
   /**
-   * Thousands would keep all others waiting: they are woken a group after the other, each a slice of the tenant's costly
-   * work, and the smaller the more a listener takes.
+   * Thousands of consumers would block all other work, so they are called in groups. Each group is a slice of the
+   * tenant's costly work, and the more time a consumer takes, the smaller the groups are.
    */
   async #forEachConsumer(work: (consumer: FeedConsumer) => void) {
     const payer = { tenant: this.tenant.tenant, caller: 'changes' }
@@ -131,7 +131,7 @@ export class Feed {
       const wake = async () => {
         const began = performance.now()
         for (const consumer of group) if (this.#consumers.has(consumer)) work(consumer)
-        // What they do is done when this is over.
+        // The work that the consumers started is done after this turn.
         await yieldToEventLoop()
         const possible = Math.floor((group.length * GROUP_MS) / Math.max(performance.now() - began, 0.1))
         this.#groupSize = Math.max(MIN_GROUP_SIZE, Math.min(MAX_GROUP_SIZE, possible, 2 * this.#groupSize))
@@ -146,7 +146,7 @@ async function readPage(db: Db, blueprint: string, number: number): Promise<Chan
   return page && { ...page, changes: page.changes.map((row) => new Change(row)) }
 }
 
-/** A database that is busy, or gone, is asked again; anything else somebody should know of. */
+/** Logs unexpected errors only. When the database is busy or gone, the next tick tries again. */
 const reportFailure = (error: unknown) => {
   if (!(error instanceof Problem)) logError('CHANGES_NOT_READ', { cause: error })
 }
@@ -154,7 +154,7 @@ const reportFailure = (error: unknown) => {
 type TenantFeeds = { tenant: Tenant; feeds: Map<string, Feed>; remoteVersion: number; isChecking: boolean }
 const feedsByTenant = new Map<Db, TenantFeeds>()
 
-/** The feed of a blueprint, made where there is none to begin after number `last`. */
+/** Returns the feed of a blueprint. A new feed starts after number `last`. */
 export function getFeed(tenant: Tenant, blueprint: string, last: number): Feed {
   const tenantFeeds = feedsByTenant.get(tenant.db) ?? {
     tenant,
@@ -181,11 +181,11 @@ export function closeAllStreams() {
   for (const { feeds } of feedsByTenant.values()) for (const feed of feeds.values()) feed.end()
 }
 
-const POLL_MS = 100 // ms between two questions whether another process was heard
-const MAX_TICK_MS = 1_000 // ms; as long as others' changes may go unnoticed where nothing is heard
+const POLL_MS = 100 // ms between two checks for news from another process
+const MAX_TICK_MS = 1_000 // ms that changes of other processes may go unnoticed when no news arrives
 let isWatching = false
 
-/** As long as somebody listens. */
+/** Watches the feeds of all tenants until none is left. */
 async function watchFeeds() {
   if (isWatching) return
   isWatching = true
@@ -210,7 +210,7 @@ const waitForPoll = () => new Promise<void>((resolve) => void setTimeout(resolve
 async function checkTenant(tenantFeeds: TenantFeeds) {
   const { tenant, feeds } = tenantFeeds
   tenantFeeds.remoteVersion = tenant.remoteVersion()
-  // Where nobody can tell, listeners are asked all the same whether they may still listen: the tenant may be gone.
+  // Even when the number cannot be read, consumers check whether they may still listen: the tenant may be gone.
   const last = await getLastNumber(tenant).catch((error) => {
     reportFailure(error)
     return 0

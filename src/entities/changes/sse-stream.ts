@@ -8,22 +8,24 @@ import { withoutPrivilege } from '../request'
 import type { Feed, FeedConsumer } from './feed'
 import { createSeal, formatChange, formatEvent, getView, type StreamQuery, type View } from './view'
 
-const MAX_CHUNK_CHARACTERS = 64 << 10 // characters after which the listener has to take them before there are more
-const HEARTBEAT_MS = 15_000 // ms; whoever stands between us and the listener may cut a connection that is quiet for longer
-const STALL_TIMEOUT_MS = 30_000 // ms that a listener may take to take them
-const RECHECK_MS = 2_000 // ms after which it is asked again whether the listener may still listen
+const MAX_CHUNK_CHARACTERS = 64 << 10 // characters of a chunk, which the client has to read before it gets more
+const HEARTBEAT_MS = 15_000 // ms; proxies may cut a connection that is quiet for longer
+const STALL_TIMEOUT_MS = 30_000 // ms that a client may take to read a chunk
+const RECHECK_MS = 2_000 // ms between two checks whether the subscriber may still listen
 
 type StreamController = Pick<ReadableStreamDefaultController<Uint8Array>, 'close'> & {
   enqueue(chunk: Uint8Array): void
 }
 
-/** One who listens: where they are, what they see, and the stream to them, which is made only as fast as it is taken. */
+/**
+ * A subscriber: their position, their view, and their stream, which is produced only as fast as the client reads it.
+ */
 export class SseSubscriber implements FeedConsumer {
   readonly stream: ReadableStream<Uint8Array>
   #pendingText: string
   #sentAt = now()
   #checkedAt = performance.now()
-  /** Whether everything that was given has been taken. */
+  /** Whether the client has read everything that was sent. */
   #isDrained = false
   #isClosed = false
   #wakeUp = () => {}
@@ -31,7 +33,10 @@ export class SseSubscriber implements FeedConsumer {
   #seal: string
   #controller?: StreamController
 
-  /** Tells what happens after a number, and before that what is `due`; ids end with the `seal`, `free` is called at the end. */
+  /**
+   * Sends the text `due` first, then the changes after number `lastNumber`. Event ids end with the `seal`. Calls `free`
+   * when the stream ends.
+   */
   constructor(
     private subscription: { ctx: PublicCtx; request: Request; question: StreamQuery },
     private feed: Feed,
@@ -41,9 +46,9 @@ export class SseSubscriber implements FeedConsumer {
   ) {
     this.#seal = seal
     this.#pendingText = due
-    const left = feed.join(this)
+    const leave = feed.join(this)
     this.#release = () => {
-      left()
+      leave()
       free()
     }
     this.stream = new ReadableStream<Uint8Array>(
@@ -63,7 +68,7 @@ export class SseSubscriber implements FeedConsumer {
   }
 
   tick() {
-    // Who takes nothing would hold its place forever; by the last id it goes on where it was.
+    // A client that reads nothing would hold its place forever; after reconnecting, it resumes from its last id.
     if (!this.#isDrained && now() - this.#sentAt > STALL_TIMEOUT_MS) this.end()
     else if (performance.now() - this.#checkedAt > RECHECK_MS || now() - this.#sentAt > HEARTBEAT_MS) this.wake()
   }
@@ -74,11 +79,11 @@ export class SseSubscriber implements FeedConsumer {
     try {
       this.#controller?.close()
     } catch {
-      // It is closed already.
+      // The stream is already closed.
     }
   }
 
-  /** Frees everything; false when that was done before. */
+  /** Releases everything; returns false when that was done before. */
   #finish(): boolean {
     if (this.#isClosed) return false
     this.#isClosed = true
@@ -104,7 +109,7 @@ export class SseSubscriber implements FeedConsumer {
     }
   }
 
-  /** Some more events; nothing when there are none now. */
+  /** Returns the text of the next events; empty when there are none. */
   async #readEvents(): Promise<string> {
     let text = this.#pendingText
     this.#pendingText = ''
@@ -112,7 +117,7 @@ export class SseSubscriber implements FeedConsumer {
       const page = await this.feed.readAfter(this.lastNumber)
       if (!page) return this.#stop()
       const { since, last, upto, changes } = page
-      // Looked at last, so that nobody is told what they may not see any more.
+      // Refreshed after the read, so that subscribers never receive what they may no longer see.
       const before = this.view
       this.view = await this.#refreshView()
       if (this.view.model._id !== before.model._id) return this.#stop()
@@ -129,16 +134,16 @@ export class SseSubscriber implements FeedConsumer {
       this.lastNumber = Math.max(this.lastNumber, upto)
       isEmpty = !text && upto < last
     }
-    // An id without data is no event, but the listener comes again with it.
+    // An id without data is not an event, but the client reconnects with it.
     return text || (now() - this.#sentAt > HEARTBEAT_MS ? `:\nid: ${this.lastNumber}.${this.#seal}\n\n` : '')
   }
 
-  /** What the listener may see by now. @throws as if they came now */
+  /** Returns what the subscriber may see now. Throws what a new subscription would throw. */
   async #refreshView(): Promise<View> {
     const { ctx, request, question: streamQuery } = this.subscription
     const freshCtx = await reauthorize(request, 'entities')
     this.#checkedAt = performance.now()
-    // The tenant is another one, or served from elsewhere.
+    // The tenant was replaced, or its database moved.
     if (freshCtx.db !== ctx.db) this.end()
     return getView(withoutPrivilege(freshCtx, request), streamQuery, this.view)
   }
@@ -148,7 +153,9 @@ export class SseSubscriber implements FeedConsumer {
     return ''
   }
 
-  /** Where the database has no time it is asked again, and nothing told meanwhile; who may not listen any more is left. */
+  /**
+   * Waits for the next attempt when the database is busy (503). Any other error, such as lost access, ends the stream.
+   */
   #handleError(error: unknown): string {
     const status = error instanceof Problem ? error.status : 500
     if (status === 503) return ''
@@ -159,5 +166,5 @@ export class SseSubscriber implements FeedConsumer {
 
 const RESET_DATA = JSON.stringify({ message: 'Your view is stale. Reload the list.' })
 
-/** What is told instead of changes that can't be told. */
+/** Returns the event that replaces changes that cannot be sent. */
 export const formatReset = (number: number, seal: string) => formatEvent('reset', number, seal, RESET_DATA)

@@ -8,7 +8,7 @@ const RETRY_AFTER_SECONDS = 10 // s
 
 const streamCounts = new Map<string, number>()
 
-/** A place for one more stream; whoever is done with it calls what it returns. @throws 429 */
+/** Reserves a place for a stream and returns the function that releases it. @throws 429 */
 export function acquireStream({ tenant, actor }: PublicCtx, request: Request): () => void {
   const tenantKey = `${tenant} `
   const callerKey = `${tenant} ${actor?.user ?? `at ${clientNetwork(request)}`}`
@@ -32,6 +32,6 @@ export function acquireStream({ tenant, actor }: PublicCtx, request: Request): (
   }
 }
 
-/** How many streams there are in this process. */
+/** Returns the number of open streams of this process. */
 export const countStreams = () =>
   [...streamCounts].reduce((sum, [name, count]) => (name.endsWith(' ') ? sum + count : sum), 0)

@@ -11,18 +11,18 @@ import { assertNoListOptions, createSeal, formatEvent, getView, type View } from
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream;charset=utf-8',
   'cache-control': 'no-store',
-  // Proxies such as nginx would keep events until they have a buffer full.
+  // Proxies such as nginx would hold events back until a buffer is full.
   'x-accel-buffering': 'no',
 }
 
 /**
- * The changes of the entities that a list with this query would show to the caller, as they happen: server-sent events
- * that go on where the one with the last id ended. @throws 400, 401, 403, 404, 429
+ * Returns a stream of server-sent events with the changes of the entities that a list with this query would show to the
+ * caller. It resumes after the event with the last id. @throws 400, 401, 403, 404, 429
  */
 export async function subscribe(originalCtx: PublicCtx, key: string, request: Request): Promise<Response> {
   const ctx = withoutPrivilege(originalCtx, request)
   const search = new URLSearchParams(getQueryString(request))
-  // A field of that name is filtered by with an operator.
+  // A field of this name can still be filtered with an operator.
   const lastEventId = search.get('lastEventId')
   search.delete('lastEventId')
   assertNoListOptions(search)
@@ -50,11 +50,11 @@ export async function subscribe(originalCtx: PublicCtx, key: string, request: Re
   }
 }
 
-/** Where a listener begins: after the last event that they got, if it can be told what came since; else now. */
+/** Returns where a subscriber starts: after their last event if what followed can be resumed, otherwise now. */
 async function resolveStart(ctx: PublicCtx, id: string | null, last: number, view: View) {
   const [, text, seal = '', sinceText] = /^(\d{1,15})\.((\d{1,15})\.[\da-f]{32})$/.exec(id ?? '') ?? []
   const [number, since] = [Number(text), Number(sinceText)]
-  // Bun sends the head of an answer with the first of its body, so there is always something to send.
+  // Bun sends the head of a response with the first chunk of its body, so there is always something to send.
   if (since <= number && number <= last && isTimingSafeEqual(seal, await createSeal(ctx, view, since)))
     return { number, seal, due: ':\n\n' }
   const fresh = await createSeal(ctx, view, last)

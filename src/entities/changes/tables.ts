@@ -1,28 +1,28 @@
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { blueprints } from '../../blueprints/tables'
 
-/** Of which blueprints the changes are kept. */
+/** The blueprints whose changes are logged. */
 export const changeLogs = sqliteTable('change_logs', {
   blueprint: text()
     .primaryKey()
     .references(() => blueprints.key, { onDelete: 'cascade' }),
-  /** The changes after this number are there, all of them. */
+  /** All changes after this number are in the log. */
   since: integer().notNull(),
-  /** Until when they are kept (ms), unless somebody listens again. */
+  /** When the log is disabled (ms), unless a subscriber renews it. */
   until: integer().notNull(),
 })
 
-/** What happened to entities, in order. */
+/** The changes of entities, in order. */
 export const entityChanges = sqliteTable(
   'entity_changes',
   {
-    /** Grows with each change of the tenant, by as much as it takes room: so numbers tell how much is kept. */
+    /** Grows with each change of the tenant in proportion to its size, so that numbers measure how much is kept. */
     number: integer().primaryKey(),
     blueprint: text()
       .notNull()
       .references(() => changeLogs.blueprint, { onDelete: 'cascade' }),
     made: integer().notNull(),
-    /** The entity before and after, as `entities` has it; without the one it was made, without the other removed. */
+    /** The entity before and after, as in `entities`. A created entity has no before, a removed entity no after. */
     shownBefore: text('shown_before'),
     keysBefore: text('keys_before'),
     shown: text(),

@@ -11,32 +11,32 @@ import { parseQuery, type Query } from '../query/query-parser'
 import { createSerializer } from '../store/serializer'
 import type { Change, EntityVersion } from './change'
 
-/** Which entities a listener sees, and how. */
+/** Which entities a subscriber sees, and in which shape. */
 export type View = {
   model: Model
   actor: PublicCtx['actor']
   rowScope: RowScope
   query: Query
-  /** All that decides what is told: another one means that what was told before may not be right any more. */
+  /** Identifies everything that decides what is sent. If it changes, events sent before may no longer be right. */
   fingerprint: string
   shapeKey: string
   flat: boolean
   write: (shown: string) => string
 }
 
-/** What is asked of changes: of which blueprint, by which query, in which shape. */
+/** The query of a stream: its blueprint, its filters, and whether the flat shape is pinned. */
 export type StreamQuery = { key: string; search: string; pinned: boolean }
 
 const ALLOWED_OPTIONS = ['$select', '$flat', '$q', '$qProps']
 
-/** Changes come one by one, as they happen. @throws 400 for what makes sense for lists only */
+/** Rejects options that make sense only for lists. @throws 400 */
 export function assertNoListOptions(search: URLSearchParams) {
   for (const [name, value] of search)
     if (name.startsWith('$') && parseOptional(value) && !ALLOWED_OPTIONS.includes(name))
       badRequest({ path: name, message: `${name} is not supported for live changes.` })
 }
 
-/** What the caller sees now; the view that they had before, if that is still it. @throws 400, 401, 403, 404 */
+/** Returns the caller's current view; the view `before` if it is still current. @throws 400, 401, 403, 404 */
 export async function getView(ctx: PublicCtx, { key, search, pinned }: StreamQuery, before?: View): Promise<View> {
   const { actor } = ctx
   const model = await getModel(ctx, key)
@@ -61,19 +61,22 @@ export async function getView(ctx: PublicCtx, { key, search, pinned }: StreamQue
 }
 
 /**
- * Says in an id that somebody had this view after change number `since`, which only we can: what was before that they may
- * never have been allowed to see, although they may see what is there now.
+ * Returns a seal for event ids, which proves that a subscriber had this view after change number `since`. Earlier
+ * changes cannot be resumed, because the subscriber may not have been allowed to see them at the time.
  */
 export async function createSeal({ tenant }: PublicCtx, { fingerprint }: View, since: number): Promise<string> {
   const hasher = new Bun.CryptoHasher('sha256', await deriveKey(tenant, 'changes'))
   return `${since}.${hasher.update(`${since} ${fingerprint}`).digest('hex').slice(0, 32)}`
 }
 
-/** An event as it is sent. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
+/** Returns the text of an event. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
 export const formatEvent = (event: string, number: number, seal: string, data: string) =>
   `event: ${event}\nid: ${number}.${seal}\ndata: ${data}\n\n`
 
-/** A change as the listener sees it: what comes into sight is new to them, and what goes out of it is gone. */
+/**
+ * Returns the event of a change, or an empty text. An entity that becomes visible is sent as created, one that is no
+ * longer visible as deleted.
+ */
 export function formatChange(view: View, seal: string, change: Change): string {
   const { number, before, after } = change
   const [wasVisible, isVisible] = [canSee(view, before), canSee(view, after)]

@@ -13,11 +13,11 @@ import { isMultiValued, parseKeys, readDocumentKeys } from './values'
 
 export type Aggregation = { all: Amount; groups: Map<GroupPosition, Group>; unknown: Amount }
 
-const MAX_GROUPS = 100_000 // groups that are told from each other
+const MAX_GROUPS = 100_000 // distinct groups
 
 /**
- * Counts entities and adds them up: all, those of each group, and those that are in none. An entity is once in every
- * group that a value of it is in. @throws 400 for too many groups
+ * Counts entities and sums a property: in total, for each group, and for entities in no group. An entity counts once in
+ * each group that one of its values belongs to. @throws 400 for too many groups
  */
 export async function aggregate(
   db: Db,
@@ -42,7 +42,7 @@ export async function aggregate(
     return result
   }
 
-  // A list in the index has each of its values once; what to add up of it, only the document tells.
+  // The index has each value of a list once, so the sum of a list has to be read from the document.
   const readsDocument = !!sum && isMultiValued(sum)
   const selected = [
     ...(grouping ? [grouping.selected] : []),
@@ -59,8 +59,8 @@ export async function aggregate(
 }
 
 /**
- * The index alone tells of one property of all entities that there are; but not which entities have several values in
- * one group, nor how often they have a value.
+ * Returns the target when the index alone is sufficient: for one property of all entities. The index cannot tell which
+ * entities have several values in one group, nor how often a list contains a value.
  */
 function findIndexTarget(
   { query, by, sum }: ChartQuery,

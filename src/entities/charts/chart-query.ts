@@ -5,17 +5,17 @@ import { parseQuery, type Query, resolveName, unknownFieldMessage } from '../que
 import type { ResolvedName } from '../query/target'
 import { type Interval, intervals, isInterval } from './grouping'
 
-/** What a chart is about: which entities, by what they are grouped, and what of them is added up. */
+/** The query of a chart: its entities, and the properties to group by and to sum. */
 export type ChartQuery = { query: Query; by?: ResolvedName; sum?: ResolvedName; interval?: Interval }
 
-/** What a kind of chart calls the property that it groups by, and which ones it can't be without. */
+/** How a kind of chart names the property to group by, and which parameter it requires. */
 export type ParameterNames = { by: 'x' | 'groupBy'; needs: 'x' | 'sum' }
 
-const DEFAULT_GROUP_LIMIT = 1_000 // shown at once
+const DEFAULT_GROUP_LIMIT = 1_000 // groups per page
 
 /**
- * Reads the query of a chart: what is its own, and otherwise that of a list. `$limit` and `$skip` are about groups.
- * @throws 400 for properties that the caller doesn't know, or that can't be used like this
+ * Parses the query of a chart: its own parameters, and otherwise those of a list. `$limit` and `$skip` apply to groups.
+ * @throws 400 for properties that are unknown to the caller or not suitable
  */
 export function parseChartQuery(
   model: Model,
@@ -41,12 +41,12 @@ export function parseChartQuery(
   const query = parseQuery(model, actor, `${search}`)
   return { query, by: groupField, sum: sumField, interval: isInterval(interval) ? interval : undefined }
 
-  /** As in a list, an empty value counts as none. */
+  /** As in a list, an empty value is ignored. */
   function valuesOf(name: string) {
     return search.getAll(name).filter((value) => value !== '' && value !== 'undefined')
   }
 
-  /** What is the chart's own is no filter. */
+  /** Removes a chart parameter from the query, so that it is not read as a filter. */
   function takeOption(name: string): string | undefined {
     const [value, ...others] = valuesOf(name)
     search.delete(name)
@@ -60,7 +60,7 @@ export function parseChartQuery(
     const resolved = resolveName(model, actor, key)
     if (!resolved) addError(name, unknownFieldMessage(model, actor, key))
     else if (typeof resolved === 'string') addError(name, resolved)
-    // SQLite finds no name with these in it.
+    // SQLite's JSON paths do not match names with these characters.
     else if (/["\\]/.test(key)) addError(name, `"${key}" contains characters that are not supported for grouping.`)
     else return resolved
   }

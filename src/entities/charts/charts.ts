@@ -16,7 +16,7 @@ import { type DataPoint, isAxesType, toPieOption as pieOf, toAxesOption } from '
 import { type Amount, createGrouping, type Group, type GroupPosition } from './grouping'
 import { readGroupNames } from './values'
 
-/** How many entities match a list's query. */
+/** Returns how many entities match the query of a list. @throws 400, 401, 403, 404 */
 export async function count(originalCtx: PublicCtx, key: string, request: Request) {
   return withChartContext(originalCtx, key, request, async ({ ctx, db, model, rowScope }) => {
     const query = parseQuery(model, ctx.actor, splitPageOptions(getQueryString(request)).search)
@@ -25,19 +25,19 @@ export async function count(originalCtx: PublicCtx, key: string, request: Reques
   })
 }
 
-/** The exact sum of a property, whole and by groups. @throws 400 for what is no number */
+/** Returns the exact sum of a property, in total and by groups. @throws 400 for a property that is not numeric */
 export async function sum(originalCtx: PublicCtx, key: string, http: HttpContext) {
   const { value, groups } = await readGroups(originalCtx, key, http, { by: 'groupBy', needs: 'sum' })
   return { ...(groups && { groups: groups.map(({ name, value }) => ({ group: name, sum: value })) }), sum: value }
 }
 
-/** ECharts options of a pie whose slices are the values of a property. */
+/** Returns the ECharts options of a pie chart whose slices are the values of a property. */
 export async function pie(originalCtx: PublicCtx, key: string, http: HttpContext) {
   const { groups = [], label } = await readGroups(originalCtx, key, http, { by: 'x', needs: 'x' })
   return pieOf(label, groups)
 }
 
-/** ECharts options of a chart with the values of a property on its x axis. @throws 404 CHART_NOT_FOUND */
+/** Returns the ECharts options of a chart with the values of a property on its x axis. @throws 404 CHART_NOT_FOUND */
 export async function axesChart(originalCtx: PublicCtx, key: string, type: string, http: HttpContext) {
   if (!isAxesType(type)) {
     return withChartContext(originalCtx, key, http.request, async () => notFound('chart'))
@@ -64,10 +64,10 @@ function withChartContext<T>(
 
 const UNKNOWN_LABEL = 'Unknown'
 
-/** What was asked for of all, and by groups: the sum of a property, or else how many there are. */
+/** The total and the groups of a chart: sums of a property, or numbers of entities. */
 type ChartResult = { value: number | string; label: string; groups: DataPoint[] | undefined }
 
-/** The groups of a page, sorted; last those that have no value to group them by. */
+/** Returns the sorted groups of a page; the last group of all has the entities without a value. */
 const readGroups = (
   originalCtx: PublicCtx,
   key: string,
@@ -104,7 +104,7 @@ async function computeGroups(
   return { ...result, groups: points }
 }
 
-/** As lists are sorted: texts by their characters, where JavaScript compares halves of some. */
+/** Sorts texts by code points, as lists do, where JavaScript would compare UTF-16 code units. */
 function comparePositions(one: GroupPosition, other: GroupPosition) {
   if (one === other) return 0
   if (typeof one === 'number' || typeof other === 'number') return one < other ? -1 : 1

@@ -2,10 +2,10 @@ import type { Static } from 'elysia'
 import type { GroupName } from './grouping'
 import type { AxesChart, PieChart } from './shapes'
 
-/** What is shown of a group. */
+/** The data point of a group. */
 export type DataPoint = { name: GroupName; value: number | string }
 
-/** The charts with axes, as ECharts knows them. */
+/** The charts with axes, with their ECharts options. */
 const SERIES_OPTIONS = {
   line: { type: 'line' },
   bar: { type: 'bar' },
@@ -24,7 +24,7 @@ export const toAxesOption = (type: AxesType, name: string, groups: DataPoint[]):
   toolbox: { feature: type === 'scatter' ? TOOLS : TOOLS_WITH_TYPES },
   xAxis: { type: 'category', data: groups.map(({ name }) => name) },
   yAxis: { type: 'value' },
-  // Without an x of their own, points stand at the categories in turn; with one, ECharts takes numbers for positions.
+  // Points without an x follow the order of the categories; with one, ECharts would read numbers as positions.
   series: [{ ...SERIES_OPTIONS[type], name, data: groups.map(({ value }) => value) }],
 })
 
@@ -33,7 +33,7 @@ export const toPieOption = (name: string, groups: DataPoint[]): Static<typeof Pi
   series: [{ type: 'pie', name, data: groups.map((group) => ({ ...group, ...booleanLabel(group.name) })) }],
 })
 
-/** ECharts shows no name that is a boolean, unless it is told how. */
+/** ECharts needs a formatter to show a boolean name. */
 const booleanLabel = (name: GroupName) =>
   typeof name === 'boolean'
     ? { label: { formatter: `${name}` }, tooltip: { formatter: `${name}: {c} ({d}%)` } }

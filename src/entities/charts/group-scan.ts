@@ -10,14 +10,14 @@ import { type ScanPassage, toPassage } from '../query/scans'
 import type { FieldTarget } from '../query/sql-conditions'
 import { and, commaList, fragment, type SqlFragment } from '../store/sql-fragments'
 
-/** A text (or null) for each thing asked, how many entities agree in all of them, and the first of these. */
+/** A value for each selected expression, the number of entities that have all these values, and the first of them. */
 export type ScannedRow = [...texts: (string | number | null)[], count: number, first: number]
 
-const LARGE_ENTITIES_PER_READ = 100 // where each has a list or a document, which may be as long as a body
+const LARGE_ENTITIES_PER_READ = 100 // entities per slice when each row has a list or document, which may be large
 
 type GroupScan = ScanPassage & { selected: SqlFragment[] }
 
-/** What entities that match have, a slice after the other. Nothing but one slice is ever in memory. */
+/** Yields the selected values of the matching entities, slice by slice. Only one slice is in memory at a time. */
 export async function* scanEntities(
   db: Db,
   model: Model,
@@ -36,7 +36,7 @@ export async function* scanEntities(
   })
 }
 
-/** The values of a field, from the index alone; of entities without any there is nothing. */
+/** Yields the values of a field from the index alone, without entities that have no value. */
 export async function* scanValues(db: Db, { field, path }: FieldTarget): AsyncGenerator<ScannedRow[]> {
   const fieldRows = fragment('i.field = ? and i.path = ?', field.number, path)
   const [by, selected] = [VALUE_ORDER, [fragment('i.value')]]
@@ -50,7 +50,7 @@ export async function* scanValues(db: Db, { field, path }: FieldTarget): AsyncGe
   })
 }
 
-/** How many entities have values of a field, as the index has it. */
+/** Returns how many entities have values of a field, by the index. */
 export async function countWithValues(db: Db, target: FieldTarget): Promise<number> {
   const where = fragment('i.field = ? and i.path = ?', target.field.number, target.path)
   const rows = { from: 'entity_index i', where, by: VALUE_ORDER }
@@ -60,7 +60,7 @@ export async function countWithValues(db: Db, target: FieldTarget): Promise<numb
   return ids.size
 }
 
-/** What is asked of the entity of a row of the index. */
+/** Returns the SQL that selects an expression from the entity of an index row. */
 const selectOfEntity = ({ sql, params }: SqlFragment) =>
   fragment(`(select ${sql} from entities e where e.seq = i.entity)`, ...params)
 

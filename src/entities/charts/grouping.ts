@@ -5,26 +5,26 @@ import type { ResolvedName } from '../query/target'
 import { isTruncatedPart, parsePartKey } from '../store/index-keys'
 import { fragment, type SqlFragment } from '../store/sql-fragments'
 
-/** Where a group stands among the others: equal for values of one group, and sorted as groups are. */
+/** The sort position of a group, which all its values share. */
 export type GroupPosition = string | number
 export type GroupName = string | number | boolean
 
-/** How many entities, and their sum in units of its kind. */
+/** The number of entities, and their sum in units of the field's kind. */
 export type Amount = { count: number; units: bigint }
-/** A group, and an entity that is in it by the value with this key. */
+/** A group, with one of its entities (`first`) and the key of this entity's value. */
 export type Group = Amount & { position: GroupPosition; first: number; key: string }
 
-/** How values are put into groups. */
+/** How values are grouped. */
 export type Grouping = {
-  /** What is asked of each entity (`e`). */
+  /** The SQL that is selected for each entity (`e`). */
   selected: SqlFragment
-  /** Whether only equal values are of one group. */
+  /** Whether each distinct value is its own group. */
   exact: boolean
   toPosition(key: string): GroupPosition
   toName(place: GroupPosition): GroupName
-  /** Whether an entity of the group tells better what it is called. */
+  /** Whether the name is truncated, so that it has to be read from an entity of the group. */
   isTruncated(place: GroupPosition): boolean
-  /** Puts in what is missing between the first and the last. */
+  /** Adds the missing positions between the first and the last. */
   fillGaps(places: GroupPosition[]): GroupPosition[]
 }
 
@@ -32,13 +32,13 @@ export const intervals = ['day', 'week', 'month', 'year'] as const
 export type Interval = (typeof intervals)[number]
 export const isInterval = (text: string | undefined): text is Interval => intervals.some((one) => one === text)
 
-/** Days and moments by the day of the week or by an interval, times of day by the hour, others by their value. */
+/** Groups dates and times by the day of the week or by an interval, times of day by the hour, other values by value. */
 export function createGrouping({ target, kind }: ResolvedName, interval?: Interval): Grouping {
   const isHeaderTime = target.at === 'column' && kind?.toMillis
   const selected = valueSql(target)
   const moment = isHeaderTime ? (key: string) => Number(key) * DAY_MS : kind?.toMillis
   const base = {
-    // Of when an entity was written, its day is enough, and tells fewer groups from each other.
+    // For the time of a write, its day is sufficient and gives fewer distinct values.
     selected: isHeaderTime ? fragment(`${selected.sql} / ${DAY_MS}`, ...selected.params) : selected,
     exact: false,
     isTruncated: () => false,
@@ -65,14 +65,14 @@ export function createGrouping({ target, kind }: ResolvedName, interval?: Interv
 
 const MAX_POINTS = 1_000
 
-/** When the interval began in which a moment lies. Weeks begin on Monday. */
+/** Return the start of the interval that contains a moment, in ms. Weeks begin on Monday. */
 const startOfInterval: Record<Interval, (date: Date) => number> = {
   day: (date) => date.setUTCHours(0, 0, 0, 0),
   week: (date) => startOfInterval.day(date) - ((date.getUTCDay() + 6) % 7) * DAY_MS,
   month: (date) => new Date(startOfInterval.day(date)).setUTCDate(1),
   year: (date) => new Date(startOfInterval.day(date)).setUTCMonth(0, 1),
 }
-/** At least as long as one lasts, and shorter than two. */
+/** At least the length of an interval in days, and less than that of two. */
 const MAX_INTERVAL_DAYS: Record<Interval, number> = { day: 1, week: 7, month: 32, year: 366 }
 
 function fillIntervalGaps(starts: number[], interval: Interval): number[] {

@@ -6,16 +6,16 @@ import { toPartKey } from '../store/index-keys'
 import { extractDocumentJson, shownColumnSql } from '../store/serializer'
 import type { Group, Grouping, GroupName } from './grouping'
 
-/** Whether an entity may have several values there, which the database gives as a list in JSON. */
+/** Returns whether an entity may have several values, which the database returns as a JSON list. */
 export const isMultiValued = ({ target }: ResolvedName) => target.at === 'field' && !target.single
 
-/** The keys of the values that the database gave. */
+/** Returns the keys in a value that was read from the database. */
 export function parseKeys(resolved: ResolvedName, value: string | number | null): string[] {
   if (value === null) return []
   return isMultiValued(resolved) ? JSON.parse(value as string) : [`${value}`]
 }
 
-/** The keys of a property's values in what is kept of an entity, each as often as it is there. */
+/** Returns the keys of a property's values in the stored JSON of an entity, including repeated ones. */
 export const readDocumentKeys = (resolved: ResolvedName, shown: string) =>
   readValues(resolved, shown).map(([key]) => key)
 
@@ -29,7 +29,7 @@ function readValues({ target, kind }: ResolvedName, shown: string): KeyedValue[]
   return [...partsAtPath(target.path, value)]
 }
 
-/** The parts of an object that have this path, which may lead through lists. */
+/** Yields the values of an object at a path, which may lead through lists. */
 function* partsAtPath(wanted: string, value: unknown, path = ''): Generator<KeyedValue> {
   if (Array.isArray(value)) for (const one of value) yield* partsAtPath(wanted, one, path)
   else if (value !== null && typeof value === 'object') {
@@ -40,7 +40,7 @@ function* partsAtPath(wanted: string, value: unknown, path = ''): Generator<Keye
 
 const ENTITIES_PER_READ = 100 // entities read by one statement
 
-/** What groups are called; where their keys do not tell it as it was written, as an entity has it. */
+/** Returns the names of groups; the full value of a truncated key is read from an entity of the group. */
 export async function readGroupNames(
   db: Db,
   model: Model,

@@ -7,24 +7,24 @@ import type { Scope } from '../../blueprints/shapes'
 import { badRequest, type FieldError, Problem } from '../../core/problem'
 import type { PopulateOptions, ReverseRequest } from '../query/populate-options'
 
-/** Entities of a blueprint that the caller reaches, with what is put in the place of their references. */
+/** A blueprint that the caller may read, the rows they may read, and the joins that replace references. */
 export type ReadableBlueprint = { model: Model; rowScope: RowScope; joins: Join[] }
 export type OwnerField = 'user' | 'workspace'
 export type Join = { key: string; to: ReadableBlueprint } | { key: OwnerField; to: 'owner' }
 
-/** Those of another blueprint that point here by these fields, of those in reach such as are within the scope. */
+/** The entities of blueprint `from` that refer to the populated entity by these fields, within the given scope. */
 export type ReverseRelation = { key: string; fields: number[]; from?: ReadableBlueprint; scope: RowScope }
 
 export type PopulatePlan = { model: Model; joins: Join[]; sets: ReverseRelation[] }
 
 const MAX_RELATIONS = 30
 const OWNER_FIELDS: readonly string[] = ['user', 'workspace'] satisfies OwnerField[]
-/** Relations with the relations that are asked for of what they lead to. */
+/** The requested relations, each with the relations to populate in its target. */
 type RelationTree = Map<string, RelationTree>
 
 /**
- * What that means for a caller. Where they may not look, or nothing is any more, references stay what they are, and sets
- * are empty. @throws 400 for relations that do not exist, or are hidden
+ * Resolves populate options for a caller. Where the caller may not read the target, or the target no longer exists,
+ * references stay identifiers and sets are empty. @throws 400 for relations that do not exist or are hidden
  */
 export async function createPopulatePlan(
   ctx: PublicCtx,
@@ -68,7 +68,7 @@ export async function createPopulatePlan(
     return { key, fields: pointing.map(({ number }) => number), from, scope: toRowScope(scope, actor) }
   }
 
-  /** Undefined when nothing of it may be read. */
+  /** Returns undefined when the caller may read nothing of the blueprint. */
   async function resolveReadable(key: string, onUnknown = () => {}): Promise<ReadableBlueprint | undefined> {
     const model = await findModel(ctx, key)
     if (!model) onUnknown()

@@ -18,15 +18,15 @@ import { findReferencing, readRelated } from './related-reader'
 
 type PopulateContext = { db: Db; actor?: Actor }
 
-/** What stands for an owner, by id. */
+/** Read the summaries that replace owners, by id. */
 const readOwners: Record<OwnerField, (db: Db, ids: string[]) => Promise<Map<string, object>>> = {
   user: findUserSummaries,
   workspace: findWorkspaceSummaries,
 }
 
-const CHARACTERS_PER_TURN = 1 << 16 // characters, after which others get theirs
+const CHARACTERS_PER_TURN = 1 << 16 // characters processed before other requests get their turn
 
-/** The JSON of an entity with what is to be in the place of its references. */
+/** Returns the JSON of an entity with its related entities embedded. */
 export async function populateOne(
   ctx: PopulateContext,
   plan: PopulatePlan,
@@ -38,12 +38,12 @@ export async function populateOne(
 
 type PopulatedPage = { entities: string; shown: number; more: boolean }
 
-/** A page of such; it may end before the one that is read. */
+/** Returns a page of populated entities. It may hold fewer entities than the page that was read. */
 export async function populatePage(
   ctx: PopulateContext,
   plan: PopulatePlan,
   shape: ResponseShape,
-  readPage: (note: (shown: string) => string) => Promise<PopulatedPage>,
+  readPage: (collect: (shown: string) => string) => Promise<PopulatedPage>,
 ): Promise<PopulatedPage> {
   const texts: string[] = []
   const { more } = await readPage((text) => {
@@ -54,7 +54,7 @@ export async function populatePage(
   return { entities, shown, more: more || shown < texts.length }
 }
 
-/** All of these, a line for each, as many at a time as are good for one answer. */
+/** Yields all entities populated, as one JSON line each, in chunks of the size of a response. */
 export async function* populateLines(
   ctx: PopulateContext,
   plan: PopulatePlan,
@@ -68,7 +68,7 @@ export async function* populateLines(
   }
 }
 
-/** As many of these as are good for one answer, and at least one: how many, and their JSON, by default with commas between. */
+/** Populates as many entities as fit into one response, at least one. Returns their number and their joined JSON. */
 async function populateTexts(
   ctx: PopulateContext,
   plan: PopulatePlan,
@@ -104,13 +104,16 @@ async function populateTexts(
   return { entities, shown }
 }
 
-/** How many statements share what may be read. */
+/** Returns the number of statements that share the limit of characters. */
 const countStatements = ({ joins, sets }: Pick<PopulatePlan, 'joins'> & Partial<PopulatePlan>): number =>
   1 + (sets?.length ?? 0) + joins.reduce((sum, { to }) => sum + (to === 'owner' ? 0 : countStatements(to)), 0)
 
 type PreparedWriter = { write: (shown: string) => string; complete: boolean }
 
-/** Reads what entities refer to, then knows how to write them. Not complete when that would be more than is allowed. */
+/**
+ * Reads the related entities and returns a function that writes an entity with them. `complete` is false when they
+ * exceed the allowed size.
+ */
 async function prepareWriter(
   ctx: PopulateContext,
   { model, joins }: Pick<ReadableBlueprint, 'model' | 'joins'>,
@@ -137,7 +140,7 @@ async function prepareWriter(
   return { write, complete: [...joined, ...outer].every(({ complete }) => complete) }
 }
 
-/** To what entities refer, by each relation. */
+/** Returns the identifiers of the entities, and the references of each join. */
 async function collectReferences(db: Db, texts: string[], joins: Join[]) {
   const references = new Map(joins.map((join) => [join, new Set<string>()]))
   const identifiers: string[] = []
@@ -157,7 +160,7 @@ async function collectReferences(db: Db, texts: string[], joins: Join[]) {
 
 type JoinedJson = { json: Map<string, string>; complete: boolean }
 
-/** The JSON of what has these identifiers, or ids. */
+/** Returns the JSON of the targets of a join, by identifier, or by id for owners. */
 async function readJoin(
   ctx: PopulateContext,
   { key, to }: Join,
@@ -168,8 +171,8 @@ async function readJoin(
   if (to === 'owner') {
     const json = new Map<string, string>()
     for (const chunk of toChunks(names))
-      for (const [id, card] of await readOwners[key as OwnerField](ctx.db, padValues(chunk)))
-        json.set(id, JSON.stringify(card))
+      for (const [id, summary] of await readOwners[key as OwnerField](ctx.db, padValues(chunk)))
+        json.set(id, JSON.stringify(summary))
     return { json, complete: true }
   }
   const { texts, complete } = await readRelated(ctx.db, to, 'e.identifier', names, allowed)
@@ -178,7 +181,7 @@ async function readJoin(
   return { json, complete: complete && inner.complete }
 }
 
-/** For each of these identifiers the JSON of the entities that point at it. */
+/** Returns a function that gives, for an identifier, the JSON of the entities that refer to it. */
 async function readReverseRelation(
   { db, actor }: PopulateContext,
   target: string,
@@ -199,7 +202,7 @@ async function readReverseRelation(
 
 type TakeJson = (json: string | undefined, times?: number) => string | undefined
 
-/** Gives what it is given, until it would be more than is left. */
+/** Returns a function that passes JSON through while it fits into the remaining budget of characters. */
 function createJsonBudget(remaining: number): TakeJson {
   return (json, times = 1) => {
     if (json === undefined || json.length * times > remaining) return
@@ -208,7 +211,7 @@ function createJsonBudget(remaining: number): TakeJson {
   }
 }
 
-/** What is gone, out of sight or too much stays an identifier. */
+/** Replaces a reference by JSON. A target that is missing, unreadable or too large stays an identifier. */
 function replaceReference(
   entity: ParsedEntity,
   join: Join,
@@ -231,7 +234,7 @@ function replaceReference(
 
 const getReference = (entity: ParsedEntity, { key, to }: Join) => (to === 'owner' ? entity : entity.metadata)[key]
 
-/** A text that grows is joined once, at its end. */
+/** Concatenates, because a growing string is flattened only once. */
 function joinJson(parts: string[], takeJson: TakeJson): RawJson {
   let json = ''
   for (const part of parts) {

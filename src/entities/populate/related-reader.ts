@@ -4,12 +4,12 @@ import { shownColumnSql } from '../store/serializer'
 import { and, fragment, oneOf, type SqlFragment, toChunks } from '../store/sql-fragments'
 import type { ReadableBlueprint, ReverseRelation } from './populate-plan'
 
-/** What is kept to be shown of entities, by identifier or number; not complete when all would have been too much. */
+/** The stored JSON of entities, by identifier or number. `complete` is false when the size limit cut it off. */
 export type RelatedTexts<Key> = { texts: Map<Key, string>; complete: boolean }
 
-const MAX_REVERSE_ENTITIES = 100 // entities of a set
+const MAX_REVERSE_ENTITIES = 100 // entities of a reverse relation
 
-/** Reads entities by one statement, and for thousands by a few; no more bytes than allowed, but at least one. */
+/** Reads entities in chunks, one statement each, up to `allowed` bytes, but at least one entity. */
 export async function readRelated<Key extends string | number>(
   db: Db,
   { model, rowScope }: ReadableBlueprint,
@@ -40,7 +40,7 @@ export async function readRelated<Key extends string | number>(
   return { texts, complete: true }
 }
 
-/** Which entities of a set point at these, by identifier: the newest first. The index has them in this order. */
+/** Returns the numbers of the entities that refer to each identifier, newest first, which is the order of the index. */
 export async function findReferencing(
   db: Db,
   target: string,
@@ -68,7 +68,7 @@ export async function findReferencing(
   return pointing
 }
 
-/** The numbers of lists of `created:number`, each once. */
+/** Returns the distinct numbers from lists of `created:number`, newest first. */
 function newestIds(lists: (string | null)[]): number[] {
   const places = [...new Set(lists.filter((list) => list !== null).flatMap((list) => list.split(',')))]
   return places

@@ -20,16 +20,18 @@ import {
 import { conditionSql, type IndexCondition, indexWhere, isIndexCondition, scopeSql } from './sql-conditions'
 import type { Condition } from './target'
 
-/** A way through the entities of a query that can be gone in slices, in the order of time. */
+/** Returns a scan of a query's entities in order of time, which can be read in slices. */
 export const chooseTimeOrderedScan = async (db: Db, model: Model, rowScope: RowScope, query: Query): Promise<Scan> =>
   (await chooseAccessPath(db, model, rowScope, { ...query, ranked: false, order: [byCreated(true)] })).scan
 
-/** A condition that was thought of as a way: how many rows of the index meet it, as far as that was counted. */
+/**
+ * A condition that was considered as the access path, with the number of index rows that meet it, as far as counted.
+ */
 export type Candidate = { condition: Condition | 'reach'; rows: number; scan: Scan; ordered: boolean }
 
 /**
- * Which rows to go through, and what was considered. `walked`: many rows may be gone through in vain, so first it is tried
- * whether there are enough where this index begins.
+ * The rows to scan, and the candidates that were considered. With `indexWalk`, the scan may read many rows that do not
+ * match, so the beginning of that index is tried first.
  */
 export type AccessPath = { scan: Scan; indexWalk?: IndexWalk; candidates: Candidate[] }
 
@@ -40,10 +42,10 @@ export async function chooseAccessPath(db: Db, model: Model, rowScope: RowScope,
   return { scan, candidates, indexWalk: chooseWalk(model, rowScope, query, choice) }
 }
 
-/** A scan, unless nothing leads to the rows but an order; and whether it is known to go through few in vain. */
+/** A scan, missing when only an order leads to the rows. `bounded`: it is known to read few rows that do not match. */
 type ScanChoice = { scan?: Scan; bounded: boolean; candidates: Candidate[] }
 
-/** The index that has the order; none where few rows are gone through anyway. */
+/** Returns the index in the requested order; none when the scan reads few rows anyway. */
 function chooseWalk(
   model: Model,
   rowScope: RowScope,
@@ -54,7 +56,7 @@ function chooseWalk(
   const [covered] = scan?.covered ?? []
   if (covered) return { source: timeOrderedSource(covered as IndexCondition), covered: [covered] }
   const { target } = order[0]!
-  // Whose they are is known to the index of time only.
+  // Only the index by time knows the owners.
   const single = isCreated(target) && !rowScope.all && (rowScope.user === undefined || rowScope.workspace === undefined)
   const source = orderedSource(model, target, conditions, single ? scopeSql(rowScope) : [])
   return (
@@ -67,8 +69,8 @@ function chooseWalk(
 }
 
 /**
- * Which rows to go through: those of the condition that fewest meet, when they are few or are kept in the order that is
- * asked for. Otherwise no scan: go through all in their order.
+ * Chooses the scan of the most selective condition if it has few rows, else one whose rows are in the requested order.
+ * Returns no scan when all entities have to be read in the order of the query.
  */
 async function chooseScan(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<ScanChoice> {
   const { conditions, order, search } = query
@@ -99,7 +101,8 @@ async function chooseScan(db: Db, model: Model, rowScope: RowScope, query: Query
   const [cheapest] = candidates
   if (cheapest && cheapest.rows < thresholds.few) return { scan: cheapest.scan, bounded: true, candidates }
   const ordered = candidates.find(({ ordered }) => ordered)
-  // All that somebody may see is in the order of time already, and all that there is in that of what none is without.
+  // In order, no row is read in vain: by time within one owner's scope, or in the whole blueprint by a field that is
+  // never null.
   const coversScope = rowScope.all || (byTime && (rowScope.user === undefined || rowScope.workspace === undefined))
   const bounded = coversScope && !conditions.length && !(order[0] && isNullable(order[0].target))
   return { scan: ordered?.scan ?? (byTime ? fullScan(model) : undefined), bounded, candidates }

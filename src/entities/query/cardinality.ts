@@ -1,23 +1,23 @@
 import type { Db } from '../../storage/port'
 import type { SqlFragment } from '../store/sql-fragments'
 
-/** What decides how to look, in rows. Tests make them small, so that few entities are many. */
+/** The thresholds of the query planner, in rows. Tests lower them, so that few entities count as many. */
 export const thresholds = {
-  /** A condition that fewer meet is answered by collecting them; counting stops here. */
+  /** The rows of a condition with fewer rows than this are collected; counting stops here. */
   few: 2_000,
-  /** So far an order is walked, asking each entity, before all that match are found out by the indexes. */
+  /** The rows of an order that are tried one by one before all matches are collected from the indexes. */
   stretch: 2_000,
-  /** As many are sorted by the engine. */
+  /** At most this many rows are sorted by the database. */
   sorted: 2_000,
-  /** Rows of an index read by one statement. */
+  /** Rows of an index that one statement reads. */
   slice: 20_000,
-  /** Rows that one statement goes through, asking the entity of each. */
+  /** Rows that one statement scans when it reads the entity of each. */
   rows: 2_000,
 }
 
 /**
- * The number of rows, but no more than `most`; as it was a few seconds ago at most. It decides only how to look, so an old
- * number costs time and never a row.
+ * Returns the number of rows, at most `limit`. The number may be a few seconds old. It only guides the choice of the
+ * access path, so a stale number costs time but never a row.
  */
 export async function estimateRows(db: Db, from: string, { sql, params }: SqlFragment, limit = thresholds.few) {
   const estimates = getEstimates(db)

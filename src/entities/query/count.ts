@@ -11,7 +11,7 @@ import { fullScan, othersSql, type Scan, toPassage } from './scans'
 import { type IndexCondition, indexWhere, isIndexCondition } from './sql-conditions'
 import type { Condition } from './target'
 
-/** How many entities match. */
+/** Returns how many entities match. */
 export async function count(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {
   const { conditions, search } = query
   if (search === undefined && !rowScope.all && rowScope.user !== undefined && rowScope.workspace === undefined) {
@@ -28,7 +28,10 @@ export async function count(db: Db, model: Model, rowScope: RowScope, query: Que
   return countScan(db, model, await chooseTimeOrderedScan(db, model, rowScope, query), rowScope, conditions)
 }
 
-/** Those of others, where nearly all are the user's own: then the index alone counts all, and these are taken away. */
+/**
+ * Counts the matching entities of other users, when nearly all entities are the user's own: the index alone counts all,
+ * and these are subtracted. Returns undefined when others have many.
+ */
 async function countOthers(db: Db, model: Model, user: string, conditions: Condition[]): Promise<number | undefined> {
   const sides = othersSql(model, user)
   let size = 0
@@ -40,7 +43,7 @@ async function countOthers(db: Db, model: Model, user: string, conditions: Condi
   return counted
 }
 
-/** What is true of all those of which a condition is not; nothing where the index can't tell. */
+/** Returns the opposite of a condition, or undefined when the index cannot answer it. */
 function toOpposite(condition: Condition): IndexCondition | undefined {
   const { target } = condition
   if (target.at !== 'field' || !target.indexed) return
@@ -48,7 +51,7 @@ function toOpposite(condition: Condition): IndexCondition | undefined {
   if (condition.is === 'not in' && condition.values.length) return { target, is: 'in', values: condition.values }
 }
 
-/** The index alone can tell; what has several values is in it several times. */
+/** Counts by the index alone. An entity with several values is in it several times. */
 async function countByIndex(db: Db, model: Model, condition: IndexCondition) {
   const equal = condition.is === 'in' && condition.values.length === 1
   if (!equal && !condition.target.single) return (await findMatchingIds(db, model, { all: true }, [condition])).size
@@ -56,7 +59,7 @@ async function countByIndex(db: Db, model: Model, condition: IndexCondition) {
   return countRows(db, { from: 'entity_index i', where: indexWhere(condition), by })
 }
 
-/** How many entities match, all of them: a slice after the other, where those are not known to be few. */
+/** Counts the matching entities of a scan, slice by slice unless they are known to be few. */
 async function countScan(db: Db, model: Model, scan: Scan, rowScope: RowScope, conditions: Condition[]) {
   const { matching, ...rows } = toPassage(model, scan, rowScope, conditions)
   const countOf = async ({ sql, params }: SqlFragment) =>

@@ -7,17 +7,17 @@ import type { SortPosition } from './order'
 import type { Query } from './query-parser'
 
 /**
- * Where a page ended: the place of its last entity in the order. The best of a search have no place that lasts, because
- * every entity that comes changes how well the others fit: those are the numbers of all that were shown; `from` is where
- * the list goes on, once it is no more by how well they fit.
+ * Where a page ended: the sort position of its last entity. Ranked results have no stable position, because every new
+ * entity changes the rank of the others; their cursor holds the numbers of all entities shown so far. `from` is the
+ * number to continue from once the list is no longer ranked.
  */
 export type CursorPosition = { place: SortPosition } | { shown: number[]; from?: number }
 
 const MAX_CURSOR_LENGTH = 16_384 // characters
 
 /**
- * `$after` of the next page. It is encrypted, for it holds numbers of ours, and bound to its
- * tenant, blueprint and order: there is no other list that it is good for.
+ * Returns the `$after` of the next page. It is encrypted, because it holds internal numbers, and bound to its tenant,
+ * blueprint and order, so that it is valid for no other list.
  */
 export async function encodeCursor(
   tenant: Tenant,
@@ -28,7 +28,7 @@ export async function encodeCursor(
   return encrypt(await getCursorKey(tenant), serializePosition(position), toAad(model, query)).toString('base64url')
 }
 
-/** Where the page ended that a cursor is of. @throws 400 when it is not of this list */
+/** Returns the position in a cursor. @throws 400 when the cursor does not belong to this list */
 export async function decodeCursor(
   tenant: Tenant,
   model: Model,
@@ -36,7 +36,7 @@ export async function decodeCursor(
   cursor: string,
 ): Promise<CursorPosition> {
   const bytes = Buffer.from(cursor, 'base64url')
-  // Letters that don't count would be taken as well.
+  // Decoding ignores invalid characters, so a cursor that does not encode back to itself is rejected.
   if (cursor.length > MAX_CURSOR_LENGTH || bytes.toString('base64url') !== cursor) return throwForeignCursor()
   const key = await getCursorKey(tenant)
   try {
@@ -62,7 +62,7 @@ function getCursorKey({ db, tenant }: Tenant) {
   return key
 }
 
-/** What a place means depends on the order; with the types, for values are compared by those. */
+/** The meaning of a position depends on the order, and on the types of its fields, which decide how values compare. */
 function toAad({ _id }: Model, { order, ranked, search = '' }: Query): string {
   const terms = order.map(({ target, descending }) => {
     const of = target.at === 'column' ? target.column : `${target.label} ${target.field.type}`
@@ -71,7 +71,7 @@ function toAad({ _id }: Model, { order, ranked, search = '' }: Query): string {
   return JSON.stringify([_id, ...(ranked ? [search] : terms)])
 }
 
-/** Of numbers only how far each is from the one before, which is shorter. */
+/** Sorted numbers are stored as differences, which is shorter. */
 function serializePosition(position: CursorPosition): string {
   if ('place' in position) return JSON.stringify(position)
   const sorted = position.shown.toSorted((one, other) => one - other)

@@ -1,13 +1,15 @@
 import type { Db } from '../../storage/port'
 import { and, commaList, fragment, type SqlFragment, takeWithinSize } from '../store/sql-fragments'
 
-const ENTITIES_PER_READ = 500 // entities looked at by one statement
+const ENTITIES_PER_READ = 500 // entities per statement
 const MAX_BYTES_PER_READ = 1 << 20 // bytes of entities read by one statement, unless a single one is larger
 
 export type TimePosition = [created: number, seq: number]
 type EntitySlice = { to: TimePosition; seqs: number[] }
 
-/** The next slice of entities that are not too many, or too large, to be read at once, and where it ends. */
+/**
+ * Returns the next slice of entities, limited in number and bytes, and its end position; undefined when none are left.
+ */
 export async function readNextSlice(
   db: Db,
   scopeParts: SqlFragment[],

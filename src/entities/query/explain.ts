@@ -11,9 +11,9 @@ import { type Condition, targetName } from './target'
 type ExplainedStatement = { sql: string; rows: number; ms: number }
 
 /**
- * How a query is answered, for those who may see everything: which rows are gone through and why these, what is asked of
- * each, and all statements that a page takes, with the rows that they answered. It is worked out anew: nothing that was
- * remembered is used. Statements are shown without their values.
+ * Returns the plan of a query, for privileged callers: which rows are scanned and why, which conditions are checked on
+ * each row, and all statements of a page with the number of their rows. The page is read without cached estimates.
+ * Statements are shown without their values.
  */
 export async function explainQuery(
   { db }: PublicCtx,
@@ -51,7 +51,7 @@ export async function explainQuery(
     considered: candidates.map(({ condition, rows }) => ({
       of: describeCondition(condition),
       rows,
-      // Counting stops where there are too many to collect.
+      // Counting stops when there are too many rows to collect.
       ...(rows >= thresholds.few && { more: true }),
     })),
     left: [

@@ -4,13 +4,13 @@ import type { Db } from '../../storage/port'
 import { clientNetwork } from '../../tenancy/client-connection'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 
-/** What a read may take before it counts as costly, in ms: of the thread, and of waiting for the database. */
+/** How many ms a read may take before it counts as costly: on the thread, and waiting for the database. */
 export const freeReadMs = { thread: 2.5, waiting: 200 }
 const QUEUE_LIMITS = { perTenant: 200, perCaller: 50 }
 
 /**
- * Reads that take turns with all other costly work once they have turned out to be costly: then each statement is a
- * slice, so none may take more than some ms. Cheap reads wait for nobody.
+ * Reads that take turns with all other costly work once they turn out to be costly. Each statement is then a slice, so
+ * a statement may take only a few ms. Cheap reads never wait.
  */
 class FairReads {
   readonly db: Db
@@ -21,7 +21,7 @@ class FairReads {
   #hasEnded = false
   #threadMs = 0
   #waitedMs = 0
-  /** Statements that are not answered yet, and since when it has been working on the answers of all. */
+  /** The number of running statements, and since when the results of all of them are being processed. */
   #pending = 0
   #busySince: number | undefined
 
@@ -38,14 +38,14 @@ class FairReads {
     }
   }
 
-  /** For work that goes on for long, and waits for a reader now and then: counts again when it asks for something. */
+  /** Stops the measurement and leaves the queue while a long read waits for the client; the next query resumes both. */
   suspend() {
     this.#spend()
     this.#leaveQueue?.()
     this.#leaveQueue = undefined
   }
 
-  /** For the end of it: what its parts ask for now is asked in vain, and counted for nobody. */
+  /** Ends the reads: later queries of costly reads fail, and later work is charged to nobody. */
   end() {
     this.#hasEnded = true
     this.suspend()
@@ -79,7 +79,7 @@ class FairReads {
   async #runInTurn<T>(slice: () => Promise<T>): Promise<T> {
     this.#signal ??= this.request.signal
     if (this.#hasEnded || this.#signal.aborted) throw new Busy('The client disconnected.')
-    // Only at its beginning it is refused, and not when much has been done for it.
+    // A read is refused only at its beginning, not after much work has been done for it.
     this.#leaveQueue ??= costlyWork.acquireSlot(this.#payer, this.#wasCostly ? undefined : QUEUE_LIMITS)
     this.#wasCostly = true
     return costlyWork.run(this.#payer, slice)
@@ -97,7 +97,8 @@ class FairReads {
 }
 
 /**
- * Reads by a database whose statements take turns with those of others when all together take long.
+ * Calls `read` with a database whose statements take turns with other costly work once the whole read has become
+ * costly.
  * @throws 503 BUSY when the tenant or the caller has too many such reads under way
  */
 export async function readFairly<T>(ctx: PublicCtx, request: Request, read: (db: Db) => Promise<T>): Promise<T> {
@@ -109,7 +110,7 @@ export async function readFairly<T>(ctx: PublicCtx, request: Request, read: (db:
   }
 }
 
-/** The same for texts that are made only as fast as somebody takes them. */
+/** Yields the texts of `read` like `readFairly`; the time during which the client reads them does not count. */
 export async function* streamFairly(
   ctx: PublicCtx,
   request: Request,

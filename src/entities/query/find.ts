@@ -16,9 +16,9 @@ import { canSortFromSet, sortFromSet } from './set-sort'
 import type { Condition, Order } from './target'
 
 /**
- * Columns (of the table `e`) of the entities that a query asks for, of those within reach, in its order; at most `limit`,
- * from the beginning or after what was passed. The way to find them is remembered for as long as the estimates are that
- * it was chosen by.
+ * Returns columns (of the table `e`) of the entities in the row scope that match a query, in its order: at most
+ * `limit`, from the beginning or after a position. The chosen statement is cached as long as the estimates that it was
+ * chosen by.
  */
 export async function find<Row extends unknown[]>(
   db: Db,
@@ -52,7 +52,11 @@ export async function find<Row extends unknown[]>(
   return toResult(await db.query(statement.sql, statement.params))
 }
 
-/** Where very many share what comes first, but more is to be ordered by, and a page is within that group, it is a list of its own. */
+/**
+ * Finds a page by an index walk. When the page lies within a large group of entities that share the first sort value,
+ * the group is queried as a list of its own, by the remaining order. Returns undefined when the walk does not find the
+ * page.
+ */
 async function findByWalk(
   request: FindRequest,
   indexWalk: IndexWalk,
@@ -67,7 +71,7 @@ async function findByWalk(
   const conditions: Condition[] = [...query.conditions, { target: first.target, is: 'in', values: [result.value] }]
   const ties = byCreated((request.first ?? first).descending)
   const tieQuery: Query = { ...query, conditions, order: order.length ? order : [ties] }
-  // Where time comes first, what agrees in everything else is told apart by it once more.
+  // When time comes first, it is also the last term of the order, which tells apart entities that are equal otherwise.
   const timed = isCreated(first.target) && !order.some(({ target }) => isCreated(target))
   const rest = window.position?.slice(1)
   const after =
@@ -80,11 +84,11 @@ async function findByWalk(
   return rows.map((row) => (timed ? row.toSpliced(-2, 1) : row).toSpliced(columns.length, 0, value))
 }
 
-const isTieGroup = (found: unknown[][] | TieGroup | undefined): found is TieGroup => !!found && 'value' in found
+const isTieGroup = (result: unknown[][] | TieGroup | undefined): result is TieGroup => !!result && 'value' in result
 
 type CachedStatement = Statement & { until: number }
 const statementCache = new WeakMap<Query, Map<string, CachedStatement>>()
-const MAX_CACHED_STATEMENTS = 100 // of one query: as many callers with a reach of their own
+const MAX_CACHED_STATEMENTS = 100 // statements of one query, one for each row scope
 
 function getStatementCache(query: Query) {
   const statements = statementCache.get(query)
@@ -94,13 +98,13 @@ function getStatementCache(query: Query) {
   return fresh
 }
 
-/** What is shown of those that were found, by their numbers; those that do not match any more are missing. */
+/** Returns the stored JSON of entities by their numbers; entities that no longer match are missing. */
 export const readShownByIds = async (db: Db, model: Model, rowScope: RowScope, query: Query, ids: number[]) =>
   new Map(
     (await readMatchingByIds(db, `e.seq, ${shownColumnSql(model)}`, model, rowScope, query, ids)) as [number, string][],
   )
 
-/** Columns of those of these entities that match. */
+/** Returns columns of those of the given entities that match. */
 export function readMatchingByIds(
   db: Db,
   columns: string,

@@ -7,7 +7,7 @@ import { fullScan } from './scans'
 import { comparisonSql, conditionSql, type FieldTarget, type IndexCondition, scopeSql } from './sql-conditions'
 import { type Condition, type Predicate, type Target, targetKey } from './target'
 
-/** A set of entities, by their numbers. */
+/** A set of entities, identified by their numbers. */
 export class IdSet {
   #marks = new Uint8Array(1 << 12)
   size = 0
@@ -44,13 +44,13 @@ export class IdSet {
     return copy
   }
 
-  /** In the order of their numbers. */
+  /** Yields the numbers in ascending order. */
   *[Symbol.iterator]() {
     for (let at = this.#marks.indexOf(1); at >= 0; at = this.#marks.indexOf(1, at + 1)) yield at
   }
 }
 
-/** Rows that an index has in the order of `by`, which tells any two of them apart; and which entity each is of. */
+/** Rows of an index in the order of `by`, which is unique; `entity` is the column with the entity's number. */
 export type IndexSource = { from: string; where: SqlFragment; entity: string; by: string[] }
 
 export const VALUE_ORDER = ['i.value', 'i.created', 'i.entity']
@@ -68,14 +68,14 @@ const columnSource = (model: Model, where: SqlFragment[], by: string[]): IndexSo
   return { from: scan.from, where: and([scan.where, ...where]), entity: 'e.seq', by }
 }
 
-/** How the entities' own indexes begin: each has the blueprint first. */
+/** The columns of the indexes of `entities`, after the blueprint, with which each begins. */
 const COLUMN_ORDERS: Partial<Record<string, string[]>> = {
   'e.created': TIME_ORDER,
   'e.identifier': ['e.identifier'],
   ...Object.fromEntries(['e.updated', 'e."user"', 'e.workspace'].map((column) => [column, [column, ...TIME_ORDER]])),
 }
 
-/** Where the entities that meet a test are; nothing where no index tells. */
+/** Returns the index rows of the entities that meet a test, or undefined when no index has them. */
 function targetSource(model: Model, target: Target, test: SqlFragment[]): IndexSource | undefined {
   if (target.at === 'field') return target.indexed ? fieldSource(target, test, VALUE_ORDER) : undefined
   const by = COLUMN_ORDERS[target.column]
@@ -83,8 +83,8 @@ function targetSource(model: Model, target: Target, test: SqlFragment[]): IndexS
 }
 
 /**
- * Where the entities that have a value of it are in its order, and then in that of time, as far as that value meets the
- * conditions about it; nothing where no index has that.
+ * Returns the index rows of the entities that have a value of the target, by this value and then by time, limited to
+ * values that meet the conditions about the target. Returns undefined when no index has this order.
  */
 export function orderedSource(model: Model, target: Target, conditions: Condition[] = [], more: SqlFragment[] = []) {
   const at = target.at === 'field' ? 'i.value' : target.column
@@ -93,21 +93,21 @@ export function orderedSource(model: Model, target: Target, conditions: Conditio
   return targetSource(model, target, [fragment(`${at} is not null`), ...own, ...more])
 }
 
-/** Whether a condition is about the value there. */
+/** Returns whether a condition is about the value of the target. */
 export const isAbout = (target: Target, condition: Condition) =>
   targetKey(condition.target) === targetKey(target) && condition.is !== 'present' && condition.is !== 'absent'
 
-/** Where the entities of one value are in the order of time. */
+/** Returns the index rows of the entities with one value, in order of time. */
 export const timeOrderedSource = ({ target, ...test }: IndexCondition): IndexSource =>
   fieldSource(target, [comparisonSql('i.value', test)], ['i.created', 'i.entity'])
 
-/** Where all are that meet a condition, or all that don't. */
+/** Returns the index rows of all entities that meet a condition, or with `not` of all that do not. */
 function conditionSources(model: Model, condition: Condition): { sources: IndexSource[]; not: boolean } {
   const { target, ...test } = condition
   const at = target.at === 'column' ? target.column : 'i.value'
   const whole = targetSource(model, target, [])
   const whether = test.is === 'present' || test.is === 'absent'
-  // Of an empty list, no index has a row.
+  // An empty list has no row in the index.
   const hidden = whether && target.at === 'field' && !target.single && !target.path
   if (!whole || hidden) return { sources: [columnSource(model, [conditionSql(condition)], TIME_ORDER)], not: false }
   if (whether)
@@ -120,7 +120,7 @@ function conditionSources(model: Model, condition: Condition): { sources: IndexS
   return { sources, not: test.is === 'not in' }
 }
 
-/** Where all are within reach; or all that aren't, if those are few. */
+/** Returns the index rows of all entities in the row scope, or with `not` of all others if they are few. */
 async function scopeSources(db: Db, model: Model, rowScope: Extract<RowScope, { all: false }>) {
   const { user, workspace } = rowScope
   if (user !== undefined && workspace === undefined) {
@@ -142,13 +142,13 @@ async function estimateSize(db: Db, sources: IndexSource[], limit: number) {
   return size
 }
 
-/** Within reach are those of each of these. */
+/** Returns the sources whose union is the row scope. */
 const sourcesInScope = (model: Model, { user, workspace }: Extract<RowScope, { all: false }>): IndexSource[] =>
   [{ user }, { workspace }]
     .filter(({ user, workspace }) => (user ?? workspace) !== undefined)
     .map((one) => columnSource(model, scopeSql({ all: false, ...one }), TIME_ORDER))
 
-/** The entities of a source in its order, or the other way round, from a first slice of so many rows on: they get larger. */
+/** Yields the entities of a source in its order or reversed, in slices that grow from `first` rows. */
 export async function* scanIds(db: Db, source: IndexSource, descending = false, first = thresholds.slice) {
   const { from, where, entity, by } = source
   const order = `order by ${by.map((one) => `${one} ${descending ? 'desc' : 'asc'}`).join(', ')}`
@@ -156,7 +156,7 @@ export async function* scanIds(db: Db, source: IndexSource, descending = false, 
   let after: SqlFragment[] = []
   for (let size = first; ; size = Math.min(thresholds.slice, size * 8)) {
     const { sql, params } = and([where, ...after])
-    // As one text: a row for each would take more time and memory than all the rest.
+    // As one text, because a row per entity would take more time and memory than everything else.
     const rows = `select ${entity} as seq from ${from} where ${sql} ${order} limit ?`
     const [joined] = await db.query(`select group_concat(cast(n.seq as text), ',') from (${rows}) as n`, [
       ...params,
@@ -173,12 +173,12 @@ export async function* scanIds(db: Db, source: IndexSource, descending = false, 
   }
 }
 
-/** As many tell which set is the smallest. */
+/** Sets are counted up to this size to find the smallest. */
 const MAX_COMPARED_SIZE = 20_000
 
 /**
- * The entities that meet all conditions, by their indexes alone: the smallest set, without those that are not in the next,
- * and so on; once they are few (`bounds.sorted`), they may fail conditions that were not looked at.
+ * Returns the entities that meet all conditions, by the indexes alone: the smallest set, intersected with the next, and
+ * so on. Once the result is small (`thresholds.sorted`), it may contain entities that fail the remaining conditions.
  */
 export async function findMatchingIds(
   db: Db,
@@ -188,7 +188,7 @@ export async function findMatchingIds(
 ): Promise<IdSet> {
   const sets = conditions.flatMap((condition, at) => {
     const { target } = condition
-    // What is asked of one value is one set.
+    // All conditions about one value form one set.
     const leading = conditions.findIndex((id) => isAbout(target, id) && id.is !== 'not in')
     const source = leading >= 0 && isAbout(target, condition) ? orderedSource(model, target, conditions) : undefined
     if (!source) return conditionSources(model, condition)
@@ -223,11 +223,11 @@ async function subtract(db: Db, ids: IdSet, sources: IndexSource[]): Promise<IdS
   return remaining
 }
 
-/** Those of them that have one value there. */
+/** Returns the entities of a set that have the given value of the target. */
 export const withValue = (db: Db, model: Model, ids: IdSet, target: Target, value: string | number) =>
   intersect(db, ids, conditionSources(model, { target, is: 'in', values: [value] }).sources)
 
-/** Those of them that have no value there. */
+/** Returns the entities of a set that have no value of the target. */
 export const withoutValue = (db: Db, model: Model, ids: IdSet, target: Target) => {
   const having = orderedSource(model, target)
   return subtract(db, ids, having ? [having] : [])

@@ -6,15 +6,15 @@ import { fullScan, type Scan } from './scans'
 import { buildSelect, type FindRequest, type PageWindow } from './select-sql'
 import type { Condition, Target } from './target'
 
-/** An index in the order of what is first asked for, and the conditions that all its rows meet. */
+/** An index in the order of the first sort field, and the conditions that all its rows meet. */
 export type IndexWalk = { source: IndexSource; covered: Condition[]; target?: Target }
 
-/** A group of one value which is too large to be sorted: the whole page is in it, or else only its beginning is. */
+/** A group of entities with the same value that is too large to sort. It contains the whole page or only its end. */
 export type TieGroup = { value: string | number; containsPage: boolean }
 
 /**
- * What is found near the beginning of an order, going through so many rows at most and asking each entity; nothing where
- * that are too few; a group where very many agree in what comes first, but more is to be ordered by.
+ * Reads a page near the beginning of an index, checking a limited number of rows one by one. Returns undefined when too
+ * few of them match, and a tie group when very many share the first sort value but the order has more fields.
  */
 export async function walkIndex(
   request: FindRequest,
@@ -43,7 +43,7 @@ export async function walkIndex(
     return db.query(sql, params)
   }
   const maxRows = thresholds.stretch + 4 * need
-  // Where nearly all match, each entity asked in vain would cost as much as one that is shown; but groups have to be seen.
+  // When nearly all entities match, reading more than the page needs would be wasted; groups, however, need more rows.
   for (const size of [...(isIndexOrder ? [1.2 * need] : []), need + maxRows / 8, maxRows].map(Math.ceil)) {
     const rows = await readFirst(from, size)
     if (rows.length < limit) continue
@@ -52,7 +52,7 @@ export async function walkIndex(
     const { sql, params } = orderedRowsSql(from, from.by[0]!, term)
     const [cut] = await db.query(`${sql} limit 1 offset ?`, [...params, size - 1])
     if (!cut || cut[0] !== end) return rows
-    // The rest of a group may come before what was found of it.
+    // The rest of the last group may sort before the part of it that was found.
     const group = { ...from, where: and([from.where, fragment(`${from.by[0]} = ?`, end)]) }
     const [more] = await db.query(`select 1 from ${group.from} where ${group.where.sql} limit 1 offset ?`, [
       ...group.where.params,
@@ -67,7 +67,7 @@ function orderedRowsSql({ from, where, by }: IndexSource, columns: string, { des
   return fragment(`select ${columns} from ${from} where ${where.sql} order by ${order}`, ...where.params)
 }
 
-/** Those that were passed are left out by the index as far as it can tell. */
+/** Skips the rows before the position, as far as the index can tell. */
 function startAt(
   source: IndexSource,
   { descending }: OrderTerm,

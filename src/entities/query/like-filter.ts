@@ -16,13 +16,13 @@ import type { FindResult } from './select-sql'
 import type { FieldTarget } from './sql-conditions'
 import { type Condition, type LikeCondition, type Target, targetName } from './target'
 
-/** As many different texts are asked for by name; where more fit, each entity is looked at. */
+/** Up to this many matching texts become a list of values; with more, each entity is checked. */
 const MAX_RESOLVED_TEXTS = 1_000
 const INDEX_ROWS_PER_READ = 2_000 // rows of the index read by one statement
 
 /**
- * The query with the texts that fit in the place of its patterns, wherever those are few; the other patterns are still
- * there. Others get their turn meanwhile.
+ * Returns the query with its patterns replaced by the matching texts where these are few; the other patterns remain.
+ * Yields to other requests in between.
  */
 export async function resolveLikes(db: Db, model: Model, query: Query): Promise<Query> {
   if (!query.likes.length) return query
@@ -35,7 +35,7 @@ export async function resolveLikes(db: Db, model: Model, query: Query): Promise<
   return { ...query, conditions, likes }
 }
 
-/** The same for those who can't look at each. @throws 400 where too many different texts fit */
+/** Resolves all patterns, for callers that cannot check each entity. @throws 400 when too many different texts match */
 export async function requireResolvedLikes(db: Db, model: Model, query: Query): Promise<Query> {
   const resolved = await resolveLikes(db, model, query)
   const flaws = resolved.likes.map(({ target }) => ({
@@ -48,16 +48,16 @@ export async function requireResolvedLikes(db: Db, model: Model, query: Query): 
 
 type TextSource = { of: string; from: string; where: SqlFragment; start: string }
 
-/** Where the different texts of a target are, in their order. */
+/** Returns the column and rows in which the texts of a target are sorted. */
 function getTextSource(model: Model, target: Target): TextSource {
   if (target.at === 'column')
     return { of: target.column, from: 'entities e', where: fragment('e.blueprint = ?', model.key), start: '' }
   const where = fragment('i.field = ? and i.path = ?', target.field.number, target.path)
-  // The texts among the parts of an object begin like this.
+  // The keys of texts in an object begin with this letter.
   return { of: 'i.value', from: 'entity_index i', where, start: target.path ? 's' : '' }
 }
 
-/** What is the same as fitting a pattern: to be one of the texts that do. Undefined when those are many. */
+/** Returns the condition that is equivalent to a pattern, or undefined when too many texts match. */
 async function toCondition(db: Db, model: Model, { target, pattern }: LikeCondition): Promise<Condition | undefined> {
   const { of, from, where, start } = getTextSource(model, target)
   const texts: string[] = []
@@ -99,7 +99,10 @@ async function toCondition(db: Db, model: Model, { target, pattern }: LikeCondit
   return { target, is: 'in', values: texts }
 }
 
-/** Whether a text of the index fits; of a long one, which is not whole there, an entity that has it tells. */
+/**
+ * Returns whether an index key matches. A long text is truncated in the index, so it is read from an entity that has
+ * it.
+ */
 function isMatch(db: Db, target: Target, pattern: LikePattern, key: string): boolean | Promise<boolean> {
   const text = target.at === 'field' && target.path ? key.slice(1) : key
   if (target.at === 'column' || !isTruncated(text)) return matchesPattern(pattern, text)
@@ -118,7 +121,7 @@ async function matchesWholeText(db: Db, { field, path }: FieldTarget, pattern: L
   )
 }
 
-/** The text with this key that is somewhere in a value. */
+/** Returns the text with this key from anywhere in a value; empty when there is none. */
 export function findLongText(value: unknown, key: string): string {
   const queue = [value]
   for (const item of queue) {
@@ -128,11 +131,11 @@ export function findLongText(value: unknown, key: string): string {
   return ''
 }
 
-/** What has to be read beside its keys to see whether an entity fits. */
+/** Returns the columns that the patterns need beside an entity's keys. */
 export const getLikeColumns = (likes: LikeCondition[]) =>
   likes.flatMap(({ target }) => (target.at === 'column' ? target.column : []))
 
-/** Whether an entity fits all patterns, by its keys and what it has in these columns. */
+/** Returns whether an entity matches all patterns, by its keys and the values of `getLikeColumns`. */
 export async function matchesLikes(
   db: Db,
   likes: LikeCondition[],
@@ -150,9 +153,9 @@ export async function matchesLikes(
   return true
 }
 
-const MAX_ENTITIES_PER_READ = 2_000 // entities looked at by one statement
+const MAX_ENTITIES_PER_READ = 2_000 // entities per statement
 
-/** What `find` finds, of those that fit the patterns that are left: goes on in the order until there are enough. */
+/** Returns the results of `find` that match the remaining patterns; reads on in the order until there are enough. */
 export async function findFiltered<Row extends unknown[]>(
   db: Db,
   columns: string[],
@@ -185,14 +188,14 @@ export async function findFiltered<Row extends unknown[]>(
     }
     if (rows.length < size) break
     from = positionAfter(rows.length)
-    // A search keeps in mind all that was passed.
+    // The cursor of a ranked search holds all entities that were passed, so its slices stay small.
     if (!query.ranked) size = Math.min(MAX_ENTITIES_PER_READ, size * 2)
     await db.yieldToOthers()
   }
   return { rows: matches.map(({ row }) => row), positionAfter: (count) => matches[count - 1]!.passed() }
 }
 
-/** How many entities match. */
+/** Returns how many entities match, including the remaining patterns. */
 export async function countFiltered(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {
   if (!query.likes.length) return count(db, model, rowScope, query)
   const unpaged = { ...query, skip: 0, ranked: false, order: [byCreated(true)] }

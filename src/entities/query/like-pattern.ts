@@ -1,12 +1,12 @@
-/** A text with wildcards, as SQL's LIKE has them: `%` is any characters, `_` is one. */
+/** A text with the wildcards of SQL's LIKE: `%` stands for any characters, `_` for one. */
 export type LikePattern = {
-  /** Characters by their numbers, in lower case, and wildcards. */
+  /** Code points in lower case, and wildcards. */
   parts: Int32Array
 }
 
 const [ANY_CHARACTER, ANY_CHARACTERS] = [-1, -2]
 
-/** Reads a pattern. With a backslash before it, `%`, `_` or a backslash means itself. */
+/** Parses a pattern. A backslash escapes `%`, `_` or a backslash. */
 export function parsePattern(text: string): LikePattern {
   const parts: number[] = []
   for (const [part] of text.matchAll(/\\[%_\\]|./gsu)) {
@@ -18,7 +18,7 @@ export function parsePattern(text: string): LikePattern {
   return { parts: Int32Array.from(parts) }
 }
 
-/** Whether all of a text fits, whatever its case. It takes no longer than their lengths multiplied. */
+/** Returns whether the whole text matches, ignoring case. The time is at most the product of both lengths. */
 export function matchesPattern({ parts }: LikePattern, text: string): boolean {
   const [length, characters] = [fillBuffer(text), characterBuffer]
   let [at, part, many, from] = [0, 0, -1, 0]
@@ -32,7 +32,7 @@ export function matchesPattern({ parts }: LikePattern, text: string): boolean {
       part++
     } else if (many < 0) return false
     else {
-      // What the last `%` stands for gets longer; those before it need not.
+      // The match of the last `%` grows; earlier ones need no backtracking.
       part = many + 1
       at = ++from
     }
@@ -41,15 +41,15 @@ export function matchesPattern({ parts }: LikePattern, text: string): boolean {
   return part === parts.length
 }
 
-/** Whether it fits however the text goes on. */
+/** Returns whether every text that begins like this matches. */
 export const matchesPrefix = (pattern: LikePattern, start: string) =>
   pattern.parts.at(-1) === ANY_CHARACTERS && matchesPattern(pattern, start)
 
 const MAX_PREFIXES = 16
 
 /**
- * How texts begin that fit, in every case that there is, as far as those are few; and whether whatever begins like this
- * fits.
+ * Returns the beginnings of matching texts, in all existing variants of case as far as these are few, and as `only`
+ * whether every text with such a beginning matches.
  */
 export async function findPrefixes({ parts }: LikePattern, exists: (start: string) => Promise<boolean>) {
   let [starts, read] = [[''], 0]
@@ -65,7 +65,7 @@ export async function findPrefixes({ parts }: LikePattern, exists: (start: strin
   return { starts, only: read === parts.length - 1 && parts[read] === ANY_CHARACTERS }
 }
 
-/** The first text in the order of bytes that comes after all that begin like this; none when there is none. */
+/** Returns the first text, in byte order, after all texts with this beginning; undefined when there is none. */
 export function endOfPrefix(start: string): string | undefined {
   const characters = [...start]
   for (let last = characters.pop(); last !== undefined; last = characters.pop()) {
@@ -74,7 +74,7 @@ export function endOfPrefix(start: string): string | undefined {
   }
 }
 
-/** The characters of the text that is being compared, in lower case. */
+/** The code points of the text being compared, in lower case. */
 let characterBuffer = new Int32Array(1_024)
 
 function fillBuffer(text: string): number {
@@ -91,8 +91,9 @@ function fillBuffer(text: string): number {
 const foldedLetters = new Map<number, number>()
 
 /**
- * A letter in lower case: one for one, as simple case folding of Unicode, because engines and languages would each do it in
- * their own way. What would become several, as ß in capitals, stays; so does the i without a dot, which is another letter.
+ * Returns a letter in lower case, one for one like the simple case folding of Unicode, because each database and locale
+ * folds in its own way. A letter that would become several, such as ß in capitals, stays as it is. So does the dotless
+ * i, which is a different letter.
  */
 function foldCase(code: number): number {
   const cached = foldedLetters.get(code)
@@ -104,12 +105,12 @@ function foldCase(code: number): number {
   return lowered
 }
 
-// Of Latin, Greek and Cyrillic letters, all variants are among the first.
+// All variants of Latin, Greek and Cyrillic letters are among the first code points.
 const hasListedVariants = (code: number) => code < 0x180 || (code >= 0x370 && code < 0x530)
 const LISTED_CODE_POINTS = 0x2200
 let variantsByLetter: Map<number, string[]> | undefined
 
-/** A letter in every case; nothing when that is not known. */
+/** Returns a letter in all its cases; empty when they are not known. */
 function getCaseVariants(code: number): string[] {
   const letter = String.fromCodePoint(code)
   if (letter.toUpperCase() === letter.toLowerCase()) return [letter]

@@ -9,10 +9,12 @@ import { matchesPattern as fitsPattern } from './like-pattern'
 import type { Query } from './query-parser'
 import type { Condition, LikeCondition, Predicate, Target } from './target'
 
-/** An entity to be judged here, by the same texts as the database compares. */
+/** An entity that is matched in memory, by the keys that the database compares. */
 export type MatchableEntity = { system: EntityHeader; keys: IndexKeys; doc: Doc }
 
-/** Whether a list with this query would have the entity: what `sql-conditions.ts` says in SQL, of a single one. */
+/**
+ * Returns whether a list with this query would contain the entity; the counterpart of `sql-conditions.ts` in memory.
+ */
 export const matchesQuery = (
   model: Model,
   { conditions, likes, search }: Pick<Query, 'conditions' | 'likes' | 'search'>,
@@ -22,7 +24,7 @@ export const matchesQuery = (
   likes.every((like) => matchesLike(like, entity)) &&
   (search === undefined || matchesWords(search, toSearchTerms(model, entity.doc)))
 
-/** Whether a condition holds for an entity with these values. */
+/** Returns whether a condition holds for an entity with these values. */
 export function matchesCondition(
   condition: Condition,
   { system, keys }: Pick<MatchableEntity, 'keys'> & Partial<MatchableEntity>,
@@ -30,7 +32,7 @@ export function matchesCondition(
   const { target } = condition
   const values = getValues(target, keys, system)
   if (condition.is === 'present' || condition.is === 'absent') {
-    // An empty list is a value, but no part of an object.
+    // An empty list counts as a value of a field, but not of a path into an object.
     const has = target.at === 'field' && !target.path ? keys[target.label] !== undefined : values.length > 0
     return has === (condition.is === 'present')
   }
@@ -42,7 +44,7 @@ function getValues(target: Target, keys: IndexKeys, system?: EntityHeader): (str
   return [system?.[HEADER_KEYS[target.column]] ?? []].flat()
 }
 
-/** Whether one of the texts of an entity fits a pattern. */
+/** Returns whether one of the texts of an entity matches a pattern. */
 function matchesLike({ target, pattern }: LikeCondition, { system, keys, doc }: MatchableEntity): boolean {
   const values = getValues(target, keys, system).map(String)
   if (target.at === 'column') return values.some((text) => fitsPattern(pattern, text))
@@ -70,6 +72,6 @@ function matchesPredicate(test: Predicate, values: (string | number)[]): boolean
   return values.some((value) => test.values.includes(value)) === (test.is === 'in')
 }
 
-/** As the engines order texts: by their bytes. */
+/** Compares texts by their bytes, as the databases do. */
 const compareValues = (one: string | number, other: string | number) =>
   typeof one === 'number' ? Math.sign(one - Number(other)) : Buffer.compare(Buffer.from(one), Buffer.from(`${other}`))

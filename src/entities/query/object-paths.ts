@@ -10,7 +10,10 @@ const PART_TYPES: Record<string, PartType> = {
   boolean: 'boolean',
 }
 
-/** Of which type the schema of an object has the part at a path; undefined where it doesn't simply say. Lists are passed through. */
+/**
+ * Returns the type that an object's schema declares at a path, looking through lists; undefined when it is not a plain
+ * type.
+ */
 export function getTypeAtPath(schema: unknown, path: string): PartType | undefined {
   let here = unwrapList(schema)
   for (const step of path.split('.')) here = unwrapList(getOwn(getOwn(here, 'properties'), step))
@@ -24,7 +27,10 @@ const unwrapList = (schema: unknown): unknown =>
 const getOwn = (of: unknown, key: string): unknown =>
   of !== null && typeof of === 'object' && Object.hasOwn(of, key) ? (of as Record<string, unknown>)[key] : undefined
 
-/** By which texts a part of an object is found that a query asks for; of no type, all that it can mean, the likeliest for a range last. */
+/**
+ * Returns the index keys for a value in an object. Without a type, these are the keys of all types that the text can
+ * mean; the last one is the most likely for a range.
+ */
 export function toPartKeys(text: string, type?: PartType): string[] {
   if (type)
     return [fieldTypes[type].parse!(text)].flatMap((value) => (value === undefined ? [] : toPartKey(value as string)))

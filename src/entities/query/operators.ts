@@ -12,7 +12,7 @@ const TIME_COLUMNS = ['created', 'updated']
 
 const isTimeTarget = (target: Target) => target.at === 'column' && TIME_COLUMNS.includes(target.column.slice(2))
 
-/** A pattern that texts are to fit, or what is wrong with it. */
+/** Returns a pattern condition, or an error message. */
 export function parseLike({ target, kind }: ResolvedName, name: string, text: string): LikeCondition | string {
   if (isTimeTarget(target) || (kind && !kind.supportsPatterns))
     return `"${name}" is not a text field, so $like is not supported.`
@@ -21,7 +21,7 @@ export function parseLike({ target, kind }: ResolvedName, name: string, text: st
   return { target, pattern: parsePattern(text) }
 }
 
-/** A condition, or what is wrong with it. */
+/** Returns a condition, or an error message. */
 export function parseCondition(
   { target, kind, part }: ResolvedName,
   operator: string | undefined,
@@ -54,13 +54,13 @@ export function parseCondition(
   return { target, is: 'between', ...(!kind && typeBounds(bound.value as string)), ...range }
 }
 
-/** The texts of an object's parts begin with their type: a range must not run into the next one. */
+/** The keys of values in an object begin with their type, and a range must not extend into the next type. */
 const typeBounds = ([type = '']: string) => ({
   from: { value: type, open: false },
   to: { value: String.fromCharCode(type.charCodeAt(0) + 1), open: true },
 })
 
-/** Of what has one value, where it begins and where it ends are one condition, which fewer meet than either. */
+/** Merges the lower and the upper bound of a single value into one condition, which is more selective than either. */
 export function mergeRanges(conditions: Condition[]): Condition[] {
   const merged: Condition[] = []
   for (const one of conditions) {

@@ -3,13 +3,13 @@ import type { Scan } from './scans'
 import { valueSql } from './sql-conditions'
 import type { Order, Target } from './target'
 
-/** One thing that entities are ordered by. All terms of an order together tell any two entities apart. */
+/** One term of an order. All terms of an order together are unique to an entity. */
 export type OrderTerm = { of: SqlFragment; descending: boolean; nullable: boolean }
 
-/** What an entity has of each term: where it stands in the order, whoever comes or goes before or after it. */
+/** An entity's values of all terms: its position in the order, whichever entities are added or removed around it. */
 export type SortPosition = (string | number | null)[]
 
-/** Entities that agree in everything come in order of time, the way that the first order goes. */
+/** Returns the terms of an order. Ties are ordered by time, in the direction of the first order. */
 export function toOrderTerms(
   order: Order[],
   [created, seq]: Scan['time'],
@@ -24,7 +24,7 @@ export function toOrderTerms(
   return [...terms, { of: fragment(seq), ...last }]
 }
 
-/** Missing values last, whichever way. */
+/** Returns the SQL of an order. Missing values come last in both directions. */
 export const orderBySql = (terms: OrderTerm[]): SqlFragment =>
   commaList(
     terms.map(({ of, descending, nullable }) =>
@@ -32,7 +32,7 @@ export const orderBySql = (terms: OrderTerm[]): SqlFragment =>
     ),
   )
 
-/** Whether an entity comes after a place. */
+/** Returns the SQL for whether an entity comes after a position. */
 export function afterPositionSql([term, ...terms]: OrderTerm[], [at = null, ...position]: SortPosition): SqlFragment {
   if (!term) return fragment('1 = 0')
   const { of, descending, nullable } = term
@@ -47,7 +47,7 @@ export function afterPositionSql([term, ...terms]: OrderTerm[], [at = null, ...p
   const after = fragment(`${of.sql} ${sign} ?`, ...of.params, at)
   const equal = and([fragment(`${of.sql} = ?`, ...of.params, at), afterPositionSql(terms, position)])
   if (nullable) return orSql(after, isNullSql(of), equal)
-  // The first of these is what an index begins at.
+  // An index scan starts at the first of these conditions.
   return and([fragment(`${of.sql} ${sign}= ?`, ...of.params, at), orSql(after, equal)])
 }
 
@@ -57,11 +57,11 @@ const orSql = (...parts: SqlFragment[]) =>
 
 export const isCreated = (target: Target) => target.at === 'column' && target.column === 'e.created'
 
-/** Whether entities may be without it. */
+/** Returns whether entities may lack a value of the target. */
 export const isNullable = (target: Target) =>
   target.at === 'field' || target.column === 'e."user"' || target.column === 'e.workspace'
 
-/** Whether an index that is ordered by the first of these, and then by time, has them all in their order. */
+/** Returns whether an index by the first of these orders, and then by time, has the whole order. */
 export const matchesIndexOrder = ([first, ...others]: Order[], last: { descending: boolean }) =>
   first!.descending === last.descending &&
   others.every((one) => isCreated(one.target) && one.descending === last.descending)

@@ -5,7 +5,7 @@ import { mayReadField } from '../../blueprints/permissions'
 import type { Scope } from '../../blueprints/shapes'
 import { isFlag, isTrue } from '../../core/shapes'
 
-/** What a query asks to be shown of related entities: paths of relations, and sets of those that point here. */
+/** The related entities that a query embeds: paths of relations, and sets of entities that refer to the result. */
 export type PopulateOptions = { populate: true | string[][]; sets: ReverseRequest[] }
 export type ReverseRequest = { key: string; blueprint: string; scope: Scope }
 
@@ -13,7 +13,7 @@ const MAX_DEPTH = 3
 const MAX_REVERSE_RELATIONS = 10
 const SCOPES: readonly string[] = ['user', 'workspace', 'tenant'] satisfies Scope[]
 
-/** Reads `$populate` and `$outerPopulate`; what needs no other blueprint is checked. */
+/** Parses `$populate` and `$outerPopulate`, and checks what can be checked without other blueprints. */
 export function parsePopulate(
   model: Model,
   actor: Actor | undefined,

@@ -13,24 +13,24 @@ import { mergeRanges, OPERATORS, parseCondition, parseLike } from './operators'
 import { type PopulateOptions, parsePopulate } from './populate-options'
 import type { Condition, LikeCondition, Order, ResolvedName, Target } from './target'
 
-/** Never changed once it was read, for it is shared. */
+/** A parsed query. It is cached and shared, so it must not be changed. */
 export type Query = {
   readonly conditions: Condition[]
   readonly likes: LikeCondition[]
   order: Order[]
-  /** The words that are searched for; empty where no field can have them. */
+  /** The words to search for, as a full-text expression; empty when no field can contain them. */
   search?: string
-  /** Whether those come first that fit the words best. */
+  /** Whether the best matches of the words come first. */
   ranked: boolean
   limit: number
-  /** Whether more were asked for than a page may have. */
+  /** Whether the requested limit exceeds the maximum. */
   clamped: boolean
   skip: number
   count: boolean
   select?: string[]
   flat: boolean
   related?: PopulateOptions
-  /** The text of the query but for where its page begins; empty, or with an ampersand at its end. */
+  /** The query string without the options that set the start of the page; empty, or with an ampersand at its end. */
   listQueryString: string
 }
 
@@ -51,7 +51,7 @@ const COLUMN_FIELDS: Record<string, { target: Target; kind: FieldType }> = {
   updated: { target: columnTarget('e.updated'), kind: fieldTypes.datetime },
 }
 
-/** The parameters which begin with a dollar sign. */
+/** The parameters that begin with a dollar sign. */
 const QUERY_OPTIONS = [
   '$limit',
   '$skip',
@@ -67,11 +67,11 @@ const QUERY_OPTIONS = [
 ]
 
 const queryCache = new WeakMap<Model, Map<string, Query>>()
-const MAX_CACHED_QUERIES = 2_000 // queries of a blueprint
+const MAX_CACHED_QUERIES = 2_000 // queries per blueprint
 
 /**
- * Reads the query of a list. Hidden fields are as good as unknown. What was asked before is not read again: as long as a
- * blueprint doesn't change, the same text gives the same object. @throws 400 with everything that makes no sense.
+ * Parses the query of a list. Hidden fields are treated as unknown. The result is cached: as long as a blueprint does
+ * not change, the same text gives the same object. @throws 400 with all errors of the query
  */
 export function parseQuery(model: Model, actor: Actor | undefined, search: string): Query {
   const queries = queryCache.get(model) ?? new Map<string, Query>()
@@ -196,7 +196,7 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string): 
   }
 }
 
-/** What is said of a name that no field has: the option or the field that was probably meant, of those the caller may see. */
+/** Returns the message for an unknown field name. It suggests a similar option or field that the caller may see. */
 export function unknownFieldMessage(model: Model, actor: Caller | undefined, name: string): string {
   const option = QUERY_OPTIONS.find((one) => one.slice(1).toLowerCase() === name.toLowerCase())
   const suggestion = option ? ` Did you mean \`${option}\`?` : suggestName(name, visibleFieldNames(model, actor))
@@ -221,7 +221,9 @@ function withoutPageOptions(search: string) {
   return others.size ? `${others}&` : ''
 }
 
-/** What a name in a query means; a text when it names something that can't be asked for. */
+/**
+ * Resolves a name in a query. Returns an error message for a field that cannot be filtered, and undefined when unknown.
+ */
 export function resolveName(model: Model, actor: Actor | undefined, name: string): ResolvedName | string | undefined {
   if (Object.hasOwn(COLUMN_FIELDS, name)) return COLUMN_FIELDS[name]!
   const [key = '', ...rest] = name.split('.')

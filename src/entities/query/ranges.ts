@@ -2,7 +2,7 @@ import type { Db } from '../../storage/port'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import { thresholds } from './cardinality'
 
-/** What is gone through, in the order of which columns, which tell any two rows apart; and how many rows come first. */
+/** Rows to split, and the columns that order them uniquely. A slice has at most `size` rows, the first one `first`. */
 export type RangeSource = {
   from: string
   where: SqlFragment
@@ -12,10 +12,10 @@ export type RangeSource = {
   first?: number
 }
 
-/** What is true of the rows of one slice only, and how many those are, which is known of all but the last. */
+/** The conditions that hold only for the rows of one slice, and their number, which is unknown for the last slice. */
 export type RowRange = { conditions: SqlFragment[]; rows?: number }
 
-/** Parts all those rows into slices, one after the other. Others get their turn after each. */
+/** Splits the rows into consecutive slices, and yields to other requests after each. */
 export async function* splitIntoRanges(
   db: Db,
   { from, where, by, descending = false, size = thresholds.rows, first = size }: RangeSource,
@@ -38,7 +38,7 @@ export async function* splitIntoRanges(
   }
 }
 
-/** How many rows there are, where an index alone tells. */
+/** Returns the number of rows, for conditions that an index alone can answer. */
 export async function countRows(db: Db, rows: Pick<RangeSource, 'from' | 'where' | 'by'>): Promise<number> {
   let counted = 0
   for await (const { conditions, rows: size } of splitIntoRanges(db, { ...rows, size: thresholds.slice })) {

@@ -9,20 +9,20 @@ import { splitIntoRanges } from './ranges'
 import { entityHasWordsSql, filterSql, matchSql, rankedScan, type Scan, SEARCH_WORDS_TABLE } from './scans'
 import type { FindResult } from './select-sql'
 
-/** The places of what a search shows best first: those that were shown are left out from then on. */
+/** The cursor of a ranked search. Entities that were shown are excluded from later pages. */
 export type RankedCursor = { shown: number[]; from?: number }
 
-// Of all that a word may go on with.
+// The bounds of the characters that may follow in a word.
 const [FIRST_CHARACTER, LAST_CHARACTER] = ['0', '\u{10ffff}']
 
-/** How many come by how well they fit: as all must be told that were shown, the rest come by time. */
+/** The number of results that are ranked. The cursor has to list them all, so later results come by time. */
 const MAX_RANKED_SHOWN = 300
-/** Words that so many have together say nothing of any, and to compare them all would take long. */
+/** With this many matches, a rank says little, and computing it for all would be slow. */
 const MAX_RANKED_MATCHES = 500
-/** Of the latest, so many are looked at first, and more where too few of them match. */
-const FIRST_RANGE_ROWS = 200 // words
+/** This many of the latest matches are read first, and more when too few of them meet the conditions. */
+const FIRST_RANGE_ROWS = 200 // rows of words
 
-/** The best first; where too many have the words, the latest. */
+/** Returns the best matches first, or the latest first when too many entities contain the words. */
 export async function findRanked<Row extends unknown[]>(
   request: RankedRequest,
   { shown, from }: RankedCursor = { shown: [] },
@@ -74,8 +74,8 @@ export async function findRanked<Row extends unknown[]>(
 }
 
 /**
- * Those that have all words, by how well those fit that few have; by all words where many have each. To weigh a word,
- * SQLite goes through all that have it.
+ * Returns a scan of the entities that contain all words, ranked by the rare words only, or by all words when all or
+ * none of them are rare. To weigh a word, SQLite reads all rows that contain it.
  */
 async function rankByRareWords(db: Db, model: Model, search: string): Promise<Scan> {
   const words = search.split(TERM_SEPARATOR)
@@ -86,7 +86,7 @@ async function rankByRareWords(db: Db, model: Model, search: string): Promise<Sc
   return { ...scan, where: and([scan.where, entityHasWordsSql(search)]) }
 }
 
-/** Where no longer word begins as the last one does, it is asked for as it is: of a beginning, all that has it is collected. */
+/** Turns a prefix into a plain word when no longer word has it, because a prefix search collects all matches first. */
 async function dropUselessPrefixes(db: Db, search: string): Promise<string> {
   const prefixes = search.match(/[^ (]+(?=\*)/g) ?? []
   const selectLonger = 'select 1 from search_vocabulary where term >= ? and term < ? limit 1'

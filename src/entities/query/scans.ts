@@ -5,23 +5,23 @@ import type { RangeSource } from './ranges'
 import { conditionSql, type IndexCondition, indexWhere, scopeSql } from './sql-conditions'
 import type { Condition } from './target'
 
-/** The rows that a statement goes through, and what needs not be asked of them any more. */
+/** The rows that a statement scans, and the conditions that they already meet. */
 export type Scan = {
   by: Driver
   from: string
-  /** The values of its question marks. */
+  /** The parameters of `from`. */
   fromParams?: unknown[]
   where: SqlFragment
   covered: Condition[]
   time: [created: string, seq: string]
-  /** The words that lead to the rows. */
+  /** The full-text expression that leads to the rows. */
   search?: string
 }
 
 /** What leads to the rows. */
 export type Driver = 'time' | 'value' | 'values' | 'order' | 'words'
 
-/** Every entity of the blueprint. */
+/** Returns a scan of all entities of a blueprint. */
 export const fullScan = (model: Model): Scan => ({
   by: 'time',
   from: 'entities e',
@@ -33,7 +33,7 @@ export const fullScan = (model: Model): Scan => ({
 const INDEX_TABLE = 'entity_index i'
 const INDEX_WITH_ENTITIES = 'entity_index i join entities e on e.seq = i.entity'
 
-/** The entities that have one value, in order of time. */
+/** Returns a scan of the entities with one value, in order of time. */
 export const indexScan = (condition: IndexCondition): Scan => ({
   by: 'value',
   from: INDEX_WITH_ENTITIES,
@@ -42,7 +42,7 @@ export const indexScan = (condition: IndexCondition): Scan => ({
   time: ['i.created', 'i.entity'],
 })
 
-/** The entities that have the words. */
+/** Returns a scan of the entities that contain the words. */
 export const textScan = (model: Model, search: string): Scan => ({
   ...fullScan(model),
   by: 'words',
@@ -50,7 +50,7 @@ export const textScan = (model: Model, search: string): Scan => ({
   where: and([entityHasWordsSql(search), fullScan(model).where]),
 })
 
-/** The same, with how well each fits. */
+/** Returns a scan of the entities that contain the words, with the rank of each. */
 export const rankedScan = (model: Model, search: string): Scan => ({
   ...fullScan(model),
   by: 'words',
@@ -60,17 +60,20 @@ export const rankedScan = (model: Model, search: string): Scan => ({
 
 /** The words of each entity. */
 export const SEARCH_WORDS_TABLE = 'search_words w'
-/** Whether a row of `WORDS` has the words. */
+/** Returns the SQL for whether a row of `SEARCH_WORDS_TABLE` contains the words. */
 export const matchSql = (search: string) => (search ? fragment('w.words match ?', search) : fragment('1 = 0'))
 
-/** The same of an entity; of those with such numbers, for who goes through all in slices: words are looked up once for each. */
+/**
+ * Returns the SQL for whether an entity (`e`) contains the words. A scan in slices limits it to the numbers of the
+ * slice, because each statement looks up the words once.
+ */
 export function entityHasWordsSql(search: string, from?: number, to?: number): SqlFragment {
   const idRange = from === undefined ? [] : [fragment('w.rowid >= ? and w.rowid <= ?', from, to)]
   const { sql, params } = and([matchSql(search), ...idRange])
   return fragment(`e.seq in (select w.rowid from ${SEARCH_WORDS_TABLE} where ${sql})`, ...params)
 }
 
-/** The entities that meet a condition, each once, in no order. */
+/** Returns a scan of the entities that meet a condition, each once, in no particular order. */
 export function indexLookup(model: Model, condition: IndexCondition): Scan {
   const { sql, params } = indexWhere(condition)
   return {
@@ -83,35 +86,39 @@ export function indexLookup(model: Model, condition: IndexCondition): Scan {
 
 const INDEXED_COLUMNS = ['e.identifier', 'e.created', 'e.updated']
 
-/** Whether a condition is about a column that an index of the blueprint's entities has. */
+/** Returns whether a condition is about an indexed column of `entities`. */
 export const isColumnCondition = ({ target, is }: Condition) =>
   target.at === 'column' && INDEXED_COLUMNS.includes(target.column) && (is === 'in' || is === 'between')
 
-/** The entities of which something is true that an index of theirs tells, in no order: none else is gone through for that. */
+/**
+ * Returns a scan of the entities that meet an SQL condition, found by an index of `entities`, in no particular order.
+ */
 export function subqueryScan(model: Model, where: SqlFragment, covered: Condition[]): Scan {
   const full = fullScan(model)
   const { sql, params } = and([full.where, where])
   const subquery = fragment(`e.seq in (select e.seq from entities e where ${sql})`, ...params)
-  // Without the blueprint, no other index of entities is of use, so nobody goes through that.
+  // Without the blueprint in the outer statement, the database can use no other index of entities.
   return { ...full, by: 'values', where: subquery, covered }
 }
 
-/** The entities that are not of a user, by its two sides in the index. */
+/**
+ * Returns the SQL for the entities of other users, as ranges of the index: before and after the user, and without one.
+ */
 export const othersSql = (model: Model, user: string): SqlFragment[] =>
   [fragment('e."user" < ?', user), fragment('e."user" > ?', user), fragment('e."user" is null')].map((whose) =>
     and([fullScan(model).where, whose]),
   )
 
-/** What a scan leaves to be asked of each entity. */
+/** Returns the SQL for all conditions on the rows of a scan, except those that the scan covers. */
 export function filterSql(scan: Scan, rowScope: RowScope, conditions: Condition[]): SqlFragment {
   const remaining = conditions.filter((one) => !scan.covered.includes(one)).map(conditionSql)
   return and([scan.where, ...scopeSql(rowScope), ...remaining])
 }
 
-/** What a scan can be gone through by in slices: which rows, in which order, and the part of them that matches. */
+/** How to read a scan in slices: its rows, their order, and the SQL for those that match. */
 export type ScanPassage = RangeSource & { matching: SqlFragment; entity: string }
 
-/** How a scan is gone through in slices. */
+/** Returns how to read a scan in slices. */
 export function toPassage(model: Model, scan: Scan, rowScope: RowScope, conditions: Condition[]): ScanPassage {
   if (scan.search !== undefined) {
     const { from, where } = rankedScan(model, scan.search)
@@ -119,14 +126,14 @@ export function toPassage(model: Model, scan: Scan, rowScope: RowScope, conditio
     return { from, where: matchSql(scan.search), matching, by: ['w.rowid'], entity: 'e.seq' }
   }
   const { from, where: matching } = withoutJoin(scan, rowScope, conditions)
-  // Without what an entity has to be looked at for, which would make finding the end of a slice as dear as all the rest.
+  // Without the conditions that need the entity; otherwise finding the end of a slice would cost as much as reading it.
   const where = from === INDEX_TABLE ? scan.where : withoutJoin(scan, rowScope, []).where
   return { from, where, matching, by: scan.time, entity: scan.time[1] }
 }
 
 /**
- * What a scan goes through, without a join: where PostgreSQL expects few rows, it may go through all of the index for
- * each entity.
+ * Returns the rows of a scan without a join, because PostgreSQL may scan the whole index for each entity when it
+ * expects few rows.
  */
 export function withoutJoin(
   scan: Scan,

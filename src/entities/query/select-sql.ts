@@ -8,7 +8,10 @@ import type { Query } from './query-parser'
 import { filterSql, type Scan } from './scans'
 import type { Order } from './target'
 
-/** What is to be found: these columns of at most so many. Equals come by time the way of `first`, or of the first order. */
+/**
+ * A request for the columns of at most `limit` entities. Ties are ordered by time, in the direction of `first` or of
+ * the first order.
+ */
 export type FindRequest = {
   db: Db
   columns: string[]
@@ -21,16 +24,16 @@ export type FindRequest = {
 
 export type FindResult<Row> = {
   rows: Row[]
-  /** Where a page ends that has so many of them, one at least. */
+  /** Returns the position where a page of `count` rows, at least one, ends. */
   positionAfter(count: number): CursorPosition
 }
 
 export type Statement = { sql: string; params: unknown[] }
 
-/** What a page shows of an order: so many, after some that are passed over, or after a place. */
+/** The window of a page in an order: at most `limit` rows, after `skip` rows or after a position. */
 export type PageWindow = { limit: number; skip: number; position?: SortPosition }
 
-/** The columns of those that a scan leads to, and what there is of each term. */
+/** Returns the statement that selects the columns of a scan's matching entities, and their values of all terms. */
 export function buildSelect(
   { columns, rowScope, query: { conditions } }: FindRequest,
   scan: Scan,

@@ -7,9 +7,9 @@ import { buildSelect, type FindRequest, type PageWindow } from './select-sql'
 import type { Order } from './target'
 
 /**
- * What is found where no condition is met by few, and no order has enough of those that match near its beginning: first all
- * that match, as a set in memory, by the indexes alone; then the first of these in the order, by the index of what it is
- * sorted by. Whatever is asked, that goes through each index once.
+ * Finds a page when no condition is selective and the beginning of the order has too few matches. First it collects all
+ * matches as a set in memory, by the indexes alone; then it reads the first of these in the order, by the index of the
+ * sort field. For any query, this reads each index once.
  */
 export async function sortFromSet(request: FindRequest, window: PageWindow): Promise<unknown[][]> {
   const { db, model, rowScope, query } = request
@@ -21,13 +21,13 @@ export async function sortFromSet(request: FindRequest, window: PageWindow): Pro
   return sortLevel({ ...request, orders, terms }, ids, 0, window)
 }
 
-/** Whether this can be done: all that is sorted by is in an index. */
+/** Returns whether all sort fields are in an index, as `sortFromSet` requires. */
 export const canSortFromSet = ({ model, query }: FindRequest) =>
   query.search === undefined && query.order.every(({ target }) => orderedSource(model, target))
 
 type SetSort = FindRequest & { orders: Order[]; terms: OrderTerm[] }
 
-/** The rows of some of these, which agree in what is ordered by before `level`. */
+/** Returns the page of a set of entities that have equal values in all terms before `level`. */
 async function sortLevel(by: SetSort, ids: IdSet, level: number, window: PageWindow): Promise<unknown[][]> {
   const { limit, skip, position } = window
   if (limit <= 0 || ids.size <= skip) return []
@@ -42,7 +42,7 @@ async function sortLevel(by: SetSort, ids: IdSet, level: number, window: PageWin
   return [...ties, ...(await rowsOfHits(by, ids, level, { limit: limit - ties.length, skip, position }))]
 }
 
-/** Those that agree in everything but their numbers. */
+/** Returns the rows of entities that differ only in their numbers. */
 function sortByNumber(by: SetSort, ids: IdSet, { limit, skip, position }: PageWindow) {
   const { descending } = by.terms.at(-1)!
   const passed = position?.at(-1) as number | undefined
@@ -51,7 +51,7 @@ function sortByNumber(by: SetSort, ids: IdSet, { limit, skip, position }: PageWi
   return readRows(by, ordered.slice(skip, skip + limit), { limit, skip: 0 })
 }
 
-/** Those that have a value, beyond that of the place; then those without. */
+/** Returns the rows of the entities with a value after the position, then of those without a value. */
 async function rowsOfHits(by: SetSort, ids: IdSet, level: number, window: PageWindow): Promise<unknown[][]> {
   const { limit, skip } = window
   if (limit <= 0) return []
@@ -65,7 +65,7 @@ async function rowsOfHits(by: SetSort, ids: IdSet, level: number, window: PageWi
   return [...rows, ...(await sortLevel(by, without, level + 1, rest))]
 }
 
-/** The first of them that an index has in the order of a level, beyond the place. */
+/** Returns the first entities of the set in the index order of a level, after the position. */
 async function findFirstHits({ db, model, orders, query }: SetSort, ids: IdSet, level: number, window: PageWindow) {
   const { limit, skip, position } = window
   const { target, descending } = orders[level]!
@@ -90,8 +90,8 @@ const startAfter = (source: IndexSource, descending: boolean, at: SortPosition[n
     : { ...source, where: and([source.where, fragment(`${source.by[0]} ${descending ? '<' : '>'} ?`, at)]) }
 
 /**
- * The same where the index doesn't have the rest of the order: as many as there are of one value are sorted by that, each
- * large group by itself. Only the first and the last that are asked for can be large.
+ * Sorts hits when the index does not have the rest of the order: each group of one value is sorted by the remaining
+ * terms, a large group separately. Only the first and the last group of a page can be large.
  */
 async function sortTieGroups(by: SetSort, ids: IdSet, hits: number[], level: number, { limit, skip }: PageWindow) {
   const rows: unknown[][] = []
@@ -115,7 +115,7 @@ async function sortTieGroups(by: SetSort, ids: IdSet, hits: number[], level: num
   return [...rows, ...(await sortLevel(by, group, level + 1, rest))]
 }
 
-/** Those of them that have the same as one of them. */
+/** Returns the entities of the set that have the same value at a level as the given entity. */
 async function findTieGroup({ db, model, terms, orders }: SetSort, ids: IdSet, id: number, level: number) {
   const { sql, params } = terms[level]!.of
   const [row] = await db.query(`select ${sql} from entities e where e.seq = ?`, [...params, id])
@@ -123,11 +123,11 @@ async function findTieGroup({ db, model, terms, orders }: SetSort, ids: IdSet, i
   return value == null ? IdSet.of([id]) : withValue(db, model, ids, orders[level]!.target, value)
 }
 
-/** Asked once more for everything, for meanwhile it may have changed. */
+/** Reads the rows with all conditions again, because the entities may have changed meanwhile. */
 async function readRows(by: SetSort, ids: Iterable<number>, window: PageWindow): Promise<unknown[][]> {
   const entities = [...ids]
   if (!entities.length) return []
-  // Without the blueprint, no index of entities but that of their numbers is of use.
+  // Without the blueprint, the only usable index of entities is that of their numbers.
   const scan = { ...fullScan(by.model), where: oneOf('e.seq', entities) }
   const { sql, params } = buildSelect(by, scan, by.terms, window)
   return by.db.query(sql, params)

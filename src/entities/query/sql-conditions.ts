@@ -10,14 +10,14 @@ export type IndexCondition = { target: FieldTarget } & Predicate
 export const isIndexCondition = (condition: Condition): condition is IndexCondition =>
   condition.target.at === 'field' && condition.target.indexed && (condition.is === 'in' || condition.is === 'between')
 
-/** The rows of the index (`i`) that meet a condition. */
+/** Returns the SQL for the index rows (`i`) that meet a condition. */
 export const indexWhere = (condition: IndexCondition) =>
   and([
     fragment('i.field = ? and i.path = ?', condition.target.field.number, condition.target.path),
     comparisonSql('i.value', condition),
   ])
 
-/** The entities (`e`) within reach. */
+/** Returns the SQL for the entities (`e`) in a row scope. */
 export function scopeSql(rowScope: RowScope): SqlFragment[] {
   if (rowScope.all) return []
   const alternatives = [
@@ -30,7 +30,7 @@ export function scopeSql(rowScope: RowScope): SqlFragment[] {
   ]
 }
 
-/** Whether a condition holds for the entity `e`. */
+/** Returns the SQL for whether a condition holds for the entity `e`. */
 export function conditionSql(condition: Condition): SqlFragment {
   const { target, ...test } = condition
   if (test.is === 'present' || test.is === 'absent') {
@@ -42,7 +42,7 @@ export function conditionSql(condition: Condition): SqlFragment {
   return comparisonSql(valueSql(target), test)
 }
 
-/** For lists and objects: whether it holds for one of the values, or with `not in` for none. */
+/** For lists and objects: the condition holds if one value meets it, or with `not in` if no value is in the list. */
 function anyValueSql(target: FieldTarget, condition: Predicate): SqlFragment {
   const where = [fragment('x.field = ? and x.path = ?', target.field.number, target.path)]
   if (condition.is === 'between') {
@@ -51,7 +51,7 @@ function anyValueSql(target: FieldTarget, condition: Predicate): SqlFragment {
   }
   const wanted = comparisonSql('x.value', { ...condition, is: 'in' })
   const { sql, params } = and([...where, wanted, fragment('x.created = e.created and x.entity = e.seq')])
-  // Not by `exists`, which PostgreSQL turns into a join, and may look through all rows of the field for each entity.
+  // Not `exists`, which PostgreSQL turns into a join that may scan all rows of the field for each entity.
   const expected = condition.is === 'not in' ? 'null' : 'not null'
   return fragment(`(select 1 from entity_index x where ${sql} limit 1) is ${expected}`, ...params)
 }
@@ -61,7 +61,7 @@ function hasPartSql({ field, path }: FieldTarget, is: 'present' | 'absent'): Sql
   return fragment(`e.seq ${is === 'present' ? 'in' : 'not in'} (${rows})`, field.number, path)
 }
 
-/** Whether a text, in the index or of an entity, meets a condition. */
+/** Returns the SQL for whether a key, in the index or of an entity, meets a condition. */
 export function comparisonSql(at: string | SqlFragment, condition: Predicate): SqlFragment {
   const of = typeof at === 'string' ? fragment(at) : at
   const compare = (sql: string, ...params: unknown[]) => fragment(`${of.sql} ${sql}`, ...of.params, ...params)
@@ -79,6 +79,6 @@ export function comparisonSql(at: string | SqlFragment, condition: Predicate): S
   return fragment(`(${of.sql} is null or ${of.sql} not in (${list}))`, ...of.params, ...of.params, ...values)
 }
 
-/** What an entity (`e`) has there, as it is compared. */
+/** Returns the SQL for the value of an entity (`e`), in the form in which it is compared. */
 export const valueSql = (target: Target): SqlFragment =>
   target.at === 'column' ? fragment(target.column) : fragment('e.keys ->> ?', target.label)

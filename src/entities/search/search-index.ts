@@ -8,20 +8,20 @@ import { extractDocumentJson, shownColumnSql } from '../store/serializer'
 import { oneOf, takeWithinSize } from '../store/sql-fragments'
 import { toSearchTerms } from './tokenizer'
 
-const ENTITIES_PER_WRITE = 300 // entities looked at in one write
-const MAX_BYTES_PER_WRITE = 1 << 18 // bytes read for their words, unless a single one is larger
+const ENTITIES_PER_WRITE = 300 // entities read in one write
+const MAX_BYTES_PER_WRITE = 1 << 18 // bytes of entities read in one write, unless a single one is larger
 const INDEX_WAIT_MS = 5_000 // ms that a search waits for the words of all entities
 
 /**
- * Makes the words of a blueprint's entities ready to be searched. They are kept from its first search on, so that those
- * who never search pay nothing. @throws 503 when there are so many entities that it takes long; it goes on meanwhile
+ * Builds the search index of a blueprint on its first search, so that blueprints that are never searched cost nothing.
+ * @throws 503 BUSY when the build takes long; it continues in the background
  */
 export async function ensureSearchIndex(tenant: Tenant, model: Model): Promise<void> {
   const ready = cached(tenant, 'blueprints', `words ${model._id}`, () => isIndexReady(tenant, model))
   if (!(ready instanceof Promise) || (await ready)) return
   const running = runningBuilds.get(model) ?? buildIndex(tenant, model).finally(() => runningBuilds.delete(model))
   runningBuilds.set(model, running)
-  running.catch(() => {}) // who waits hears of it
+  running.catch(() => {}) // callers that wait receive the error
   const timeout = Promise.withResolvers<never>()
   const timer = setTimeout(
     () => timeout.reject(new Busy('The search index of this blueprint is being built.')),
@@ -37,7 +37,7 @@ async function isIndexReady({ db }: Tenant, { key }: Model) {
   return row ? true : undefined
 }
 
-/** Those that come later bring their words themselves. */
+/** Indexes the entities that exist now; later writes index theirs themselves. */
 async function buildIndex({ write }: Tenant, model: Model) {
   await write(async (tx) => {
     const inserted = await tx.query(
@@ -46,21 +46,21 @@ async function buildIndex({ write }: Tenant, model: Model) {
        on conflict ("blueprint") do nothing returning upto`,
       [model.key, model._id],
     )
-    // What is prepared for a change has no words yet.
+    // Entities that were already prepared for an alteration have no words yet.
     if (inserted.length) await restartBackfill(tx, model.key)
   })
   for (let hasMore = true; hasMore; ) hasMore = await write((tx) => indexNextEntities(tx, model))
 }
 
-/** The words of some more entities, whoever made those before. */
+/** Indexes the next slice of entities, from wherever any process left off. Returns whether there may be more. */
 async function indexNextEntities(tx: Tx, model: Model): Promise<boolean> {
   const [state] = (await tx.query(
     'select s.done, s.upto, b.form from search_progress s join blueprints b on b.key = s.blueprint where b._id = ?',
     [model._id],
   )) as number[][]
-  // Whoever asks by another form than the one in force will find out, and ask again.
+  // A request with another form than the one in force notices it and is repeated.
   if (!state || state[0]! >= state[1]! || state[2] !== model.form) return false
-  // Of all blueprints: SQLite would sort all of one anew for each slice.
+  // Entities of all blueprints, because SQLite would sort all entities of one blueprint again for each slice.
   const next =
     'select seq, blueprint, octet_length(shown) from entities where seq > ? and seq <= ? order by seq limit ?'
   const rows = (await tx.query(next, [state[0], state[1], ENTITIES_PER_WRITE])) as [number, string, number][]
@@ -82,7 +82,7 @@ async function indexEntities(tx: Tx, model: Model, entities: number[]) {
   replaceTerms(tx, terms)
 }
 
-/** Whether the words of a blueprint's entities are kept, as a part of a statement; its key is the value. */
+/** SQL for whether a blueprint has a search index; its parameter is the blueprint's key. */
 export const IS_SEARCHED = '(select 1 from search_progress w where w.blueprint = ?)'
 
 /** Replaces the words of entities, at the end of the transaction. */
@@ -90,12 +90,12 @@ export function replaceTerms(tx: Tx, entities: (readonly [seq: number, terms: st
   for (const [seq, terms] of entities) tx.defer(writeTerms, seq, { terms, fresh: false })
 }
 
-/** The words of entities that have none yet. */
+/** Adds the words of entities that have none yet, at the end of the transaction. */
 export function addTerms(tx: Tx, entities: (readonly [seq: number, terms: string])[]) {
   for (const [seq, terms] of entities) tx.defer(writeTerms, seq, { terms, fresh: true })
 }
 
-/** At once, for the number of an entity may be the next one's. */
+/** Removes the words of entities at once, because a new entity may reuse the number. */
 export function removeTerms(tx: Tx, entities: number[]) {
   for (const seq of entities) tx.defer(writeTerms, seq, undefined)
   return tx.executeMany(
@@ -108,7 +108,9 @@ const DELETE_TERMS = 'delete from search_words where rowid = ?'
 
 type TermsEntry = { terms: string; fresh: boolean }
 
-/** The words of a transaction all together: SQLite would write them to its pages at the end of each savepoint. */
+/**
+ * Writes all words of a transaction together, because SQLite flushes them to its pages at the end of each savepoint.
+ */
 const writeTerms: DeferredWrite<number, TermsEntry | undefined> = async ({ executeMany }, entries) => {
   const added = entries.flatMap(([seq, terms]) => (terms ? [{ seq, ...terms }] : []))
   await executeMany(

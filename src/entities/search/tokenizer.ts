@@ -1,14 +1,14 @@
 import type { Model } from '../../blueprints/model'
 import type { Doc } from '../store/doc'
 
-/** Letters that Unicode does not take apart, though people leave out what distinguishes them. */
+/** Letters that Unicode does not decompose, although people often type them without their distinguishing mark. */
 const PLAIN_LETTERS: Record<string, string> = { ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', æ: 'ae', œ: 'oe', ı: 'i' }
-// Scripts without spaces: each sign is a word.
+// In scripts without spaces, each character is a word.
 const WORD_PATTERN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]|[[\p{L}\p{N}]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]]+/gv
-const MAX_WORD_LENGTH = 64 // characters; longer words are as good as their beginning
+const MAX_WORD_LENGTH = 64 // characters; longer words are truncated
 
-/** The words of a text as they are compared: without case and accents. */
+/** Returns the words of a text in the form in which they are compared: without case and accents. */
 export function tokenize(text: string): string[] {
   const folded = text
     .toUpperCase()
@@ -19,15 +19,15 @@ export function tokenize(text: string): string[] {
   return (folded.match(WORD_PATTERN) ?? []).map((word) => word.slice(0, MAX_WORD_LENGTH))
 }
 
-const MAX_TERMS_BYTES = 800_000 // bytes of the words of an entity; PostgreSQL keeps a megabyte
+const MAX_TERMS_BYTES = 800_000 // bytes of an entity's words; PostgreSQL's limit is one megabyte
 
-/** A word of a field, as it is kept: numbers of fields belong to one blueprint, so its words are its own. */
+/** Returns the stored term of a word. A field number belongs to one blueprint, so terms of blueprints do not mix. */
 const toTerm = (field: number, word: string) => `f${field}${word}`
 
-/** What is kept of an entity to be searched: every word of its texts once, with the field that it is in. */
+/** Returns the search terms of an entity: each word of its texts once, with the field that contains it. */
 export const toSearchTerms = (model: Model, doc: Doc): string => toJointTerms([model, doc])
 
-/** The same of an entity that is found by two blueprints: as it is, and as it will be. */
+/** Returns the search terms of an entity under several models, such as its current one and the one it is altered to. */
 export function toJointTerms(...entities: [Model, Doc][]): string {
   const terms = new Set<string>()
   let size = 0
@@ -45,7 +45,10 @@ export function toJointTerms(...entities: [Model, Doc][]): string {
   return [...terms].join(' ')
 }
 
-/** The question for entities that have all words, each in one of the fields, the last one perhaps only by its beginning; empty for none. */
+/**
+ * Returns the full-text expression for entities that contain all words, each in one of the fields; the last word also
+ * matches as a prefix. Returns an empty text when there are no fields or words.
+ */
 export const toMatchQuery = (words: string[], fields: number[]) =>
   (fields.length ? words : [])
     .map((word, at) => {
@@ -54,12 +57,12 @@ export const toMatchQuery = (words: string[], fields: number[]) =>
     })
     .join(TERM_SEPARATOR)
 
-/** What stands between the words of such a question. */
+/** The separator between the words of a full-text expression. */
 export const TERM_SEPARATOR = ' AND '
-/** What stands between the fields that one word is looked for in. */
+/** The separator between the fields of a word. */
 const FIELD_SEPARATOR = ' OR '
 
-/** Whether words that `toSearchTerms` made answer a question that `toMatchQuery` made. */
+/** Returns whether the terms of `toSearchTerms` match an expression of `toMatchQuery`. */
 export function matchesWords(search: string, terms: string): boolean {
   const words = new Set(terms.split(' '))
   const hasTerm = (term: string) =>

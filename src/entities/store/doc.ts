@@ -2,5 +2,5 @@
 export type Doc = Record<string, unknown>
 
 declare const computedMark: unique symbol
-/** A document with everything that is computed, as `computeFields` returns it: only such documents are stored. */
+/** A document with its computed properties, as `computeFields` returns it; only such documents are stored. */
 export type ComputedDoc = Doc & { [computedMark]: true }

@@ -2,21 +2,21 @@ import { isTruncated, numberKey, numberOf, textKey, textOf } from '../../bluepri
 import type { Model, ModelField } from '../../blueprints/model'
 import { badRequest } from '../../core/problem'
 
-/** By which texts an entity is found: `f<number>` or `f<number>.<path>` to one, or to several. */
+/** The keys by which an entity is found: `f<number>` or `f<number>.<path>` to a key or to several. */
 export type IndexKeys = Record<string, string | string[]>
 
-/** A row of the index but for its entity: field number, path, value. */
+/** A row of the index without its entity: field number, path, value. */
 export type IndexRow = [field: number, path: string, value: string]
 
 const MAX_INDEX_ROWS = 2_000 // rows of one entity
 
-/** The parts of an object can be of any type, so their texts begin with one. */
+/** Returns the key of a value in an object. Such values can be of any type, so their keys begin with the type. */
 export const toPartKey = (value: string | number | boolean) =>
   typeof value === 'string' ? `s${textKey(value)}` : typeof value === 'number' ? `n${numberKey(value)}` : `b${value}`
 
 export const isTruncatedPart = (key: string) => key.startsWith('s') && isTruncated(key.slice(1))
 
-/** The part behind its key, or how it begins. */
+/** Returns the value of a key, or its beginning if the key is truncated. */
 export function parsePartKey(key: string): string | number | boolean {
   const rest = key.slice(1)
   return key.startsWith('s') ? textOf(rest) : key.startsWith('n') ? numberOf(rest) : rest === 'true'
@@ -25,13 +25,13 @@ export function parsePartKey(key: string): string | number | boolean {
 export const fieldLabel = ({ number }: Pick<ModelField, 'number'>, path = '') =>
   path ? `f${number}.${path}` : `f${number}`
 
-/** Whether a field has one text at most, which a query can read from the entity's row. */
+/** Returns whether a field has at most one key, which a query can read from the entity's row. */
 export const isSingleValued = (field: ModelField) => !field.multi && !!field.kind.toIndexKey
 
-/** Whether a field has rows in the index. By those of relations, entities find who refers to them, so they always have. */
+/** Returns whether a field has rows in the index. Relations always have, because references are found by them. */
 export const isIndexed = (field: ModelField) => field.indexed !== false || !!field.target
 
-/** The texts of a document's properties. Fields that aren't indexed keep theirs only when it is single. */
+/** Returns the keys of a document. A field that is not indexed has a key only if it is single-valued. @throws 400 */
 export function toIndexKeys(model: Model, doc: Record<string, unknown>): IndexKeys {
   const keys: IndexKeys = {}
   for (const field of model.fields) {
@@ -47,7 +47,7 @@ export function toIndexKeys(model: Model, doc: Record<string, unknown>): IndexKe
   return keys
 }
 
-/** The rows that an entity with these keys has in the index; without a model those that it may have at most. */
+/** Returns the index rows of an entity with these keys; without a model, all that it may have. @throws 400 */
 export function toIndexRows(model: Model | undefined, keys: IndexKeys): IndexRow[] {
   const indexed = model && getIndexedNumbers(model)
   const rows: IndexRow[] = []
@@ -64,17 +64,17 @@ export function toIndexRows(model: Model | undefined, keys: IndexKeys): IndexRow
 
 const indexedNumbers = new WeakMap<Model, Set<number>>()
 
-/** The numbers of the fields that have rows in the index. */
+/** Returns the numbers of the fields that have rows in the index. */
 function getIndexedNumbers(model: Model) {
   const fieldNumbers = indexedNumbers.get(model) ?? new Set(model.fields.filter(isIndexed).map(({ number }) => number))
   indexedNumbers.set(model, fieldNumbers)
   return fieldNumbers
 }
 
-/** Characters of a path into an object; longer ones are not kept. */
+/** The maximum length of a path into an object, in characters. */
 export const MAX_PATH_LENGTH = 256
 
-/** The scalars in an object by their dotted paths; lists are passed through. */
+/** Returns the keys of the scalars in an object by their dotted paths, which lead through lists. */
 function collectParts(value: unknown, path = '', collected = new Map<string, Set<string>>(), count = { of: 0 }) {
   if (Array.isArray(value)) for (const one of value) collectParts(one, path, collected, count)
   else if (value !== null && typeof value === 'object') {

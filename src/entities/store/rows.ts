@@ -3,10 +3,10 @@ import type { Db, Tx } from '../../storage/port'
 import type { IndexRow } from './index-keys'
 import { type EntityHeader, shownColumnSql, shownInForceSql } from './serializer'
 
-/** What is read to show one entity, in the order of `selectShownBy`. */
+/** The columns that are read to show an entity, in the order of `selectShownBy`. */
 export type ShownRow = [shown: string, user: string | null, workspace: string | null, version: number, updated: number]
 
-/** An entity as it is kept. */
+/** A stored entity. */
 export type StoredEntity = EntityHeader & { seq: number; shown: string; keys: string; version: number }
 
 const selectByName = (columns: string) => ({
@@ -18,16 +18,16 @@ const columnsFor = (shown: string) =>
   `seq, _id, identifier, "user", workspace, ${shown}, keys, version, created, updated`
 const SELECT_SHOWN = selectShownBy('shown')
 const SELECT_STORED = selectByName(columnsFor('shown'))
-/** The columns of a row as it is kept, in the table `entities`. */
+/** Returns the columns of a stored entity in the table `entities`, for `toStored`. */
 export const storedColumns = (model: Model) => columnsFor(shownColumnSql(model, ''))
-/** The same for whoever does not know the blueprint. */
+/** The columns of a stored entity when the blueprint is not known. */
 export const storedColumnsInForce = columnsFor(shownInForceSql())
 
-/** An entity's row by identifier or else by `_id`, to be shown. */
+/** Reads the columns to show an entity, by identifier or else by `_id`. */
 export const readShown = (db: Db, model: Model, name: string) =>
   readByName<ShownRow>(db, isAltering(model) ? selectShownBy(shownColumnSql(model, '')) : SELECT_SHOWN, model.key, name)
 
-/** The same, to be changed. */
+/** Reads an entity in order to change it, by identifier or else by `_id`. */
 export async function readStored(tx: Db, model: Model, name: string): Promise<StoredEntity | undefined> {
   const row = await readByName<unknown[]>(
     tx,
@@ -38,7 +38,7 @@ export async function readStored(tx: Db, model: Model, name: string): Promise<St
   return row && toStored(row)
 }
 
-/** A row of `storedColumns`. */
+/** Returns the entity of a row of `storedColumns`. */
 export function toStored(row: unknown[]): StoredEntity {
   const [seq, _id, identifier, user, workspace, shown, keys, version, created, updated] = row
   return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as StoredEntity
@@ -50,20 +50,20 @@ async function readByName<Row>(db: Db, sql: typeof SELECT_SHOWN, key: string, na
   return (row ?? (await db.query(sql.byId, [key, name]))[0]) as Row | undefined
 }
 
-/** A row of the index with its entity's time and number. */
+/** Inserts a row of the index with its entity's time and number. */
 export const INSERT_INDEX_ROW = 'insert into entity_index (field, path, value, created, entity) values (?, ?, ?, ?, ?)'
 export const DELETE_INDEX_ROW =
   'delete from entity_index where field = ? and path = ? and value = ? and created = ? and entity = ?'
 
-/** Rows of the index with the entity that they lead to. */
+/** Returns index rows completed by their entity's time and number. */
 export const withEntity = ({ created, seq }: Pick<StoredEntity, 'created' | 'seq'>, rows: IndexRow[]) =>
   rows.map((one) => [...one, created, seq])
 
-/** Takes some rows out of the index, then puts others in. */
+/** Deletes rows from the index, then inserts others. */
 export const writeIndexRows = (tx: Tx, removedRows: unknown[][], addedRows: unknown[][]) =>
   Promise.all([tx.executeMany(DELETE_INDEX_ROW, removedRows), tx.executeMany(INSERT_INDEX_ROW, addedRows)])
 
-/** The rows that only one of the two has. */
+/** Returns the rows that only the first list has, and those that only the second has. */
 export function diffRows(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]] {
   const name = (row: IndexRow) => row.join('\u0000')
   const [left, right] = [new Set(one.map(name)), new Set(other.map(name))]

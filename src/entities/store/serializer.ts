@@ -4,20 +4,20 @@ import { mayReadField } from '../../blueprints/permissions'
 import { toIsoString } from '../../core/clock'
 import type { Doc } from './doc'
 
-/** How the caller wants entities: flat or wrapped, whole or in part. */
+/** The shape of entities in a response: flat or wrapped, with all or only the selected properties. */
 export type ResponseShape = { flat: boolean; select?: string[] }
 
 export const FLAT_SHAPE: ResponseShape = { flat: true }
 
-/** Characters; a page of large entities ends here, and a link leads on. */
+/** Characters after which a page of large entities ends early, with a link to the next page. */
 export const MAX_PAGE_CHARACTERS = 16 << 20
 
-/** JSON that is made already, to stand where a value would. */
+/** A JSON text in the place of a value. */
 export class RawJson {
   constructor(readonly json: string) {}
 }
 
-/** What everybody is told of an entity beside its properties. */
+/** The system properties of an entity, which are shown to everybody who may read it. */
 export type EntityHeader = {
   _id: string
   identifier: string
@@ -29,7 +29,7 @@ export type EntityHeader = {
 
 const METADATA_SEPARATOR = ',"metadata":'
 
-/** What is kept of an entity to be shown: the wrapped form as JSON without its braces, so that reading copies it. */
+/** Returns the stored JSON of an entity: the wrapped shape without its braces, so that reads only copy it. */
 export const toStoredJson = ({ _id, identifier, created, updated, user, workspace }: EntityHeader, doc: string) =>
   JSON.stringify({
     _id,
@@ -42,31 +42,31 @@ export const toStoredJson = ({ _id, identifier, created, updated, user, workspac
   METADATA_SEPARATOR +
   doc
 
-/** The JSON of the properties in that. Inside of a text a quote has a backslash before it, so the first is the right one. */
+/** Returns the JSON of the properties. Quotes in strings are escaped, so the first separator is the right one. */
 export const extractDocumentJson = (shown: string) =>
   shown.slice(shown.indexOf(METADATA_SEPARATOR) + METADATA_SEPARATOR.length)
 
-/** What is not a property in that. */
+/** Returns the system properties from the stored JSON. */
 export function parseHeader(shown: string): EntityHeader {
   const { created, updated, ...rest } = JSON.parse(`{${shown.slice(0, shown.indexOf(METADATA_SEPARATOR))}}`)
   return { ...rest, created: Date.parse(created), updated: Date.parse(updated) }
 }
 
 /**
- * Where that is read: in the row `e`, unless the row is named otherwise. While entities are altered, some have it in
- * another column than others.
+ * Returns the SQL for the stored JSON of a row, by default `e`. During an alteration, some entities have it in another
+ * column than others.
  */
 export const shownColumnSql = (model: Model, row = 'e.') =>
   isAltering(model) ? `case when ${row}form = ${model.form} then ${row}altered else ${row}shown end` : `${row}shown`
 
-/** The same for whoever does not know the blueprint. */
+/** Returns the SQL for the stored JSON of a row when the blueprint is not known. */
 export const shownInForceSql = (row = '') =>
   `case when ${row}form = (select b.form from blueprints b where b.key = ${row}blueprint) then ${row}altered else ${row}shown end`
 
 /**
- * Makes the JSON of entities for a caller from what is kept of them. Where every property may be shown, it is copied as
- * text, unparsed; in the flat shape the properties stand beside `metadata` once more. `fill` may put what is made already
- * in the place of values, and answers what else is to be shown.
+ * Returns a function that turns stored JSON into the JSON of a response. When all properties are shown, the text is
+ * copied unparsed; in the flat shape, the properties also appear beside `metadata`. `fill` may replace values by
+ * `RawJson`, and returns additional properties.
  */
 export function createSerializer(
   model: Model,
@@ -108,7 +108,7 @@ function pickSelected({ metadata: doc, ...system }: ParsedEntity, flat: boolean,
   return { ...pick(system, ['_id', 'identifier']), metadata, ...(flat && metadata) }
 }
 
-/** The JSON of an entity in which some values are made already. */
+/** Returns the JSON of an entity that contains `RawJson` values. */
 function toJson(entity: Doc): string {
   let json = ''
   for (const [key, value] of Object.entries(entity)) {

@@ -1,4 +1,4 @@
-/** A piece of a statement with the values of its question marks. */
+/** A part of a statement with its parameters. */
 export type SqlFragment = { sql: string; params: unknown[] }
 
 export const fragment = (sql: string, ...params: unknown[]): SqlFragment => ({ sql, params })
@@ -7,26 +7,26 @@ const joinFragments = (parts: SqlFragment[], by: string) =>
 export const and = (parts: SqlFragment[]) => joinFragments(parts, ' and ')
 export const commaList = (parts: SqlFragment[]) => joinFragments(parts, ', ')
 
-/** One of these values. */
+/** Returns the SQL for whether an expression equals one of the values. */
 export function oneOf(sql: string, values: (string | number)[]): SqlFragment {
   const params = padValues(values)
   return fragment(`${sql} in (${params.map(() => '?').join(', ')})`, ...params)
 }
 
-/** None of these values. */
+/** Returns the SQL for whether an expression equals none of the values. */
 export function noneOf(sql: string, values: (string | number)[]): SqlFragment {
   const condition = oneOf(sql, values)
   return fragment(`not (${condition.sql})`, ...condition.params)
 }
 
-/** Lists of about the same length become as long, by their last value, so that few statements have to be remembered. */
+/** Pads a list with its last value to the next power of four, so that few different statements are prepared. */
 export function padValues<Value>(values: Value[]): Value[] {
   let length = 1
   while (length < values.length) length *= 4
   return Array.from({ length }, (_, at) => values[Math.min(at, values.length - 1)]!)
 }
 
-/** Lists of values for one statement each; engines take 32,000 values at most. */
+/** Splits values into lists for one statement each; databases allow about 32,000 parameters. */
 export const toChunks = <Value>(values: Value[]) =>
   Array.from({ length: Math.ceil(values.length / VALUES_PER_STATEMENT) }, (_, at) =>
     values.slice(at * VALUES_PER_STATEMENT, (at + 1) * VALUES_PER_STATEMENT),
@@ -34,7 +34,7 @@ export const toChunks = <Value>(values: Value[]) =>
 
 const VALUES_PER_STATEMENT = 4_096
 
-/** The first rows whose sizes add up to at most `limit`, and at least one row. */
+/** Returns the first rows whose sizes add up to at most `limit`, but at least one row. */
 export function takeWithinSize<Row>(rows: Row[], limit: number, sizeOf: (row: Row) => number): Row[] {
   let size = 0
   const end = rows.findIndex((row, index) => {

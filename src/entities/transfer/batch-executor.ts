@@ -26,18 +26,18 @@ export type OperationResult = {
   sent?: string[]
 }
 
-/** The operations of a batch, in one transaction. Those of a kind that follow each other are done together. */
+/** Executes the operations of a batch in one transaction. Consecutive operations of the same kind are done together. */
 export class BatchExecutor {
   #results: OperationResult[] = []
   #sizeLimit = new SizeLimit()
-  /** The names that entities answered to before, and those that operations have dealt with since. */
+  /** The names of the upserts that existed before, and those that operations have created since. */
   #existingNames = new Set<string>()
-  /** Which operation is being done. */
+  /** The index of the current operation. */
   index = 0
   readonly touched: TouchedEntity[] = []
   readonly drafts = new Map<Operation, EntityDraft>()
 
-  /** Removals need to know what refers to what. */
+  /** `references` is required for batches with deletions. */
   constructor(
     private tx: Tx,
     private model: Model,
@@ -66,7 +66,7 @@ export class BatchExecutor {
 
   #isCreate = ({ op, name }: Operation) => op === 'create' || (op === 'upsert' && !this.#existingNames.has(name))
 
-  /** Those before one that makes no sense are tried before that is refused. */
+  /** Inserts the operations before an invalid one first, so that the first error of the batch is reported. */
   async #createNext() {
     const { tx, model, ctx, readableScopes, index } = this
     const drafts: EntityDraft[] = []
@@ -102,7 +102,9 @@ export class BatchExecutor {
     throw flaw.error
   }
 
-  /** The operations from here on, as long as they are of that kind, up to one that is the last of its entity's. */
+  /**
+   * Returns the next operations of the given kind, up to the first that names an unknown entity or one named before.
+   */
   async #takeDistinct<Row extends { seq: number }>(
     limit: number,
     isOfKind: (operation: Operation) => boolean,
@@ -117,25 +119,25 @@ export class BatchExecutor {
       const seq = found.get(name)?.seq
       return seq === undefined || seqs.size === seqs.add(seq).size
     })
-    return { found, some: repeated < 0 ? sameKind : sameKind.slice(0, Math.max(1, repeated)) }
+    return { found, distinct: repeated < 0 ? sameKind : sameKind.slice(0, Math.max(1, repeated)) }
   }
 
-  /** Changes entities that are there, each only once. */
+  /** Updates existing entities, each of them once. */
   async #updateNext() {
     const { tx, model, index } = this
     const changes = (operation: Operation) => operation.op !== 'delete' && !this.#isCreate(operation)
-    const { some, found } = await this.#takeDistinct(UPDATES_PER_READ, changes, (names) =>
+    const { distinct, found } = await this.#takeDistinct(UPDATES_PER_READ, changes, (names) =>
       readStoredByNames(tx, model, names),
     )
-    // Where values must be unique, or entities are counted, a change depends on those before it.
+    // With unique fields or limitations, an update depends on the updates before it.
     if (model.limitations?.length || model.fields.some(({ unique }) => unique)) {
-      for (const operation of some) {
+      for (const operation of distinct) {
         this.index = this.#results.length
         this.#results.push(await this.#updateOne(operation, found))
       }
       return
     }
-    const settled = await Promise.allSettled(some.map((operation) => this.#updateOne(operation, found)))
+    const settled = await Promise.allSettled(distinct.map((operation) => this.#updateOne(operation, found)))
     for (const [n, one] of settled.entries()) {
       this.index = index + n
       if (one.status === 'rejected') throw one.reason
@@ -147,7 +149,7 @@ export class BatchExecutor {
     const { tx, model, ctx, readableScopes } = this
     const { op, name, data } = operation
     const before = requireWritable(model, storedByName.get(name), requireRowScope(model, 'update', ctx.actor), ctx)
-    // Before the work is done, for it is the more the larger the entity is.
+    // Consumed before the update, because the work grows with the size of the entity.
     this.#sizeLimit.consume(before.shown.length)
     this.touched.push({ seq: before.seq, _id: before._id, before })
     const { doc, known, sent, ...changed } = createChange(model, ctx, before, parseBody(data, ctx.actor))
@@ -157,15 +159,15 @@ export class BatchExecutor {
     return { op, identifier: before.identifier, status: 200, row, sent }
   }
 
-  /** Removes entities together, so that those among them that refer to each other hold none. */
+  /** Removes entities together, so that references among them do not block the removal. */
   async #deleteNext() {
     const { tx, model, ctx, index } = this
     const removes = ({ op }: Operation) => op === 'delete'
-    const { some, found } = await this.#takeDistinct(Number.POSITIVE_INFINITY, removes, (names) =>
+    const { distinct, found } = await this.#takeDistinct(Number.POSITIVE_INFINITY, removes, (names) =>
       readDeletedByNames(tx, model, names),
     )
     const rowScope = requireRowScope(model, 'delete', ctx.actor)
-    const entities = some.map(({ name }, n) => {
+    const entities = distinct.map(({ name }, n) => {
       this.index = index + n
       return requireWritable(model, found.get(name), rowScope, ctx)
     })
@@ -179,7 +181,7 @@ export class BatchExecutor {
     for (const { identifier } of entities) this.#results.push({ op: 'delete', identifier, status: 200 })
   }
 
-  /** What is upserted after it was removed is made anew. */
+  /** An upsert after the removal creates the entity again. */
   async #forgetNames(entities: Pick<StoredEntity, '_id' | 'identifier'>[], deleted: DeletedEntity[]) {
     for (const { _id, identifier } of entities) for (const name of [_id, identifier]) this.#existingNames.delete(name)
     if (deleted.length > entities.length)
@@ -187,5 +189,5 @@ export class BatchExecutor {
   }
 }
 
-const UPDATES_PER_READ = 100 // entities in memory
-const CREATES_PER_WRITE = 250 // entities, so that those who read get their turn
+const UPDATES_PER_READ = 100 // entities in memory at a time
+const CREATES_PER_WRITE = 250 // entities at a time, so that readers get their turn

@@ -20,8 +20,8 @@ const MAX_OPERATIONS = 1_000 // operations
 const WRITE_OPERATIONS = ['create', 'update', 'delete'] as const
 
 /**
- * Does many things to the entities of a blueprint in one transaction: all of them, or none when one is refused. That one's
- * refusal is the answer, with its `index` in the details.
+ * Executes operations on the entities of a blueprint in one transaction: all of them, or none when one is rejected. The
+ * error is that of the rejected operation, with its `index` in the details. @throws 400, 401, 403, 404, 409, 413
  */
 export async function batch(ctx: PublicCtx, key: string, body: unknown, request: Request): Promise<Response> {
   const model = await getModel(ctx, key)
@@ -70,7 +70,7 @@ function parseOperation(operation: unknown, at: string): Operation {
     badRequest({ path: `${at}/op`, message: `Unknown op. Use one of: ${OPERATION_TYPES.join(', ')}.` })
   const inner = (data as Record<string, unknown> | null)?.identifier
   const name = parseIdentifier(identifier ?? inner, `${at}/identifier`) ?? ''
-  // An update is of what it names; the identifier inside of an entity that was read is ignored, as in a PUT.
+  // For an update, the name of the operation counts; the identifier inside the data is ignored, as in a PUT.
   if (op !== 'create' && !name)
     badRequest({ path: `${at}/identifier`, message: `identifier is required to ${op} an entity.` })
   if (op === 'create' && identifier !== undefined && inner !== undefined && identifier !== inner)
@@ -78,14 +78,14 @@ function parseOperation(operation: unknown, at: string): Operation {
   return { op: op as Operation['op'], name, data, _id: Bun.randomUUIDv7() }
 }
 
-/** Which operation was refused, and what is wrong with it, with paths in the body of the batch. */
+/** Returns the index of the rejected operation and its error details, with paths in the body of the batch. */
 function toDetails(index: number, details: unknown) {
   if (!Array.isArray(details)) return { index, ...(details !== undefined && { details }) }
   const at = `/operations/${index}/data`
   return { index, details: (details as FieldError[]).map((flaw) => ({ ...flaw, path: at + flaw.path })) }
 }
 
-/** The refusal of one operation as that of all. */
+/** Throws the error of one operation as the error of the batch. */
 function throwForOperation(error: unknown, index: number): never {
   try {
     rethrowConflict(error)

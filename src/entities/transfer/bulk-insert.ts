@@ -9,8 +9,8 @@ import { type EntityDraft, type InsertedEntity, insertPrepared, prepareEntity } 
 import type { SizeLimit } from './size-limit'
 
 /**
- * Adds entities of which it is certain that nothing stands in their way, in a few statements instead of several for each;
- * answers nothing, and has added nothing, when that is not certain. Then they go in one by one, which tells what is wrong.
+ * Inserts entities in a few statements instead of several for each, if it is certain that no check would reject them.
+ * Otherwise returns undefined and inserts nothing; the caller then inserts them one by one, which reports the error.
  */
 export async function insertBulk(
   tx: Tx,
@@ -19,7 +19,7 @@ export async function insertBulk(
   readableScopes: ReadableScopes,
   sizeLimit: SizeLimit,
 ): Promise<InsertedEntity[] | undefined> {
-  // What a limitation counts must be there already.
+  // A limitation counts entities that are already inserted.
   if (drafts.length < 2 || model.limitations?.length) return
   if (await isAnyNameTaken(tx, model, drafts)) return
   for (const field of model.fields.filter(({ unique }) => unique))
@@ -56,7 +56,7 @@ async function isAnyValueTaken(tx: Tx, label: string, field: number, drafts: Ent
   return (await selectIn(tx, select, [field, ''], values)).length > 0
 }
 
-/** Where among them those are that the ones after them may lead to. */
+/** Returns the positions of the drafts that later drafts may refer to, by identifier. */
 const earlierPositions = (drafts: EntityDraft[], rowScope: RowScope | undefined) =>
   new Map(
     drafts.flatMap((draft, n) => (rowScope && isInScope(rowScope, draft) ? [[draft.identifier, n] as const] : [])),
@@ -72,7 +72,7 @@ async function areAllReadable(tx: Tx, target: string, readableScopes: ReadableSc
   )
 }
 
-/** Which of these names entities answer to. */
+/** Returns those of the names that are the identifier or `_id` of an entity. */
 export async function findExistingNames(tx: Tx, model: Model, names: string[]): Promise<Set<string>> {
   const wanted = [...new Set(names)]
   const found = await Promise.all([
@@ -82,7 +82,7 @@ export async function findExistingNames(tx: Tx, model: Model, names: string[]): 
   return new Set(found.flat().map(([name]) => name as string))
 }
 
-/** The entities of these names, by identifier or else by `_id`, to be changed. */
+/** Reads entities in order to change them, by identifier or else by `_id`. */
 export async function readStoredByNames(
   tx: Tx,
   model: Model,
@@ -91,7 +91,7 @@ export async function readStoredByNames(
   return readByNames(tx, model, rows.storedColumns(model), names, rows.toStored)
 }
 
-/** The same, to be removed: without what they are shown by, for they may be many. */
+/** Reads entities in order to remove them, without their stored JSON, because there may be many. */
 export async function readDeletedByNames(tx: Tx, model: Model, names: string[]) {
   const columns = '_id, "user", workspace, seq, keys, created, blueprint, identifier'
   return readByNames(tx, model, columns, names, ([_id, user, workspace, ...row]) => ({
@@ -119,11 +119,14 @@ async function readByNames<Row extends { _id: string; identifier: string }>(
 const selectByIdentifier = (tx: Tx, { key }: Model, columns: string, names: string[]) =>
   selectIn(tx, `select ${columns} from entities where blueprint = ? and identifier in`, [key], names)
 
-/** The blueprint, as the last column, is looked at here: SQLite would go through all of it rather than look for many ids. */
+/**
+ * Filters by blueprint, the last column, in memory: SQLite would scan the whole blueprint instead of looking up the
+ * ids.
+ */
 const selectById = async (tx: Tx, { key }: Model, columns: string, ids: string[]) =>
   (await selectIn(tx, `select ${columns} from entities where _id in`, [], ids)).filter((row) => row.at(-1) === key)
 
-const VALUES_PER_STATEMENT = 200 // values of one statement, which is the same text for fewer
+const VALUES_PER_STATEMENT = 200 // values per statement; shorter lists are padded to the same statement
 
 async function selectIn(tx: Tx, sql: string, params: unknown[], values: string[]): Promise<unknown[][]> {
   const slices = Array.from({ length: Math.ceil(values.length / VALUES_PER_STATEMENT) }, (_, n) =>

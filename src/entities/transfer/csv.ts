@@ -5,31 +5,31 @@ import type { Doc } from '../store/doc'
 import { unknownPropertyMessage } from '../write/document'
 
 /**
- * A spreadsheet takes a text that begins like this for a formula (OWASP, "CSV injection"); with an apostrophe before it,
- * it is text. Reading takes one apostrophe away again, so that every text comes back as it was.
+ * A spreadsheet reads a text that begins like this as a formula (OWASP, "CSV injection"); an apostrophe before it makes
+ * it text. Reading removes one apostrophe, so that every text survives a round trip.
  */
 const FORMULA_PATTERN = /^'*[=+\-@\t\r\n＝＋－＠]/
 
-/** A text as it stands in a cell that a spreadsheet may open. */
+/** Returns a text for a cell, with an apostrophe if a spreadsheet would read it as a formula. */
 export const escapeFormula = (text: string) => (FORMULA_PATTERN.test(text) ? `'${text}` : text)
 const unescapeFormula = (cell: string) => (cell.startsWith("'") && FORMULA_PATTERN.test(cell) ? cell.slice(1) : cell)
 
-/** A row of RFC 4180, with the end of its line. */
+/** Returns a row of RFC 4180 with its line break. */
 export const toCsvRow = (cells: string[]) => `${cells.map(quoteCell).join(',')}\r\n`
 
 const quoteCell = (cell: string) => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
 
-/** Types whose text is never taken for a formula, though it may begin with a sign. */
+/** Types whose text is never escaped as a formula, although it may begin with a sign. */
 const PLAIN_TYPES = ['number', 'integer', 'decimal', 'boolean', 'date', 'datetime', 'time']
 
-/** A property as a cell: lists and objects as JSON, nothing as nothing. */
+/** Returns a property as a cell: lists and objects as JSON, a missing value as an empty text. */
 export function toCell({ type, multi }: ModelField, value: unknown): string {
   if (value === undefined || value === null) return ''
   if (multi || type === 'object') return JSON.stringify(value)
   return PLAIN_TYPES.includes(type) ? String(value) : escapeFormula(value as string)
 }
 
-/** The properties that a row means, by the names of its columns; an empty cell means none. */
+/** Returns the properties of a row by the names of its columns; an empty cell means no value. */
 export function toDocument(model: Model, columns: string[], cells: string[]): Doc {
   const doc: Doc = {}
   for (const [n, column] of columns.entries()) {
@@ -41,7 +41,7 @@ export function toDocument(model: Model, columns: string[], cells: string[]): Do
   return doc
 }
 
-/** The value that a cell of this field writes; a text that writes none is left as it is, for the field to refuse. */
+/** Returns the value of a cell. Text that is no value of the field is kept as it is, so that validation rejects it. */
 function parseCell({ type, multi }: ModelField, cell: string): unknown {
   if (multi || type === 'object') return parseJsonCell(cell)
   if (type === 'boolean') return cell === 'true' ? true : cell === 'false' ? false : cell
@@ -57,7 +57,7 @@ function parseJsonCell(cell: string): unknown {
   }
 }
 
-/** The cells of a row, without the end of its line. Undefined where quotes are not as they must be. */
+/** Returns the cells of a row without its line break, or undefined when its quotes are malformed. */
 export function parseCells(row: string): string[] | undefined {
   const cells: string[] = []
   for (let at = 0; ; ) {
@@ -84,12 +84,12 @@ export function parseCells(row: string): string[] | undefined {
   }
 }
 
-/** The columns of an export before those of the fields. */
+/** The columns of an export that precede those of the fields. */
 export const HEADER_COLUMNS = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace']
 /** Further columns that an import accepts and ignores. */
 const IGNORED_COLUMNS = ['blueprint', 'tenant', 'id']
 
-/** The columns that the first row of a CSV names. @throws 400 */
+/** Returns the columns that the header row of a CSV names. @throws 400 for unknown or repeated columns */
 export function parseColumns(model: Model, actor: Caller | undefined, cells: string[]): string[] {
   const columns = cells.map((cell) => cell.trim())
   const isKnownColumn = (name: string) => {

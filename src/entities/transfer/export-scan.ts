@@ -13,8 +13,8 @@ import { shownColumnSql } from '../store/serializer'
 import { and, fragment } from '../store/sql-fragments'
 
 /**
- * What is kept of the entities within reach that meet the conditions, the oldest first, a slice at a time. Each slice is a
- * bounded amount of work and memory, however many match; no entity comes twice.
+ * Yields the stored JSON of the entities in the row scope that match the query, oldest first, a slice at a time. Each
+ * slice is a bounded amount of work and memory, however many match; no entity comes twice.
  */
 export async function* scanMatching(db: Db, model: Model, rowScope: RowScope, query: Query): AsyncGenerator<string[]> {
   const { conditions, likes, search } = query
@@ -45,8 +45,8 @@ export async function* scanMatching(db: Db, model: Model, rowScope: RowScope, qu
 }
 
 /**
- * What SQL answers for lists and parts of objects by collecting all entities that have such a value: once for a list, but
- * here that would be once for each slice.
+ * For these conditions on lists and object paths, SQL collects all entities with such a value. A list does this once,
+ * but an export would do it for each slice, so they are tested in memory.
  */
 const isTestedHere = ({ target, is }: Condition) =>
   target.at === 'field' && !target.single && (is === 'between' || is === 'present' || is === 'absent')

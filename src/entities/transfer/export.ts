@@ -20,10 +20,10 @@ import { escapeFormula, HEADER_COLUMNS, toCell, toCsvRow } from './csv'
 import { scanMatching } from './export-scan'
 import { CONTENT_TYPES, parseFormat } from './format'
 
-/** What makes no sense where all that match are given, the oldest first. */
+/** Options that make no sense for an export, which contains all matching entities, oldest first. */
 const LIST_OPTIONS = ['$sort', '$limit', '$skip', '$page', '$after', '$count']
 
-/** All entities that match the query, those within the caller's reach, as they are read. @throws 400, 401, 403, 404 */
+/** Streams all entities in the caller's row scope that match the query. @throws 400, 401, 403, 404, 503 BUSY */
 export async function exportAll(originalCtx: PublicCtx, key: string, request: Request): Promise<Response> {
   const ctx = withoutPrivilege(originalCtx, request)
   const model = await getModel(ctx, key)
@@ -39,7 +39,7 @@ export async function exportAll(originalCtx: PublicCtx, key: string, request: Re
   const resolvedQuery = await readFairly(ctx, request, (db) => resolveLikes(db, model, query))
   if (query.related && format === 'csv')
     badRequest({ path: '$populate', message: '$populate is not supported for CSV. Export as NDJSON.' })
-  // What makes no sense is told before anything is.
+  // Errors in the options are reported before the response begins.
   if (query.related) await createPopulatePlan(ctx, model, query.related, query.select)
   const shape: RequestedShape = format === 'csv' ? FLAT_SHAPE : parseResponseShape(model, ctx, request, query)
   const { head, lines } = format === 'csv' ? csvFormat(model, ctx, query) : ndjsonFormat(model, ctx, shape)
@@ -48,7 +48,7 @@ export async function exportAll(originalCtx: PublicCtx, key: string, request: Re
     try {
       if (head) yield head
       for await (const slice of scanMatching(db, model, rowScope, resolvedQuery)) {
-        // What may be shown could be less by now.
+        // Permissions may have changed since the last slice.
         const { version } = await getModel(ctx, key)
         if (version !== model.version)
           throw new Problem(409, 'CONFLICT', 'The blueprint changed during the export. Retry.')
@@ -75,7 +75,7 @@ function ndjsonFormat(model: Model, ctx: PublicCtx, { related, ...shape }: Reque
   return {
     head: '',
     async *lines(slice, db) {
-      // Each time anew, for what of the related may be shown could be less by now.
+      // A new plan for each slice, because permissions on related entities may have changed.
       yield* populateLines({ ...ctx, db }, await createPopulatePlan(ctx, model, related, select), shape, slice)
     },
   }

@@ -10,21 +10,21 @@ import type { Operation } from './operation'
 
 class RolledBack extends Error {}
 
-/** Stands for success: what was done in order to be undone. */
+/** Ignores the rollback that ends a successful transaction of a dry run. */
 export function ignoreRollback(error: unknown): void {
   if (!(error instanceof RolledBack)) throw error
 }
 
-/** An import that only finds out what would be refused: each slice is done, and rolled back. */
+/** A dry run of an import, which only finds out what would be rejected: each batch is written and rolled back. */
 export class ImportDryRun {
   #seenTexts = new SeenTexts()
   #drafts = new WeakMap<Operation, EntityDraft>()
-  /** How many entities would have been made of each group that is limited. */
+  /** The number of entities that would have been created in each limited group. */
   #groups = new Map<string, number>()
 
   constructor(private actor: Actor | undefined) {}
 
-  /** Undoes what was done, but for the knowledge of what would have been made. */
+  /** Rolls back the transaction, but remembers what it would have created. */
   rollBack(model: Model, drafts: Map<Operation, EntityDraft>): never {
     for (const [operation, draft] of drafts) {
       this.#drafts.set(operation, draft)
@@ -35,9 +35,9 @@ export class ImportDryRun {
   }
 
   /**
-   * Without what leads to entities of the same blueprint, which may be those of earlier lines, rolled back by now; but with
-   * those in what is limited. Values of fields that the caller may not read are not compared with those of others: a dry run
-   * leaves no trace, so anybody could try as many as they like.
+   * Returns the model for the dry run. Relations to the same blueprint are not checked, because they may refer to
+   * earlier lines, which have been rolled back; limitations count these lines. Unique fields that the caller may not
+   * read are not compared: a dry run leaves no trace, so callers could probe any number of values.
    */
   toDryRunModel(model: Model): Model {
     const fields = model.fields.map((field) => ({
@@ -54,7 +54,7 @@ export class ImportDryRun {
     return { ...model, fields, limitations }
   }
 
-  /** Why a line cannot be imported along with those before it, as far as that can be told from the lines. */
+  /** Returns the conflict of a line with an earlier line, if any: the same identifier or unique value. */
   findRepeated({ fields }: Model, operation: Operation): Problem | undefined {
     const { op, name } = operation
     if (op !== 'create') return
@@ -77,12 +77,14 @@ function duplicateProblem(field: ModelField, actor: Actor | undefined) {
   return new Problem(409, 'UNIQUE_VIOLATION', `An earlier line already has ${what}.`)
 }
 
-/** Which of a great many texts were there before, in eight bytes each: of a million, two are mistaken once in 10^7 times. */
+/**
+ * A set of texts that takes eight bytes per hash; the probability of a collision among a million texts is below 10^-7.
+ */
 class SeenTexts {
   #slots = new BigUint64Array(1 << 10)
   #size = 0
 
-  /** Whether it was new. */
+  /** Adds a text and returns whether it was new. */
   add(text: string): boolean {
     const hash = (Bun.hash(text) as bigint) || 1n
     if (!insertHash(this.#slots, hash)) return false

@@ -7,9 +7,9 @@ import { getQueryString } from '../request'
 import { type Format, parseFormat } from './format'
 import { type Line, LineReader } from './line-reader'
 
-const BYTES_PER_TURN = 1 << 13 // bytes that are looked at in one turn, for each may be a line
+const BYTES_PER_TURN = 1 << 13 // bytes per turn of the event loop, because each byte may be a line
 
-/** How an import is to be done. */
+/** The options of an import. */
 export type ImportOptions = { format: Format; mode: 'create' | 'upsert'; dryRun: boolean; atomic: boolean }
 
 const IMPORT_OPTIONS = ['format', 'mode', 'dryRun', 'atomic', 'bypassAdmin']
@@ -36,19 +36,19 @@ function parseContentType({ headers }: Request): Format {
   throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', message)
 }
 
-/** What comes in, a few lines at a time; no more than those are in memory. */
+/** Reads the body of a request, a few lines at a time; only these are in memory. */
 export class ImportReader {
-  /** Bytes so far. */
+  /** Bytes received so far. */
   received = 0
-  /** Bytes in all, where that was said. */
+  /** The total number of bytes, if the request has a Content-Length. */
   readonly size: number | undefined
 
   constructor(private request: Request) {
-    const said = request.headers.get('content-length')
-    this.size = said === null ? undefined : Number(said)
+    const contentLength = request.headers.get('content-length')
+    this.size = contentLength === null ? undefined : Number(contentLength)
   }
 
-  /** @throws 413, and 400 for a body that breaks off */
+  /** Yields the lines as they arrive. @throws 413; 400 for a body that ends unexpectedly */
   async *readLines(quoted: boolean): AsyncGenerator<Line[]> {
     if ((this.size ?? 0) > config.ATOLL_IMPORT_LIMIT) throwTooLarge()
     const [lines, reader] = [new LineReader(quoted, config.ATOLL_BODY_LIMIT), this.request.body?.getReader()]
@@ -64,7 +64,7 @@ export class ImportReader {
         }
       }
     } finally {
-      // Nobody waits for it: a sender may never end.
+      // Not awaited, because a sender may never end.
       reader?.cancel().catch(() => {})
     }
     yield lines.flush()

@@ -24,13 +24,13 @@ import { ImportProgress, type ImportReport } from './progress'
 import { UndoJournal } from './undo-journal'
 
 const MAX_REPORTED_ERRORS = 1_000
-const MAX_ATTEMPTS = 10 // of a slice, when the database is busy
+const MAX_ATTEMPTS = 10 // attempts per batch, when the database is busy
 
 type PlannedLine = { line: number; operation: Operation }
 
 /**
- * Reads entities from a body of lines as it comes in, and keeps them a slice at a time. Lines that are refused are told and
- * left out; with `atomic`, one such line leaves nothing. @throws 400, 403, 404, 413, 415
+ * Imports entities from a body of lines as it arrives, a batch at a time. Rejected lines are reported and skipped; with
+ * `atomic`, one rejected line undoes the whole import. @throws 400, 403, 404, 409, 413, 415
  */
 export async function importAll(originalCtx: Ctx, key: string, request: Request): Promise<ImportReport> {
   const ctx = withoutPrivilege(originalCtx, request) as Ctx
@@ -70,7 +70,7 @@ class ImportRun {
     }
     await this.#progress.finish()
     const { imported, failed, errors } = this.#report
-    // Lines that make no sense were found before those of their slice that are refused.
+    // Malformed lines were found before the rejected lines of their batch.
     errors.sort((one, other) => one.line - other.line)
     return { imported: this.options.atomic && failed ? 0 : imported, failed, errors }
   }
@@ -100,7 +100,7 @@ class ImportRun {
     }
   }
 
-  /** What a line asks for; nothing where it makes no sense, or names the columns. */
+  /** Returns the operation of a line; undefined for a malformed line, which is reported, and for the header line. */
   async #planLine({ line, text, problem }: Line): Promise<PlannedLine | undefined> {
     try {
       if (problem) throw problem
@@ -115,7 +115,7 @@ class ImportRun {
       const name = parseIdentifier(identifier) ?? ''
       return { line, operation: { op: name ? this.options.mode : 'create', name, data, _id: Bun.randomUUIDv7() } }
     } catch (error) {
-      // Without columns, no line makes sense.
+      // Without columns, no line can be read.
       if (this.options.format === 'csv' && !this.#columns) throw error
       await this.#reportLine(line, error)
     }
@@ -128,7 +128,7 @@ class ImportRun {
     return requireStorable(toDocument(this.model, columns, cells))
   }
 
-  /** A slice at once; where something in it is refused, a few lines at once, and of those line by line. */
+  /** Writes a batch at once; if a line is rejected, writes it in small batches, and these line by line if needed. */
   async #writeBatch(slice: PlannedLine[]) {
     if (slice.length > MIN_BATCH_LINES) {
       this.model = await getModel(this.ctx, this.key)
@@ -143,7 +143,7 @@ class ImportRun {
       await this.#writeSmallBatch(slice.slice(at, at + MIN_BATCH_LINES))
   }
 
-  /** Again, where it is nobody's fault. */
+  /** Writes a small batch, and retries the lines that failed for other reasons than a rejection. */
   async #writeSmallBatch(lines: PlannedLine[]) {
     let remaining = lines
     for (let tries = 1; remaining.length; tries++) {
@@ -155,12 +155,12 @@ class ImportRun {
         remaining = await this.#waitAndRetry(failure.error, remaining, tries)
         continue
       }
-      // All is in vain, but what else is wrong can still be told.
+      // An atomic import has failed, but the remaining errors can still be reported.
       await this.#undoAtomic()
-      const each = await Promise.allSettled(remaining.map((outcome) => this.#attempt([outcome], readableScopes)))
+      const outcomes = await Promise.allSettled(remaining.map((line) => this.#attempt([line], readableScopes)))
       const again: PlannedLine[] = []
       let busy: unknown
-      for (const [n, outcome] of each.entries()) {
+      for (const [n, outcome] of outcomes.entries()) {
         if (outcome.status === 'fulfilled') await this.#countImported([remaining[n]!])
         else if (isRefusal(outcome.reason)) await this.#reportLine(remaining[n]!.line, outcome.reason)
         else {
@@ -215,7 +215,7 @@ class ImportRun {
     this.#report.errors.push({ line, code: error.code, message: describeProblem(error) })
   }
 
-  /** With `atomic`, nothing that was done is kept, and what follows is only tried. */
+  /** Undoes an atomic import; the remaining lines become a dry run. */
   async #undoAtomic() {
     const journal = this.#journal
     if (!journal) return
@@ -230,7 +230,7 @@ const toFailure = (error: unknown) => ({ error })
 
 const isRefusal = (error: unknown) => error instanceof Problem && error.status < 500
 
-/** Several flaws in one sentence each, as far as they fit. */
+/** Returns up to five error messages in one text, at most 500 characters. */
 function describeProblem({ message, more: { details } }: Problem) {
   const flaws = Array.isArray(details) ? (details as FieldError[]).map((flaw) => flaw.message) : []
   return (flaws.length ? flaws.slice(0, 5).join(' ') : message).slice(0, 500)

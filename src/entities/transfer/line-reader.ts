@@ -1,13 +1,13 @@
 import { Problem } from '../../core/problem'
 
-/** A line of a file, or several where quotes span them: where it begins, and its text or why it has none. */
+/** A record of a file, which spans several lines when quotes do: its first line number, and its text or a problem. */
 export type Line = { line: number; text: string; problem?: Problem }
 
 const [LF, CR, QUOTE, COMMA] = [10, 13, 34, 44]
 
 /**
- * The lines of a file of UTF-8, as many at a time as have come in; empty ones are left out. No more than one line of at
- * most `longest` bytes is kept in memory. With `quoted`, a line goes on where its end is in quotes (RFC 4180).
+ * Splits a UTF-8 file into lines as it arrives, and skips empty lines. At most one line of `maxBytes` bytes is kept in
+ * memory. With `hasQuotes`, a line continues when its line break is inside quotes (RFC 4180).
  */
 export class LineReader {
   #parts: Uint8Array[] = []
@@ -35,14 +35,14 @@ export class LineReader {
     return lines
   }
 
-  /** What is left when nothing more comes. */
+  /** Returns the last line when the file has ended. */
   flush(): Line[] {
     const lines: Line[] = []
     this.#completeLine(lines)
     return lines
   }
 
-  /** Where the line ends; -1 for not in this chunk. */
+  /** Returns the index at which the line ends; -1 when it does not end in this chunk. */
   #endOf(chunk: Uint8Array, from: number): number {
     if (!this.hasQuotes) return chunk.indexOf(LF, from)
     let at = this.#state

@@ -1,8 +1,10 @@
 export const OPERATION_TYPES = ['create', 'update', 'upsert', 'delete'] as const
 
-/** What is to be done; `name` is empty for a new entity that has no identifier of its own, and `_id` is for a new one. */
+/** An operation. `name` is empty for a new entity without a given identifier; `_id` is used only for a new entity. */
 export type Operation = { op: (typeof OPERATION_TYPES)[number]; name: string; data: unknown; _id: string }
 
-/** What is sent of an entity, under this name. What is no object is refused where it is read. */
+/**
+ * Returns the data with the identifier of the operation. Data that is not an object is rejected later, by `parseBody`.
+ */
 export const withIdentifier = ({ data, name: identifier }: Pick<Operation, 'data' | 'name'>) =>
   identifier && data !== null && typeof data === 'object' && !Array.isArray(data) ? { ...data, identifier } : data

@@ -15,9 +15,9 @@ type ComputeResult = ComputeRequest & ({ whole: ComputedDoc } | { error: unknown
 const MAX_ATTEMPTS = 200
 
 /**
- * What formulas make of the entities of operations. That takes its time, so it is worked out before the write; but a
- * change, or what follows a removal, depends on what is there. So a write that comes upon anything else than was worked
- * out goes on only to find out what else there is, and keeps nothing; then it is done again.
+ * Computes the formulas of a batch's entities before the transaction, because they are slow. Updates, and operations
+ * after a deletion, depend on stored entities. So a transaction that meets an entity without a matching result
+ * continues only to collect further requests, and is rolled back; it is repeated once they have been computed.
  */
 export class Precomputation {
   #results = new Map<Operation, ComputeResult>()
@@ -29,7 +29,7 @@ export class Precomputation {
     private operations: Operation[],
   ) {}
 
-  /** Does a write, and again until nothing is missing. Each time at least one operation more is known. */
+  /** Runs a write, and repeats it until no result is missing. Each round computes at least one more operation. */
   async runWrite<T>(write: () => Promise<T>): Promise<T> {
     if (!this.model.formulas.length) return write()
     this.#requestNew()
@@ -38,7 +38,7 @@ export class Precomputation {
       try {
         return await write()
       } catch (error) {
-        // What is refused may be so only because something was missing.
+        // A rejection may be caused only by a missing computed value.
         if (
           !this.#requests.size ||
           tries === MAX_ATTEMPTS ||
@@ -49,12 +49,12 @@ export class Precomputation {
     }
   }
 
-  /** A write begins: what it asks for counts, and not what one before it did. */
+  /** Called when a transaction begins: requests of earlier attempts are dropped. */
   startWrite() {
     this.#requests.clear()
   }
 
-  /** The whole document, or for want of that the one that it would be made of. */
+  /** Returns the computed document; when it is still missing, requests it and returns the document without it. */
   getComputed(operation: Operation, draft: Doc, identity: EntityIdentity): ComputedDoc {
     if (!this.model.formulas.length) return draft as ComputedDoc
     const doc = withoutComputed(this.model, draft)
@@ -72,14 +72,14 @@ export class Precomputation {
     if (this.#requests.size) throw new NotPrecomputed()
   }
 
-  /** New entities are made of nothing but what is sent. */
+  /** New entities depend only on the operation, so they are computed before the first attempt. */
   #requestNew() {
     const { model, ctx } = this
     for (const operation of this.operations.filter(({ op }) => op === 'create'))
       try {
         this.#requests.set(operation, createDraft(model, ctx.actor, withIdentifier(operation), operation._id))
       } catch {
-        return // The write tells it, unless something before it is refused.
+        return // The write reports the error, unless an earlier operation is rejected.
       }
   }
 

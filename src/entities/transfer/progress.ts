@@ -13,7 +13,7 @@ export type ImportReport = {
 
 const EVENT_INTERVAL_MS = 1_000 // ms
 
-/** Tells editors how far an import is, by events; only of one that takes longer than a second, and once in each at most. */
+/** Emits events about the progress of an import, if it takes longer than a second, and at most one per second. */
 export class ImportProgress {
   readonly #import = Bun.randomUUIDv7()
   #emittedAt = now()
@@ -34,18 +34,18 @@ export class ImportProgress {
     this.#emittedAt = now()
   }
 
-  /** It is over: done, or broken off by what was thrown. */
+  /** Emits the last event, for a finished import or one that failed with an error. */
   async finish(error?: unknown) {
     if (this.#eventName === 'import-started') return
     const code = error && ((error as { code?: string }).code ?? 'INTERNAL')
     await this.#emit(error ? 'import-failed' : 'import-finished', code ? { code } : {})
   }
 
-  /** An import does not fail because of what is told of it. */
+  /** An import does not fail when an event cannot be emitted. */
   async #emit(eventName: string, more = {}) {
     const { key: kind, ctx, options, reader } = this
-    const { imported: report, failed } = this.report
-    const counts = { received: reader.received, size: reader.size ?? null, imported: report, failed }
+    const { imported, failed } = this.report
+    const counts = { received: reader.received, size: reader.size ?? null, imported, failed }
     const metadata = { import: this.#import, ...options, ...counts, ...more }
     const by = { user: ctx.actor.user, workspace: ctx.actor.workspace?._id }
     await ctx

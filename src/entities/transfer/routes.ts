@@ -80,5 +80,5 @@ const importRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['e
     response: { 200: EntityImportResult, 413: ProblemShape, 415: ProblemShape },
   })
 
-/** Many entities at once: batches, exports and imports. */
+/** The routes for many entities at once: batches, exports and imports. */
 export const transferRoutes = new Elysia().use(batchRoutes).use(exportRoutes).use(importRoutes)

@@ -3,8 +3,8 @@ import { Problem } from '../../core/problem'
 const MAX_WRITTEN_CHARACTERS = 16 << 20 // characters
 
 /**
- * How large entities that are written together may be, as they are answered. A few bytes can ask for much: each entity
- * gets its defaults, and what is computed.
+ * Limits the total size of entities that are written together, as they appear in the response. A small body can produce
+ * large entities by defaults and computed properties.
  */
 export class SizeLimit {
   #remaining = MAX_WRITTEN_CHARACTERS

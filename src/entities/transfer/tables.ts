@@ -1,26 +1,26 @@
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
-/** Imports of all or nothing that are not done for good. */
+/** Atomic imports that have not been committed. */
 export const imports = sqliteTable(
   'imports',
   {
-    /** The process, and an import of it. */
+    /** The id of the process, and of the import. */
     _id: text().primaryKey(),
     blueprint: text().notNull(),
-    /** Until when it counts as being worked on (ms). */
+    /** Until when the import counts as running (ms). */
     busy: integer().notNull(),
   },
   (table) => [index('imports_of_blueprint').on(table.blueprint)],
 )
 
-/** What such an import has made or changed. */
+/** The entities that an atomic import has created or changed. */
 export const importUndo = sqliteTable(
   'import_undo',
   {
     import: text().notNull(),
     /** An entity's `seq`. */
     entity: integer().notNull(),
-    /** Its `_id`, for others may have its number by now; and after that, unless it was made, how it was kept, as JSON. */
+    /** The `_id`, because numbers are reused, followed by the previous state as JSON unless the entity was created. */
     before: text(),
   },
   (table) => [primaryKey({ columns: [table.import, table.entity] })],

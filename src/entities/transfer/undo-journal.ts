@@ -24,24 +24,24 @@ import type { ReferenceGraph } from '../write/recomputation'
 import { RestrictedDelete } from '../write/restricted-delete'
 import { restoreEntity } from '../write/update'
 
-const IMPORT_TIMEOUT_MS = 20_000 // ms; an import that says nothing for so long counts as interrupted
-const ENTITIES_PER_WRITE = 200 // entities removed by one write
-const MAX_BYTES_PER_WRITE = 1 << 16 // bytes of those that are put back by one, unless a single one is larger
-const RETRY_FOR_MS = 30_000 // ms, when the database is busy; after that it is tried again later
+const IMPORT_TIMEOUT_MS = 20_000 // ms without a renewal after which an import counts as interrupted
+const ENTITIES_PER_WRITE = 200 // entities removed in one transaction
+const MAX_BYTES_PER_WRITE = 1 << 16 // bytes restored in one transaction, unless a single entity is larger
+const RETRY_FOR_MS = 30_000 // ms of retries while the database is busy; after that, a later attempt is scheduled
 
-const ENTITIES_PER_READ = 2_000 // entities, for those of them that were changed
+const ENTITIES_PER_READ = 2_000 // entries read at a time, to find those of changed entities
 const ID_LENGTH = 36 // characters
 
 const idSql = (column: string) => `substr(${column}, 1, ${ID_LENGTH})`
-/** Nothing of the entity where it is gone, though another one may have its number. */
+/** Joins the entity by number and `_id`, because another entity may have the number of a removed one. */
 const FROM_EXISTING = `from import_undo u left join entities e on e.seq = u.entity and e._id = ${idSql('u.before')}`
 
-/** An entity that was made, or changed from what it was before. */
+/** An entity that was created, or changed from the state `before`. */
 export type TouchedEntity = { seq: number; _id: string; before?: StoredEntity }
 
 /**
- * What an import has done, kept in the transactions that do it, so that it can be undone. It is done for good when its row
- * in `imports` is removed: as long as that is there, whoever finds it forsaken undoes the import.
+ * Records what an import does, in the same transactions, so that it can be undone. The import is committed when its row
+ * in `imports` is removed. As long as the row exists, any process that finds the import abandoned undoes it.
  */
 export class UndoJournal {
   #heartbeat: ReturnType<typeof setInterval>
@@ -55,14 +55,14 @@ export class UndoJournal {
     this.#heartbeat.unref()
   }
 
-  /** All servers read the blueprint anew, and so learn of the import. */
+  /** Opens a journal. All servers reload the blueprint, and so notice the import. @throws 409 BLUEPRINT_CHANGING */
   static async open(tenant: Tenant, key: string): Promise<UndoJournal> {
     const id = `${PROCESS_ID} ${crypto.randomUUID()}`
     await removeFinished(tenant)
     for (const until = performance.now() + IMPORT_TIMEOUT_MS; performance.now() < until; await Bun.sleep(50))
       if (!(await isBeingAltered(tenant.db, key))) break
     await writeInvalidating(tenant, 'blueprints', async (tx) => {
-      // What it would put back must be what it has read.
+      // An alteration would change the entities that the journal may have to restore.
       if (await isBeingAltered(tx, key))
         throw new Problem(409, 'BLUEPRINT_CHANGING', 'A schema change of this blueprint is in progress. Retry later.')
       await tx.query('insert into imports (_id, blueprint, busy) values (?, ?, ?)', [
@@ -74,7 +74,7 @@ export class UndoJournal {
     return new UndoJournal(tenant, key, id)
   }
 
-  /** In each transaction of the import. @throws 409 when somebody has undone it meanwhile */
+  /** Renews the import; called in each of its transactions. @throws 409 IMPORT_INTERRUPTED when it has been undone */
   async renew(tx: Tx) {
     const renewed = 'update imports set busy = ? where _id = ? and busy > 0 returning _id'
     const renewedRows = await tx.query(renewed, [now() + IMPORT_TIMEOUT_MS, this.id])
@@ -85,7 +85,7 @@ export class UndoJournal {
   async record(tx: Tx, touched: TouchedEntity[]) {
     const insert = 'insert into import_undo (import, entity, before) values (?, ?, ?)'
     const [created, changed] = [touched.filter(({ before }) => !before), touched.filter(({ before }) => before)]
-    // Numbers of entities that others have removed meanwhile come again.
+    // The number of an entity that was removed meanwhile may be reused.
     await removeEntries(
       tx,
       this.id,
@@ -95,7 +95,7 @@ export class UndoJournal {
       insert,
       created.map(({ seq, _id }) => [this.id, seq, _id]),
     )
-    // What was there before the import is what counts, not what it made of it first; PostgreSQL takes each only once.
+    // Only the state before the import counts, not later ones; PostgreSQL accepts each key only once per statement.
     const first = new Map(changed.toReversed().map((one) => [one.seq, one]))
     await tx.executeMany(
       `${insert} on conflict (import, entity) do update set before = excluded.before
@@ -125,8 +125,8 @@ export class UndoJournal {
 }
 
 /**
- * Undoes what forsaken imports have left in a blueprint. Where somebody is still at it, it is looked at again later; a
- * folder has one server, so there only this process can be.
+ * Undoes the abandoned imports of a blueprint. Imports that are still running are checked again later. Without
+ * PostgreSQL there is only one server, so only imports of this process can be running.
  */
 export async function undoAbandonedImports(tenant: Tenant, model: Model): Promise<void> {
   const imports = await tenant.db.query('select _id, busy from imports where blueprint = ?', [model.key])
@@ -137,7 +137,7 @@ export async function undoAbandonedImports(tenant: Tenant, model: Model): Promis
   }
 }
 
-/** Whether there is one that is not done for good. */
+/** Returns whether a blueprint has an import that is not committed. */
 export const isImporting = async (db: Pick<Db, 'query'>, key: string) =>
   (await db.query('select 1 from imports where blueprint = ? limit 1', [key])).length > 0
 
@@ -146,7 +146,7 @@ const isBeingAltered = async (db: Pick<Db, 'query'>, key: string) =>
 
 const watchedBlueprints = new WeakMap<Store['db'], Set<string>>()
 
-/** Looks until nothing is left to be undone. */
+/** Schedules an attempt to undo the abandoned imports, and repeats it until it succeeds. */
 function scheduleUndo(tenant: Tenant, key: string, ms = IMPORT_TIMEOUT_MS) {
   const keys = watchedBlueprints.get(tenant.db) ?? new Set()
   watchedBlueprints.set(tenant.db, keys)
@@ -166,19 +166,20 @@ function scheduleUndo(tenant: Tenant, key: string, ms = IMPORT_TIMEOUT_MS) {
 }
 
 /**
- * A slice at a time; does no harm twice, nor by two at once. First what was changed is put back, for it may lead to what was
- * made, and would go along. Then that goes, the latest first, for it leads to what is earlier.
+ * Undoes an import in slices; it is idempotent, and safe to run concurrently. Changed entities are restored first,
+ * because they may refer to created ones and would be removed along with them. Then the created entities are removed,
+ * latest first, because they may refer to earlier ones.
  */
 async function undoImport(tenant: Tenant, model: Model, id: string) {
-  // Whoever is still at it goes no further.
+  // Stops the import if it is still running.
   await retryWhileBusy(() => tenant.write((tx) => tx.query('update imports set busy = 0 where _id = ?', [id])))
   const next =
     'select entity, octet_length(before) from import_undo where import = ? and entity > ? order by entity limit ?'
   for (let after = -1; ; ) {
-    const some = (await tenant.db.query(next, [id, after, ENTITIES_PER_READ])) as SizedEntity[]
-    if (!some.length) break
-    after = some.at(-1)![0]
-    let changed = some.filter(([, size]) => size > ID_LENGTH)
+    const entries = (await tenant.db.query(next, [id, after, ENTITIES_PER_READ])) as SizedEntity[]
+    if (!entries.length) break
+    after = entries.at(-1)![0]
+    let changed = entries.filter(([, size]) => size > ID_LENGTH)
     while (changed.length) {
       const slice = takeWithinSize(changed, MAX_BYTES_PER_WRITE, ([, size]) => size).map(([seq]) => seq)
       await retryWhileBusy(() => tenant.write((tx) => restoreEntities(tx, model, id, slice)))
@@ -188,14 +189,14 @@ async function undoImport(tenant: Tenant, model: Model, id: string) {
   const removeNext = (tx: Tx, references?: ReferenceGraph) => removeCreated(tx, model, id, references)
   const slice = () =>
     withReferenceGraph(tenant, removeNext).catch((error) => {
-      // Where too many lead to what goes, they lead nowhere from then on.
+      // When too many entities refer to the removed ones, their references are left dangling.
       if (error instanceof RestrictedDelete) return tenant.write((tx) => removeNext(tx))
       throw error
     })
   while (await retryWhileBusy(slice));
 }
 
-/** Nobody can undo an import but us, so a database that is busy is asked again for long. */
+/** Only the server can undo an import, so it retries for a long time while the database is busy. */
 async function retryWhileBusy<T>(work: () => Promise<T>): Promise<T> {
   for (const until = performance.now() + RETRY_FOR_MS; ; )
     try {
@@ -216,7 +217,7 @@ async function restoreEntities(tx: Tx, model: Model, id: string, entities: numbe
   await removeEntries(tx, id, entities)
 }
 
-/** Whether anything was left. */
+/** Removes the next created entities. Returns false when none was left and the import is undone. */
 async function removeCreated(tx: Tx, model: Model, id: string, references?: ReferenceGraph): Promise<boolean> {
   const select = `select u.entity, e.keys, e.created, e.blueprint, e.identifier ${FROM_EXISTING} where u.import = ?
     order by u.entity desc limit ?`
@@ -246,7 +247,7 @@ async function removeCreated(tx: Tx, model: Model, id: string, references?: Refe
   return true
 }
 
-/** The same references, none of which holds what is of this blueprint: they lose it. */
+/** Returns the references with those that restrict the removal of the blueprint's entities turned into `nullify`. */
 function withoutRestrict({ byTarget, ...rest }: ReferenceGraph, key: string): ReferenceGraph {
   const relaxed = byTarget
     .get(key)
@@ -254,13 +255,13 @@ function withoutRestrict({ byTarget, ...rest }: ReferenceGraph, key: string): Re
   return { ...rest, byTarget: new Map([...byTarget, [key, relaxed ?? []]]) }
 }
 
-/** Undoes what is left in any blueprint of a tenant, also where nobody comes. */
+/** Undoes the abandoned imports of all blueprints of a tenant, including blueprints that are not in use. */
 export async function undoAllAbandonedImports(tenant: Tenant): Promise<void> {
   const keys = await tenant.db.query('select distinct blueprint from imports order by blueprint')
   for (const [key] of keys as [string][]) await undoAbandonedImports(tenant, await getModel(tenant, key))
 }
 
-/** Removes what is kept of imports that are done for good. */
+/** Removes the journal entries of committed imports. */
 async function removeFinished({ write }: Tenant) {
   const select = `select u.import, u.entity from import_undo u left join imports i on i._id = u.import
     where i._id is null limit ?`

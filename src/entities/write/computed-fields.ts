@@ -7,17 +7,18 @@ import type { ComputedDoc, Doc } from '../store/doc'
 import type { EntityHeader } from '../store/serializer'
 import { evaluateInTurn } from './formula-evaluation'
 
-/** What the system knows of an entity before it writes. */
+/** The system properties of an entity that are known before it is written. */
 export type EntityIdentity = Pick<EntityHeader, '_id' | 'identifier' | 'user' | 'workspace'>
 
-/** Whether callers don't set a property, because its blueprint does. */
+/** Returns whether a property is computed by its blueprint, so that callers cannot set it. */
 export const isComputed = ({ computed }: Model, key: string) => !!computed && Object.hasOwn(computed, key)
 
 /**
- * Fills in the computed properties, one after the other in the order of the fields: a formula sees what callers set, what
- * was computed before it, and what the system knows before it writes. It takes its time, so it is no work for a write,
- * which, where it must be, does it `atOnce`; else evaluations take turns with all other costly work.
- * @throws 400 naming each field whose formula fails, or makes what doesn't fit; 503 BUSY for too many at a time
+ * Returns the document with its computed properties, evaluated in the order of the fields. A formula sees the
+ * properties set by callers, those computed before it, and the known system properties. Evaluations are slow and take
+ * turns with all other costly work, so they belong outside of a transaction; where they must happen inside one,
+ * `atOnce` runs them without waiting.
+ * @throws 400 naming each field whose formula fails or has an invalid result; 503 BUSY when too many are waiting
  */
 export function computeFields(
   model: Model,
@@ -35,7 +36,7 @@ export function computeFields(
 
 type Evaluate = <T>(work: () => Promise<T>) => Promise<T>
 
-/** What formulas see of a document: all but what they have made of it before. */
+/** Returns the document without its computed properties, as formulas see it. */
 export function withoutComputed({ formulas }: Model, draft: Doc): Doc {
   const doc = { ...draft }
   for (const { field } of formulas) delete doc[field.key]
@@ -67,7 +68,7 @@ async function evaluateFormulas(
   return doc as ComputedDoc
 }
 
-/** The value, if it is one of the field's. JSONata makes one value of a list of one. */
+/** Returns the result of a formula as a value of the field. JSONata turns a list of one value into that value. */
 function toFieldValue(field: ModelField, result: unknown) {
   if (result === undefined) {
     if (field.required) throw new FormulaError('it has no value but is required')
@@ -80,7 +81,7 @@ function toFieldValue(field: ModelField, result: unknown) {
   return value
 }
 
-/** Who may not know of a field is not told its name. */
+/** The error names the field only to callers who may read it. */
 function toFieldError(field: ModelField, { message }: FormulaError, actor: Caller | undefined): FieldError {
   return mayReadField(field, actor)
     ? { path: `/${field.key}`, message: `${field.key} cannot be computed: ${message}.` }

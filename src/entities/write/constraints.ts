@@ -14,24 +14,25 @@ import type { StoredEntity } from '../store/rows'
 import type { EntityIdentity } from './computed-fields'
 import { assertMayCompare, hiddenConflict } from './hidden-conflicts'
 
-/** A blueprint was changed while its entity was being checked against it. */
+/** A blueprint was changed while an entity was being checked against it. */
 export class StaleBlueprint extends Busy {}
 
-/** An entity was changed while another change of it was being worked out. */
+/** An entity was changed while another change of it was being computed. */
 export class StaleEntity extends StaleBlueprint {}
 
-/** Which rows of other blueprints the writer may see, by the key of the blueprint. */
+/** The rows of other blueprints that the writer may read, by the key of the blueprint. */
 export type ReadableScopes = Map<string, RowScope | undefined>
 
-/** For what was worked out from an entity before the write. @throws StaleEntity */
+/** Checks that an entity is unchanged since a change of it was computed. @throws StaleEntity */
 export async function assertEntityFresh(tx: Tx, { seq, _id, version }: StoredEntity) {
   const [row] = await tx.query('select version from entities where seq = ? and _id = ?', [seq, _id])
   if (row?.[0] !== version) throw new StaleEntity()
 }
 
-/** Whether the words of the entities are kept, and their changes. */
+/** Whether a blueprint has a search index, and whether its changes are logged. */
 export type BlueprintFeatures = { searched: boolean; logged: boolean }
 
+/** Checks that a blueprint is unchanged and returns its features. @throws StaleBlueprint */
 export async function requireFreshBlueprint(tx: Tx, { key, _id, version }: Model): Promise<BlueprintFeatures> {
   const select = `select version, ${IS_SEARCHED}, ${IS_LOGGED} from blueprints where key = ? and _id = ?`
   const [row] = await tx.query(select, [key, key, key, _id])
@@ -39,15 +40,15 @@ export async function requireFreshBlueprint(tx: Tx, { key, _id, version }: Model
   return { searched: !!row[1], logged: !!row[2] }
 }
 
-/** Many small changes must not make what no single one may. */
+/** Small changes must not add up to an entity that could not be written at once. @throws 400 */
 export function assertSize({ length }: string) {
   if (length > config.ATOLL_BODY_LIMIT)
     badRequest({ path: '', message: `The entity would be larger than ${config.ATOLL_BODY_LIMIT} characters.` })
 }
 
 /**
- * In the writing transaction, where nobody can come in between. @throws 409 UNIQUE_VIOLATION, or CONFLICT where the caller may
- * not read the field; 429
+ * Checks unique fields in the writing transaction, so that no other write can come in between.
+ * @throws 409 UNIQUE_VIOLATION, or CONFLICT when the caller may not read the field; 429
  */
 export async function assertUnique(tx: Tx, model: Model, keys: IndexKeys, by: Caller | undefined, old: IndexKeys = {}) {
   for (const field of model.fields) {
@@ -66,14 +67,14 @@ export async function assertUnique(tx: Tx, model: Model, keys: IndexKeys, by: Ca
   }
 }
 
-/** An entity answers to its `_id`, too, so no other one may be called by it. */
+/** An entity can also be addressed by its `_id`, so no other entity may have it as its identifier. @throws Conflict */
 export async function assertIdentifierFree(tx: Tx, { key }: Model, { _id, identifier }: EntityIdentity) {
   if (identifier === _id) return
   const rows = await tx.query('select 1 from entities where _id = ? and blueprint = ?', [identifier, key])
   if (rows.length) throw new Conflict()
 }
 
-/** Relations lead to what the writer may see. */
+/** Checks that changed relations refer to entities that the writer may read. @throws 400 */
 export async function assertReferencesExist(
   tx: Tx,
   model: Model,
@@ -96,7 +97,7 @@ export async function assertReferencesExist(
   }
 }
 
-/** Which rows of the blueprints that this one points to the caller may see. */
+/** Returns the rows of the blueprint's relation targets that the caller may read. */
 export async function getReadableScopes(ctx: PublicCtx, { fields }: Model): Promise<ReadableScopes> {
   const scopes: ReadableScopes = new Map()
   for (const { target } of fields)

@@ -21,28 +21,31 @@ import { NotPrecomputed, Recomputation, type ReferenceGraph } from './recomputat
 import { type Pointer, RestrictedDelete, toProblem } from './restricted-delete'
 import { setReferencesNull } from './set-null'
 
-/** An entity that is to be removed. */
+/** An entity to be removed. */
 export type DeletedEntity = { seq: number; keys: string; created: number; blueprint: string; identifier: string }
 
 export type DeleteOptions = {
   references: ReferenceGraph
-  /** Who removes them. */
+  /** The author of the removal. */
   by: EventAuthor
-  /** The entities of this blueprint go whoever refers to them. */
+  /** The entities of this blueprint are removed despite any references to them. */
   forced?: string
-  /** Those of these entities that are to be removed in any case, so that they need not go before those they refer to. */
+  /**
+   * Returns those of the given entities that the same request removes anyway, so that their references do not block it.
+   */
   filterRemovable?: (entities: number[]) => Promise<DeletedEntity[]>
 }
 
-// All of it happens in one transaction, so that no crash leaves half of it, and nobody else is kept waiting for long.
-const MAX_CASCADED_ENTITIES = 1_000 // entities that go or change along
-const MAX_CASCADED_INDEX_ROWS = 10_000 // of the index, of those
+// A cascade is one transaction, so that a crash cannot leave half of it; the limits keep other writers from waiting
+// long.
+const MAX_CASCADED_ENTITIES = 1_000 // entities that are removed or changed along
+const MAX_CASCADED_INDEX_ROWS = 10_000 // index rows of these entities
 const MAX_CASCADE_DEPTH = 100 // steps from one entity to the next
-const ENTITIES_PER_WRITE = 200 // entities removed in one write of many, so that others get their turn
-const MAX_STATEMENTS_PER_WRITE = 4_000 // in one write of many
-const MAX_RECOMPUTATIONS = 50 // times that formulas are worked out for one write
+const ENTITIES_PER_WRITE = 200 // entities per transaction of a batched deletion, so that other writers get their turn
+const MAX_STATEMENTS_PER_WRITE = 4_000 // statements per transaction of a batched deletion
+const MAX_RECOMPUTATIONS = 50 // rounds of computing formulas for one write
 
-/** A write that removes entities. @throws 409 ENTITY_IN_USE, TOO_MANY_REFERENCES */
+/** Runs a transaction that removes entities. @throws 409 ENTITY_IN_USE, TOO_MANY_REFERENCES */
 export const deleteInTransaction = <T>(
   ctx: PublicCtx,
   work: (tx: Tx, references: ReferenceGraph) => Promise<T>,
@@ -52,8 +55,8 @@ export const deleteInTransaction = <T>(
   })
 
 /**
- * Removes entities by as many writes as it takes, of which each is whole in itself. `remove` gets the number of entities
- * to remove at most, and answers how many it has; with none it is over. Returns how many there were.
+ * Removes entities in as many transactions as needed. `remove` removes at most `limit` entities and returns how many it
+ * removed; with 0 the deletion ends. Returns the total. @throws 409 ENTITY_IN_USE, TOO_MANY_REFERENCES
  */
 export async function deleteInBatches(
   ctx: PublicCtx,
@@ -62,7 +65,7 @@ export async function deleteInBatches(
   let count = 0
   for (let limit = ENTITIES_PER_WRITE; ; ) {
     try {
-      // They may be found by their words, which are only complete when a transaction begins.
+      // The entities may be found by their words, which are only complete when a transaction begins.
       const removed = await withReferenceGraph(ctx, (tx, references) => remove(tx, references, limit), {
         exclusive: true,
       })
@@ -77,8 +80,8 @@ export async function deleteInBatches(
 }
 
 /**
- * A write by what refers to what; again when a blueprint has been changed since that was read, or formulas had to be worked
- * out for it. @throws RestrictedDelete
+ * Runs a transaction with the graph of references. Runs it again when a blueprint has changed since the graph was read,
+ * or when formulas have to be computed first. @throws RestrictedDelete
  */
 export async function withReferenceGraph<T>(
   tenant: Tenant,
@@ -98,7 +101,7 @@ export async function withReferenceGraph<T>(
         return result
       }, options)
     } catch (error) {
-      // What is refused may be so only because something was missing.
+      // A rejection may be caused only by a missing computed value.
       const needsComputing = !recomputation.isReady && (error instanceof NotPrecomputed || !(error instanceof Busy))
       if (needsComputing && ++recomputations < MAX_RECOMPUTATIONS) continue
       if (!(error instanceof StaleReferences || error instanceof StaleBlueprint) || ++tries > 3) throw error
@@ -109,8 +112,9 @@ export async function withReferenceGraph<T>(
 }
 
 /**
- * Removes entities, and does to those that refer to them what their relations say, whosever they are. Who goes along
- * holds nobody, so circles are no matter. Returns all that were removed. @throws RestrictedDelete
+ * Removes entities, and treats all entities that refer to them as their relations demand, whoever owns them. References
+ * from entities that are removed as well do not block, so cycles can be removed. Returns all removed entities.
+ * @throws RestrictedDelete
  */
 export async function deleteEntities(
   tx: Tx,
@@ -147,7 +151,7 @@ export async function deleteEntities(
   await deleteRows(tx, [...removed.values()])
   return [...removed.values()]
 
-  /** Those who hold others, or would by what they must not be without, but are to be removed as well. */
+  /** Returns entities that block the deletion by their references, but would be removed by the same request anyway. */
   async function resolveRestricted(filterRemovable: DeleteOptions['filterRemovable']) {
     const staying = pointers.filter(stays)
     const restricting = staying.filter(({ reference }) => reference.onDelete === 'restrict')
@@ -161,7 +165,7 @@ export async function deleteEntities(
   }
 }
 
-/** Who refers to these entities. @throws RestrictedDelete when those are too many */
+/** Returns the references to the given entities. @throws RestrictedDelete when there are too many */
 async function findPointers(
   tx: Tx,
   { byTarget }: References,
@@ -188,7 +192,7 @@ async function findPointers(
   return pointers
 }
 
-/** These entities, to be removed. */
+/** Reads the given entities in the form that a removal needs. */
 async function readEntitiesToDelete(tx: Tx, entities: number[]): Promise<DeletedEntity[]> {
   const deleted: DeletedEntity[] = []
   for (const chunk of toChunks(entities)) {
@@ -204,11 +208,11 @@ export const toDeletedEntity = ([seq, keys, created, blueprint, identifier]: Del
   ...{ seq, keys, created, blueprint, identifier },
 })
 
-/** The first entities, as many as one write should delete, and at least one. */
+/** Returns the first entities, as many as one transaction should delete, but at least one. */
 export const takeBatch = <Row extends Pick<StoredEntity, 'keys'>>(entities: Row[]): Row[] =>
   takeWithinSize(entities, MAX_STATEMENTS_PER_WRITE, ({ keys }) => 1 + toIndexRows(undefined, JSON.parse(keys)).length)
 
-/** Removes entities with their rows of the index, whatever their blueprint says by now. */
+/** Removes entities with all rows of the index that they may have, regardless of the current model. */
 export async function deleteRows(tx: Tx, entities: Pick<StoredEntity, 'seq' | 'keys' | 'created'>[]) {
   const rows = entities.flatMap(({ seq, keys, created }) =>
     toIndexRows(undefined, JSON.parse(keys)).map((row) => [...row, created, seq]),

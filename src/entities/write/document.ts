@@ -6,12 +6,12 @@ import type { Doc } from '../store/doc'
 import { isComputed } from './computed-fields'
 import { findPendingErrors } from './pending-document'
 
-/** What a body says of an entity: its properties, and what only some may set. */
+/** The parsed body of an entity: its properties, and the owners, which only privileged callers may set. */
 export type ParsedBody = {
   properties: Doc
-  /** Properties that the body gives twice, beside `metadata` and in it, in this order. */
+  /** Properties that the body gives twice: the value at the top level, and the one in `metadata`. */
   conflicts: Map<string, [unknown, unknown]>
-  /** As it was sent; only a new entity's counts. */
+  /** The identifier as it was sent; it is used only for a new entity. */
   identifier?: unknown
   user?: string | null
   workspace?: string | null
@@ -20,7 +20,7 @@ export type ParsedBody = {
 const IGNORED_KEYS = ['_id', 'created', 'updated', 'blueprint', 'tenant', 'id', 'metadata']
 const OWNER_KEYS = ['user', 'workspace']
 
-/** Takes a body apart, flat or under `metadata` or both. @throws 400 for what is no object, or names no property. */
+/** Parses a body with properties at the top level, under `metadata` or both. @throws 400 when it is not an object */
 export function parseBody(body: unknown, actor: Caller | undefined): ParsedBody {
   const flat = requireObject(body, '')
   const metadata = flat.metadata === undefined ? {} : requireObject(flat.metadata, '/metadata')
@@ -39,7 +39,10 @@ export function parseBody(body: unknown, actor: Caller | undefined): ParsedBody 
   return input
 }
 
-/** The document of a new entity, with its defaults, but for what is computed. @throws 400 with every flaw, 403 for a field not to be written. */
+/**
+ * Returns the document of a new entity with its defaults, without its computed properties.
+ * @throws 400 with all errors; 403 for a field that the caller may not write
+ */
 export function createDocument(model: Model, { properties, conflicts }: ParsedBody, actor: Caller | undefined): Doc {
   const flaws: FieldError[] = []
   for (const [key, [one, other]] of conflicts)
@@ -52,9 +55,10 @@ export function createDocument(model: Model, { properties, conflicts }: ParsedBo
 }
 
 /**
- * The document after a change, but for what is computed, and what of the stored one it may be compared with. A value equal to the stored one is no
- * change, so what was read can be sent back; but of what the caller may not read (`seen`: this entity at all), comparing
- * would tell by the answer what is there.
+ * Returns the document after a change, without its computed properties, and the stored properties that values may be
+ * compared with. A value equal to the stored one is not a change, so that callers can send back what they have read.
+ * Values that the caller may not read are not compared (with `isReadable` false, none of the entity), because the
+ * response would reveal them. @throws 400 with all errors; 403 for a field that the caller may not write
  */
 export function updateDocument(
   model: Model,
@@ -97,7 +101,7 @@ function mergeDocument(
       flaws.push({ path: `/${key}`, message: unknownPropertyMessage(model, actor, key) })
       continue
     }
-    // What was read can be sent back, though it may come out different now.
+    // Computed properties are ignored, so that callers can send back what they have read.
     if (isComputed(model, key)) continue
     if (Object.hasOwn(comparable, key) && Bun.deepEquals(value, comparable[key])) continue
     if (!mayWriteField(field, actor))
@@ -112,7 +116,7 @@ function mergeDocument(
   return doc
 }
 
-/** What is said of a name that no field has: the one that was probably meant, of those the caller knows. */
+/** Returns the message for an unknown property. It suggests a similar field that the caller may read or write. */
 export function unknownPropertyMessage(model: Model, actor: Caller | undefined, name: string): string {
   const visible = model.fields
     .filter((field) => mayReadField(field, actor) || mayWriteField(field, actor))
@@ -146,10 +150,10 @@ function requireObject(value: unknown, path: string): Doc {
   return value as Doc
 }
 
-/** What stands in an address where an identifier could. */
+/** Path segments that stand in the place of an identifier. */
 const RESERVED_IDENTIFIERS = ['all', 'export', 'changes']
 
-/** The identifier that a new entity is to have. */
+/** Returns the identifier for a new entity, or undefined when none is given. @throws 400 */
 export function parseIdentifier(value: unknown, path = '/identifier'): string | undefined {
   if (value === null || value === undefined || value === '') return
   if (typeof value !== 'string' || !/^(?!(\.{1,2}|\ufffd)$)[^\s/]{1,128}$/.test(value))

@@ -5,13 +5,16 @@ import type { Tx } from '../../storage/port'
 import type { EntityHeader } from '../store/serializer'
 import { oneOf, toChunks } from '../store/sql-fragments'
 
-/** In which tenant something happens to entities, and by whom, if by somebody. */
+/** The tenant of an event, and the user who caused it, if any. */
 export type EventAuthor = { tenant: string; actor?: Pick<NonNullable<PublicCtx['actor']>, 'user' | 'workspace'> }
 
-/** What is told of an entity. Not its properties, for who reads events may not be who may read those. */
+/**
+ * The data of an event about an entity. It has no properties, because readers of events may not be allowed to read
+ * them.
+ */
 export type EventEntity = Pick<EntityHeader, '_id' | 'identifier' | 'user' | 'workspace'> & { version: number }
 
-/** Writes down what happens to entities of a blueprint that wants it told, in the transaction in which it happens. */
+/** Emits an event for each of the entities, in the transaction that changes them. */
 export const emitEntityEvents = (
   tx: Tx,
   { tenant, actor }: EventAuthor,
@@ -32,7 +35,7 @@ export const emitEntityEvents = (
     })),
   )
 
-/** The same of entities that relations have changed. */
+/** Emits `update` events for entities whose relations were cleared, for the blueprints that dispatch them. */
 export async function emitUpdateEvents(
   tx: Tx,
   author: EventAuthor,
@@ -43,7 +46,7 @@ export async function emitUpdateEvents(
     if (dispatchers.get(blueprint)?.update) await emitEntityEvents(tx, author, 'update', blueprint, group)
 }
 
-/** The same of entities that are going to be removed, but still there. */
+/** Emits `delete` events for entities that are about to be removed, for the blueprints that dispatch them. */
 export async function emitDeleteEvents(
   tx: Tx,
   author: EventAuthor,

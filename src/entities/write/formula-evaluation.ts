@@ -1,17 +1,16 @@
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 
-/** What formulas of a tenant may take of each second before those who wait for more are counted, in ms of the thread. */
+/** Thread time (ms) per second that formulas of a tenant may use before the limits of the queue apply. */
 const BUDGET_MS_PER_SECOND = 100
 const QUEUE_LIMITS = { perTenant: 500, perCaller: 200 }
-const MAX_TRACKED_TENANTS = 10_000 // that are remembered
+const MAX_TRACKED_TENANTS = 10_000 // tenants
 
-/** Thread time (ms) beyond the budget of the time since, by tenant. */
+/** Thread time (ms) used by each tenant, as of `at`; the budget of the time since then is still to be deducted. */
 const spentByTenant = new Map<string, { ms: number; at: number }>()
 
 /**
- * Evaluates a formula when it is the caller's turn, and others get theirs before the next. Within its tenant's budget as
- * many may wait as there are; beyond it, 200 of a caller and 500 of a tenant.
- * @throws 503 BUSY
+ * Evaluates a formula when it is the caller's turn. Within the tenant's budget, any number of evaluations may wait;
+ * beyond it, at most 200 per caller and 500 per tenant. @throws 503 BUSY
  */
 export async function evaluateInTurn<T>(payer: WorkOwner, work: () => Promise<T>): Promise<T> {
   const leave = getSpentMs(payer) < BUDGET_MS_PER_SECOND ? undefined : costlyWork.acquireSlot(payer, QUEUE_LIMITS)

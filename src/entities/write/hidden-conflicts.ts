@@ -4,14 +4,15 @@ import { config } from '../../config'
 import { Problem, tooManyRequests } from '../../core/problem'
 import { RateLimiter } from '../../core/rate-limiter'
 
-/** Refused values of hidden fields that a caller may meet in an hour: each tells that some entity has the value. */
+/** Rejected values of hidden fields per caller and hour; each rejection reveals that some entity has the value. */
 const conflictLimiter = new RateLimiter(60, 3_600_000)
 
 const limiterKey = ({ tenant }: Model, { user }: Caller) => `${tenant} ${user}`
 
 /**
- * Before a value is compared with those of others in a field that the caller may not read. Guests have limits of their own.
- * @throws 429 RATE_LIMITED for who has met too many of them, whatever the value is
+ * Checks the limit before a value is compared in a unique field that the caller may not read. Guests have their own
+ * limits.
+ * @throws 429 RATE_LIMITED when the caller has had too many such conflicts, whatever the value is
  */
 export function assertMayCompare(model: Model, by: Caller | undefined) {
   if (!by || config.ATOLL_RATE_LIMITS === 'off') return
@@ -19,7 +20,7 @@ export function assertMayCompare(model: Model, by: Caller | undefined) {
   if (wait) tooManyRequests(wait / 1000, 'Too many of your writes were rejected. Try again later.')
 }
 
-/** The refusal of a value that is taken in such a field: it names neither the field nor the reason. */
+/** Returns the error for a duplicate value in a hidden field. It names neither the field nor the reason. */
 export function hiddenConflict(model: Model, by: Caller | undefined): Problem {
   if (by) conflictLimiter.consume(limiterKey(model, by))
   return new Problem(409, 'CONFLICT', 'This entity cannot be saved with these values. Ask an administrator.')

@@ -11,7 +11,7 @@ import { createDocument, type ParsedBody, parseBody, parseIdentifier, updateDocu
 
 type NewEntity = { identity: EntityIdentity; doc: Doc }
 
-/** The new entity that a caller means, but for what is computed. @throws 400, 401, 403 */
+/** Returns the new entity that a body describes, without its computed properties. @throws 400, 401, 403 */
 export function createDraft(
   model: Model,
   actor: Actor | undefined,
@@ -30,8 +30,8 @@ export function createDraft(
 }
 
 /**
- * What an entity becomes by a change, but for what is computed. Who may change but not read it is told no more than what
- * they `sent`.
+ * Returns the entity after a change, without its computed properties. `sent` is set for callers who may change but not
+ * read the entity: the response may show them only the properties that they sent. @throws 400, 403
  */
 export function createChange(model: Model, { actor }: PublicCtx, before: StoredEntity, input: ParsedBody) {
   const readScope = rowScopeOf(model, 'read', actor)
@@ -48,7 +48,10 @@ export function createChange(model: Model, { actor }: PublicCtx, before: StoredE
   }
 }
 
-/** The row, if there is one and the caller may do this to it: 404 when it is out of sight, 403 when it is only out of reach. */
+/**
+ * Returns the row if it is in the row scope. @throws 404 when the caller may not read it, 403 when they may only read
+ * it
+ */
 export function requireWritable<Row extends Pick<StoredEntity, 'user' | 'workspace'>>(
   model: Model,
   row: Row | undefined,

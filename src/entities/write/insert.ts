@@ -25,15 +25,15 @@ import { emitEntityEvents } from './entity-events'
 import { assertWithinLimits } from './limitations'
 
 const ENTITY_COLUMNS = '_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated, form'
-// The entity goes in only while its blueprint is the one that it was checked against.
+// Inserts the entity only if its blueprint is still the version that it was checked against.
 const INSERT_ENTITY = `insert into entities (${ENTITY_COLUMNS}) select ?, key, ?, ?, ?, ?, ?, 1, ?, ?, ? from blueprints
   where key = ? and _id = ? and version = ? returning seq, ${IS_SEARCHED}, ${IS_LOGGED}`
 const INSERT_ENTITIES = `insert into entities (${ENTITY_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-/** What is written while a change of its blueprint is being prepared has to be prepared for it. */
+/** Marks entities that are written while an alteration is being prepared, so that they get prepared, too. */
 const backfillMark = (model: Model) => (pendingModelOf(model) ? -1 : null)
 
-/** An entity that is to be, and who makes it. */
+/** An entity to be created, and its author. */
 export type EntityDraft = EntityIdentity & { doc: ComputedDoc; keys: IndexKeys; by: Caller | undefined }
 
 export const toEntityDraft = (
@@ -43,7 +43,9 @@ export const toEntityDraft = (
   by: Caller | undefined,
 ): EntityDraft => ({ ...identity, doc, keys: toIndexKeys(model, doc), by })
 
-/** Adds an entity with its rows of the index. @throws StaleBlueprint, Conflict, 403 LIMIT_REACHED, 409 UNIQUE_VIOLATION, 400 */
+/**
+ * Inserts an entity with its index rows. @throws StaleBlueprint, Conflict, 403 LIMIT_REACHED, 409 UNIQUE_VIOLATION, 400
+ */
 export async function insertEntity(
   tx: Tx,
   model: Model,
@@ -62,7 +64,7 @@ export async function insertEntity(
 
 export type InsertedEntity = { seq: number; row: ShownRow }
 
-/** An entity as it goes in, with its rows of the index. */
+/** An entity in the form in which it is inserted, with its index rows. */
 export type PreparedEntity = { time: number; shown: string; draft: EntityDraft; index: IndexRow[] }
 
 /** @throws 400 for an entity that is too large */
@@ -74,7 +76,7 @@ export function prepareEntity(model: Model, draft: EntityDraft, time = now()): P
   return { time, shown, draft, index }
 }
 
-/** Adds what nothing stands in the way of. @throws StaleBlueprint, Conflict */
+/** Inserts entities that have passed all checks. @throws StaleBlueprint, Conflict */
 export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEntity[]): Promise<InsertedEntity[]> {
   const [first, ...others] = prepared
   const { seqs, searched, logged } = await (first && !others.length
@@ -104,7 +106,7 @@ export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEnt
   }))
 }
 
-/** Rows of several entities field by field, for those of one are beside each other in the index. */
+/** Groups the rows of several entities by field, because rows of a field are adjacent in the index. */
 const groupByField = (rows: unknown[][]) =>
   [...Map.groupBy(rows, ([field, path]) => (path ? `${field}.${path}` : field)).values()].flat()
 
@@ -119,7 +121,7 @@ async function insertRow(tx: Tx, model: Model, { time, shown, draft }: PreparedE
   return { seqs: [seq as number], searched: !!searched, logged: !!logged }
 }
 
-/** In a few statements, however many they are; their numbers are read afterwards, for engines differ in how they tell them. */
+/** Inserts any number of entities in a few statements, then reads their numbers, which databases return differently. */
 async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Promise<InsertedIds> {
   const observed = await requireFreshBlueprint(tx, model)
   const form = backfillMark(model)

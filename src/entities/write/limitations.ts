@@ -12,12 +12,13 @@ import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 
 type EntityOwner = Pick<EntityHeader, 'user' | 'workspace'>
 
-/** A limitation that also counts what is not there: `earlier` tells how many of a group. */
+/** A limitation of a dry run: `countEarlier` returns how many entities of a group earlier lines would have created. */
 export type TrialLimitation = Limitation & { countEarlier?: (group: string) => number }
 
 /**
- * Refuses (403 LIMIT_REACHED) what would be one too many of its group: those of the same scope, and of equal values. Of a
- * change only what moves an entity into another group counts. In the writing transaction, where nobody can come in between.
+ * Checks that an entity does not exceed the limit of its group: the entities of the same scope with equal values. An
+ * update counts only if it moves the entity into another group. Runs in the writing transaction, so that no other write
+ * can come in between. @throws 403 LIMIT_REACHED
  */
 export async function assertWithinLimits(
   tx: Tx,
@@ -45,30 +46,33 @@ export async function assertWithinLimits(
 const limitedFields = (model: Model, { properties = [] }: Limitation) =>
   properties.flatMap((key) => model.field.get(key) ?? [])
 
-/** A name of the group that an entity is counted with. */
+/** Returns a key of the group that an entity is counted in. */
 export const toGroupKey = (model: Model, limitation: Limitation, owner: EntityOwner, keys: IndexKeys) =>
   JSON.stringify([
     ownerSql(limitation, owner),
     limitedFields(model, limitation).map((field) => keys[fieldLabel(field)] ?? null),
   ])
 
-/** Whom a limitation is about. Empty lists are about everybody, and none is about admins. */
+/** Empty lists apply to everybody; privileged callers have no limits. */
 function appliesTo({ roles, workspaceLabels }: Limitation, actor: Caller | undefined) {
   if (actor?.privileged) return false
   if (roles?.length && !(actor && matchesAny(roles, actor.roles))) return false
   return !workspaceLabels?.length || (!!actor?.workspace && matchesAny(workspaceLabels, actor.workspace.labels))
 }
 
-/** A limit of what an owner has subscribed to, asked in the writing transaction; undefined where there is none. */
+/** Returns a limit of an owner's plan, read in the writing transaction; undefined when there is none. */
 type PlanLimitLookup = (tx: Tx, owner: EntityOwner, limit: PlanLimit) => Promise<number | undefined>
 
 export const planLimits = slot<PlanLimitLookup>('plan limits')
 
-/** The only place that knows where the number comes from. */
+/** Returns the maximum, which is a fixed number or comes from the owner's plan. */
 const getMaximum = async (tx: Tx, { value }: Limitation, owner: EntityOwner) =>
   typeof value === 'number' ? value : planLimits()(tx, owner, value)
 
-/** Whose entities are counted. Who is in no workspace counts their own outside of all; guests are one nobody. */
+/**
+ * Returns the SQL for the counted owner. Without a workspace, users count their own outside of any; guests count as
+ * one.
+ */
 function ownerSql({ scope }: Limitation, { user, workspace }: EntityOwner): SqlFragment[] {
   const of = (column: string, id: string | null) =>
     id === null ? fragment(`${column} is null`) : fragment(`${column} = ?`, id)
@@ -77,7 +81,7 @@ function ownerSql({ scope }: Limitation, { user, workspace }: EntityOwner): SqlF
   return scope === 'user' ? [of('e."user"', user)] : [of('e.workspace', null), of('e."user"', user)]
 }
 
-/** Equal values of the fields; those that are missing are equal, too. */
+/** Returns the conditions for equal values of the fields; missing values are equal to each other. */
 const equalityConditions = (fields: ModelField[], keys: IndexKeys) =>
   fields.map((field): Condition => {
     const [label, indexed] = [fieldLabel(field), inIndex(field)]
@@ -86,9 +90,9 @@ const equalityConditions = (fields: ModelField[], keys: IndexKeys) =>
     return value === undefined ? { target, is: 'absent' } : { target, is: 'in', values: [value] }
   })
 
-const MAX_COUNTED_ROWS = 200 // rows of the index; rather these than all that somebody owns
+const MAX_COUNTED_ROWS = 200 // index rows of a value; with more, the owner's entities are counted instead
 
-/** How many there are, but no more than `most`: by the value that fewest have, or by whose they are. */
+/** Returns the size of a group, at most `maximum`, counted by the value with the fewest rows or by the owner. */
 async function countUpTo(
   tx: Tx,
   maximum: number,

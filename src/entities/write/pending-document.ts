@@ -5,13 +5,13 @@ import type { FieldError } from '../../core/problem'
 import type { Doc } from '../store/doc'
 import { isComputed } from './computed-fields'
 
-/** What entities have to become. */
+/** An alteration: the differences, and the new model. */
 export type AlterationPlan = { diff: SchemaDiff; next: Model }
 
-/** Why an entity can't be what it has to become. */
+/** Why an entity cannot be converted to the new model. */
 export type TransformError = { field: string; code: string; message: string }
 
-/** The document but for what formulas are to make of it. */
+/** Returns the document under the new model, without properties that formulas will compute, and collects errors. */
 export function toPendingDocument({ diff, next }: AlterationPlan, before: Doc, errors: TransformError[]): Doc {
   const doc: Doc = {}
   for (const [at, step] of diff.steps.entries()) {
@@ -46,7 +46,7 @@ function mapValue(
   return mapped
 }
 
-/** What of a document that somebody writes would stand in the way of what is being prepared. */
+/** Returns the errors of a written document that would block the alteration in preparation. */
 export function findPendingErrors(plan: AlterationPlan, doc: Doc, actor: Caller | undefined): FieldError[] {
   const errors: TransformError[] = []
   toPendingDocument(plan, doc, errors)

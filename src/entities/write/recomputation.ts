@@ -9,17 +9,17 @@ import type { ComputedDoc, Doc } from '../store/doc'
 import type { StoredEntity } from '../store/rows'
 import { computeFields } from './computed-fields'
 
-/** Formulas have not been worked out yet for all that a write would keep. */
+/** A write needs computed values that have not been computed yet. */
 export class NotPrecomputed extends Busy {}
 
 type RecomputeRequest = { blueprint: string; stored: StoredEntity; doc: Doc }
-/** What formulas make of an entity; no document where they make nothing that fits. */
+/** An entity with its recomputed document, which is missing when a formula has no valid result. */
 export type ComputedEntity = { model: Model; text: string; version: number; computedDoc?: ComputedDoc }
 
 /**
- * What formulas make of entities that lose what they lead to. That takes its time, so it is no work for the write that
- * removes: one that comes upon an entity which was not worked out goes on only to find out what else there is, and keeps
- * nothing; then it is done again.
+ * Recomputes the formulas of entities that lose a reference. Formulas are slow, so they are not evaluated in the
+ * deleting transaction. A transaction that meets an entity without a result continues only to collect further requests,
+ * and is rolled back; it is repeated once they have been computed.
  */
 export class Recomputation {
   #results = new Map<string, ComputedEntity>()
@@ -27,12 +27,12 @@ export class Recomputation {
 
   constructor(private tenant: Tenant) {}
 
-  /** A write begins: what it asks for counts, and not what one before it did. */
+  /** Called when a transaction begins: requests of earlier attempts are dropped. */
   startWrite() {
     this.#requests.clear()
   }
 
-  /** Nothing for now where it has to be worked out first. */
+  /** Returns the recomputed entity, or requests it and returns undefined. */
   get(blueprint: string, stored: StoredEntity, doc: Doc): ComputedEntity | undefined {
     const result = this.#results.get(stored._id)
     if (result?.version === stored.version && result.text === JSON.stringify(doc)) return result
@@ -48,7 +48,7 @@ export class Recomputation {
     if (!this.isReady) throw new NotPrecomputed()
   }
 
-  /** @throws 503 BUSY for too many formulas at a time */
+  /** @throws 503 BUSY when too many formulas are waiting */
   async computeRequested() {
     for (const { blueprint, stored, doc } of this.#requests.values()) {
       const model = await getModel(this.tenant, blueprint)
@@ -60,10 +60,10 @@ export class Recomputation {
   }
 }
 
-/** Only 400 is the formula's own doing: a queue that is full (503) says nothing of the entity. */
+/** Only a 400 is an error of the formula; a full queue (503) is not. */
 function undefinedIfInvalid(error: unknown): undefined {
   if (!(error instanceof Problem && error.status === 400)) throw error
 }
 
-/** What refers to what, and what formulas make of those that refer to what goes. */
+/** The references between blueprints, and the recomputation of entities that lose one. */
 export type ReferenceGraph = References & { recomputation: Recomputation }

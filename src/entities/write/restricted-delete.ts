@@ -4,10 +4,10 @@ import { mayReadField, rowScopeOf } from '../../blueprints/permissions'
 import type { Reference } from '../../blueprints/references'
 import { Problem } from '../../core/problem'
 
-/** That an entity refers to one of the blueprint `target` that is to be removed. */
+/** A reference of an entity to an entity of the blueprint `target` that is to be removed. */
 export type Pointer = { reference: Reference; target: string; entity: number; value: string }
 
-/** Entities can't be removed, because of those that refer to them; or not at once, because those are too many. */
+/** Entities cannot be removed because others refer to them, or with `tooMany` because too many others are affected. */
 export class RestrictedDelete extends Error {
   constructor(
     readonly pointers: Pointer[],
@@ -16,7 +16,7 @@ export class RestrictedDelete extends Error {
     super('Other entities refer to these entities.')
   }
 
-  /** Whether the entity is one of those. */
+  /** Returns whether the entity is one of those that cannot be removed. */
   isRestricted(identifier: string) {
     return this.pointers.some(({ value }) => value === identifier)
   }
@@ -24,7 +24,9 @@ export class RestrictedDelete extends Error {
 
 const MAX_COUNTED_REFERENCES = 1_000
 
-/** Who holds them, by name only what the caller may see, and never which entities. */
+/**
+ * Returns the error with counts of the references. It names only fields that the caller may read, and never entities.
+ */
 export async function toProblem(
   ctx: PublicCtx,
   { pointers, tooMany }: RestrictedDelete,

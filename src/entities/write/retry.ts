@@ -6,11 +6,14 @@ import { Conflict } from '../../storage/errors'
 import { invalidate } from '../../tenancy/cache'
 import { StaleBlueprint, StaleEntity } from './constraints'
 
-// Whoever was overtaken was so by a change that went through, so it goes on for all. A blueprint changes a few times in a row.
+// Every stale entity means that another write succeeded, so retries make progress. A blueprint rarely changes many
+// times in a row.
 const MAX_ENTITY_RETRIES = 200 // times
 const MAX_BLUEPRINT_RETRIES = 10 // times
 
-/** Does it again when what was read has changed meanwhile: the blueprint, or the entity. */
+/**
+ * Runs the work again when the blueprint or the entity has changed meanwhile. @throws 503 BUSY after too many retries
+ */
 export async function retryOnStale<T>(
   ctx: PublicCtx,
   key: string,
@@ -28,7 +31,7 @@ export async function retryOnStale<T>(
   }
 }
 
-/** A key that exists is an identifier that does. */
+/** Rethrows a conflict of keys as an existing identifier. @throws 409 IDENTIFIER_EXISTS */
 export function rethrowConflict(error: unknown): never {
   if (error instanceof Conflict)
     throw new Problem(409, 'IDENTIFIER_EXISTS', 'An entity with this identifier already exists.', { cause: error })

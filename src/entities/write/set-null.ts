@@ -15,18 +15,18 @@ import { type Pointer, RestrictedDelete } from './restricted-delete'
 import { replaceEntity } from './update'
 
 const ENTITIES_PER_READ = 50 // entities read by one statement
-const MAX_REWRITTEN_CHARACTERS = 4 << 20 // characters that are written anew in one write
+const MAX_REWRITTEN_CHARACTERS = 4 << 20 // characters that are rewritten in one transaction
 
-// What was prepared of it for a change of its blueprint has to be prepared anew.
+// An entity that was prepared for an alteration has to be prepared again.
 const UPDATE_ENTITY = `update entities set shown = ?, altered = null, keys = ?, version = ?, updated = ?,
   form = (select -1 from alterations a where a.blueprint = entities.blueprint and a.state = 'preparing') where seq = ?`
 
 type ClearedEntity = EventEntity & { blueprint: string }
 
 /**
- * Takes values out of relations, by nobody's right but the blueprint's, and works out what formulas make of the rest. Where
- * an entity can't be without one, it holds what that points to, unless that is of the blueprint `forced`: then it stays.
- * Returns what was changed. @throws RestrictedDelete
+ * Removes values from relations, as their blueprints demand and without checking permissions, and applies the
+ * recomputed formulas. An entity that requires a value blocks the removal of its target, unless the target is of the
+ * blueprint `forced`; then the value stays. Returns the changed entities. @throws RestrictedDelete
  */
 export async function setReferencesNull(
   tx: Tx,
@@ -59,7 +59,7 @@ export async function setReferencesNull(
       if (recomputed && after) rewrites.push({ model: recomputed.model, before: stored, after })
       else if (recomputed || !computes)
         changes.push({ blueprint, before: stored, after: await writeRemaining(tx, stored, remaining) })
-      // The next one must not have what this one has by now.
+      // Written at once, so that the next entity is checked against its unique values.
       if (recomputed?.model.fields.some(({ unique }) => unique)) await writeRewrites(tx, rewrites.splice(0), observed)
       const { _id, identifier, user, workspace, version } = stored
       cleared.push({ blueprint, _id, identifier, user, workspace, version: version + 1 })
@@ -70,7 +70,7 @@ export async function setReferencesNull(
   return cleared
 }
 
-/** What is left of an entity, and the rows of the index that are gone. */
+/** An entity without the removed references, and the index rows to delete. */
 type RemainingEntity = { doc: Doc; keys: IndexKeys; removedRows: unknown[][] }
 
 function withoutReferences(row: StoredEntity, pointers: Pointer[], forced?: string): RemainingEntity | undefined {
@@ -102,7 +102,7 @@ async function writeRemaining(tx: Tx, row: StoredEntity, { doc, keys, removedRow
   return after
 }
 
-/** How an entity is kept by what formulas have made of it; nothing where that doesn't fit, or another has it already. */
+/** Returns the row of a recomputed entity, or undefined when it is invalid or a unique value is taken. */
 async function toComputedRow(
   tx: Tx,
   { model, computedDoc }: ComputedEntity,

@@ -23,7 +23,7 @@ import { assertWithinLimits } from './limitations'
 const updateSql = (mark = '') =>
   `update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ?${mark} where seq = ?`
 const UPDATE = updateSql()
-// What is written while a change of its blueprint is being prepared has to be prepared for it.
+// Entities that are written while an alteration is being prepared have to be prepared, too.
 const UPDATE_MARKED = updateSql(', altered = null, form = -1')
 const UPDATE_CLEAN = updateSql(', altered = null, form = null')
 
@@ -34,7 +34,10 @@ type EntityUpdate = { doc: ComputedDoc; comparable: Doc; by: Caller | undefined 
   Pick<EntityHeader, 'user' | 'workspace'>
 >
 
-/** Replaces an entity's document and owners, and such rows of the index as differ. */
+/**
+ * Replaces an entity's document and owners, and the index rows that differ.
+ * @throws StaleBlueprint, 403 LIMIT_REACHED, 409 UNIQUE_VIOLATION, 400
+ */
 export async function updateEntity(
   tx: Tx,
   model: Model,
@@ -55,7 +58,9 @@ export async function updateEntity(
   return [shown, user, workspace, version, updated]
 }
 
-/** Keeps an entity that was there otherwise before. In order, but waited for together: one trip. */
+/**
+ * Writes an entity over its previous state. The statements run in order but are awaited together, in one round trip.
+ */
 export async function replaceEntity(
   tx: Tx,
   model: Model,
@@ -65,7 +70,7 @@ export async function replaceEntity(
 ) {
   const { seq, user, workspace, shown, keys, version, updated } = row
   const old = JSON.parse(before.keys) as IndexKeys
-  // There may be rows of fields that are not in force yet, or not any more.
+  // During an alteration, there may be rows of new or retired fields.
   const [removedRows, addedRows] = diffRows(
     toIndexRows(isAltering(model) ? undefined : model, old),
     toIndexRows(model, JSON.parse(keys)),
@@ -81,7 +86,7 @@ export async function replaceEntity(
 const emitUpdate = async (tx: Tx, model: Model, row: StoredEntity, actor?: Caller) =>
   model.dispatchers?.update && emitEntityEvents(tx, { tenant: model.tenant, actor }, 'update', model.key, [row])
 
-/** Puts an entity back as it was, if it is still there, without any check: it is as if nothing had happened. */
+/** Restores an entity to its previous state if it still exists, without any checks. */
 export async function restoreEntity(tx: Tx, model: Model, before: StoredEntity) {
   const select = `select shown, keys, ${IS_SEARCHED}, ${IS_LOGGED} from entities where seq = ?`
   const [row] = (await tx.query(select, [model.key, model.key, before.seq])) as [string, string, unknown, unknown][]

@@ -1,6 +1,6 @@
 import type { AuthorizationServer, IDToken } from 'oauth4webapi'
 
-/** How a tenant of this installation is known to a provider, and where that is. */
+/** The credentials of a tenant at a provider, and the addresses of the provider. */
 export type ProviderConfig = {
   tenant: string
   name: string
@@ -10,12 +10,12 @@ export type ProviderConfig = {
   baseUrl?: string
 }
 
-/** Whom a provider says that it is. */
+/** The profile of a person, as a provider reports it. */
 export type Profile = {
-  /** What never changes about them. */
+  /** The stable id of the person at the provider. */
   subject: string
   email?: string
-  /** Whether the provider has seen that they read its mail. */
+  /** Whether the provider has verified the address. */
   emailVerified: boolean
   username?: string
   firstName?: string
@@ -24,31 +24,31 @@ export type Profile = {
   profileImage?: string
 }
 
-/** Gets JSON with the access token of whom it is about. */
+/** Fetches JSON with the person's access token. */
 export type GetJson = (url: string) => Promise<Record<string, unknown>>
 
-/** A kind of provider. */
+/** The implementation of a provider. */
 export type OAuthProvider = {
   scopes: string
-  /** Whether an id_token has to come, is checked when it comes, or is not looked at. */
+  /** Whether an id_token is required, checked if present, or ignored. */
   idToken: 'required' | 'checked' | 'ignored'
   server(
     setup: ProviderConfig,
     get: (url: string) => Promise<Response>,
   ): AuthorizationServer | Promise<AuthorizationServer>
-  profile(ask: GetJson, setup: ProviderConfig, server: AuthorizationServer, claims?: IDToken): Promise<Profile>
+  profile(getJson: GetJson, setup: ProviderConfig, server: AuthorizationServer, claims?: IDToken): Promise<Profile>
 }
 
-/** An address of a provider: with a `baseUrl`, at that instead of its origin. */
+/** Returns the URL of a provider's endpoint; a `baseUrl` replaces its origin. */
 export function toEndpointUrl({ baseUrl }: ProviderConfig, url: string): string {
   const { origin } = new URL(url)
   return baseUrl ? baseUrl.replace(/\/+$/, '') + url.slice(origin.length) : url
 }
 
-/** A text that says something. */
+/** Returns the trimmed text, or undefined when it is empty or not a text. */
 export const toText = (value: unknown) => (typeof value === 'string' && value.trim() ? value.trim() : undefined)
 
-/** The standard claims (OpenID Connect Core 1.0, §5.1). */
+/** Returns the profile of standard claims (OpenID Connect Core 1.0, §5.1). */
 export const toProfile = (claims: Record<string, unknown>): Profile => ({
   subject: toText(claims.sub) ?? '',
   email: toText(claims.email),
