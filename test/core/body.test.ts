@@ -76,17 +76,17 @@ test('the key __proto__ is refused with 400 INVALID_INPUT, and Object.prototype 
 
 test('a body nested 64 levels deep is accepted, and the 65th level is refused with 400 INVALID_INPUT', async () => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
-  expect(await outcomeOf(nested(64))).toBe('taken')
+  expect(await outcomeOf(nested(64))).toBe('accepted')
   expect(await outcomeOf(nested(65))).toBe('400 INVALID_INPUT')
 })
 
 test('a body above the limit is refused with 413 BODY_TOO_LARGE, with or without Content-Length', async () => {
   const text = JSON.stringify('ä'.repeat(50)) // 102 bytes
-  expect(await outcomeOf(text, json, 102)).toBe('taken')
-  expect(await outcomeOf(text, { ...json, 'content-length': '102' }, 102)).toBe('taken')
+  expect(await outcomeOf(text, json, 102)).toBe('accepted')
+  expect(await outcomeOf(text, { ...json, 'content-length': '102' }, 102)).toBe('accepted')
   expect(await outcomeOf(text, json, 101)).toBe('413 BODY_TOO_LARGE')
   expect(await outcomeOf(text, { ...json, 'content-length': '102' }, 101)).toBe('413 BODY_TOO_LARGE')
-  expect(await outcomeOf(streamOfChunks(text.slice(0, 20), text.slice(20)), json, 102)).toBe('taken')
+  expect(await outcomeOf(streamOfChunks(text.slice(0, 20), text.slice(20)), json, 102)).toBe('accepted')
   expect(await outcomeOf(streamOfChunks(text.slice(0, 20), text.slice(20)), json, 101)).toBe('413 BODY_TOO_LARGE')
 })
 

@@ -25,7 +25,7 @@ describe('the outbox without a mail server', () => {
       user: user._id,
       state: 'kept',
       subject: 'Confirm your e-mail address',
-      text: expect.stringMatching(/^Hello,\n\nthis e-mail address.*\n\n[\w-]{43}\n\n/),
+      text: expect.stringMatching(/^Hello,\n\nsomebody entered this e-mail address.*\n\n[\w-]{43}\n\n/),
       html: expect.stringMatching(/^<p>Hello,<\/p>/),
       error: null,
       created: TIME,
@@ -211,7 +211,7 @@ describe('mail templates of a tenant', () => {
     })
     const { text, html } = (await outbox())[0]
     expect(text).toMatch(
-      /given to www\.example\.com\. Confirm it here:\n\nhttps:\/\/www\.example\.com\/app\/verify-email\?token=[\w-]{43}\n\n/,
+      /address at www\.example\.com\. Confirm it here:\n\nhttps:\/\/www\.example\.com\/app\/verify-email\?token=[\w-]{43}\n\n/,
     )
     expect(html).toMatch(/<a href="(https:\/\/www\.example\.com\/app\/verify-email\?token=[\w-]{43})">\1<\/a>/)
   })
