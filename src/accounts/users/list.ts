@@ -24,7 +24,10 @@ const sortable = {
   updated: users.updated,
 }
 
-/** A page of the users of the tenant, newest first. @throws 400 */
+/**
+ * Returns a page of the users of the tenant, newest first.
+ * @throws 400 INVALID_INPUT
+ */
 export async function listUsers(ctx: Ctx, query: UsersQuery, answer: HttpContext) {
   const [page, fields] = [parsePage(query, sortable), parseSelect(query.select, SELECTABLE_FIELDS)]
   const [where, rowFilter] = [buildConditions(query), buildRowFilter(query)]
@@ -35,7 +38,7 @@ export async function listUsers(ctx: Ctx, query: UsersQuery, answer: HttpContext
   return rows.map((row) => selectFields(toUser(row, true), fields))
 }
 
-/** What the database can tell. */
+/** Returns the conditions that the database can check. */
 function buildConditions(query: UsersQuery): SQL | undefined {
   const [ids, username] = [parseNames(query._id, '_id'), parseOptional(query.username)]
   return and(
@@ -46,7 +49,9 @@ function buildConditions(query: UsersQuery): SQL | undefined {
 
 type RowFilter = (user: UserRow) => boolean
 
-/** What only we can tell, because it is about letters, or about what is in a list. */
+/**
+ * Returns a filter of what the database cannot check, because it depends on normalized text or on entries of a list.
+ */
 function buildRowFilter(query: UsersQuery): RowFilter | undefined {
   const [roles, username, q] = [parseNames(query.roles, 'roles'), parseOptional(query.username), parseOptional(query.q)]
   const part = username !== undefined && !isTrue(query.exact) ? normalizeForLookup(username) : undefined

@@ -66,5 +66,5 @@ const roleRoutes = new Elysia({ tags: ['users'] })
     },
   })
 
-/** Users and roles, for those who administer the tenant. */
+/** Routes of users and roles, for admins of the tenant. */
 export const userRoutes = new Elysia().use(userAdminRoutes).use(roleRoutes)

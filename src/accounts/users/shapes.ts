@@ -19,11 +19,11 @@ export const NewUser = t.Composite([
 ])
 export type NewUser = Static<typeof NewUser>
 
-/** Proof is for those who change what they themselves sign in with. */
+/** Admins need a proof to change their own credentials. */
 export const UserChange = t.Composite([partialOf(NewUser), t.Object({ endTokens }), Proof])
 export type UserChange = Static<typeof UserChange>
 
-/** A user in a list, with what was selected. */
+/** A user in a list, with the selected fields. */
 export const UserSummary = t.Composite([t.Pick(User, ['_id']), t.Partial(t.Omit(User, ['_id']))])
 
 export const UsersQuery = t.Object({

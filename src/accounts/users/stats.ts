@@ -5,7 +5,10 @@ import { sessions, users } from '../tables'
 
 const PERIODS_MS = { lastDay: DAY_MS, lastWeek: 7 * DAY_MS, lastMonth: 30 * DAY_MS }
 
-/** How many users there are, with which roles; how many came, and used a session, of late. */
+/**
+ * Returns the number of users, in total and by role, and how many registered or used a session within a day, a week and
+ * a month.
+ */
 export async function getUserStats({ db }: Ctx) {
   const lists = await db.select({ roles: users.roles, count: count() }).from(users).groupBy(users.roles)
   const roles: Record<string, number> = {}
