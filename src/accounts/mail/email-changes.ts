@@ -18,15 +18,15 @@ import { queueMail } from './mails'
 import { emailChanges } from './tables'
 import { sendVerification } from './verification'
 
-/** For how long (ms) whoever reads mail at the old address can take a change back. */
+/** How long (ms) a change can be reverted from the old address. */
 const REVERT_WINDOW_MS = 7 * DAY_MS
 
-/** What becomes of a user's columns when their e-mail address changes. */
+/** The new values of a user's columns after a change of their e-mail address. */
 export type EmailChange = Partial<Pick<UserRow, 'email' | 'emailKey' | 'emailVerified' | 'pendingEmail'>>
 
 /**
- * What becomes of a user whose own wish is another e-mail address, or none: it waits for its confirmation code, unless no mail
- * is sent here. Mails are written to both addresses, after this transaction.
+ * Changes a user's e-mail address on their own request, and returns the new columns. A new address stays pending until
+ * it is verified, unless mail delivery is disabled. Mails to both addresses are sent after this transaction.
  */
 export async function changeEmail(
   tenant: Pick<Tenant, 'tenant'>,
@@ -34,7 +34,7 @@ export async function changeEmail(
   user: UserRow,
   email: string | null,
 ): Promise<EmailChange> {
-  // The same mailbox in letters of another case.
+  // It is the same mailbox in letters of another case.
   if (email && email.toLowerCase() === user.email?.toLowerCase()) return { email }
   await revokeOneTimeTokens(tx, 'verification', user._id)
   const pending = email !== null && isMailEnabled()
@@ -48,7 +48,10 @@ export async function changeEmail(
   return change
 }
 
-/** The same by an admin, who answers for the address: it counts at once, and what was changed before stays as it is. */
+/**
+ * Changes a user's e-mail address as an admin, and returns the new columns. The admin is responsible for the address,
+ * so it counts as verified at once, and the user's earlier changes can no longer be reverted.
+ */
 export async function changeEmailByAdmin(ctx: Ctx, tx: Tx, user: UserRow, email: string | null): Promise<EmailChange> {
   if (email && email.toLowerCase() === user.email?.toLowerCase()) return { email }
   await revokeOneTimeTokens(tx, 'verification', user._id)
@@ -61,7 +64,7 @@ export async function changeEmailByAdmin(ctx: Ctx, tx: Tx, user: UserRow, email:
   return { email, ...toLoginKeys({ email }), emailVerified: !!email, pendingEmail: null }
 }
 
-/** Writes to the address that a user gives up, with a token to take that back if the address was verified. */
+/** Queues a mail to the old address of a user, with a way to revert the change if the address was verified. */
 async function notifyOldAddress(tenant: Pick<Tenant, 'tenant'>, tx: Tx, user: UserRow, pending = false) {
   const { _id, email, emailKey, emailVerified } = user
   if (!email || !emailKey) return
@@ -70,7 +73,7 @@ async function notifyOldAddress(tenant: Pick<Tenant, 'tenant'>, tx: Tx, user: Us
     ...{ _id: Bun.randomUUIDv7(), user: _id, email, emailKey },
     ...{ created: toIsoString(time), expires: toIsoString(time + REVERT_WINDOW_MS) },
   }
-  // An address that nobody verified may be a stranger's, who must not get the account by it.
+  // An unverified address may belong to a stranger, who must not get the account.
   if (emailVerified) await tx.insert(emailChanges).values(row)
   const data: Record<string, string> = {
     time: toIsoString(time),
@@ -81,8 +84,8 @@ async function notifyOldAddress(tenant: Pick<Tenant, 'tenant'>, tx: Tx, user: Us
 }
 
 /**
- * Gives a user the address back that the token was sent to. Whoever takes a change back did not make it, so all sessions and
- * API tokens end, and later changes can't be taken back in turn.
+ * Restores the e-mail address to which the token was sent. A user who reverts a change did not make it, so all sessions
+ * and API tokens end, and later changes can no longer be reverted.
  * @throws 400 INVALID_TOKEN, 409 EMAIL_EXISTS
  */
 export async function revertEmailChange(tenant: Tenant, token: string) {
@@ -108,13 +111,13 @@ const throwInvalidRevertToken = (): never => {
   throw new Problem(400, 'INVALID_TOKEN', 'This link is invalid or has expired. The address was not changed back.')
 }
 
-/** A token by which a change is taken back; none for one that can't be any more. */
+/** Returns a token that reverts a change, or an empty string when it can no longer be reverted. */
 export const issueRevertToken = (tenant: Tenant, change: string): Promise<string> =>
   tenant.write(async (tx) => {
     const row = await tx.select().from(emailChanges).where(eq(emailChanges._id, change)).get()
     return row ? issueOneTimeToken(tx, 'emailRevert', row.user, { change }) : ''
   })
 
-/** Removes changes that can't be taken back any more. */
+/** Removes changes that can no longer be reverted. */
 export const removeExpired = (tenant: Tenant & Lease) =>
   deleteInBatches(tenant, emailChanges, emailChanges._id, lt(emailChanges.expires, toIsoString(now())))

@@ -17,8 +17,9 @@ import { queueMail } from './mails'
 import { throwInvalidToken } from './verification'
 
 /**
- * Sends a mail to who has this address, if anybody. Nobody is looked for before the answer, which is thus the same
- * for every address, and takes the same time. @throws 429
+ * Queues a password reset for the user with this address, if there is one. The user is only looked up after the
+ * response, which is thus the same for every address and takes the same time.
+ * @throws 429 RATE_LIMITED
  */
 export async function requestPasswordReset(tenant: Tenant, email: string, request: Request) {
   await countAttempt(tenant, {
@@ -34,7 +35,7 @@ export const passwordResetJob: JobHandler = {
   async run(tenant: Tenant, { payload }: Job) {
     const emailKey = normalizeForLookup((payload as { email: string }).email)
     const user = await tenant.db.select().from(users).where(eq(users.emailKey, emailKey)).get()
-    // Whoever gave the address at sign-up may have given a stranger's.
+    // An unverified address may belong to a stranger.
     if (!user?.email || !user.emailVerified) return { state: 'done' }
     const mail = { to: user.email, template: 'passwordReset', user: user._id } as const
     return { state: 'done', effect: (tx) => queueMail(tenant, tx, mail) }
@@ -42,13 +43,13 @@ export const passwordResetJob: JobHandler = {
 }
 
 /**
- * Sets a password for who proves by a token that they read mail at the user's verified address. All sessions and API tokens
- * end, and so does a change of the address that is pending.
- * @throws 400 INVALID_TOKEN
+ * Sets the password of a user whose token proves that they read mail at their verified address. All sessions and API
+ * tokens end, and so does a pending change of the address.
+ * @throws 400 INVALID_INPUT, INVALID_TOKEN
  */
 export async function resetPassword(tenant: Tenant, token: string, password: string) {
   requireValidPassword(password)
-  // Hashing is costly: nobody has it done with a token that is worth nothing.
+  // Hashing is expensive, so an invalid token is rejected before.
   if (!(await findOneTimeToken(tenant.db, 'passwordReset', token))) throwInvalidToken()
   const hash = await hashPassword(tenant, password)
   await writeInvalidating(tenant, 'actors', async (tx) => {

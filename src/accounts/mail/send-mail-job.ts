@@ -23,7 +23,10 @@ import { mails } from './tables'
 
 const RETRY_FOR_MS = 3 * DAY_MS
 
-/** Sends a mail, or keeps it where no mail is sent. What it says is made only now, so no token is kept in between. */
+/**
+ * Sends a queued mail, or stores its content where mail delivery is disabled. The mail is only rendered now, so no
+ * token is stored before.
+ */
 export const sendMailJob: JobHandler = {
   retryFor: RETRY_FOR_MS,
   async run(tenant: Tenant & Lease, job: Job): Promise<JobResult> {
@@ -61,11 +64,14 @@ export const sendMailJob: JobHandler = {
   },
 }
 
-/** Whether its recipient is still an address of the user; only a confirmation code goes to one that is pending. */
+/**
+ * Returns whether the recipient of a mail is still an address of the user. Only a verification code goes to a pending
+ * address.
+ */
 const isCurrentRecipient = ({ template, recipient, recipientKey }: MailRow, { emailKey, pendingEmail }: UserRow) =>
   template === 'verification' && pendingEmail !== null ? recipient === pendingEmail : recipientKey === emailKey
 
-/** What proves that its reader has read it. */
+/** Issues the token that proves that the user has read the mail; returns an empty string for a template without one. */
 async function issueMailToken(
   tenant: Tenant,
   { template, user, recipient, recipientKey, data }: MailRow,
@@ -80,7 +86,7 @@ async function getTemplate(tenant: Tenant, name: MailRow['template']): Promise<T
   const { path, ...standard } = templates[name]
   const [website] = (await getSettings(tenant, appSettings)).websiteUrls
   const link = website && path ? website.replace(/\/+$/, '') + path : undefined
-  // The standard text is not that of the tenant's page, nor the other way round.
+  // A link of the tenant's template replaces that to the standard page.
   return { ...standard, link, ...custom }
 }
 
@@ -91,7 +97,7 @@ async function buildTemplateValues(tenant: Tenant, mail: MailRow, user: UserRow 
   return { site, token, api: await getApiUrl(tenant), ...toPlainValues(mail.template, { name, ...mail.data }) }
 }
 
-/** Where the API of a tenant is, by the first host that it was given; empty when it was given none. */
+/** Returns the URL of a tenant's API on its first assigned host, or an empty string without one. */
 async function getApiUrl({ tenant }: Tenant): Promise<string> {
   const [host] = await listAssignedHosts(tenant)
   if (!host) return ''

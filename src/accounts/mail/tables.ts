@@ -2,25 +2,25 @@ import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../../storage/columns'
 import { users } from '../tables'
 
-/** What was written to people, or is to be. */
+/** Mails that were sent or are queued. */
 export const mails = sqliteTable(
   'mails',
   {
     _id: text().primaryKey(),
     recipient: text().notNull(),
-    /** The address as it is compared. */
+    /** The normalized address. */
     recipientKey: text('recipient_key').notNull(),
     template: text({ enum: ['verification', 'passwordReset', 'invitation', 'newDevice', 'emailChanged'] }).notNull(),
-    /** Who gets it, when that is a user. */
+    /** The id of the recipient, if they are a user. */
     user: text(),
-    /** What the template speaks of; nothing secret. */
+    /** Values for the template; nothing secret. */
     data: text({ mode: 'json' }).$type<Record<string, string>>().notNull(),
     state: text({ enum: ['waiting', 'sent', 'kept', 'failed'] }).notNull(),
-    /** What it says, where it is kept because no mail is sent: it may hold a secret. */
+    /** The content. The text and HTML may hold a secret, so they are only stored where mail delivery is disabled. */
     subject: text(),
     text: text(),
     html: text(),
-    /** What became of the latest attempt. */
+    /** The error of the latest attempt. */
     error: text(),
     created: timestamp().notNull(),
     sent: timestamp(),
@@ -31,7 +31,7 @@ export const mails = sqliteTable(
   ],
 )
 
-/** Verified addresses that users gave up: whoever reads mail there can take the change back until it expires. */
+/** Verified addresses that users gave up. The change can be reverted from the old address until it expires. */
 export const emailChanges = sqliteTable(
   'email_changes',
   {
@@ -52,14 +52,14 @@ export const emailChanges = sqliteTable(
   ],
 )
 
-/** From where users signed in before. */
+/** Devices on which users have signed in. */
 export const devices = sqliteTable(
   'devices',
   {
     user: text()
       .notNull()
       .references(() => users._id, { onDelete: 'cascade' }),
-    /** A hash of the browser and the network. */
+    /** A hash of the user agent and the address. */
     device: text().notNull(),
     seen: timestamp().notNull(),
   },

@@ -16,13 +16,16 @@ import { queueMail } from './mails'
 
 type VerifiableUser = Pick<UserRow, '_id' | 'email' | 'emailVerified' | 'pendingEmail'>
 
-/** Sends a confirmation code, after this transaction, to the address of a user that is pending or not verified yet. */
+/** Queues a verification code to the address of a user that is pending or not verified yet, if there is one. */
 export async function sendVerification(tenant: Pick<Tenant, 'tenant'>, tx: Tx, user: VerifiableUser) {
   const to = user.pendingEmail ?? (user.emailVerified ? null : user.email)
   if (to) await queueMail(tenant, tx, { to, template: 'verification', user: user._id })
 }
 
-/** Sends the caller another code, unless their address is verified. @throws 409 NO_EMAIL, 429 */
+/**
+ * Queues another verification code for the caller, unless their address is verified.
+ * @throws 409 NO_EMAIL, 429 RATE_LIMITED
+ */
 export async function resendVerification(ctx: Ctx, request: Request) {
   const user = await getUser(ctx, ctx.actor.user)
   if (!user.email && !user.pendingEmail)
@@ -34,7 +37,7 @@ export async function resendVerification(ctx: Ctx, request: Request) {
 }
 
 /**
- * Takes an address as verified for who sends its code back; one that was pending takes the place of the old one.
+ * Marks the address to which a code was sent as verified. A pending address replaces the old one.
  * @throws 400 INVALID_TOKEN, 409 EMAIL_EXISTS
  */
 export async function verifyEmail(tenant: Tenant, token: string) {
@@ -55,7 +58,7 @@ export async function verifyEmail(tenant: Tenant, token: string) {
   return success
 }
 
-/** Refuses what is no token of ours, or not any more. */
+/** @throws 400 INVALID_TOKEN for a token that is unknown, used or expired */
 export const throwInvalidToken = (): never => {
   throw new Problem(400, 'INVALID_TOKEN', 'This link is invalid or has expired. Request a new one.')
 }
