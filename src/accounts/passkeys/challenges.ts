@@ -7,13 +7,13 @@ import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { passkeyChallenges } from './tables'
 
-/** How long somebody has to answer with their authenticator, in ms. */
+/** How long a user has to answer a challenge, in ms. */
 export const CHALLENGE_TTL_MS = 5 * 60_000
 
 export type Challenge = typeof passkeyChallenges.$inferSelect
 type ChallengePurpose = Challenge['purpose']
 
-/** A challenge for an authenticator (base64url), which is good once. */
+/** Issues a challenge for an authenticator (base64url), which can be used once, and returns it. */
 export async function issueChallenge(
   tx: Tx,
   purpose: ChallengePurpose,
@@ -26,7 +26,7 @@ export async function issueChallenge(
   return challenge
 }
 
-/** What was known when this challenge was given, and it is good no more: of several who come with it, one gets it. */
+/** Deletes a valid challenge and returns its row, or undefined. Only one of several concurrent callers gets it. */
 export const consumeChallenge = ({ write }: Tenant, purpose: ChallengePurpose, challenge: string, user?: string) =>
   write((tx) =>
     tx
@@ -43,6 +43,6 @@ export const consumeChallenge = ({ write }: Tenant, purpose: ChallengePurpose, c
       .get(),
   )
 
-/** Removes challenges that nobody has answered. */
+/** Removes challenges that expired without an answer. */
 export const removeExpired = (tenant: Tenant & Lease) =>
   deleteInBatches(tenant, passkeyChallenges, passkeyChallenges.hash, lt(passkeyChallenges.expires, toIsoString(now())))

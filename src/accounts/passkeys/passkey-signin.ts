@@ -20,11 +20,12 @@ import type { PasskeySignIn } from './shapes'
 import { passkeys } from './tables'
 import { loadWebAuthn, readChallenge, toBytes, toDescriptor, verifyAssertion } from './webauthn'
 
-const startLimiter = new RateLimiter(60, 60_000) // in a minute, of one network
+const startLimiter = new RateLimiter(60, 60_000) // per minute and network
 
 /**
- * What `navigator.credentials.get` needs: for any passkey of the page's host, or after a password, with the challenge of
- * that sign-in, for those of its user. @throws 401 INVALID_CHALLENGE, 403 UNKNOWN_ORIGIN, 404 when that user has none, 429
+ * Returns the options of `navigator.credentials.get`: for any passkey of the page's host or, with the challenge of a
+ * sign-in by password, for those of its user.
+ * @throws 401 INVALID_CHALLENGE, 403 UNKNOWN_ORIGIN, 404 PASSKEY_NOT_FOUND when that user has none, 429 RATE_LIMITED
  */
 export async function start(tenant: Tenant, challenge: string | undefined, answer: HttpContext) {
   setNoStore(answer)
@@ -51,8 +52,10 @@ async function findAllowedPasskeys({ db }: Tenant, challenge: string, host: stri
 }
 
 /**
- * Begins a session for who has a passkey, or goes on with a sign-in by password. It is both factors: something that they
- * have, and by which it knows them. @throws 401 INVALID_CHALLENGE, INVALID_PASSKEY; 404 for a workspace out of reach; 429
+ * Signs a user in by a passkey, or completes a sign-in by password. A passkey counts as both factors: users have it on
+ * a device, which verifies them.
+ * @throws 401 INVALID_CHALLENGE, INVALID_PASSKEY; 404 WORKSPACE_NOT_FOUND when the user cannot access the workspace;
+ * 429 RATE_LIMITED
  */
 export async function signIn(tenant: Tenant, { credential, challenge, ...input }: PasskeySignIn, answer: HttpContext) {
   const { request } = answer
@@ -79,11 +82,11 @@ export async function signIn(tenant: Tenant, { credential, challenge, ...input }
   return startSession(tenant, user, authType, answer, workspace)
 }
 
-/** A passkey says whose it is, unless it was asked for by its name. */
+/** Returns whether a passkey belongs to the user. It may omit the user handle if it was requested by its id. */
 const isOwnedBy = (user: string, { response: { userHandle } }: PasskeySignIn['credential']) =>
   !userHandle || Buffer.from(userHandle, 'base64url').toString() === user
 
-/** The counter is compared here once more: of two copies that come at once, one gets in. */
+/** Compares the counter once more in the transaction: of two copies that are used at once, one is rejected. */
 const recordPasskeyUse = (tx: Tx, _id: string, counter: number, backedUp: boolean) =>
   tx
     .update(passkeys)
@@ -92,7 +95,10 @@ const recordPasskeyUse = (tx: Tx, _id: string, counter: number, backedUp: boolea
     .returning()
     .get()
 
-/** What was asked for by the password to which this is the second factor. */
+/**
+ * Returns the options of the sign-in by password that this passkey completes.
+ * @throws 401 INVALID_CHALLENGE, INVALID_PASSKEY
+ */
 async function consumeFirstFactor(tx: Tx, challenge: string, user: string) {
   const pending = (await consumeOneTimeToken(tx, 'secondFactor', challenge)) ?? throwChallengeExpired()
   if (pending.user !== user) throw invalidPasskey()

@@ -26,8 +26,8 @@ import {
 const MAX_PASSKEYS_PER_USER = 20
 
 /**
- * What `navigator.credentials.create` needs to make a passkey for the caller, who proves who they are.
- * @throws 403 UNKNOWN_ORIGIN and what `prove` throws, 409 TOO_MANY_PASSKEYS
+ * Returns the options of `navigator.credentials.create` for a passkey of the caller.
+ * @throws 403 UNKNOWN_ORIGIN, 409 TOO_MANY_PASSKEYS, and the errors of `requireRecentAuth`
  */
 export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: HttpContext) {
   assertNotApiToken(ctx)
@@ -47,14 +47,17 @@ export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: H
     challenge: toBytes(challenge),
     timeout: CHALLENGE_TTL_MS,
     attestationType: 'none',
-    // One that the authenticator finds by itself, so that nobody has to type a name.
+    // The authenticator finds such a passkey by itself, so users need not type a username.
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     supportedAlgorithmIDs: SUPPORTED_ALGORITHMS,
     excludeCredentials: existing.filter(({ host }) => host === id).map(toDescriptor),
   })
 }
 
-/** Keeps a passkey of the caller's. @throws 400 INVALID_CHALLENGE, INVALID_PASSKEY; 409 PASSKEY_EXISTS, TOO_MANY_PASSKEYS */
+/**
+ * Stores a passkey of the caller, and returns it.
+ * @throws 400 INVALID_CHALLENGE, INVALID_PASSKEY; 409 PASSKEY_EXISTS, TOO_MANY_PASSKEYS
+ */
 export async function register(ctx: Ctx, { name = 'Passkey', credential }: NewPasskey) {
   assertNotApiToken(ctx)
   const { user: _id } = ctx.actor

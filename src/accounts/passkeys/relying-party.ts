@@ -3,17 +3,18 @@ import { getAllowedOrigins, isLoopbackHost } from '../../http/allowed-origins'
 import { isHttps, requestAuthority } from '../../tenancy/client-connection'
 import { findTenantByHost, type Tenant } from '../../tenancy/tenants'
 
-/** For whom a passkey is good (WebAuthn §4, "RP ID"), and the page that asks for it. */
+/** The host for which a passkey is valid (WebAuthn §4, "RP ID"), and the origin of the page that requests it. */
 export type RelyingParty = { id: string; origin: string }
 
 /**
- * The host of the page that asks: a website of the tenant's, or the tenant's own host where it was asked. What a browser
- * or anybody else says in a header counts only when it is one of these. @throws 403 UNKNOWN_ORIGIN
+ * Returns the host and the origin of the page that sends the request: a website of the tenant, or the tenant's own host
+ * if the request was sent there. An Origin header with another value is not trusted.
+ * @throws 403 UNKNOWN_ORIGIN
  */
 export async function resolveRelyingParty(tenant: Tenant, request: Request): Promise<RelyingParty> {
   const ownOrigin = `${isHttps(request) ? 'https' : 'http'}://${requestAuthority(request)}`
   const { hostname = '', origin = '' } = URL.parse(request.headers.get('origin') ?? ownOrigin) ?? {}
-  // An address of numbers can be no relying party (WebAuthn §5.1.3, step 8).
+  // An IP address cannot be a relying party (WebAuthn §5.1.3, step 8).
   const isHostName = !!hostname && !/^[\d.]+$|^\[/.test(hostname)
   if (isHostName && ((await getAllowedOrigins(tenant)).has(origin) || (await isOwnHost(tenant, request, origin))))
     return { id: hostname, origin }
@@ -24,7 +25,9 @@ export async function resolveRelyingParty(tenant: Tenant, request: Request): Pro
   )
 }
 
-/** Whether the page comes from where it asks, and the tenant answers there by its name, or this is somebody's own machine. */
+/**
+ * Returns whether the page has the same host as the request, and the host is one of the tenant or of the local machine.
+ */
 async function isOwnHost({ tenant }: Tenant, request: Request, origin: string): Promise<boolean> {
   const { host, hostname } = new URL(origin)
   if (host !== requestAuthority(request)) return false

@@ -2,7 +2,7 @@ import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../../storage/columns'
 import { users } from '../tables'
 
-/** Public keys of authenticators, by which users sign in. The private ones never leave the authenticator. */
+/** Public keys of authenticators by which users sign in. The private keys never leave the authenticator. */
 export const passkeys = sqliteTable(
   'passkeys',
   {
@@ -10,13 +10,13 @@ export const passkeys = sqliteTable(
     user: text()
       .notNull()
       .references(() => users._id, { onDelete: 'cascade' }),
-    /** What the authenticator calls it (base64url). */
+    /** The credential id of the authenticator (base64url). */
     credential: text().notNull().unique(),
     /** A COSE key (RFC 9052 §7), base64url. */
     publicKey: text('public_key').notNull(),
-    /** How often it was used, as far as the authenticator counts that; else 0. */
+    /** How often the passkey was used if the authenticator counts that, otherwise 0. */
     counter: integer().notNull(),
-    /** The relying party: the host on whose pages it signs in. */
+    /** The relying party: the host on whose pages the passkey signs users in. */
     host: text().notNull(),
     name: text().notNull(),
     transports: text({ mode: 'json' }).$type<string[]>().notNull(),
@@ -27,15 +27,15 @@ export const passkeys = sqliteTable(
   (table) => [index('passkeys_of_user').on(table.user)],
 )
 
-/** What an authenticator is asked to sign. Only hashes. */
+/** Challenges for authenticators to sign. Only hashes are stored. */
 export const passkeyChallenges = sqliteTable(
   'passkey_challenges',
   {
     hash: text().primaryKey(),
     purpose: text({ enum: ['registration', 'signin'] }).notNull(),
-    /** Who registers; who signs in is not known yet. */
+    /** The user who registers a passkey; null for a sign-in, whose user is not known yet. */
     user: text().references(() => users._id, { onDelete: 'cascade' }),
-    /** The page that asked. */
+    /** The origin of the page that requested the challenge. */
     origin: text().notNull(),
     expires: timestamp().notNull(),
   },

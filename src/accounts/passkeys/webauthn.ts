@@ -5,25 +5,25 @@ import type { passkeys } from './tables'
 type Passkey = typeof passkeys.$inferSelect
 
 /**
- * The library takes 150 ms to load, so it is loaded for whoever needs it first; by `require`, because the bundler of the
- * binary runs what it imports in another order than it needs.
+ * The library takes 150 ms to load, so it is only loaded when a request needs it. It is loaded by `require`, because
+ * the bundler of the binary runs what it imports in the wrong order.
  */
 export const loadWebAuthn = () => require('@simplewebauthn/server') as typeof import('@simplewebauthn/server')
 
 const loadWebAuthnHelpers = () =>
   require('@simplewebauthn/server/helpers') as typeof import('@simplewebauthn/server/helpers')
 
-/** EdDSA, ES256 and RS256 (COSE algorithms of IANA), which every browser knows one of. */
+/** EdDSA, ES256 and RS256 (COSE algorithms of IANA); every browser supports one of them. */
 export const SUPPORTED_ALGORITHMS = [-8, -7, -257]
 
-/** What the library takes for the bytes that we know as base64url. */
+/** Returns the bytes of a text in the type that the library takes. */
 export const toBytes = (text: string, encoding: BufferEncoding = 'base64url') =>
   Uint8Array.from(Buffer.from(text, encoding))
 
-/** A passkey as a browser is told of it, with the ways to reach the authenticator. */
+/** Returns a passkey as browsers take it, with the ways to reach the authenticator. */
 export const toDescriptor = ({ credential: id, transports }: Passkey) => ({ id, transports })
 
-/** What the browser says that was signed, and for whom (WebAuthn §5.8.1); it is looked at before it is checked. */
+/** Parses what the browser reports about the signature (WebAuthn §5.8.1). It is not verified yet. */
 function parseClientData(json: string): { challenge?: unknown; crossOrigin?: unknown } {
   try {
     return JSON.parse(Buffer.from(json, 'base64url').toString()) ?? {}
@@ -32,10 +32,10 @@ function parseClientData(json: string): { challenge?: unknown; crossOrigin?: unk
   }
 }
 
-/** The challenge that an answer is to. */
+/** Returns the challenge that a response answers. It is not verified yet. */
 export const readChallenge = (clientDataJSON: string) => `${parseClientData(clientDataJSON).challenge}`
 
-/** Whether the page was shown within one of another site, where people don't see whom they answer. */
+/** Returns whether the page was embedded in a page of another site, where users do not see whom they answer. */
 const isCrossOrigin = (clientDataJSON: string) => parseClientData(clientDataJSON).crossOrigin === true
 
 const toExpectations = ({ origin }: Challenge, challenge: string) => ({
@@ -46,8 +46,9 @@ const toExpectations = ({ origin }: Challenge, challenge: string) => ({
 })
 
 /**
- * The public key of a new passkey (WebAuthn §7.1), or nothing when anything is not as it should be. We ask nobody to vouch
- * for the authenticator; what comes nevertheless is refused, because to check it others would have to be asked.
+ * Returns the registration info of a new passkey with its public key (WebAuthn §7.1), or undefined when anything is
+ * invalid. Authenticators are not asked for an attestation. One with certificates is rejected, because verifying it
+ * would need third parties.
  */
 export const verifyRegistration = (response: RegistrationResponseJSON, pending: Challenge, challenge: string) =>
   undefinedOnError(async () => {
@@ -60,8 +61,8 @@ export const verifyRegistration = (response: RegistrationResponseJSON, pending: 
   })
 
 /**
- * What an authenticator says of itself when it proves to have a passkey (WebAuthn §7.2), or nothing when anything is not as
- * it should be: also when its counter has not gone on, for then there is a copy.
+ * Returns the authentication info of a passkey (WebAuthn §7.2), or undefined when anything is invalid. A counter that
+ * has not grown is invalid, because it means that there is a copy of the passkey.
  */
 export const verifyAssertion = (
   response: AuthenticationResponseJSON,
@@ -81,7 +82,7 @@ export const verifyAssertion = (
     return verified ? authenticationInfo : undefined
   })
 
-/** The library refuses by errors of no kind of their own; callers learn only that. */
+/** The library throws errors of no particular class, so every error means that the response is invalid. */
 async function undefinedOnError<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await work()
