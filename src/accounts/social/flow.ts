@@ -19,18 +19,22 @@ import { buildAuthorizationUrl, createFlowSecrets, fetchProfile } from './oauth-
 import { getProvider } from './provider-config'
 import type { NewIdentity, RedirectToken, Start } from './shapes'
 
-/** Each may make us ask a provider where it is, which anybody could have us do. */
+/** Requests per minute and network, because each may cause a request to a provider. */
 const startLimiter = new RateLimiter(60, 60_000)
 
-/** Sends a browser to a provider. @throws 400 PROVIDER_NOT_CONFIGURED, or for an address that is not allowed; 429, 502 */
+/**
+ * Redirects a browser to a provider.
+ * @throws 400 PROVIDER_NOT_CONFIGURED, or INVALID_INPUT for a `returnUrl` that is not allowed; 429, 502
+ */
 export async function start(tenant: Tenant, name: string, input: Start, answer: HttpContext) {
-  const { address, journey: flow } = await prepareFlow(tenant, name, input, answer.request)
+  const { address, flow } = await prepareFlow(tenant, name, input, answer.request)
   return redirectTo(answer, address, await serializeFlowCookie(answer.request, tenant, flow))
 }
 
 /**
- * Where the caller goes to be known by a provider, too, in the browser that gets this answer: it has a cookie to come back
- * with. @throws as `start` does, and what `prove` throws
+ * Begins to link an identity to the caller, and returns the URL of the provider. It must be opened in the same browser,
+ * which gets a cookie for its return.
+ * @throws the errors of `start` and `requireRecentAuth`
  */
 export async function startLinking(
   ctx: Ctx,
@@ -39,7 +43,7 @@ export async function startLinking(
 ) {
   assertNotApiToken(ctx)
   setNoStore(answer)
-  const { address, journey: flow } = await prepareFlow(ctx, provider, { returnUrl, state }, answer.request)
+  const { address, flow } = await prepareFlow(ctx, provider, { returnUrl, state }, answer.request)
   await requireRecentAuth(ctx, proof, answer.request)
   const { user, session = '' } = ctx.actor
   const link = await ctx.write((tx) => issueOneTimeToken(tx, 'linking', user, { session }))
@@ -66,20 +70,21 @@ async function prepareFlow(tenant: Tenant, name: string, { returnUrl, state }: S
     ...(allowedReturnUrl && { returnUrl: allowedReturnUrl }),
     ...(state && { passed: state }),
   }
-  return { address, journey: flow }
+  return { address, flow }
 }
 
 /**
- * Lets in who comes back from a provider: by a cookie, or at the website that they came from by a token, which that
- * exchanges. Who is signed in already and has asked for it is only linked. @throws 400 INVALID_STATE, PROVIDER_REFUSED; 403,
- * 409, 502; with a `returnUrl` that is told there
+ * Completes the flow of a browser that comes back from a provider. It signs the user in by a cookie or, with a
+ * `returnUrl`, by a token that the website exchanges. A flow that was begun by `startLinking` only links the identity.
+ * With a `returnUrl`, errors are passed to it.
+ * @throws 400 INVALID_STATE, PROVIDER_REFUSED; 403, 409, 502
  */
 export async function callback(tenant: Tenant, name: string, answer: HttpContext) {
   const { request } = answer
   const query = new URLSearchParams(request.url.split('?')[1])
   const flow = await requireFlowState(request, tenant, name, query.get('state'))
   const clearedCookie = serializeExpiredFlowCookie(request, tenant)
-  // It may have been allowed only when the journey began.
+  // The URL may have been allowed only when the flow began.
   const returnUrl = flow.returnUrl && (await findAllowedUrl(tenant, flow.returnUrl))
   if (returnUrl) {
     const completed = completeFlow(tenant, name, flow, query, request)
@@ -95,8 +100,9 @@ export async function callback(tenant: Tenant, name: string, answer: HttpContext
 }
 
 /**
- * Signs in by the token that came with a `returnUrl`. Any page could have a browser send one that it got for itself, and so
- * sign somebody in as whom it likes; so it has to be ours, or at an allowed host.
+ * Signs in by the token that was passed to a `returnUrl`. Any page could make a browser send a token of somebody else,
+ * and so sign its user in to another account. So the page must be on this host, on a website of the tenant or on an
+ * allowed host.
  * @throws 401 INVALID_REDIRECT_TOKEN, SECOND_FACTOR_REQUIRED; 403 CROSS_SITE
  */
 export async function exchangeRedirectToken(tenant: Tenant, { rt, authType }: RedirectToken, answer: HttpContext) {
@@ -108,7 +114,7 @@ export async function exchangeRedirectToken(tenant: Tenant, { rt, authType }: Re
   return completeFirstFactor(tenant, await getUser(tenant, consumed.user), authType, answer)
 }
 
-/** Who comes back; nobody when it is somebody who is signed in already, and has another identity now. */
+/** Returns the user who signs in, or undefined when the flow linked an identity to a signed-in user. */
 async function completeFlow(tenant: Tenant, name: string, flow: FlowState, query: URLSearchParams, request: Request) {
   const { kind, setup } = await getProvider(tenant, name)
   const profile = await fetchProfile(kind, setup, redirectUri(request, name), flow, query)
@@ -120,7 +126,7 @@ const issueRedirectToken = async (tenant: Tenant, user: string) => ({
   rt: await tenant.write((tx) => issueOneTimeToken(tx, 'redirect', user)),
 })
 
-/** A second factor is asked for by the page at `/`. */
+/** Starts the session of a user. With a second factor, returns the challenge for the page at `/` instead. */
 async function findSecondFactorChallenge(
   tenant: Tenant,
   user: Parameters<typeof completeFirstFactor>[1],
@@ -141,13 +147,13 @@ function toErrorCode(error: unknown): string {
   throw error
 }
 
-/** Where the provider sends the browser back to: here, as the browser calls it. */
+/** Returns the callback URL of this server, with the host that the browser uses. */
 const redirectUri = (request: Request, name: string) =>
   `${isHttps(request) ? 'https' : 'http'}://${requestAuthority(request)}/api/auth/${name}/callback`
 
 /**
- * An address that a browser may be led to, written so that it means the same wherever it stands. Hosts are named with their
- * port, where that is not the usual one.
+ * Returns the normalized form of a URL to which a browser may be redirected, or undefined if it is not allowed. Allowed
+ * hosts include the port unless it is the default one.
  */
 async function findAllowedUrl(tenant: Tenant, address: string): Promise<string | undefined> {
   const { allowedReturnHosts } = await getSettings(tenant, authSettings)
@@ -162,7 +168,7 @@ function withQuery(address: string, values: Record<string, string | undefined>):
   return `${path}${path.includes('?') ? '&' : '?'}${query}${fragment === undefined ? '' : `#${fragment}`}`
 }
 
-/** A Response of its own, for an answer with several cookies. */
+/** Returns a Response of its own, because several cookies may have to be set. */
 function redirectTo({ set }: HttpContext, location: string, ...cookies: string[]): Response {
   const headers = new Headers({ location, 'cache-control': 'no-store' })
   const setHeaders = set.headers as Record<string, string>

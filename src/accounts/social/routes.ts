@@ -82,5 +82,5 @@ const identityRoutes = new Elysia({ prefix: '/me/identities', tags: ['accounts']
     detail: { operationId: 'deleteIdentity', summary: 'Unlink an identity' },
   })
 
-/** Signing in by Google and others. */
+/** Routes of sign-ins with Google and other providers. */
 export const socialRoutes = new Elysia().use(socialSignInRoutes).use(identityRoutes)

@@ -2,17 +2,17 @@ import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../../storage/columns'
 import { users } from '../tables'
 
-/** Whom a provider of sign-ins knows, and who they are here. */
+/** Accounts of users at sign-in providers. */
 export const identities = sqliteTable(
   'identities',
   {
     provider: text().notNull(),
-    /** What the provider calls them, which it never changes. */
+    /** The id of the user at the provider, which never changes. */
     subject: text().notNull(),
     user: text()
       .notNull()
       .references(() => users._id, { onDelete: 'cascade' }),
-    /** The address that the provider told of them last. */
+    /** The address that the provider reported last. */
     email: text(),
     created: timestamp().notNull(),
     used: timestamp(),

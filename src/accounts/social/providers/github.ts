@@ -17,7 +17,7 @@ export const github: OAuthProvider = {
     const addresses: GithubEmail[] = Array.isArray(listed) ? listed : []
     const primary = addresses.find((address) => address?.primary === true)
     return {
-      // A number, which stays when they change their name.
+      // The id is a number, which stays when users change their name.
       subject: typeof user.id === 'number' ? `${user.id}` : '',
       email: toText(primary?.email),
       emailVerified: primary?.verified === true,

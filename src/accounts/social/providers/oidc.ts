@@ -1,7 +1,7 @@
 import { type AuthorizationServer, processDiscoveryResponse } from 'oauth4webapi'
 import { type OAuthProvider, toProfile } from './provider'
 
-/** Any provider of OpenID Connect, found at its issuer (OpenID Connect Discovery 1.0, §4). */
+/** Any provider of OpenID Connect, which is discovered by its issuer (OpenID Connect Discovery 1.0, §4). */
 export const oidc: OAuthProvider = {
   scopes: 'openid email profile',
   idToken: 'required',
@@ -11,10 +11,10 @@ export const oidc: OAuthProvider = {
   },
   async profile(getJson, _, { issuer, userinfo_endpoint }, claims) {
     const userinfo = claims!.email || !userinfo_endpoint ? {} : await getJson(userinfo_endpoint)
-    // Who answers for somebody else is not believed (OpenID Connect Core 1.0, §5.3.2).
+    // An answer about another subject must not be used (OpenID Connect Core 1.0, §5.3.2).
     const allClaims = userinfo.sub === claims!.sub ? { ...userinfo, ...claims } : claims!
     const profile = toProfile(allClaims)
-    // What is the same name at another issuer is another person.
+    // The same subject at another issuer is another person.
     return { ...profile, subject: profile.subject && `${issuer} ${profile.subject}` }
   },
 }

@@ -1,6 +1,6 @@
 import type { AuthorizationServer, IDToken } from 'oauth4webapi'
 
-/** How a tenant of this installation is known to a provider, and where that is. */
+/** The credentials of a tenant at a provider, and the address of the provider. */
 export type ProviderConfig = {
   tenant: string
   name: string
@@ -10,12 +10,12 @@ export type ProviderConfig = {
   baseUrl?: string
 }
 
-/** Whom a provider says that it is. */
+/** A user as the provider reports them. */
 export type Profile = {
-  /** What never changes about them. */
+  /** The id of the user at the provider, which never changes. */
   subject: string
   email?: string
-  /** Whether the provider has seen that they read its mail. */
+  /** Whether the provider has verified that the user reads mail at the address. */
   emailVerified: boolean
   username?: string
   firstName?: string
@@ -24,31 +24,31 @@ export type Profile = {
   profileImage?: string
 }
 
-/** Gets JSON with the access token of whom it is about. */
+/** Fetches JSON with the access token of the user. */
 export type GetJson = (url: string) => Promise<Record<string, unknown>>
 
-/** A kind of provider. */
+/** A sign-in provider: its endpoints, and how it reports a user. */
 export type OAuthProvider = {
   scopes: string
-  /** Whether an id_token has to come, is checked when it comes, or is not looked at. */
+  /** Whether an id_token is required, is checked if there is one, or is ignored. */
   idToken: 'required' | 'checked' | 'ignored'
   server(
     setup: ProviderConfig,
     get: (url: string) => Promise<Response>,
   ): AuthorizationServer | Promise<AuthorizationServer>
-  profile(ask: GetJson, setup: ProviderConfig, server: AuthorizationServer, claims?: IDToken): Promise<Profile>
+  profile(getJson: GetJson, setup: ProviderConfig, server: AuthorizationServer, claims?: IDToken): Promise<Profile>
 }
 
-/** An address of a provider: with a `baseUrl`, at that instead of its origin. */
+/** Returns the URL of an endpoint. A `baseUrl` replaces its origin. */
 export function toEndpointUrl({ baseUrl }: ProviderConfig, url: string): string {
   const { origin } = new URL(url)
   return baseUrl ? baseUrl.replace(/\/+$/, '') + url.slice(origin.length) : url
 }
 
-/** A text that says something. */
+/** Returns a trimmed text, or undefined for anything else and for an empty text. */
 export const toText = (value: unknown) => (typeof value === 'string' && value.trim() ? value.trim() : undefined)
 
-/** The standard claims (OpenID Connect Core 1.0, §5.1). */
+/** Returns the profile in the standard claims (OpenID Connect Core 1.0, §5.1). */
 export const toProfile = (claims: Record<string, unknown>): Profile => ({
   subject: toText(claims.sub) ?? '',
   email: toText(claims.email),
