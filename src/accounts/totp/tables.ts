@@ -6,13 +6,13 @@ export const totp = sqliteTable('totp', {
   user: text()
     .primaryKey()
     .references(() => users._id, { onDelete: 'cascade' }),
-  /** Whether its user has shown that they can make codes of it; until then it counts for nothing. */
+  /** Whether the user has proved by a code that they have the secret. Until then it has no effect. */
   confirmed: integer({ mode: 'boolean' }).notNull(),
-  /** The latest step of time whose code was used: none is good twice. */
+  /** The latest time step whose code was used, so that no code can be used twice. */
   step: integer().notNull(),
 })
 
-/** What signs in without the second factor, once each. */
+/** Hashes of codes that replace the second factor, once each. */
 export const recoveryCodes = sqliteTable(
   'recovery_codes',
   {
