@@ -37,12 +37,12 @@ export const invites = sqliteTable(
     workspace: text()
       .notNull()
       .references(() => workspaces._id, { onDelete: 'cascade' }),
-    /** The address as it is compared: none is invited twice. */
+    /** The normalized address, which is unique in a workspace. */
     emailKey: text('email_key').notNull(),
     email: text().notNull(),
     name: text(),
     roles: text({ mode: 'json' }).$type<string[]>().notNull(),
-    /** Those of the roles that an admin of the tenant gave: they count even if they are restricted. */
+    /** The roles that an admin of the tenant granted; they count even if they are restricted. */
     grantedRoles: text('granted_roles', { mode: 'json' }).$type<string[]>().notNull(),
     created: timestamp().notNull(),
   },
