@@ -5,7 +5,7 @@ import type { Store } from '../storage/port'
 import { cached } from '../tenancy/cache'
 import { requestAuthority } from '../tenancy/client-connection'
 
-/** The origins of a tenant's websites, at once when they are known. */
+/** Returns the origins of a tenant's websites, synchronously when they are cached. */
 export const getAllowedOrigins = (tenant: Pick<Store, 'db' | 'remoteVersion'>) =>
   cached(tenant, 'configurations', 'origins', async () => {
     const { websiteUrls } = await getSettings(tenant, appSettings)
@@ -13,8 +13,9 @@ export const getAllowedOrigins = (tenant: Pick<Store, 'db' | 'remoteVersion'>) =
   })
 
 /**
- * A browser sends cookies, and takes them, whoever made it ask; so it must also say that it was a page of ours, or of a
- * website of ours. @throws 403 CROSS_SITE
+ * Requires that a request comes from a page of this host or of a website of the tenant. Browsers send and accept
+ * cookies whichever page causes a request.
+ * @throws 403 CROSS_SITE
  */
 export async function assertSameSite(request: Request, tenant: Pick<Store, 'db' | 'remoteVersion'>) {
   const origin = request.headers.get('origin')
@@ -23,14 +24,14 @@ export async function assertSameSite(request: Request, tenant: Pick<Store, 'db' 
     throw new Problem(403, 'CROSS_SITE', 'Cross-site requests must not write here.')
 }
 
-/** Whether a browser says that a page of another site had it ask (Fetch Metadata). */
+/** Returns whether the browser reports that a page of another site caused the request (Fetch Metadata). */
 export const isCrossSite = ({ headers }: Request) => headers.get('sec-fetch-site') === 'cross-site'
 
-/** The origin of an absolute address of a website. */
+/** Returns the origin of an http or https URL, otherwise undefined. */
 export function toOrigin(url: string): string | undefined {
   const { protocol, origin } = URL.parse(url) ?? {}
   return protocol === 'http:' || protocol === 'https:' ? origin : undefined
 }
 
-/** Whether this machine is meant, whoever says so: nobody else can be reached at such a host. */
+/** Returns whether a host is the local machine itself: no other machine can be reached at such a host. */
 export const isLoopbackHost = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host)

@@ -3,7 +3,8 @@ import { isWebsiteOrigin } from '../tenancy/hosts'
 import { findTenantByHost, resolveTenant, type Tenant } from '../tenancy/tenants'
 import { getAllowedOrigins, isLoopbackHost, toOrigin } from './allowed-origins'
 
-// What pages may send and see, beyond what the Fetch standard lets them anyway (https://fetch.spec.whatwg.org/#cors-protocol).
+// What pages may send and read beyond what the Fetch standard always allows
+// (https://fetch.spec.whatwg.org/#cors-protocol).
 const ALLOWED_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const ALLOWED_HEADERS = [
   ...['accept-version', 'authorization', 'content-type', 'idempotency-key', 'if-match', 'if-none-match'],
@@ -23,16 +24,16 @@ const EXPOSED_HEADERS = [
     'X-Total-Count',
   ],
 ].join(', ')
-const PREFLIGHT_MAX_AGE_S = '600' // s; what a page then asks is judged each time
+const PREFLIGHT_MAX_AGE_S = '600' // s; the requests themselves are still checked
 
-/** Whether a browser asks on behalf of a page whether that may ask something. */
+/** Returns whether a request is a CORS preflight. */
 export const isPreflight = ({ method, headers }: Request) =>
   method === 'OPTIONS' && headers.has('origin') && headers.has('access-control-request-method')
 
-/** What pages of an origin may do: read answers, and with `credentials` also to requests that bring a cookie. */
+/** What pages of an origin may do: read responses and, with `credentials`, also responses to requests with a cookie. */
 type Grant = { credentials: boolean }
 
-/** Tells a browser what pages of its origin may send: nothing, when they could not read the answer. */
+/** Returns the response to a preflight. It allows nothing to pages that could not read the response to the request. */
 export async function answerPreflight(request: Request): Promise<Response> {
   const origin = request.headers.get('origin')!
   const headers = new Headers({ vary: 'Access-Control-Request-Headers, Origin' })
@@ -50,8 +51,8 @@ export async function answerPreflight(request: Request): Promise<Response> {
 }
 
 /**
- * Lets the page read an answer, if its origin is a website of the tenant's, or the caller's own machine and the request
- * brought no cookie. What is for all pages says so by itself.
+ * Lets the page read a response if its origin is a website of the tenant, or the local machine and the request has no
+ * cookie. A response for all pages has its own headers.
  */
 export async function addCorsHeaders(request: Request, origin: string, { headers }: Response) {
   if (headers.has('access-control-allow-origin')) return
@@ -71,15 +72,15 @@ function setAllowedOrigin(headers: Headers, origin: string, { credentials }: Gra
   if (credentials) headers.set('access-control-allow-credentials', 'true')
 }
 
-/** A page of the caller's own machine is a program that somebody develops there: what it reads its developer can read, too. */
+/** A page of the local machine is a program in development: what it reads, its developer can read, too. */
 const findLocalGrant = (origin: string): Grant | undefined =>
   toOrigin(origin) === origin && isLoopbackHost(new URL(origin).hostname) ? LOCAL_GRANT : undefined
 
 const isOwnWebsite = (request: Request, origin: string) => isWebsite(resolveTenant, request, origin)
 
 /**
- * A preflight can't say which tenant the header `tenant` will name. It is let through for any tenant's website; the
- * request itself is judged by the tenant that it names.
+ * A preflight does not say which tenant the header `tenant` will name. It is allowed for a website of any tenant; the
+ * request itself is checked by the tenant that it names.
  */
 async function mayNameTenant({ headers }: Request, origin: string) {
   const requestedHeaders = headers.get('access-control-request-headers')?.toLowerCase().split(',') ?? []
@@ -96,6 +97,6 @@ async function isWebsite<Where>(
     const tenant = await find(where)
     return !!tenant && (await getAllowedOrigins(tenant)).has(origin)
   } catch {
-    return false // Who asks no tenant, or one that can't be asked now, is told so by the answer itself.
+    return false // The response itself says that the tenant does not exist or is unavailable.
   }
 }
