@@ -50,7 +50,7 @@ export async function changeEmail(
 
 /**
  * Changes a user's e-mail address as an admin, and returns the new columns. The admin is responsible for the address,
- * so it counts as verified at once, and the user's earlier changes can no longer be reverted.
+ * so it counts as verified at once. Earlier changes of another user can no longer be reverted.
  */
 export async function changeEmailByAdmin(ctx: Ctx, tx: Tx, user: UserRow, email: string | null): Promise<EmailChange> {
   if (email && email.toLowerCase() === user.email?.toLowerCase()) return { email }

@@ -100,9 +100,9 @@ export async function callback(tenant: Tenant, name: string, answer: HttpContext
 }
 
 /**
- * Signs in by the token that was passed to a `returnUrl`. Any page could make a browser send a token of somebody else,
- * and so sign its user in to another account. So the page must be on this host, on a website of the tenant or on an
- * allowed host.
+ * Signs in by the token that was passed to a `returnUrl`. Any page could make a browser send a token that it got for
+ * another account, and so sign the user in to that account. So the page must be on this host, on a website of the
+ * tenant or on an allowed host.
  * @throws 401 INVALID_REDIRECT_TOKEN, SECOND_FACTOR_REQUIRED; 403 CROSS_SITE
  */
 export async function exchangeRedirectToken(tenant: Tenant, { rt, authType }: RedirectToken, answer: HttpContext) {
