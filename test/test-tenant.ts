@@ -35,10 +35,10 @@ function parseBody(text: string) {
   }
 }
 
-/** The status and the error code of an answer: `[status, code]`. */
+/** Returns the status and the error code of an answer: `[status, code]`. */
 export const statusAndCode = ({ status, body }: TestResponse) => [status, body?.code]
 
-/** A client of one tenant, with these headers on every request. Paths are relative to `/api`. */
+/** Returns a client of one tenant, with these headers on every request. Paths are relative to `/api`. */
 export function apiClient(origin: string, headers: Record<string, string> = {}) {
   const send =
     (method: string) =>

@@ -12,7 +12,7 @@ import { workspaceSettings } from './memberships/workspace-settings'
 import { isPrivileged } from './permissions'
 import { apiTokens, sessionKeys, sessions, users } from './tables'
 
-/** The author of a request, as known from its credential. */
+/** The author of a request, as identified by its credential. */
 export type Actor = {
   /** The user's id. */
   user: string
@@ -22,24 +22,24 @@ export type Actor = {
   via: 'api-key' | 'bearer' | 'cookie'
   /** The session behind a bearer token or cookie. */
   session?: string
-  /** The API token, and whether it is good for its workspace only. */
+  /** The API token. `bound` tells whether it is limited to one workspace. */
   token?: { _id: string; bound: boolean }
-  /** What an API token is limited to; empty: nothing. */
+  /** The scopes of an API token; an empty list sets no limit. */
   scopes: string[]
-  /** The admin who acts as this user. */
+  /** The id of the admin who impersonates this user. */
   impersonator?: string
 }
 
-/** The workspace that somebody acts in, with the roles that they have there. */
+/** The workspace in which an actor acts, with the actor's roles there. */
 export type ActiveWorkspace = { _id: string; name: string; roles: string[]; labels: string[] }
 
-/** What is remembered of a credential: its actor, and until when. */
+/** The cached actor of a credential, and when the credential expires (ms). */
 type CachedActor = { actor: Actor; version: number; expires: number; replaced: boolean }
 
 export const API_TOKEN_PATTERN = /^atl_[0-9a-f]{64}$/
-const LAST_USED_INTERVAL_MS = 60_000 // ms between two notes of an API token's last use
+const LAST_USED_INTERVAL_MS = 60_000 // ms between two updates of the last use of an API token
 
-/** The workspace that a credential is in, if it is there, and what its user is in it. */
+/** The active workspace of a credential, and the roles of its user there. */
 const workspaceColumns = {
   workspace: workspaces._id,
   name: workspaces.name,
@@ -94,11 +94,15 @@ const statements = prepareOncePerDb((db) => ({
     .prepare(),
 }))
 
-/** The token of `Authorization: Bearer …`, else nothing. */
+/** Returns the token of `Authorization: Bearer …`, or an empty string. */
 export const readBearerToken = ({ headers }: Request) =>
   headers.get('authorization')?.match(/^bearer\s+(\S+)\s*$/i)?.[1] ?? ''
 
-/** The actor behind an access token. @throws 401 when it, its session or its user is not good, or not any more. */
+/**
+ * Returns the actor of an access token.
+ * @throws 401 UNAUTHENTICATED when the token is invalid or expired, or its session has ended, or its user was deleted
+ * or has changed
+ */
 export async function authenticateBearerToken(tenant: Tenant, token: string): Promise<Actor> {
   const claims = await verifyAccessToken(tenant, token)
   if (!claims) throw explainInvalidBearer(tenant, token)
@@ -113,7 +117,9 @@ export async function authenticateBearerToken(tenant: Tenant, token: string): Pr
 const invalidCredential = (message = 'The token is invalid or has expired. Refresh it, or sign in again.') =>
   new Problem(401, 'UNAUTHENTICATED', message)
 
-/** Says of a credential that is no access token of this tenant what else it is, as far as it shows that by itself. */
+/**
+ * Returns a 401 that names what the caller sent instead of an access token of this tenant, if the text alone shows it.
+ */
 function explainInvalidBearer({ tenant }: Tenant, token: string) {
   if (!token)
     return invalidCredential('Only Bearer tokens (Authorization: Bearer …) and API tokens (x-api-key: …) are accepted.')
@@ -126,7 +132,7 @@ function explainInvalidBearer({ tenant }: Tenant, token: string) {
   return invalidCredential()
 }
 
-/** The tenant that a JWT names, whoever made it. */
+/** Returns the tenant that a JWT names, without verifying its signature. */
 function readTenantClaim(token: string): unknown {
   try {
     return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).tid
@@ -135,10 +141,10 @@ function readTenantClaim(token: string): unknown {
   }
 }
 
-/** The actor behind a session cookie, when the cookie ends (ms), and whether a newer one has replaced it. */
+/** The actor of a session cookie, when the cookie expires (ms), and whether a newer cookie has replaced it. */
 export type CookieSession = Pick<CachedActor, 'actor' | 'expires' | 'replaced'>
 
-/** The session of a session cookie; undefined when it has ended. */
+/** Returns the session of a session cookie, or undefined when it has ended. */
 export async function authenticateCookie(tenant: Tenant, token: string): Promise<CookieSession | undefined> {
   const hash = sha256(token)
   const entry = await cached<CachedActor | undefined>(tenant, 'actors', hash, async () => {
@@ -156,7 +162,10 @@ export async function authenticateCookie(tenant: Tenant, token: string): Promise
 
 const lastUsesByDb = new WeakMap<Tenant['db'], Map<string, number>>()
 
-/** The actor behind an API token, at once when it is known. @throws 401 */
+/**
+ * Returns the actor of an API token, synchronously when it is cached.
+ * @throws 401 UNAUTHENTICATED when the token is invalid or expired
+ */
 export function authenticateApiToken(tenant: Tenant, token: string): Actor | Promise<Actor> {
   if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token))
     throw invalidCredential('This is an access token. Send it as a Bearer token: Authorization: Bearer …')
@@ -167,7 +176,7 @@ export function authenticateApiToken(tenant: Tenant, token: string): Actor | Pro
     const { _id, bound } = row
     const expires = row.expires ? Date.parse(row.expires) : Number.POSITIVE_INFINITY
     const loaded = await toCachedActor(tenant, row, { via: 'api-key', token: { _id, bound: !!bound } }, row.scopes)
-    // A token for one workspace is good for nothing without it.
+    // A bound token is worthless once its user has no access to the workspace.
     if (bound && !loaded.actor.workspace) return
     return { ...loaded, expires }
   })
@@ -179,16 +188,16 @@ export function authenticateApiToken(tenant: Tenant, token: string): Actor | Pro
   return entry instanceof Promise ? entry.then(toActor) : toActor(entry)
 }
 
-/** A user's roles, by id. */
+/** Returns the roles of a user, or undefined when the user does not exist. */
 export async function findRoles({ db }: Tenant, user: string): Promise<string[] | undefined> {
   const row = await db.select({ roles: users.roles }).from(users).where(eq(users._id, user)).get()
   return row?.roles
 }
 
-/** After a change of users, roles or sessions: nobody is who they were before. */
+/** Empties the cache of actors. It must be called after a change of users, roles or sessions. */
 export const invalidateActors = (tenant: Tenant) => invalidate(tenant, 'actors')
 
-/** The active workspace of a session. */
+/** Returns the active workspace of a session, or null. */
 export async function findActiveWorkspace(tenant: Tenant, session: string): Promise<ActiveWorkspace | null> {
   const row = await statements(tenant.db).bySession.get({ session })
   return row ? toActiveWorkspace(tenant, row) : null
@@ -198,7 +207,7 @@ type ActorRow = { user: string; roles: string[]; version: number } & {
   [column in keyof typeof workspaceColumns]: (typeof workspaceColumns)[column]['_']['data'] | null
 }
 
-/** Who is no member any more is in it no more, unless they reach every workspace. */
+/** Returns null when the user is no longer a member, unless they are an admin, who can access every workspace. */
 async function toActiveWorkspace(tenant: Tenant, { workspace, name, labels, membership, roles }: ActorRow) {
   if (workspace === null || !(membership || isPrivileged(roles))) return null
   const { isActive } = await getSettings(tenant, workspaceSettings)
@@ -211,11 +220,11 @@ async function toCachedActor(tenant: Tenant, row: ActorRow, by: ActorCredential,
   const { user, roles, version } = row
   const workspace = await toActiveWorkspace(tenant, row)
   const actor: Actor = { user, roles, privileged: isPrivileged(roles), workspace, scopes, ...by }
-  // An access token says itself until when it is good.
+  // An access token carries its own expiry.
   return { actor, version, expires: Number.POSITIVE_INFINITY, replaced: false }
 }
 
-/** Nobody waits for it, and a failure costs nothing but a date. */
+/** Writes in the background, because a failure only loses a date. */
 function recordLastUse(tenant: Tenant, token: string) {
   const lastUses = lastUsesByDb.get(tenant.db) ?? new Map<string, number>()
   lastUsesByDb.set(tenant.db, lastUses)

@@ -18,7 +18,11 @@ import { apiTokens } from './tables'
 
 const MAX_API_TOKENS_PER_USER = 20
 
-/** The caller's API tokens, the latest first; the tokens themselves nobody can read again. */
+/**
+ * Returns a page of the caller's API tokens, latest first. It does not contain the tokens themselves, of which only
+ * hashes are stored.
+ * @throws 403 FORBIDDEN when the caller uses an API token
+ */
 export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   assertNotApiToken(ctx)
   const { db, actor } = ctx
@@ -37,8 +41,10 @@ const sortable = {
 }
 
 /**
- * A new token of the caller's, who proves who they are.
- * @throws 409 TOO_MANY_TOKENS, 403 for a caller who came by one and what `prove` throws, 404 for a workspace out of reach
+ * Creates an API token of the caller, who needs a recent sign-in or a proof. Only this response contains the token.
+ * @throws 403 FORBIDDEN when the caller uses an API token, 404 WORKSPACE_NOT_FOUND when they cannot access the
+ * workspace
+ * @throws 400, 409 TOO_MANY_TOKENS, and the errors of `requireRecentAuth`
  */
 export async function create(ctx: Ctx, { currentPassword, code, ...input }: NewApiToken, answer: HttpContext) {
   assertNotApiToken(ctx)
@@ -48,7 +54,10 @@ export async function create(ctx: Ctx, { currentPassword, code, ...input }: NewA
   return issueApiToken(ctx, ctx.actor.user, input, (tx) => assertSignedIn(tx, ctx.actor))
 }
 
-/** A new token of any user's, unless `assert` throws in that transaction. */
+/**
+ * Issues an API token for any user. `assert` runs in the same transaction and prevents it by throwing.
+ * @throws 400 INVALID_INPUT when `expiresAt` is not in the future, 409 TOO_MANY_TOKENS
+ */
 export async function issueApiToken(
   { write }: Tenant,
   user: string,
@@ -84,7 +93,10 @@ export async function issueApiToken(
   return { token, apiToken: toApiToken(apiToken) }
 }
 
-/** Ends a token of the caller's at once. */
+/**
+ * Deletes an API token of the caller, which is invalid at once.
+ * @throws 403 FORBIDDEN when the caller uses an API token, 404 API_TOKEN_NOT_FOUND
+ */
 export async function remove(ctx: Ctx, id: string) {
   assertNotApiToken(ctx)
   const removed = await writeInvalidating(ctx, 'actors', (tx) =>

@@ -18,7 +18,7 @@ import { socialRoutes } from './social/routes'
 import { totpRoutes } from './totp/routes'
 import { userRoutes } from './users/routes'
 
-/** Users, the ways in which they sign in, their sessions and tokens, and the mails about them. */
+/** Users, their sign-in methods, sessions and tokens, and the mails about them. */
 export const accounts = defineArea({
   name: 'accounts',
   routes: new Elysia()

@@ -5,7 +5,7 @@ import { defineSettings, nameList } from '../platform/settings/tenant-settings'
 const PROVIDER_NAME_MESSAGE =
   'A provider name must begin with a letter and contain only lower-case letters, digits and - (at most 63 characters).'
 
-/** By whom users may sign in. Its secret is not kept with it: see `platform/settings/provider-secrets.ts`. */
+/** A sign-in provider. Its secret is stored separately: see `platform/settings/provider-secrets.ts`. */
 const ProviderSettings = strictObject({
   clientId: t.String({ minLength: 1, maxLength: 500 }),
   clientSecret: t.Optional(t.Nullable(t.String({ maxLength: 2_000 }))),
@@ -14,7 +14,7 @@ const ProviderSettings = strictObject({
   baseUrl: t.Optional(webAddress({ maxLength: 2_000 })),
 })
 
-/** Who may sign up, and through which providers users sign in. */
+/** Whether users may sign up, and through which providers they sign in. */
 export const authSettings = defineSettings(
   'auth-configuration',
   t.Object({

@@ -9,13 +9,17 @@ import {
 } from './actors'
 import { readSessionCookie, requireOwnHost } from './cookies'
 
-/** What the first credential of a request proves: its actor, or the session of its cookie, which may have ended. */
+/**
+ * The result of authenticating a request: the actor, or the session cookie with its session, which is undefined when it
+ * has ended.
+ */
 export type Authentication = { actor: Actor } | { cookie: string; session: CookieSession | undefined }
 
 /**
- * Judges the first credential of a request: x-api-key, then Authorization, then the session cookie of the tenant. Later
- * credentials count for nothing, even when the first is invalid. Renews and expires no cookie; undefined without a credential.
- * @throws 401 for an invalid token, 403 COOKIE_OF_ANOTHER_HOST
+ * Authenticates a request by its first credential: x-api-key, then Authorization, then the session cookie of the
+ * tenant. Later credentials are ignored, even when the first is invalid. Cookies are neither renewed nor expired.
+ * Returns undefined without a credential.
+ * @throws 401 UNAUTHENTICATED for an invalid token, 403 COOKIE_OF_ANOTHER_HOST
  */
 export async function authenticate(
   request: Request,

@@ -6,7 +6,10 @@ import { authenticate } from './authentication'
 import { readSessionCookie } from './cookies'
 import { readImpersonationTarget } from './impersonation'
 
-/** The caller to whom an Idempotency-Key belongs. An invalid credential makes a guest here; the guard refuses it later. */
+/**
+ * Returns the caller to whom an Idempotency-Key belongs. An invalid credential counts as a guest here; the guard
+ * rejects it later.
+ */
 export async function identifyCaller(request: Request, tenant: Tenant): Promise<Caller> {
   const actor = await findActor(request, tenant).catch(() => undefined)
   return { name: toCallerName(request, tenant, actor), rights: toRights(actor), isGuest: !actor }
@@ -18,8 +21,8 @@ async function findActor(request: Request, tenant: Tenant): Promise<Actor | unde
 }
 
 /**
- * A caller in another workspace or with fewer scopes is another caller. A guest may come with a credential of another kind,
- * such as a refresh token, so neighbours in one network have a name each.
+ * The same user in another workspace or with other scopes is another caller. A guest may send a credential of another
+ * kind, such as a refresh token, so guests of one network have different names.
  */
 function toCallerName(request: Request, tenant: Tenant, actor: Actor | undefined) {
   const impersonation = readImpersonationTarget(request)
@@ -33,7 +36,7 @@ function toCallerName(request: Request, tenant: Tenant, actor: Actor | undefined
   return `guest ${clientNetwork(request)} ${JSON.stringify(credentials)}`
 }
 
-/** The roles of an actor, and those in the active workspace with its labels. */
+/** Returns the roles of an actor, and the roles and labels of their active workspace. */
 const toRights = (actor: Actor | undefined): string[] => [
   ...(actor?.roles ?? []).map((role) => `role ${role}`),
   ...(actor?.workspace?.roles ?? []).map((role) => `workspace role ${role}`),

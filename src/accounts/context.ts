@@ -1,7 +1,7 @@
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
 
-/** A tenant and the actor who asks it. Most functions that serve a route take one as their first argument. */
+/** A tenant and the actor of a request. Most functions that serve a route take it as their first argument. */
 export type Ctx = Tenant & { actor: Actor }
-/** A tenant and the actor who asks it; a guest has none. */
+/** A tenant and the actor of a request; a guest has no actor. */
 export type PublicCtx = Tenant & { actor?: Actor }

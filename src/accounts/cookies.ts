@@ -10,17 +10,20 @@ import type { CookieSession } from './actors'
 import { SESSION_TTL_MS } from './sessions'
 import { sessionKeys, sessions } from './tables'
 
-const COOKIE_RENEWAL_INTERVAL_MS = 30 * 60_000 // ms; a cookie in use is renewed this often at most
+const COOKIE_RENEWAL_INTERVAL_MS = 30 * 60_000 // ms; a cookie in use is renewed at most this often
 
-/** How the names of our cookies begin. */
+/** The prefix of the names of all cookies that this server sets. */
 export const COOKIE_PREFIX = 'atoll_'
 
-/** By TLS, only our own host can set a cookie of this prefix, for itself alone (RFC 6265bis §4.1.3.2). */
+/** Over TLS, only the host itself can set a cookie with this prefix, and only for itself (RFC 6265bis §4.1.3.2). */
 const HOST_PREFIX = '__Host-'
 
 const toCookieName = (request: Request, name: string) => (isHttps(request) ? HOST_PREFIX : '') + name
 
-/** The value of a cookie of ours; undefined when none came, or several of that name, of which a neighbour may have set one. */
+/**
+ * Returns the value of a cookie. Returns undefined when there is none or when several have this name, since a
+ * neighbouring host may have set one of them.
+ */
 export function readCookie(request: Request, name: string): string | undefined {
   const start = `${toCookieName(request, name)}=`
   const header = request.headers.get('cookie')
@@ -32,7 +35,10 @@ export function readCookie(request: Request, name: string): string | undefined {
   return matching.length === 1 ? matching[0]!.slice(start.length) : undefined
 }
 
-/** A Set-Cookie that lasts `seconds`. Scripts can't read it, and other sites' forms don't send it. */
+/**
+ * Returns a Set-Cookie header that lasts `seconds`. Scripts cannot read the cookie, and forms of other sites do not
+ * send it.
+ */
 export function serializeCookie(request: Request, name: string, value: string, seconds: number) {
   const secure = isHttps(request) ? '; Secure' : ''
   return `${toCookieName(request, name)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`
@@ -40,10 +46,10 @@ export function serializeCookie(request: Request, name: string, value: string, s
 
 const toSessionCookieName = ({ tenant }: Tenant) => `${COOKIE_PREFIX}${tenant}`
 
-/** The session cookie that a request brings for this tenant. */
+/** Returns the session cookie of a request for this tenant, or undefined. */
 export const readSessionCookie = (request: Request, tenant: Tenant) => readCookie(request, toSessionCookieName(tenant))
 
-/** The Set-Cookie of a session. */
+/** Returns the Set-Cookie header of a session. */
 export const serializeSessionCookie = (
   request: Request,
   tenant: Tenant,
@@ -52,8 +58,8 @@ export const serializeSessionCookie = (
 ) => serializeCookie(request, toSessionCookieName(tenant), value, seconds)
 
 /**
- * Requires that a cookie comes to the tenant whose host was asked: a page of another tenant's, at its own host, could name ours
- * in the header. The caller's own machine is nobody's host.
+ * Requires that a cookie is sent to a host of its own tenant: a page on the host of another tenant could name this
+ * tenant in the header. A loopback host belongs to no tenant, so it is always allowed.
  * @throws 403 COOKIE_OF_ANOTHER_HOST
  */
 export async function requireOwnHost(request: Request, { tenant }: Tenant) {
@@ -72,7 +78,7 @@ export async function requireOwnHost(request: Request, { tenant }: Tenant) {
 export const serializeExpiredSessionCookie = (request: Request, tenant: Tenant) =>
   serializeSessionCookie(request, tenant, '', 0)
 
-/** Lets a session that is in use go on: the cookie's thirty days begin anew. */
+/** Extends a session that is in use: the thirty days of its cookie begin anew. */
 export async function extendSessionCookie(
   request: Request,
   tenant: Tenant,

@@ -8,8 +8,8 @@ import { identities } from './social/tables'
 import { oneTimeTokens, users } from './tables'
 
 /**
- * Ends all sessions and API tokens of a user, and a change of their e-mail address that is pending. For who gets an account
- * back that somebody else was in. To be called in a write that changes the topic `actors`.
+ * Ends all sessions and API tokens of a user, and any pending change of their e-mail address. It is for a user who
+ * recovers an account that somebody else had access to. It must be called in a write that changes the topic `actors`.
  */
 export async function revokeSignIns(tx: Tx, user: string) {
   await revokeOtherSessions(tx, user, {})
@@ -19,8 +19,9 @@ export async function revokeSignIns(tx: Tx, user: string) {
 }
 
 /**
- * Ends all by which somebody could come in as this user, but for a second factor. For who proves that an address is theirs
- * at an account which somebody else may have made for it. To be called in a write that changes the topic `actors`.
+ * Removes all credentials of a user except the second factor. It is for the owner of an e-mail address who proves it
+ * for an account that somebody else may have created with the address. It must be called in a write that changes the
+ * topic `actors`.
  */
 export async function revokeAllCredentials(tx: Tx, user: string) {
   await revokeSignIns(tx, user)

@@ -8,7 +8,10 @@ import { requireValidPassword } from './users/users'
 
 type LoginFields = { username?: string; email?: string | null }
 
-/** The fields without a username and an e-mail address that stay the same, so that a profile that was read can be sent back. */
+/**
+ * Returns the fields without an unchanged username or e-mail address, so that clients can send back the profile that
+ * they read.
+ */
 export function omitUnchanged<Fields extends LoginFields>({ username, email, ...fields }: Fields, user: UserRow) {
   return {
     ...fields,
@@ -17,17 +20,17 @@ export function omitUnchanged<Fields extends LoginFields>({ username, email, ...
   }
 }
 
-/** @throws 400 for `endTokens` without a new password, which would end nothing */
+/** @throws 400 INVALID_INPUT for `endTokens` without a new password, which would have no effect */
 export function assertEndTokensWithPassword({ password, endTokens }: { password?: string; endTokens?: boolean }) {
   if (endTokens && password === undefined)
     badRequest({ path: '/endTokens', message: 'endTokens requires a new password.' })
 }
 
 /**
- * Requires that the users themselves, who prove it, change what they sign in with: not an API token of theirs, which would
- * become the whole account by it, and not an admin who acts as them. A new password also needs the current one where there is
- * one. Returns the hash of the new password, if there is one.
- * @throws 400, 403 FORBIDDEN, and what `requireRecentAuth` and `verifyCurrentPassword` throw
+ * Requires that users change their own credentials, with a proof: neither an API token, which could take over the whole
+ * account, nor an admin who impersonates them may do so. A new password also requires the current one, if there is one.
+ * Returns the hash of the new password, if there is one.
+ * @throws 400, 403 FORBIDDEN, and the errors of `requireRecentAuth` and `verifyCurrentPassword`
  */
 export async function authorizeCredentialChange(
   ctx: Ctx,
@@ -40,12 +43,12 @@ export async function authorizeCredentialChange(
   const changesPassword = password !== undefined
   const needsRecentAuth = username !== undefined || email !== undefined || (changesPassword && !user.password)
   if (needsRecentAuth && (impersonator || via === 'api-key')) throw notOwner()
-  // A token for one workspace would reach further by it.
+  // With a new password, a token that is bound to one workspace would gain access to others.
   if (changesPassword && (impersonator || token?.bound)) throw notOwner()
   if (changesPassword) requireValidPassword(password)
   if (changesPassword && user.password && !proof.currentPassword)
     badRequest({ path: '/currentPassword', message: 'currentPassword is required.' })
-  // From here on codes are used up and attempts counted, so each proof is taken once.
+  // From here on codes are consumed and attempts are counted, so each proof is verified only once.
   const proven = needsRecentAuth && (await requireRecentAuth(ctx, proof, request))
   if (!changesPassword) return
   if (user.password && proven !== 'currentPassword') await verifyCurrentPassword(ctx, user, proof.currentPassword!)

@@ -5,16 +5,16 @@ import type { Tenant } from '../tenancy/tenants'
 import { COOKIE_PREFIX, readCookie, serializeCookie } from './cookies'
 import { sessionKeys, sessions } from './tables'
 
-const DEVICE_COOKIE_MAX_AGE_S = 400 * 86_400 // s; browsers keep no cookie for longer
-const MAX_ACCOUNTS_PER_DEVICE = 10 // of one browser
+const DEVICE_COOKIE_MAX_AGE_S = 400 * 86_400 // s; browsers keep no cookie longer
+const MAX_ACCOUNTS_PER_DEVICE = 10
 const DEVICE_COOKIE_PATTERN = /^([\w-]{43})((?:\.[\w-]{43}){1,10})$/
 
-/** Tenants have no underscore in their names, so this is never the name of a session cookie. */
+/** Names of tenants contain no underscore, so this is never the name of a session cookie. */
 const toDeviceCookieName = ({ tenant }: Pick<Tenant, 'tenant'>) => `${COOKIE_PREFIX}${tenant}_device`
 
 /**
- * Names the device behind a request, if this account has signed in on it before: by its device cookie, or by a refresh token
- * of a session that goes on. Nobody else's wrong guesses lock it out.
+ * Returns an id of the device of a request if the account has signed in on it before, which its device cookie or a
+ * refresh token of a current session proves. Wrong guesses of other devices do not lock this device out.
  */
 export async function findKnownDevice(
   request: Request,
@@ -31,8 +31,9 @@ export async function findKnownDevice(
 }
 
 /**
- * The Set-Cookie that makes a browser known for an account. It holds a random id and, for each of up to ten accounts that
- * signed in there, a MAC of both: so the server keeps nothing, and nobody can make one for an account that is not theirs.
+ * Returns the Set-Cookie header that makes a browser a known device of an account. The cookie holds a random id and,
+ * for each of up to ten accounts that signed in there, a MAC of the id and the account. So the server stores nothing,
+ * and nobody can forge a cookie for the account of another user.
  * (OWASP, "Slow Down Online Guessing Attacks with Device Cookies")
  */
 export async function issueDeviceCookie(request: Request, tenant: Tenant, account: string) {
@@ -43,7 +44,7 @@ export async function issueDeviceCookie(request: Request, tenant: Tenant, accoun
   return serializeCookie(request, toDeviceCookieName(tenant), value, DEVICE_COOKIE_MAX_AGE_S)
 }
 
-/** What the device cookie says; of several with its name none counts. */
+/** Returns the id and the proofs of the device cookie. If several cookies have its name, all are ignored. */
 function readDeviceCookie(request: Request, tenant: Tenant): { id?: string; proofs: string[] } {
   const cookie = readCookie(request, toDeviceCookieName(tenant))
   const [, id, proofs = ''] = cookie?.match(DEVICE_COOKIE_PATTERN) ?? []

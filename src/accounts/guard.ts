@@ -48,25 +48,32 @@ async function authorize(
   return actor.impersonator && !isRead(request) ? { ...ctx, write: createAuditedWrite(request, ctx, actor) } : ctx
 }
 
-/** The caller of a request some time later, while it is still answered. @throws as if they came now */
+/**
+ * Authorizes the caller of a request again while a long response is still being sent.
+ * @throws 401, 403 as for a new request
+ */
 export const reauthorize = (request: Request, area: string): Promise<PublicCtx> =>
   authorize(request, { headers: {} }, area)
 
 /**
- * The same where a GET may have effects, as it has what code of the tenant's makes of it. Browsers send a session cookie
- * along when a page of another site leads here, so then it counts for nothing, and its owner is anonymous.
+ * Authorizes like `reauthorize`, but for routes where a GET may have effects because code of the tenant handles it.
+ * Browsers send a session cookie along when a page of another site links here, so such a cookie is ignored and its
+ * owner is anonymous.
  */
 export const reauthorizeSameSite = (request: Request, area: string): Promise<PublicCtx> =>
   authorize(request, { headers: {} }, area, undefined, !(isRead(request) && isCrossSite(request)))
 
-/** The first credential decides; an invalid one is refused, never overlooked. */
+/** Returns the actor of the first credential. An invalid credential is rejected, never ignored. */
 async function findCaller(request: Request, tenant: Tenant, headers: Headers, readsCookie: boolean) {
   const authentication = await authenticate(request, tenant, { readsCookie })
   if (!authentication || 'actor' in authentication) return authentication?.actor
   return acceptSessionCookie(request, tenant, authentication, headers)
 }
 
-/** Renews the cookie of a session that goes on. @throws 401 when it has ended, 403 CROSS_SITE for a write from another site */
+/**
+ * Returns the actor of a session cookie, and renews the cookie.
+ * @throws 401 UNAUTHENTICATED when the session has ended, 403 CROSS_SITE for a write from another site
+ */
 async function acceptSessionCookie(
   request: Request,
   tenant: Tenant,
@@ -85,21 +92,22 @@ async function acceptSessionCookie(
 const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
 
 /**
- * Every route says `can`, `anyone` or `open`; a test refuses one that says none. Strangers are turned away before a byte
- * of their body is read and before it is validated, so that they learn nothing of the schema. `anyone` looks at
- * credentials but lets guests in, whom the verb must judge; `open` does not look, nor does `openAtAddress`, where
- * `?tenant=` may name the tenant. `area` is what the scopes of API
- * tokens are about. Elysia is only sure to wait for hooks that are `async`, and skips the macros after a `false` one.
+ * Returns the guard of an area. Every route declares `can`, `anyone`, `open` or `openAtAddress`; a test rejects a route
+ * that declares none. Unauthorized callers are rejected before their body is read and validated, so that they learn
+ * nothing about the schema. `anyone` authenticates credentials but admits guests, whom the handler must check. `open`
+ * does not authenticate; nor does `openAtAddress`, where `?tenant=` may name the tenant. `area` is the area in the
+ * scopes of API tokens. Elysia only waits reliably for hooks that are `async`, and it skips the macros after one that
+ * is `false`.
  */
 export const guard = <Area extends string>(area: Area) => createGuard(area, readBody)
 
-/** The same for areas whose bodies may be larger. */
+/** Returns a guard that reads bodies of up to ATOLL_AI_BODY_LIMIT bytes. */
 export const aiGuard = <Area extends string>(area: Area) => createGuard(area, readLargeBody)
 
-/** The same for routes that read the body themselves, as it comes in. */
+/** Returns a guard for routes that read the body themselves while it arrives. */
 export const streamGuard = <Area extends string>(area: Area) => createGuard(area, skipBody)
 
-/** The same for uploads. */
+/** Returns a guard that reads bodies of up to ATOLL_UPLOAD_LIMIT bytes. */
 export const uploadGuard = <Area extends string>(area: Area) => createGuard(area, readUpload)
 
 const readBody: ReadBody = (request, checks) => readJson(request, config.ATOLL_BODY_LIMIT, checks)
@@ -134,8 +142,9 @@ export const bodyShapeLookup = slot<(method: string, route: string) => TSchema |
 type HookContext<C> = { request: Request; route: string; set: Set; ctx?: C }
 
 /**
- * Whoever enters does so once: before the body is read or, where there is none, before validation. Elysia reads the
- * source of hooks to see what of the context they need, so they name it and never pass the context on.
+ * Each request is authorized once: before its body is read or, without a body, before validation. Elysia reads the
+ * source of hooks to find out which parts of the context they need, so hooks name these parts and never pass the
+ * context on.
  */
 function createHooks<C extends PublicCtx>(
   access: Permission | 'anyone' | 'open',
@@ -143,7 +152,7 @@ function createHooks<C extends PublicCtx>(
   read: ReadBody,
 ) {
   return {
-    detail: { 'x-access': access } as object, // a key of OpenAPI's that Elysia's type does not know
+    detail: { 'x-access': access } as object, // an OpenAPI extension, which the type of Elysia lacks
     parse: async (context: HookContext<C>) => {
       noteRoute(context.request, context.route)
       context.ctx = (await authorizeRequest(context.request, context.set)) as C
@@ -156,7 +165,7 @@ function createHooks<C extends PublicCtx>(
           if (shape) assertLengths(shape, value)
         },
       }
-      // Nothing is `null` here: after `undefined` Elysia would read the body once more by itself.
+      // An empty body is `null`: after `undefined` Elysia would read the body once more by itself.
       return (await read(request, checks)) ?? null
     },
     transform: async (context: HookContext<C>) => {
@@ -167,7 +176,7 @@ function createHooks<C extends PublicCtx>(
       }
       endAuthorizationCheck(context.request)
     },
-    // Only for the types: the context has it already, and another hook would cost every request a turn.
+    // This is only for the types: the context already has `ctx`, and another hook would delay every request.
     ...({} as { resolve: () => { ctx: C } }),
   }
 }

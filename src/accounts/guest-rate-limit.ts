@@ -4,7 +4,11 @@ import { RateLimiter } from '../core/rate-limiter'
 import { clientNetwork } from '../tenancy/client-connection'
 import type { PublicCtx } from './context'
 
-/** Refuses (429) a guest beyond `most` in any `window` (ms). They have no account to block, so their address answers for them. */
+/**
+ * Returns a function that limits guests to `max` actions per network in any `window` (ms). Guests have no account to
+ * limit.
+ * @throws 429 RATE_LIMITED
+ */
 export function createGuestRateLimit(max: number, window: number, message: string) {
   const limiter = new RateLimiter(max, window)
   return ({ tenant, actor }: PublicCtx, action: string, request: Request, count = 1) => {

@@ -10,18 +10,22 @@ import { assertWorkspacesActive, getWorkspaceAccess } from './memberships/worksp
 import { isPrivileged } from './permissions'
 import { users } from './tables'
 
-/** As whom a caller asks, and in which workspace. */
+/** The user and the workspace that a caller impersonates; an empty string where a header is missing. */
 export type ImpersonationTarget = { user: string; workspace: string }
 
-/** What the headers of a request say of that; nothing for nearly all. An empty one says nothing. */
+/**
+ * Returns what the impersonation headers of a request name, or undefined without any. An empty header counts as
+ * missing.
+ */
 export function readImpersonationTarget({ headers }: Request): ImpersonationTarget | undefined {
   const [user, workspace] = [headers.get('x-impersonate-user'), headers.get('x-impersonate-workspace')]
   if (user || workspace) return { user: user ?? '', workspace: workspace ?? '' }
 }
 
 /**
- * The user whom a privileged caller stands in for, with that user's own roles, and no more than the caller's API token is
- * good for. Without a workspace they are in none. @throws 400, 401, 403, 404 USER_NOT_FOUND, WORKSPACE_NOT_FOUND
+ * Returns the user whom a privileged caller impersonates as an actor with that user's own roles, limited by the scopes
+ * of the caller's API token. Without a workspace the actor has no active workspace, unless the token is bound to one.
+ * @throws 400, 401, 403, 404 USER_NOT_FOUND, WORKSPACE_NOT_FOUND
  */
 export async function impersonate(
   tenant: Tenant,
@@ -33,7 +37,7 @@ export async function impersonate(
   if (!target.user)
     return badRequest({ path: 'x-impersonate-user', message: 'The header x-impersonate-user is required.' })
   const { token } = caller
-  // A token that was made for one workspace is good for no other, whoever acts.
+  // A bound token is only valid for its own workspace, also while it impersonates a user.
   const workspace = target.workspace || (token?.bound ? caller.workspace!._id : '')
   if (token?.bound && workspace !== caller.workspace!._id) notFound('workspace')
   const targetActor = await cached(tenant, 'actors', `as ${JSON.stringify([target.user, workspace])}`, () =>
@@ -55,7 +59,9 @@ async function loadImpersonatedActor(tenant: Tenant, user: string, workspace: st
   return { ...actor, workspace: { _id, name, labels, roles: access.roles } }
 }
 
-/** Has each write of a request tell who stands behind it, until one is kept that does. */
+/**
+ * Returns a `write` that emits an event of the impersonation in each transaction of a request until one has committed.
+ */
 export function createAuditedWrite(request: Request, { tenant, write }: Tenant, actor: Actor): Tenant['write'] {
   let isRecorded = false
   const { method, url } = request

@@ -7,7 +7,7 @@ import type { Db, Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import { oneTimeTokens } from './tables'
 
-/** How long a token is good for what it is for, in ms. */
+/** How long a token is valid, in ms. */
 const TOKEN_TTL_MS = {
   verification: 3 * DAY_MS,
   passwordReset: HOUR_MS,
@@ -20,7 +20,7 @@ export type TokenPurpose = keyof typeof TOKEN_TTL_MS
 
 type TokenData = Record<string, string>
 
-/** A token that is good once. What it is good for is known to us only by its hash. */
+/** Issues a token that can be used once, and returns it. Only its hash is stored. */
 export async function issueOneTimeToken(
   tx: Tx,
   purpose: TokenPurpose,
@@ -33,15 +33,18 @@ export async function issueOneTimeToken(
   return token
 }
 
-/** Whose token this is, when it is good for that. */
+/** Returns the row of a token that is valid for this purpose, or undefined. */
 export const findOneTimeToken = (db: Db, purpose: TokenPurpose, token: string) =>
   db.select().from(oneTimeTokens).where(matchesValidToken(purpose, token)).get()
 
-/** The same, and it is good no more: of several who come with it at once, one gets it. */
+/**
+ * Deletes a token that is valid for this purpose and returns its row, or undefined. Only one of several concurrent
+ * callers gets it.
+ */
 export const consumeOneTimeToken = (tx: Tx, purpose: TokenPurpose, token: string) =>
   tx.delete(oneTimeTokens).where(matchesValidToken(purpose, token)).returning().get()
 
-/** Makes all tokens of a user for a purpose worth nothing. */
+/** Revokes all tokens of a user for a purpose. */
 export const revokeOneTimeTokens = (tx: Tx, purpose: TokenPurpose, user: string) =>
   tx
     .delete(oneTimeTokens)
@@ -55,6 +58,5 @@ const matchesValidToken = (purpose: TokenPurpose, token: string) =>
     gt(oneTimeTokens.expires, toIsoString(now())),
   )
 
-/** Removes tokens whose time is over. */
 export const removeExpired = (tenant: Tenant & Lease) =>
   deleteInBatches(tenant, oneTimeTokens, oneTimeTokens.hash, lt(oneTimeTokens.expires, toIsoString(now())))

@@ -3,48 +3,62 @@ import { FairSemaphore } from '../tenancy/fair-semaphore'
 import type { Tenant } from '../tenancy/tenants'
 import { passwordCost } from './password-cost'
 
-/** How many are hashed at once: each takes a core and 19 MB for 30 ms, and one core is left to the event loop. */
+/**
+ * How many passwords are hashed at once. Each takes a core and 19 MB for 30 ms, and one core is left to the event loop.
+ */
 export const HASH_CONCURRENCY = Math.min(4, Math.max(1, availableParallelism() - 1))
-const MAX_WAITING_PER_TENANT = 100 // of one tenant
+const MAX_WAITING_PER_TENANT = 100 // passwords to hash
 
 const hashQueue = new FairSemaphore(HASH_CONCURRENCY, MAX_WAITING_PER_TENANT)
 
+/**
+ * The cost of a hash (RFC 9106) in KiB and passes: the first choice of OWASP's Password Storage Cheat Sheet. Bun always
+ * uses one lane (p = 1) and writes that into the hash.
+ */
+export const PASSWORD_COST = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 const MIN_MEMORY_COST_KIB = 8
+const CURRENT_HASH_PREFIX = '$argon2id$v=19$m=19456,t=2,p=1$'
 
-const toHashOptions = ({ memoryCost, timeCost } = passwordCost) => ({
-  algorithm: 'argon2id' as const,
-  memoryCost,
-  timeCost,
-})
+// The hash of a random text that was not stored anywhere.
+const DECOY_HASH = `${CURRENT_HASH_PREFIX}aduKF6GQ1XnR6DdZOEHFT94sAlHK3CzpxC17T21umr0$yM25FqoNQ5LGDuGOPGfImkoHuZ1arV4BUEF0HbUxsL8`
 
-/** argon2id, with a salt of its own. @throws 503 when too many wait. */
+/**
+ * Returns the argon2id hash of a password, with a salt of its own.
+ * @throws 503 BUSY when too many passwords of the tenant wait
+ */
 export const hashPassword = (tenant: Tenant, password: string) =>
   hashQueue.run(tenant, () => Bun.password.hash(password, toHashOptions()))
 
-/** The same for strangers who sign up: however many they are, nobody who signs in waits for them. */
+/**
+ * Returns the hash of a password for a sign-up. It never delays a sign-in, however many users sign up at once.
+ * @throws 503 BUSY when too many passwords of the tenant wait
+ */
 export const hashSignupPassword = (tenant: Tenant, password: string) =>
   hashQueue.runLowPriority(tenant, () => Bun.password.hash(password, toHashOptions()))
 
-/** The KiB that are gone through to make a hash of argon2id; NaN for a hash of another kind. */
+/** Returns the cost of an argon2id hash: its memory (KiB) times its passes. Returns NaN for a hash of another kind. */
 function computeHashCost(hash: string) {
   const [, memory, times] = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$/.exec(hash) ?? []
   return Number(memory) * Number(times)
 }
 const getStandardCost = () => passwordCost.memoryCost * passwordCost.timeCost
 
-/** With which passwords were hashed here before. */
+/** The prefix of the hashes that earlier versions made. */
 const FORMER_HASH_PREFIX = '$argon2id$v=19$m=65536,t=2,p=1$'
 
 /**
- * Whether a password is to be hashed anew at the next sign-in: one that took less work, or another way, and one of our former
- * hashes, whose time would tell who has an account. Other hashes that took more work stay as they are.
+ * Returns whether a password must be hashed again at the next sign-in: when its hash took less work, is of another
+ * kind, or has the former cost, whose timing would reveal who has an account. Other hashes that took more work stay as
+ * they are.
  */
 export const needsRehash = (hash: string | null) =>
   hash !== null && (!(computeHashCost(hash) >= getStandardCost()) || hash.startsWith(FORMER_HASH_PREFIX))
 
 /**
- * Takes as long for a user who doesn't exist (no hash), or whose hash costs less than ours, as for any other. `before` runs
- * when it is this attempt's turn, and may throw: of many attempts at once, each sees how those before it ended.
+ * Returns whether a password matches a hash. This takes equally long for a user who does not exist (no hash) and for a
+ * hash that costs less than the current ones. `beforeVerify` runs when it is this attempt's turn, and may throw: each
+ * of several concurrent attempts sees the outcome of those before it.
+ * @throws 503 BUSY when too many passwords of the tenant wait
  */
 export const verifyPassword = (
   tenant: Tenant,
@@ -54,11 +68,9 @@ export const verifyPassword = (
 ) =>
   hashQueue.run(tenant, async () => {
     await beforeVerify()
-    const compared = hash ?? passwordCost.decoyHash
-    const isMatch = await Bun.password.verify(password, compared)
-    const memoryCost = Math.floor((getStandardCost() - computeHashCost(compared)) / passwordCost.timeCost)
-    // Bun makes no hash of an empty text.
-    if (memoryCost >= MIN_MEMORY_COST_KIB)
-      await Bun.password.hash(password || ' ', toHashOptions({ ...passwordCost, memoryCost }))
+    const isMatch = await Bun.password.verify(password, hash ?? DECOY_HASH)
+    const memoryCost = Math.floor((CURRENT_HASH_COST - computeHashCost(hash ?? DECOY_HASH)) / PASSWORD_COST.timeCost)
+    // Bun does not hash an empty password.
+    if (memoryCost >= MIN_MEMORY_COST_KIB) await Bun.password.hash(password || ' ', { ...PASSWORD_COST, memoryCost })
     return isMatch && !!hash
   })

@@ -9,7 +9,7 @@ import type { UserRow } from './tables'
 import { updateUser } from './users/user-update'
 import { assertBirthDate, getUser, toUser } from './users/users'
 
-/** The caller's own profile. It is serialized once, and as long-lived as what is remembered of their credential. */
+/** Returns the caller's own profile. It is serialized once and cached as long as their actor. */
 export async function get(ctx: Ctx): Promise<Response> {
   const json =
     serializedProfiles.get(ctx.actor) ?? JSON.stringify(toOwnProfile(await getUser(ctx, ctx.actor.user), ctx.actor))
@@ -28,8 +28,8 @@ const toOwnProfile = (user: UserRow, { privileged, workspace }: Actor) => ({
 })
 
 /**
- * Changes the caller's own profile. Another username or e-mail address needs proof; a new password needs the current one and
- * ends all other sessions.
+ * Changes the caller's own profile and returns it. A new username or e-mail address requires a recent sign-in or a
+ * proof. A new password requires the current one and ends all other sessions.
  * @throws 400, 403 FORBIDDEN, PROOF_REQUIRED, INVALID_CREDENTIALS, 409 USERNAME_EXISTS, EMAIL_EXISTS, 429
  */
 export async function change(ctx: Ctx, input: ProfileChange, request: Request) {

@@ -9,7 +9,7 @@ import { sessions, type UserRow } from './tables'
 import { countCodeAttempt, invalidCode, isTotpEnabled, prepareCodeUse } from './totp/code-verification'
 import { getUser } from './users/users'
 
-const RECENT_SIGN_IN_MS = 10 * 60_000 // ms
+const RECENT_SIGN_IN_MS = 10 * 60_000
 
 const PROOF_MESSAGES = {
   code: 'A two-factor code is required: send it as code.',
@@ -18,9 +18,9 @@ const PROOF_MESSAGES = {
 }
 
 /**
- * Lets only those go on who have signed in within ten minutes, or prove once more who they are: by a code of their second
- * factor, or where they have none by their password. Returns what proved it.
- * @throws 403 PROOF_REQUIRED, INVALID_CODE, INVALID_CREDENTIALS; 429
+ * Requires that the caller signed in within the last ten minutes or proves again who they are: by a code of their
+ * second factor or, without one, by their password. Returns what proved it.
+ * @throws 403 PROOF_REQUIRED, INVALID_CODE, INVALID_CREDENTIALS; 429 RATE_LIMITED
  */
 export async function requireRecentAuth(
   ctx: Ctx,
@@ -58,7 +58,7 @@ async function verifyCurrentCode(ctx: Ctx, code: string, request: Request) {
   await recordSuccess(ctx, subjects)
 }
 
-/** @throws 403 INVALID_CREDENTIALS, 429 */
+/** @throws 403 INVALID_CREDENTIALS when the password is wrong, 429 RATE_LIMITED */
 export async function verifyCurrentPassword(ctx: Ctx, user: UserRow, password: string) {
   const subjects = { account: user.usernameKey, address: user._id, telling: { user: user._id } }
   if (!(await verifyPassword(ctx, password, user.password, () => countAttempt(ctx, subjects))))

@@ -18,16 +18,16 @@ import { type ClientDevice, notifyNewDevice } from './mail/new-device'
 import { revokeOneTimeTokens } from './one-time-tokens'
 import { apiTokens, sessionKeys, sessions, users } from './tables'
 
-/** How long a session goes on without being used, in ms. */
+/** How long a session lasts without being used, in ms. */
 export const SESSION_TTL_MS = 30 * 86_400_000
 
-/** So long (ms) what continued a session is answered with its successor once more: tabs refresh in parallel. */
+/** How long (ms) a spent key still gets its successor, because tabs refresh in parallel. */
 const REUSE_GRACE_MS = 30_000
 
 /**
- * Begins a session and returns its id and what continues it: the value of a cookie, or a refresh token. With the hash of the
- * user's password as it was when they proved who they are:
- * @throws 401 INVALID_CREDENTIALS when it was replaced meanwhile
+ * Creates a session. Returns its id and its key: the value of a cookie, or a refresh token. `passwordHash` is the hash
+ * of the user's password at the time when they proved who they are.
+ * @throws 401 INVALID_CREDENTIALS when the password was replaced meanwhile, UNAUTHENTICATED when the user was deleted
  */
 export async function createSession(
   tenant: Tenant,
@@ -53,27 +53,27 @@ export async function createSession(
   return { session, key }
 }
 
-/** Hashing takes a while, and whoever replaces a password relies on all sessions having ended. */
+/** Hashing takes a while, and a user who replaces a password relies on all sessions having ended. */
 async function assertSamePassword(tx: Tx, user: string, hash: string | null) {
   const row = await tx.select({ password: users.password }).from(users).where(eq(users._id, user)).get()
   if (row && row.password !== hash)
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The password was changed just now. Sign in with the new one.')
 }
 
-/** Between a right password and the session, the user may have been removed. */
+/** The user may have been deleted after the password was verified. */
 function rethrowMissingUser(error: unknown): never {
   if (error instanceof BrokenReference) throw new Problem(401, 'UNAUTHENTICATED', 'This user no longer exists.')
   throw error
 }
 
 /**
- * Exchanges a refresh token for its successor, which is the same whoever asks, and on whichever server. A token that was spent
- * more than 30 s ago, or whose successor was used, has been stolen now or then: the whole session ends.
- * @throws 401 for a token that is unknown, ended or spent.
+ * Exchanges a refresh token for its successor, which is the same for every caller and on every server. A token that was
+ * spent more than 30 s ago, or whose successor was used, has been stolen, so the whole session ends.
+ * @throws 401 UNAUTHENTICATED for a token that is unknown, expired or stolen
  */
 export async function rotateRefreshToken(tenant: Tenant, token: string) {
   const [hash, time] = [sha256(token), now()]
-  // We keep only hashes, so the successor has to be made of the token.
+  // Only hashes are stored, so the successor is derived from the token.
   const next = deriveToken(await deriveKey(tenant.tenant, 'refresh-token'), token)
   const result = await tenant.write(async (tx) => {
     const row = await tx
@@ -104,15 +104,15 @@ export async function rotateRefreshToken(tenant: Tenant, token: string) {
 }
 
 /**
- * A new cookie for the session of the old one, which is good for 30 s more: other requests carry it still, and get the same
- * new one.
+ * Returns a new cookie for the session of the old one. The old cookie stays valid for 30 s: parallel requests still
+ * carry it, and get the same new one.
  */
 export async function rotateCookie(tenant: Tenant, session: string, cookie: string): Promise<string> {
   const [time, hash, key] = [now(), sha256(cookie), await deriveKey(tenant.tenant, 'refresh-token')]
   let next = deriveToken(key, cookie)
   return writeInvalidating(tenant, 'actors', async (tx) => {
     if (!(await spendKey(tx, hash, time, toIsoString(time + REUSE_GRACE_MS)))) {
-      // The other tab may have renewed its own meanwhile.
+      // Another tab may have renewed the new cookie meanwhile.
       while ((await findKey(tx, next))?.spent) next = deriveToken(key, next)
       return next
     }
@@ -124,7 +124,7 @@ export async function rotateCookie(tenant: Tenant, session: string, cookie: stri
   })
 }
 
-/** Spends what continues a session; undefined when it was spent before. */
+/** Marks a session key as spent; returns undefined when it was spent before. */
 const spendKey = (tx: Tx, hash: string, time: number, expires?: string) =>
   tx
     .update(sessionKeys)
@@ -146,7 +146,7 @@ const findKey = (tx: Tx, key: string) =>
     .where(eq(sessionKeys.hash, sha256(key)))
     .get()
 
-/** The caller's sessions, the latest first. */
+/** Returns a page of the caller's sessions, the most recently used first. */
 export async function list({ db, actor }: Ctx, query: ListQuery, answer: HttpContext) {
   const mine = and(eq(sessions.user, actor.user), gt(sessions.expires, toIsoString(now())))
   const page = parsePage(query, sortable, '-used')
@@ -157,7 +157,10 @@ export async function list({ db, actor }: Ctx, query: ListQuery, answer: HttpCon
 
 const sortable = { _id: sessions._id, created: sessions.created, used: sessions.used, expires: sessions.expires }
 
-/** Ends one session of the caller's. */
+/**
+ * Ends one session of the caller.
+ * @throws 404 SESSION_NOT_FOUND
+ */
 export async function remove(ctx: Ctx, id: string) {
   const deleted = await writeInvalidating(ctx, 'actors', (tx) =>
     tx
@@ -170,12 +173,12 @@ export async function remove(ctx: Ctx, id: string) {
   return success
 }
 
-/** Ends a session; nothing continues it. */
+/** Ends a session and all its keys. */
 export const endSession = (tenant: Tenant, session: string) =>
   writeInvalidating(tenant, 'actors', (tx) => tx.delete(sessions).where(eq(sessions._id, session)).run())
 
 /**
- * Ends all sessions of a user but the one, and what was begun on the way to another. To be called in a write that changes
+ * Ends all sessions of a user except one, and all sign-ins that have begun. It must be called in a write that changes
  * the topic `actors`.
  */
 export async function revokeOtherSessions(tx: Tx, user: string, { session }: Pick<Actor, 'session'>) {
@@ -185,8 +188,9 @@ export async function revokeOtherSessions(tx: Tx, user: string, { session }: Pic
 }
 
 /**
- * In a write before which the caller had to prove who they are: what they came by may have ended meanwhile, as all that
- * somebody came by does when a password is reset. @throws 401
+ * Requires that the caller's session or API token still exists. It is for a write before which the caller had to prove
+ * who they are: a password reset may have ended all their credentials meanwhile.
+ * @throws 401 UNAUTHENTICATED
  */
 export async function assertSignedIn(tx: Tx, { session, token }: Pick<Actor, 'session' | 'token'>) {
   const [table, id] = session ? [sessions, session] : [apiTokens, token?._id]
@@ -194,12 +198,12 @@ export async function assertSignedIn(tx: Tx, { session, token }: Pick<Actor, 'se
     throw new Problem(401, 'UNAUTHENTICATED', 'This session has ended. Sign in again.')
 }
 
-/** Ends all API tokens of a user. To be called in a write that changes the topic `actors`. */
+/** Deletes all API tokens of a user. It must be called in a write that changes the topic `actors`. */
 export const revokeApiTokens = (tx: Tx, user: string) => tx.delete(apiTokens).where(eq(apiTokens.user, user)).run()
 
-/** Removes sessions that have ended by themselves, and what continued them; whoever had them is refused already. */
+/** Removes expired sessions and their keys, which are rejected already. */
 export async function removeExpired(tenant: Tenant & Lease) {
-  // The keys go first: an old session may have thousands, which would all go with it in one write.
+  // The keys are removed first: an old session may have thousands, which one write would have to remove with it.
   await deleteInBatches(tenant, sessionKeys, sessionKeys.hash, lt(sessionKeys.expires, toIsoString(now())))
   await deleteInBatches(tenant, sessions, sessions._id, lt(sessions.expires, toIsoString(now())))
 }

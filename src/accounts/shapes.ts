@@ -3,7 +3,7 @@ import { type Static, t } from 'elysia'
 import { id, jsonObject, line, partialOf, text, textMatching, time } from '../core/shapes'
 
 const date = textMatching('^\\d{4}-\\d{2}-\\d{2}$', 'Write the date as YYYY-MM-DD.', { description: 'YYYY-MM-DD' })
-// What can't be seen makes another mailbox of what looks the same, or a line of its own.
+// An invisible character could make two addresses look the same, or start a new line.
 const INVISIBLE_CHARS = '\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff'
 const EMAIL_EXCLUDED_CHARS = `\\s@<>,;:"()\\[\\]\\\\${INVISIBLE_CHARS}`
 export const email = textMatching(
@@ -25,18 +25,17 @@ const password = text(1_000)
 const name = line(200)
 const phone = line(40)
 const orNull = t.Nullable
-/** What was read as empty can be sent back, and means none. */
+/** Accepts an empty value as none, so that clients can send back what they read. */
 export const orEmpty = (shape: TString) => t.Union([shape, t.Literal(''), t.Null()])
 const maybe = t.Optional
 
-/** By what a signed-in person shows that it is them, and not somebody at their screen. */
+/** The proof that a signed-in user is present, and not somebody else at their screen. */
 export const Proof = t.Object({
   currentPassword: maybe(password),
   code: maybe(t.String({ minLength: 1, maxLength: 100, description: 'two-factor code, if a second factor is set up' })),
 })
 export type Proof = Static<typeof Proof>
 
-/** What goes along with a new password. */
 export const endTokens = maybe(t.Boolean({ description: 'with a new password: whether to revoke all API tokens' }))
 
 export const ActiveWorkspace = t.Object({

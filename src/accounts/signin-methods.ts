@@ -6,8 +6,9 @@ import { identities } from './social/tables'
 import { users } from './tables'
 
 /**
- * After something was taken away by which a user signs in, in that transaction: refuses it when nothing is left. Of their
- * identities those count whose provider is set up. @throws 409 LAST_SIGN_IN_METHOD
+ * Requires that a user has a sign-in method left. It is called after the removal of one, in the same transaction.
+ * Identities only count when their provider is one of `providers`, which are configured.
+ * @throws 409 LAST_SIGN_IN_METHOD
  */
 export async function assertNotLastMethod(tx: Tx, user: string, providers: string[]) {
   const row = await tx.select({ password: users.password }).from(users).where(eq(users._id, user)).get()

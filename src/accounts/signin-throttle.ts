@@ -9,13 +9,14 @@ import type { Tenant } from '../tenancy/tenants'
 import { signinFailures } from './tables'
 
 const MAX_FAILURES = 10
-/** Behind one address there may be a whole office, so its people together may be wrong more often. */
+/** A whole office may share one address, so its limit is higher. */
 const MAX_FAILURES_OF_ADDRESS = 100
-const ATTEMPT_WINDOW_MS = 10 * 60_000 // ms
+const ATTEMPT_WINDOW_MS = 10 * 60_000
 
 /**
- * Whoever tries: an account, an address, and the device if the account has signed in on it before. That a sign-in begins to
- * be refused is told, with the user if there is one of that name.
+ * The subjects whose attempts are counted: an account, an address, and the device if the account has signed in on it
+ * before. With `telling`, an event is emitted when attempts begin to be rejected; it names the user if one has that
+ * name.
  */
 export type ThrottleSubjects = {
   account: string
@@ -25,17 +26,18 @@ export type ThrottleSubjects = {
   of?: AttemptKind
 }
 
-/** What is tried, when it is not a password. */
+/** The kind of an attempt that is not a password. */
 type AttemptKind = 'second factor' | 'passkey' | 'forgotten password' | 'verification'
 
 type CounterKind = 'account' | 'address' | 'device'
 
-/** Kept by a hash, since what people type as a name may be a password. */
+/** The subject is a hash, because users may type a password as the username. */
 type AttemptCounter = { about: CounterKind; subject: string; limit: number }
 
 /**
- * What an attempt counts for. Guesses at a password from elsewhere never lock out an account, nor a device that it has signed in
- * on; a second factor is guessed by who has the password already, so there all guesses count together.
+ * Returns the counters of an attempt. Wrong passwords from elsewhere never lock out an account, nor a device on which
+ * it has signed in. A second factor can only be guessed by somebody who already has the password, so all guesses count
+ * together.
  */
 function toCounters({ account, address, device, of }: ThrottleSubjects): AttemptCounter[] {
   const counter = (about: CounterKind, limit: number, ...values: string[]): AttemptCounter => ({
@@ -47,14 +49,15 @@ function toCounters({ account, address, device, of }: ThrottleSubjects): Attempt
   if (of === undefined) return own ? [own] : [counter('account', MAX_FAILURES, account, address), ofAddress]
   const ofAccount = counter('account', MAX_FAILURES, account)
   if (of === 'second factor' && own) return [own, { ...ofAccount, limit: Number.POSITIVE_INFINITY }]
-  // Each of these may send a mail.
+  // Each of these attempts may send a mail.
   const sends = of === 'forgotten password' || of === 'verification'
   return [ofAccount, sends ? { ...ofAddress, limit: MAX_FAILURES } : ofAddress]
 }
 
 /**
- * Counts an attempt in windows of ten minutes, before it is known how it ends: of many at once none passes unseen.
- * @throws 429 RATE_LIMITED when too many have failed of late
+ * Counts an attempt, in windows of ten minutes, before its outcome is known, so that concurrent attempts cannot bypass
+ * the limit.
+ * @throws 429 RATE_LIMITED when too many recent attempts failed
  */
 export async function countAttempt(tenant: Tenant, subjects: ThrottleSubjects) {
   if (config.ATOLL_RATE_LIMITS === 'off') return
@@ -68,7 +71,7 @@ export async function countAttempt(tenant: Tenant, subjects: ThrottleSubjects) {
       const row = rows.find(({ subject }) => subject === counter.subject)
       return row && row.count >= counter.limit ? [{ ...counter, since: row.since }] : []
     })
-    if (subjects.telling) for (const one of exceeded) await emitOnce(tenant, tx, subjects, one)
+    if (subjects.telling) for (const counter of exceeded) await emitOnce(tenant, tx, subjects, counter)
     if (exceeded.length) return Math.max(...exceeded.map(({ since }) => Date.parse(since) + ATTEMPT_WINDOW_MS - time))
     const count = sql`${signinFailures.count} + 1`
     for (const subject of names)
@@ -80,23 +83,28 @@ export async function countAttempt(tenant: Tenant, subjects: ThrottleSubjects) {
   if (wait) tooManyRequests(wait / 1000, 'Too many attempts failed.')
 }
 
-/** A success clears the account or device, and takes this attempt from the address, which may have tried others. */
+/**
+ * Clears the counter of the account or device. The counter of the address only loses this attempt, because the address
+ * may have tried other accounts.
+ */
 export async function recordSuccess({ write }: Tenant, subjects: ThrottleSubjects) {
   if (config.ATOLL_RATE_LIMITS === 'off') return
   await write(async (tx) => {
     for (const { about, subject } of toCounters(subjects)) {
-      const those = eq(signinFailures.subject, subject)
+      const isSubject = eq(signinFailures.subject, subject)
       if (about === 'address')
         await tx
           .update(signinFailures)
           .set({ count: sql`${signinFailures.count} - 1` })
-          .where(those)
-      else await tx.delete(signinFailures).where(those)
+          .where(isSubject)
+      else await tx.delete(signinFailures).where(isSubject)
     }
   })
 }
 
-/** That attempts are refused is written down when it begins; a row that ends with theirs says that it was. */
+/**
+ * Emits one event when attempts begin to be rejected. A row that expires with the counter records that it was emitted.
+ */
 async function emitOnce(
   tenant: Tenant,
   tx: Tx,

@@ -26,7 +26,11 @@ import { countCodeAttempt, invalidCode, isTotpEnabled, prepareCodeUse } from './
 import { emitUserEvent } from './users/events'
 import { findByLogin, getUser, registerUser, rehashPassword, toUser } from './users/users'
 
-/** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 404 for a workspace out of reach; 429. */
+/**
+ * Signs a user in by password, or completes a sign-in by the second factor.
+ * @throws 401 INVALID_CREDENTIALS for a wrong username or password alike, SECOND_FACTOR_REQUIRED
+ * @throws 404 WORKSPACE_NOT_FOUND when the user cannot access the workspace, 429 RATE_LIMITED
+ */
 export async function signIn(tenant: Tenant, input: SignIn, answer: HttpContext): ReturnType<typeof startSession> {
   const { username, password, authType, workspace, challenge, code, refreshToken } = input
   if (challenge !== undefined) return completeSecondFactor(tenant, challenge, code, answer)
@@ -40,7 +44,7 @@ export async function signIn(tenant: Tenant, input: SignIn, answer: HttpContext)
   }
   await recordSuccess(tenant, subjects)
   const current = needsRehash(user!.password) ? await rehashPassword(tenant, user!, password) : user!
-  // Another sign-in was faster to hash it anew, or the password is another one now.
+  // Another sign-in has rehashed the password meanwhile, or the password has changed.
   if (!current) return signIn(tenant, input, answer)
   if (workspace)
     await getWorkspaceAccess(tenant.db, { user: current._id, privileged: isPrivileged(current.roles) }, workspace)
@@ -54,7 +58,10 @@ const rejectMissingCredentials = (input: SignIn) =>
       .map((name) => ({ path: `/${name}`, message: `${name} is required.` })),
   )
 
-/** Lets in who has shown who they are, unless they have a second factor. @throws 401 SECOND_FACTOR_REQUIRED */
+/**
+ * Starts the session of a user who has passed the first factor, unless they have a second one.
+ * @throws 401 SECOND_FACTOR_REQUIRED
+ */
 export async function completeFirstFactor(
   tenant: Tenant,
   user: UserRow,
@@ -73,7 +80,10 @@ export async function completeFirstFactor(
   )
 }
 
-/** Goes on with a sign-in by the second factor. @throws 401 INVALID_CHALLENGE, INVALID_CODE; 429 */
+/**
+ * Completes a sign-in by the second factor.
+ * @throws 401 INVALID_CHALLENGE, INVALID_CODE; 429 RATE_LIMITED
+ */
 async function completeSecondFactor(tenant: Tenant, challenge: string, code = '', answer: HttpContext) {
   const pending = (await findOneTimeToken(tenant.db, 'secondFactor', challenge)) ?? throwChallengeExpired()
   const subjects = await countCodeAttempt(tenant, pending.user, answer.request)
@@ -93,7 +103,10 @@ export const throwChallengeExpired = (): never => {
   throw new Problem(401, 'INVALID_CHALLENGE', 'The sign-in has expired. Start again.')
 }
 
-/** Makes a user and signs them in. @throws 403 SIGNUP_CLOSED, 409 USERNAME_EXISTS, EMAIL_EXISTS, 429 RATE_LIMITED */
+/**
+ * Creates a user and signs them in.
+ * @throws 403 SIGNUP_CLOSED, 409 USERNAME_EXISTS, EMAIL_EXISTS, 429 RATE_LIMITED
+ */
 export async function signUp(tenant: Tenant, input: Registration, answer: HttpContext) {
   if (!(await getSettings(tenant, authSettings)).allowSignup) throw signupClosed()
   countSignup(tenant, answer.request)
@@ -102,7 +115,7 @@ export async function signUp(tenant: Tenant, input: Registration, answer: HttpCo
   return startSession(tenant, user, input.authType, answer)
 }
 
-/** What is done with a user who has registered themselves, in that transaction. */
+/** Emits the event of a sign-up and queues the verification mail, in the transaction that creates the user. */
 export async function completeSignUp(tenant: Tenant, tx: Tx, user: UserRow) {
   await emitUserEvent(tenant, tx, 'user-registered', user)
   await sendVerification(tenant, tx, user)
@@ -111,7 +124,10 @@ export async function completeSignUp(tenant: Tenant, tx: Tx, user: UserRow) {
 export const signupClosed = () =>
   new Problem(403, 'SIGNUP_CLOSED', 'Sign-up is disabled. Ask an administrator for an account.')
 
-/** A new access token and refresh token for a refresh token. @throws 401. */
+/**
+ * Returns a new access token and a new refresh token in exchange for a refresh token.
+ * @throws 401 UNAUTHENTICATED
+ */
 export async function refresh(tenant: Tenant, token: string | undefined, answer: HttpContext) {
   if (!token)
     throw new Problem(
@@ -123,7 +139,10 @@ export async function refresh(tenant: Tenant, token: string | undefined, answer:
   return issueTokens(tenant, session, user, refreshToken, answer)
 }
 
-/** A fresh cookie for the session of the old one. */
+/**
+ * Replaces the cookie of the caller's session by a new one.
+ * @throws 400 INVALID_INPUT without a cookie session
+ */
 export async function renewCookie(ctx: Ctx, { request, set }: HttpContext) {
   const [cookie, { session, user }] = [readSessionCookie(request, ctx), ctx.actor]
   if (!cookie || !session || ctx.actor.via !== 'cookie')
@@ -132,7 +151,7 @@ export async function renewCookie(ctx: Ctx, { request, set }: HttpContext) {
   return { payload: toSessionPayload(await getUser(ctx, user), ctx.actor.workspace) }
 }
 
-/** Ends the session behind the caller's credential; an API token has none, and stays. */
+/** Ends the session of the caller. An API token has no session, and stays valid. */
 export async function signOut(ctx: Ctx, { request, set }: HttpContext) {
   if (ctx.actor.session) await sessions.endSession(ctx, ctx.actor.session)
   if (ctx.actor.via === 'cookie')
@@ -140,7 +159,10 @@ export async function signOut(ctx: Ctx, { request, set }: HttpContext) {
   return success
 }
 
-/** Begins the session of who has shown all that is asked for, and answers it. */
+/**
+ * Starts the session of a user who has passed all factors. Returns its payload, with tokens for `oauth`, else it sets a
+ * cookie.
+ */
 export async function startSession(
   tenant: Tenant,
   user: UserRow,
@@ -170,7 +192,7 @@ async function issueTokens(tenant: Tenant, session: string, user: UserRow, refre
   }
 }
 
-/** What every sign-in tells: who, and in which workspace. */
+/** Returns what every sign-in answers: the user and the active workspace. */
 export const toSessionPayload = (user: UserRow, workspace: ActiveWorkspace | null) => ({
   user: toUser(user, false, workspace),
   workspace,

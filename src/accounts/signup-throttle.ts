@@ -5,10 +5,15 @@ import { RateLimiter } from '../core/rate-limiter'
 import { clientNetwork, isLocalRequest } from '../tenancy/client-connection'
 import type { Tenant } from '../tenancy/tenants'
 
+const HOUR_MS = 3_600_000
 const signupsByAddress = new RateLimiter(20, HOUR_MS)
 const signupsByTenant = new RateLimiter(500, HOUR_MS)
 
-/** Counts a sign-up; a developer's own machine signs up as often as it likes. @throws 429 RATE_LIMITED */
+/**
+ * Counts a sign-up: at most 20 per network and 500 per tenant in an hour. Local requests are not limited, for
+ * development.
+ * @throws 429 RATE_LIMITED
+ */
 export function countSignup({ tenant }: Pick<Tenant, 'tenant'>, request: Request) {
   if (config.ATOLL_RATE_LIMITS === 'off' || isLocalRequest(request)) return
   const wait = signupsByAddress.consume(`${tenant} ${clientNetwork(request)}`) || signupsByTenant.consume(tenant)

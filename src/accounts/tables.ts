@@ -6,12 +6,12 @@ export const users = sqliteTable(
   {
     _id: text().primaryKey(),
     username: text().notNull(),
-    /** The username as it is compared: no two users have the same. */
+    /** The normalized username, which is unique. */
     usernameKey: text('username_key').notNull().unique(),
     email: text(),
     emailKey: text('email_key').unique(),
     emailVerified: integer('email_verified', { mode: 'boolean' }).notNull(),
-    /** The address that takes the place of `email` once its confirmation code came back. */
+    /** The address that replaces `email` once it is verified. */
     pendingEmail: text('pending_email'),
     password: text(),
     roles: text({ mode: 'json' }).$type<string[]>().notNull(),
@@ -24,7 +24,7 @@ export const users = sqliteTable(
     phone: text(),
     metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
     internalMetadata: text('internal_metadata', { mode: 'json' }).$type<Record<string, unknown>>().notNull(),
-    /** Counts changes of what access tokens vouch for; older tokens are worth nothing. */
+    /** Counts the changes that make older access tokens invalid. */
     version: integer().notNull(),
     created: timestamp().notNull(),
     updated: timestamp().notNull(),
@@ -43,7 +43,7 @@ export const sessions = sqliteTable(
     kind: text({ enum: ['cookie', 'oauth'] }).notNull(),
     userAgent: text('user_agent').notNull(),
     address: text().notNull(),
-    /** The active workspace, for as long as it is there and its user reaches it. */
+    /** The active workspace; it has no effect after its deletion or while the user cannot access it. */
     workspace: text(),
     created: timestamp().notNull(),
     used: timestamp().notNull(),
@@ -52,7 +52,10 @@ export const sessions = sqliteTable(
   (table) => [index('sessions_of_user').on(table.user), index('sessions_by_expiry').on(table.expires)],
 )
 
-/** What continues a session: cookies and refresh tokens. Only hashes: a stolen database opens no doors. */
+/**
+ * The keys that continue a session: cookies and refresh tokens. Only hashes are stored, so a stolen database grants no
+ * access.
+ */
 export const sessionKeys = sqliteTable(
   'session_keys',
   {
@@ -60,7 +63,7 @@ export const sessionKeys = sqliteTable(
     session: text()
       .notNull()
       .references(() => sessions._id, { onDelete: 'cascade' }),
-    /** The refresh token that was exchanged for this one. */
+    /** The hash of the key that was exchanged for this one. */
     parent: text(),
     spent: timestamp(),
     created: timestamp().notNull(),
@@ -84,9 +87,9 @@ export const apiTokens = sqliteTable(
     prefix: text().notNull(),
     nickname: text().notNull(),
     scopes: text({ mode: 'json' }).$type<string[]>().notNull(),
-    /** The only workspace that it was made for. */
+    /** The workspace that the token is bound to. */
     workspace: text(),
-    /** Else the active one. */
+    /** The active workspace of a token that is not bound. */
     activeWorkspace: text('active_workspace'),
     created: timestamp().notNull(),
     used: timestamp(),
@@ -101,7 +104,7 @@ export const signinFailures = sqliteTable('signin_failures', {
   since: timestamp().notNull(),
 })
 
-/** What somebody was given to come back with, once: by mail, or on their way through a sign-in. Only hashes. */
+/** Tokens that can be used once, sent by mail or given out during a sign-in. Only hashes are stored. */
 export const oneTimeTokens = sqliteTable(
   'one_time_tokens',
   {

@@ -5,7 +5,7 @@ import type { Store } from '../storage/port'
 import { cached } from '../tenancy/cache'
 import { requestAuthority } from '../tenancy/client-connection'
 
-/** Returns the origins of a tenant's websites, without a promise when they are cached. */
+/** Returns the origins of a tenant's websites, synchronously when they are cached. */
 export const getAllowedOrigins = (tenant: Pick<Store, 'db' | 'remoteVersion'>) =>
   cached(tenant, 'configurations', 'origins', async () => {
     const { websiteUrls } = await getSettings(tenant, appSettings)
@@ -13,8 +13,8 @@ export const getAllowedOrigins = (tenant: Pick<Store, 'db' | 'remoteVersion'>) =
   })
 
 /**
- * Refuses cross-site requests: a browser sends and accepts cookies whichever page makes the request, so the page must
- * be ours or on one of the tenant's websites.
+ * Requires that a request comes from a page of this host or of a website of the tenant. Browsers send and accept
+ * cookies whichever page causes a request.
  * @throws 403 CROSS_SITE
  */
 export async function assertSameSite(request: Request, tenant: Pick<Store, 'db' | 'remoteVersion'>) {
@@ -24,14 +24,14 @@ export async function assertSameSite(request: Request, tenant: Pick<Store, 'db' 
     throw new Problem(403, 'CROSS_SITE', 'Cross-site requests must not write here.')
 }
 
-/** Tells whether a browser declares that a page of another site makes the request (Fetch Metadata). */
+/** Returns whether the browser reports that a page of another site caused the request (Fetch Metadata). */
 export const isCrossSite = ({ headers }: Request) => headers.get('sec-fetch-site') === 'cross-site'
 
-/** Returns the origin of an absolute HTTP URL, or undefined for another text. */
+/** Returns the origin of an http or https URL, otherwise undefined. */
 export function toOrigin(url: string): string | undefined {
   const { protocol, origin } = URL.parse(url) ?? {}
   return protocol === 'http:' || protocol === 'https:' ? origin : undefined
 }
 
-/** Tells whether a host always means the local machine. */
+/** Returns whether a host is the local machine itself: no other machine can be reached at such a host. */
 export const isLoopbackHost = (host: string) => /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(host)

@@ -3,7 +3,7 @@ import { isWebsiteOrigin } from '../tenancy/hosts'
 import { findTenantByHost, resolveTenant, type Tenant } from '../tenancy/tenants'
 import { getAllowedOrigins, isLoopbackHost, toOrigin } from './allowed-origins'
 
-// What pages may send and read, beyond what the Fetch standard always allows
+// What pages may send and read beyond what the Fetch standard always allows
 // (https://fetch.spec.whatwg.org/#cors-protocol).
 const ALLOWED_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const ALLOWED_HEADERS = [
@@ -24,19 +24,16 @@ const EXPOSED_HEADERS = [
     'X-Total-Count',
   ],
 ].join(', ')
-const PREFLIGHT_MAX_AGE_S = '600' // s; the requests themselves are checked each time
+const PREFLIGHT_MAX_AGE_S = '600' // s; the requests themselves are still checked
 
-/** Tells whether a request is a CORS preflight. */
+/** Returns whether a request is a CORS preflight. */
 export const isPreflight = ({ method, headers }: Request) =>
   method === 'OPTIONS' && headers.has('origin') && headers.has('access-control-request-method')
 
-/** What pages of an origin may do: read responses, and with `credentials` also those to requests with cookies. */
+/** What pages of an origin may do: read responses and, with `credentials`, also responses to requests with a cookie. */
 type Grant = { credentials: boolean }
 
-/**
- * Returns the response to a preflight: what pages of an origin may send, or nothing when they could not read the
- * response.
- */
+/** Returns the response to a preflight. It allows nothing to pages that could not read the response to the request. */
 export async function answerPreflight(request: Request): Promise<Response> {
   const origin = request.headers.get('origin')!
   const headers = new Headers({ vary: 'Access-Control-Request-Headers, Origin' })
@@ -54,8 +51,8 @@ export async function answerPreflight(request: Request): Promise<Response> {
 }
 
 /**
- * Lets a page read a response when its origin is a website of the tenant, or the local machine and the request has no
- * cookie. A response that is for all pages has its own header.
+ * Lets the page read a response if its origin is a website of the tenant, or the local machine and the request has no
+ * cookie. A response for all pages has its own headers.
  */
 export async function addCorsHeaders(request: Request, origin: string, { headers }: Response) {
   if (headers.has('access-control-allow-origin')) return
@@ -75,18 +72,15 @@ function setAllowedOrigin(headers: Headers, origin: string, { credentials }: Gra
   if (credentials) headers.set('access-control-allow-credentials', 'true')
 }
 
-/**
- * Returns the grant for a page of the local machine. Such a page is a program under development, and its developer
- * could read the response anyway.
- */
+/** A page of the local machine is a program in development: what it reads, its developer can read, too. */
 const findLocalGrant = (origin: string): Grant | undefined =>
   toOrigin(origin) === origin && isLoopbackHost(new URL(origin).hostname) ? LOCAL_GRANT : undefined
 
 const isOwnWebsite = (request: Request, origin: string) => isWebsite(resolveTenant, request, origin)
 
 /**
- * Tells whether a preflight may announce the header `tenant`. It cannot say which tenant the header will name, so it
- * passes for any tenant's website; the request itself is checked against the tenant that it names.
+ * A preflight does not say which tenant the header `tenant` will name. It is allowed for a website of any tenant; the
+ * request itself is checked by the tenant that it names.
  */
 async function mayNameTenant({ headers }: Request, origin: string) {
   const requestedHeaders = headers.get('access-control-request-headers')?.toLowerCase().split(',') ?? []
@@ -103,6 +97,6 @@ async function isWebsite<Where>(
     const tenant = await find(where)
     return !!tenant && (await getAllowedOrigins(tenant)).has(origin)
   } catch {
-    return false // the response to the request itself reports a missing or unavailable tenant
+    return false // The response itself says that the tenant does not exist or is unavailable.
   }
 }

@@ -16,7 +16,7 @@ export const Card = ({ name }: Props) => <b className="card">{name}</b>
   ...more,
 })
 
-/** A tenant with short ways to create components and read their files. */
+/** Creates a tenant with shortcuts to create components and read their files. */
 export async function createComponentsFixture() {
   const testTenant = await createTestTenant()
   const editor = testTenant.as('editor')
@@ -29,7 +29,7 @@ export async function createComponentsFixture() {
       expect([status, body.message]).toEqual([201, undefined])
       return body
     },
-    /** The paths of the files of a component, as anonymous callers get them. */
+    /** Returns the paths of the files of a component, as anonymous callers get them. */
     paths: async (identifier = 'card'): Promise<{ js: string; css: string }> =>
       (await testTenant.stranger.get('/static')).body.find(
         (one: { identifier: string }) => one.identifier === identifier,

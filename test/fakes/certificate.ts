@@ -1,4 +1,4 @@
-/** For tests of TLS only: a key that everybody knows, and what says that it belongs to `good.test`, until the next century. */
+/** A key that is public, and a certificate of it for `good.test` until 2126: for tests of TLS only. */
 export const key = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg+FDcPcaFQN2gVQVY
 DWbgKAUEGlphIn/neNTHMAtiRkWhRANCAAT4tqSEgiBJZAL5XODCX1Nch0DwxSMd

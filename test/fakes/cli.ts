@@ -6,18 +6,18 @@ import { join, resolve } from 'node:path'
 const SOURCE_COMMAND = [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
 
 export type RunOptions = {
-  /** Settings beside those that every program here gets. */
+  /** Settings in addition to the default ones. */
   env?: Record<string, string>
-  /** Where it runs; the folder of its data is `tenants` there. */
+  /** The working directory. The data is in its folder `tenants`. */
   at: string
   stdin?: string
-  /** It is killed after this long (ms). */
+  /** The process is killed after this time (ms). */
   timeout?: number
-  /** What is run instead of the source. */
+  /** The program that is run instead of the source. */
   program?: string[]
 }
 
-/** A folder of its own, in the one that is removed after the run. */
+/** Creates a folder in the one that is removed after the run. */
 export const createTempFolder = () => mkdtempSync(join(process.env.ATOLL_TENANTS ?? tmpdir(), 'outside-'))
 
 const DEFAULT_ENV = {
@@ -28,7 +28,7 @@ const DEFAULT_ENV = {
   PATH: process.env.PATH ?? '',
 }
 
-/** Runs a command to its end. `json` is what it told, parsed. */
+/** Runs a command to its end. `json` is its parsed output. */
 export async function runAtoll(
   command: string | string[],
   { at, env, stdin = '', timeout = 20_000, program = SOURCE_COMMAND }: RunOptions,
@@ -56,7 +56,7 @@ function tryParseJson(text: string): any {
   }
 }
 
-/** Starts a server on a free port, to be had with `await using`: it ends with the block, however that ends. */
+/** Starts a server on a free port, for `await using`: it ends with the block, even if that throws. */
 export async function startAtoll({ at, env, program = SOURCE_COMMAND }: RunOptions, ...options: string[]) {
   const child = Bun.spawn([...program, 'serve', ...options], {
     cwd: at,
@@ -73,7 +73,7 @@ export async function startAtoll({ at, env, program = SOURCE_COMMAND }: RunOptio
   const until = async (what: RegExp) => {
     while (!what.test(printed.all)) {
       if (child.exitCode !== null || child.signalCode)
-        throw new Error(`It ended (${child.exitCode}) and said: ${printed.all}${await logged}`)
+        throw new Error(`The server ended (${child.exitCode}) and printed: ${printed.all}${await logged}`)
       await Bun.sleep(5)
     }
     return what.exec(printed.all)!
@@ -89,14 +89,14 @@ export async function startAtoll({ at, env, program = SOURCE_COMMAND }: RunOptio
       url,
       port: Number(new URL(url).port),
       pid: child.pid,
-      /** Waits until it has printed this. */
+      /** Waits until the output contains a match, and returns it. */
       until,
-      /** What it has printed so far. */
+      /** Returns what the server has printed so far. */
       told: () => printed.all,
       /** Sends the signal, waits for the end, and returns the exit code. */
       end,
       exited: child.exited,
-      /** What it wrote to its log, once it has ended. */
+      /** The log of the server, once it has ended. */
       logged,
       [Symbol.asyncDispose]: async () => void (await end('SIGKILL')),
     }
@@ -107,7 +107,7 @@ export async function startAtoll({ at, env, program = SOURCE_COMMAND }: RunOptio
 }
 export type RunningAtoll = Awaited<ReturnType<typeof startAtoll>>
 
-/** Sends bytes as they are, piece by piece, and returns all that comes back until the server hangs up. */
+/** Sends bytes unchanged, piece by piece, and returns what comes back until the server hangs up or stays silent. */
 export function sendRaw(port: number, pieces: (string | Uint8Array)[], idleTimeoutMs = 2_000): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   let received = ''
@@ -122,7 +122,7 @@ export function sendRaw(port: number, pieces: (string | Uint8Array)[], idleTimeo
     socket.destroy()
     resolve(received)
   }
-  // A busy machine takes its time until it answers.
+  // A busy machine needs more time for the first answer.
   let timer = setTimeout(done, 5 * idleTimeoutMs)
   socket.setEncoding('latin1')
   socket.on('data', (text) => {
@@ -134,10 +134,10 @@ export function sendRaw(port: number, pieces: (string | Uint8Array)[], idleTimeo
   return promise
 }
 
-/** The status of a raw answer; 0 when there was none. */
+/** Returns the status of a raw answer; 0 when there was none. */
 export const parseStatus = (answer: string) => Number(/^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1] ?? 0)
 
-/** Asks again until the answer is as it should be, or 5 s have passed and as long again, for a busy machine. */
+/** Polls until the answer fits, or for 10 s, which is enough for a busy machine. Returns the last answer. */
 export async function pollUntil<T>(ask: () => Promise<T>, fits: (answer: T) => boolean): Promise<T> {
   const until = performance.now() + 2 * 5_000
   for (;;) {
@@ -147,7 +147,7 @@ export async function pollUntil<T>(ask: () => Promise<T>, fits: (answer: T) => b
   }
 }
 
-/** A client of a real server: `[status, body]`, for as long as it takes. */
+/** Returns a client of a real server, which waits as long as it takes. */
 export const apiCaller =
   (url: string, headers: Record<string, string> = {}) =>
   async (method: string, path: string, body?: unknown) => {
@@ -163,7 +163,7 @@ export const apiCaller =
 
 export const PASSWORD = 'correct horse'
 
-/** Makes a tenant with the administrator "root" by the command line; it answers at `<id>.test`. */
+/** Creates a tenant with the administrator "root" by the command line. Its host is `<id>.test`. */
 export async function createTenantByCli(at: RunOptions, id: string) {
   const created = await runAtoll(
     [
@@ -184,7 +184,7 @@ export async function createTenantByCli(at: RunOptions, id: string) {
   return created.json
 }
 
-/** Headers that make the caller a user of this tenant, by an access token. */
+/** Signs a user of a tenant in, and returns headers with their access token. */
 export async function signIn(
   url: string,
   tenant: string,

@@ -1,8 +1,8 @@
 import { connect, createServer, type Socket } from 'node:net'
 
 /**
- * Stands before a server and cuts connections: `before` a message with this text reaches it, or `after` it has, but
- * before its answer is passed on. Each order is carried out once.
+ * Starts a proxy in front of a server that cuts connections: `before` a message with this text reaches the server, or
+ * `after` it has, but before its answer is passed on. Each order is carried out once.
  */
 export async function startCuttingProxy(target: { port: number }) {
   const orders: { text: string; when: 'before' | 'after' }[] = []
@@ -39,10 +39,10 @@ export async function startCuttingProxy(target: { port: number }) {
   const { port } = server.address() as { port: number }
   return {
     port,
-    /** How many orders are left. */
+    /** Returns how many orders are left. */
     left: () => orders.length,
     cut: (when: 'before' | 'after', text: string) => void orders.push({ when, text }),
-    /** Takes all orders back. */
+    /** Removes all orders. */
     clear: () => void orders.splice(0),
     stop() {
       for (const socket of sockets) socket.destroy()

@@ -5,12 +5,15 @@ import { isIP } from 'node:net'
 const HEADER_BYTES = 12 // bytes before the question
 const TXT_TYPE = 16
 
-/** The texts of TXT records by name; a name that is `'broken'` gets SERVFAIL, and a `'silent'` one no answer. */
+/**
+ * The texts of TXT records by name. A name that is `'broken'` gets SERVFAIL, and one that is `'silent'` gets no answer.
+ */
 export type TxtRecords = Record<string, string[] | 'broken' | 'silent'>
 
 /**
- * A real server of names (RFC 1035) on this machine, and who asks it. Each name has its addresses, question by question,
- * and the texts that `texts` has for it at that moment.
+ * Starts a real DNS server (RFC 1035) on this machine, and returns a resolver that asks it. `names` has the addresses
+ * of each name, question by question; `texts` is read at each question. `asked` has the names in the order of the
+ * questions.
  */
 export async function startDnsServer(names: Record<string, string[][]>, texts: TxtRecords = {}) {
   const asked: string[] = []
@@ -80,7 +83,7 @@ function addressRecord(address: string) {
   return Buffer.from([0xc0, HEADER_BYTES, 0, isIP(address) === 4 ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, bytes.length, ...bytes])
 }
 
-/** A text, in parts of 100 bytes: a record may have many of at most 255. */
+/** Returns a TXT record with a text in parts of 100 bytes: a record may have many parts of at most 255. */
 function textRecord(text: string) {
   const parts = (text.match(/.{1,100}/gs) ?? ['']).map((part) => Buffer.from(part))
   const data = Buffer.concat(parts.map((part) => Buffer.concat([Buffer.from([part.length]), part])))

@@ -3,13 +3,16 @@ import type { AddressInfo } from 'node:net'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** What a server was asked, as it came in. */
+/** A request as the server received it. */
 export type RecordedRequest = { method: string; url: string; headers: Record<string, string>; body: string }
 
-/** A server of another make, which stands behind a path of ours. `on` says what it does at each of its paths. */
+/**
+ * Starts a server that stands behind a path of the proxy. `on` has the handlers of its paths; any other path answers
+ * with the recorded request.
+ */
 export async function startHttpUpstream(on: Record<string, Handler> = {}) {
   const seen: RecordedRequest[] = []
-  /** Connections on which an answer was broken off. */
+  /** The number of answers that were cut off. */
   let broken = 0
   const server = createServer((request, response) => {
     const { method = '', url = '' } = request

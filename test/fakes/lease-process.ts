@@ -1,4 +1,5 @@
-// A process that wants a lease, for tests of several at one database: `bun lease-process.ts <what> <contest as JSON>`.
+// A process that contends for a lease, for tests of several at one database: `bun lease-process.ts <role> <contest as
+// JSON>`.
 import { writeSync } from 'node:fs'
 import { tenantMigrations } from '../../migrations'
 import { LeaseLost } from '../../src/jobs/leases'
@@ -11,17 +12,17 @@ import type { DatabaseLocation, Migrations, Store } from '../../src/storage/port
 
 export type LeaseContest = {
   place: DatabaseLocation
-  /** Of the lease, in ms. */
+  /** The length of the lease, in ms. */
   length: number
-  /** Where the database is: a folder of files, or PostgreSQL. */
+  /** The folder of the SQLite files; with `url` the database is on PostgreSQL. */
   folder?: string
   url?: string
 }
 
-const WRITE_DEADLINE_MS = 1_000 // ms of a write
-const COUNT_DURATION_MS = 4_000 // ms of counting
+const WRITE_DEADLINE_MS = 1_000
+const COUNT_DURATION_MS = 4_000
 
-/** What is counted, and each step by itself, with the token under which it was made. */
+/** A counter, and a row for each step with the token of the lease under which it was made. */
 const migrations: Migrations = {
   sqlite: [
     ...tenantMigrations.sqlite,
@@ -36,7 +37,7 @@ const migrations: Migrations = {
   ],
 }
 
-/** The database of a contest, as one process sees it. */
+/** Opens the database of a contest for one process. */
 export function openContest({ place, folder = '', url }: LeaseContest) {
   const sqlite = { driver: 'bun:sqlite', folder, synchronous: 'normal', lockTimeout: WRITE_DEADLINE_MS } as const
   const engine = url ? new Postgres({ url, deadline: WRITE_DEADLINE_MS, connections: 3 }) : new Sqlite(sqlite)
@@ -47,7 +48,7 @@ export function openContest({ place, folder = '', url }: LeaseContest) {
 export const readCounter = async ({ db }: Pick<Store, 'db'>) =>
   Number((await db.query('select n from counters'))[0]?.[0] ?? 0)
 
-/** The next number is found out before the write, as by work that takes its time: only the lease keeps it right. */
+/** The next number is computed before the write, as by slow work, so only the lease keeps the count correct. */
 export const incrementCounter = (
   { write, token }: Pick<Store & Lease, 'write' | 'token'>,
   n: number,
@@ -59,7 +60,7 @@ export const incrementCounter = (
     beforeCommit()
   })
 
-/** As often as it takes to begin: on a busy machine a short lease may be over before that. */
+/** Repeats until the work has started: on a busy machine a short lease may be over before. */
 async function runWithLease(
   { store, length }: OpenedContest,
   work: (held: Store & Lease) => Promise<void>,
@@ -87,7 +88,7 @@ const outcomeOf = (work: Promise<unknown>) =>
   )
 
 const contestants = {
-  /** Holds the lease until it is lost, or this process is told to stop. */
+  /** Holds the lease until it is lost, or this process gets SIGTERM. */
   async hold(entered: OpenedContest) {
     process.on('SIGTERM', () => releaseAllLeases())
     const hold = async ({ token, signal }: Lease) => {
@@ -99,7 +100,7 @@ const contestants = {
     clearInterval(alive)
   },
 
-  /** Stops itself while it holds the lease, and goes on as if nothing had been. */
+  /** Suspends itself while it holds the lease, and continues as if nothing had happened. */
   async sleep(entered: OpenedContest) {
     const work = async (held: Store & Lease) => {
       printJson({ token: held.token })
@@ -111,7 +112,7 @@ const contestants = {
     printJson(await runWithLease(entered, work))
   },
 
-  /** Stops itself in the midst of a write. */
+  /** Suspends itself in the middle of a write. */
   async sleepWriting(entered: OpenedContest) {
     const work = async (held: Store & Lease) => {
       const n = (await readCounter(held)) + 1
@@ -126,7 +127,7 @@ const contestants = {
     printJson(await runWithLease(entered, work))
   },
 
-  /** Counts as much as it can for a while; now and then it stalls for longer than its lease lasts. */
+  /** Counts as fast as it can for a while. Sometimes it stalls for longer than its lease lasts. */
   async count({ store, length }: OpenedContest) {
     const result: Record<string, number> = { written: 0, refused: 0 }
     const until = performance.now() + COUNT_DURATION_MS

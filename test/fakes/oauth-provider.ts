@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 type OauthUser = Record<string, unknown> & { sub: string }
 type Grant = { person: OauthUser; challenge: string; nonce: string | null; redirectUri: string; clientId: string }
 
-/** What a provider of this test does wrong. */
+/** The faults of the provider. */
 export type ProviderFault = {
   /** Changes the claims of an id_token before it is signed. */
   claims?: (claims: Record<string, unknown>) => Record<string, unknown>
@@ -18,8 +18,9 @@ const signingKeys = await generateKeyPair('RS256', { extractable: true })
 const otherKeys = await generateKeyPair('RS256')
 
 /**
- * A real provider of OAuth 2 and OpenID Connect on a free port. It keeps to what it promised: codes are good once, for who
- * asked, at the address that was named, and with the verifier of the challenge. It also answers where the known ones do.
+ * Starts a real provider of OAuth 2 and OpenID Connect on a free port. Its codes are valid once, for the client that
+ * requested them, at the redirect URI of the request, and with the verifier of the challenge. It also answers at the
+ * paths of the known providers.
  */
 export async function startOauthProvider(person: OauthUser) {
   const grants = new Map<string, Grant>()

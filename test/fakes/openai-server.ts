@@ -3,79 +3,79 @@ import type { AddressInfo } from 'node:net'
 
 export type ToolCall = { id?: string; name?: string; arguments?: string }
 
-/** What the model says to one question. Without any of it, it says `Hello there!`. */
+/** The reply of the model to one request. An empty plan replies `Hello there!`. */
 export type ReplyPlan = {
   text?: string
   calls?: ToolCall[]
-  /** In how many pieces a text, and the arguments of each call, come where they are streamed. */
+  /** The number of pieces in which a text, and the arguments of each call, are streamed. */
   pieces?: number
-  /** ms between two pieces. */
+  /** The pause between two pieces, in ms. */
   pace?: number
   finish?: string
-  /** Nothing, where it does not count. */
+  /** null when the server reports no usage. */
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number } | null
-  /** What the answer, or each chunk of it, says otherwise. */
+  /** Properties that the answer, or each of its chunks, has in addition or instead. */
   other?: object
-  /** An answer as it is, instead. */
+  /** The status of a raw answer; `headers` and `body` are also those of a raw answer. */
   status?: number
   headers?: Record<string, string>
   body?: string
-  /** Says nothing any more, before its head or after so many chunks. */
+  /** Sends nothing more after this many chunks; 0 also omits the head. */
   hang?: number
-  /** Breaks off, after so many chunks. */
+  /** Closes the connection after this many chunks. */
   cut?: number
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what was asked is whatever came, and expectations say what it is
+// biome-ignore lint/suspicious/noExplicitAny: a body can be anything, and expectations say what it is
 export type ReceivedRequest = { path: string; headers: Record<string, string>; body: any }
 
 type PlannedReply = { id: string; model: string; plan: ReplyPlan }
 
 /**
- * A server that speaks as OpenAI's does: chat completions, streamed or not, embeddings and models. It follows the plans
- * that it is given, one for each question, and then `always`.
+ * Starts a server with the API of OpenAI: chat completions, streamed or not, embeddings and models. Each request takes
+ * the next plan that was queued; without one it gets `always`.
  */
 export async function startOpenai(always: ReplyPlan | ((asked: ReceivedRequest) => ReplyPlan) = {}) {
   const own = { always, sent: 0 }
   const plans: ReplyPlan[] = []
   const asked: ReceivedRequest[] = []
-  /** When whoever asked went before the answer had ended. */
+  /** The times at which a client hung up before the answer had ended. */
   const left: number[] = []
   const server = createServer(async (request, response) => {
     const body = await readJsonBody(request)
-    const one = { path: request.url ?? '', headers: request.headers as Record<string, string>, body }
-    asked.push(one)
+    const received = { path: request.url ?? '', headers: request.headers as Record<string, string>, body }
+    asked.push(received)
     response.on('close', () => {
       if (!response.writableFinished) left.push(performance.now())
     })
-    const path = one.path.replace(/^\/v1/, '')
+    const path = received.path.replace(/^\/v1/, '')
     if (path === '/models') return sendJson(response, { object: 'list', data: [{ id: 'model-1', object: 'model' }] })
-    const plan = plans.shift() ?? (typeof own.always === 'function' ? own.always(one) : own.always)
+    const plan = plans.shift() ?? (typeof own.always === 'function' ? own.always(received) : own.always)
     if (plan.status || plan.body !== undefined) {
       response.writeHead(plan.status ?? 200, { 'content-type': 'application/json', ...plan.headers })
       return response.end(plan.body ?? JSON.stringify({ error: { message: 'No.', type: 'refused', code: 'refused' } }))
     }
     if (plan.hang === 0) return
     if (path === '/embeddings') return sendJson(response, toEmbeddings(body))
-    const said = { id: `chatcmpl-${asked.length}`, model: body.model, plan }
-    if (body.stream) await streamReply(response, said, own)
+    const reply = { id: `chatcmpl-${asked.length}`, model: body.model, plan }
+    if (body.stream) await streamReply(response, reply, own)
     else if (plan.cut !== undefined)
       response.writeHead(200, { 'content-length': '1000' }).write('{', () => response.destroy())
-    else sendJson(response, toCompletion(said))
+    else sendJson(response, toCompletion(reply))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}/v1`,
-    /** `sent`: how many chunks were taken from it. */
+    /** `sent` is the number of chunks that were sent. */
     own,
     asked,
     left,
-    /** What was asked last. */
+    /** Returns the latest request. */
     last: () => asked.at(-1)!,
-    /** Has it follow these plans next. */
+    /** Queues plans for the next requests. */
     says: (...more: ReplyPlan[]) => void plans.push(...more),
-    /** Forgets what was asked and planned. */
+    /** Forgets all requests and plans. */
     clear() {
       plans.length = asked.length = left.length = own.sent = 0
     },
@@ -109,7 +109,7 @@ function toCompletion({ id, model, plan }: PlannedReply) {
   return { id, object: 'chat.completion', created: 1_700_000_000, model, choices, ...usageOf(plan), ...plan.other }
 }
 
-/** Calls come in pieces that are mixed: the first of each, then the second of each … */
+/** The pieces of several calls are mixed: the first of each, then the second of each … */
 function* toChunks({ plan }: PlannedReply): Generator<object> {
   const { pieces = 3, calls = [] } = plan
   yield { delta: { role: 'assistant', content: '' } }
@@ -125,8 +125,8 @@ function* toChunks({ plan }: PlannedReply): Generator<object> {
   yield { delta: {}, finish_reason: finishOf(plan) }
 }
 
-async function streamReply(response: ServerResponse, said: PlannedReply, own: { sent: number }) {
-  const { id, model, plan } = said
+async function streamReply(response: ServerResponse, reply: PlannedReply, own: { sent: number }) {
+  const { id, model, plan } = reply
   const head = { id, object: 'chat.completion.chunk', created: 1_700_000_000, model }
   const closed = new Promise((resolve) => response.once('close', resolve))
   const write = async (text: string) => {
@@ -135,7 +135,10 @@ async function streamReply(response: ServerResponse, said: PlannedReply, own: { 
   const data = (chunk: object) => write(`data: ${JSON.stringify({ ...head, ...chunk, ...plan.other })}\n\n`)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   let count = 0
-  for (const { delta, finish_reason = null } of toChunks(said) as Iterable<{ delta: object; finish_reason?: string }>) {
+  for (const { delta, finish_reason = null } of toChunks(reply) as Iterable<{
+    delta: object
+    finish_reason?: string
+  }>) {
     if (response.destroyed || plan.hang === count) return
     if (plan.cut === count) return response.destroy()
     await data({ choices: [{ index: 0, delta, finish_reason }] })
@@ -156,8 +159,8 @@ type EmbeddingRequest = { input: string | string[]; model: string; dimensions?: 
 const DEFAULT_DIMENSIONS = 64
 
 /**
- * Texts with the same words have vectors that are close: each word goes to a place of its own, long ones with more weight,
- * for they say more. A model named `words-512` has so many places.
+ * Texts with the same words have similar vectors: each word has its own dimension, and long words have more weight,
+ * because they say more. A model named `words-512` has that many dimensions.
  */
 function toEmbeddings({ input, model, dimensions, encoding_format: format }: EmbeddingRequest) {
   const texts = [input].flat()

@@ -1,4 +1,4 @@
-// A PostgreSQL server of our own, on a free port of this machine only, gone with its data when it is stopped.
+// Starts PostgreSQL servers on a free port of this machine. A server is removed with its data when it is stopped.
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import pg from 'pg'
 
 export type PostgresServer = {
-  /** Of an empty database. */
+  /** The URL of an empty database. */
   url: string
   port: number
-  /** Stops it as a crash does, or begins it again. */
+  /** Stops the server as a crash does. */
   kill(): Promise<void>
   start(): Promise<void>
   stop(): Promise<void>
@@ -17,7 +17,7 @@ export type PostgresServer = {
 
 const DEBIAN_POSTGRES_FOLDER = '/usr/lib/postgresql'
 
-/** Where `initdb` and `postgres` are; undefined when they are not installed. */
+/** Returns the folder of `initdb` and `postgres`, or undefined when they are not installed. */
 export function findPostgresBin(): string | undefined {
   const [newest] = existsSync(DEBIAN_POSTGRES_FOLDER)
     ? readdirSync(DEBIAN_POSTGRES_FOLDER).sort((one, other) => Number(other) - Number(one))
@@ -28,17 +28,18 @@ export function findPostgresBin(): string | undefined {
   return inPath ? join(inPath, '..') : undefined
 }
 
-/** The address of a database of its own beside the one that tests share. */
+/** Creates a separate database on the server that the tests share, and returns its URL. */
 export async function createDatabase(shared: string): Promise<string> {
   const name = `own_${crypto.randomUUID().replaceAll('-', '')}`
   await queryDatabase(shared, `create database ${name}`)
   return `${Object.assign(new URL(shared), { pathname: `/${name}` })}`
 }
 
-/** Starts a server. With `durable` it waits for the disk at every commit. */
+/** Starts a server. With `durable` the server waits for the disk at every commit. */
 export async function startPostgres({ durable = false } = {}): Promise<PostgresServer> {
   const bin = findPostgresBin()
-  if (!bin) throw new Error('PostgreSQL is not installed: its programs are neither in PATH nor where Debian has them.')
+  if (!bin)
+    throw new Error('PostgreSQL is not installed: its programs are neither in PATH nor where Debian installs them.')
   const folder = mkdtempSync(join(tmpdir(), 'atoll-postgres-'))
   const owner = unprivilegedUser()
   if (owner) chownSync(folder, owner.uid, owner.gid)
@@ -80,7 +81,7 @@ export async function startPostgres({ durable = false } = {}): Promise<PostgresS
       } catch (error) {
         if (performance.now() > until) throw error
         await Bun.sleep(50)
-        // After a crash it does not start before the last process of the one before has gone.
+        // After a crash it does not start before the last process of the previous server has ended.
         if (server.exitCode !== null) server = spawnServer()
       }
   }
@@ -91,7 +92,8 @@ export async function startPostgres({ durable = false } = {}): Promise<PostgresS
   const killServer = () => void server?.kill('SIGQUIT')
   process.once('exit', killServer)
   await start()
-  // Databases are mostly made in somebody's language, whose order of texts is not ours; PostgreSQL 14 has only the system's.
+  // Most databases have the collation of a language, which differs from ours. PostgreSQL 14 only has those of the
+  // system.
   const [{ modern }] = await queryDatabase(
     address('postgres'),
     "select current_setting('server_version_num')::int >= 150000 modern",
@@ -111,7 +113,7 @@ export async function startPostgres({ durable = false } = {}): Promise<PostgresS
   }
 }
 
-/** Asks a database by a connection of its own, as the role of the address. */
+/** Runs a query on a connection of its own, as the role of the URL, and returns the rows. */
 export async function queryDatabase(url: string, sql: string, values?: unknown[]) {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
   await client.connect()

@@ -1,11 +1,14 @@
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 
-/** A mail as the server of the outer world got it. */
+/** A mail as the server received it. */
 export type ReceivedMail = { from: string; to: string[]; headers: string; text: string; html: string; tls: boolean }
 
 type RecipientRefusal = { code: number; times: number }
 
-/** A real SMTP server on a free port. It refuses recipients as it is told, and keeps what it takes. */
+/**
+ * Starts a real SMTP server on a free port. It rejects the recipients given to `refuse`, and keeps the mails that it
+ * accepts.
+ */
 export async function startSmtpServer(options: SMTPServerOptions = {}) {
   const letters: ReceivedMail[] = []
   const refusals = new Map<string, RecipientRefusal>()

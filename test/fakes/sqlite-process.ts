@@ -1,18 +1,18 @@
-// Another process at the same data, for tests of how well the two get along: `bun sqlite-process.ts <what> <path>`.
+// A process that uses the same data, for tests of concurrent processes: `bun sqlite-process.ts <what> <path>`.
 import { Database } from 'bun:sqlite'
 import { Sqlite } from '../../src/storage/engines/sqlite/engine'
 
 const [, , what, path = ''] = process.argv
 const pause = () => Bun.sleep(5)
 
-/** Owns a folder until it is killed. */
+/** Locks a folder until the process is killed. */
 async function own() {
   await new Sqlite({ driver: 'bun:sqlite', folder: path, synchronous: 'normal', lockTimeout: 100 }).lockFolder()
   console.log('owned')
   await Bun.sleep(60_000)
 }
 
-/** Adds one to a counter 40 times, each time holding the write lock for a while. */
+/** Increments a counter 40 times, and holds the write lock for a while each time. */
 async function count() {
   const db = new Database(path)
   db.run('pragma busy_timeout = 5000')
@@ -28,7 +28,7 @@ async function count() {
   db.close()
 }
 
-/** Holds the write lock until it is killed. */
+/** Holds the write lock until the process is killed. */
 async function hold() {
   const db = new Database(path)
   db.run('begin immediate')

@@ -1,4 +1,4 @@
-/** What a receiver got, and in which order. */
+/** A delivery as the receiver got it. */
 export type ReceivedDelivery = {
   path: string
   id: string
@@ -7,7 +7,7 @@ export type ReceivedDelivery = {
   body: { _id: string } & Record<string, unknown>
 }
 
-/** Another server, which is told of events. `answer` says what it says to each. */
+/** Starts a server that receives events. `answer` returns the response, or its status, to each delivery. */
 export function startWebhookReceiver(
   answer: (got: ReceivedDelivery) => Response | number | Promise<Response | number> = () => 200,
 ) {
@@ -21,9 +21,9 @@ export function startWebhookReceiver(
       const headers = Object.fromEntries(request.headers)
       const text = await request.text()
       const { pathname: path } = new URL(request.url)
-      const one = { path, id: headers['webhook-id']!, headers, text, body: text ? JSON.parse(text) : undefined }
-      got.push(one)
-      const reply = await own.answer(one)
+      const delivery = { path, id: headers['webhook-id']!, headers, text, body: text ? JSON.parse(text) : undefined }
+      got.push(delivery)
+      const reply = await own.answer(delivery)
       return typeof reply === 'number' ? new Response(null, { status: reply }) : reply
     },
   })

@@ -2,7 +2,7 @@ import { runDueJobs } from '../../src/jobs/runner'
 import type { Tenant } from '../../src/tenancy/tenants'
 import { type ApiClient, createTestTenant } from '../test-tenant'
 
-/** A tenant with short ways to create integrations as its admin. */
+/** Creates a tenant with shortcuts to create integrations as its admin. */
 export async function createIntegrationsFixture() {
   const testTenant = await createTestTenant()
   const admin = testTenant.as('admin')
@@ -37,7 +37,7 @@ async function removeIntegrations(admin: ApiClient) {
   for (const { _id } of (await admin.get('/integrations?limit=1000')).body) await admin.delete(`/integrations/${_id}`)
 }
 
-/** The queued jobs of a kind. */
+/** Returns the queued jobs of a kind. */
 export const listJobs = async ({ db }: Tenant, kind: string) =>
   (await db.query('select _id, lane, due, attempts, state from jobs where kind = ? order by seq', [kind])) as [
     string,

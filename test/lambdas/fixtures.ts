@@ -2,7 +2,7 @@ import { type ApiClient, type createTestTenant, statusAndCode, type TestResponse
 
 export type LambdaTestTenant = Awaited<ReturnType<typeof createTestTenant>>
 
-/** The code of a lambda whose default export is this function. */
+/** Returns the code of a lambda whose default export is this function. */
 export const toModule = (body: string) => `export default ${body}`
 
 /** Creates a lambda from the text of its function, and returns its path. */

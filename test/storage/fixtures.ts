@@ -28,7 +28,7 @@ export const migrations = {
 }
 
 let placeCount = 0
-/** A location without a database. */
+/** Returns a location without a database. */
 export const freshLocation = (tenant = `s${++placeCount}`) => ({
   tenant,
   file: `${tenant}.db`,

@@ -9,14 +9,17 @@ import { workspaces } from '../memberships/tables'
 import { isOtherWorkspace } from '../memberships/workspace-access'
 import { users } from '../tables'
 
-const MAX_DATA_BYTES = 64 << 10 // bytes of JSON
+const MAX_DATA_BYTES = 64 << 10 // as JSON
 
 const ownerTables = { workspace: workspaces, user: users } satisfies Record<string, SQLiteTable & { _id: SQLiteColumn }>
 
 /** The kinds of owners of encrypted data. */
 export type OwnerKind = keyof typeof ownerTables
 
-/** Returns the object that is stored under an id, or null. @throws 400, 404 */
+/**
+ * Returns the data under an id, or null.
+ * @throws 400 INVALID_INPUT for an id that is too long, 404 WORKSPACE_NOT_FOUND, USER_NOT_FOUND
+ */
 export async function get(ctx: Ctx, purpose: OwnerKind, owner: string, id: string | undefined, answer: HttpContext) {
   setNoStore(answer)
   const secretRef = toSecretRef(purpose, owner, id)
@@ -25,7 +28,10 @@ export async function get(ctx: Ctx, purpose: OwnerKind, owner: string, id: strin
   return text === null ? null : (JSON.parse(text) as Record<string, unknown>)
 }
 
-/** Stores an object under an id and replaces the previous one. @throws 400, 404, 413 */
+/**
+ * Stores an object under an id, where it replaces the previous one.
+ * @throws 400 INVALID_INPUT for an id that is too long, 404 WORKSPACE_NOT_FOUND, USER_NOT_FOUND, 413 BODY_TOO_LARGE
+ */
 export async function put(ctx: Ctx, purpose: OwnerKind, owner: string, id: string | undefined, data: object) {
   const [secretRef, text] = [toSecretRef(purpose, owner, id), JSON.stringify(data)]
   await assertOwnerExists(ctx.db, ctx, secretRef)

@@ -15,7 +15,7 @@ const writeRoute = {
   response: { 200: t.Object({}), 404: ProblemShape, 413: ProblemShape },
 }
 
-/** The routes for encrypted data of workspaces and users, which only this installation can decrypt. */
+/** Routes of encrypted data of workspaces and users, which only this installation can read. */
 export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('encrypted'))
   .get(

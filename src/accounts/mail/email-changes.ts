@@ -21,12 +21,12 @@ import { sendVerification } from './verification'
 /** How long (ms) a change can be reverted from the old address. */
 const REVERT_WINDOW_MS = 7 * DAY_MS
 
-/** The changed columns of a user whose e-mail address changes. */
+/** The new values of a user's columns after a change of their e-mail address. */
 export type EmailChange = Partial<Pick<UserRow, 'email' | 'emailKey' | 'emailVerified' | 'pendingEmail'>>
 
 /**
- * Returns the change of a user who sets or removes their own e-mail address. A new address is pending until it is
- * confirmed, unless mail delivery is disabled. Queues mails to both addresses.
+ * Changes a user's e-mail address on their own request, and returns the new columns. A new address stays pending until
+ * it is verified, unless mail delivery is disabled. Mails to both addresses are sent after this transaction.
  */
 export async function changeEmail(
   tenant: Pick<Tenant, 'tenant'>,
@@ -34,7 +34,7 @@ export async function changeEmail(
   user: UserRow,
   email: string | null,
 ): Promise<EmailChange> {
-  // The address differs only in case.
+  // It is the same mailbox in letters of another case.
   if (email && email.toLowerCase() === user.email?.toLowerCase()) return { email }
   await revokeOneTimeTokens(tx, 'verification', user._id)
   const pending = email !== null && isMailEnabled()
@@ -49,8 +49,8 @@ export async function changeEmail(
 }
 
 /**
- * Returns the change of an address by an admin, who is responsible for it: it takes effect at once, and earlier changes
- * of another user can no longer be reverted.
+ * Changes a user's e-mail address as an admin, and returns the new columns. The admin is responsible for the address,
+ * so it counts as verified at once. Earlier changes of another user can no longer be reverted.
  */
 export async function changeEmailByAdmin(ctx: Ctx, tx: Tx, user: UserRow, email: string | null): Promise<EmailChange> {
   if (email && email.toLowerCase() === user.email?.toLowerCase()) return { email }
@@ -64,7 +64,7 @@ export async function changeEmailByAdmin(ctx: Ctx, tx: Tx, user: UserRow, email:
   return { email, ...toLoginKeys({ email }), emailVerified: !!email, pendingEmail: null }
 }
 
-/** Queues a mail to the old address, with a token to revert the change if the address was verified. */
+/** Queues a mail to the old address of a user, with a way to revert the change if the address was verified. */
 async function notifyOldAddress(tenant: Pick<Tenant, 'tenant'>, tx: Tx, user: UserRow, pending = false) {
   const { _id, email, emailKey, emailVerified } = user
   if (!email || !emailKey) return
@@ -73,7 +73,7 @@ async function notifyOldAddress(tenant: Pick<Tenant, 'tenant'>, tx: Tx, user: Us
     ...{ _id: Bun.randomUUIDv7(), user: _id, email, emailKey },
     ...{ created: toIsoString(time), expires: toIsoString(time + REVERT_WINDOW_MS) },
   }
-  // An unverified address may belong to a stranger, who must not get the account by it.
+  // An unverified address may belong to a stranger, who must not get the account.
   if (emailVerified) await tx.insert(emailChanges).values(row)
   const data: Record<string, string> = {
     time: toIsoString(time),
@@ -84,8 +84,8 @@ async function notifyOldAddress(tenant: Pick<Tenant, 'tenant'>, tx: Tx, user: Us
 }
 
 /**
- * Reverts a user's address to the one that the token was sent to. A reverted change was probably made by an attacker,
- * so all sessions and API tokens end, and later changes can no longer be reverted.
+ * Restores the e-mail address to which the token was sent. A user who reverts a change did not make it, so all sessions
+ * and API tokens end, and later changes can no longer be reverted.
  * @throws 400 INVALID_TOKEN, 409 EMAIL_EXISTS
  */
 export async function revertEmailChange(tenant: Tenant, token: string) {
@@ -111,7 +111,7 @@ const throwInvalidRevertToken = (): never => {
   throw new Problem(400, 'INVALID_TOKEN', 'This link is invalid or has expired. The address was not changed back.')
 }
 
-/** Returns a token to revert a change; empty when the change can no longer be reverted. */
+/** Returns a token that reverts a change, or an empty string when it can no longer be reverted. */
 export const issueRevertToken = (tenant: Tenant, change: string): Promise<string> =>
   tenant.write(async (tx) => {
     const row = await tx.select().from(emailChanges).where(eq(emailChanges._id, change)).get()

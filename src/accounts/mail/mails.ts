@@ -17,9 +17,9 @@ export type MailRow = typeof mails.$inferSelect
 export type NewMail = {
   to: string
   template: TemplateName
-  /** The user who receives the mail, if any. */
+  /** The id of the recipient, if they are a user. */
   user?: string
-  /** The values for the template. No secrets: tokens are issued when the mail is sent. */
+  /** Values for the template. They are not secret: tokens are issued when the mail is sent. */
   data?: Record<string, string>
 }
 
@@ -40,8 +40,8 @@ export async function queueMail(tenant: Pick<Tenant, 'tenant'>, tx: Tx, ...newMa
 const sortable = { _id: mails._id, created: mails.created, sent: mails.sent, to: mails.recipient }
 
 /**
- * Returns a page of a tenant's mails, latest first. The content of sent mails is not stored, and API tokens of limited
- * scope see none: links in a mail let its holder sign in. @throws 400
+ * Returns a page of the mails of a tenant, latest first. Mails that were sent have no content. An API token with scopes
+ * gets no content at all, because links in a mail grant access.
  */
 export async function listMails(
   ctx: Ctx,
@@ -50,19 +50,21 @@ export async function listMails(
 ) {
   setNoStore(answer)
   const page = parsePage(query, sortable)
-  const filter = and(
+  const matchesQuery = and(
     query.to ? eq(mails.recipientKey, normalizeForLookup(query.to)) : undefined,
     query.state ? eq(mails.state, query.state) : undefined,
   )
-  const rows = await applyPage(page, ctx.db.select().from(mails).where(and(filter, page.after)))
+  const rows = await applyPage(page, ctx.db.select().from(mails).where(and(matchesQuery, page.after)))
   const redacted = ctx.actor.scopes.length > 0 && { text: null, html: null }
   const toMail = ({ recipient: to, recipientKey: _, data: __, ...mail }: MailRow) => ({ ...mail, to, ...redacted })
-  return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(mails, filter), toMail)
+  return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(mails, matchesQuery), toMail)
 }
 
-const MAX_MAILS_PER_HOUR = 20 // mails per address
+const MAX_MAILS_PER_HOUR = 20 // per address
 
-/** Returns when an address may receive another mail (ms), so that nobody can be flooded with requested mails. */
+/**
+ * Returns when (ms) an address may get another mail, so that nobody can flood it by requests in the name of its owner.
+ */
 export async function findNextSendTime(db: Db, recipientKey: string): Promise<number> {
   const isRecent = and(eq(mails.recipientKey, recipientKey), gt(mails.sent, toIsoString(now() - HOUR_MS)))
   const recent = await db
@@ -76,7 +78,7 @@ export async function findNextSendTime(db: Db, recipientKey: string): Promise<nu
 const MAIL_RETENTION_MS = 30 * DAY_MS
 const DEVICE_RETENTION_MS = 180 * DAY_MS
 
-/** Removes mails after a month, and devices that were not used for half a year. */
+/** Removes mails after 30 days, and devices that were not used for 180 days. */
 export async function removeOld(tenant: Tenant & Lease) {
   await deleteInBatches(tenant, mails, mails._id, lt(mails.created, toIsoString(now() - MAIL_RETENTION_MS)))
   await tenant.write((tx) =>

@@ -7,10 +7,10 @@ import { users } from '../tables'
 import { queueMail } from './mails'
 import { devices } from './tables'
 
-/** The device on which a session begins, described so that the user can recognise it. */
+/** The device on which a session begins, as its owner would recognise it. */
 export type ClientDevice = { userAgent: string; address: string }
 
-/** Queues a mail to a user when a session begins on a new device. */
+/** Queues a mail to a user when a session begins on a device that is new to them. */
 export async function notifyNewDevice(
   tenant: Pick<Tenant, 'tenant'>,
   tx: Tx,
@@ -27,7 +27,7 @@ export async function notifyNewDevice(
     .limit(1)
     .get()
   await tx.insert(devices).values({ user, device, seen })
-  // The first device is the one of the sign-up.
+  // The first device is that of the sign-up.
   if (!otherDevice) return
   const { email, emailVerified } = (await tx.select().from(users).where(eq(users._id, user)).get())!
   if (!email || !emailVerified) return

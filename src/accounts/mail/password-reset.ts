@@ -17,8 +17,9 @@ import { queueMail } from './mails'
 import { throwInvalidToken } from './verification'
 
 /**
- * Queues a mail to the user with this address, if any. The user is looked up only after the response, so that the
- * response is the same for every address and takes the same time. @throws 429
+ * Queues a password reset for the user with this address, if there is one. The user is only looked up after the
+ * response, which is thus the same for every address and takes the same time.
+ * @throws 429 RATE_LIMITED
  */
 export async function requestPasswordReset(tenant: Tenant, email: string, request: Request) {
   await countAttempt(tenant, {
@@ -42,13 +43,13 @@ export const passwordResetJob: JobHandler = {
 }
 
 /**
- * Sets a password with a token that was mailed to the user's verified address. Ends all sessions and API tokens, and a
- * pending change of the address.
- * @throws 400, also INVALID_TOKEN
+ * Sets the password of a user whose token proves that they read mail at their verified address. All sessions and API
+ * tokens end, and so does a pending change of the address.
+ * @throws 400 INVALID_INPUT, INVALID_TOKEN
  */
 export async function resetPassword(tenant: Tenant, token: string, password: string) {
   requireValidPassword(password)
-  // Hashing is costly, so the token is checked first.
+  // Hashing is expensive, so an invalid token is rejected before.
   if (!(await findOneTimeToken(tenant.db, 'passwordReset', token))) throwInvalidToken()
   const hash = await hashPassword(tenant, password)
   await writeInvalidating(tenant, 'actors', async (tx) => {

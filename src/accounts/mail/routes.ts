@@ -8,7 +8,7 @@ import { requestPasswordReset, resetPassword } from './password-reset'
 import { EmailVerification, ForgottenPassword, Mail, MailQuery, PasswordReset } from './shapes'
 import { resendVerification, verifyEmail } from './verification'
 
-/** The routes of mails, and of the tokens in them. */
+/** Routes of mails and of the tokens in them. */
 export const mailRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
   .get('/mails', ({ ctx, query, request, set }) => listMails(ctx, query, { request, set }), {

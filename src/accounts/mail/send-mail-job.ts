@@ -24,8 +24,8 @@ import { mails } from './tables'
 const RETRY_FOR_MS = 3 * DAY_MS
 
 /**
- * Sends a mail, or keeps it if mail delivery is disabled. It is rendered only now, so that no token is stored
- * meanwhile.
+ * Sends a queued mail, or stores its content where mail delivery is disabled. The mail is only rendered now, so no
+ * token is stored before.
  */
 export const sendMailJob: JobHandler = {
   retryFor: RETRY_FOR_MS,
@@ -64,11 +64,14 @@ export const sendMailJob: JobHandler = {
   },
 }
 
-/** Whether the recipient is still an address of the user. Only confirmation codes are sent to a pending address. */
+/**
+ * Returns whether the recipient of a mail is still an address of the user. Only a verification code goes to a pending
+ * address.
+ */
 const isCurrentRecipient = ({ template, recipient, recipientKey }: MailRow, { emailKey, pendingEmail }: UserRow) =>
   template === 'verification' && pendingEmail !== null ? recipient === pendingEmail : recipientKey === emailKey
 
-/** Issues the token that proves that its holder has received the mail; empty for templates without a token. */
+/** Issues the token that proves that the user has read the mail; returns an empty string for a template without one. */
 async function issueMailToken(
   tenant: Tenant,
   { template, user, recipient, recipientKey, data }: MailRow,
@@ -83,7 +86,7 @@ async function getTemplate(tenant: Tenant, name: MailRow['template']): Promise<T
   const { path, ...standard } = templates[name]
   const [website] = (await getSettings(tenant, appSettings)).websiteUrls
   const link = website && path ? website.replace(/\/+$/, '') + path : undefined
-  // The tenant's own texts override those of the standard template.
+  // A link of the tenant's template replaces that to the standard page.
   return { ...standard, link, ...custom }
 }
 
@@ -94,7 +97,7 @@ async function buildTemplateValues(tenant: Tenant, mail: MailRow, user: UserRow 
   return { site, token, api: await getApiUrl(tenant), ...toPlainValues(mail.template, { name, ...mail.data }) }
 }
 
-/** Returns the URL of a tenant's API on its first assigned host; empty when it has none. */
+/** Returns the URL of a tenant's API on its first assigned host, or an empty string without one. */
 async function getApiUrl({ tenant }: Tenant): Promise<string> {
   const [host] = await listAssignedHosts(tenant)
   if (!host) return ''

@@ -8,15 +8,15 @@ export const mails = sqliteTable(
   {
     _id: text().primaryKey(),
     recipient: text().notNull(),
-    /** The address in the form in which it is compared. */
+    /** The normalized address. */
     recipientKey: text('recipient_key').notNull(),
     template: text({ enum: ['verification', 'passwordReset', 'invitation', 'newDevice', 'emailChanged'] }).notNull(),
-    /** The user who receives the mail, if any. */
+    /** The id of the recipient, if they are a user. */
     user: text(),
-    /** The values for the template; no secrets. */
+    /** Values for the template; nothing secret. */
     data: text({ mode: 'json' }).$type<Record<string, string>>().notNull(),
     state: text({ enum: ['waiting', 'sent', 'kept', 'failed'] }).notNull(),
-    /** The content, kept only when mail delivery is disabled: it may contain a secret. */
+    /** The content. The text and HTML may hold a secret, so they are only stored where mail delivery is disabled. */
     subject: text(),
     text: text(),
     html: text(),
@@ -31,7 +31,7 @@ export const mails = sqliteTable(
   ],
 )
 
-/** Verified addresses that users have replaced: a recipient of mail there can revert the change until it expires. */
+/** Verified addresses that users gave up. The change can be reverted from the old address until it expires. */
 export const emailChanges = sqliteTable(
   'email_changes',
   {
@@ -52,14 +52,14 @@ export const emailChanges = sqliteTable(
   ],
 )
 
-/** The devices from which users have signed in. */
+/** Devices on which users have signed in. */
 export const devices = sqliteTable(
   'devices',
   {
     user: text()
       .notNull()
       .references(() => users._id, { onDelete: 'cascade' }),
-    /** A hash of the browser and the network. */
+    /** A hash of the user agent and the address. */
     device: text().notNull(),
     seen: timestamp().notNull(),
   },

@@ -16,13 +16,16 @@ import { queueMail } from './mails'
 
 type VerifiableUser = Pick<UserRow, '_id' | 'email' | 'emailVerified' | 'pendingEmail'>
 
-/** Queues a mail with a confirmation code to a user's pending or unverified address. */
+/** Queues a verification code to the address of a user that is pending or not verified yet, if there is one. */
 export async function sendVerification(tenant: Pick<Tenant, 'tenant'>, tx: Tx, user: VerifiableUser) {
   const to = user.pendingEmail ?? (user.emailVerified ? null : user.email)
   if (to) await queueMail(tenant, tx, { to, template: 'verification', user: user._id })
 }
 
-/** Sends the caller another code, unless their address is already verified. @throws 409 NO_EMAIL, 429 */
+/**
+ * Queues another verification code for the caller, unless their address is verified.
+ * @throws 409 NO_EMAIL, 429 RATE_LIMITED
+ */
 export async function resendVerification(ctx: Ctx, request: Request) {
   const user = await getUser(ctx, ctx.actor.user)
   if (!user.email && !user.pendingEmail)
@@ -34,7 +37,7 @@ export async function resendVerification(ctx: Ctx, request: Request) {
 }
 
 /**
- * Marks the address to which a code was sent as verified; a pending address replaces the old one.
+ * Marks the address to which a code was sent as verified. A pending address replaces the old one.
  * @throws 400 INVALID_TOKEN, 409 EMAIL_EXISTS
  */
 export async function verifyEmail(tenant: Tenant, token: string) {
@@ -55,7 +58,7 @@ export async function verifyEmail(tenant: Tenant, token: string) {
   return success
 }
 
-/** @throws 400 INVALID_TOKEN for an invalid or expired token */
+/** @throws 400 INVALID_TOKEN for a token that is unknown, used or expired */
 export const throwInvalidToken = (): never => {
   throw new Problem(400, 'INVALID_TOKEN', 'This link is invalid or has expired. Request a new one.')
 }

@@ -37,12 +37,12 @@ export const invites = sqliteTable(
     workspace: text()
       .notNull()
       .references(() => workspaces._id, { onDelete: 'cascade' }),
-    /** The address in the form in which it is compared; an address is invited only once per workspace. */
+    /** The normalized address, which is unique in a workspace. */
     emailKey: text('email_key').notNull(),
     email: text().notNull(),
     name: text(),
     roles: text({ mode: 'json' }).$type<string[]>().notNull(),
-    /** The roles that an admin of the tenant has assigned; they are valid even if they are restricted. */
+    /** The roles that an admin of the tenant granted; they count even if they are restricted. */
     grantedRoles: text('granted_roles', { mode: 'json' }).$type<string[]>().notNull(),
     created: timestamp().notNull(),
   },

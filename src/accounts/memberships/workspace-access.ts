@@ -11,12 +11,15 @@ import { workspaceSettings } from './workspace-settings'
 
 export type WorkspaceRow = typeof workspaces.$inferSelect
 
-/** A workspace, and the caller's roles in it. Admins of the tenant can access and administer every workspace. */
+/** A workspace, and an actor's roles in it. Admins of the tenant can access and administer every workspace. */
 export type WorkspaceAccess = { workspace: WorkspaceRow; roles: string[]; administers: boolean }
 
 type WorkspaceActor = Pick<Actor, 'user' | 'privileged'> & Partial<Pick<Actor, 'token' | 'workspace'>>
 
-/** Returns the caller's access to a workspace. @throws 404 when they are not a member */
+/**
+ * Returns a workspace and the actor's roles in it.
+ * @throws 404 WORKSPACE_NOT_FOUND when the actor cannot access it
+ */
 export async function getWorkspaceAccess(db: Db, actor: WorkspaceActor, id: string): Promise<WorkspaceAccess> {
   if (isOtherWorkspace(actor, id)) notFound('workspace')
   const ownMembership = and(eq(members.workspace, workspaces._id), eq(members.user, actor.user))
@@ -31,29 +34,32 @@ export async function getWorkspaceAccess(db: Db, actor: WorkspaceActor, id: stri
   return { workspace: row.workspace, roles, administers: actor.privileged || roles.includes('admin') }
 }
 
-/** Returns the access of an admin of the workspace. @throws 404; 403 for other members */
+/**
+ * Returns a workspace that the actor administers.
+ * @throws 404 WORKSPACE_NOT_FOUND when the actor cannot access it, 403 FORBIDDEN for other members
+ */
 export async function requireWorkspaceAdmin(db: Db, actor: WorkspaceActor, id: string): Promise<WorkspaceAccess> {
   const access = await getWorkspaceAccess(db, actor, id)
   if (!access.administers) throw new Problem(403, 'FORBIDDEN', 'Only admins of this workspace may do this.')
   return access
 }
 
-/** Returns whether a token is bound to a workspace other than the given one. */
+/** Returns whether the actor's token is bound to another workspace than this. */
 export const isOtherWorkspace = ({ token, workspace }: Pick<WorkspaceActor, 'token' | 'workspace'>, id: string) =>
   !!token?.bound && workspace?._id !== id
 
-/** Returns the condition that limits a list to the workspace of a bound token; undefined for all other callers. */
+/** Returns the condition that limits a list to the workspace of a bound token, or undefined for other actors. */
 export const boundWorkspaceCondition = (
   { token, workspace }: Pick<WorkspaceActor, 'token' | 'workspace'>,
   column: SQLiteColumn,
 ) => (token?.bound ? eq(column, workspace!._id) : undefined)
 
-/** @throws 403 for a token that is bound to one workspace */
+/** @throws 403 FORBIDDEN for a token that is bound to one workspace */
 export function assertNotBound({ actor }: Ctx) {
   if (actor.token?.bound) throw new Problem(403, 'FORBIDDEN', 'This API token is limited to one workspace.')
 }
 
-/** @throws 403 WORKSPACES_INACTIVE when the tenant has disabled workspaces */
+/** @throws 403 WORKSPACES_INACTIVE where the tenant has disabled workspaces */
 export async function assertWorkspacesActive(tenant: Tenant) {
   if (!(await getSettings(tenant, workspaceSettings)).isActive)
     throw new Problem(403, 'WORKSPACES_INACTIVE', 'Workspaces are disabled. Ask an administrator.')

@@ -1,7 +1,7 @@
 import { t } from 'elysia'
 import { defineSettings, nameList } from '../../platform/settings/tenant-settings'
 
-/** Who may create workspaces, and which labels and roles they may have. */
+/** Which users may create workspaces, and which labels and roles workspaces may have. */
 export const workspaceSettings = defineSettings(
   'workspace-configuration',
   t.Object({

@@ -7,13 +7,13 @@ import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { passkeyChallenges } from './tables'
 
-/** How long a challenge is valid, in ms. */
+/** How long a user has to answer a challenge, in ms. */
 export const CHALLENGE_TTL_MS = 5 * 60_000
 
 export type Challenge = typeof passkeyChallenges.$inferSelect
 type ChallengePurpose = Challenge['purpose']
 
-/** Returns a new challenge for an authenticator (base64url), which can be used once. */
+/** Issues a challenge for an authenticator (base64url), which can be used once, and returns it. */
 export async function issueChallenge(
   tx: Tx,
   purpose: ChallengePurpose,
@@ -26,10 +26,7 @@ export async function issueChallenge(
   return challenge
 }
 
-/**
- * Consumes a challenge and returns its row, or undefined when it is invalid. Of several simultaneous uses, one
- * succeeds.
- */
+/** Deletes a valid challenge and returns its row, or undefined. Only one of several concurrent callers gets it. */
 export const consumeChallenge = ({ write }: Tenant, purpose: ChallengePurpose, challenge: string, user?: string) =>
   write((tx) =>
     tx
@@ -46,6 +43,6 @@ export const consumeChallenge = ({ write }: Tenant, purpose: ChallengePurpose, c
       .get(),
   )
 
-/** Removes expired challenges. */
+/** Removes challenges that expired without an answer. */
 export const removeExpired = (tenant: Tenant & Lease) =>
   deleteInBatches(tenant, passkeyChallenges, passkeyChallenges.hash, lt(passkeyChallenges.expires, toIsoString(now())))

@@ -20,12 +20,12 @@ import type { PasskeySignIn } from './shapes'
 import { passkeys } from './tables'
 import { loadWebAuthn, readChallenge, toBytes, toDescriptor, verifyAssertion } from './webauthn'
 
-const startLimiter = new RateLimiter(60, 60_000) // starts per minute and network
+const startLimiter = new RateLimiter(60, 60_000) // per minute and network
 
 /**
- * Returns the options for `navigator.credentials.get`: for any passkey of the page's host, or, with the challenge of a
+ * Returns the options of `navigator.credentials.get`: for any passkey of the page's host or, with the challenge of a
  * sign-in by password, for those of its user.
- * @throws 401 INVALID_CHALLENGE, 403 UNKNOWN_ORIGIN, 404 when that user has no passkey, 429
+ * @throws 401 INVALID_CHALLENGE, 403 UNKNOWN_ORIGIN, 404 PASSKEY_NOT_FOUND when that user has none, 429 RATE_LIMITED
  */
 export async function start(tenant: Tenant, challenge: string | undefined, answer: HttpContext) {
   setNoStore(answer)
@@ -52,9 +52,10 @@ async function findAllowedPasskeys({ db }: Tenant, challenge: string, host: stri
 }
 
 /**
- * Begins a session by a passkey, or completes a sign-in by password. A passkey counts as both factors: possession, and
- * the verification of the user by the authenticator.
- * @throws 401 INVALID_CHALLENGE, INVALID_PASSKEY; 404 for a workspace that the user cannot access; 429
+ * Signs a user in by a passkey, or completes a sign-in by password. A passkey counts as both factors: users have it on
+ * a device, which verifies them.
+ * @throws 401 INVALID_CHALLENGE, INVALID_PASSKEY; 404 WORKSPACE_NOT_FOUND when the user cannot access the workspace;
+ * 429 RATE_LIMITED
  */
 export async function signIn(tenant: Tenant, { credential, challenge, ...input }: PasskeySignIn, answer: HttpContext) {
   const { request } = answer
@@ -81,11 +82,11 @@ export async function signIn(tenant: Tenant, { credential, challenge, ...input }
   return startSession(tenant, user, authType, answer, workspace)
 }
 
-/** A passkey names its user, unless it was requested by its credential id. */
+/** Returns whether a passkey belongs to the user. It may omit the user handle if it was requested by its id. */
 const isOwnedBy = (user: string, { response: { userHandle } }: PasskeySignIn['credential']) =>
   !userHandle || Buffer.from(userHandle, 'base64url').toString() === user
 
-/** Compares the counter again in the transaction: of two simultaneous copies, only one is accepted. */
+/** Compares the counter once more in the transaction: of two copies that are used at once, one is rejected. */
 const recordPasskeyUse = (tx: Tx, _id: string, counter: number, backedUp: boolean) =>
   tx
     .update(passkeys)
@@ -94,7 +95,10 @@ const recordPasskeyUse = (tx: Tx, _id: string, counter: number, backedUp: boolea
     .returning()
     .get()
 
-/** Consumes the challenge of a sign-in by password, and returns the options of that sign-in. */
+/**
+ * Returns the options of the sign-in by password that this passkey completes.
+ * @throws 401 INVALID_CHALLENGE, INVALID_PASSKEY
+ */
 async function consumeFirstFactor(tx: Tx, challenge: string, user: string) {
   const pending = (await consumeOneTimeToken(tx, 'secondFactor', challenge)) ?? throwChallengeExpired()
   if (pending.user !== user) throw invalidPasskey()

@@ -13,7 +13,7 @@ import { passkeys } from './tables'
 
 const sortable = { _id: passkeys._id, name: passkeys.name, created: passkeys.created, lastUsedAt: passkeys.used }
 
-/** Returns a page of the caller's passkeys, latest first. @throws 400, 403 for API tokens */
+/** Returns a page of the caller's passkeys, latest first. */
 export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   assertNotApiToken(ctx)
   const { db, actor } = ctx
@@ -23,7 +23,10 @@ export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   return respondWithPage(answer, page, rows.map(toPasskey), () => db.$count(passkeys, mine))
 }
 
-/** Renames a passkey of the caller. @throws 404 */
+/**
+ * Renames a passkey of the caller, and returns it.
+ * @throws 404 PASSKEY_NOT_FOUND
+ */
 export async function rename(ctx: Ctx, id: string, name: string) {
   assertNotApiToken(ctx)
   const mine = isOwnPasskey(ctx, id)
@@ -31,7 +34,10 @@ export async function rename(ctx: Ctx, id: string, name: string) {
   return toPasskey(renamed ?? notFound('passkey'))
 }
 
-/** Removes a passkey of the caller. @throws 404, 409 LAST_SIGN_IN_METHOD */
+/**
+ * Deletes a passkey of the caller.
+ * @throws 404 PASSKEY_NOT_FOUND, 409 LAST_SIGN_IN_METHOD
+ */
 export async function remove(ctx: Ctx, id: string) {
   assertNotApiToken(ctx)
   const providers = await providersOf(ctx)
@@ -44,7 +50,10 @@ export async function remove(ctx: Ctx, id: string) {
   return success
 }
 
-/** Removes all passkeys of a user, for users who have lost their devices. @throws 404 */
+/**
+ * Deletes all passkeys of a user who has lost their devices.
+ * @throws 404 USER_NOT_FOUND
+ */
 export async function removeAllForUser(ctx: Ctx, _id: string) {
   await ctx.write(async (tx) => {
     const user = (await tx.select().from(users).where(eq(users._id, _id)).get()) ?? notFound('user')
@@ -56,7 +65,7 @@ export async function removeAllForUser(ctx: Ctx, _id: string) {
 
 const isOwnPasskey = ({ actor }: Ctx, id: string) => and(eq(passkeys._id, id), eq(passkeys.user, actor.user))
 
-/** Returns a passkey in the shape of the API. */
+/** Returns a passkey as its owner sees it. */
 export const toPasskey = ({
   _id,
   name,

@@ -26,8 +26,8 @@ import {
 const MAX_PASSKEYS_PER_USER = 20
 
 /**
- * Returns the options for `navigator.credentials.create` after the caller has proven who they are.
- * @throws 403 UNKNOWN_ORIGIN, 409 TOO_MANY_PASSKEYS, and everything that `requireRecentAuth` throws
+ * Returns the options of `navigator.credentials.create` for a passkey of the caller.
+ * @throws 403 UNKNOWN_ORIGIN, 409 TOO_MANY_PASSKEYS, and the errors of `requireRecentAuth`
  */
 export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: HttpContext) {
   assertNotApiToken(ctx)
@@ -47,7 +47,7 @@ export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: H
     challenge: toBytes(challenge),
     timeout: CHALLENGE_TTL_MS,
     attestationType: 'none',
-    // A discoverable passkey, so that users need not type a username.
+    // The authenticator finds such a passkey by itself, so users need not type a username.
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     supportedAlgorithmIDs: SUPPORTED_ALGORITHMS,
     excludeCredentials: existing.filter(({ host }) => host === id).map(toDescriptor),
@@ -55,7 +55,8 @@ export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: H
 }
 
 /**
- * Stores a passkey of the caller. @throws 400 INVALID_CHALLENGE, INVALID_PASSKEY; 409 PASSKEY_EXISTS, TOO_MANY_PASSKEYS
+ * Stores a passkey of the caller, and returns it.
+ * @throws 400 INVALID_CHALLENGE, INVALID_PASSKEY; 409 PASSKEY_EXISTS, TOO_MANY_PASSKEYS
  */
 export async function register(ctx: Ctx, { name = 'Passkey', credential }: NewPasskey) {
   assertNotApiToken(ctx)

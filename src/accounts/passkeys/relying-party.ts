@@ -3,12 +3,13 @@ import { getAllowedOrigins, isLoopbackHost } from '../../http/allowed-origins'
 import { isHttps, requestAuthority } from '../../tenancy/client-connection'
 import { findTenantByHost, type Tenant } from '../../tenancy/tenants'
 
-/** The host that a passkey is valid for (WebAuthn §4, "RP ID"), and the origin of the page that requests it. */
+/** The host for which a passkey is valid (WebAuthn §4, "RP ID"), and the origin of the page that requests it. */
 export type RelyingParty = { id: string; origin: string }
 
 /**
- * Returns the host of the requesting page: a website of the tenant, or the tenant's own host that received the request.
- * An origin in a header counts only if it is one of these. @throws 403 UNKNOWN_ORIGIN
+ * Returns the host and the origin of the page that sends the request: a website of the tenant, or the tenant's own host
+ * if the request was sent there. An Origin header with another value is not trusted.
+ * @throws 403 UNKNOWN_ORIGIN
  */
 export async function resolveRelyingParty(tenant: Tenant, request: Request): Promise<RelyingParty> {
   const ownOrigin = `${isHttps(request) ? 'https' : 'http'}://${requestAuthority(request)}`
@@ -24,7 +25,9 @@ export async function resolveRelyingParty(tenant: Tenant, request: Request): Pro
   )
 }
 
-/** Whether the page has the host of the request, and this host belongs to the tenant or is a loopback host. */
+/**
+ * Returns whether the page has the same host as the request, and the host is one of the tenant or of the local machine.
+ */
 async function isOwnHost({ tenant }: Tenant, request: Request, origin: string): Promise<boolean> {
   const { host, hostname } = new URL(origin)
   if (host !== requestAuthority(request)) return false

@@ -94,5 +94,5 @@ const passkeyAdminRoutes = new Elysia({ tags: ['accounts'] })
     detail: { operationId: 'deleteUserPasskeys', summary: 'Delete all passkeys of a user' },
   })
 
-/** The routes of passkeys (WebAuthn). */
+/** Routes of passkeys (WebAuthn). */
 export const passkeyRoutes = new Elysia().use(ownPasskeyRoutes).use(passkeySignInRoutes).use(passkeyAdminRoutes)

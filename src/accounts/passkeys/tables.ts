@@ -2,7 +2,7 @@ import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../../storage/columns'
 import { users } from '../tables'
 
-/** Public keys of authenticators with which users sign in. The private keys never leave the authenticator. */
+/** Public keys of authenticators by which users sign in. The private keys never leave the authenticator. */
 export const passkeys = sqliteTable(
   'passkeys',
   {
@@ -14,9 +14,9 @@ export const passkeys = sqliteTable(
     credential: text().notNull().unique(),
     /** A COSE key (RFC 9052 §7), base64url. */
     publicKey: text('public_key').notNull(),
-    /** The signature counter of the authenticator; 0 if it does not count. */
+    /** How often the passkey was used if the authenticator counts that, otherwise 0. */
     counter: integer().notNull(),
-    /** The relying party: the host for whose pages the passkey is valid. */
+    /** The relying party: the host on whose pages the passkey signs users in. */
     host: text().notNull(),
     name: text().notNull(),
     transports: text({ mode: 'json' }).$type<string[]>().notNull(),
@@ -27,7 +27,7 @@ export const passkeys = sqliteTable(
   (table) => [index('passkeys_of_user').on(table.user)],
 )
 
-/** Hashes of the challenges that authenticators have to sign. */
+/** Challenges for authenticators to sign. Only hashes are stored. */
 export const passkeyChallenges = sqliteTable(
   'passkey_challenges',
   {

@@ -5,25 +5,25 @@ import type { passkeys } from './tables'
 type Passkey = typeof passkeys.$inferSelect
 
 /**
- * The library takes 150 ms to load, so it is loaded on first use. `require` is used because the bundler of the binary
- * runs its imports in the wrong order.
+ * The library takes 150 ms to load, so it is only loaded when a request needs it. It is loaded by `require`, because
+ * the bundler of the binary runs what it imports in the wrong order.
  */
 export const loadWebAuthn = () => require('@simplewebauthn/server') as typeof import('@simplewebauthn/server')
 
 const loadWebAuthnHelpers = () =>
   require('@simplewebauthn/server/helpers') as typeof import('@simplewebauthn/server/helpers')
 
-/** EdDSA, ES256 and RS256 (COSE algorithms of IANA); every browser supports at least one of them. */
+/** EdDSA, ES256 and RS256 (COSE algorithms of IANA); every browser supports one of them. */
 export const SUPPORTED_ALGORITHMS = [-8, -7, -257]
 
-/** Returns decoded bytes in the type that the library requires. */
+/** Returns the bytes of a text in the type that the library takes. */
 export const toBytes = (text: string, encoding: BufferEncoding = 'base64url') =>
   Uint8Array.from(Buffer.from(text, encoding))
 
-/** Returns the descriptor of a passkey for browsers, with the transports of its authenticator. */
+/** Returns a passkey as browsers take it, with the ways to reach the authenticator. */
 export const toDescriptor = ({ credential: id, transports }: Passkey) => ({ id, transports })
 
-/** Parses the client data (WebAuthn §5.8.1), which has not been verified yet. */
+/** Parses what the browser reports about the signature (WebAuthn §5.8.1). It is not verified yet. */
 function parseClientData(json: string): { challenge?: unknown; crossOrigin?: unknown } {
   try {
     return JSON.parse(Buffer.from(json, 'base64url').toString()) ?? {}
@@ -32,10 +32,10 @@ function parseClientData(json: string): { challenge?: unknown; crossOrigin?: unk
   }
 }
 
-/** Returns the challenge that a response belongs to. */
+/** Returns the challenge that a response answers. It is not verified yet. */
 export const readChallenge = (clientDataJSON: string) => `${parseClientData(clientDataJSON).challenge}`
 
-/** Whether the page was embedded in a page of another site, where users cannot see whom they respond to. */
+/** Returns whether the page was embedded in a page of another site, where users do not see whom they answer. */
 const isCrossOrigin = (clientDataJSON: string) => parseClientData(clientDataJSON).crossOrigin === true
 
 const toExpectations = ({ origin }: Challenge, challenge: string) => ({
@@ -46,8 +46,9 @@ const toExpectations = ({ origin }: Challenge, challenge: string) => ({
 })
 
 /**
- * Returns the public key of a new passkey (WebAuthn §7.1), or undefined when the response is invalid. Attestation is
- * not requested; certificates that come nevertheless are rejected, because checking them would require other servers.
+ * Returns the registration info of a new passkey with its public key (WebAuthn §7.1), or undefined when anything is
+ * invalid. Authenticators are not asked for an attestation. One with certificates is rejected, because verifying it
+ * would need third parties.
  */
 export const verifyRegistration = (response: RegistrationResponseJSON, pending: Challenge, challenge: string) =>
   undefinedOnError(async () => {
@@ -60,8 +61,8 @@ export const verifyRegistration = (response: RegistrationResponseJSON, pending: 
   })
 
 /**
- * Returns the authenticator data of a verified assertion (WebAuthn §7.2), or undefined when it is invalid, also when
- * its counter has not increased, which indicates a copy of the passkey.
+ * Returns the authentication info of a passkey (WebAuthn §7.2), or undefined when anything is invalid. A counter that
+ * has not grown is invalid, because it means that there is a copy of the passkey.
  */
 export const verifyAssertion = (
   response: AuthenticationResponseJSON,
@@ -81,7 +82,7 @@ export const verifyAssertion = (
     return verified ? authenticationInfo : undefined
   })
 
-/** The library throws plain errors for every rejection, so callers learn only that it failed. */
+/** The library throws errors of no particular class, so every error means that the response is invalid. */
 async function undefinedOnError<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await work()

@@ -12,40 +12,43 @@ import { COOKIE_PREFIX, readCookie, serializeCookie } from '../cookies'
 const FLOW_TTL_S = 600
 const shortText = t.String({ minLength: 1, maxLength: 100 })
 
-/** The state that a browser keeps during a sign-in at a provider, so that only this browser can complete it. */
+/** The state that a browser keeps while it is at a provider, so that no other browser can complete the flow. */
 const FlowState = t.Object({
   provider: shortText,
   state: shortText,
   nonce: shortText,
   verifier: t.String({ minLength: 1, maxLength: 200 }),
   returnUrl: t.Optional(t.String({ maxLength: 2_000 })),
-  /** The state of the website, which is passed back to it. */
+  /** The `state` of the website, which it gets back. */
   passed: t.Optional(t.String({ maxLength: 500 })),
-  /** The token of a signed-in user who is linking an identity. */
+  /** The one-time token of a signed-in user who links an identity. */
   link: t.Optional(shortText),
 })
 export type FlowState = typeof FlowState.static
 
-/** The flow state with its time of expiry, in ms. */
+/** The state of a flow with its expiry, in ms. */
 const StoredFlowState = t.Composite([FlowState, t.Object({ expires: t.Number() })])
 
 const toFlowCookieName = ({ tenant }: Tenant) => `${COOKIE_PREFIX}${tenant}_auth`
 
-/** Returns a Set-Cookie with the encrypted flow state, which the browser sends when it returns from the provider. */
+/** Returns the Set-Cookie header of a flow. The cookie is encrypted: only this installation can make or read it. */
 export async function serializeFlowCookie(request: Request, tenant: Tenant, flow: FlowState) {
   const text = JSON.stringify({ ...flow, expires: now() + FLOW_TTL_S * 1000 })
   const sealed = encrypt(await deriveKey(tenant.tenant, 'social-journey'), text, toAad(request, tenant))
   return serializeCookie(request, toFlowCookieName(tenant), sealed.toString('base64url'), FLOW_TTL_S)
 }
 
-/** Returns a Set-Cookie that removes the flow state. */
+/** Returns the Set-Cookie header that removes the cookie of a flow. */
 export const serializeExpiredFlowCookie = (request: Request, tenant: Tenant) =>
   serializeCookie(request, toFlowCookieName(tenant), '', 0)
 
-/** Binds a flow to its tenant and to the host where it began. */
+/** Binds a flow to the host where it began. */
 const toAad = (request: Request, { tenant }: Tenant) => JSON.stringify([tenant, requestAuthority(request)])
 
-/** Returns the flow state of this browser. @throws 400 INVALID_STATE when it is missing or belongs to another flow */
+/**
+ * Returns the flow of this browser with a provider.
+ * @throws 400 INVALID_STATE when it has none or another one
+ */
 export async function requireFlowState(
   request: Request,
   tenant: Tenant,
@@ -68,6 +71,6 @@ async function decryptFlowState(request: Request, tenant: Tenant, sealed = ''): 
     const { expires, ...rest } = flow
     if (expires > now()) return rest
   } catch {
-    // The cookie was not issued by this installation.
+    // The cookie was not made by this installation.
   }
 }

@@ -19,18 +19,22 @@ import { buildAuthorizationUrl, createFlowSecrets, fetchProfile } from './oauth-
 import { getProvider } from './provider-config'
 import type { NewIdentity, RedirectToken, Start } from './shapes'
 
-/** Each start may send a request to the provider, so unauthenticated starts are limited: 60 per minute and network. */
+/** Requests per minute and network, because each may cause a request to a provider. */
 const startLimiter = new RateLimiter(60, 60_000)
 
-/** Redirects a browser to a provider. @throws 400 PROVIDER_NOT_CONFIGURED, or for a disallowed returnUrl; 429, 502 */
+/**
+ * Redirects a browser to a provider.
+ * @throws 400 PROVIDER_NOT_CONFIGURED, or INVALID_INPUT for a `returnUrl` that is not allowed; 429, 502
+ */
 export async function start(tenant: Tenant, name: string, input: Start, answer: HttpContext) {
   const { address, flow } = await prepareFlow(tenant, name, input, answer.request)
   return redirectTo(answer, address, await serializeFlowCookie(answer.request, tenant, flow))
 }
 
 /**
- * Returns the URL at which the caller links an identity. It has to be opened in the browser that gets this response,
- * because the flow needs its cookie. @throws everything that `start` and `requireRecentAuth` throw
+ * Begins to link an identity to the caller, and returns the URL of the provider. It must be opened in the same browser,
+ * which gets a cookie for its return.
+ * @throws the errors of `start` and `requireRecentAuth`
  */
 export async function startLinking(
   ctx: Ctx,
@@ -70,9 +74,9 @@ async function prepareFlow(tenant: Tenant, name: string, { returnUrl, state }: S
 }
 
 /**
- * Completes a flow when the browser returns from a provider. Without a `returnUrl`, it sets the session cookies; with
- * one, it redirects there with a token that the website exchanges. For a user who is linking an identity, it only
- * links. Errors are passed to the `returnUrl` if there is one.
+ * Completes the flow of a browser that comes back from a provider. It signs the user in by a cookie or, with a
+ * `returnUrl`, by a token that the website exchanges. A flow that was begun by `startLinking` only links the identity.
+ * With a `returnUrl`, errors are passed to it.
  * @throws 400 INVALID_STATE, PROVIDER_REFUSED; 403, 409, 502
  */
 export async function callback(tenant: Tenant, name: string, answer: HttpContext) {
@@ -80,7 +84,7 @@ export async function callback(tenant: Tenant, name: string, answer: HttpContext
   const query = new URLSearchParams(request.url.split('?')[1])
   const flow = await requireFlowState(request, tenant, name, query.get('state'))
   const clearedCookie = serializeExpiredFlowCookie(request, tenant)
-  // The host may have been disallowed since the flow began.
+  // The URL may have been allowed only when the flow began.
   const returnUrl = flow.returnUrl && (await findAllowedUrl(tenant, flow.returnUrl))
   if (returnUrl) {
     const completed = completeFlow(tenant, name, flow, query, request)
@@ -96,9 +100,9 @@ export async function callback(tenant: Tenant, name: string, answer: HttpContext
 }
 
 /**
- * Signs in with the token that was passed to a `returnUrl`. A foreign page could make a browser send a token of its
- * own, and so sign a visitor in to another account. Therefore the request must come from the same site or an allowed
- * host.
+ * Signs in by the token that was passed to a `returnUrl`. Any page could make a browser send a token that it got for
+ * another account, and so sign the user in to that account. So the page must be on this host, on a website of the
+ * tenant or on an allowed host.
  * @throws 401 INVALID_REDIRECT_TOKEN, SECOND_FACTOR_REQUIRED; 403 CROSS_SITE
  */
 export async function exchangeRedirectToken(tenant: Tenant, { rt, authType }: RedirectToken, answer: HttpContext) {
@@ -110,7 +114,7 @@ export async function exchangeRedirectToken(tenant: Tenant, { rt, authType }: Re
   return completeFirstFactor(tenant, await getUser(tenant, consumed.user), authType, answer)
 }
 
-/** Returns the user of a completed flow; undefined when it only linked an identity to a signed-in user. */
+/** Returns the user who signs in, or undefined when the flow linked an identity to a signed-in user. */
 async function completeFlow(tenant: Tenant, name: string, flow: FlowState, query: URLSearchParams, request: Request) {
   const { kind, setup } = await getProvider(tenant, name)
   const profile = await fetchProfile(kind, setup, redirectUri(request, name), flow, query)
@@ -122,7 +126,7 @@ const issueRedirectToken = async (tenant: Tenant, user: string) => ({
   rt: await tenant.write((tx) => issueOneTimeToken(tx, 'redirect', user)),
 })
 
-/** Returns the challenge for a second factor, if one is needed; the page at `/` asks for it. */
+/** Starts the session of a user. With a second factor, returns the challenge for the page at `/` instead. */
 async function findSecondFactorChallenge(
   tenant: Tenant,
   user: Parameters<typeof completeFirstFactor>[1],
@@ -143,13 +147,13 @@ function toErrorCode(error: unknown): string {
   throw error
 }
 
-/** Returns the callback URL at this host, under the name that the browser uses. */
+/** Returns the callback URL of this server, with the host that the browser uses. */
 const redirectUri = (request: Request, name: string) =>
   `${isHttps(request) ? 'https' : 'http'}://${requestAuthority(request)}/api/auth/${name}/callback`
 
 /**
- * Returns the normalized URL if browsers may be redirected to it, otherwise undefined. Allowed hosts include their port
- * unless it is the default one.
+ * Returns the normalized form of a URL to which a browser may be redirected, or undefined if it is not allowed. Allowed
+ * hosts include the port unless it is the default one.
  */
 async function findAllowedUrl(tenant: Tenant, address: string): Promise<string | undefined> {
   const { allowedReturnHosts } = await getSettings(tenant, authSettings)
@@ -164,7 +168,7 @@ function withQuery(address: string, values: Record<string, string | undefined>):
   return `${path}${path.includes('?') ? '&' : '?'}${query}${fragment === undefined ? '' : `#${fragment}`}`
 }
 
-/** Returns its own `Response`, because it may set several cookies. */
+/** Returns a Response of its own, because several cookies may have to be set. */
 function redirectTo({ set }: HttpContext, location: string, ...cookies: string[]): Response {
   const headers = new Headers({ location, 'cache-control': 'no-store' })
   const setHeaders = set.headers as Record<string, string>

@@ -21,7 +21,7 @@ const sortable = {
   lastUsedAt: identities.used,
 }
 
-/** Returns a page of the caller's linked identities, latest first. @throws 400, 403 for API tokens */
+/** Returns a page of the identities by which the caller signs in, latest first. */
 export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   assertNotApiToken(ctx)
   const { db, actor } = ctx
@@ -31,16 +31,19 @@ export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   return respondWithPage(answer, page, rows.map(toIdentity), () => db.$count(identities, mine))
 }
 
-/** Unlinks an identity of the caller. @throws 404, 409 LAST_SIGN_IN_METHOD */
+/**
+ * Unlinks an identity of the caller.
+ * @throws 404 IDENTITY_NOT_FOUND, 409 LAST_SIGN_IN_METHOD
+ */
 export async function remove(ctx: Ctx, id: string) {
   assertNotApiToken(ctx)
   const { user: _id } = ctx.actor
   const providers = await providersOf(ctx)
   await ctx.write(async (tx) => {
     const mine = await tx.select().from(identities).where(eq(identities.user, _id))
-    const { provider, subject } = mine.find((identity) => toIdentityId(identity) === id) ?? notFound('identity')
-    const isRemoved = and(eq(identities.provider, provider), eq(identities.subject, subject))
-    await tx.delete(identities).where(isRemoved)
+    const { provider, subject } = mine.find((one) => toIdentityId(one) === id) ?? notFound('identity')
+    const isIdentity = and(eq(identities.provider, provider), eq(identities.subject, subject))
+    await tx.delete(identities).where(isIdentity)
     await assertNotLastMethod(tx, _id, providers)
     const user = await tx.select().from(users).where(eq(users._id, _id)).get()
     await emitUserEvent(ctx, tx, 'user-updated', user!, { changed: ['identities'] })
@@ -48,7 +51,7 @@ export async function remove(ctx: Ctx, id: string) {
   return success
 }
 
-/** Returns an id for paths; the subject of a provider may be too long for one. */
+/** Returns the id of an identity: a hash, because the subject may be too long for a path. */
 const toIdentityId = ({ provider, subject }: Pick<IdentityRow, 'provider' | 'subject'>) =>
   sha256(JSON.stringify([provider, subject])).slice(0, 32)
 

@@ -23,7 +23,8 @@ import { identities } from './tables'
 const MAX_ATTEMPTS = 5
 
 /**
- * Returns the user of a profile: the linked user, or else the user with the verified address, or else a new one.
+ * Returns the user of a profile: the one with this identity, otherwise the one with an address that the provider has
+ * verified, otherwise a new one.
  * @throws 409 EMAIL_EXISTS when a user has the address but the provider has not verified it; 403 SIGNUP_CLOSED
  */
 export async function findOrCreateUser(tenant: Tenant, provider: string, profile: Profile): Promise<UserRow> {
@@ -37,7 +38,7 @@ export async function findOrCreateUser(tenant: Tenant, provider: string, profile
         (await createUser(tenant, provider, validProfile, attempt))
       )
     } catch (error) {
-      // A concurrent sign-up took the username, or the same person signed in from another window.
+      // Another request was faster: with the same username, or for the same user in another window.
       const isRace = error instanceof Conflict || (error instanceof Problem && error.status === 409)
       if (!isRace || attempt === MAX_ATTEMPTS) throw error
     }
@@ -56,8 +57,8 @@ async function findLinkedUser({ db, write }: Tenant, provider: string, profile: 
 }
 
 /**
- * Links an identity to the user with its e-mail address. An account with an unverified address may have been created by
- * somebody else: then all its credentials are revoked, and the address counts as verified from now on.
+ * Links an identity to the user with its address. If the account never verified the address, somebody else may have
+ * created it. Then all its credentials are revoked, and the address counts as verified.
  */
 async function linkByEmail(tenant: Tenant, provider: string, profile: Profile) {
   const { email, emailVerified } = profile
@@ -85,8 +86,8 @@ async function linkByEmail(tenant: Tenant, provider: string, profile: Profile) {
 const MAX_IDENTITIES_PER_USER = 20
 
 /**
- * Links an identity to the user who requested it with a token.
- * @throws 400 INVALID_STATE when the user has signed out meanwhile; 409 IDENTITY_EXISTS, TOO_MANY_IDENTITIES
+ * Links an identity to the user who requested it, by their one-time token.
+ * @throws 400 INVALID_STATE when they have signed out meanwhile, 409 IDENTITY_EXISTS, TOO_MANY_IDENTITIES
  */
 export async function linkIdentity(tenant: Tenant, provider: string, profile: Profile, token: string) {
   const validProfile = toValidProfile(profile)
@@ -152,7 +153,7 @@ function insertIdentity(tx: Tx, provider: string, { subject, email }: Profile, u
   return tx.insert(identities).values({ provider, subject, user, email, created: time, used: time })
 }
 
-/** Returns the fields of a profile that would also be valid in a registration. */
+/** Returns a profile without the values that a user could not enter at a sign-up. */
 function toValidProfile({ subject, email, emailVerified, profileImage, ...names }: Profile): Profile {
   const shapes = Registration.properties
   const valid = Object.entries(names).filter(([key, value]) => Value.Check(shapes[key as keyof typeof shapes], value))

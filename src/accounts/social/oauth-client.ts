@@ -20,13 +20,13 @@ const fetchFromProvider = ({ tenant }: ProviderConfig, url: string, headers: Rec
     toFetchLimits(tenant),
   )
 
-/** Makes the library use `fetchExternal`, which decides on the allowed protocols. */
+/** Makes the library send its requests by `fetchExternal`, which checks the protocol of each URL. */
 const toOAuthOptions = ({ tenant }: ProviderConfig) => ({
   [oauth.allowInsecureRequests]: true,
   [oauth.customFetch]: (url: string, init: object) => fetchExternal(url, init, toFetchLimits(tenant)),
 })
 
-/** The secrets of a flow, which only this browser knows. */
+/** The secrets of a flow, which nobody but the browser knows. */
 export type FlowSecrets = { state: string; nonce: string; verifier: string }
 
 export const createFlowSecrets = (): FlowSecrets => ({
@@ -35,7 +35,10 @@ export const createFlowSecrets = (): FlowSecrets => ({
   verifier: oauth.generateRandomCodeVerifier(),
 })
 
-/** Returns the authorization URL (RFC 6749 §4.1.1, with PKCE of RFC 7636). @throws 502 PROVIDER_ERROR */
+/**
+ * Returns the URL to which a browser is redirected (RFC 6749 §4.1.1, with PKCE of RFC 7636).
+ * @throws 502 PROVIDER_ERROR
+ */
 export async function buildAuthorizationUrl(
   kind: OAuthProvider,
   setup: ProviderConfig,
@@ -53,7 +56,7 @@ export async function buildAuthorizationUrl(
     redirect_uri: redirectUri,
     scope: kind.scopes,
     state,
-    // Providers without PKCE ignore these parameters (RFC 6749 §3.1).
+    // A provider without PKCE ignores it (RFC 6749 §3.1).
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     ...(kind.idToken !== 'ignored' && { nonce }),
@@ -63,8 +66,9 @@ export async function buildAuthorizationUrl(
 }
 
 /**
- * Returns the profile of the person who returns from a provider. Checks the state, and the id_token's signature,
- * issuer, audience, time and nonce. @throws 400 PROVIDER_REFUSED, 502 PROVIDER_ERROR
+ * Returns the profile of a user who comes back from a provider. The state, and the signature, issuer, audience, time
+ * and nonce of the id_token are checked.
+ * @throws 400 PROVIDER_REFUSED, 502 PROVIDER_ERROR
  */
 export function fetchProfile(
   kind: OAuthProvider,
@@ -114,7 +118,7 @@ async function processTokenResponse(
   return tokens
 }
 
-/** Sends the client secret in the body, unless the provider accepts it only in a header. */
+/** Sends the secret in the body, unless the provider says that it only takes a header. */
 function selectClientAuth({ clientSecret }: ProviderConfig, server: oauth.AuthorizationServer): oauth.ClientAuth {
   if (!clientSecret) return oauth.None()
   const methods = server.token_endpoint_auth_methods_supported
@@ -122,7 +126,10 @@ function selectClientAuth({ clientSecret }: ProviderConfig, server: oauth.Author
   return inHeader ? oauth.ClientSecretBasic(clientSecret) : oauth.ClientSecretPost(clientSecret)
 }
 
-/** Callers learn only that the provider failed; the cause is logged. */
+/**
+ * Turns any failure into a Problem that does not tell callers what went wrong with the provider; the log gets the
+ * cause.
+ */
 async function translateErrors<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
@@ -136,7 +143,7 @@ async function translateErrors<T>(work: () => T | Promise<T>): Promise<T> {
       )
     if (error instanceof Problem)
       throw error.code === 'PROVIDER_ERROR' || error instanceof TooManyCalls ? error : providerError(error)
-    // The original cause contains the response with tokens.
+    // The cause of the error itself is the response, which contains tokens.
     throw providerError(new Error(String(error)))
   }
 }

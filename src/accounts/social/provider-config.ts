@@ -8,7 +8,7 @@ import { providersByName } from './providers'
 import { oidc } from './providers/oidc'
 import type { OAuthProvider, ProviderConfig } from './providers/provider'
 
-/** Returns the names of the providers with which users can sign in. */
+/** Returns the names of the providers by which users may sign in, sorted. */
 export async function listProviders(tenant: Tenant): Promise<string[]> {
   const { providers } = await getSettings(tenant, authSettings)
   return Object.keys(providers)
@@ -16,7 +16,10 @@ export async function listProviders(tenant: Tenant): Promise<string[]> {
     .sort()
 }
 
-/** Returns a provider with the tenant's configuration. @throws 400 PROVIDER_NOT_CONFIGURED */
+/**
+ * Returns a provider as the tenant has configured it.
+ * @throws 400 PROVIDER_NOT_CONFIGURED
+ */
 export async function getProvider(
   tenant: Tenant,
   name: string,

@@ -82,5 +82,5 @@ const identityRoutes = new Elysia({ prefix: '/me/identities', tags: ['accounts']
     detail: { operationId: 'deleteIdentity', summary: 'Unlink an identity' },
   })
 
-/** The routes of sign-ins with providers, such as Google, and of linked identities. */
+/** Routes of sign-ins with Google and other providers. */
 export const socialRoutes = new Elysia().use(socialSignInRoutes).use(identityRoutes)

@@ -14,7 +14,7 @@ export const RedirectToken = t.Object({
 })
 export type RedirectToken = Static<typeof RedirectToken>
 
-/** A linked identity at a provider. */
+/** A link between a user and their account at a provider. */
 export const Identity = t.Object({
   _id: id,
   provider: t.String(),

@@ -2,12 +2,12 @@ import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../../storage/columns'
 import { users } from '../tables'
 
-/** Identities at sign-in providers, and the users that they belong to. */
+/** Accounts of users at sign-in providers. */
 export const identities = sqliteTable(
   'identities',
   {
     provider: text().notNull(),
-    /** The stable id of the person at the provider. */
+    /** The id of the user at the provider, which never changes. */
     subject: text().notNull(),
     user: text()
       .notNull()

@@ -11,10 +11,10 @@ import { findMatchingStep } from './codes'
 import { hashRecoveryCode } from './recovery-codes'
 import { recoveryCodes, totp } from './tables'
 
-/** Returns the reference of a user's secret in the vault. */
+/** Returns the place of a user's TOTP secret in the vault. */
 export const toTotpSecretRef = (user: string): SecretRef => ({ purpose: 'totp', owner: user, name: 'secret' })
 
-/** Returns whether a user has a confirmed second factor. */
+/** Returns whether a user signs in with a second factor. */
 export const isTotpEnabled = async ({ db }: Pick<Tenant, 'db'>, user: string) =>
   !!(await db
     .select({ user: totp.user })
@@ -22,7 +22,10 @@ export const isTotpEnabled = async ({ db }: Pick<Tenant, 'db'>, user: string) =>
     .where(and(eq(totp.user, user), eq(totp.confirmed, true)))
     .get())
 
-/** Counts an attempt at a user's codes, and returns its subjects for `recordSuccess`. @throws 429 */
+/**
+ * Counts an attempt to enter a code of a user, and returns its subjects for `recordSuccess`.
+ * @throws 429 RATE_LIMITED
+ */
 export async function countCodeAttempt(tenant: Tenant, user: string, request: Request) {
   const device = await findKnownDevice(request, tenant, user)
   const subjects = {
@@ -42,7 +45,9 @@ export const invalidCode = (status: 401 | 403) =>
 type ConsumeCode = (tx: Tx) => Promise<boolean>
 const rejectCode: ConsumeCode = async () => false
 
-/** Returns a function that consumes a code in a transaction; it returns false for a wrong or used code. */
+/**
+ * Returns a function that consumes a code in a transaction. It returns false when the code is wrong or was used before.
+ */
 export async function prepareCodeUse(tenant: Tenant, user: string, code: string): Promise<ConsumeCode> {
   const digits = code.replace(/\s/g, '')
   if (!/^\d{6}$/.test(digits))
@@ -58,7 +63,10 @@ export async function prepareCodeUse(tenant: Tenant, user: string, code: string)
   }
 }
 
-/** Returns a function that confirms a secret by its code; it returns false for a wrong code or a replaced secret. */
+/**
+ * Returns a function that confirms a secret in a transaction by a code of it. It returns false when the code is wrong
+ * or the secret was replaced meanwhile.
+ */
 export async function prepareConfirmation(tenant: Tenant, user: string, code: string): Promise<ConsumeCode> {
   const row = await tenant.db.select().from(totp).where(eq(totp.user, user)).get()
   const step = row && (await findStep(tenant, user, code.replace(/\s/g, '')))

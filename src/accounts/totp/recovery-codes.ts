@@ -4,7 +4,7 @@ import { encodeBase32 } from './codes'
 
 const RECOVERY_CODE_COUNT = 10
 
-/** Returns new recovery codes of 80 bits, and the rows with their hashes. */
+/** Returns ten recovery codes of 80 bits for a user to write down, and their rows for the database. */
 export function newRecoveryCodes(user: string) {
   const codes = Array.from({ length: RECOVERY_CODE_COUNT }, () =>
     encodeBase32(randomBytes(10))
@@ -14,6 +14,6 @@ export function newRecoveryCodes(user: string) {
   return { codes, rows: codes.map((code) => ({ hash: hashRecoveryCode(user, code), user })) }
 }
 
-/** Hashes a recovery code, ignoring case and separators. */
+/** Returns the same hash however the code is typed: letter case, spaces and dashes do not count. */
 export const hashRecoveryCode = (user: string, code: string) =>
   sha256(`${user} ${code.replace(/[^a-z2-7]/gi, '').toLowerCase()}`)

@@ -8,7 +8,7 @@ import * as totp from './totp'
 
 const errorResponses = { 404: ProblemShape, 409: ProblemShape, 429: ProblemShape }
 
-/** The routes of the second factor: codes of an authenticator app. */
+/** Routes of the second factor: codes of an authenticator app. */
 export const totpRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
   .get('/me/totp', ({ ctx }) => totp.get(ctx), {

@@ -6,13 +6,13 @@ export const totp = sqliteTable('totp', {
   user: text()
     .primaryKey()
     .references(() => users._id, { onDelete: 'cascade' }),
-  /** Whether the user has confirmed the secret with a code; until then it has no effect. */
+  /** Whether the user has proved by a code that they have the secret. Until then it has no effect. */
   confirmed: integer({ mode: 'boolean' }).notNull(),
-  /** The latest time step whose code was used, so that no code is valid twice. */
+  /** The latest time step whose code was used, so that no code can be used twice. */
   step: integer().notNull(),
 })
 
-/** Codes that replace the second factor, each of them once. */
+/** Hashes of codes that replace the second factor, once each. */
 export const recoveryCodes = sqliteTable(
   'recovery_codes',
   {

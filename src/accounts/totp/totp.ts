@@ -24,16 +24,15 @@ import { newSecret, toOtpauthUri } from './codes'
 import { newRecoveryCodes } from './recovery-codes'
 import { recoveryCodes, totp } from './tables'
 
-/** Returns whether the caller has a second factor, and how many recovery codes are left. */
+/** Returns whether the caller has a second factor, and how many recovery codes they have left. */
 export async function get({ db, actor }: Ctx) {
   const [enabled, isUnused] = [await isTotpEnabled({ db }, actor.user), eq(recoveryCodes.user, actor.user)]
   return { enabled, recoveryCodes: await db.$count(recoveryCodes, isUnused) }
 }
 
 /**
- * Returns a secret for the caller's authenticator app after they have proven who they are. It takes effect when
- * confirmed.
- * @throws 409 TOTP_EXISTS, and everything that `requireRecentAuth` throws
+ * Returns a new secret for the authenticator app of the caller. It has no effect until `confirm`.
+ * @throws 403 FORBIDDEN for an API token, 409 TOTP_EXISTS, and the errors of `requireRecentAuth`
  */
 export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: HttpContext) {
   assertNotApiToken(ctx)
@@ -46,7 +45,7 @@ export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: H
     await assertSignedIn(tx, ctx.actor)
     const before = await tx.select().from(totp).where(eq(totp.user, _id)).get()
     if (before?.confirmed) throw totpExists()
-    // Each unconfirmed secret has its own negative step, so that the confirmation of a replaced secret is noticed.
+    // Each secret has its own number, so that the confirmation of a replaced one fails.
     const row = { user: _id, confirmed: false, step: (before?.step ?? 0) - 1 }
     await tx.insert(totp).values(row).onConflictDoUpdate({ target: totp.user, set: row })
     await vault.seal(tx, toTotpSecretRef(_id), secret)
@@ -55,8 +54,8 @@ export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: H
 }
 
 /**
- * Confirms the secret by a code. Returns the recovery codes, which are shown only once. @throws 403 INVALID_CODE, 404,
- * 409, 429
+ * Enables the second factor of the caller by a code of it. Returns the recovery codes, which cannot be read again.
+ * @throws 403 INVALID_CODE, 404 TOTP_NOT_FOUND, 409 TOTP_EXISTS
  */
 export async function confirm(ctx: Ctx, code: string, { request, set }: HttpContext) {
   assertNotApiToken(ctx)
@@ -76,7 +75,10 @@ export async function confirm(ctx: Ctx, code: string, { request, set }: HttpCont
   return { recoveryCodes: codes }
 }
 
-/** Removes the caller's second factor by one of its codes or a recovery code. @throws 403 INVALID_CODE, 404, 429 */
+/**
+ * Removes the second factor of the caller, by a code of it or a recovery code.
+ * @throws 403 INVALID_CODE, 404 TOTP_NOT_FOUND
+ */
 export async function remove(ctx: Ctx, code: string, { request }: HttpContext) {
   assertNotApiToken(ctx)
   const { user } = ctx.actor
@@ -91,7 +93,10 @@ export async function remove(ctx: Ctx, code: string, { request }: HttpContext) {
   return success
 }
 
-/** Removes the second factor of another user, who has lost it and the recovery codes. @throws 403, 404 */
+/**
+ * Removes the second factor of another user, who has lost it and their recovery codes.
+ * @throws 403 FORBIDDEN for the caller's own, 404 USER_NOT_FOUND
+ */
 export async function removeForUser(ctx: Ctx, user: string) {
   if (user === ctx.actor.user || user === ctx.actor.impersonator) throw codeRequired()
   await ctx.write(async (tx) => {
@@ -101,7 +106,7 @@ export async function removeForUser(ctx: Ctx, user: string) {
   return success
 }
 
-/** Removes a user's second factor, even if it is not confirmed. */
+/** Deletes a user's second factor, also an unconfirmed one. */
 export async function deleteTotp(tx: Tx, user: string) {
   await tx.delete(totp).where(eq(totp.user, user))
   await tx.delete(recoveryCodes).where(eq(recoveryCodes.user, user))

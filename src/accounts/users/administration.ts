@@ -23,17 +23,23 @@ import {
   toUser,
 } from './users'
 
-/** Returns a user with all fields that admins see. @throws 404 */
+/**
+ * Returns a user with the fields that only admins see.
+ * @throws 404 USER_NOT_FOUND
+ */
 export const get = async (ctx: Ctx, id: string) => toUser(await getUser(ctx, id), true)
 
-/** Creates a user; default role: `user`. @throws 400, 409 USERNAME_EXISTS, EMAIL_EXISTS */
+/**
+ * Creates a user; default role: `user`.
+ * @throws 400, 409 USERNAME_EXISTS, EMAIL_EXISTS
+ */
 export async function create(ctx: Ctx, { roles, metadata = {}, internalMetadata = {}, ...input }: NewUser) {
   const { profileImage, ...fields } = emptyToNull(input)
   const privilegedFields = {
     profileImage: profileImage || null,
     metadata: assertMetadataSize(metadata),
     internalMetadata: assertMetadataSize(internalMetadata, '/internalMetadata'),
-    // Admins are responsible for the addresses that they enter.
+    // Admins are responsible for the addresses that they enter, so these count as verified.
     emailVerified: !!fields.email,
   }
   const afterInsert = (tx: Tx, user: UserRow) => emitUserEvent(ctx, tx, 'user-created', user)
@@ -41,16 +47,17 @@ export async function create(ctx: Ctx, { roles, metadata = {}, internalMetadata 
 }
 
 /**
- * Changes the given fields of a user; a new password ends the user's sessions. Admins who change their own credentials
- * have to prove who they are, as in their profile.
- * @throws 400, 403 PROOF_REQUIRED, INVALID_CREDENTIALS, 404, 409 also LAST_ADMIN
+ * Changes the given fields of a user. A new password ends the user's sessions. To change their own credentials, admins
+ * need a recent sign-in or a proof, as in their profile.
+ * @throws 400, 403 PROOF_REQUIRED, INVALID_CREDENTIALS, 404 USER_NOT_FOUND
+ * @throws 409 USERNAME_EXISTS, EMAIL_EXISTS, LAST_ADMIN
  */
 export async function change(ctx: Ctx, id: string, input: UserChange, request: Request) {
   const { password, currentPassword, code, endTokens, metadata, internalMetadata, ...rest } = input
   assertEndTokensWithPassword(input)
   assertBirthDate(rest)
   const user = await getUser(ctx, id)
-  // An admin who impersonates another admin still has to prove changes of their own account.
+  // An admin who impersonates another admin still changes their own credentials here.
   const isOwn = id === ctx.actor.user || id === ctx.actor.impersonator
   const { email, ...fields } = omitUnchanged(emptyToNull(rest), user)
   const credentials = { username: fields.username, email, password }
@@ -65,15 +72,19 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
 }
 
 /**
- * Removes a user with their sessions, tokens, memberships and secrets. Their other data stays; a workspace without
- * admins is left to the admins of the tenant. @throws 404, 409 LAST_ADMIN
+ * Deletes a user with their sessions, tokens, memberships and secrets. What they created stays. A workspace that loses
+ * its last admin is left to the admins of the tenant.
+ * @throws 404 USER_NOT_FOUND, 409 LAST_ADMIN
  */
 export async function remove(ctx: Ctx, id: string) {
   await writeInvalidating(ctx, 'actors', (tx) => removeInTx(ctx, tx, id))
   return success
 }
 
-/** Removes a user as part of a write that invalidates the topic `actors`. @throws 404, 409 LAST_ADMIN */
+/**
+ * Deletes a user in a transaction. It must be called in a write that changes the topic `actors`.
+ * @throws 404 USER_NOT_FOUND, 409 LAST_ADMIN
+ */
 export async function removeInTx(ctx: Ctx, tx: Tx, id: string) {
   await assertNotLastAdmin(tx, id)
   for (const purpose of ['user', 'totp']) await deleteSecrets(tx, purpose, id)
@@ -82,7 +93,7 @@ export async function removeInTx(ctx: Ctx, tx: Tx, id: string) {
   await emitUserEvent(ctx, tx, 'user-removed', removed)
 }
 
-/** Empty texts, as the API returns them, mean that there is no value. */
+/** Treats an empty value as none, so that clients can send back what they read. */
 const emptyToNull = <Fields extends { email?: string | null; profileImage?: string | null }>(fields: Fields) => ({
   ...fields,
   ...(fields.email === '' && { email: null }),

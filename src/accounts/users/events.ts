@@ -6,7 +6,7 @@ import type { UserRow } from '../tables'
 
 type UserEventName = 'user-registered' | 'user-created' | 'user-updated' | 'user-removed'
 
-/** Emits an event about a user in the transaction of the change. Without an actor, the user is the author. */
+/** Emits an event about a user, in the transaction of the change. Its author is the actor or, without one, the user. */
 export const emitUserEvent = (
   ctx: Tenant | PublicCtx,
   tx: Tx,
@@ -20,7 +20,10 @@ export const emitUserEvent = (
   return emit(ctx, tx, { source: 'accounts', kind: 'user', eventName, metadata, ...by })
 }
 
-/** Emits `user-updated` with the names of the changed fields, but not their values, which are private. */
+/**
+ * Emits `user-updated` with the names of the changed fields, if there are any. The values are private, so they are left
+ * out.
+ */
 export async function emitUserUpdated(ctx: PublicCtx, tx: Tx, before: UserRow, after: UserRow) {
   const changed = (Object.keys(after) as (keyof UserRow)[])
     .filter((name) => !DERIVED_FIELDS.includes(name))
@@ -28,5 +31,5 @@ export async function emitUserUpdated(ctx: PublicCtx, tx: Tx, before: UserRow, a
   if (changed.length) await emitUserEvent(ctx, tx, 'user-updated', after, { changed })
 }
 
-/** Fields that change only along with others. */
+/** Fields that only change together with others. */
 const DERIVED_FIELDS = ['usernameKey', 'emailKey', 'version', 'updated']

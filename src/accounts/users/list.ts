@@ -24,7 +24,10 @@ const sortable = {
   updated: users.updated,
 }
 
-/** Returns a page of the tenant's users, newest first. @throws 400 */
+/**
+ * Returns a page of the users of the tenant, newest first.
+ * @throws 400 INVALID_INPUT
+ */
 export async function listUsers(ctx: Ctx, query: UsersQuery, answer: HttpContext) {
   const [page, fields] = [parsePage(query, sortable), parseSelect(query.select, SELECTABLE_FIELDS)]
   const [where, rowFilter] = [buildConditions(query), buildRowFilter(query)]
@@ -46,7 +49,9 @@ function buildConditions(query: UsersQuery): SQL | undefined {
 
 type RowFilter = (user: UserRow) => boolean
 
-/** Returns a filter for conditions that the database cannot check: normalized text, and values of lists. */
+/**
+ * Returns a filter of what the database cannot check, because it depends on normalized text or on entries of a list.
+ */
 function buildRowFilter(query: UsersQuery): RowFilter | undefined {
   const [roles, username, q] = [parseNames(query.roles, 'roles'), parseOptional(query.username), parseOptional(query.q)]
   const part = username !== undefined && !isTrue(query.exact) ? normalizeForLookup(username) : undefined

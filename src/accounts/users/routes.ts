@@ -66,5 +66,5 @@ const roleRoutes = new Elysia({ tags: ['users'] })
     },
   })
 
-/** The routes of users and roles, for admins of the tenant. */
+/** Routes of users and roles, for admins of the tenant. */
 export const userRoutes = new Elysia().use(userAdminRoutes).use(roleRoutes)

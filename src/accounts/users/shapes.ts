@@ -19,7 +19,7 @@ export const NewUser = t.Composite([
 ])
 export type NewUser = Static<typeof NewUser>
 
-/** Proof is required from admins who change their own credentials. */
+/** Admins need a proof to change their own credentials. */
 export const UserChange = t.Composite([partialOf(NewUser), t.Object({ endTokens }), Proof])
 export type UserChange = Static<typeof UserChange>
 

@@ -5,7 +5,10 @@ import { sessions, users } from '../tables'
 
 const PERIODS_MS = { lastDay: DAY_MS, lastWeek: 7 * DAY_MS, lastMonth: 30 * DAY_MS }
 
-/** Returns the number of users in total, by role, and by when they registered or last used a session. */
+/**
+ * Returns the number of users, in total and by role, and how many registered or used a session within a day, a week and
+ * a month.
+ */
 export async function getUserStats({ db }: Ctx) {
   const lists = await db.select({ roles: users.roles, count: count() }).from(users).groupBy(users.roles)
   const roles: Record<string, number> = {}

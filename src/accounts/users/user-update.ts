@@ -13,7 +13,7 @@ import { assertLoginAvailable, assertMetadataSize, assertNotLastAdmin, toFullNam
 
 type PlainField = 'username' | 'name' | 'firstName' | 'lastName' | 'fullName' | 'birthDate' | 'phone' | 'profileImage'
 
-/** A change of a user. Undefined fields stay unchanged, and metadata is merged into that of the user. */
+/** The new values of a user; an undefined field stays. Metadata is merged into that of the user. */
 export type UserUpdate = Partial<Pick<UserRow, PlainField | 'roles' | 'metadata' | 'internalMetadata'>> & {
   email?: string | null
   passwordHash?: string
@@ -24,7 +24,8 @@ export type UserUpdate = Partial<Pick<UserRow, PlainField | 'roles' | 'metadata'
 type ChangeEmail = (ctx: Ctx, tx: Tx, user: UserRow, email: string | null) => Promise<EmailChange>
 
 /**
- * Changes a user. A new password ends all sessions of the user, except the current one if the change is the user's own.
+ * Changes a user and returns the new row. A new password ends all sessions of the user except, when users change their
+ * own, the current one.
  * @throws 400, 401, 404 USER_NOT_FOUND, 409 USERNAME_EXISTS, EMAIL_EXISTS, LAST_ADMIN
  */
 export const updateUser = (

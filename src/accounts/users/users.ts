@@ -26,7 +26,7 @@ const statements = prepareOncePerDb((db) => ({
 export const getUser = async ({ db }: Tenant, id: string): Promise<UserRow> =>
   (await statements(db).byId.get({ id })) ?? notFound('user')
 
-/** Returns the user with this username, or else with this e-mail address. */
+/** Returns the user with this username, otherwise the one with this e-mail address, or undefined. */
 export async function findByLogin({ db }: Tenant, name: string): Promise<UserRow | undefined> {
   const key = normalizeForLookup(name)
   return (
@@ -41,10 +41,13 @@ type NewUserFields = LoginFields & {
   [field in Exclude<keyof Registration, keyof LoginFields>]?: Registration[field] | null
 }
 
-/** Fields of a new user that only privileged callers may set. */
+/** Fields of a new user that a sign-up cannot set. */
 type PrivilegedFields = Partial<Pick<UserRow, 'emailVerified' | 'profileImage' | 'metadata' | 'internalMetadata'>>
 
-/** Creates a user, and runs `afterInsert` in the same transaction. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS; 400 */
+/**
+ * Creates a user, runs `afterInsert` in the same transaction, and returns the user.
+ * @throws 400 INVALID_INPUT, 409 USERNAME_EXISTS, EMAIL_EXISTS
+ */
 export async function registerUser(
   tenant: Tenant,
   { password, ...input }: NewUserFields,
@@ -87,8 +90,9 @@ export async function registerUser(
 }
 
 /**
- * Sets a password without the old one, for operators of the installation. Ends the user's sessions and a pending change
- * of their e-mail address. @throws 400, 404 USER_NOT_FOUND
+ * Sets a password without the current one, for operators of the installation. Ends the user's sessions and any pending
+ * change of their e-mail address.
+ * @throws 400 INVALID_INPUT, 404 USER_NOT_FOUND
  */
 export async function setPassword(tenant: Tenant, name: string, password: string) {
   const user = (await findByLogin(tenant, name)) ?? notFound('user')
@@ -102,7 +106,8 @@ export async function setPassword(tenant: Tenant, name: string, password: string
 }
 
 /**
- * Hashes a password with the current parameters. Returns the user, or undefined if the password has changed meanwhile.
+ * Hashes a user's password at the current cost. Returns the new row, or undefined when the password was changed
+ * meanwhile.
  */
 export async function rehashPassword(tenant: Tenant, { _id, password: before }: UserRow, password: string) {
   const hash = await hashPassword(tenant, password)
@@ -110,7 +115,10 @@ export async function rehashPassword(tenant: Tenant, { _id, password: before }: 
   return tenant.write((tx) => tx.update(users).set({ password: hash }).where(isUnchanged).returning().get())
 }
 
-/** Replaces a user's roles. @throws 404 USER_NOT_FOUND; 409 LAST_ADMIN when the tenant would have no admin left */
+/**
+ * Replaces a user's roles, and returns the new row.
+ * @throws 404 USER_NOT_FOUND, 409 LAST_ADMIN when the tenant would have no admin left
+ */
 export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
   const { _id } = (await findByLogin(tenant, name)) ?? notFound('user')
   return writeInvalidating(tenant, 'actors', async (tx) => {
@@ -124,7 +132,10 @@ export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
   })
 }
 
-/** Called in the writing transaction, so that two admins cannot be removed at the same time. @throws 409 LAST_ADMIN */
+/**
+ * It must be called in the writing transaction, so that two concurrent writes cannot both find another admin.
+ * @throws 409 LAST_ADMIN
+ */
 export async function assertNotLastAdmin(tx: Tx, _id: string) {
   const user = await tx.select({ roles: users.roles }).from(users).where(eq(users._id, _id)).get()
   if (!user?.roles.includes('admin')) return
@@ -133,7 +144,7 @@ export async function assertNotLastAdmin(tx: Tx, _id: string) {
     throw new Problem(409, 'LAST_ADMIN', 'This is the last admin. Make another user an admin first.')
 }
 
-/** Returns summaries of users by id, for those who see something that a user owns. */
+/** Returns the fields of users, by id, that other users see beside what belongs to them. */
 export async function findUserSummaries(db: Db, ids: string[]) {
   const { _id, fullName, firstName, lastName, profileImage } = users
   const rows = await db
@@ -149,13 +160,13 @@ export const fullNameOf = ({ fullName, firstName, lastName }: Pick<UserRow, 'ful
   fullName ?? [firstName, lastName].filter(Boolean).join(' ')
 
 /**
- * Returns the change of the full name. A derived name that is sent back stays derived, and an empty name becomes
- * derived.
+ * Returns the change of a full name. Clients can send back a name that was composed of first and last name, and it
+ * stays composed; an empty name is composed again.
  */
 export const toFullNameChange = ({ fullName }: { fullName?: string | null }, before: UserRow) =>
   fullName !== undefined && { fullName: fullName === fullNameOf(before) ? before.fullName : fullName || null }
 
-/** Returns a user in the shape of the API. */
+/** Returns the User resource of the API. */
 export const toUser = (user: UserRow, privileged: boolean, workspace: Actor['workspace'] = null) => ({
   _id: user._id,
   username: user.username,
@@ -176,20 +187,26 @@ export const toUser = (user: UserRow, privileged: boolean, workspace: Actor['wor
 
 const MAX_METADATA_LENGTH = 64 << 10 // characters
 
-/** @throws 400 for metadata that is too large */
+/**
+ * Returns the metadata.
+ * @throws 400 INVALID_INPUT when it is too large
+ */
 export function assertMetadataSize(metadata: Record<string, unknown>, path = '/metadata') {
   if (JSON.stringify(metadata).length > MAX_METADATA_LENGTH)
     badRequest({ path, message: `The metadata must have at most ${MAX_METADATA_LENGTH} characters as JSON.` })
   return metadata
 }
 
-/** @throws 400 */
+/** @throws 400 INVALID_INPUT */
 export function assertBirthDate({ birthDate }: { birthDate?: string | null }) {
   if (birthDate && !isIsoDate(birthDate))
     badRequest({ path: '/birthDate', message: 'This is not a valid date. Use the format YYYY-MM-DD.' })
 }
 
-/** @throws 400 for a password that is too short or too long */
+/**
+ * Returns the password.
+ * @throws 400 INVALID_INPUT when it has fewer than 8 characters or more than 256 bytes
+ */
 export function requireValidPassword(password: string) {
   const flaws: FieldError[] = []
   if ([...password].length < 8)
@@ -200,16 +217,16 @@ export function requireValidPassword(password: string) {
   return password
 }
 
-/** Returns the keys by which usernames and e-mail addresses are compared. */
+/** Returns the normalized keys by which usernames and e-mail addresses are compared. */
 export const toLoginKeys = ({ username, email }: { username?: string; email?: string | null }) => ({
   ...(username !== undefined && { usernameKey: normalizeForLookup(username) }),
   ...(email !== undefined && { emailKey: email ? normalizeForLookup(email) : null }),
 })
 
 /**
- * Checks that a username or e-mail address is free. It must be neither the username nor the address of another user,
- * because both are used to sign in, nor an address that another user can still get back.
- * @throws 400, 409 USERNAME_EXISTS, EMAIL_EXISTS
+ * Requires that no other user has the username or the e-mail address, neither as username nor as address: both are used
+ * to sign in. An address that another user can still restore is also taken.
+ * @throws 400 INVALID_INPUT, 409 USERNAME_EXISTS, EMAIL_EXISTS
  */
 export async function assertLoginAvailable(
   tx: Pick<Tx, 'select'>,

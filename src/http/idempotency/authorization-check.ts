@@ -1,11 +1,11 @@
 import { Problem } from '../../core/problem'
 
-/** Requests that the guard is to judge without any work being done, and whether it admitted them. */
+/** Requests for which only the guard runs, without any work being done, and whether it admitted them. */
 const pendingChecks = new WeakMap<Request, boolean>()
 
 /**
- * Asks the guard about a request that was worked on before. Answers its refusal, or nothing when it admits the caller.
- * `work` must lead through the guard, which ends it before anything is read or done.
+ * Runs only the guard for a request that was answered before. Returns the guard's rejection, or undefined when it
+ * admits the caller. `work` must lead through the guard, which stops it before anything is read or done.
  */
 export async function checkAuthorization(request: Request, work: (request: Request) => Promise<Response>) {
   pendingChecks.set(request, false)
@@ -15,14 +15,17 @@ export async function checkAuthorization(request: Request, work: (request: Reque
   return admitted ? undefined : response
 }
 
-/** To be called by the guard with whom it admits. @throws where the verdict is all that was asked for */
+/**
+ * Is called by the guard after it has admitted a request.
+ * @throws 409 IDEMPOTENCY_REPLAY when only the guard was to run
+ */
 export function endAuthorizationCheck(request: Request) {
   if (!pendingChecks.has(request)) return
   pendingChecks.set(request, true)
   throw new Problem(409, 'IDEMPOTENCY_REPLAY', 'This request was already answered.')
 }
 
-/** @throws 403 FORBIDDEN for a caller who has since lost a role or label by which the first request may have been allowed */
+/** @throws 403 FORBIDDEN for a caller who has lost a right by which the first request may have been allowed */
 export function assertRightsStillHeld(held: string[], needed: string[]) {
   if (needed.some((right) => !held.includes(right)))
     throw new Problem(

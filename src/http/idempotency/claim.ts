@@ -4,8 +4,8 @@ import { PROCESS_ID } from '../../core/process-id'
 import type { Store, Tx } from '../../storage/port'
 import { wrapWrite } from '../../storage/write-wrapper'
 
-const KEY_RETENTION_MS = 24 * HOUR_MS // ms
-const CLAIM_LEASE_MS = 5_000 // ms; a process that renews no claim of its own for so long counts as dead
+const KEY_RETENTION_MS = 24 * 3_600_000
+const CLAIM_LEASE_MS = 5_000 // ms; a process that does not renew its claim for this long counts as dead
 
 export const inProgress = () =>
   new Problem(
@@ -16,14 +16,14 @@ export const inProgress = () =>
   )
 
 /**
- * One request's right to be the only one with its key. It is taken by the first write of the work and in its transaction:
- * either both are there, or neither is.
+ * The right of one request to be the only one with its key. The first write of its work acquires the claim in the same
+ * transaction: either both are committed, or neither is.
  */
 export class Claim {
   readonly attempt = `${PROCESS_ID} ${crypto.randomUUID()}`
-  /** Whether it was committed. */
+  /** Whether the claim was committed. */
   held = false
-  /** Whether somebody else came first. */
+  /** Whether another request has the claim. */
   lost = false
   #renewal?: Timer
 
@@ -32,26 +32,26 @@ export class Claim {
     private fingerprint: () => string | undefined,
   ) {}
 
-  /** The same `write`, which also takes the claim; it is renewed until `end`. */
+  /** Returns a `write` that also acquires the claim, which is then renewed until `stopRenewal`. */
   wrapWrite(write: Store['write']): Store['write'] {
     return wrapWrite(write, async (tx, work) => {
       if (!this.held) await this.#acquire(tx)
       claimsByTx.set(tx, this)
       tx.afterCommit(() => {
         this.held = true
-        // A renewal that fails is made up for by the next.
+        // The next renewal makes up for a failed one.
         this.#renewal ??= setInterval(() => write((tx) => this.#renew(tx)).catch(() => {}), CLAIM_LEASE_MS / 3).unref()
       })
       return work()
     })
   }
 
-  /** The work has ended, well or not. */
+  /** Is called when the work has ended, successfully or not. */
   stopRenewal() {
     clearInterval(this.#renewal)
   }
 
-  /** Where what was made by the work can be read. */
+  /** Records where the created resource can be read. */
   async recordCreatedPath(tx: Tx, path: string) {
     await tx.query('update idempotency_keys set created = ? where name = ? and attempt = ?', [
       path,
@@ -60,7 +60,7 @@ export class Claim {
     ])
   }
 
-  /** Keeps the answer, and removes some whose time is over. */
+  /** Stores the answer, and removes some expired keys. */
   async storeAnswer(tx: Tx, answer: string) {
     const expiredKeys = 'select name from idempotency_keys where expires <= ? order by expires limit 20'
     await tx.query(`delete from idempotency_keys where name in (${expiredKeys})`, [now()])
@@ -72,12 +72,12 @@ export class Claim {
     )
   }
 
-  /** Nothing was done after all. */
+  /** Deletes the claim when nothing was done after all. */
   async release(tx: Tx) {
     await tx.query('delete from idempotency_keys where name = ? and attempt = ?', [this.name, this.attempt])
   }
 
-  /** Something was done, but nobody knows how much. */
+  /** Ends the claim without an answer when it is unknown how much was done. */
   async abandon(tx: Tx) {
     await tx.query('update idempotency_keys set busy = 0 where name = ? and attempt = ?', [this.name, this.attempt])
   }
@@ -95,7 +95,7 @@ export class Claim {
     if (this.lost) throw inProgress()
   }
 
-  /** By the clock of the database, for those of several servers need not agree. */
+  /** Uses the clock of the database, because the clocks of several servers may differ. */
   async #renew(tx: Tx) {
     await tx.query(
       'update idempotency_keys set busy = (select now from clock) + ? where name = ? and attempt = ? and busy > 0',
@@ -107,17 +107,20 @@ export class Claim {
 const claimsByTx = new WeakMap<Tx, Claim>()
 
 /**
- * Notes where what is created in this transaction can be read, by a path such as `/api/plans/…`: after a crash the answer to
- * the request is made again from that. For answers that are the same as that of a GET there, but for the status 201.
+ * Records where a resource that is created in this transaction can be read, by a path such as `/api/plans/…`. After a
+ * crash the answer to the request is rebuilt from that. It is for answers that equal that of a GET there, except for
+ * the status 201.
  */
 export const recordCreatedPath = async (tx: Tx, path: string) => claimsByTx.get(tx)?.recordCreatedPath(tx, path)
 
 const claimsByRequest = new WeakMap<Request, Claim>()
 
-/** Lets the writes of a request's work take this claim. */
+/** Makes the writes of a request acquire this claim. */
 export const attachClaim = (request: Request, claim: Claim) => void claimsByRequest.set(request, claim)
 
-/** The tenant for a request: where it has an `Idempotency-Key`, its writes take the claim. */
+/**
+ * Returns the tenant for a request. If the request has an `Idempotency-Key`, writes of the tenant acquire its claim.
+ */
 export function withClaim<T extends Store>(request: Request, tenant: T): T {
   const claim = claimsByRequest.get(request)
   return claim ? { ...tenant, write: claim.wrapWrite(tenant.write) } : tenant

@@ -14,17 +14,17 @@ import { assertRightsStillHeld, checkAuthorization } from './authorization-check
 import { attachClaim, Claim, inProgress } from './claim'
 import { HashedRequest } from './hashed-request'
 
-const MAX_STORED_ANSWER_LENGTH = 16 << 20 // characters of an answer
-const MAX_WAIT_MS = 30_000 // ms; so long another server's work is waited for
-const POLL_INTERVAL_MS = 100 // ms
+const MAX_STORED_ANSWER_LENGTH = 16 << 20 // characters
+const MAX_WAIT_MS = 30_000 // for the work of another server
+const POLL_INTERVAL_MS = 100
 
 type HandleRequest = (request: Request) => Promise<Response>
 
 /** The sender of a request, as far as its Idempotency-Key and its answer depend on them. */
 export type Caller = {
-  /** Requests of one name share their keys. */
+  /** Callers with the same name share their keys. */
   name: string
-  /** What the caller may do depends on these; a stored answer needs all that the first request had. */
+  /** The roles and labels that may have allowed the request; a stored answer needs all that the first request had. */
   rights: string[]
   isGuest: boolean
 }
@@ -35,16 +35,17 @@ type KeyRow = [
   fingerprint: string | null,
   answer: string | null,
   created: string | null,
-  /** How long the work still counts as being done (ms). */
+  /** How long the work still counts as running (ms). */
   left: number,
 ]
 
-/** A request with the caller and the tenant that it names, and how it is worked on. `name` is that of the key's row. */
+/** A request with its tenant, its caller and the work that answers it. `name` is that of the key's row. */
 type IdempotentCall = { request: Request; tenant: Tenant; caller: Caller; name: string; work: HandleRequest }
 
 /**
- * Does the work of a request with this `Idempotency-Key` once: who asks again within 24 hours, as the same caller at the
- * same path, gets the first answer. @throws 400 for what is no key, 422 for another body, 409 when there is no answer to give
+ * Does the work of a request with this `Idempotency-Key` once. A repeated request of the same caller at the same path
+ * within 24 hours gets the first answer.
+ * @throws 400 for an invalid key, 422 for another body, 409 when there is no answer to replay
  */
 export async function executeOnce(
   request: Request,
@@ -55,7 +56,7 @@ export async function executeOnce(
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     badRequest({ path: 'Idempotency-Key', message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.' })
   const tenant = await Promise.resolve(resolveTenant(request)).catch(() => undefined)
-  // Who asks no tenant is refused anyway.
+  // A request without a tenant is rejected anyway.
   if (!tenant) return work(request)
   const caller = await identifyCaller(request, tenant)
   const { pathname = '' } = URL.parse(request.url) ?? {}
@@ -75,7 +76,7 @@ export async function executeOnce(
   }
 }
 
-/** Those of this process with the same key wait for each other. */
+/** Requests of this process with the same key wait for each other. */
 const queuesByDb = new WeakMap<Db, Map<string, Promise<void>>>()
 function getQueue(db: Db) {
   const queue = queuesByDb.get(db) ?? new Map<string, Promise<void>>()
@@ -103,7 +104,7 @@ async function executeOrReplay(call: IdempotentCall) {
   }
 }
 
-/** Whether the guard stands before a route; others judge their callers by themselves. */
+/** Returns whether the guard protects a route; other routes check their callers themselves. */
 const isGuarded = ({ url }: Request) => !!URL.parse(url)?.pathname.startsWith('/api/')
 
 async function findKey({ db }: Tenant, name: string): Promise<KeyRow | undefined> {
@@ -112,7 +113,10 @@ async function findKey({ db }: Tenant, name: string): Promise<KeyRow | undefined
   return (await db.query(select, [name, now()]))[0] as KeyRow | undefined
 }
 
-/** The answer that was given, as soon as it is there. */
+/**
+ * Returns the stored answer as soon as there is one.
+ * @throws 422 for another body, 409 when there is no answer, 503 BUSY when the first request was rejected
+ */
 async function replay(
   call: IdempotentCall,
   existing: KeyRow | undefined,
@@ -123,7 +127,7 @@ async function replay(
   const fingerprint = await hashedRequest.read()
   const until = performance.now() + MAX_WAIT_MS
   for (let row = existing; ; row = await findKey(tenant, name)) {
-    // The first was refused after all; here, the body has been read already.
+    // The first request was rejected after all, but the body of this one has been read already.
     if (!row) throw new Busy()
     const [by, firstFingerprint, answer, created, leaseLeft] = row
     if (firstFingerprint !== null && firstFingerprint !== fingerprint) {
@@ -132,14 +136,18 @@ async function replay(
     }
     if (answer) return restoreAnswer(tenant, caller, name, answer)
     if (answer === '') throw noAnswer('its response was too large or a stream and was not stored')
-    // A folder has one server: what another process did not finish nobody does.
+    // A folder has one server, so nobody finishes what another process has left.
     if (leaseLeft <= 0 || !(config.ATOLL_DATABASE_URL || by.startsWith(PROCESS_ID))) return rebuildAnswer(call, created)
     if (performance.now() > until) throw inProgress()
     await Bun.sleep(POLL_INTERVAL_MS)
   }
 }
 
-/** The answer to a create that was interrupted after its commit: what was made, as it is now and as the caller may see it. */
+/**
+ * Returns the answer to a create that was interrupted after its commit: the resource as it is now and as the caller may
+ * see it.
+ * @throws 409 IDEMPOTENCY_NO_ANSWER
+ */
 async function rebuildAnswer({ request, work }: IdempotentCall, created: string | null): Promise<Response> {
   const response = created === null ? undefined : await work(toReadRequest(request, created))
   if (response?.status !== 200) throw noAnswer('it was interrupted before it could respond')
@@ -148,7 +156,7 @@ async function rebuildAnswer({ request, work }: IdempotentCall, created: string 
   return new Response(response.body, { status: 201, headers })
 }
 
-/** The same caller's GET of a path, with the query of the first request. */
+/** Returns a GET of a path by the same caller, with the query of the first request. */
 function toReadRequest(request: Request, path: string): Request {
   const { origin, search } = new URL(request.url)
   const changes: Record<string, unknown> = { method: 'GET', url: `${origin}${path}${search}`, body: null }
@@ -171,10 +179,10 @@ const noAnswer = (why: string) =>
     `The first request with this Idempotency-Key was started, but ${why}. Check what it did, then use a new key.`,
   )
 
-/** Refusals that say nothing about the request but only about now. */
+/** Statuses of rejections that depend on the moment and not on the request. */
 const TRANSIENT_STATUSES = [401, 429]
 
-/** Keeps an answer for those who ask again, and gives it. */
+/** Stores an answer for repeated requests, and returns it. */
 async function storeAnswer(
   { tenant: { tenant, write }, caller }: IdempotentCall,
   claim: Claim,
@@ -183,7 +191,7 @@ async function storeAnswer(
 ) {
   const { status, headers } = response
   const failed = status >= 500 || (status >= 400 && hashedRequest.fingerprint === undefined)
-  // A guest could fill the disk with refusals.
+  // Guests could fill the disk with rejections.
   if (failed || TRANSIENT_STATUSES.includes(status) || (caller.isGuest && status >= 400)) {
     if (claim.held) await write((tx) => (failed ? claim.abandon(tx) : claim.release(tx))).catch(() => {})
     return response
@@ -194,14 +202,14 @@ async function storeAnswer(
   const answer = isStorable
     ? await encryptAnswer(tenant, claim.name, { status, headers: [...headers], text, rights: caller.rights })
     : ''
-  // The work is done: that it can't be told again is no reason not to tell it now.
+  // The work is done, so the answer is sent even if it cannot be stored.
   await write((tx) => claim.storeAnswer(tx, answer)).catch(() => {})
   return text === undefined ? response : new Response(text || null, { status, headers })
 }
 
 type StoredAnswer = { status: number; headers: [string, string][]; text: string; rights?: string[] }
 
-/** An answer may hold a secret that is kept nowhere else. */
+/** Encrypts an answer, because it may hold a secret that is stored nowhere else. */
 const encryptAnswer = async (tenant: string, name: string, answer: StoredAnswer) =>
   encrypt(await deriveKey(tenant, 'idempotency-answer'), JSON.stringify(answer), name).toString('base64')
 

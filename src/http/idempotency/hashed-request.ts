@@ -7,8 +7,8 @@ import { linkOriginalRequest } from '../../tenancy/client-connection'
 const BODY_READERS = ['text', 'json', 'arrayBuffer', 'blob', 'bytes', 'formData']
 
 /**
- * A request whose body is hashed while it is read, whoever reads it, and kept nowhere. The hash has a key: a body may hold
- * a password, which who finds a plain hash of it could guess.
+ * A request whose body is hashed while it is read, by whichever code, and not stored. The hash has a key: a body may
+ * hold a password, which could be guessed from a plain hash.
  */
 export class HashedRequest {
   readonly request: Request
@@ -35,13 +35,16 @@ export class HashedRequest {
     inheritRequestId(this.request, original)
   }
 
-  /** Tells this request from others with its key; undefined as long as not all of it was read. */
+  /** Distinguishes this request from others with its key; undefined until the whole body was read. */
   get fingerprint(): string | undefined {
     if (this.#ended) this.#digest ??= this.#hasher.digest('hex')
     return this.#digest
   }
 
-  /** The same, when nobody else reads it. @throws 400, 413 */
+  /**
+   * Reads the body if nothing else does, and returns the fingerprint.
+   * @throws 400 for an unreadable body, 413 BODY_TOO_LARGE
+   */
   async read(): Promise<string> {
     const limit = Math.max(config.ATOLL_BODY_LIMIT, config.ATOLL_IMPORT_LIMIT)
     const reader = this.#ended || this.#body?.locked ? undefined : this.#body?.getReader()

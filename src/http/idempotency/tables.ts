@@ -1,20 +1,20 @@
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
-/** What was asked with an `Idempotency-Key`, and what was answered. */
+/** Requests with an `Idempotency-Key`, and their answers. */
 export const idempotencyKeys = sqliteTable(
   'idempotency_keys',
   {
     /** A hash of the caller, the path and the key. */
     name: text().primaryKey(),
-    /** Who does the work: the process, and a request of it. */
+    /** The process and the request that do the work. */
     attempt: text().notNull(),
-    /** Tells whether it is the same request, but not what is in it; null until all of it is read. */
+    /** Distinguishes requests without revealing their content; null until the whole body was read. */
     fingerprint: text(),
-    /** Encrypted; null until there is one, empty for one that is not kept. */
+    /** The encrypted answer; null until there is one, empty for one that is not stored. */
     answer: text(),
-    /** The path at which what was created can be read, when it is one thing. */
+    /** The path at which the created resource can be read, if there is exactly one. */
     created: text(),
-    /** Until when the work counts as being done, by the database's clock (ms). */
+    /** Until when the work counts as running, by the clock of the database (ms). */
     busy: integer().notNull(),
     expires: integer().notNull(),
   },

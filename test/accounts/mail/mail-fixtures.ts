@@ -34,7 +34,7 @@ export function createMailReader({ tenant, as }: Pick<TestTenant, 'tenant' | 'as
   }
   return {
     outbox,
-    /** The code of the latest mail of a kind. */
+    /** Returns the code of the latest mail of a kind. */
     codeOf: async (template: string) => {
       const mails = await outbox()
       const { text } = mails.findLast((mail: { template: string }) => mail.template === template)

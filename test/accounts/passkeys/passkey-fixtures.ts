@@ -25,7 +25,7 @@ export const flags = { PRESENT, VERIFIED, ELIGIBLE, BACKED_UP }
 const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).digest()
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url')
 
-/** An authenticator with one passkey (ES256), together with the browser that shows a page of this origin. */
+/** Returns an authenticator with one passkey (ES256), together with the browser that shows a page of this origin. */
 export function createAuthenticator(origin: string) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const { x, y } = publicKey.export({ format: 'jwk' })
@@ -61,7 +61,7 @@ export function createAuthenticator(origin: string) {
   return {
     id,
     own,
-    /** What `navigator.credentials.create` returns for these options. */
+    /** Returns what `navigator.credentials.create` returns for these options. */
     // biome-ignore lint/suspicious/noExplicitAny: options are what the server answered
     create(options: any, fault: AuthenticatorFault = {}) {
       own.userHandle = options.user.id
@@ -88,7 +88,7 @@ export function createAuthenticator(origin: string) {
         },
       }
     },
-    /** What `navigator.credentials.get` returns for these options. */
+    /** Returns what `navigator.credentials.get` returns for these options. */
     // biome-ignore lint/suspicious/noExplicitAny: options are what the server answered
     get(options: any, fault: AuthenticatorFault = {}) {
       const authenticatorData = data(options.rpId, PRESENT | VERIFIED, fault)

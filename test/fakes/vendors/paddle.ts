@@ -1,7 +1,7 @@
 import { now } from '../../../src/core/clock'
 import { newId, type SignedWebhook, startVendor, type VendorRequest, type VendorResponse } from './vendor'
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of Paddle's
+// biome-ignore lint/suspicious/noExplicitAny: objects of Paddle
 type Any = any
 
 export const PADDLE_SECRET = 'pdl_ntfset_of_the_test'
@@ -17,7 +17,9 @@ const errorResponse = (status: number, code: string): VendorResponse => ({
 })
 const okResponse = (data: unknown): VendorResponse => ({ status: 200, body: { data, meta: { request_id: newId('') } } })
 
-/** Paddle, as far as it is asked here: transactions, subscriptions, and the events of what becomes of them. */
+/**
+ * Starts a server with the parts of Paddle's API that are used here: transactions and subscriptions, and their events.
+ */
 export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
   const prices = new Map<string, Any>()
   const transactions = new Map<string, Any>()
@@ -162,7 +164,7 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
     return { starts_at: time(at), ends_at: time(end.getTime()) }
   }
 
-  /** The next period begins; its transaction is to be paid. */
+  /** Starts the next period, and returns its unpaid transaction. */
   function advance(id: string) {
     const subscription = subscriptions.get(id)
     const { interval } = subscription.billing_cycle
@@ -224,7 +226,7 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
       }
       prices.set(id, { ...price, billing_cycle: { interval, frequency: 1 } })
     },
-    /** Somebody pays in a checkout. `trial` are days without. */
+    /** Pays a transaction in the checkout. `trial` is the length of the trial in days. */
     pay(transaction: string, { trial = 0, at = now() } = {}) {
       const one = transactions.get(transaction)
       const [item] = one.items
@@ -292,16 +294,19 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
       settle(one)
       become(one.subscription_id, 'active')
     },
-    /** A payment within a checkout fails. */
+    /** Makes a payment in the checkout fail. */
     decline: (transaction: string) => failed(transactions.get(transaction)),
-    /** An event as it is sent, signed at a moment in seconds. */
+    /** Returns an event as a webhook that was signed at a time in seconds. */
     sent: (event: Any, by: string | string[] = secret, at = Math.floor(now() / 1000)): SignedWebhook =>
       signPaddleWebhook(JSON.stringify(event), by, at),
   }
 }
 export type PaddleVendor = Awaited<ReturnType<typeof startPaddle>>
 
-/** Signed as https://developer.paddle.com/webhooks/signature-verification says; by two secrets while one is replaced. */
+/**
+ * Signs a webhook as described at https://developer.paddle.com/webhooks/signature-verification; with two secrets while
+ * one is being replaced.
+ */
 export function signPaddleWebhook(raw: string, secrets: string | string[], at: number): SignedWebhook {
   const h1 = [secrets]
     .flat()

@@ -3,7 +3,7 @@ import { now } from '../../../src/core/clock'
 import { specs } from './specs'
 import { newId, type SignedWebhook, startVendor, type VendorRequest, type VendorResponse } from './vendor'
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of PayPal's
+// biome-ignore lint/suspicious/noExplicitAny: objects of PayPal
 type Any = any
 
 const PAYPAL_CLIENT = { id: 'the-client', secret: 'a secret of PayPal: é&s' }
@@ -11,7 +11,7 @@ const PAYPAL_WEBHOOK_ID = '1JE4291016473214C'
 
 const time = (at = now()) => `${new Date(at).toISOString().slice(0, 19)}Z`
 
-/** Whether values are as PayPal's documents say; all are, where those are not at hand. */
+/** Returns a check of values by PayPal's API documents. Without the documents every value is valid. */
 function createSchemaCheck() {
   const compiled = new Map<string, ValidateFunction>()
   const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true, unicodeRegExp: false })
@@ -21,7 +21,7 @@ function createSchemaCheck() {
   ] as const) {
     if (!document) continue
     const { components } = structuredClone(document)
-    // What is not described there is a mistake of ours.
+    // A property that is not described there is a mistake of ours.
     for (const strict of [
       'subscription_request_post',
       'plan_override',
@@ -53,8 +53,9 @@ const errorBody = (status: number, name: string, issue = name) => ({
 })
 
 /**
- * PayPal, as far as it is asked here: tokens, plans, subscriptions, their transactions, and webhooks with the call that
- * verifies them. What it is asked and what it answers fit the documents that it publishes, where those are at hand.
+ * Starts a server with the parts of PayPal's API that are used here: tokens, plans, subscriptions, their transactions,
+ * and webhooks with the call that verifies them. Requests and responses are checked by PayPal's API documents where
+ * they are available.
  */
 export async function startPaypal() {
   const check = createSchemaCheck()
@@ -63,12 +64,12 @@ export async function startPaypal() {
   const transactions = new Map<string, Any[]>()
   const events: Any[] = []
   const tokens = new Set<string>()
-  /** What was sent by webhook: by signature, what it is about. */
+  /** The webhooks that were sent, by signature. */
   const signed = new Map<string, { id: string; time: string; webhook: string; event: string }>()
-  /** What did not fit the documents. */
+  /** The violations of the documents. */
   const flaws: string[] = []
 
-  /** For how many seconds its tokens are good, and how many transactions are on a page. */
+  /** The lifetime of tokens in seconds, and the number of transactions on a page. */
   const terms = { expires: 32_400, page: 20 }
 
   function fitting(document: 'subscriptions' | 'webhooks', schema: string, value: unknown) {
@@ -122,13 +123,13 @@ export async function startPaypal() {
     const page = Number(query.get('page') ?? 1)
     const total_pages = Math.ceil(all.length / terms.page)
     const next = new URLSearchParams({ ...Object.fromEntries(query), page: `${page + 1}` })
-    const told = {
+    const result = {
       transactions: all.slice((page - 1) * terms.page, page * terms.page),
       ...{ total_items: all.length, total_pages },
       links:
         page < total_pages ? [{ rel: 'next', href: `https://api-m.paypal.com${path}?${next}`, method: 'GET' }] : [],
     }
-    return told
+    return result
   }
 
   function grant(headers: Record<string, string>, body: unknown): VendorResponse {
@@ -173,9 +174,9 @@ export async function startPaypal() {
     const links = [
       { href: `https://www.paypal.com/webapps/billing/subscriptions?ba_token=BA-${id}`, rel: 'approve', method: 'GET' },
     ]
-    const { price: _, ...told } = subscription
-    fitting('subscriptions', 'subscription', { ...told, links })
-    return { status: 201, body: { ...told, links } }
+    const { price: _, ...rest } = subscription
+    fitting('subscriptions', 'subscription', { ...rest, links })
+    return { status: 201, body: { ...rest, links } }
   }
 
   function shown({ price: _, ...subscription }: Any) {
@@ -258,7 +259,7 @@ export async function startPaypal() {
       ...{ name: 'PayPal', kind: 'paypal', metadata: { apiUrl: vendor.url, clientId: PAYPAL_CLIENT.id } },
       authentication: { clientSecret: PAYPAL_CLIENT.secret, webhookId },
     }),
-    /** A plan that can be bought, after a trial if there is one. */
+    /** Adds a plan that can be bought, with a trial if there is one. */
     plan(id: string, value: string, currency_code = 'USD', trial = false) {
       const cycle = (tenure_type: string, sequence: number, value: string) => ({
         ...{ tenure_type, sequence, total_cycles: tenure_type === 'TRIAL' ? 1 : 0 },
@@ -273,7 +274,7 @@ export async function startPaypal() {
       fitting('subscriptions', 'plan', plan)
       plans.set(id, plan)
     },
-    /** Somebody approves, and the first payment is made. */
+    /** Approves a subscription, and makes the first payment. */
     approve(id: string) {
       const subscription = subscriptions.get(id)
       const { currency_code } = subscription.price
@@ -296,7 +297,7 @@ export async function startPaypal() {
       info.last_failed_payment = { amount: price, time: time(), reason_code: 'PAYER_CANNOT_PAY' }
       return happened('BILLING.SUBSCRIPTION.PAYMENT.FAILED', shown(subscriptions.get(id)))
     },
-    /** An event as it is sent, to a webhook. */
+    /** Returns an event as a webhook of this id. */
     sent(event: Any, webhook = PAYPAL_WEBHOOK_ID, raw = JSON.stringify(event)): SignedWebhook {
       const [id, at, signature] = [crypto.randomUUID(), time(), `sig${crypto.randomUUID()}=`]
       signed.set(signature, { id, time: at, webhook, event: JSON.stringify(JSON.parse(raw)) })

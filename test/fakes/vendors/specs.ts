@@ -3,7 +3,10 @@ import { Glob } from 'bun'
 
 const STRIPE_FIXTURES_FILE = 'stripe-fixtures3.json'
 
-/** Where the vendors' own documents are: where `VENDOR_SPECS` says, else in a folder `specs` somewhere beside this project. */
+/**
+ * Returns the folder of the vendors' API documents: `VENDOR_SPECS`, otherwise a folder `specs` somewhere beside this
+ * project.
+ */
 function findSpecsFolder(): string | undefined {
   if (process.env.VENDOR_SPECS) return process.env.VENDOR_SPECS
   const root = resolve(import.meta.dir, '../../..')
@@ -21,16 +24,16 @@ const readSpec = async (name: string) => {
   return (await file?.exists()) ? file?.json() : undefined
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: documents of others
+// biome-ignore lint/suspicious/noExplicitAny: documents of the vendors
 type Any = any
 
-/** The documents that the vendors publish of their APIs, where they are at hand. */
+/** The API documents that the vendors publish, where they are available. */
 export const specs: { stripe?: Record<string, Any>; subscriptions?: Any; webhooks?: Any } = {
   stripe: (await readSpec(STRIPE_FIXTURES_FILE))?.resources,
   subscriptions: await readSpec('paypal-billing-subscriptions-v1.json'),
   webhooks: await readSpec('paypal-notifications-webhooks-v1.json'),
 }
 
-/** Whether they are; what needs them is skipped without, and that is said. */
+/** Whether all documents are available. Without them, the tests that need them are skipped, and a warning says so. */
 export const hasSpecs = !!specs.stripe && !!specs.subscriptions && !!specs.webhooks
-if (!hasSpecs) console.warn("The vendors' documents are not here: tests by them are skipped. VENDOR_SPECS says where.")
+if (!hasSpecs) console.warn("SKIPPED: the tests with the vendors' API documents. Set VENDOR_SPECS to their folder.")

@@ -3,7 +3,7 @@ import { now } from '../../../src/core/clock'
 import { specs } from './specs'
 import { newId, type SignedWebhook, startVendor, type VendorRequest, type VendorResponse } from './vendor'
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of Stripe's
+// biome-ignore lint/suspicious/noExplicitAny: objects of Stripe
 type Any = any
 
 export const STRIPE_SECRET = 'whsec_of_the_test'
@@ -12,7 +12,7 @@ export const STRIPE_KEY = 'sk_test_only_for_tests'
 const nowSeconds = () => Math.floor(now() / 1000)
 const fromFixture = (name: string, own: object): Any => ({ ...structuredClone(specs.stripe?.[name] ?? {}), ...own })
 
-/** `a[b][0][c]=d` as what it stands for (https://docs.stripe.com/api). */
+/** Parses a form with nested names such as `a[b][0][c]=d` (https://docs.stripe.com/api). */
 export function parseFormBody(text: string) {
   const root: Any = {}
   for (const [name, value] of new URLSearchParams(text)) {
@@ -31,16 +31,16 @@ const errorResponse = (status: number, code: string, message: string): VendorRes
 })
 
 /**
- * Stripe, as far as it is asked here: sessions of its checkout, subscriptions, invoices, and the events of what becomes
- * of them, in the shapes of its fixtures where those are at hand. `old` has periods and subscriptions where they were
- * before version 2025-03-31.
+ * Starts a server with the parts of Stripe's API that are used here: checkout sessions, subscriptions, invoices, and
+ * their events, in the shapes of Stripe's fixtures where these are available. With `old`, the periods and subscriptions
+ * are where they were before version 2025-03-31.
  */
 export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, old = false } = {}) {
   const sessions = new Map<string, Any>()
   const subscriptions = new Map<string, Any>()
   const invoices = new Map<string, Any>()
   const prices = new Map<string, Any>()
-  /** What is told by webhook, in the order in which it happened. */
+  /** The events of the webhooks, in the order in which they happened. */
   const events: Any[] = []
 
   function happened(type: string, object: Any, more: object = {}) {
@@ -131,10 +131,11 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
     if (bad) return bad
     const mode = body.ui_mode ?? 'hosted_page'
     if (!['hosted_page', 'embedded_page'].includes(mode)) return errorResponse(400, 'parameter_unknown', 'ui_mode')
-    const within = mode === 'embedded_page'
-    if (within ? body.success_url : body.return_url) return errorResponse(400, 'parameter_unknown', 'Not in this mode.')
-    if (!within && !body.success_url) return errorResponse(400, 'parameter_missing', 'success_url')
-    if (within && !body.return_url && body.redirect_on_completion !== 'never')
+    const isEmbedded = mode === 'embedded_page'
+    if (isEmbedded ? body.success_url : body.return_url)
+      return errorResponse(400, 'parameter_unknown', 'Not in this mode.')
+    if (!isEmbedded && !body.success_url) return errorResponse(400, 'parameter_missing', 'success_url')
+    if (isEmbedded && !body.return_url && body.redirect_on_completion !== 'never')
       return errorResponse(400, 'parameter_missing', 'return_url')
     const id = newId('cs_test_')
     const price = item.price
@@ -147,8 +148,8 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
     const session = fromFixture('checkout.session', {
       ...{ id, mode: 'subscription', status: 'open', payment_status: 'unpaid', ui_mode: mode, created: nowSeconds() },
       ...{
-        url: within ? null : `https://checkout.stripe.com/c/pay/${id}`,
-        client_secret: within ? `${id}_secret_x` : null,
+        url: isEmbedded ? null : `https://checkout.stripe.com/c/pay/${id}`,
+        client_secret: isEmbedded ? `${id}_secret_x` : null,
       },
       ...{ client_reference_id: body.client_reference_id ?? null, metadata: body.metadata ?? {}, subscription: null },
       ...{ customer_email: body.customer_email ?? null, payment_intent: null, payment_link: null },
@@ -160,7 +161,7 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
     return { status: 200, body: session }
   }
 
-  /** Somebody pays in a session. `trial` are days without; `at` is when its period begins (ms). */
+  /** Pays a checkout session. `trial` is the length of the trial in days; `at` is the start of the period (ms). */
   function pay(session: string, { trial = 0, at = now() } = {}) {
     const one = sessions.get(session)
     const { price, metadata } = one.asked
@@ -291,18 +292,18 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
   return {
     ...vendor,
     ...{ events, sessions, subscriptions, invoices, happened, pay, expire, change, end },
-    /** Of how a connection to it is made. */
+    /** Returns the body that creates a connection to this server. */
     connection: () => ({
       name: 'Stripe',
       kind: 'stripe',
       metadata: { apiUrl: vendor.url },
       authentication: { secretKey: key, webhookSecret: secret },
     }),
-    /** A price that can be bought. */
+    /** Adds a price that can be bought. */
     price(id: string, unit_amount: number, currency = 'usd', interval = 'month') {
       prices.set(id, { id, unit_amount, currency, recurring: { interval }, product: newId('prod_') })
     },
-    /** The next period begins, and is paid. */
+    /** Starts the next period, and pays it. */
     renew(id: string) {
       const subscription = subscriptions.get(id)
       const { current_period_end: start } = periodOf(subscription)
@@ -312,14 +313,14 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
       settle(invoice)
       return invoice.id as string
     },
-    /** The payment of a further period fails. */
+    /** Makes the payment of another invoice fail. */
     fail(id: string) {
       const invoice = bill(subscriptions.get(id))
       happened('invoice.payment_failed', invoice)
       change(id, { status: 'past_due' })
       return invoice.id as string
     },
-    /** What failed is paid after all, or given up. */
+    /** Pays an invoice whose payment failed. */
     recover(invoice: string) {
       settle(invoices.get(invoice))
       change(subscriptionOf(invoices.get(invoice)), { status: 'active' })
@@ -328,13 +329,13 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
       Object.assign(invoices.get(invoice), { status: type === 'invoice.voided' ? 'void' : 'uncollectible' })
       return happened(type, invoices.get(invoice))
     },
-    /** An event as it is sent. */
+    /** Returns an event as a signed webhook. */
     sent: (event: Any, by = secret, at = nowSeconds()) => signStripeWebhook(JSON.stringify(event), by, at),
   }
 }
 export type StripeVendor = Awaited<ReturnType<typeof startStripe>>
 
-/** Signed by Stripe's own package, at a moment in seconds. */
+/** Signs a webhook by Stripe's own package, at a time in seconds. */
 export async function signStripeWebhook(raw: string, secret: string, timestamp = nowSeconds()): Promise<SignedWebhook> {
   const header = await Stripe.webhooks.generateTestHeaderStringAsync({ payload: raw, secret, timestamp } as Any)
   return { raw, headers: { 'content-type': 'application/json; charset=utf-8', 'stripe-signature': header } }

@@ -1,20 +1,21 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What a vendor was asked, as it came in. */
+/** A request as the vendor received it. */
 export type VendorRequest = {
   method: string
   path: string
   query: URLSearchParams
   headers: Record<string, string>
-  // biome-ignore lint/suspicious/noExplicitAny: what is asked may be anything
+  // biome-ignore lint/suspicious/noExplicitAny: a body may be anything
   body: any
 }
 export type VendorResponse = { status: number; body?: unknown; replayed?: boolean }
 
 /**
- * What goes wrong: nobody answers and nothing was done, nobody answers though it was done, it takes so long (ms), it was
- * done long before it is answered, or it is answered with a status, by a refusal or by what is no answer to that.
+ * A failure. `down`: the connection is closed before anything is done. `lost`: the connection is closed after the work
+ * was done. `slow`: the work begins after this time (ms). `late`: the work is done at once, but the answer waits for
+ * the promise. `status`: the answer has this status, and this body or a refusal.
  */
 export type InjectedFailure =
   | 'down'
@@ -23,29 +24,29 @@ export type InjectedFailure =
   | { late: Promise<void> }
   | { status: number; body?: unknown }
 
-/** What a vendor tells by webhook: a body that is signed as it is, and how. */
+/** A webhook of a vendor: the body exactly as it was signed, and the headers. */
 export type SignedWebhook = { raw: string; headers: Record<string, string> }
 
-/** How one vendor differs from others. */
+/** The differences between vendors. */
 export type VendorBehavior = {
   read(text: string, type: string): unknown
   answer(asked: VendorRequest): VendorResponse | Promise<VendorResponse>
-  /** How it says that it refuses. */
+  /** Returns the body of a refusal. */
   refusal(status: number, code: string): unknown
-  /** The header by which it knows a question again. */
+  /** The name of the header with the idempotency key. */
   keyHeader: string
-  /** What it answers when a key comes with another question. */
+  /** The response to a key that was used for another request. */
   reused: VendorResponse
 }
 
-/** A server that behaves as a vendor's API does, on a port of its own. */
+/** Starts a server that behaves like the API of a vendor, on a free port. */
 export async function startVendor(make: VendorBehavior) {
   const seen: VendorRequest[] = []
   const responsesByKey = new Map<string, { of: string; answered: VendorResponse }>()
   const own = {
-    /** What goes wrong with the next questions, one after the other. */
+    /** The failures of the next requests, in order. */
     next: [] as InjectedFailure[],
-    /** What goes wrong with some. */
+    /** Returns the failure of a request, if there is one. */
     failing: (_: VendorRequest): InjectedFailure | undefined => undefined,
   }
 
@@ -59,7 +60,7 @@ export async function startVendor(make: VendorBehavior) {
     const before = key && writes ? responsesByKey.get(key) : undefined
     if (before) return before.of === of ? { ...before.answered, replayed: true } : make.reused
     const answer = await make.answer(asked)
-    // What was refused may be tried again, unless it failed there.
+    // A refused request may be tried again with its key, unless it failed with a 5xx status.
     if (key && writes && answer.status < 400) responsesByKey.set(key, { of, answered: structuredClone(answer) })
     return answer
   }
@@ -100,7 +101,7 @@ export async function startVendor(make: VendorBehavior) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     seen,
     own,
-    /** What it was asked at a path, without the base. */
+    /** Returns the received requests with a method and a path. */
     asked: (method: string, path: RegExp) => seen.filter((one) => one.method === method && path.test(one.path)),
     async stop() {
       server.closeAllConnections()
@@ -110,6 +111,6 @@ export async function startVendor(make: VendorBehavior) {
 }
 
 let idCount = 0
-/** An id of the kind that vendors give. */
+/** Returns a new id like those of vendors. */
 export const newId = (prefix: string) =>
   `${prefix}${(++idCount).toString(36).padStart(6, '0')}${crypto.randomUUID().slice(0, 8)}`

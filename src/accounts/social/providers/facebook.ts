@@ -16,7 +16,7 @@ export const facebook: OAuthProvider = {
     return {
       subject: toText(user.id) ?? '',
       email: toText(user.email),
-      // Facebook does not say whether the address was verified.
+      // Facebook does not report whether the address was verified.
       emailVerified: false,
       firstName: toText(user.first_name),
       lastName: toText(user.last_name),

@@ -17,7 +17,7 @@ export const github: OAuthProvider = {
     const addresses: GithubEmail[] = Array.isArray(listed) ? listed : []
     const primary = addresses.find((address) => address?.primary === true)
     return {
-      // The numeric id stays when the username changes.
+      // The id is a number, which stays when users change their name.
       subject: typeof user.id === 'number' ? `${user.id}` : '',
       email: toText(primary?.email),
       emailVerified: primary?.verified === true,

@@ -4,5 +4,5 @@ import { google } from './google'
 import { linkedin } from './linkedin'
 import type { OAuthProvider } from './provider'
 
-/** The built-in providers by name; all others use OpenID Connect. */
+/** The providers that are known by name; any other one uses OpenID Connect. */
 export const providersByName: Record<string, OAuthProvider> = { facebook, github, google, linkedin }

@@ -3,7 +3,7 @@ import { type OAuthProvider, toEndpointUrl, toProfile } from './provider'
 /** https://learn.microsoft.com/en-us/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin-v2 */
 export const linkedin: OAuthProvider = {
   scopes: 'openid profile email',
-  // LinkedIn's id_token has no nonce, so the profile is fetched from the provider directly.
+  // The id_token of LinkedIn lacks the nonce, so the profile is fetched from the provider directly.
   idToken: 'ignored',
   server: (setup) => ({
     issuer: toEndpointUrl(setup, 'https://www.linkedin.com/oauth'),

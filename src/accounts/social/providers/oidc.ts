@@ -1,7 +1,7 @@
 import { type AuthorizationServer, processDiscoveryResponse } from 'oauth4webapi'
 import { type OAuthProvider, toProfile } from './provider'
 
-/** Any OpenID Connect provider, discovered by its issuer (OpenID Connect Discovery 1.0, §4). */
+/** Any provider of OpenID Connect, which is discovered by its issuer (OpenID Connect Discovery 1.0, §4). */
 export const oidc: OAuthProvider = {
   scopes: 'openid email profile',
   idToken: 'required',
@@ -11,7 +11,7 @@ export const oidc: OAuthProvider = {
   },
   async profile(getJson, _, { issuer, userinfo_endpoint }, claims) {
     const userinfo = claims!.email || !userinfo_endpoint ? {} : await getJson(userinfo_endpoint)
-    // Claims about another subject are ignored (OpenID Connect Core 1.0, §5.3.2).
+    // An answer about another subject must not be used (OpenID Connect Core 1.0, §5.3.2).
     const allClaims = userinfo.sub === claims!.sub ? { ...userinfo, ...claims } : claims!
     const profile = toProfile(allClaims)
     // The same subject at another issuer is another person.

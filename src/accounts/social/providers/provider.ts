@@ -1,6 +1,6 @@
 import type { AuthorizationServer, IDToken } from 'oauth4webapi'
 
-/** The credentials of a tenant at a provider, and the addresses of the provider. */
+/** The credentials of a tenant at a provider, and the address of the provider. */
 export type ProviderConfig = {
   tenant: string
   name: string
@@ -10,12 +10,12 @@ export type ProviderConfig = {
   baseUrl?: string
 }
 
-/** The profile of a person, as a provider reports it. */
+/** A user as the provider reports them. */
 export type Profile = {
-  /** The stable id of the person at the provider. */
+  /** The id of the user at the provider, which never changes. */
   subject: string
   email?: string
-  /** Whether the provider has verified the address. */
+  /** Whether the provider has verified that the user reads mail at the address. */
   emailVerified: boolean
   username?: string
   firstName?: string
@@ -24,13 +24,13 @@ export type Profile = {
   profileImage?: string
 }
 
-/** Fetches JSON with the person's access token. */
+/** Fetches JSON with the access token of the user. */
 export type GetJson = (url: string) => Promise<Record<string, unknown>>
 
-/** The implementation of a provider. */
+/** A sign-in provider: its endpoints, and how it reports a user. */
 export type OAuthProvider = {
   scopes: string
-  /** Whether an id_token is required, checked if present, or ignored. */
+  /** Whether an id_token is required, is checked if there is one, or is ignored. */
   idToken: 'required' | 'checked' | 'ignored'
   server(
     setup: ProviderConfig,
@@ -39,16 +39,16 @@ export type OAuthProvider = {
   profile(getJson: GetJson, setup: ProviderConfig, server: AuthorizationServer, claims?: IDToken): Promise<Profile>
 }
 
-/** Returns the URL of a provider's endpoint; a `baseUrl` replaces its origin. */
+/** Returns the URL of an endpoint. A `baseUrl` replaces its origin. */
 export function toEndpointUrl({ baseUrl }: ProviderConfig, url: string): string {
   const { origin } = new URL(url)
   return baseUrl ? baseUrl.replace(/\/+$/, '') + url.slice(origin.length) : url
 }
 
-/** Returns the trimmed text, or undefined when it is empty or not a text. */
+/** Returns a trimmed text, or undefined for anything else and for an empty text. */
 export const toText = (value: unknown) => (typeof value === 'string' && value.trim() ? value.trim() : undefined)
 
-/** Returns the profile of standard claims (OpenID Connect Core 1.0, §5.1). */
+/** Returns the profile in the standard claims (OpenID Connect Core 1.0, §5.1). */
 export const toProfile = (claims: Record<string, unknown>): Profile => ({
   subject: toText(claims.sub) ?? '',
   email: toText(claims.email),
