@@ -11,16 +11,13 @@ const MAX_WAITING_PER_TENANT = 100 // passwords to hash
 
 const hashQueue = new FairSemaphore(HASH_CONCURRENCY, MAX_WAITING_PER_TENANT)
 
-/**
- * The cost of a hash (RFC 9106) in KiB and passes: the first choice of OWASP's Password Storage Cheat Sheet. Bun always
- * uses one lane (p = 1) and writes that into the hash.
- */
-export const PASSWORD_COST = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 const MIN_MEMORY_COST_KIB = 8
-const CURRENT_HASH_PREFIX = '$argon2id$v=19$m=19456,t=2,p=1$'
 
-// The hash of a random text that was not stored anywhere.
-const DECOY_HASH = `${CURRENT_HASH_PREFIX}aduKF6GQ1XnR6DdZOEHFT94sAlHK3CzpxC17T21umr0$yM25FqoNQ5LGDuGOPGfImkoHuZ1arV4BUEF0HbUxsL8`
+const toHashOptions = ({ memoryCost, timeCost } = passwordCost) => ({
+  algorithm: 'argon2id' as const,
+  memoryCost,
+  timeCost,
+})
 
 /**
  * Returns the argon2id hash of a password, with a salt of its own.
@@ -68,9 +65,11 @@ export const verifyPassword = (
 ) =>
   hashQueue.run(tenant, async () => {
     await beforeVerify()
-    const isMatch = await Bun.password.verify(password, hash ?? DECOY_HASH)
-    const memoryCost = Math.floor((CURRENT_HASH_COST - computeHashCost(hash ?? DECOY_HASH)) / PASSWORD_COST.timeCost)
+    const compared = hash ?? passwordCost.decoyHash
+    const isMatch = await Bun.password.verify(password, compared)
+    const memoryCost = Math.floor((getStandardCost() - computeHashCost(compared)) / passwordCost.timeCost)
     // Bun does not hash an empty password.
-    if (memoryCost >= MIN_MEMORY_COST_KIB) await Bun.password.hash(password || ' ', { ...PASSWORD_COST, memoryCost })
+    if (memoryCost >= MIN_MEMORY_COST_KIB)
+      await Bun.password.hash(password || ' ', toHashOptions({ ...passwordCost, memoryCost }))
     return isMatch && !!hash
   })

@@ -5,7 +5,6 @@ import { RateLimiter } from '../core/rate-limiter'
 import { clientNetwork, isLocalRequest } from '../tenancy/client-connection'
 import type { Tenant } from '../tenancy/tenants'
 
-const HOUR_MS = 3_600_000
 const signupsByAddress = new RateLimiter(20, HOUR_MS)
 const signupsByTenant = new RateLimiter(500, HOUR_MS)
 

@@ -25,7 +25,7 @@ export function toIsoString(ms: number): string {
   const msOfDay = ms - today * DAY_MS
   const padTwo = (value: number) => (value < 10 ? `0${value}` : value)
   const [hours, minutes, seconds, millis] = [
-    (msOfDay / 3_600_000) | 0,
+    (msOfDay / HOUR_MS) | 0,
     (msOfDay / 60_000) | 0,
     (msOfDay / 1000) | 0,
     msOfDay % 1000,

@@ -1,4 +1,4 @@
-import { DAY_MS, now } from '../../core/clock'
+import { DAY_MS, HOUR_MS, now } from '../../core/clock'
 import type { Lease } from '../../jobs/with-lease'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
@@ -15,7 +15,7 @@ const CHARACTERS_PER_NUMBER = 4_096 // characters that one number stands for
 const MAX_RETAINED_NUMBERS = 50_000 // numbers that are kept per tenant
 const NUMBERS_PER_CLEANUP = 1_000 // numbers between two cleanups
 const RETENTION_MS = DAY_MS // ms that a change is kept, and that a log stays enabled after its last subscriber
-export const RENEWAL_MS = 3_600_000 // ms between two renewals of a log that has subscribers
+export const RENEWAL_MS = HOUR_MS // ms between two renewals of a log that has subscribers
 const CHANGES_PER_REMOVAL = 1_000 // changes removed in one write
 export const NUMBERS_PER_READ = 1_000 // numbers read by one statement
 

@@ -1,11 +1,12 @@
 import type { Model } from '../../blueprints/model'
 import type { Caller } from '../../blueprints/permissions'
 import { config } from '../../config'
+import { HOUR_MS } from '../../core/clock'
 import { Problem, tooManyRequests } from '../../core/problem'
 import { RateLimiter } from '../../core/rate-limiter'
 
 /** Rejected values of hidden fields per caller and hour; each rejection reveals that some entity has the value. */
-const conflictLimiter = new RateLimiter(60, 3_600_000)
+const conflictLimiter = new RateLimiter(60, HOUR_MS)
 
 const limiterKey = ({ tenant }: Model, { user }: Caller) => `${tenant} ${user}`
 

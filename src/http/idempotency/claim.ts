@@ -4,7 +4,7 @@ import { PROCESS_ID } from '../../core/process-id'
 import type { Store, Tx } from '../../storage/port'
 import { wrapWrite } from '../../storage/write-wrapper'
 
-const KEY_RETENTION_MS = 24 * 3_600_000
+const KEY_RETENTION_MS = 24 * HOUR_MS
 const CLAIM_LEASE_MS = 5_000 // ms; a process that does not renew its claim for this long counts as dead
 
 export const inProgress = () =>
