@@ -143,7 +143,8 @@ async function loadAndVerifySecrets(): Promise<Secrets> {
     })
   }
   const [secrets, fingerprint] = [await readSecrets(registry.db.query), await readFingerprint(registry.db.query)]
-  if (secrets && fingerprint) return requireMatch(secrets, fingerprint)
+  // Another process may have rotated the key between the two reads: the lock of the registry decides.
+  if (secrets && fingerprint && isMatch(secrets, fingerprint)) return secrets
   return registry.write(async ({ query }) => {
     const stored = await readSecrets(query)
     if (!stored && (await hasDataThatNeedsSecrets(query))) throw keysMissing()
@@ -188,15 +189,15 @@ function writeFingerprint(query: RunQuery, { signingKey, vaultKey }: Secrets) {
   return writeRow(query, 'fingerprint', JSON.stringify(fingerprint))
 }
 
-/**
- * An interrupted change of the vault key leaves the known key beside the new one.
- * @throws ConfigError when no key matches
- */
-function requireMatch(secrets: Secrets, fingerprint?: Fingerprint): Secrets {
+/** An interrupted change of the vault key leaves the known key beside the new one. */
+function isMatch(secrets: Secrets, fingerprint: Fingerprint): boolean {
   const vaultKeys = [...toVaultKeys(secrets).all.values()].map(fingerprintOf)
-  const isMatch =
-    fingerprint?.signingKey === fingerprintOf(secrets.signingKey) && vaultKeys.includes(fingerprint.vaultKey)
-  if (!fingerprint || isMatch) return secrets
+  return fingerprint.signingKey === fingerprintOf(secrets.signingKey) && vaultKeys.includes(fingerprint.vaultKey)
+}
+
+/** @throws ConfigError when no key matches */
+function requireMatch(secrets: Secrets, fingerprint?: Fingerprint): Secrets {
+  if (!fingerprint || isMatch(secrets, fingerprint)) return secrets
   throw new ConfigError(`${KEYS_LOCATION} has other keys than the data requires. Restore the matching keys.`)
 }
 
