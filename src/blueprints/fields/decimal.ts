@@ -7,6 +7,8 @@ const DECIMAL_PATTERN = /^-?\d{1,60}(\.\d{1,60})?$/
 /** An exact number, written as text: "19.90" keeps its digits. */
 export const decimal = fieldType<string>({
   typescript: 'string',
+  filterTypescript: 'number', // an entity has a decimal as text, but a filter may also be a number
+  jsonSchema: { type: 'string', pattern: DECIMAL_PATTERN.source },
   check: (value) =>
     typeof value === 'string' && DECIMAL_PATTERN.test(value)
       ? undefined
@@ -18,4 +20,5 @@ export const decimal = fieldType<string>({
   parse: (text) => (DECIMAL_PATTERN.test(text) ? text : undefined),
   bounds: 'value',
   parseBound: (written) => (typeof written === 'number' ? `${written}` : undefined),
+  isPlainInCsv: true,
 })

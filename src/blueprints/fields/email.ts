@@ -5,6 +5,7 @@ const EMAIL_PATTERN = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+\.[^\s@<>,;:"()
 
 export const email = fieldType<string>({
   typescript: 'string',
+  jsonSchema: { type: 'string', format: 'email' },
   check: (value) =>
     typeof value === 'string' && value.length <= 254 && EMAIL_PATTERN.test(value)
       ? undefined

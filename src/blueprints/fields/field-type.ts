@@ -4,6 +4,10 @@ import type { ExactSum } from './exact-sum'
 export type FieldType<Value = unknown> = {
   /** The TypeScript type of a value. */
   typescript: string
+  /** The TypeScript type that filters of the typed client accept besides that of a value. */
+  filterTypescript?: string
+  /** The JSON Schema of a value, as far as JSON Schema can express `check`. */
+  jsonSchema: JsonSchema
   /** Returns the error of a value as the end of the sentence "price …", or undefined when it is valid. */
   check(value: unknown): string | undefined
   /**
@@ -31,10 +35,20 @@ export type FieldType<Value = unknown> = {
   supportsPatterns?: true
   /** Whether full-text search finds its words. */
   isSearchable?: true
+  /** Whether CSV never escapes its values as formulas, although they may begin with a sign. */
+  isPlainInCsv?: true
+}
+
+type JsonSchema = {
+  type: 'string' | 'number' | 'integer' | 'boolean' | 'object'
+  format?: string
+  pattern?: string
+  additionalProperties?: true
 }
 
 /** Erases the type of the values, for the map of all field types. */
 export const fieldType = <Value>(type: FieldType<Value>) => type as FieldType
 
 /** Returns `min` or `max` of a field as a value of its type. */
-export const toBoundValue = ({ parseBound }: FieldType, written: unknown) => parseBound?.(written) ?? written
+export const toBoundValue = ({ parseBound }: Pick<FieldType, 'parseBound'>, written: unknown) =>
+  parseBound?.(written) ?? written

@@ -5,6 +5,7 @@ import { numberKey, numberOf } from './sort-keys'
 /** A double-precision number. */
 export const number = fieldType<number>({
   typescript: 'number',
+  jsonSchema: { type: 'number' },
   check: (value) => (Number.isFinite(value) ? undefined : 'must be a number'),
   toIndexKey: numberKey,
   fromIndexKey: numberOf,
@@ -14,4 +15,5 @@ export const number = fieldType<number>({
       ? Number(text)
       : undefined,
   bounds: 'value',
+  isPlainInCsv: true,
 })

@@ -4,6 +4,7 @@ import { isTruncated, textKey, textOf } from './sort-keys'
 /** A short text, such as a name or a title. */
 export const string = fieldType<string>({
   typescript: 'string',
+  jsonSchema: { type: 'string' },
   check: (value) => (typeof value === 'string' ? undefined : 'must be text'),
   toIndexKey: textKey,
   fromIndexKey: textOf,

@@ -4,6 +4,7 @@ import { isTruncated, textKey, textOf } from './sort-keys'
 /** Any text, long or short. */
 export const text = fieldType<string>({
   typescript: 'string',
+  jsonSchema: { type: 'string' },
   check: (value) => (typeof value === 'string' ? undefined : 'must be text'),
   toIndexKey: textKey,
   fromIndexKey: textOf,

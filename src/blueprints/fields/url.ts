@@ -6,6 +6,7 @@ export const isHttpUrl = (text: string) => /^https?:\/\//i.test(text) && !/\s/.t
 
 export const url = fieldType<string>({
   typescript: 'string',
+  jsonSchema: { type: 'string', format: 'uri' },
   check: (value) =>
     typeof value === 'string' && isHttpUrl(value) ? undefined : 'must be a URL that starts with http:// or https://',
   toIndexKey: textKey,
