@@ -1,7 +1,7 @@
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import type { FieldError } from '../core/problem'
 import { loadRe2 } from '../core/re2'
-import { fieldTypes } from './fields'
+import { type FieldTypeName, fieldTypes } from './fields'
 import { type FieldType, toBoundValue } from './fields/field-type'
 import type { Formula } from './formulas/formula'
 import type { SchemaDiff } from './schema-diff'
@@ -9,8 +9,11 @@ import type { Definition, Field } from './shapes'
 
 /** A compiled field. */
 export type ModelField = Field & {
+  /** The name of the field's type, as definitions have it. */
+  type: FieldTypeName
   /** The number of the field in the index. */
   number: number
+  /** The field's type itself. */
   kind: FieldType
   /** Returns the errors of a value (never null or undefined): a path in it, and the end of a sentence. */
   validate(value: unknown): FieldError[]

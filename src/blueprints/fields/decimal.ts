@@ -15,7 +15,7 @@ export const decimal = fieldType<string>({
       : 'must be a decimal number as text, such as "19.90"',
   toIndexKey: decimalKey,
   fromIndexKey: decimalOf,
-  isTruncated: () => true, // a key has no leading and trailing zeros
+  losesNotation: () => true, // a key has no leading and trailing zeros
   exactSum: decimalSum,
   parse: (text) => (DECIMAL_PATTERN.test(text) ? text : undefined),
   bounds: 'value',

@@ -12,7 +12,7 @@ export const email = fieldType<string>({
       : 'must be an e-mail address',
   toIndexKey: textKey,
   fromIndexKey: textOf,
-  isTruncated: isTruncated,
+  losesNotation: isTruncated,
   parse: (text) => text,
   supportsPatterns: true,
   bounds: 'length',

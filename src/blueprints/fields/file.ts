@@ -12,7 +12,7 @@ export const file = fieldType<string>({
       : 'must be the URL of a file: https://… or /…',
   toIndexKey: textKey,
   fromIndexKey: textOf,
-  isTruncated: isTruncated,
+  losesNotation: isTruncated,
   parse: (text) => text,
   supportsPatterns: true,
   bounds: 'length',

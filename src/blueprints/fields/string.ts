@@ -8,7 +8,7 @@ export const string = fieldType<string>({
   check: (value) => (typeof value === 'string' ? undefined : 'must be text'),
   toIndexKey: textKey,
   fromIndexKey: textOf,
-  isTruncated: isTruncated,
+  losesNotation: isTruncated,
   parse: (text) => text,
   supportsPatterns: true,
   bounds: 'length',

@@ -11,7 +11,7 @@ export const url = fieldType<string>({
     typeof value === 'string' && isHttpUrl(value) ? undefined : 'must be a URL that starts with http:// or https://',
   toIndexKey: textKey,
   fromIndexKey: textOf,
-  isTruncated: isTruncated,
+  losesNotation: isTruncated,
   parse: (text) => text,
   supportsPatterns: true,
   bounds: 'length',
