@@ -1,7 +1,7 @@
 import { integerSum } from './exact-sum'
 import { fieldType } from './field-type'
+import { numberKey, numberOf } from './index-key-encoding'
 import { number } from './number'
-import { numberKey, numberOf } from './sort-keys'
 
 /** A whole number that a double holds exactly: up to 2^53 - 1. Queries may compare it with fractions. */
 export const integer = fieldType<number>({
