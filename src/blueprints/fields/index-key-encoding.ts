@@ -2,7 +2,7 @@ import { sha256 } from '../../core/crypto'
 
 const MAX_FULL_TEXT_CHARACTERS = 256 // the key of a longer text is its start and a hash
 
-/** Returns the index key of a text. Equality is exact; texts with equal first 256 characters have an arbitrary order. */
+/** Returns the index key of a text. Equality is exact; texts that share 256 characters have an arbitrary order. */
 export function textKey(value: string): string {
   if (value.length <= MAX_FULL_TEXT_CHARACTERS) return value
   // Do not cut a surrogate pair.
@@ -23,7 +23,7 @@ export const textOf = (key: string) => (isTruncated(key) ? `${truncatedPrefix(ke
 const doubleView = new DataView(new ArrayBuffer(8))
 const hex = (word: number) => word.toString(16).padStart(8, '0')
 
-/** Returns the index key of a double: its bits in hexadecimal, transformed to sort as numbers, without trailing zeros. */
+/** Returns the index key of a double: its bits in hexadecimal, ordered as numbers are, without trailing zeros. */
 export function numberKey(value: number): string {
   doubleView.setFloat64(0, value || 0) // -0 is 0
   const [high, low] = [doubleView.getUint32(0), doubleView.getUint32(4)]
