@@ -53,7 +53,7 @@ export async function validateDefinition({ fields, permissions = [], limitations
       const field = fields.find(({ key }) => key === property)
       const addError = (message: string) => errors.push({ path: `/limitations/${index}/properties`, message })
       if (!field) addError(`There is no field "${property}".${suggestName(property, [...keys])}`)
-      else if (field.multi || field.type === 'object')
+      else if (field.multi || !fieldTypes[field.type].toIndexKey)
         addError(`"${property}" is a list or an object. Only fields with a single value can be used here.`)
     }
   for (const [key, text] of Object.entries(computed)) {
@@ -86,7 +86,7 @@ async function validateField(field: Field): Promise<FieldError[]> {
   if (field.onDelete === 'nullify' && field.required && !multi)
     addError('/onDelete', 'A required relation cannot be cleared.')
   if (field.unique && field.indexed === false) addError('/unique', 'Only an indexed field can be unique.')
-  if (field.unique && (multi || type === 'object')) addError('/unique', 'Lists and objects cannot be unique.')
+  if (field.unique && (multi || !kind.toIndexKey)) addError('/unique', 'Lists and objects cannot be unique.')
 
   for (const bound of ['min', 'max'] as const) {
     const value = field[bound]

@@ -1,16 +1,19 @@
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import type { FieldError } from '../core/problem'
 import { loadRe2 } from '../core/re2'
-import { fieldTypes } from './fields'
-import { type FieldType, fieldType, toBoundValue } from './fields/field-type'
+import { type FieldTypeName, fieldTypes } from './fields'
+import { type FieldType, toBoundValue } from './fields/field-type'
 import type { Formula } from './formulas/formula'
 import type { SchemaDiff } from './schema-diff'
 import type { Definition, Field } from './shapes'
 
 /** A compiled field. */
 export type ModelField = Field & {
+  /** The name of the field's type, as definitions have it. */
+  type: FieldTypeName
   /** The number of the field in the index. */
   number: number
+  /** The field's type itself. */
   kind: FieldType
   /** Returns the errors of a value (never null or undefined): a path in it, and the end of a sentence. */
   validate(value: unknown): FieldError[]
@@ -56,7 +59,7 @@ export async function compileField(field: Field, number: number): Promise<ModelF
   const choices = field.enum && new Set(field.enum.map((choice) => JSON.stringify(choice)))
   const matchesSchema = field.schema && (await compileSchema(field.schema))
 
-  function checkBounds(value: unknown, kind: FieldType): string | undefined {
+  function checkBounds(value: unknown, kind: BoundedType): string | undefined {
     const { min, max } = field
     if (min === undefined && max === undefined) return
     if (kind.bounds === 'value' && kind.toIndexKey) {
@@ -94,7 +97,7 @@ export async function compileField(field: Field, number: number): Promise<ModelF
     if (!field.multi) return validateValue(value, '')
     if (!Array.isArray(value)) return [{ path: '', message: 'must be a list' }]
     if (value.length > MAX_LIST_VALUES) return [{ path: '', message: `must have at most ${MAX_LIST_VALUES} values` }]
-    const bound = checkBounds(value, listType)
+    const bound = checkBounds(value, LIST_BOUNDS)
     const errors: FieldError[] = bound ? [{ path: '', message: bound }] : []
     for (const [index, part] of value.entries()) {
       if (errors.length >= MAX_ERRORS_PER_VALUE) break
@@ -122,7 +125,8 @@ const formatChoices = (choices: unknown[] = []) => {
   return text.length > 300 ? `${text.slice(0, 300)}…` : text
 }
 
-const listType = fieldType<unknown[]>({ typescript: 'unknown[]', check: () => undefined, bounds: 'length' })
+type BoundedType = Pick<FieldType, 'bounds' | 'toIndexKey' | 'parseBound'>
+const LIST_BOUNDS: BoundedType = { bounds: 'length' }
 
 const errorPath = ({ instancePath, keyword, params }: ErrorObject) =>
   keyword === 'required' ? `${instancePath}/${params.missingProperty}` : instancePath

@@ -1,6 +1,6 @@
 import type { Ctx } from '../accounts/context'
 import { doubleSum } from '../blueprints/fields/exact-sum'
-import { numberKey } from '../blueprints/fields/sort-keys'
+import { numberKey } from '../blueprints/fields/index-key-encoding'
 import { toIsoString } from '../core/clock'
 import type { Event } from '../jobs/outbox'
 import { findMatching } from './events'

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { fieldTypes } from '../../src/blueprints/fields'
 import { decimalSum, doubleSum, type ExactSum, integerSum } from '../../src/blueprints/fields/exact-sum'
-import { decimalKey, decimalOf, numberKey } from '../../src/blueprints/fields/sort-keys'
+import { decimalKey, decimalOf, numberKey } from '../../src/blueprints/fields/index-key-encoding'
 import { seededRandom, toDecimalUnits } from './seeded-random'
 
 const sumOfKeys = ({ units, format }: ExactSum, keys: string[]) =>
@@ -80,8 +80,8 @@ test('an index key yields its value, without extra zeros of a decimal and trunca
   }
   for (const [name, list] of Object.entries(values))
     for (const value of list) {
-      const { toIndexKey, fromIndexKey, isTruncated } = fieldTypes[name as keyof typeof fieldTypes]
-      expect([fromIndexKey!(toIndexKey!(value)), !!isTruncated?.(toIndexKey!(value))], name).toEqual([value, false])
+      const { toIndexKey, fromIndexKey, losesNotation } = fieldTypes[name as keyof typeof fieldTypes]
+      expect([fromIndexKey!(toIndexKey!(value)), !!losesNotation?.(toIndexKey!(value))], name).toEqual([value, false])
     }
   for (let run = 0; run < 500; run++) {
     const part = source.text([...'0012'], 12).replace(/0+$/, '')
@@ -91,6 +91,6 @@ test('an index key yields its value, without extra zeros of a decimal and trunca
   }
   const long = `${'long '.repeat(60)}text`
   const key = fieldTypes.text.toIndexKey!(long)
-  expect(fieldTypes.text.isTruncated!(key)).toBe(true)
+  expect(fieldTypes.text.losesNotation!(key)).toBe(true)
   expect(fieldTypes.text.fromIndexKey!(key)).toBe(`${long.slice(0, 256)}…`)
 })

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { fieldTypeNames, fieldTypes } from '../../src/blueprints/fields'
+import { allTypeFields } from '../entities/transfer/import-fixtures'
 import { createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
+import { valueArbitraries } from './value-arbitraries'
 
 const sharedTenant = createTestTenant()
 let blueprintCount = 0
@@ -177,6 +180,14 @@ const VALUES_BY_TYPE: Record<string, { valid: unknown[]; invalid: unknown[] }> =
     ],
   },
 }
+
+test('every field type is in the tests of values, in the random values and in allTypeFields', () => {
+  // A relation needs a target, which the fixture here does not have; an object has no index key.
+  const types = fieldTypeNames.filter((type) => type !== 'relation')
+  expect(Object.keys(VALUES_BY_TYPE).sort()).toEqual(types.toSorted())
+  expect(Object.keys(valueArbitraries).sort()).toEqual(types.filter((type) => fieldTypes[type].toIndexKey).toSorted())
+  expect([...new Set<string>(allTypeFields.map(({ type }) => type))].sort()).toEqual([...fieldTypeNames].sort())
+})
 
 describe.each(Object.keys(VALUES_BY_TYPE))('values of the type %s', (type) => {
   const { valid, invalid } = VALUES_BY_TYPE[type]!

@@ -103,11 +103,12 @@ const listWritableFields = ({ fields, computed }: Model, actor: PublicCtx['actor
 
 const toObjectSchema = (properties: object, required: string[] = []) => ({ type: 'object', properties, required })
 
-const toProperties = (fields: ModelField[]) => Object.fromEntries(fields.map((one) => [one.key, toFieldSchema(one)]))
+const toProperties = (fields: ModelField[]) =>
+  Object.fromEntries(fields.map((one) => [one.key, toParameterSchema(one)]))
 
-/** Returns the JSON Schema of a field. */
-function toFieldSchema({ type, kind, title, description, multi, schema, target, ...field }: ModelField) {
-  const isSimple = /^(string|number|boolean)$/.test(kind.typescript)
+/** Returns the JSON Schema of a field as a parameter of a tool. */
+function toParameterSchema({ type, kind, title, description, multi, schema, target, ...field }: ModelField) {
+  const { type: jsonType } = kind.jsonSchema
   const descriptionParts = [
     title,
     description,
@@ -115,7 +116,10 @@ function toFieldSchema({ type, kind, title, description, multi, schema, target, 
     type !== kind.typescript && type,
   ]
   const itemSchema = {
-    ...(isSimple ? { type: kind.typescript } : (schema ?? { type: 'object' })),
+    // The description says which numbers are integers.
+    ...(jsonType === 'object'
+      ? (schema ?? { type: 'object' })
+      : { type: jsonType === 'integer' ? 'number' : jsonType }),
     ...(field.enum && { enum: field.enum }),
     ...(!multi && descriptionParts.some(Boolean) && { description: descriptionParts.filter(Boolean).join('; ') }),
   }

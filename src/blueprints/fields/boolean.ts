@@ -9,8 +9,10 @@ const BOOLEAN_BY_TEXT = new Map([
 
 export const boolean = fieldType<boolean>({
   typescript: 'boolean',
+  jsonSchema: { type: 'boolean' },
   check: (value) => (typeof value === 'boolean' ? undefined : 'must be true or false'),
   toIndexKey: (value) => (value ? 'true' : 'false'),
   fromIndexKey: (key) => key === 'true',
   parse: (text) => BOOLEAN_BY_TEXT.get(text),
+  isPlainInCsv: true,
 })

@@ -1,10 +1,11 @@
 import { isIsoDate, isIsoDateTime } from '../../core/clock'
 import { fieldType } from './field-type'
-import { numberKey, numberOf } from './sort-keys'
+import { numberKey, numberOf } from './index-key-encoding'
 
 /** A time with any UTC offset, compared as a moment. In a query a date means its start in UTC. */
 export const datetime = fieldType<string>({
   typescript: 'string',
+  jsonSchema: { type: 'string', format: 'date-time' },
   check: (value) =>
     typeof value === 'string' && isIsoDateTime(value) ? undefined : 'must be a time such as 2026-01-31T12:00:00Z',
   toIndexKey: (value) => numberKey(Date.parse(value)),
@@ -15,4 +16,5 @@ export const datetime = fieldType<string>({
     return isIsoDateTime(value) ? value : undefined
   },
   bounds: 'value',
+  isPlainInCsv: true,
 })

@@ -1,21 +1,24 @@
 import { decimalSum } from './exact-sum'
 import { fieldType } from './field-type'
-import { decimalKey, decimalOf } from './sort-keys'
+import { decimalKey, decimalOf } from './index-key-encoding'
 
 const DECIMAL_PATTERN = /^-?\d{1,60}(\.\d{1,60})?$/
 
 /** An exact number, written as text: "19.90" keeps its digits. */
 export const decimal = fieldType<string>({
   typescript: 'string',
+  filterTypescript: 'number', // an entity has a decimal as text, but a filter may also be a number
+  jsonSchema: { type: 'string', pattern: DECIMAL_PATTERN.source },
   check: (value) =>
     typeof value === 'string' && DECIMAL_PATTERN.test(value)
       ? undefined
       : 'must be a decimal number as text, such as "19.90"',
   toIndexKey: decimalKey,
   fromIndexKey: decimalOf,
-  isTruncated: () => true, // a key has no leading and trailing zeros
+  losesNotation: () => true, // a key has no leading and trailing zeros
   exactSum: decimalSum,
   parse: (text) => (DECIMAL_PATTERN.test(text) ? text : undefined),
   bounds: 'value',
   parseBound: (written) => (typeof written === 'number' ? `${written}` : undefined),
+  isPlainInCsv: true,
 })

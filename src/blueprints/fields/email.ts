@@ -1,17 +1,18 @@
 import { fieldType } from './field-type'
-import { isTruncated, textKey, textOf } from './sort-keys'
+import { isTruncated, textKey, textOf } from './index-key-encoding'
 
 const EMAIL_PATTERN = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+\.[^\s@<>,;:"()[\]\\.]+$/
 
 export const email = fieldType<string>({
   typescript: 'string',
+  jsonSchema: { type: 'string', format: 'email' },
   check: (value) =>
     typeof value === 'string' && value.length <= 254 && EMAIL_PATTERN.test(value)
       ? undefined
       : 'must be an e-mail address',
   toIndexKey: textKey,
   fromIndexKey: textOf,
-  isTruncated: isTruncated,
+  losesNotation: isTruncated,
   parse: (text) => text,
   supportsPatterns: true,
   bounds: 'length',

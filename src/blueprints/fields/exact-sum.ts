@@ -1,11 +1,11 @@
-import { decimalOf, numberOf } from './sort-keys'
+import { decimalOf, numberOf } from './index-key-encoding'
 
 /**
  * Adds values of a field type exactly, as integer multiples of a unit so small that nothing is rounded. The order of
  * the values therefore does not matter.
  */
 export type ExactSum = {
-  /** Returns the value of a key in units. */
+  /** Returns the value of an index key in units. */
   units(key: string): bigint
   /** Returns a sum for the response: a number, or text when a number cannot hold it. */
   format(units: bigint): number | string

@@ -1,15 +1,17 @@
 import { integerSum } from './exact-sum'
 import { fieldType } from './field-type'
+import { numberKey, numberOf } from './index-key-encoding'
 import { number } from './number'
-import { numberKey, numberOf } from './sort-keys'
 
 /** A whole number that a double holds exactly: up to 2^53 - 1. Queries may compare it with fractions. */
 export const integer = fieldType<number>({
   typescript: 'number',
+  jsonSchema: { type: 'integer' },
   check: (value) => (Number.isSafeInteger(value) ? undefined : 'must be a whole number between ±(2^53 - 1)'),
   toIndexKey: numberKey,
   fromIndexKey: numberOf,
   exactSum: integerSum,
   parse: number.parse as (text: string) => number | undefined,
   bounds: 'value',
+  isPlainInCsv: true,
 })

@@ -1,10 +1,11 @@
 import { doubleSum } from './exact-sum'
 import { fieldType } from './field-type'
-import { numberKey, numberOf } from './sort-keys'
+import { numberKey, numberOf } from './index-key-encoding'
 
 /** A double-precision number. */
 export const number = fieldType<number>({
   typescript: 'number',
+  jsonSchema: { type: 'number' },
   check: (value) => (Number.isFinite(value) ? undefined : 'must be a number'),
   toIndexKey: numberKey,
   fromIndexKey: numberOf,
@@ -14,4 +15,5 @@ export const number = fieldType<number>({
       ? Number(text)
       : undefined,
   bounds: 'value',
+  isPlainInCsv: true,
 })

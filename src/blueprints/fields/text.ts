@@ -1,13 +1,14 @@
 import { fieldType } from './field-type'
-import { isTruncated, textKey, textOf } from './sort-keys'
+import { isTruncated, textKey, textOf } from './index-key-encoding'
 
 /** Any text, long or short. */
 export const text = fieldType<string>({
   typescript: 'string',
+  jsonSchema: { type: 'string' },
   check: (value) => (typeof value === 'string' ? undefined : 'must be text'),
   toIndexKey: textKey,
   fromIndexKey: textOf,
-  isTruncated: isTruncated,
+  losesNotation: isTruncated,
   parse: (text) => text,
   supportsPatterns: true,
   bounds: 'length',

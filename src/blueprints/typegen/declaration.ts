@@ -74,8 +74,8 @@ function clientMembers(fields: Field[], { entity, properties, draft, change }: T
   const keysOf = (list: Field[]) => list.map(({ key }) => printLiteral(key)).join(' | ') || 'never'
   const filters = fields.filter(isFilterable).map((field) => {
     if (isObject(field)) return `[part: \`${field.key}.\${string}\`]: string | number | boolean`
-    // A decimal is text in an entity, but a filter may also be a number.
-    return `${field.key}: ${typeOfSingleValue(field)}${field.type === 'decimal' ? ' | number' : ''}`
+    const { filterTypescript } = fieldTypes[field.type]
+    return `${field.key}: ${typeOfSingleValue(field)}${filterTypescript ? ` | ${filterTypescript}` : ''}`
   })
   const relations = fields.flatMap(({ key, target }) => (target ? [`${key}: ${printLiteral(target)}`] : []))
   return [

@@ -22,8 +22,8 @@ export type Grouping = {
   exact: boolean
   toPosition(key: string): GroupPosition
   toName(place: GroupPosition): GroupName
-  /** Whether the name is truncated, so that it has to be read from an entity of the group. */
-  isTruncated(place: GroupPosition): boolean
+  /** Whether the name may differ from the value as it was written, which then has to be read from an entity. */
+  losesNotation(place: GroupPosition): boolean
   /** Adds the missing positions between the first and the last. */
   fillGaps(places: GroupPosition[]): GroupPosition[]
 }
@@ -41,7 +41,7 @@ export function createGrouping({ target, kind }: ResolvedName, interval?: Interv
     // For the time of a write, its day is sufficient and gives fewer distinct values.
     selected: isHeaderTime ? fragment(`${selected.sql} / ${DAY_MS}`, ...selected.params) : selected,
     exact: false,
-    isTruncated: () => false,
+    losesNotation: () => false,
     fillGaps: (places: GroupPosition[]) => places,
   }
   if (moment && interval)
@@ -53,13 +53,13 @@ export function createGrouping({ target, kind }: ResolvedName, interval?: Interv
     }
   const toPhase = moment ? (key: string) => new Date(moment(key)).getUTCDay() : kind?.toHour
   if (toPhase) return { ...base, toPosition: toPhase, toName: (place) => place }
-  const [toName, isTruncated] = kind ? [kind.fromIndexKey, kind.isTruncated] : [parsePartKey, isTruncatedPart]
+  const [toName, losesNotation] = kind ? [kind.fromIndexKey, kind.losesNotation] : [parsePartKey, isTruncatedPart]
   return {
     ...base,
     exact: true,
     toPosition: (key) => key,
     toName: (place) => (toName?.(place as string) ?? place) as GroupName,
-    isTruncated: (place) => !!isTruncated?.(place as string),
+    losesNotation: (place) => !!losesNotation?.(place as string),
   }
 }
 

@@ -40,7 +40,7 @@ function* partsAtPath(wanted: string, value: unknown, path = ''): Generator<Keye
 
 const ENTITIES_PER_READ = 100 // entities read by one statement
 
-/** Returns the names of groups; the full value of a truncated key is read from an entity of the group. */
+/** Returns the names of groups; a value whose key loses its notation is read from an entity of the group. */
 export async function readGroupNames(
   db: Db,
   model: Model,
@@ -49,9 +49,9 @@ export async function readGroupNames(
   groups: Group[],
 ): Promise<GroupName[]> {
   const names = new Map(groups.map((group) => [group, grouping.toName(group.position)]))
-  const truncated = groups.filter(({ position }) => grouping.isTruncated(position))
-  for (let at = 0; at < truncated.length; at += ENTITIES_PER_READ) {
-    const chunk = truncated.slice(at, at + ENTITIES_PER_READ)
+  const unnamed = groups.filter(({ position }) => grouping.losesNotation(position))
+  for (let at = 0; at < unnamed.length; at += ENTITIES_PER_READ) {
+    const chunk = unnamed.slice(at, at + ENTITIES_PER_READ)
     const numbers = chunk.map(({ first }) => first)
     const sql = `select seq, ${shownColumnSql(model, '')} from entities where seq in (${numbers.map(() => '?').join(', ')})`
     const shown = new Map((await db.query(sql, numbers)).map(([seq, text]) => [Number(seq), text as string]))

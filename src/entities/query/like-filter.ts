@@ -1,4 +1,4 @@
-import { isTruncated, textKey, truncatedPrefix } from '../../blueprints/fields/sort-keys'
+import { isTruncated, textKey, truncatedPrefix } from '../../blueprints/fields/index-key-encoding'
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import { badRequest } from '../../core/problem'
@@ -121,7 +121,7 @@ async function matchesWholeText(db: Db, { field, path }: FieldTarget, pattern: L
   )
 }
 
-/** Returns the text with this key from anywhere in a value; empty when there is none. */
+/** Returns the text with this index key from anywhere in a value; empty when there is none. */
 export function findLongText(value: unknown, key: string): string {
   const queue = [value]
   for (const item of queue) {

@@ -61,7 +61,7 @@ function hasPartSql({ field, path }: FieldTarget, is: 'present' | 'absent'): Sql
   return fragment(`e.seq ${is === 'present' ? 'in' : 'not in'} (${rows})`, field.number, path)
 }
 
-/** Returns the SQL for whether a key, in the index or of an entity, meets a condition. */
+/** Returns the SQL for whether an index key, in the index or of an entity, meets a condition. */
 export function comparisonSql(at: string | SqlFragment, condition: Predicate): SqlFragment {
   const of = typeof at === 'string' ? fragment(at) : at
   const compare = (sql: string, ...params: unknown[]) => fragment(`${of.sql} ${sql}`, ...of.params, ...params)

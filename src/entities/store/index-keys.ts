@@ -1,8 +1,8 @@
-import { isTruncated, numberKey, numberOf, textKey, textOf } from '../../blueprints/fields/sort-keys'
+import { isTruncated, numberKey, numberOf, textKey, textOf } from '../../blueprints/fields/index-key-encoding'
 import type { Model, ModelField } from '../../blueprints/model'
 import { badRequest } from '../../core/problem'
 
-/** The keys by which an entity is found: `f<number>` or `f<number>.<path>` to a key or to several. */
+/** The index keys by which an entity is found: `f<number>` or `f<number>.<path>` to a key or to several. */
 export type IndexKeys = Record<string, string | string[]>
 
 /** A row of the index without its entity: field number, path, value. */
@@ -10,13 +10,13 @@ export type IndexRow = [field: number, path: string, value: string]
 
 const MAX_INDEX_ROWS = 2_000 // rows of one entity
 
-/** Returns the key of a value in an object. Such values can be of any type, so their keys begin with the type. */
+/** Returns the index key of a value in an object. Such values can be of any type, so their keys begin with the type. */
 export const toPartKey = (value: string | number | boolean) =>
   typeof value === 'string' ? `s${textKey(value)}` : typeof value === 'number' ? `n${numberKey(value)}` : `b${value}`
 
 export const isTruncatedPart = (key: string) => key.startsWith('s') && isTruncated(key.slice(1))
 
-/** Returns the value of a key, or its beginning if the key is truncated. */
+/** Returns the value of an index key, or its beginning if the key is truncated. */
 export function parsePartKey(key: string): string | number | boolean {
   const rest = key.slice(1)
   return key.startsWith('s') ? textOf(rest) : key.startsWith('n') ? numberOf(rest) : rest === 'true'
@@ -25,13 +25,13 @@ export function parsePartKey(key: string): string | number | boolean {
 export const fieldLabel = ({ number }: Pick<ModelField, 'number'>, path = '') =>
   path ? `f${number}.${path}` : `f${number}`
 
-/** Returns whether a field has at most one key, which a query can read from the entity's row. */
+/** Returns whether a field has at most one index key, which a query can read from the entity's row. */
 export const isSingleValued = (field: ModelField) => !field.multi && !!field.kind.toIndexKey
 
 /** Returns whether a field has rows in the index. Relations always have, because references are found by them. */
 export const isIndexed = (field: ModelField) => field.indexed !== false || !!field.target
 
-/** Returns the keys of a document. A field that is not indexed has a key only if it is single-valued. @throws 400 */
+/** Returns the index keys of a document. An unindexed field has a key only if it is single-valued. @throws 400 */
 export function toIndexKeys(model: Model, doc: Record<string, unknown>): IndexKeys {
   const keys: IndexKeys = {}
   for (const field of model.fields) {
@@ -74,7 +74,7 @@ function getIndexedNumbers(model: Model) {
 /** The maximum length of a path into an object, in characters. */
 export const MAX_PATH_LENGTH = 256
 
-/** Returns the keys of the scalars in an object by their dotted paths, which lead through lists. */
+/** Returns the index keys of the scalars in an object by their dotted paths, which lead through lists. */
 function collectParts(value: unknown, path = '', collected = new Map<string, Set<string>>(), count = { of: 0 }) {
   if (Array.isArray(value)) for (const one of value) collectParts(one, path, collected, count)
   else if (value !== null && typeof value === 'object') {

@@ -19,14 +19,11 @@ export const toCsvRow = (cells: string[]) => `${cells.map(quoteCell).join(',')}\
 
 const quoteCell = (cell: string) => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
 
-/** Types whose text is never escaped as a formula, although it may begin with a sign. */
-const PLAIN_TYPES = ['number', 'integer', 'decimal', 'boolean', 'date', 'datetime', 'time']
-
 /** Returns a property as a cell: lists and objects as JSON, a missing value as an empty text. */
-export function toCell({ type, multi }: ModelField, value: unknown): string {
+export function toCell({ kind, multi }: ModelField, value: unknown): string {
   if (value === undefined || value === null) return ''
-  if (multi || type === 'object') return JSON.stringify(value)
-  return PLAIN_TYPES.includes(type) ? String(value) : escapeFormula(value as string)
+  if (multi || kind.jsonSchema.type === 'object') return JSON.stringify(value)
+  return kind.isPlainInCsv ? String(value) : escapeFormula(value as string)
 }
 
 /** Returns the properties of a row by the names of its columns; an empty cell means no value. */
@@ -42,11 +39,12 @@ export function toDocument(model: Model, columns: string[], cells: string[]): Do
 }
 
 /** Returns the value of a cell. Text that is no value of the field is kept as it is, so that validation rejects it. */
-function parseCell({ type, multi }: ModelField, cell: string): unknown {
+function parseCell({ kind, multi }: ModelField, cell: string): unknown {
+  const { type } = kind.jsonSchema
   if (multi || type === 'object') return parseJsonCell(cell)
   if (type === 'boolean') return cell === 'true' ? true : cell === 'false' ? false : cell
   if (type === 'number' || type === 'integer') return /^-?(\d+|\d*\.\d+)(e[+-]?\d+)?$/i.test(cell) ? Number(cell) : cell
-  return PLAIN_TYPES.includes(type) ? cell : unescapeFormula(cell)
+  return kind.isPlainInCsv ? cell : unescapeFormula(cell)
 }
 
 function parseJsonCell(cell: string): unknown {

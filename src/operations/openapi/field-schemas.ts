@@ -1,25 +1,7 @@
-import type { FieldTypeName } from '../../blueprints/fields'
+import { fieldTypes } from '../../blueprints/fields'
 import { dereferenceSchema } from '../../blueprints/model'
 import type { Field } from '../../blueprints/shapes'
 import { isSchema, mapParts, type Schema } from './schema'
-
-/** The schemas of the types of fields. */
-const TYPE_SCHEMAS: Record<FieldTypeName, Schema> = {
-  string: { type: 'string' },
-  text: { type: 'string' },
-  number: { type: 'number' },
-  integer: { type: 'integer' },
-  decimal: { type: 'string', pattern: '^-?\\d{1,60}(\\.\\d{1,60})?$' },
-  boolean: { type: 'boolean' },
-  date: { type: 'string', format: 'date' },
-  datetime: { type: 'string', format: 'date-time' },
-  time: { type: 'string', pattern: '^([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d)?$' },
-  object: { type: 'object', additionalProperties: true },
-  file: { type: 'string' },
-  email: { type: 'string', format: 'email' },
-  url: { type: 'string', format: 'uri' },
-  relation: { type: 'string' },
-}
 
 /** Returns the schema of a field's values. What JSON Schema cannot express exactly is in the description. */
 export function toFieldSchema(field: Field): Schema {
@@ -39,8 +21,9 @@ export function toFieldSchema(field: Field): Schema {
 }
 
 function valueSchema({ type, enum: choices, schema }: Field): Schema {
-  if (choices) return { ...(TYPE_SCHEMAS[type].type ? { type: TYPE_SCHEMAS[type].type } : {}), enum: choices }
-  return { ...TYPE_SCHEMAS[type], ...(schema && toObjectSchema(schema)) }
+  const { jsonSchema } = fieldTypes[type]
+  if (choices) return { type: jsonSchema.type, enum: choices }
+  return { ...jsonSchema, ...(schema && toObjectSchema(schema)) }
 }
 
 const toLengthBounds = ({ min, max }: Field, of: 'Items' | 'Length'): Schema => ({
@@ -49,13 +32,13 @@ const toLengthBounds = ({ min, max }: Field, of: 'Items' | 'Length'): Schema => 
 })
 
 function toBounds(field: Field): Schema {
-  const { type } = TYPE_SCHEMAS[field.type]
-  if (type === 'number' || type === 'integer')
+  const { bounds, jsonSchema } = fieldTypes[field.type]
+  if (jsonSchema.type === 'number' || jsonSchema.type === 'integer')
     return {
       ...(isNumeric(field.min) && { minimum: Number(field.min) }),
       ...(isNumeric(field.max) && { maximum: Number(field.max) }),
     }
-  return ['string', 'text', 'url', 'file', 'email'].includes(field.type) ? toLengthBounds(field, 'Length') : {}
+  return bounds === 'length' ? toLengthBounds(field, 'Length') : {}
 }
 
 const isNumeric = (bound: unknown) => bound !== undefined && bound !== '' && Number.isFinite(Number(bound))

@@ -1,6 +1,7 @@
 import { asc } from 'drizzle-orm'
 import type { Ctx, PublicCtx } from '../../accounts/context'
 import { reauthorize } from '../../accounts/guard'
+import { fieldTypes } from '../../blueprints/fields'
 import { appliesTo, mayReadField, mayWriteField } from '../../blueprints/permissions'
 import type { Definition, Field, Operation } from '../../blueprints/shapes'
 import { blueprints } from '../../blueprints/tables'
@@ -136,7 +137,7 @@ const toRoute = (method: string, path: string, detail: Route['hooks']['detail'])
 })
 
 function listOperation(fields: Field[], entity: Schema) {
-  const simple = fields.filter(({ type, multi }) => type !== 'object' && !multi)
+  const simple = fields.filter(({ type, multi }) => fieldTypes[type].toIndexKey && !multi)
   const sortable = simple.map(({ key }) => key).join('|')
   const sort = `^[+-]?(${sortable}|_id|identifier|created|updated)(,[+-]?(${sortable}|_id|identifier|created|updated))*$`
   return {

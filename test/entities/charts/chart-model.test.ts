@@ -77,7 +77,7 @@ function valuesOf(entity: Entity, name: string): Value[] {
 
 const typeOf = (name: string) => types[name] ?? listTypes[name] ?? (name === 'created' ? 'datetime' : 'string')
 
-/** Returns the sort key and the name of the group of a value. */
+/** Returns the position and the name of the group of a value. */
 function groupOf(
   name: string,
   value: Value,

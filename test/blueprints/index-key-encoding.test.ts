@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
 import { type FieldTypeName, fieldTypes } from '../../src/blueprints/fields'
-import { decimalKey, numberKey, numberOf, textKey } from '../../src/blueprints/fields/sort-keys'
+import { decimalKey, numberKey, numberOf, textKey } from '../../src/blueprints/fields/index-key-encoding'
 import { DatabasePool } from '../../src/storage/pool'
 import { compareScalars, parsers } from '../entities/query/reference-model'
 import { anyNumber, anyText, checkProperty, PROPERTY_TIMEOUT_MS } from '../property-runner'
@@ -26,7 +26,7 @@ const valuesByType = Object.entries(valueArbitraries).map(([type, { values }]) =
 })
 
 test.each(valuesByType)(
-  'sort keys of the type %s have the order of their values and are equal only for equal values',
+  'index keys of the type %s have the order of their values and are equal only for equal values',
   (_, values) =>
     checkProperty(
       3_000,
@@ -42,7 +42,7 @@ describe.each(engines)('%s', (_, engine) => {
   afterAll(() => storage.close())
 
   test.each(valuesByType)(
-    'a database orders sort keys of the type %s like their values, in a column and in JSON',
+    'a database orders index keys of the type %s like their values, in a column and in JSON',
     (_, values) =>
       checkProperty(
         10,
@@ -61,14 +61,14 @@ describe.each(engines)('%s', (_, engine) => {
   )
 })
 
-test('sort keys of huge, tiny and negative numbers are in order, and both zeros have one key', () => {
+test('index keys of huge, tiny and negative numbers are in order, and both zeros have one key', () => {
   for (const one of numbers)
     for (const other of numbers)
       expect(compareBytes(numberKey(one), numberKey(other)), `${one} and ${other}`).toBe(compareValues(one, other))
   expect(numberKey(-0)).toBe(numberKey(0))
 })
 
-test('a number is read back from its sort key', () => {
+test('a number is read back from its index key', () => {
   for (const value of numbers) expect(numberOf(numberKey(value))).toBe(value || 0)
   checkProperty(
     3_000,
@@ -76,7 +76,7 @@ test('a number is read back from its sort key', () => {
   )
 })
 
-test('sort keys of decimals that are close to each other are in order', () =>
+test('index keys of decimals that are close to each other are in order', () =>
   checkProperty(
     3_000,
     fc.property(valueArbitraries.decimal!.values, fc.nat(20), fc.boolean(), (value, more, turned) => {
@@ -89,7 +89,7 @@ test('sort keys of decimals that are close to each other are in order', () =>
     }),
   ))
 
-test('sort keys of decimals of every sign and size are in ascending order', () => {
+test('index keys of decimals of every sign and size are in ascending order', () => {
   const [nines, zeros] = ['9'.repeat(60), '0'.repeat(59)]
   const sizes = [`0.${zeros}1`, `0.${zeros}2`, '0.009', '0.01', '0.0100001', '0.099', '0.1', '0.5', '0.9', '1', '1.05']
   sizes.push('1.5', '9', '9.99', '10', '10.01', '99', '100', `1${zeros}`, nines, `${nines}.${nines}`)
@@ -104,11 +104,11 @@ test.each([
   [['-19.9', '-19.90', '-019.900']],
   [['1000', '1000.0', '0001000']],
   [['0.001', '0.0010', '00.001']],
-])('equal decimals in different notations have one sort key: %s', (notations) => {
+])('equal decimals in different notations have one index key: %s', (notations) => {
   expect(new Set(notations.map(decimalKey)).size).toBe(1)
 })
 
-test('sort keys of long texts are bounded and well-formed, and equal only for equal texts', () => {
+test('index keys of long texts are bounded and well-formed, and equal only for equal texts', () => {
   checkProperty(
     1_000,
     fc.property(fc.integer({ min: 240, max: 260 }), anyText(), anyText(), (length, ...ends) => {
@@ -122,7 +122,7 @@ test('sort keys of long texts are bounded and well-formed, and equal only for eq
   expect(textKey(`${'y'.repeat(100_000)}1`)).not.toBe(textKey(`${'y'.repeat(100_000)}2`))
 })
 
-test('sort keys of texts that differ within their first 256 characters have the order of the texts', () => {
+test('index keys of texts that differ within their first 256 characters have the order of the texts', () => {
   const length = fc.constantFrom(0, 1, 100, 253, 254, 255)
   const tail = fc.tuple(anyText().filter(Boolean), fc.constantFrom(0, 1, 300))
   return checkProperty(

@@ -2,7 +2,7 @@ import { sha256 } from '../../core/crypto'
 
 const MAX_FULL_TEXT_CHARACTERS = 256 // the key of a longer text is its start and a hash
 
-/** Returns the key of a text. Equality is exact; texts with the same first 256 characters have an arbitrary order. */
+/** Returns the index key of a text. Equality is exact; texts that share 256 characters have an arbitrary order. */
 export function textKey(value: string): string {
   if (value.length <= MAX_FULL_TEXT_CHARACTERS) return value
   // Do not cut a surrogate pair.
@@ -14,16 +14,16 @@ export function textKey(value: string): string {
 
 export const isTruncated = (key: string) => key.length > MAX_FULL_TEXT_CHARACTERS
 
-/** Returns the beginning of the text in a truncated key. */
+/** Returns the beginning of the text in a truncated index key. */
 export const truncatedPrefix = (key: string) => key.slice(0, key.lastIndexOf('\u0001'))
 
-/** Returns the text of a key, or its beginning and `…`. */
+/** Returns the text of an index key, or its beginning and `…`. */
 export const textOf = (key: string) => (isTruncated(key) ? `${truncatedPrefix(key)}…` : key)
 
 const doubleView = new DataView(new ArrayBuffer(8))
 const hex = (word: number) => word.toString(16).padStart(8, '0')
 
-/** Returns the key of a double: its bits in hexadecimal, transformed to sort as numbers do, without trailing zeros. */
+/** Returns the index key of a double: its bits in hexadecimal, ordered as numbers are, without trailing zeros. */
 export function numberKey(value: number): string {
   doubleView.setFloat64(0, value || 0) // -0 is 0
   const [high, low] = [doubleView.getUint32(0), doubleView.getUint32(4)]
@@ -31,7 +31,7 @@ export function numberKey(value: number): string {
   return (second ? hex(first) + hex(second) : hex(first)).replace(/0+$/, '')
 }
 
-/** Returns the number of a key. */
+/** Returns the number of an index key. */
 export function numberOf(key: string): number {
   const bits = key.padEnd(16, '0')
   const [first, second] = [Number.parseInt(bits.slice(0, 8), 16), Number.parseInt(bits.slice(8), 16)]
@@ -43,7 +43,7 @@ export function numberOf(key: string): number {
 
 const complement = (digits: string) => digits.replace(/\d/g, (digit) => `${9 - Number(digit)}`)
 
-/** Returns the key of a decimal: sign, 500 + number of digits before the point, digits; complemented if negative. */
+/** Returns the index key of a decimal: sign, 500 + digits before the point, the digits; complemented if negative. */
 export function decimalKey(value: string): string {
   const [, minus, whole = '', part = ''] = value.match(/^(-?)0*(\d*)\.?(\d*)$/)!
   const digits = (whole + part).replace(/^0+/, '').replace(/0+$/, '')
@@ -54,7 +54,7 @@ export function decimalKey(value: string): string {
   return minus ? `0${complement(size + digits)}~` : `1${size}${digits}`
 }
 
-/** Returns the decimal of a key, without leading and trailing zeros. */
+/** Returns the decimal of an index key, without leading and trailing zeros. */
 export function decimalOf(key: string): string {
   const minus = key.startsWith('0')
   const text = minus ? complement(key.slice(1, -1)) : key.slice(1)
