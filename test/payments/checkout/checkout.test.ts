@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { moveClock } from '../../../src/core/clock'
+import { logOutput } from '../../../src/core/log'
 import { startPaddle } from '../../fakes/vendors/paddle'
 import { startPaypal } from '../../fakes/vendors/paypal'
 import { STRIPE_KEY, STRIPE_SECRET, startStripe } from '../../fakes/vendors/stripe'
@@ -261,8 +262,7 @@ describe('a failing provider', () => {
 
   test('a failed checkout gets 502 PROVIDER_ERROR, leaves no subscription and no redemption, and leaks no secret', async () => {
     const lines: string[] = []
-    const log = console.error
-    console.error = (...line: unknown[]) => void lines.push(line.join(' '))
+    const logSpy = spyOn(logOutput, 'write').mockImplementation((line) => void lines.push(line))
     const client = await at.customer()
     const { _id, code } = await at.coupon({ maxRedemptions: 1 })
     for (const failure of ['down', { status: 500 }, { status: 401 }] as const) {
@@ -273,7 +273,8 @@ describe('a failing provider', () => {
       expect(JSON.stringify(sent.body)).not.toMatch(new RegExp(`${STRIPE_KEY}|${STRIPE_SECRET}|127\\.0\\.0\\.1`))
       expect(await countSubscriptions(client)).toBe(0)
     }
-    console.error = log
+    logSpy.mockRestore()
+    expect(lines).not.toBeEmpty()
     expect(lines.join()).not.toMatch(new RegExp(`${STRIPE_KEY}|${STRIPE_SECRET}`))
     expect((await done(admin.get(`/coupons/${_id}`))).currentRedemptions).toBe(0)
     const [failure] = await done(admin.get('/events?source=payments&eventName=checkout-failed'))

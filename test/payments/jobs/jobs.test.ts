@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
 import { moveClock, now } from '../../../src/core/clock'
+import { logOutput } from '../../../src/core/log'
 import { driftCounts } from '../../../src/payments/jobs/drift'
 import { startStripe } from '../../fakes/vendors/stripe'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
@@ -13,14 +14,14 @@ const at = await createPaymentsFixture(stripe.connection())
 const { admin } = at
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-const consoleSpy = spyOn(console, 'error')
-beforeAll(() => void consoleSpy.mockImplementation(() => {}))
+const logSpy = spyOn(logOutput, 'write')
+beforeAll(() => void logSpy.mockImplementation(() => {}))
 afterEach(() => {
   moveClock(Date.now())
   stripe.own.failing = () => undefined
 })
 afterAll(async () => {
-  consoleSpy.mockRestore()
+  logSpy.mockRestore()
   denyPrivateNetwork()
   await stripe.stop()
 })

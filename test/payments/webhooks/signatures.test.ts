@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, spyOn, test } from 'bun:test'
 import { config } from '../../../src/config'
 import { moveClock, now } from '../../../src/core/clock'
+import { logOutput } from '../../../src/core/log'
 import { PADDLE_SECRET, signPaddleWebhook, startPaddle } from '../../fakes/vendors/paddle'
 import { startPaypal } from '../../fakes/vendors/paypal'
 import { STRIPE_SECRET, signStripeWebhook, startStripe } from '../../fakes/vendors/stripe'
@@ -24,15 +25,13 @@ beforeAll(async () => {
   await createConnection(otherTenant, paypal.connection('OTHERWEBHOOK'))
 })
 const lines: string[] = []
-const originalConsoleError = console.error
-beforeEach(() => {
-  console.error = (...line: unknown[]) => void lines.push(line.join(' '))
-})
+const logSpy = spyOn(logOutput, 'write')
+beforeEach(() => void logSpy.mockImplementation((line) => void lines.push(line)))
 afterEach(() => {
-  console.error = originalConsoleError
   moveClock(Date.now())
 })
 afterAll(async () => {
+  logSpy.mockRestore()
   denyPrivateNetwork()
   await Promise.all([stripe, paypal, paddle].map((vendor) => vendor.stop()))
 })
@@ -265,7 +264,9 @@ test('failed webhooks are reported at a limited rate, and neither events nor log
   const events = (await testTenant.as('admin').get('/events?source=payments&eventName=webhook-failed')).body
   expect(events.length).toBeGreaterThan(0)
   expect(events.length).toBeLessThan(20)
-  const output = JSON.stringify([events, lines, (await testTenant.as('admin').get('/payments/events')).body])
+  expect(lines).not.toBeEmpty()
+  const storedEvents = (await testTenant.as('admin').get('/payments/events')).body
+  const output = [JSON.stringify([events, storedEvents]), ...lines].join('\n')
   for (const secret of [STRIPE_SECRET, PADDLE_SECRET, foreign, paypal.connection().authentication.clientSecret])
     expect(output).not.toContain(secret)
 })
