@@ -28,13 +28,20 @@ export type CheckoutOrder = {
   customer: { name?: string; email?: string }
   /** Whether the checkout is embedded in a page of the tenant. */
   embedded: boolean
-  /** The idempotency key: the same for the same order, another one if anything differs. */
+  /**
+   * The idempotency key: the same for the same order, another one if anything differs. A provider that replays answers must
+   * not return a canceled checkout; use `attemptKey(order.key)`.
+   */
   key: string
   /** The tenant, the subscription and the entity, which the provider stores and sends along with its events. */
   metadata: Record<string, string>
 }
 
-/** How the customer pays: at a URL, or with a token for the provider's script. */
+/**
+ * How the customer pays: at a URL, or with a token for the provider's script. It has one of the two ids. With
+ * `externalSubscriptionId`, `cancel` and `fetchSubscription` get it before it is paid, and `findSubscriptionId` is not
+ * needed; with `externalCheckoutId` it is.
+ */
 export type ProviderCheckout = {
   checkoutUrl: string | null
   clientToken: string | null
@@ -121,7 +128,11 @@ export type Provider<Kind extends ProviderKind = ProviderKind> = {
   fetchSubscription(opened: ResolvedConnection<Kind>, externalId: string): Promise<ProviderSubscription | undefined>
   /** Returns the secrets or ids that a connection verifies webhooks with. */
   webhookSecrets(opened: ResolvedConnection<Kind>): string[]
-  /** Returns whether the provider sent this body recently. @throws 502 PROVIDER_ERROR when it has to verify it itself */
+  /**
+   * Returns whether the provider sent this body. Where the signature covers a time, the time is checked by `isFresh`;
+   * otherwise the event's id alone recognizes repeats.
+   * @throws 502 PROVIDER_ERROR when the provider has to verify the body itself, and fails
+   */
   verifyWebhook(opened: ResolvedConnection<Kind>, raw: Uint8Array, headers: Headers): Promise<boolean>
   /** Parses a verified body. @throws 400 INVALID_INPUT when it is no event */
   parseEvent(raw: Uint8Array): ProviderEvent
