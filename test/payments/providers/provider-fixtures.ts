@@ -26,7 +26,7 @@ export const createSubscriptionRow = (more: Partial<Subscription>) =>
   ({ _id: Bun.randomUUIDv7(), currency: 'USD', billingCycle: 'monthly', updated: '1', ...more }) as Subscription
 
 /** Returns a connection with decrypted secrets, as providers get it. */
-export const createOpenedConnection = <Connection extends object>(connection: Connection) =>
+export const createResolvedConnection = <Connection extends object>(connection: Connection) =>
   ({ _id: Bun.randomUUIDv7() as string, ...connection }) as never
 
 /** Runs the work, which must log its failure, and returns its error and the secrets that appear in the error or the log. */

@@ -64,7 +64,7 @@ type Kind = (typeof kinds)[number]
 const sign = async (kind: Kind, raw: string, secret?: string, at = seconds()): Promise<SignedWebhook> => {
   if (kind === 'stripe') return signStripeWebhook(raw, secret ?? STRIPE_SECRET, at)
   if (kind === 'paddle') return signPaddleWebhook(raw, secret ?? PADDLE_SECRET, at)
-  return paypal.sent(undefined, secret ?? webhooks[0], raw)
+  return paypal.signEvent(undefined, secret ?? webhooks[0], raw)
 }
 const IGNORED = { status: 'ignored' }
 const INVALID = [401, 'INVALID_SIGNATURE']
@@ -227,9 +227,9 @@ test('a PayPal body that injects its own verification request gets 401 INVALID_S
 
 test('a PayPal webhook gets 502 PROVIDER_ERROR while PayPal cannot verify it, and is accepted when it is sent again', async () => {
   const sent = await sign('paypal', bodies.paypal())
-  paypal.own.failing = () => ({ status: 500 })
+  paypal.own.failWhen = () => ({ status: 500 })
   expect(statusAndCode(await deliver(testTenant, 'paypal', sent))).toEqual([502, 'PROVIDER_ERROR'])
-  paypal.own.failing = () => undefined
+  paypal.own.failWhen = () => undefined
   expect((await deliver(testTenant, 'paypal', sent)).body).toEqual(IGNORED)
 })
 
