@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
+import type { ProviderKind } from '../../../src/payments/providers/provider'
 import { startPaddle } from '../../fakes/vendors/paddle'
 import { startPaypal } from '../../fakes/vendors/paypal'
 import { startStripe } from '../../fakes/vendors/stripe'
@@ -48,9 +49,9 @@ const kinds = {
     price: (id: string) => paddle.subscriptions.get(id).items[0].price.unit_price.amount / 100,
     ended: (id: string) => paddle.subscriptions.get(id).status === 'canceled',
   },
-}
+} satisfies Record<ProviderKind, unknown>
 
-test.each(Object.keys(kinds) as (keyof typeof kinds)[])(
+test.each(Object.keys(kinds) as ProviderKind[])(
   'a customer subscribes by %s with a coupon, is repriced without it, and cancels, here and at the provider',
   async (kind) => {
     const { vendor, externalIds, pay, price, ended } = kinds[kind]
