@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { now } from '../../src/core/clock'
 import { paypal as paypalProvider } from '../../src/payments/providers/paypal/provider'
+import type { ProviderKind } from '../../src/payments/providers/provider'
 import { startPaddle } from '../fakes/vendors/paddle'
 import { startPaypal } from '../fakes/vendors/paypal'
 import { startStripe } from '../fakes/vendors/stripe'
@@ -153,16 +154,17 @@ test('a fixed coupon in another currency than the subscription gets 400 COUPON_N
 })
 
 test('a checkout with a malformed answer of the provider fails with 502 PROVIDER_ERROR and leaves no subscription', async () => {
-  const providers = [
-    [stripe, { id: 'cs_1' }, { url: 'https://pay.test/' }, { id: 1, url: 'https://pay.test/' }, [], 'x'],
-    [paypal, { id: 'I-1' }, { links: [{ rel: 'approve', href: 'https://pay.test/' }] }, { id: 'I-1', links: 5 }, []],
-    [paddle, { data: {} }, { data: null }, { data: { id: 7 } }, []],
-  ] as const
-  for (const [vendor, ...answers] of providers) {
+  const vendors = { stripe, paypal, paddle } satisfies Record<ProviderKind, unknown>
+  const malformed: Record<ProviderKind, unknown[]> = {
+    stripe: [{ id: 'cs_1' }, { url: 'https://pay.test/' }, { id: 1, url: 'https://pay.test/' }, [], 'x'],
+    paypal: [{ id: 'I-1' }, { links: [{ rel: 'approve', href: 'https://pay.test/' }] }, { id: 'I-1', links: 5 }, []],
+    paddle: [{ data: {} }, { data: null }, { data: { id: 7 } }, []],
+  }
+  for (const [kind, vendor] of Object.entries(vendors)) {
     const own = await createPaymentsFixture(vendor.connection())
     const externalIds = { paypal: { monthlyPlanId: 'P-1' }, paddle: { monthlyPriceId: 'pri_1' } }
     await expectOk(own.admin.put(`/plans/${own.pro}`, { externalIds }))
-    for (const body of answers) {
+    for (const body of malformed[kind as ProviderKind]) {
       vendor.own.failWhen = ({ path }) => (/token$/.test(path) ? undefined : { status: 200, body })
       const sent = await own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' })
       expect(statusAndCode(sent), JSON.stringify(body)).toEqual([502, 'PROVIDER_ERROR'])
