@@ -2,6 +2,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { Glob } from 'bun'
+import { providerKinds } from '../src/payments/providers'
 import { API_ERRORS, COMMAND_CODES, FOREIGN_CODES, LOG_CODES, NESTED_CODES, NOT_FOUND_NAMES } from './documents/errors'
 import { EVENTS } from './documents/events'
 import { generatePages } from './documents/generate'
@@ -117,6 +118,10 @@ test('the overview lists all areas in the order of their ranks', async () => {
   expect([...areas].sort()).toEqual([...rankOf.keys()].sort())
   const order = areas.map((area) => rankOf.get(area)!)
   expect(order).toEqual([...order].sort((a, b) => a - b))
+})
+
+test.each(providerKinds)('the guide Payments has a row for connections of the kind %s', async (kind) => {
+  expect(await read('docs/guides/payments.md')).toContain(`\n| \`${kind}\` |`)
 })
 
 test('every dependency has a reason', async () => {

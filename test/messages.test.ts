@@ -9,39 +9,31 @@ beforeAll(async () => {
 const sourceOf = (url: string) => ({ name: 'x', kind: 'http', metadata: { url } })
 const NO_SOURCE = 'There is no integration source of the kind openai with this id. The built-in one is called echo.'
 
-test.each<['admin' | 'user', string, string, unknown, number, string, string]>([
-  ['user', 'POST', '/blueprints', {}, 403, 'FORBIDDEN', 'Only users with the role admin or plugin may do this.'],
-  ['user', 'GET', '/users', undefined, 403, 'FORBIDDEN', 'Only users with the role admin may do this.'],
-  ['user', 'GET', '/configurations/secret', undefined, 403, 'FORBIDDEN', 'Only users with the role admin may do this.'],
-  ['admin', 'POST', '/ai/agents', { name: 'x', sourceId: 'none' }, 400, 'INVALID_INPUT', NO_SOURCE],
+const invalidSchedule = { kind: 'schedule', cron: 'every monday' }
+const ADMIN_ONLY = 'Only users with the role admin may do this.'
+
+test.each<['admin' | 'user', string, string, number, string, string, unknown?]>([
+  ['user', 'POST', '/blueprints', 403, 'FORBIDDEN', 'Only users with the role admin or plugin may do this.', {}],
+  ['user', 'GET', '/users', 403, 'FORBIDDEN', ADMIN_ONLY],
+  ['user', 'GET', '/configurations/secret', 403, 'FORBIDDEN', ADMIN_ONLY],
+  ['admin', 'POST', '/ai/agents', 400, 'INVALID_INPUT', NO_SOURCE, { name: 'x', sourceId: 'none' }],
+  ['admin', 'POST', '/integrations', 400, 'INVALID_INPUT', 'target is required.', { trigger: invalidSchedule }],
   [
-    ...(['admin', 'POST', '/integrations', { trigger: { kind: 'schedule', cron: 'every monday' } }] as const),
-    ...([400, 'INVALID_INPUT', 'target is required.'] as const),
-  ],
-  [
-    'admin',
-    'POST',
-    '/integrations',
-    { trigger: { kind: 'schedule', cron: 'every monday' }, target: { kind: 'lambda', lambdaId: 'x' } },
-    400,
-    'INVALID_INPUT',
+    ...(['admin', 'POST', '/integrations', 400, 'INVALID_INPUT'] as const),
     'This is not a cron expression. Write five parts, such as 0 9 * * MON.',
+    { trigger: invalidSchedule, target: { kind: 'lambda', lambdaId: 'x' } },
   ],
   [
-    'admin',
-    'POST',
-    '/integration-sources',
-    sourceOf('nope'),
-    400,
-    'INVALID_INPUT',
+    ...(['admin', 'POST', '/integration-sources', 400, 'INVALID_INPUT'] as const),
     'Write a whole address that begins with https:// or http://.',
+    sourceOf('nope'),
   ],
-  ['admin', 'DELETE', '/signin', undefined, 405, 'METHOD_NOT_ALLOWED', 'DELETE is not allowed here. Allowed: POST.'],
+  ['admin', 'DELETE', '/signin', 405, 'METHOD_NOT_ALLOWED', 'DELETE is not allowed here. Allowed: POST.'],
   [
-    ...(['admin', 'GET', '/blocks?sort=colour', undefined, 400, 'INVALID_INPUT'] as const),
+    ...(['admin', 'GET', '/blocks?sort=colour', 400, 'INVALID_INPUT'] as const),
     'This list cannot be sorted by "colour". Use one of: _id, name, contentType, created, updated.',
   ],
-])('%s: %s %s with %j is refused with a message: %s %s', async (who, method, path, body, status, code, message) => {
+])('%s: %s %s is refused with %d %s: %s', async (who, method, path, status, code, message, body) => {
   const answer = await t.as(who)[method.toLowerCase() as 'post'](path, body as object)
   expect([answer.status, answer.body.code, answer.body.message]).toEqual([status, code, message])
 })

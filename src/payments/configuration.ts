@@ -86,7 +86,7 @@ export function isRedirectUrl(url: unknown): url is string {
 }
 
 /** A provider, and the connection to call it through. */
-export type ConnectedProvider = { opened: ResolvedConnection<ProviderKind>; provider: Provider; kind: ProviderKind }
+export type ConnectedProvider = { connection: ResolvedConnection<ProviderKind>; provider: Provider; kind: ProviderKind }
 
 /** Returns the provider of new subscriptions. @throws 500 PAYMENTS_NOT_CONFIGURED, 400 UNSUPPORTED_PROVIDER */
 export async function getActiveProvider(tenant: Tenant): Promise<ConnectedProvider> {
@@ -104,7 +104,7 @@ export async function getActiveProvider(tenant: Tenant): Promise<ConnectedProvid
     throw new Problem(400, 'UNSUPPORTED_PROVIDER', message)
   }
   return {
-    opened: (await withSecrets(tenant, row)) as ConnectedProvider['opened'],
+    connection: (await withSecrets(tenant, row)) as ConnectedProvider['connection'],
     provider: providerOf(row.kind),
     kind: row.kind,
   }
@@ -124,5 +124,9 @@ export async function getSubscriptionProvider(
   if (!kind || !id) return notFound('integration source')
   const row = await getConnection(tenant.db, id)
   if (row.kind !== kind) return notFound('integration source')
-  return { opened: (await withSecrets(tenant, row)) as ConnectedProvider['opened'], provider: providerOf(kind), kind }
+  return {
+    connection: (await withSecrets(tenant, row)) as ConnectedProvider['connection'],
+    provider: providerOf(kind),
+    kind,
+  }
 }

@@ -2,6 +2,7 @@ import { type Static, t } from 'elysia'
 import { email, orEmpty } from '../accounts/shapes'
 import { id, jsonObject, line, partialOf, strictObject, text, time } from '../core/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
+import type { ProviderKind } from './tables'
 
 const maybe = t.Optional
 const money = t.Number({ description: 'amount in the currency, with decimals' })
@@ -18,6 +19,11 @@ const ExternalIds = strictObject({
   monthlyPlanId: externalIdShape,
   yearlyPlanId: externalIdShape,
 })
+const externalIdsByProvider = {
+  stripe: maybe(ExternalIds),
+  paypal: maybe(ExternalIds),
+  paddle: maybe(ExternalIds),
+} satisfies Record<ProviderKind, unknown>
 
 export const NewPlan = t.Object(
   {
@@ -35,10 +41,7 @@ export const NewPlan = t.Object(
     limits: maybe({ ...jsonObject, description: 'numbers by name, referenced by limitations of blueprints' }),
     metadata: maybe(jsonObject),
     externalIds: maybe(
-      strictObject(
-        { stripe: maybe(ExternalIds), paypal: maybe(ExternalIds), paddle: maybe(ExternalIds) },
-        { description: 'ids of the plan and its prices at providers' },
-      ),
+      strictObject(externalIdsByProvider, { description: 'ids of the plan and its prices at providers' }),
     ),
   },
   {

@@ -22,7 +22,7 @@ test('a webhook integration sends its body to a model and returns the completion
   expect((await at.usage())[0]).toMatchObject({ integration: _id, user: null, status: 'completed' })
   await user.post(`/webhooks/${_id}`, { parcel: 7 })
   expect(JSON.parse(openai.last().body.messages[1].content).body).toEqual({ parcel: 7 })
-  openai.says({ status: 401 })
+  openai.reply({ status: 401 })
   expect(statusAndCode(await anonymous.post(`/webhooks/${_id}`, { message: 'x' }))).toEqual([502, 'AI_UPSTREAM_ERROR'])
 })
 
@@ -35,23 +35,23 @@ test('an event integration lets a model call tools, and is not triggered by the 
   ]
   const trigger = { kind: 'event' }
   const { _id } = await at.made('/integrations', { trigger, target: { ...target, tools } })
-  openai.says(toolCalls(['note', { urgent: true }, 'c1']), { text: 'Noted.' })
+  openai.reply(toolCalls(['note', { urgent: true }, 'c1']), { text: 'Noted.' })
   await at.done(admin.post('/events', { source: 'shop', kind: 'order', eventName: 'placed', metadata: { n: 1 } }))
   await runDueJobs(at.tenant)
-  expect(openai.asked).toHaveLength(2)
-  expect(JSON.parse(openai.asked[0]!.body.messages[1].content)).toMatchObject({
+  expect(openai.requests).toHaveLength(2)
+  expect(JSON.parse(openai.requests[0]!.body.messages[1].content)).toMatchObject({
     eventName: 'placed',
     metadata: { n: 1 },
   })
   expect((await at.usage())[0]).toMatchObject({ integration: _id, status: 'completed' })
   await runDueJobs(at.tenant)
-  expect(openai.asked).toHaveLength(2)
+  expect(openai.requests).toHaveLength(2)
   await at.done(admin.delete(`/integrations/${_id}`))
 })
 
 test('a failed run of an integration waits with one attempt, and a replay completes it', async () => {
   const { _id } = await at.made('/integrations', { trigger: { kind: 'event', source: 'shop' }, target })
-  openai.says({ status: 401 })
+  openai.reply({ status: 401 })
   await at.done(admin.post('/events', { source: 'shop', kind: 'order', eventName: 'placed' }))
   await runDueJobs(at.tenant)
   const [run] = (await admin.get(`/integrations/${_id}/runs`)).body

@@ -81,9 +81,9 @@ describe('a deleted user', () => {
     const { _id, client } = await createUser()
     const records = await at.agent({ recordThread: true })
     const thread = await at.thread(main, client)
-    openai.says({ text: 'Slow words.', pieces: 3, pace: 50 }, { text: 'Slow words.', pieces: 3, pace: 50 })
+    openai.reply({ text: 'Slow words.', pieces: 3, pace: 50 }, { text: 'Slow words.', pieces: 3, pace: 50 })
     const both = [at.chat(client, records, { stream: true }), at.chat(client, main, { stream: true }, thread)]
-    await waitUntil(() => openai.asked.length === 2)
+    await waitUntil(() => openai.requests.length === 2)
     await deleteUser(_id)
     await runDueJobs(tenant)
     for (const { status, body } of await Promise.all(both))

@@ -66,7 +66,7 @@ describe('a thread', () => {
     const id = await at.thread()
     openai.own.always = () => ({ pace: 30 })
     const answer = chat(user, main, { stream: true }, id)
-    while (!openai.asked.length) await Bun.sleep(1)
+    while (!openai.requests.length) await Bun.sleep(1)
     await at.done(user.delete(`/ai/threads/${id}`))
     openai.own.always = {}
     expect(parseEvents((await answer).body).end).toBe('[DONE]')
@@ -115,7 +115,7 @@ describe('the messages of a thread', () => {
     async (stream) => {
       const id = await at.thread()
       const before = Date.now()
-      openai.says({ text: 'Hello, Ada.' }, { text: 'You are Ada.' })
+      openai.reply({ text: 'Hello, Ada.' }, { text: 'You are Ada.' })
       await chat(
         user,
         main,
@@ -144,7 +144,7 @@ describe('the messages of a thread', () => {
 
   test('messages that a client sends again are stored and sent to the model once, while a new message may repeat an old one', async () => {
     const id = await at.thread()
-    openai.says({ text: 'Yes?' }, { text: 'Yes!' }, { text: 'Still here.' })
+    openai.reply({ text: 'Yes?' }, { text: 'Yes!' }, { text: 'Still here.' })
     await chat(user, main, { messages: [chatMessage('Hey')] }, id)
     await chat(user, main, { messages: [chatMessage('Hey')] }, id)
     expect(linesToModel()).toEqual(['user: Hey', 'assistant: Yes?', 'user: Hey'])
@@ -166,7 +166,7 @@ describe('the messages of a thread', () => {
     const tools = [await at.tool('now', '() => "noon"')]
     const agent = await at.agent({ tools })
     const id = await at.thread(agent)
-    openai.says({ ...toolCalls(['now', {}, 'c1']), text: 'Let me see. ' }, { text: 'Noon.' })
+    openai.reply({ ...toolCalls(['now', {}, 'c1']), text: 'Let me see. ' }, { text: 'Noon.' })
     const { body } = await chat(user, agent, {}, id)
     const answer = body.choices[0].message
     expect(answer.content).toBe('Let me see. Noon.')
@@ -195,7 +195,7 @@ describe('the messages of a thread', () => {
       ]
       for (const before of resends) {
         const id = await at.thread(agent)
-        openai.says(
+        openai.reply(
           toolCalls([`now${stream}`, {}, 'c1']),
           { ...toolCalls(['pick', {}, 'c2']), text: 'Choose!' },
           { text: 'Red.' },
@@ -217,7 +217,7 @@ describe('the messages of a thread', () => {
 
   test('a client tool call without a result is completed with a placeholder, and the thread continues', async () => {
     const id = await at.thread()
-    openai.says(toolCalls(['pick', {}, 'c1']))
+    openai.reply(toolCalls(['pick', {}, 'c1']))
     await chat(user, main, { clientTools: [{ name: 'pick' }] }, id)
     expect((await chat(user, main, { messages: [chatMessage('Never mind.')] }, id)).status).toBe(200)
     expect(linesToModel()).toEqual([
@@ -253,7 +253,7 @@ describe('a long conversation', () => {
   test('a conversation longer than historyTokens is summarized, and each summary continues the previous one', async () => {
     const agent = await at.agent({ historyTokens: 300, systemPrompt: 'Be kind.' })
     const id = await at.thread(agent)
-    const summaryRequests = () => openai.asked.filter(({ body }) => body.messages[0].content.startsWith('Sum up'))
+    const summaryRequests = () => openai.requests.filter(({ body }) => body.messages[0].content.startsWith('Sum up'))
     openai.own.always = ({ body }) => ({
       text: body.messages[0].content.startsWith('Sum up') ? 'They counted.' : 'Next.',
     })

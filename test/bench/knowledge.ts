@@ -76,7 +76,7 @@ for (const [what, model] of [
   const ask = async () => {
     const question = Array.from({ length: 10 }, word).join(' ')
     const asked = performance.now()
-    const { citations } = await archiveFixture.asked('user', agent, question)
+    const { citations } = await archiveFixture.retrieve('user', agent, question)
     if (citations.length < 5) throw new Error(`Nothing was found for ${question}.`)
     return performance.now() - asked
   }

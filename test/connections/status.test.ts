@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { ProviderKind } from '../../src/payments/providers/provider'
 import { startSmtpServer } from '../fakes/smtp-server'
 import { allowPrivateNetwork, denyPrivateNetwork, times } from '../plugins/fixtures'
 import { type ApiClient, createTestTenant, type TestResponse } from '../test-tenant'
@@ -63,15 +64,34 @@ const CONNECTED = ['connected', 'The server answered 200.']
 const REFUSED = ['failed', 'The server rejected the credentials (401).']
 const UNREACHABLE = ['failed', 'The connection was refused or closed.']
 
+/** Settings with good and with bad credentials, and for payment providers the setting that is reported as missing. */
+type Draft = { metadata: object; good: object; bad: object }
+const paymentDrafts: Record<ProviderKind, Draft & { missing: string }> = {
+  stripe: {
+    missing: 'authentication.secretKey',
+    metadata: { apiUrl: url },
+    ...{ good: { secretKey: 's3cret' }, bad: { secretKey: 'x' } },
+  },
+  paypal: {
+    missing: 'metadata.clientId',
+    metadata: { apiUrl: url, clientId: 'client' },
+    ...{ good: { clientSecret: 's3cret' }, bad: { clientSecret: 'x' } },
+  },
+  paddle: {
+    missing: 'authentication.apiKey',
+    metadata: { apiUrl: `${url}/` },
+    ...{ good: { apiKey: 's3cret' }, bad: { apiKey: 'x' } },
+  },
+}
+const drafts: Record<string, Draft> = {
+  openai: { metadata: { apiUrl: `${url}/v1/` }, good: { token: 's3cret' }, bad: { token: 'x' } },
+  ...paymentDrafts,
+}
+
 describe('the status of a connection', () => {
-  test.each([
-    ['openai', { apiUrl: `${url}/v1/` }, { token: 's3cret' }, { token: 'x' }],
-    ['stripe', { apiUrl: url }, { secretKey: 's3cret' }, { secretKey: 'x' }],
-    ['paypal', { apiUrl: url, clientId: 'client' }, { clientSecret: 's3cret' }, { clientSecret: 'x' }],
-    ['paddle', { apiUrl: `${url}/` }, { apiKey: 's3cret' }, { apiKey: 'x' }],
-  ])(
+  test.each(Object.entries(drafts))(
     'the status of a connection of the kind %s is determined by a small call to the provider',
-    async (kind, metadata, good, bad) => {
+    async (kind, { metadata, good, bad }) => {
       expect(await checkDraft(kind, metadata, good)).toEqual(CONNECTED)
       expect(await checkDraft(kind, metadata, bad)).toEqual(REFUSED)
       expect(await checkDraft(kind, { ...metadata, apiUrl: 'http://127.0.0.1:1' }, good)).toEqual(UNREACHABLE)
@@ -79,11 +99,7 @@ describe('the status of a connection', () => {
   )
 
   test('the status of a connection names a missing setting without which nothing can be requested', async () => {
-    for (const [kind, missing] of [
-      ['stripe', 'authentication.secretKey'],
-      ['paddle', 'authentication.apiKey'],
-      ['paypal', 'metadata.clientId'],
-    ] as const)
+    for (const [kind, { missing }] of Object.entries(paymentDrafts))
       expect(await checkDraft(kind, { apiUrl: url })).toEqual(['failed', `${missing} is missing.`])
     expect(await checkDraft('openai', { apiUrl: `${url}/v1` })).toEqual(REFUSED)
   })

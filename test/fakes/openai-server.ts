@@ -35,16 +35,16 @@ type PlannedReply = { id: string; model: string; plan: ReplyPlan }
  * Starts a server with the API of OpenAI: chat completions, streamed or not, embeddings and models. Each request takes
  * the next plan that was queued; without one it gets `always`.
  */
-export async function startOpenai(always: ReplyPlan | ((asked: ReceivedRequest) => ReplyPlan) = {}) {
+export async function startOpenai(always: ReplyPlan | ((request: ReceivedRequest) => ReplyPlan) = {}) {
   const own = { always, sent: 0 }
   const plans: ReplyPlan[] = []
-  const asked: ReceivedRequest[] = []
+  const requests: ReceivedRequest[] = []
   /** The times at which a client hung up before the answer had ended. */
   const left: number[] = []
   const server = createServer(async (request, response) => {
     const body = await readJsonBody(request)
     const received = { path: request.url ?? '', headers: request.headers as Record<string, string>, body }
-    asked.push(received)
+    requests.push(received)
     response.on('close', () => {
       if (!response.writableFinished) left.push(performance.now())
     })
@@ -57,7 +57,7 @@ export async function startOpenai(always: ReplyPlan | ((asked: ReceivedRequest) 
     }
     if (plan.hang === 0) return
     if (path === '/embeddings') return sendJson(response, toEmbeddings(body))
-    const reply = { id: `chatcmpl-${asked.length}`, model: body.model, plan }
+    const reply = { id: `chatcmpl-${requests.length}`, model: body.model, plan }
     if (body.stream) await streamReply(response, reply, own)
     else if (plan.cut !== undefined)
       response.writeHead(200, { 'content-length': '1000' }).write('{', () => response.destroy())
@@ -69,15 +69,15 @@ export async function startOpenai(always: ReplyPlan | ((asked: ReceivedRequest) 
     url: `http://127.0.0.1:${port}/v1`,
     /** `sent` is the number of chunks that were sent. */
     own,
-    asked,
+    requests,
     left,
     /** Returns the latest request. */
-    last: () => asked.at(-1)!,
+    last: () => requests.at(-1)!,
     /** Queues plans for the next requests. */
-    says: (...more: ReplyPlan[]) => void plans.push(...more),
+    reply: (...more: ReplyPlan[]) => void plans.push(...more),
     /** Forgets all requests and plans. */
     clear() {
-      plans.length = asked.length = left.length = own.sent = 0
+      plans.length = requests.length = left.length = own.sent = 0
     },
     async stop() {
       server.closeAllConnections()

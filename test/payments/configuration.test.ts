@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createPaymentsFixture, done, FORBIDDEN, UNAUTHENTICATED } from './fixtures'
+import { createPaymentsFixture, expectOk, FORBIDDEN, UNAUTHENTICATED } from './fixtures'
 
 const PATH = '/payments/configuration'
 const DEFAULTS = { isEnabled: false, defaultCurrency: 'USD', gracePeriodDays: 3 }
@@ -14,10 +14,10 @@ const { admin } = at
 
 test('GET /payments/configuration returns defaults for missing keys, and PUT changes only the keys it gets', async () => {
   const own = (await createTestTenant()).as('admin')
-  expect(await done(own.get(PATH))).toEqual(configurationOf({}))
-  expect(await done(own.put(PATH, {}))).toEqual(configurationOf({}))
+  expect(await expectOk(own.get(PATH))).toEqual(configurationOf({}))
+  expect(await expectOk(own.put(PATH, {}))).toEqual(configurationOf({}))
   const urls = { successUrl: 'https://shop.example.com/thanks', cancelUrl: 'http://localhost:3000/cart' }
-  expect(await done(own.put(PATH, { metadata: { ...urls, gracePeriodDays: 7 } }))).toEqual(
+  expect(await expectOk(own.put(PATH, { metadata: { ...urls, gracePeriodDays: 7 } }))).toEqual(
     configurationOf({ ...urls, gracePeriodDays: 7 }),
   )
   const changed = { metadata: { isEnabled: true, cancelUrl: null, defaultCurrency: 'eur', mine: { a: 1 } } }
@@ -29,12 +29,12 @@ test('GET /payments/configuration returns defaults for missing keys, and PUT cha
     defaultCurrency: 'EUR',
     mine: { a: 1 },
   })
-  expect(await done(own.put(PATH, changed))).toEqual(after)
-  expect(await done(own.get(PATH))).toEqual(after)
-  expect((await done(own.get('/configurations/payments-configuration'))).metadata).toEqual({
+  expect(await expectOk(own.put(PATH, changed))).toEqual(after)
+  expect(await expectOk(own.get(PATH))).toEqual(after)
+  expect((await expectOk(own.get('/configurations/payments-configuration'))).metadata).toEqual({
     ...{ ...remaining, gracePeriodDays: 7, isEnabled: true, defaultCurrency: 'EUR', mine: { a: 1 } },
   })
-  const plan = await done(own.post('/plans', { name: 'x', monthlyPrice: 1, yearlyPrice: 1 }))
+  const plan = await expectOk(own.post('/plans', { name: 'x', monthlyPrice: 1, yearlyPrice: 1 }))
   expect(plan.currency).toBe('EUR')
 })
 
@@ -56,7 +56,7 @@ test('PUT /payments/configuration rejects invalid redirect URLs with 400 INVALID
       const sent = await admin.put(PATH, { metadata: { [name]: url, gracePeriodDays: 9 } })
       expect(statusAndCode(sent), `${name} ${url}`).toEqual([400, 'INVALID_PAYMENTS_CONFIGURATION'])
     }
-  expect(await done(admin.get(PATH))).toEqual(configurationOf({}))
+  expect(await expectOk(admin.get(PATH))).toEqual(configurationOf({}))
 })
 
 test('PUT /payments/configuration rejects invalid values with 400 INVALID_INPUT and stores nothing', async () => {
@@ -67,7 +67,7 @@ test('PUT /payments/configuration rejects invalid values with 400 INVALID_INPUT 
   for (const metadata of bad)
     expect(statusAndCode(await admin.put(PATH, { metadata })), JSON.stringify(metadata)).toEqual([400, 'INVALID_INPUT'])
   expect(statusAndCode(await admin.put(PATH, { metadata: 'x' }))).toEqual([400, 'INVALID_INPUT'])
-  expect(await done(admin.get(PATH))).toEqual(configurationOf({}))
+  expect(await expectOk(admin.get(PATH))).toEqual(configurationOf({}))
 })
 
 test('POST and PUT /configurations reject an unknown currency and unusable redirect URLs of payments with 400', async () => {
@@ -90,15 +90,15 @@ test('POST and PUT /configurations reject an unknown currency and unusable redir
     expect(statusAndCode(answer)).toEqual([400, 'INVALID_PAYMENTS_CONFIGURATION'])
     expect(answer.body.details[0].path).toBe('/metadata/successUrl')
   }
-  expect(await done(own.get(PATH))).toEqual(configurationOf({}))
-  const plan = await done(own.post('/plans', { name: 'x', monthlyPrice: 1, yearlyPrice: 1 }))
+  expect(await expectOk(own.get(PATH))).toEqual(configurationOf({}))
+  const plan = await expectOk(own.post('/plans', { name: 'x', monthlyPrice: 1, yearlyPrice: 1 }))
   expect(plan.currency).toBe('USD')
 
   const valid = { defaultCurrency: 'EUR', successUrl: 'https://shop.example.com/thanks' }
-  await done(own.put(`/configurations/${key}`, { metadata: valid }))
-  expect(await done(own.get(PATH))).toEqual(configurationOf(valid))
-  await done(own.put(`/configurations/${key}`, { metadata: { defaultCurrency: null, successUrl: null } }))
-  expect(await done(own.get(PATH))).toEqual(configurationOf({}))
+  await expectOk(own.put(`/configurations/${key}`, { metadata: valid }))
+  expect(await expectOk(own.get(PATH))).toEqual(configurationOf(valid))
+  await expectOk(own.put(`/configurations/${key}`, { metadata: { defaultCurrency: null, successUrl: null } }))
+  expect(await expectOk(own.get(PATH))).toEqual(configurationOf({}))
 })
 
 test('GET and PUT /payments/configuration get 403 from users and 401 without credentials', async () => {
@@ -111,13 +111,13 @@ test('GET and PUT /payments/configuration get 403 from users and 401 without cre
 test('PUT of the payments configuration rejects an unknown connection and one of another kind with 400, on both routes', async () => {
   const own = await createPaymentsFixture()
   const http = { name: 'Ours', kind: 'http', metadata: { url: 'https://example.com' } }
-  const { _id: httpSource } = await done(own.admin.post('/integration-sources', http), 201)
+  const { _id: httpSource } = await expectOk(own.admin.post('/integration-sources', http), 201)
   for (const path of [PATH, '/configurations/payments-configuration'])
     for (const paymentSourceId of ['none', httpSource, 'a\0b']) {
       const { status, body } = await own.admin.put(path, { metadata: { paymentSourceId, gracePeriodDays: 9 } })
       expect([path, status], JSON.stringify(body)).toEqual([path, 400])
       if (!paymentSourceId.includes('\0')) expect(body.code).toBe('INVALID_PAYMENTS_CONFIGURATION')
-      expect((await done(own.admin.get(PATH))).metadata.gracePeriodDays).toBe(3)
+      expect((await expectOk(own.admin.get(PATH))).metadata.gracePeriodDays).toBe(3)
     }
   const refused = await own.admin.put(PATH, { metadata: { paymentSourceId: httpSource } })
   expect(refused.body.details[0].path).toBe('/metadata/paymentSourceId')
@@ -128,9 +128,11 @@ test('PUT of the payments configuration rejects an unknown connection and one of
     metadata: {},
     authentication: { secretKey: 'sk_1', webhookSecret: 'whsec_1' },
   }
-  const { _id } = await done(own.admin.post('/integration-sources', stripe), 201)
-  expect((await done(own.admin.put(PATH, { metadata: { paymentSourceId: _id } }))).metadata.paymentSourceId).toBe(_id)
+  const { _id } = await expectOk(own.admin.post('/integration-sources', stripe), 201)
+  expect((await expectOk(own.admin.put(PATH, { metadata: { paymentSourceId: _id } }))).metadata.paymentSourceId).toBe(
+    _id,
+  )
   expect(
-    (await done(own.admin.put(PATH, { metadata: { paymentSourceId: null } }))).metadata.paymentSourceId,
+    (await expectOk(own.admin.put(PATH, { metadata: { paymentSourceId: null } }))).metadata.paymentSourceId,
   ).toBeUndefined()
 })

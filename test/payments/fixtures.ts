@@ -15,7 +15,7 @@ export const NO_PLAN = [404, 'PLAN_NOT_FOUND']
 export const NO_SUBSCRIPTION = [404, 'SUBSCRIPTION_NOT_FOUND']
 
 /** Expects this status without an error message, and returns the body. */
-export async function done(answer: Promise<TestResponse>, status = 200) {
+export async function expectOk(answer: Promise<TestResponse>, status = 200) {
   const { status: actual, body } = await answer
   expect([actual, body?.message]).toEqual([status, undefined])
   return body
@@ -27,47 +27,47 @@ type Connection = { name: string; kind: string; metadata: object; authentication
 export async function createPaymentsFixture(connection?: Connection) {
   const own = await createTestTenant()
   const admin = own.as('admin')
-  const plan = (body: object) => done(admin.post('/plans', body))
-  const pro = await plan({ name: 'Pro', monthlyPrice: 20, yearlyPrice: 200, limits: { projects: 2 } })
-  const free = await plan({ name: 'Free', monthlyPrice: 0, yearlyPrice: 0 })
-  const dynamic = await plan({ name: 'Made to measure', dynamic: true })
-  const source = connection && (await done(admin.post('/integration-sources', connection), 201))._id
+  const createPlan = (body: object) => expectOk(admin.post('/plans', body))
+  const pro = await createPlan({ name: 'Pro', monthlyPrice: 20, yearlyPrice: 200, limits: { projects: 2 } })
+  const free = await createPlan({ name: 'Free', monthlyPrice: 0, yearlyPrice: 0 })
+  const dynamic = await createPlan({ name: 'Made to measure', dynamic: true })
+  const source = connection && (await expectOk(admin.post('/integration-sources', connection), 201))._id
   if (source)
-    await done(admin.put('/payments/configuration', { metadata: { isEnabled: true, paymentSourceId: source } }))
+    await expectOk(admin.put('/payments/configuration', { metadata: { isEnabled: true, paymentSourceId: source } }))
   let counter = 0
   return {
     ...own,
-    ...{ admin, plan, source: source as string },
+    ...{ admin, createPlan, source: source as string },
     ...{ pro: pro._id as string, free: free._id as string, dynamic: dynamic._id as string },
     /** Creates a coupon, and returns it. */
-    coupon: (body: object) =>
-      done(
+    createCoupon: (body: object) =>
+      expectOk(
         admin.post('/coupons', { code: `code${counter++}`, discountType: 'percentage', discountValue: 50, ...body }),
         201,
       ),
     /** Creates a user, and returns their id and client. */
-    async customer() {
+    async createCustomer() {
       const name = `customer${counter++}`
       const { _id } = await registerUser(own.tenant, { username: name, email: `${name}@${own.id}.test` }, ['user'])
       const { token } = await issueApiToken(own.tenant, _id, { nickname: 'test' })
       return { id: _id, ...apiClient(own.origin, { 'x-api-key': token }) }
     },
     /** Creates a pending subscription, and returns its id. */
-    pending: async (who: TestUser = 'user', body: object = {}) =>
-      (await done(own.as(who).post('/subscriptions', { planId: pro._id, billingCycle: 'monthly', ...body })))
+    createPending: async (who: TestUser = 'user', body: object = {}) =>
+      (await expectOk(own.as(who).post('/subscriptions', { planId: pro._id, billingCycle: 'monthly', ...body })))
         ._id as string,
     /** Applies a trigger to a subscription as if its provider had sent it. */
-    told: (_id: string, trigger: Trigger | 'updated' | 'voided', input: TransitionInput = {}) =>
+    applyTrigger: (_id: string, trigger: Trigger | 'updated' | 'voided', input: TransitionInput = {}) =>
       own.tenant.write((tx) => transition(tx, own.tenant, { _id }, trigger, input)),
-    status: async (id: string) => (await done(admin.get(`/subscriptions/${id}`))).status as string,
+    status: async (id: string) => (await expectOk(admin.get(`/subscriptions/${id}`))).status as string,
     /** Moves the clock by ms and runs the due jobs. */
-    async later(ms: number) {
+    async advanceClock(ms: number) {
       moveClock(now() + ms)
       await runDueJobs(own.tenant)
     },
     /** Returns the names of the events of payments, oldest first. */
     events: async () =>
-      ((await done(admin.get('/events?source=payments&sort=created&limit=1000'))) as { eventName: string }[]).map(
+      ((await expectOk(admin.get('/events?source=payments&sort=created&limit=1000'))) as { eventName: string }[]).map(
         ({ eventName }) => eventName,
       ),
   }

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { startStripe } from '../fakes/vendors/stripe'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../plugins/fixtures'
 import { statusAndCode } from '../test-tenant'
-import { createPaymentsFixture, done } from './fixtures'
+import { createPaymentsFixture, expectOk } from './fixtures'
 
 allowPrivateNetwork()
 const stripe = await startStripe()
@@ -28,7 +28,7 @@ test('POST /plans rejects a price that rounds to zero with 400 INVALID_INPUT', a
     expect(statusAndCode(await admin.post('/plans', { name: 'Cheap', monthlyPrice, yearlyPrice: 1 }))).toEqual([
       ...[400, 'INVALID_INPUT'],
     ])
-  expect((await at.plan({ name: 'Cheap', monthlyPrice: 0.005, yearlyPrice: 0 })).monthlyPrice).toBe(0.01)
+  expect((await at.createPlan({ name: 'Cheap', monthlyPrice: 0.005, yearlyPrice: 0 })).monthlyPrice).toBe(0.01)
 })
 
 test('POST /coupons accepts existing dates and times as validUntil, and rejects others with 400 INVALID_COUPON_DATA', async () => {
@@ -37,18 +37,18 @@ test('POST /coupons accepts existing dates and times as validUntil, and rejects 
   for (const when of ['2027-02-30', '1', '+200000-01-01T00:00:00Z', '2027-01-01T25:00:00Z', 'tomorrow', ''])
     expect(statusAndCode(await createCoupon(when)), when).toEqual([400, 'INVALID_COUPON_DATA'])
   for (const when of ['2027-02-28', '2027-01-31T12:00:00Z', '2027-01-31T12:00:00.000+01:00'])
-    expect((await done(createCoupon(when), 201)).validUntil).toBe(new Date(when).toISOString())
+    expect((await expectOk(createCoupon(when), 201)).validUntil).toBe(new Date(when).toISOString())
 })
 
 test('GET /plans, /plans/public and /coupons reject an unknown isActive value with 400 INVALID_INPUT', async () => {
   for (const path of ['/plans', '/plans/public', '/coupons']) {
     expect(statusAndCode(await admin.get(`${path}?isActive=maybe`)), path).toEqual([400, 'INVALID_INPUT'])
-    for (const word of ['undefined', '', '1', 'false']) await done(admin.get(`${path}?isActive=${word}`))
+    for (const word of ['undefined', '', '1', 'false']) await expectOk(admin.get(`${path}?isActive=${word}`))
   }
 })
 
 test('redirect URLs with control characters, spaces or credentials are rejected with 400', async () => {
-  const client = await at.customer()
+  const client = await at.createCustomer()
   for (const url of [
     'https://a.test/\r\nx: y',
     'https://a.test/\t',
@@ -64,10 +64,10 @@ test('redirect URLs with control characters, spaces or credentials are rejected 
       ])
     }
   const successUrl = 'https://a.test/thanks?session={CHECKOUT_SESSION_ID}#a@b'
-  await done(client.post('/checkout', { ...monthly, successUrl }))
+  await expectOk(client.post('/checkout', { ...monthly, successUrl }))
 })
 
 test('POST /coupons/validate ignores plan restrictions when planId is null or missing', async () => {
-  const { code } = await at.coupon({ applicablePlanIds: [at.free] })
-  for (const planId of [null, undefined]) await done(at.stranger.post('/coupons/validate', { code, planId }))
+  const { code } = await at.createCoupon({ applicablePlanIds: [at.free] })
+  for (const planId of [null, undefined]) await expectOk(at.stranger.post('/coupons/validate', { code, planId }))
 })

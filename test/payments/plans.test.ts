@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createPaymentsFixture, done, FORBIDDEN, ID, NO_PLAN, TIME, UNAUTHENTICATED } from './fixtures'
+import { createPaymentsFixture, expectOk, FORBIDDEN, ID, NO_PLAN, TIME, UNAUTHENTICATED } from './fixtures'
 
 const at = await createPaymentsFixture()
 const { admin, as, stranger: anonymous } = at
@@ -34,17 +34,17 @@ describe('plans', () => {
       ...{ created: TIME, updated: TIME },
     }
     expect(body).toEqual({ ...team, externalIds })
-    expect(await done(admin.get(`/plans/${body._id}`))).toEqual({ ...team, externalIds })
-    expect(await done(as('user').get(`/plans/${body._id}`))).toEqual(team)
-    expect((await done(anonymous.get('/plans/public'))).at(-1)).toEqual(team)
-    expect((await done(admin.put(`/plans/${body._id}`, body))).externalIds).toEqual(externalIds)
+    expect(await expectOk(admin.get(`/plans/${body._id}`))).toEqual({ ...team, externalIds })
+    expect(await expectOk(as('user').get(`/plans/${body._id}`))).toEqual(team)
+    expect((await expectOk(anonymous.get('/plans/public'))).at(-1)).toEqual(team)
+    expect((await expectOk(admin.put(`/plans/${body._id}`, body))).externalIds).toEqual(externalIds)
     await admin.delete(`/plans/${body._id}`)
   })
 
   test('GET /plans/public sorts by sortOrder and price, with plans without a price last, and supports limit, count and sort', async () => {
     const own = await createPaymentsFixture()
-    await own.plan({ name: 'First', monthlyPrice: 90, yearlyPrice: 900, sortOrder: -1 })
-    const names = (await done(own.stranger.get('/plans/public'))).map(({ name }: { name: string }) => name)
+    await own.createPlan({ name: 'First', monthlyPrice: 90, yearlyPrice: 900, sortOrder: -1 })
+    const names = (await expectOk(own.stranger.get('/plans/public'))).map(({ name }: { name: string }) => name)
     expect(names).toEqual(['First', 'Free', 'Pro', 'Made to measure'])
     const { body, headers } = await own.stranger.get('/plans/public?limit=2&count=true&sort=-name')
     expect(body.map(({ name }: { name: string }) => name)).toEqual(['Pro', 'Made to measure'])
@@ -75,30 +75,30 @@ describe('plans', () => {
     for (const body of bad) expect(statusAndCode(await admin.post('/plans', body)), JSON.stringify(body)).toEqual(BAD)
     for (const body of [{ name: '' }, { monthlyPrice: null }, { yearlyPrice: -0.01 }])
       expect(statusAndCode(await admin.put(`/plans/${at.pro}`, body)), JSON.stringify(body)).toEqual(BAD)
-    expect((await done(admin.get(`/plans/${at.dynamic}`))).monthlyPrice).toBeNull()
+    expect((await expectOk(admin.get(`/plans/${at.dynamic}`))).monthlyPrice).toBeNull()
   })
 
   test('a change of currency keeps the prices of a plan, rounded to the decimals of the new currency', async () => {
-    const { _id } = await at.plan({ name: 'x', monthlyPrice: 12.5, yearlyPrice: 100 })
-    const changed = await done(admin.put(`/plans/${_id}`, { currency: 'KWD' }))
+    const { _id } = await at.createPlan({ name: 'x', monthlyPrice: 12.5, yearlyPrice: 100 })
+    const changed = await expectOk(admin.put(`/plans/${_id}`, { currency: 'KWD' }))
     expect([changed.monthlyPrice, changed.currency]).toEqual([12.5, 'KWD'])
-    expect((await done(admin.put(`/plans/${_id}`, { currency: 'JPY' }))).monthlyPrice).toBe(13)
+    expect((await expectOk(admin.put(`/plans/${_id}`, { currency: 'JPY' }))).monthlyPrice).toBe(13)
     await admin.delete(`/plans/${_id}`)
   })
 
   test('an archived plan is visible to admins only; users get 404 PLAN_NOT_FOUND', async () => {
-    const { _id } = await at.plan({ name: 'Old', monthlyPrice: 1, yearlyPrice: 1 })
-    expect((await done(admin.delete(`/plans/${_id}`))).isActive).toBe(false)
-    expect((await done(admin.get(`/plans/${_id}`))).name).toBe('Old')
+    const { _id } = await at.createPlan({ name: 'Old', monthlyPrice: 1, yearlyPrice: 1 })
+    expect((await expectOk(admin.delete(`/plans/${_id}`))).isActive).toBe(false)
+    expect((await expectOk(admin.get(`/plans/${_id}`))).name).toBe('Old')
     expect(statusAndCode(await as('user').get(`/plans/${_id}`))).toEqual(NO_PLAN)
     const ids = async (client: typeof admin, query = '') =>
-      (await done(client.get(`/plans/public${query}`))).map((plan: { _id: string }) => plan._id)
+      (await expectOk(client.get(`/plans/public${query}`))).map((plan: { _id: string }) => plan._id)
     expect(await ids(admin)).not.toContain(_id)
     expect(await ids(admin, '?isActive=false')).toContain(_id)
     for (const client of [anonymous, as('user'), anonymous.with({ 'x-api-key': 'nonsense' })])
       expect(await ids(client, '?isActive=false')).toEqual([])
-    expect((await done(admin.get('/plans?isActive=false'))).length).toBeGreaterThan(0)
-    expect((await done(admin.get('/plans'))).map((plan: { _id: string }) => plan._id)).toContain(_id)
+    expect((await expectOk(admin.get('/plans?isActive=false'))).length).toBeGreaterThan(0)
+    expect((await expectOk(admin.get('/plans'))).map((plan: { _id: string }) => plan._id)).toContain(_id)
   })
 
   test('plan routes answer 403 to users, 401 without credentials and 404 PLAN_NOT_FOUND for unknown or foreign plans', async () => {
@@ -117,7 +117,7 @@ describe('plans', () => {
       for (const answer of [admin.get(`/plans/${id}`), admin.put(`/plans/${id}`, body), admin.delete(`/plans/${id}`)])
         expect(statusAndCode(await answer)).toEqual(NO_PLAN)
     const otherTenant = await createTestTenant()
-    expect(await done(otherTenant.stranger.get('/plans/public'))).toEqual([])
+    expect(await expectOk(otherTenant.stranger.get('/plans/public'))).toEqual([])
     expect(statusAndCode(await otherTenant.as('admin').get(path))).toEqual(NO_PLAN)
   })
 })

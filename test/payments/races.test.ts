@@ -6,7 +6,7 @@ import { subscriptions } from '../../src/payments/tables'
 import { startStripe } from '../fakes/vendors/stripe'
 import { allowPrivateNetwork, denyPrivateNetwork, times } from '../plugins/fixtures'
 import { statusAndCode } from '../test-tenant'
-import { createPaymentsFixture, done } from './fixtures'
+import { createPaymentsFixture, expectOk } from './fixtures'
 
 allowPrivateNetwork()
 const stripe = await startStripe()
@@ -18,30 +18,30 @@ afterAll(async () => {
   await stripe.stop()
 })
 
-const customers = await Promise.all(times(100).map(() => at.customer()))
-const redemptions = async (id: string) => (await done(admin.get(`/coupons/${id}`))).currentRedemptions as number
+const customers = await Promise.all(times(100).map(() => at.createCustomer()))
+const redemptions = async (id: string) => (await expectOk(admin.get(`/coupons/${id}`))).currentRedemptions as number
 
 test('one of 100 concurrent checkouts gets the last redemption of a coupon, and the others get 400 COUPON_MAX_REDEMPTIONS', async () => {
-  const { _id, code } = await at.coupon({ discountValue: 100, maxRedemptions: 1 })
+  const { _id, code } = await at.createCoupon({ discountValue: 100, maxRedemptions: 1 })
   const answers = await Promise.all(
     customers.map((client) => client.post('/checkout', { ...monthly, couponCode: code })),
   )
   const refusals = answers.filter(({ status }) => status !== 200)
   expect(refusals.map(statusAndCode)).toEqual(Array(99).fill([400, 'COUPON_MAX_REDEMPTIONS']))
   expect(await redemptions(_id)).toBe(1)
-  expect((await done(admin.get('/subscriptions?limit=1000'))).length).toBe(1)
+  expect((await expectOk(admin.get('/subscriptions?limit=1000'))).length).toBe(1)
   const [winner] = answers.filter(({ status }) => status === 200)
-  await done(admin.put(`/subscriptions/${winner!.body.subscriptionId}/cancel`))
+  await expectOk(admin.put(`/subscriptions/${winner!.body.subscriptionId}/cancel`))
 })
 
 test('one of 100 concurrent payments gets the last redemption of a coupon, and the others pay the price of the plan', async () => {
-  const { _id, code } = await at.coupon({ maxRedemptions: 1 })
+  const { _id, code } = await at.createCoupon({ maxRedemptions: 1 })
   const ids = await Promise.all(
     customers.map(
-      async (client) => (await done(client.post('/subscriptions', { ...monthly, couponCode: code })))._id as string,
+      async (client) => (await expectOk(client.post('/subscriptions', { ...monthly, couponCode: code })))._id as string,
     ),
   )
-  const moves = await Promise.all(ids.map((id, n) => at.told(id, 'activated', { occurredAt: n })))
+  const moves = await Promise.all(ids.map((id, n) => at.applyTrigger(id, 'activated', { occurredAt: n })))
   expect(
     moves.every(({ outcome, subscription }) => outcome === 'applied' && subscription.status === 'active'),
   ).toBeTrue()
@@ -51,13 +51,13 @@ test('one of 100 concurrent payments gets the last redemption of a coupon, and t
   expect(await redemptions(_id)).toBe(1)
   expect((await at.events()).filter((name) => name === 'coupon-lost').length).toBe(99)
   // Repeated and later events redeem nothing again.
-  await Promise.all(ids.map((id, n) => at.told(id, 'activated', { occurredAt: 1_000 + n })))
+  await Promise.all(ids.map((id, n) => at.applyTrigger(id, 'activated', { occurredAt: 1_000 + n })))
   expect(await redemptions(_id)).toBe(1)
 })
 
 test('one of 100 concurrent attachments of a coupon gets its last redemption', async () => {
-  const { _id, code } = await at.coupon({ maxRedemptions: 1 })
-  const own = await done(admin.get('/subscriptions?status=active&limit=1000'))
+  const { _id, code } = await at.createCoupon({ maxRedemptions: 1 })
+  const own = await expectOk(admin.get('/subscriptions?status=active&limit=1000'))
   const attach = ({ _id }: { _id: string }) => admin.put(`/subscriptions/${_id}/coupon`, { couponCode: code })
   const answers = await Promise.all(own.slice(0, 100).map(attach))
   expect(answers.length).toBe(100)
@@ -67,8 +67,8 @@ test('one of 100 concurrent attachments of a coupon gets its last redemption', a
 
 test('one of two concurrent checkouts of an entity succeeds, and the other gets 409 ACTIVE_SUBSCRIPTION_EXISTS', async () => {
   for (const body of [monthly, { planId: at.free, billingCycle: 'monthly' }]) {
-    const client = await at.customer()
-    stripe.own.next = [{ slow: 100 }]
+    const client = await at.createCustomer()
+    stripe.own.nextFailures = [{ slow: 100 }]
     const answers = await Promise.all([client.post('/checkout', body), client.post('/checkout', body)])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
     const [one, other] = answers.sort((a, b) => a.status - b.status)
@@ -76,109 +76,112 @@ test('one of two concurrent checkouts of an entity succeeds, and the other gets 
       'ACTIVE_SUBSCRIPTION_EXISTS',
       { existingSubscriptionId: one!.body.subscriptionId },
     ])
-    expect((await done(client.get('/subscriptions'))).length).toBe(1)
-    stripe.own.next = []
+    expect((await expectOk(client.get('/subscriptions'))).length).toBe(1)
+    stripe.own.nextFailures = []
   }
 })
 
 test('one of five concurrent checkouts of a pending subscription succeeds, and the others get 409', async () => {
-  const client = await at.customer()
-  const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
-  stripe.own.next = [{ slow: 100 }]
+  const client = await at.createCustomer()
+  const { _id: subscriptionId } = await expectOk(client.post('/subscriptions', monthly))
+  stripe.own.nextFailures = [{ slow: 100 }]
   const answers = await Promise.all(times(5).map(() => client.post('/checkout', { subscriptionId })))
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
 })
 
 test('a checkout that a crash left unfinished blocks others for a minute only', async () => {
-  const client = await at.customer()
-  const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
+  const client = await at.createCustomer()
+  const { _id: subscriptionId } = await expectOk(client.post('/subscriptions', monthly))
   const claim = { checkoutUntil: now() + 60_000 }
   await at.tenant.write((tx) => tx.update(subscriptions).set(claim).where(eq(subscriptions._id, subscriptionId)))
   expect(statusAndCode(await client.post('/checkout', monthly))).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
-  await at.later(61_000)
-  await done(client.post('/checkout', monthly))
+  await at.advanceClock(61_000)
+  await expectOk(client.post('/checkout', monthly))
   moveClock(Date.now())
 })
 
 test('a payment that arrives before the checkout has been answered activates the subscription', async () => {
-  const client = await at.customer()
-  const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
+  const client = await at.createCustomer()
+  const { _id: subscriptionId } = await expectOk(client.post('/subscriptions', monthly))
   let paid = Promise.resolve<unknown>(undefined)
-  stripe.own.failing = ({ path }) => {
+  stripe.own.failWhen = ({ path }) => {
     if (!path.endsWith('/sessions')) return
-    paid = at.told(subscriptionId, 'activated', { occurredAt: 1, externalSubscriptionId: `sub_${subscriptionId}` })
+    paid = at.applyTrigger(subscriptionId, 'activated', {
+      occurredAt: 1,
+      externalSubscriptionId: `sub_${subscriptionId}`,
+    })
     return { slow: 50 }
   }
-  await done(client.post('/checkout', { subscriptionId }))
+  await expectOk(client.post('/checkout', { subscriptionId }))
   await paid
-  stripe.own.failing = () => undefined
-  expect(await done(client.get('/subscriptions/me'))).toMatchObject({
+  stripe.own.failWhen = () => undefined
+  expect(await expectOk(client.get('/subscriptions/me'))).toMatchObject({
     ...{ status: 'active', externalSubscriptionId: `sub_${subscriptionId}`, providerSourceId: at.source },
   })
 })
 
 test('a cancellation during a checkout expires its new session, and the checkout gets 400 SUBSCRIPTION_NOT_PENDING', async () => {
-  const client = await at.customer()
-  const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
+  const client = await at.createCustomer()
+  const { _id: subscriptionId } = await expectOk(client.post('/subscriptions', monthly))
   let arrived = () => {}
   const requested = new Promise<void>((resolve) => {
     arrived = resolve
   })
-  stripe.own.failing = ({ path }) => {
+  stripe.own.failWhen = ({ path }) => {
     if (path.endsWith('/sessions')) arrived()
     return path.endsWith('/sessions') ? { slow: 200 } : undefined
   }
   const begun = client.post('/checkout', { subscriptionId })
   await requested
-  await done(client.put(`/subscriptions/${subscriptionId}/cancel`))
+  await expectOk(client.put(`/subscriptions/${subscriptionId}/cancel`))
   expect(statusAndCode(await begun)).toEqual([400, 'SUBSCRIPTION_NOT_PENDING'])
-  stripe.own.failing = () => undefined
+  stripe.own.failWhen = () => undefined
   expect([...stripe.sessions.values()].at(-1).status).toBe('expired')
 })
 
 test('a payment of an earlier checkout during a cancellation is canceled at the provider', async () => {
-  const client = await at.customer()
-  const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
-  await done(client.post('/checkout', { subscriptionId }))
+  const client = await at.createCustomer()
+  const { _id: subscriptionId } = await expectOk(client.post('/subscriptions', monthly))
+  await expectOk(client.post('/checkout', { subscriptionId }))
   const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)
   await at.tenant.write((tx) =>
     tx.update(subscriptions).set({ externalCheckoutId: 'cs_of_another' }).where(eq(subscriptions._id, subscriptionId)),
   )
   const requested = Promise.withResolvers<void>()
   const answered = Promise.withResolvers<void>()
-  stripe.own.failing = ({ path }) => {
+  stripe.own.failWhen = ({ path }) => {
     if (!path.endsWith('/expire')) return
     requested.resolve()
     return { late: answered.promise }
   }
   const canceling = client.put(`/subscriptions/${subscriptionId}/cancel`)
   await requested.promise
-  await at.told(subscriptionId, 'activated', {
+  await at.applyTrigger(subscriptionId, 'activated', {
     ...{ occurredAt: Date.now(), externalSubscriptionId: external, providerKind: 'stripe' },
   })
   answered.resolve()
-  expect(await done(canceling)).toMatchObject({ status: 'canceled', externalSubscriptionId: external })
-  stripe.own.failing = () => undefined
+  expect(await expectOk(canceling)).toMatchObject({ status: 'canceled', externalSubscriptionId: external })
+  stripe.own.failWhen = () => undefined
   await runDueJobs(at.tenant)
   expect(stripe.subscriptions.get(external).status).toBe('canceled')
 })
 
 test('one of ten concurrent payments of an entity activates its subscription, and the others stay pending and are reported', async () => {
-  const client = await at.customer()
+  const client = await at.createCustomer()
   const ids: string[] = []
-  for (const _ of times(10)) ids.push((await done(client.post('/subscriptions', monthly)))._id)
+  for (const _ of times(10)) ids.push((await expectOk(client.post('/subscriptions', monthly)))._id)
   const moves = await Promise.all(
     ids.map((id, n) =>
-      at.told(id, 'activated', { occurredAt: n, externalSubscriptionId: `sub_${id}`, providerKind: 'stripe' }),
+      at.applyTrigger(id, 'activated', { occurredAt: n, externalSubscriptionId: `sub_${id}`, providerKind: 'stripe' }),
     ),
   )
   expect(moves.filter(({ outcome }) => outcome === 'applied').length).toBe(1)
-  const rows = await done(client.get('/subscriptions'))
+  const rows = await expectOk(client.get('/subscriptions'))
   const statuses = rows.map(({ status }: { status: string }) => status).sort()
   expect(statuses).toEqual(['active', ...Array(9).fill('pending')])
   // The id at the provider is needed to refund the others.
   expect(rows.every((row: { externalSubscriptionId: string }) => row.externalSubscriptionId)).toBeTrue()
-  const failed = await done(admin.get('/events?eventName=webhook-failed'))
+  const failed = await expectOk(admin.get('/events?eventName=webhook-failed'))
   expect(failed.length).toBe(9)
   expect(failed[0].metadata).toMatchObject({ trigger: 'activated', existingSubscriptionId: expect.any(String) })
 })

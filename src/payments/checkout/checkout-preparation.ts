@@ -147,8 +147,8 @@ async function applyCoupon(tx: Tx, row: Subscription, code: string | null | unde
 
 function assertPayable(source: ConnectedProvider | Problem, { billingCycle }: Subscription, plan: Plan) {
   if (source instanceof Problem) throw source
-  const { provider, opened, kind } = source
-  provider.assertPriceConfigured?.(opened, {
+  const { provider, connection, kind } = source
+  provider.assertPriceConfigured?.(connection, {
     externalIds: plan.externalIds[kind] ?? {},
     billingCycle,
     dynamic: plan.dynamic,
@@ -156,9 +156,9 @@ function assertPayable(source: ConnectedProvider | Problem, { billingCycle }: Su
 }
 
 /** Returns the link to a provider. The ids of a previous connection are dropped. */
-const providerFields = ({ kind, opened }: ConnectedProvider, { providerSourceId }: Subscription) => ({
-  ...(providerSourceId !== opened._id && { externalSubscriptionId: null, externalCheckoutId: null }),
-  ...{ providerKind: kind, providerSourceId: opened._id },
+const providerFields = ({ kind, connection }: ConnectedProvider, { providerSourceId }: Subscription) => ({
+  ...(providerSourceId !== connection._id && { externalSubscriptionId: null, externalCheckoutId: null }),
+  ...{ providerKind: kind, providerSourceId: connection._id },
 })
 
 async function saveSubscription(tx: Tx, ctx: Ctx, row: Subscription, before: Subscription | undefined) {

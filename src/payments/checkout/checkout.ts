@@ -70,7 +70,7 @@ async function startAtProvider(
 ): Promise<Checkout> {
   const { _id: subscriptionId } = prepared.subscription
   const createCheckout = async () =>
-    connected.provider.createCheckout(connected.opened, await buildOrder(ctx, prepared, connected, input, request))
+    connected.provider.createCheckout(connected.connection, await buildOrder(ctx, prepared, connected, input, request))
   const created = await createCheckout().catch(async (error) => {
     await rollBackCheckout(ctx, prepared, error)
     throw error
@@ -155,7 +155,7 @@ const CHECKOUT_REUSE_MS = HOUR_MS
 async function buildOrder(
   ctx: Ctx,
   prepared: PreparedCheckout,
-  { opened, kind }: ConnectedProvider,
+  { connection, kind }: ConnectedProvider,
   input: NewCheckout,
   request: Request,
 ): Promise<CheckoutOrder> {
@@ -180,7 +180,7 @@ async function buildOrder(
     successUrl: input.successUrl || successUrl || fallbackUrl,
     cancelUrl: input.cancelUrl || cancelUrl || fallbackUrl,
     customer: await findCustomer(ctx, input, subscription),
-    embedded: (opened.metadata as { checkoutMode?: unknown }).checkoutMode === 'embedded',
+    embedded: (connection.metadata as { checkoutMode?: unknown }).checkoutMode === 'embedded',
     metadata: { tenant: ctx.tenant, subscription: _id, entity: `${type}:${id}` },
   }
   // A repeated order has the same key, so the provider returns the same checkout, except for an outdated one.

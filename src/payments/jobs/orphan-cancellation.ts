@@ -34,10 +34,10 @@ export const cancelOrphanedJob: JobHandler = {
     // The subscription was paid by an earlier checkout, so the later one must not be paid too.
     if (isEarlierCheckout(current, orphan)) {
       const later = { ...current, externalSubscriptionId: null }
-      await source.provider.cancel(source.opened, later).catch(throwJobFailure)
+      await source.provider.cancel(source.connection, later).catch(throwJobFailure)
     }
     if (isUsed) return { state: 'done' }
-    const isEnded = await source.provider.cancel(source.opened, orphan).catch(throwJobFailure)
+    const isEnded = await source.provider.cancel(source.connection, orphan).catch(throwJobFailure)
     if (isEnded && external) await recordMissedInvoices(tenant, source, row, external).catch(throwJobFailure)
     if (isEnded || now() - created > APPROVAL_WINDOW_MS) return { state: 'done' }
     return { state: 'again', due: now() + HOUR_MS }
@@ -58,11 +58,11 @@ const isEarlierCheckout = (
   checkout !== row.externalCheckoutId
 
 async function resolveExternalId(
-  { provider, opened }: ConnectedProvider,
+  { provider, connection }: ConnectedProvider,
   { externalSubscriptionId: id, externalCheckoutId }: ProviderLink,
 ) {
   if (id !== null || externalCheckoutId === null) return id ?? undefined
-  return provider.findSubscriptionId?.(opened, externalCheckoutId)
+  return provider.findSubscriptionId?.(connection, externalCheckoutId)
 }
 
 /** Returns whether the subscription uses the orphan, or uses it from now on. @throws what `reconcile` throws */

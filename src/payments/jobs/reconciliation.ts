@@ -20,14 +20,14 @@ import { driftOf, missingInvoices, recordDrift } from './drift'
  * @throws 404 when the connection was removed, 502 PROVIDER_ERROR
  */
 export async function reconcile(tenant: Tenant, row: Subscription) {
-  const { provider, opened, kind } = await getSubscriptionProvider(tenant, row)
+  const { provider, connection, kind } = await getSubscriptionProvider(tenant, row)
   const { externalSubscriptionId, externalCheckoutId } = row
   const external =
     externalSubscriptionId ??
-    (externalCheckoutId === null ? undefined : await provider.findSubscriptionId?.(opened, externalCheckoutId))
+    (externalCheckoutId === null ? undefined : await provider.findSubscriptionId?.(connection, externalCheckoutId))
   if (!external) return
   const fetchedAt = now()
-  const theirs = await provider.fetchSubscription(opened, external)
+  const theirs = await provider.fetchSubscription(connection, external)
   const drift = theirs ? driftOf(row, theirs, await listInvoicesOf(tenant.db, kind, row)) : { missing: external }
   const driftText = drift && JSON.stringify(drift)
   if (!drift && row.drift === null) return
@@ -47,11 +47,11 @@ export async function reconcile(tenant: Tenant, row: Subscription) {
 /** Stores the invoices of a subscription that is ended or unused here, but was paid. @throws 502 PROVIDER_ERROR */
 export async function recordMissedInvoices(
   tenant: Tenant,
-  { provider, opened, kind }: ConnectedProvider,
+  { provider, connection, kind }: ConnectedProvider,
   row: Subscription,
   external: string,
 ) {
-  const theirs = await provider.fetchSubscription(opened, external)
+  const theirs = await provider.fetchSubscription(connection, external)
   if (!theirs || !missingInvoices(theirs, await listInvoicesOf(tenant.db, kind, row)).length) return
   await tenant.write(async (tx) => {
     const missed = await upsertMissedInvoices(tx, tenant, row, kind, theirs)

@@ -28,13 +28,20 @@ export type CheckoutOrder = {
   customer: { name?: string; email?: string }
   /** Whether the checkout is embedded in a page of the tenant. */
   embedded: boolean
-  /** The idempotency key: the same for the same order, another one if anything differs. */
+  /**
+   * The idempotency key: the same for the same order, another one if anything differs. A provider that replays answers must
+   * not return a canceled checkout; use `attemptKey(order.key)`.
+   */
   key: string
   /** The tenant, the subscription and the entity, which the provider stores and sends along with its events. */
   metadata: Record<string, string>
 }
 
-/** How the customer pays: at a URL, or with a token for the provider's script. */
+/**
+ * How the customer pays: at a URL, or with a token for the provider's script. It has one of the two ids. With
+ * `externalSubscriptionId`, `cancel` and `fetchSubscription` get it before it is paid, and `findSubscriptionId` is not
+ * needed; with `externalCheckoutId` it is.
+ */
 export type ProviderCheckout = {
   checkoutUrl: string | null
   clientToken: string | null
@@ -97,32 +104,36 @@ export type ProviderEvent = ProviderState & {
 export type Provider<Kind extends ProviderKind = ProviderKind> = {
   /** Checks an order before any request. @throws 400 MISSING_EXTERNAL_PRICE_ID when the plan lacks a required id */
   assertPriceConfigured?(
-    opened: ResolvedConnection<Kind>,
+    connection: ResolvedConnection<Kind>,
     order: Pick<CheckoutOrder, 'externalIds' | 'billingCycle' | 'dynamic'>,
   ): void
   /** Starts a checkout. A second call with the same key may return the same checkout. @throws 502 PROVIDER_ERROR */
-  createCheckout(opened: ResolvedConnection<Kind>, order: CheckoutOrder): Promise<ProviderCheckout>
+  createCheckout(connection: ResolvedConnection<Kind>, order: CheckoutOrder): Promise<ProviderCheckout>
   /**
    * Cancels a subscription at once, or its checkout and any subscription that came of it. Succeeds if it no longer exists.
    * Returns false if it cannot be canceled yet, because the customer has not approved it. @throws 502 PROVIDER_ERROR
    */
-  cancel(opened: ResolvedConnection<Kind>, subscription: Subscription): Promise<boolean>
+  cancel(connection: ResolvedConnection<Kind>, subscription: Subscription): Promise<boolean>
   /**
    * Sets the price (minor units) from the next cycle on. The call may be repeated, and succeeds if the subscription no
    * longer exists. @throws 502 PROVIDER_ERROR
    */
-  reprice(opened: ResolvedConnection<Kind>, subscription: Subscription, amount: number): Promise<void>
+  reprice(connection: ResolvedConnection<Kind>, subscription: Subscription, amount: number): Promise<void>
   /**
    * Returns the provider's id of the subscription that came of a checkout, or undefined if there is none. Absent for
    * providers whose checkouts have no ids of their own. @throws 502 PROVIDER_ERROR
    */
-  findSubscriptionId?(opened: ResolvedConnection<Kind>, externalCheckoutId: string): Promise<string | undefined>
+  findSubscriptionId?(connection: ResolvedConnection<Kind>, externalCheckoutId: string): Promise<string | undefined>
   /** Returns the state of a subscription, or undefined if the provider does not know it. @throws 502 PROVIDER_ERROR */
-  fetchSubscription(opened: ResolvedConnection<Kind>, externalId: string): Promise<ProviderSubscription | undefined>
+  fetchSubscription(connection: ResolvedConnection<Kind>, externalId: string): Promise<ProviderSubscription | undefined>
   /** Returns the secrets or ids that a connection verifies webhooks with. */
-  webhookSecrets(opened: ResolvedConnection<Kind>): string[]
-  /** Returns whether the provider sent this body recently. @throws 502 PROVIDER_ERROR when it has to verify it itself */
-  verifyWebhook(opened: ResolvedConnection<Kind>, raw: Uint8Array, headers: Headers): Promise<boolean>
+  webhookSecrets(connection: ResolvedConnection<Kind>): string[]
+  /**
+   * Returns whether the provider sent this body. Where the signature covers a time, the time is checked by `isFresh`;
+   * otherwise the event's id alone recognizes repeats.
+   * @throws 502 PROVIDER_ERROR when the provider has to verify the body itself, and fails
+   */
+  verifyWebhook(connection: ResolvedConnection<Kind>, raw: Uint8Array, headers: Headers): Promise<boolean>
   /** Parses a verified body. @throws 400 INVALID_INPUT when it is no event */
   parseEvent(raw: Uint8Array): ProviderEvent
 }

@@ -65,7 +65,7 @@ export async function cancelAtProvider(tenant: Tenant, row: Subscription): Promi
     if (row.status === 'pending') return undefinedIfNotFound(error)
     throw error
   })
-  return connected ? connected.provider.cancel(connected.opened, row) : true
+  return connected ? connected.provider.cancel(connected.connection, row) : true
 }
 
 /** Marks a subscription as to be canceled, and queues a job that retries until the provider confirms it. */

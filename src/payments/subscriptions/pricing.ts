@@ -130,8 +130,8 @@ const REPRICE_DELAY_MS = 60_000 // ms; longer than a provider may take
 /** @throws 502 PROVIDER_ERROR */
 async function repriceAtProvider(tenant: Tenant, row: Subscription, amount: number) {
   try {
-    const { provider, opened } = await getSubscriptionProvider(tenant, row)
-    await provider.reprice(opened, row, amount)
+    const { provider, connection } = await getSubscriptionProvider(tenant, row)
+    await provider.reprice(connection, row, amount)
   } catch (cause) {
     if (cause instanceof Problem && cause.code === 'PROVIDER_ERROR') throw cause
     throw new Problem(

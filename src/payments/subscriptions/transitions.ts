@@ -1,12 +1,26 @@
-/** The meaning of an event, independent of the provider. */
+/**
+ * The meaning of an event, independent of the provider. A meaning is also a trigger of `TRANSITIONS`, except `updated`, whose
+ * trigger follows from the reported status, and `voided`, which changes no subscription.
+ */
 export type EventMeaning =
+  /** The subscription begins, or is in force again. It becomes active, with the reported period, or else a computed one. */
   | 'activated'
+  /** A trial begins or goes on until `trialEndsAt`. */
   | 'trial'
+  /** Something changed. The reported `status` decides the trigger; without one, the status stays and the fields are stored. */
   | 'updated'
+  /** A payment arrived. `invoice` is stored as paid, and the period moves on. An amount of 0 activates nothing. */
   | 'paid'
+  /**
+   * A payment failed. `invoice` is stored as open, and a subscription in force is overdue. A pending one stays pending, unless
+   * its reported status is `past_due`.
+   */
   | 'payment failed'
+  /** The subscription ended for good. A pause at the provider counts as an end, too. */
   | 'canceled'
+  /** The subscription, or its checkout, ended by time. The end of a checkout that was paid or replaced changes nothing. */
   | 'expired'
+  /** `invoice` will not be collected any more, and is stored as void. The subscription stays as it is. */
   | 'voided'
 
 export type Status = 'pending' | 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired'

@@ -12,6 +12,6 @@ export async function connectionsSharingSecret(tenant: Tenant, kind: ProviderKin
   const { webhookSecrets } = providerOf(kind)
   const verifier = all.find(({ _id }) => _id === verifiedBy)
   const secrets = new Set(verifier ? webhookSecrets(verifier) : [])
-  const sharing = all.filter((opened) => webhookSecrets(opened).some((secret) => secrets.has(secret)))
+  const sharing = all.filter((connection) => webhookSecrets(connection).some((secret) => secrets.has(secret)))
   return new Set([...(verifiedBy ? [verifiedBy] : []), ...sharing.map(({ _id }) => _id)])
 }

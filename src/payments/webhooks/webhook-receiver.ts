@@ -57,9 +57,9 @@ async function verifySender(ctx: PublicCtx, kind: ProviderKind, raw: Uint8Array,
     disableIdleTimeout(request)
   }
   let failure: unknown
-  for (const opened of await resolveAllOfKind(ctx, kind))
+  for (const connection of await resolveAllOfKind(ctx, kind))
     try {
-      if (await providerOf(kind).verifyWebhook(opened, raw, request.headers)) return opened._id
+      if (await providerOf(kind).verifyWebhook(connection, raw, request.headers)) return connection._id
     } catch (error) {
       failure ??= error
     }

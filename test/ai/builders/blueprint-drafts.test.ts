@@ -20,7 +20,7 @@ const draftRequest = (prompt: unknown = 'A library.', more: object = {}) => ({
 })
 const postDraft = (body: object, client = user, of = source) => client.post(`/ai/sources/${of}/blueprints`, body)
 const answerWith = (...texts: unknown[]) =>
-  openai.says(...texts.map((one) => ({ text: typeof one === 'string' ? one : JSON.stringify(one) })))
+  openai.reply(...texts.map((one) => ({ text: typeof one === 'string' ? one : JSON.stringify(one) })))
 
 describe('POST /ai/sources/:id/blueprints', () => {
   test('POST /ai/sources/:id/blueprints returns drafts that are not created yet and that POST /blueprints accepts as they are', async () => {
@@ -58,7 +58,7 @@ describe('POST /ai/sources/:id/blueprints', () => {
   ])('drafting accepts the reply of a model in any usual form: %s', async (_, text) => {
     answerWith(text)
     expect((await postDraft(draftRequest())).body.blueprints).toEqual([books])
-    expect(openai.asked).toHaveLength(1)
+    expect(openai.requests).toHaveLength(1)
   })
 
   const wrong: [string, unknown, string][] = [
@@ -113,7 +113,7 @@ describe('POST /ai/sources/:id/blueprints', () => {
       const { status, body } = await postDraft(draftRequest())
       expect([status, body.blueprints]).toEqual([200, [books]])
       expect(body.usage.total_tokens).toBe(36)
-      const [, again] = openai.asked
+      const [, again] = openai.requests
       expect(again!.body.messages[1].content).toBe('A library.')
       expect(again!.body.messages[0].content).toContain(`"path":"${path}`)
       answerWith(invalid, invalid)
@@ -123,7 +123,7 @@ describe('POST /ai/sources/:id/blueprints', () => {
       expect(refused.body.details.map((flaw: { path: string }) => flaw.path)).toContainEqual(
         expect.stringContaining(path),
       )
-      expect(openai.asked).toHaveLength(4)
+      expect(openai.requests).toHaveLength(4)
     },
   )
 
@@ -176,7 +176,7 @@ describe('POST /ai/sources/:id/blueprints', () => {
     expect((await admin.get('/blueprints/novels')).body.fields[0]).toMatchObject(relationTo)
     openai.clear()
     expect(statusAndCode(await postDraft(draftRequest('x', { create: true })))).toEqual([403, 'FORBIDDEN'])
-    expect(openai.asked).toEqual([])
+    expect(openai.requests).toEqual([])
   })
 
   test('create: true creates none of the drafts when their relations form a circle, and answers 400 INVALID_INPUT', async () => {
@@ -192,12 +192,12 @@ describe('POST /ai/sources/:id/blueprints', () => {
   })
 
   test('drafting is repeated without response_format when the provider rejects it with 400; other failures return 502 or 503', async () => {
-    openai.says({ status: 400 }, { text: JSON.stringify([books]) })
+    openai.reply({ status: 400 }, { text: JSON.stringify([books]) })
     expect((await postDraft(draftRequest())).body.blueprints).toEqual([books])
-    expect(openai.asked.map(({ body }) => !!body.response_format)).toEqual([true, false])
-    openai.says({ status: 401 })
+    expect(openai.requests.map(({ body }) => !!body.response_format)).toEqual([true, false])
+    openai.reply({ status: 401 })
     expect(statusAndCode(await postDraft(draftRequest()))).toEqual([502, 'AI_UPSTREAM_ERROR'])
-    openai.says({ status: 429, headers: { 'retry-after': '9' } })
+    openai.reply({ status: 429, headers: { 'retry-after': '9' } })
     const busy = await postDraft(draftRequest())
     expect([statusAndCode(busy), busy.headers.get('retry-after')]).toEqual([[503, 'AI_UPSTREAM_BUSY'], '9'])
   })
@@ -228,16 +228,16 @@ test('arbitrary replies of a model lead to a list of blueprints or to 502 AI_DRA
 
 describe('a draft request', () => {
   test('a draft request whose client disconnects is aborted at the model and recorded as aborted', async () => {
-    openai.says({ hang: 0 })
+    openai.reply({ hang: 0 })
     const ending = new AbortController()
     const headers = { 'x-api-key': at.tokens.user, 'content-type': 'application/json', host: `${at.id}.test` }
     const request = { method: 'POST', headers, body: JSON.stringify(draftRequest()), signal: ending.signal }
     const answer = handleRequest(new Request(`${at.origin}/api/ai/sources/${source}/blueprints`, request))
-    await waitUntil(() => openai.asked.length)
+    await waitUntil(() => openai.requests.length)
     ending.abort()
     expect((await answer).status).toBe(400)
     await waitUntil(() => openai.left.length)
-    expect(openai.asked).toHaveLength(1)
+    expect(openai.requests).toHaveLength(1)
     expect((await admin.get('/ai/usage?limit=1')).body).toMatchObject([
       { status: 'aborted', integration: null, source },
     ])
@@ -250,7 +250,7 @@ describe('a draft request', () => {
     ['a create flag that is not a boolean', { prompt: 'x', create: 'yes' }],
   ])('a draft request with an invalid body is rejected with 400 INVALID_INPUT: %s', async (_, body) => {
     expect(statusAndCode(await postDraft(body))).toEqual([400, 'INVALID_INPUT'])
-    expect(openai.asked).toEqual([])
+    expect(openai.requests).toEqual([])
   })
 
   test('a draft request gets 401 without credentials, and 403 without any of the roles that the source names', async () => {
@@ -258,7 +258,7 @@ describe('a draft request', () => {
     const metadata = { apiUrl: openai.url, roles: ['designer'] }
     const { _id } = await at.made('/integration-sources', { name: 'few', kind: 'openai', metadata })
     expect(statusAndCode(await postDraft(draftRequest(), user, _id))).toEqual([403, 'FORBIDDEN'])
-    expect(openai.asked).toEqual([])
+    expect(openai.requests).toEqual([])
     answerWith([books], [books])
     expect((await postDraft(draftRequest(), admin, _id)).status).toBe(200)
     await at.done(admin.put(`/users/${at.users.other}`, { roles: ['user', 'designer'] }))

@@ -52,7 +52,7 @@ describe('POST /ai/sources/:id/chat-completion', () => {
       expect(headers.get('content-type')).toStartWith('text/event-stream')
       const { events, end } = parseEvents(body)
       expect([joinContent(events), end]).toEqual(['Hello there!', '[DONE]'])
-      openai.says(toolCalls(['pick', { n: 1 }, 'c1']))
+      openai.reply(toolCalls(['pick', { n: 1 }, 'c1']))
       const clientTools = [{ name: 'pick' }]
       const { body: pause } = await postBuild(kind, { clientTools })
       expect(pause).toMatchObject({ type: 'client_tool_calls', functionCalls: [{ id: 'c1' }] })
@@ -73,7 +73,7 @@ describe('POST /ai/sources/:id/chat-completion', () => {
     async (kind) => {
       expect(statusAndCode(await postBuild(kind, { temperature: 3 }))).toEqual([400, 'INVALID_INPUT'])
       expect(statusAndCode(await postBuild(kind, { messages: [] }))).toEqual([400, 'INVALID_INPUT'])
-      openai.says({ status: 401 })
+      openai.reply({ status: 401 })
       expect(statusAndCode(await postBuild(kind))).toEqual([502, 'AI_UPSTREAM_ERROR'])
       await postBuild(kind, { model: 'model-5' })
       const rows = (await admin.get('/ai/usage?limit=2')).body
@@ -201,7 +201,7 @@ describe('a builder', () => {
   test.each(wrong)(
     'a builder reports invalid drafts to the model as INVALID_INPUT with their path: %p %s',
     async (kind, tool, input, path) => {
-      openai.says(toolCalls([tool, input]), { text: 'Sorry.' })
+      openai.reply(toolCalls([tool, input]), { text: 'Sorry.' })
       const { body } = await postBuild(kind, {}, admin)
       expect(body.drafts).toBeUndefined()
       const result = JSON.parse(openai.last().body.messages.at(-1).content)
@@ -245,7 +245,7 @@ describe('a builder', () => {
       ['', editor],
     ] as const)
       expect(statusAndCode(await postBuild(kind, { create: true }, client))).toEqual([403, 'FORBIDDEN'])
-    expect(openai.asked).toEqual([])
+    expect(openai.requests).toEqual([])
     const text = callLine('draft_integrations', { integrations: [{ ...integration, name: 'made' }] })
     const { body } = await postEcho('/integrations', text, { create: true }, admin)
     expect((await admin.get(`/integrations/${body.drafts[0].created._id}`)).body).toMatchObject({ name: 'made' })

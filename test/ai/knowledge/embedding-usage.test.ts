@@ -42,9 +42,9 @@ describe('the usage of embeddings', () => {
     const agent = await createReadingAgent()
     await at.done(uploadText(agent, makeParts(200)))
     const all = await listUsage(`?integration=${agent}`)
-    expect(all).toHaveLength(openai.asked.length)
+    expect(all).toHaveLength(openai.requests.length)
     const [sum] = await listUsage(`?integration=${agent}&groupBy=kind`)
-    const sent = openai.asked.reduce((sum, { body }) => sum + (body.input.join(' ').length >> 2), 0)
+    const sent = openai.requests.reduce((sum, { body }) => sum + (body.input.join(' ').length >> 2), 0)
     expect(sum).toMatchObject({ kind: 'embedding', promptTokens: sent, completionTokens: 0, count: all.length })
   })
 
@@ -71,7 +71,7 @@ describe('the usage of embeddings', () => {
     ['invalid JSON', { body: '{' }, {}],
   ])('a failed embedding request adds a usage row with the status failed: %s', async (_, plan, counted) => {
     const agent = await createReadingAgent()
-    openai.says(plan)
+    openai.reply(plan)
     expect((await uploadText(agent, 'Quinces are yellow.')).status).toBeGreaterThan(500)
     const estimated = !('promptTokens' in counted)
     const expected = { promptTokens: 5, ...counted, estimated, status: 'failed' }
@@ -81,13 +81,13 @@ describe('the usage of embeddings', () => {
   test('an aborted upload adds a usage row with the status aborted and an estimated token count', async () => {
     const agent = await createReadingAgent()
     const leaving = new AbortController()
-    openai.says({ hang: 0 })
+    openai.reply({ hang: 0 })
     const headers = { host: `${at.id}.test`, 'x-api-key': at.tokens.user, 'content-type': 'application/json' }
     const body = JSON.stringify({ integrationId: agent, content: 'Quinces are yellow.' })
     const sent = handleRequest(
       new Request(`${at.origin}/api${path}/upload`, { method: 'POST', headers, body, signal: leaving.signal }),
     )
-    await waitUntil(() => openai.asked.length)
+    await waitUntil(() => openai.requests.length)
     leaving.abort()
     await sent.catch(() => {})
     const [row] = await waitUntil(async () => (await listUsage(`?integration=${agent}`)).slice(0, 1))
@@ -114,7 +114,7 @@ describe('budgets for embeddings', () => {
     openai.clear()
     expect(statusAndCode(await uploadText(agent, 'Plums are blue.'))).toEqual([429, 'BUDGET_EXCEEDED'])
     expect(statusAndCode(await at.chat(user, agent))).toEqual([429, 'BUDGET_EXCEEDED'])
-    expect(openai.asked).toEqual([])
+    expect(openai.requests).toEqual([])
     expect((await uploadText(agent, 'Plums are blue.', at.as('other'))).status).toBe(201)
   })
 
@@ -123,7 +123,7 @@ describe('budgets for embeddings', () => {
     await budget((await tokens()) + 10)
     const refused = await uploadText(agent, makeParts(300))
     expect(statusAndCode(refused)).toEqual([429, 'BUDGET_EXCEEDED'])
-    expect(openai.asked).toHaveLength(1)
+    expect(openai.requests).toHaveLength(1)
     const left = `select 1 from knowledge_files f join vector_stores s on s._id = f.store where s.integration = ?`
     expect(await at.tenant.db.query(left, [agent])).toEqual([])
   })

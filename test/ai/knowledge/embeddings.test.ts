@@ -19,7 +19,7 @@ afterAll(async () => {
   denyPrivateNetwork()
 })
 
-const listEmbeddingCalls = () => models.asked.filter(({ path }) => path.endsWith('/embeddings'))
+const listEmbeddingCalls = () => models.requests.filter(({ path }) => path.endsWith('/embeddings'))
 const makeParts = (n: number) => Array.from({ length: n }, (_, i) => `Part ${i}.\n\n${'z '.repeat(500)}`).join('\n\n')
 
 /** Creates a user's store whose vectors come from the fake OpenAI server. */
@@ -38,7 +38,7 @@ async function createEmbeddingFixture(model = 'words-64') {
     upload,
     send,
     use,
-    retrieve: (question: string) => fixture.asked('user', agent, question),
+    retrieve: (question: string) => fixture.retrieve('user', agent, question),
   }
 }
 const readVectorBytes = async (file: string) =>
@@ -116,7 +116,7 @@ describe('a changed embedding model', () => {
     await use({ embeddingModel: 'words-64' })
     expect((await send('after')).status).toBe(201)
     // A provider may change the dimension of a model under the same name.
-    models.says({ body: JSON.stringify({ data: [{ index: 0, embedding: [1, 2, 3] }] }) })
+    models.reply({ body: JSON.stringify({ data: [{ index: 0, embedding: [1, 2, 3] }] }) })
     expect(statusAndCode(await send('other'))).toEqual([409, 'EMBEDDING_MISMATCH'])
     await use({ embeddingModel: 'words-32' })
     await fixture.as('user').post(`${fixture.path(source)}/clear`, { vectorStoreId: store })
@@ -158,11 +158,11 @@ describe('a failing embedding provider', () => {
       [{ body: '{"data":[{"index":5,"embedding":[1,2]}]}' }, [502, 'AI_UPSTREAM_ERROR']],
     ] as const) {
       models.clear()
-      models.says(plan)
+      models.reply(plan)
       expect([plan, statusAndCode(await send('text'))] as unknown).toEqual([plan, [...expected]])
     }
     models.clear()
-    models.says({ status: 500 })
+    models.reply({ status: 500 })
     expect((await send('tried again')).status).toBe(201)
     const rows = await fixture.tenant.db.query('select ready from knowledge_files where store = ?', [store])
     expect(rows).toEqual([[1]])
@@ -170,10 +170,10 @@ describe('a failing embedding provider', () => {
 
   test('an upload that fails in the middle of a large file leaves no rows, and its store accepts another model', async () => {
     const { send, store, use } = await createEmbeddingFixture()
-    models.says({
+    models.reply({
       body: JSON.stringify({ data: Array.from({ length: 96 }, (_, index) => ({ index, embedding: [1, 2] })) }),
     })
-    models.says({ status: 400 })
+    models.reply({ status: 400 })
     expect(statusAndCode(await send(makeParts(200)))).toEqual([502, 'AI_UPSTREAM_ERROR'])
     expect(await fixture.tenant.db.query('select 1 from knowledge_files where store = ?', [store])).toEqual([])
     expect(await fixture.tenant.db.query('select chunks from vector_stores where _id = ?', [store])).toEqual([[0]])

@@ -38,7 +38,7 @@ export async function createKnowledgeFixture() {
         })
       )._id,
     /** Returns what a chat of this user would retrieve. */
-    asked: (
+    retrieve: (
       name: TestUser | undefined,
       integration: Agent,
       question: string,

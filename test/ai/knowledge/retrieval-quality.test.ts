@@ -27,7 +27,7 @@ async function measureRecall(embeddingModel?: string) {
   const missed: string[] = []
   const questions = corpus.flatMap(({ name, questions }) => questions.map((question) => ({ name, question })))
   for (const { name, question } of questions) {
-    const { citations } = await own.asked('user', agent, question)
+    const { citations } = await own.retrieve('user', agent, question)
     if (!citations.slice(0, 5).some(({ fileName }) => fileName === name)) missed.push(question)
   }
   return { recall: 1 - missed.length / questions.length, missed, questions: questions.length }

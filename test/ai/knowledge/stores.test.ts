@@ -141,10 +141,10 @@ describe('files of a vector store', () => {
     expect(first.status).toBe(201)
     expect(first.body).toEqual({ success: true, message: expect.any(String), fileId: ID, vectorStoreId: ID })
     const { fileId, vectorStoreId } = first.body
-    const [whale] = (await fixture.asked('user', own, 'Do whales sing?')).citations
+    const [whale] = (await fixture.retrieve('user', own, 'Do whales sing?')).citations
     expect(whale).toEqual({ fileId, fileName: 'whales.md', chunk: 0 })
     const second = await fixture.upload('user', vectorStoreId, { whale: 'deep', depths: [1000] })
-    const found = await fixture.asked('user', own, 'whale')
+    const found = await fixture.retrieve('user', own, 'whale')
     expect(found.citations.map(({ fileId }) => fileId).sort()).toEqual([fileId, second].sort())
     expect(found.text).toContain('depths[0]: 1000')
     const cleared = await user.post(`${storagePath()}/clear`, { vectorStoreId, fileIds: [fileId, 'none'] })
@@ -152,7 +152,7 @@ describe('files of a vector store', () => {
       200,
       { success: true, message: expect.any(String), clearedCount: 1, vectorStoreId },
     ])
-    expect((await fixture.asked('user', own, 'whale')).citations).toEqual([
+    expect((await fixture.retrieve('user', own, 'whale')).citations).toEqual([
       { fileId: second, fileName: null, chunk: 0 },
     ])
     expect((await user.post(`${storagePath()}/clear`, { vectorStoreId, fileIds: [] })).body.clearedCount).toBe(0)
@@ -160,7 +160,7 @@ describe('files of a vector store', () => {
       clearedCount: 1,
       vectorStoreId,
     })
-    expect(await fixture.asked('user', own, 'whale')).toEqual({ text: '', citations: [] })
+    expect(await fixture.retrieve('user', own, 'whale')).toEqual({ text: '', citations: [] })
     expect((await user.post(`${storagePath()}/clear`, { vectorStoreId })).body.clearedCount).toBe(0)
   })
 
@@ -296,9 +296,9 @@ describe('files of a vector store', () => {
       ),
     ])
     for (const n of [0, 99, 200, 399])
-      expect((await fixture.asked('user', own, `term${n}`)).text).toContain(`The number of this part is term${n}.`)
+      expect((await fixture.retrieve('user', own, `term${n}`)).text).toContain(`The number of this part is term${n}.`)
     for (let n = 0; n < 10; n++)
-      expect(listFileNames(await fixture.asked('user', own, `small${n}`))).toEqual([`${n}.md`])
+      expect(listFileNames(await fixture.retrieve('user', own, `small${n}`))).toEqual([`${n}.md`])
     const [[chunks]] = (await fixture.tenant.db.query('select chunks from vector_stores where _id = ?', [store])) as [
       [number],
     ]
@@ -321,15 +321,15 @@ describe('the isolation of users', () => {
     const everything = await fixture.agent(Object.values(stores))
     for (const one of [agent, everything]) {
       const filesFor = async (name: TestUser | undefined, more: object) =>
-        listFileNames(await fixture.asked(name, one, 'secret', more)).sort()
+        listFileNames(await fixture.retrieve(name, one, 'secret', more)).sort()
       expect(await filesFor('user', { workspace: office, thread })).toEqual(['tenant', 'thread', 'user', 'workspace'])
       expect(await filesFor('user', {})).toEqual(['tenant', 'user'])
       expect(await filesFor('other', {})).toEqual(['tenant'])
       expect(await filesFor('admin', {})).toEqual(['tenant'])
       expect(await filesFor(undefined, {})).toEqual(['tenant'])
     }
-    expect(listFileNames(await fixture.asked('user', await fixture.agent(['workspace']), 'secret'))).toEqual([])
-    expect(listFileNames(await fixture.asked('user', await fixture.agent(['none']), 'secret'))).toEqual([])
+    expect(listFileNames(await fixture.retrieve('user', await fixture.agent(['workspace']), 'secret'))).toEqual([])
+    expect(listFileNames(await fixture.retrieve('user', await fixture.agent(['none']), 'secret'))).toEqual([])
   })
 
   test('uploads to and clears of a store of another user get 404 VECTOR_STORE_NOT_FOUND', async () => {
@@ -379,7 +379,7 @@ describe('the isolation of users', () => {
       await fixture.upload(name, store, `A shared word of ${name}.`, name)
     const clear = (name: 'user' | 'editor') => fixture.as(name).post(`${storagePath()}/clear`, { vectorStoreId: store })
     expect(statusAndCode(await clear('user'))).toEqual([403, 'FORBIDDEN'])
-    expect(listFileNames(await fixture.asked('user', own, 'shared')).sort()).toEqual(['admin', 'editor'])
+    expect(listFileNames(await fixture.retrieve('user', own, 'shared')).sort()).toEqual(['admin', 'editor'])
     expect((await clear('editor')).body.clearedCount).toBe(2)
   })
 })
@@ -392,9 +392,9 @@ describe('the end of a store', () => {
     await fixture.upload('user', store, 'fleeting')
     advanceClock(1.9 * DAY)
     await runRemoval()
-    expect((await fixture.asked('user', own, 'fleeting')).citations).toHaveLength(1)
+    expect((await fixture.retrieve('user', own, 'fleeting')).citations).toHaveLength(1)
     advanceClock(0.2 * DAY)
-    expect((await fixture.asked('user', own, 'fleeting')).citations).toEqual([])
+    expect((await fixture.retrieve('user', own, 'fleeting')).citations).toEqual([])
     expect(
       statusAndCode(await fixture.as('user').post(`${storagePath()}/upload`, { vectorStoreId: store, content: 'x' })),
     ).toEqual([404, 'VECTOR_STORE_NOT_FOUND'])
@@ -417,9 +417,9 @@ describe('the end of a store', () => {
     const thread = (await fixture.as('user').post('/ai/threads', { integration: own._id })).body._id
     const store = await fixture.store('user', own._id, 'thread', thread)
     await fixture.upload('user', store, 'spoken')
-    expect((await fixture.asked('user', own, 'spoken', { thread })).citations).toHaveLength(1)
+    expect((await fixture.retrieve('user', own, 'spoken', { thread })).citations).toHaveLength(1)
     await fixture.as('user').delete(`/ai/threads/${thread}`)
-    expect((await fixture.asked('user', own, 'spoken', { thread })).citations).toEqual([])
+    expect((await fixture.retrieve('user', own, 'spoken', { thread })).citations).toEqual([])
     const passing = (await fixture.admin.post('/users', { username: 'passing' })).body._id
     await fixture.store('admin', own._id, 'user', passing)
     await fixture.admin.delete(`/users/${passing}`)
@@ -453,7 +453,7 @@ describe('the end of a store', () => {
     const file = await fixture.upload('user', store, 'interrupted')
     // Uploads are marked as not ready until they are complete.
     await fixture.tenant.write((tx) => tx.query('update knowledge_files set ready = 0 where _id = ?', [file]))
-    expect((await fixture.asked('user', own, 'interrupted')).citations).toEqual([])
+    expect((await fixture.retrieve('user', own, 'interrupted')).citations).toEqual([])
     await runRemoval()
     expect(await fixture.tenant.db.query('select 1 from knowledge_files where _id = ?', [file])).toHaveLength(1)
     advanceClock(2 * 3_600_000)
@@ -477,9 +477,11 @@ test('a very long question to forty stores is answered', async () => {
   await fixture.upload('admin', stores[30]!, 'The needle is here.', 'needle')
   const all = { ...own, target: { ...own.target, vectorStores: stores } }
   const long = Array.from({ length: 200_000 }, (_, n) => `hay${n}`).join(' ')
-  expect(listFileNames(await fixture.asked('user', all, `needle ${long}`))).toEqual(['needle'])
-  expect(listFileNames(await fixture.asked('user', all, `${'"(*) OR AND -: '.repeat(20)} needle`))).toEqual(['needle'])
-  expect(listFileNames(await fixture.asked('user', all, '?!'))).toEqual([])
+  expect(listFileNames(await fixture.retrieve('user', all, `needle ${long}`))).toEqual(['needle'])
+  expect(listFileNames(await fixture.retrieve('user', all, `${'"(*) OR AND -: '.repeat(20)} needle`))).toEqual([
+    'needle',
+  ])
+  expect(listFileNames(await fixture.retrieve('user', all, '?!'))).toEqual([])
 })
 
 test('the full-text index of a store is rebuilt by a question when its rows are missing, as after a move', async () => {
@@ -497,5 +499,5 @@ test('the full-text index of a store is rebuilt by a question when its rows are 
     )
     await tx.executeMany('delete from search_chunks where store = ? and rowid = ?', rows)
   })
-  for (const n of [0, 350, 699]) expect((await fixture.asked('user', own, `moved${n}`)).text).toContain(`moved${n}.`)
+  for (const n of [0, 350, 699]) expect((await fixture.retrieve('user', own, `moved${n}`)).text).toContain(`moved${n}.`)
 })

@@ -53,27 +53,27 @@ for (const stream of streamModes)
 test.each(streamModes)(
   'a busy provider (429) is asked once, and the client gets 503 AI_UPSTREAM_BUSY with its Retry-After (stream: %p)',
   async (stream) => {
-    openai.says({ status: 429, headers: { 'retry-after': '17' } })
+    openai.reply({ status: 429, headers: { 'retry-after': '17' } })
     const answer = await chat(user, main, { stream })
     expect(statusAndCode(answer)).toEqual([503, 'AI_UPSTREAM_BUSY'])
     expect(answer.headers.get('retry-after')).toBe('17')
-    expect(openai.asked).toHaveLength(1)
+    expect(openai.requests).toHaveLength(1)
   },
 )
 
 test.each(streamModes)('a provider that fails with 500 or 503 is asked again (stream: %p)', async (stream) => {
-  openai.says({ status: 500, headers: { 'retry-after-ms': '1' } }, { status: 503, headers: { 'retry-after-ms': '1' } })
+  openai.reply({ status: 500, headers: { 'retry-after-ms': '1' } }, { status: 503, headers: { 'retry-after-ms': '1' } })
   expect((await chat(user, main, { stream })).status).toBe(200)
-  expect(openai.asked).toHaveLength(3)
+  expect(openai.requests).toHaveLength(3)
 })
 
 test.each(streamModes)(
   'a chat with a provider that never answers fails with 504 AI_UPSTREAM_TIMEOUT (stream: %p)',
   async (stream) => {
     config.ATOLL_AI_TIMEOUT = 100
-    openai.says({ hang: 0 })
+    openai.reply({ hang: 0 })
     expect(statusAndCode(await chat(user, main, { stream }))).toEqual([504, 'AI_UPSTREAM_TIMEOUT'])
-    expect(openai.asked).toHaveLength(1)
+    expect(openai.requests).toHaveLength(1)
     expect((await at.usage())[0]).toMatchObject({ status: 'failed' })
   },
 )
@@ -85,7 +85,7 @@ test('a provider that stops in mid-stream causes an error event, and the partial
     [{ finish: '' }, 'AI_UPSTREAM_ERROR'],
   ] as const) {
     config.ATOLL_AI_TIMEOUT = 100
-    openai.says(plan)
+    openai.reply(plan)
     const thread = await at.thread()
     const { status, body } = await chat(user, main, { stream: true }, thread)
     expect(status).toBe(200)
@@ -120,7 +120,7 @@ test('a provider in a private network gets no request unless ATOLL_ALLOW_PRIVATE
   config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
   try {
     expect(statusAndCode(await chat())).toEqual([502, 'AI_UPSTREAM_ERROR'])
-    expect(openai.asked).toEqual([])
+    expect(openai.requests).toEqual([])
   } finally {
     config.ATOLL_ALLOW_PRIVATE_NETWORK = 'on'
   }
@@ -129,7 +129,7 @@ test('a provider in a private network gets no request unless ATOLL_ALLOW_PRIVATE
 test('tool results are kept when the provider fails in mid-turn, and the repeated message continues from them', async () => {
   const tools = [await at.tool('count', '({ body }) => ({ counted: body.n })')]
   const id = await at.agent({ tools })
-  openai.says(toolCalls(['count', { n: 3 }, 'c1']), { status: 401 })
+  openai.reply(toolCalls(['count', { n: 3 }, 'c1']), { status: 401 })
   const thread = await at.thread(id)
   expect(statusAndCode(await chat(user, id, {}, thread))).toEqual([502, 'AI_UPSTREAM_ERROR'])
   const { messages } = await at.threadOf(thread)
@@ -192,7 +192,7 @@ test('arbitrary answers of a provider lead to a completion or to 502 AI_UPSTREAM
     100,
     fc.asyncProperty(fc.array(chunk, { maxLength: 4 }), fc.boolean(), async (chunks, stream) => {
       const frames = chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')
-      openai.says(
+      openai.reply(
         stream
           ? { body: frames, headers: { 'content-type': 'text/event-stream' } }
           : { body: JSON.stringify(chunks[0] ?? null) },

@@ -61,7 +61,7 @@ describe('server tools', () => {
     'server tools are called in as many rounds as the model wants, and their results go back to it (stream: %p)',
     async (stream) => {
       const id = await at.agent({ tools: [countTool] })
-      openai.says(
+      openai.reply(
         { ...toolCalls(['count', { n: 1 }, 'c1'], ['count', { n: 2 }, 'c2']), text: 'Let me see. ' },
         toolCalls(['count', { n: 3 }, 'c3']),
         { text: 'Six.' },
@@ -89,7 +89,7 @@ describe('server tools', () => {
 
   test('server tools that fail, are unknown or get invalid arguments return an error code to the model, and the chat succeeds', async () => {
     const id = await at.agent({ tools: [countTool, failingTool] })
-    openai.says(
+    openai.reply(
       toolCalls(
         ...([
           ['fails', {}, 'c1'],
@@ -117,7 +117,7 @@ describe('server tools', () => {
   test('tool calls without an id, or with a repeated one, get a unique id', async () => {
     const id = await at.agent({ tools: [countTool] })
     for (const stream of [false, true]) {
-      openai.says(
+      openai.reply(
         toolCalls(['count', { n: 1 }], ['count', { n: 2 }]),
         toolCalls(['count', { n: 3 }, 'c'], ['count', { n: 4 }, 'c']),
         toolCalls(['count', { n: 5 }, 'c']),
@@ -138,12 +138,12 @@ describe('server tools', () => {
     const { body } = await chat(user, id)
     openai.own.always = {}
     expect(body.choices[0]).toMatchObject({ message: { content: 'Enough.' }, finish_reason: 'stop' })
-    expect(openai.asked).toHaveLength(3)
+    expect(openai.requests).toHaveLength(3)
     const never = await at.agent({ tools: [countTool], maxToolRounds: 0 })
     await chat(user, never)
     expect(offeredToolNames()).toEqual([])
     // A call of a tool that was not offered is ignored.
-    openai.says(toolCalls(['count']))
+    openai.reply(toolCalls(['count']))
     expect((await chat(user, never)).body.choices[0].finish_reason).toBe('stop')
   })
 
@@ -151,7 +151,7 @@ describe('server tools', () => {
     const id = await at.agent({ tools: [restrictedTool, countTool] })
     await chat(user, id)
     expect(offeredToolNames()).toEqual(['count'])
-    openai.says(toolCalls(['few', {}, 'c1']))
+    openai.reply(toolCalls(['few', {}, 'c1']))
     await chat(user, id)
     expect(lastResults().c1.error.code).toBe('TOOL_NOT_FOUND')
     await chat(admin, id)
@@ -171,7 +171,7 @@ describe('server tools', () => {
     const id = await at.agent({ tools: [expert._id] })
     openai.own.always = ({ body }) =>
       body.model === 'expert' ? { text: `Of course: ${body.messages.at(-1).content}` } : {}
-    openai.says(toolCalls(['expert', { message: 'why?' }, 'c1']))
+    openai.reply(toolCalls(['expert', { message: 'why?' }, 'c1']))
     await chat(user, id)
     expect(lastResults()).toEqual({ c1: 'Of course: why?' })
     expect((await at.usage()).slice(0, 2).map(({ model }) => model)).toEqual(['model-1', 'expert'])
@@ -188,7 +188,7 @@ describe('server tools', () => {
     openai.own.always = {}
     expect(status).toBe(200)
     expect(JSON.stringify(body)).toContain('TOO_DEEP')
-    expect(openai.asked.length).toBeLessThan(14)
+    expect(openai.requests.length).toBeLessThan(14)
   })
 
   test('tools called by an API token need the scopes that a direct request would need, or return the missing scope', async () => {
@@ -275,7 +275,7 @@ describe('blueprint tools', async () => {
   })
 
   test('blueprint tools read and write with the rights of the caller', async () => {
-    openai.says(
+    openai.reply(
       toolCalls(
         ['create_books', { title: 'Emma', price: '9.90' }, 'made'],
         ['create_books', { title: 'Emma', secret: 'mine' }, 'hidden'],
@@ -307,7 +307,7 @@ describe('blueprint tools', async () => {
     for (let n = 0; n < 3; n++)
       await at.done(admin.post('/blueprints/books/entities', { title: `Bulk ${n}`, price: `${n}.00` }))
     const bulk = { title: { $like: 'Bulk%' } }
-    openai.says(
+    openai.reply(
       toolCalls(
         ['find_books', { query: { ...bulk, $limit: 2 } }, 'inside'],
         ['find_books', { ...bulk, $limit: 2, $sort: '-price' }, 'beside'],
@@ -345,7 +345,7 @@ describe('blueprint tools', async () => {
     await at.made('/blueprints', { key: 'notes', name: 'Notes', fields: [{ key: 'n', type: 'number' }] })
     const operations = Array.from({ length: 101 }, (_, n) => ({ op: 'create', data: { n } }))
     await at.done(admin.post('/blueprints/notes/entities/batch', { operations }))
-    openai.says(toolCalls(['find_notes', { $limit: 101 }, 'most'], ['find_notes', {}, 'few']))
+    openai.reply(toolCalls(['find_notes', { $limit: 101 }, 'most'], ['find_notes', {}, 'few']))
     await at.done(chat(admin, await at.agent({ blueprints: ['notes'] })))
     expect([lastResults().most.length, lastResults().few.length]).toEqual([100, 20])
   })
@@ -373,7 +373,7 @@ describe('client tools', () => {
     'client tools pause the turn until the client sends their results, without state on the server (stream: %p)',
     async (stream) => {
       const id = await at.agent({ tools: [countTool] })
-      openai.says(
+      openai.reply(
         { ...toolCalls(['count', { n: 1 }, 'c1']), text: 'Wait. ' },
         toolCalls(['pick', { color: 'teal' }, 'c2'], ['count', { n: 2 }, 'c3'], ['ring', '', 'c4']),
       )
@@ -404,17 +404,17 @@ describe('client tools', () => {
         assistantToolCalls: [c1, c2, c3, c4],
         usage: { prompt_tokens: 22, completion_tokens: 14, total_tokens: 36 },
       })
-      const calls = openai.asked.length
+      const calls = openai.requests.length
       const next = [
         chatMessage('Hello'),
         { role: 'assistant', content: '', tool_calls: pause.assistantToolCalls },
         { role: 'tool', tool_call_id: 'c4', content: 'rang' },
         { role: 'tool', tool_call_id: 'c2', content: '{"ok":true}' },
       ]
-      openai.says({ text: 'Done.' })
+      openai.reply({ text: 'Done.' })
       const after = await chat(user, id, { stream, clientTools, messages: next })
       expect(stream ? joinContent(parseEvents(after.body).events) : after.body.choices[0].message.content).toBe('Done.')
-      expect(openai.asked).toHaveLength(calls + 1)
+      expect(openai.requests).toHaveLength(calls + 1)
       // The server adds the results of its own tools.
       const toolMessages = lastMessages().slice(2)
       expect(toolMessages.map((one: { tool_call_id: string }) => one.tool_call_id)).toEqual(['c1', 'c2', 'c3', 'c4'])
@@ -439,7 +439,7 @@ describe('client tools', () => {
   })
 
   test('client tool calls with invalid JSON go back to the model as INVALID_ARGUMENTS and not to the client', async () => {
-    openai.says(toolCalls(['pick', '{"color"', 'c1']), { text: 'Sorry.' })
+    openai.reply(toolCalls(['pick', '{"color"', 'c1']), { text: 'Sorry.' })
     const { body } = await chat(user, main, { clientTools })
     expect(body.choices[0].message.content).toBe('Sorry.')
     expect(lastResults().c1.error.code).toBe('INVALID_ARGUMENTS')

@@ -77,7 +77,7 @@ describe('a completion', () => {
       },
       ...{ integration: main, model: 'model-1' },
     })
-    openai.says({ usage: null, text: 'Four words and more.' })
+    openai.reply({ usage: null, text: 'Four words and more.' })
     await chat()
     expect((await at.usage())[0]).toMatchObject({ estimated: true, completion: 5, status: 'completed' })
     const [event] = (await admin.get('/events?source=ai&limit=1')).body
@@ -94,7 +94,7 @@ test('a completion repeated with the same Idempotency-Key asks the model once', 
     await user.post(path, { messages: [chatMessage('Hello')] }, key),
   ]
   expect(second.body).toEqual(first.body)
-  expect(openai.asked).toHaveLength(1)
+  expect(openai.requests).toHaveLength(1)
 })
 
 describe('the request of a completion', () => {
@@ -150,7 +150,7 @@ describe('the request of a completion', () => {
     async (_, body) => {
       expect(statusAndCode(await chat(user, main, body))).toEqual([400, 'INVALID_INPUT'])
       expect(statusAndCode(await chat(user, main, { ...body, stream: true }))).toEqual([400, 'INVALID_INPUT'])
-      expect(openai.asked).toEqual([])
+      expect(openai.requests).toEqual([])
     },
   )
 

@@ -23,7 +23,7 @@ describe('a provider with hostile answers', () => {
     async (stream) => {
       const thread = await at.thread()
       const long = 'x'.repeat(300)
-      openai.says(
+      openai.reply(
         toolCalls(
           ['pick', {}, 'a\0b'],
           [long, {}, 'c\ud800'],
@@ -55,7 +55,7 @@ describe('a provider with hostile answers', () => {
       [5, 502],
       ['y'.repeat(10_000), 'y'.repeat(64)],
     ] as [never, number | string][]) {
-      openai.says({ finish })
+      openai.reply({ finish })
       const { status, body } = await chat()
       expect(status === 200 ? body.choices[0].finish_reason : status).toBe(expected)
     }
@@ -65,7 +65,7 @@ describe('a provider with hostile answers', () => {
     const prices = { 'model-1': { prompt: 1e6, completion: 1e6 } }
     await at.done(admin.put('/configurations/ai-configuration', { metadata: { prices } }))
     const most = Number.MAX_SAFE_INTEGER
-    openai.says({ usage: { prompt_tokens: most, completion_tokens: most, total_tokens: most } })
+    openai.reply({ usage: { prompt_tokens: most, completion_tokens: most, total_tokens: most } })
     expect((await chat()).status).toBe(200)
     await at.done(admin.put('/configurations/ai-configuration', { metadata: { prices: {} } }))
     expect((await at.usage())[0]).toMatchObject({ status: 'completed', estimated: true })
@@ -76,7 +76,7 @@ describe('a provider with hostile answers', () => {
     const id = await at.agent({ historyTokens: 100 })
     const thread = await at.thread(id)
     for (const word of ['w ', 'v ']) await chat(user, id, { messages: [chatMessage(word.repeat(300))] }, thread)
-    openai.says({ text: 'In \0short.', usage: { prompt_tokens: 'many', completion_tokens: -3 } as never })
+    openai.reply({ text: 'In \0short.', usage: { prompt_tokens: 'many', completion_tokens: -3 } as never })
     expect((await chat(user, id, { messages: [chatMessage('u')] }, thread)).status).toBe(200)
     expect((await at.usage())[0]).toMatchObject({ status: 'completed', estimated: true })
     expect((await at.threadOf(thread)).messageSummaries).toMatchObject([{ content: 'In short.' }])
@@ -130,11 +130,11 @@ describe('a completion with retrieval', () => {
         signal: leaving.signal,
       }),
     )
-    while (!openai.asked.length) await Bun.sleep(1)
+    while (!openai.requests.length) await Bun.sleep(1)
     leaving.abort()
     await pending
     while (!openai.left.length) await Bun.sleep(1)
-    expect(openai.asked.map(({ path }) => path)).toEqual(['/v1/embeddings'])
+    expect(openai.requests.map(({ path }) => path)).toEqual(['/v1/embeddings'])
     expect((await at.usage())[0]).toMatchObject({ status: 'aborted', integration: id })
   })
 })
@@ -144,11 +144,11 @@ describe('the continuation of a thread', () => {
     const id = await at.agent({ historyTokens: 200 })
     const thread = await at.thread(id)
     const say = async (message: object) => (await chat(user, id, { clientTools, messages: [message] }, thread)).status
-    openai.says(toolCalls(['pick', {}, 'c1']))
+    openai.reply(toolCalls(['pick', {}, 'c1']))
     expect(await say(chatMessage('z'.repeat(800)))).toBe(200)
     expect(await say(chatMessage('Never mind.'))).toBe(200)
     expect(await say(toolResult('c1', 'late'))).toBe(200)
-    openai.says({ text: 'In short.' })
+    openai.reply({ text: 'In short.' })
     expect(await say(chatMessage('u'.repeat(300)))).toBe(200)
     expect(lastRoles()[0]).toBe('system')
     expect(await say(chatMessage('Go on.'))).toBe(200)
@@ -170,7 +170,7 @@ test('endless tool results are cut one by one, and all further results of the tu
   const talks = await at.tool('talks', '() => "x".repeat(200000)')
   const id = await at.agent({ tools: [talks], maxToolRounds: 2 })
   const many = toolCalls(...Array.from({ length: 30 }, (): [string, object] => ['talks', {}]))
-  openai.says(many, many, { text: 'Enough.' })
+  openai.reply(many, many, { text: 'Enough.' })
   expect((await chat(user, id)).status).toBe(200)
   const toolMessages = openai.last().body.messages.filter(({ role }: { role: string }) => role === 'tool')
   const texts: string[] = toolMessages.map(({ content }: { content: string }) => content)
@@ -182,15 +182,15 @@ test('endless tool results are cut one by one, and all further results of the tu
 
 test('embeddings of more than 16,384 dimensions cause 502 AI_UPSTREAM_ERROR', async () => {
   const id = await at.agent({ vectorStores: ['user'] })
-  openai.says({ body: JSON.stringify({ data: [{ index: 0, embedding: Array(16_385).fill(1) }] }) })
+  openai.reply({ body: JSON.stringify({ data: [{ index: 0, embedding: Array(16_385).fill(1) }] }) })
   expect(statusAndCode(await uploadFile(id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
-  openai.says({ body: JSON.stringify({ data: [{ index: 0, embedding: Array(16_384).fill(1) }] }) })
+  openai.reply({ body: JSON.stringify({ data: [{ index: 0, embedding: Array(16_384).fill(1) }] }) })
   expect((await uploadFile(id)).status).toBe(201)
 })
 
 test('the error of a failing tool is cut like a result before the model gets it', async () => {
   const body = 'x'.repeat(300_000)
-  openai.says(toolCalls(['remote', {}, 'c1']))
+  openai.reply(toolCalls(['remote', {}, 'c1']))
   const trigger = { kind: 'tool', name: 'remote', description: 'Far away.' }
   const target = { kind: 'http', url: `${openai.url}/far`, method: 'POST' }
   const id = await at.agent({ tools: [(await at.made('/integrations', { trigger, target }))._id] })
@@ -211,8 +211,8 @@ test('agents that call each other many times stop with TOO_MANY_AGENTS', async (
   openai.own.always = ({ body }) => (body.tools ? toolCalls(again, again, again) : { text: 'Enough.' })
   const { status, body } = await chat(user, id)
   expect([status, body.choices?.[0].message.content]).toEqual([200, 'Enough.'])
-  expect(openai.asked.length).toBeLessThan(160)
-  expect(JSON.stringify(openai.asked)).toContain('TOO_MANY_AGENTS')
+  expect(openai.requests.length).toBeLessThan(160)
+  expect(JSON.stringify(openai.requests)).toContain('TOO_MANY_AGENTS')
 })
 
 test('a conversation of 50,000 tool calls is accepted within the timeout', async () => {
@@ -296,7 +296,7 @@ describe('a provider with endless answers', () => {
         Buffer.from(after),
       ])
       const headers = { 'content-type': stream ? 'text/event-stream' : 'application/json' }
-      openai.says({ body: raw as never, headers })
+      openai.reply({ body: raw as never, headers })
       expect((await chat(user, main, { stream }, thread)).status).toBe(200)
       const { content } = (await at.threadOf(thread)).messages.at(-1)
       expect(content).toMatch(/^a\ufffd+b$/)

@@ -49,7 +49,7 @@ describe('a stream', () => {
   })
 
   test('a stream carries the finish_reason of the model', async () => {
-    openai.says({ finish: 'length' })
+    openai.reply({ finish: 'length' })
     expect(parseEvents((await chat(user, main, { stream: true })).body).events.at(-1).choices[0].finish_reason).toBe(
       'length',
     )
@@ -85,7 +85,7 @@ describe('a stream', () => {
     expect(completion.choices[0]!.message.content).toBe('Hello there!')
     const final = await client.chat.completions.stream(chatRequest).finalChatCompletion()
     expect(final.choices[0]!.message.content).toBe('Hello there!')
-    openai.says({ cut: 2 })
+    openai.reply({ cut: 2 })
     const broken = async () => {
       for await (const _ of await client.chat.completions.create({ ...chatRequest, stream: true }));
     }
@@ -93,7 +93,7 @@ describe('a stream', () => {
   })
 
   test('a stream passes text on while the model is still writing', async () => {
-    openai.says({ text: 'one two three', pieces: 13, pace: 20 })
+    openai.reply({ text: 'one two three', pieces: 13, pace: 20 })
     const response = await postStream()
     const events = response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
     const left: number[] = []
@@ -101,7 +101,7 @@ describe('a stream', () => {
       if (data.includes('"content"')) left.push(openai.left.length)
     expect(left).toHaveLength(13)
     // The first words arrive before the model has finished.
-    openai.says({ hang: 3 })
+    openai.reply({ hang: 3 })
     const unfinished = await postStream()
     const reader = unfinished.body!.getReader()
     const { value } = await reader.read()
@@ -112,7 +112,7 @@ describe('a stream', () => {
   test('a stream keeps any text intact, however it is split into pieces', async () => {
     const text = 'Zoë said: "👩‍👩‍👧 data: [DONE]\n\n\\ end\u2028" 🎉🎉🎉'
     for (const pieces of [1, 2, 7, 100]) {
-      openai.says({ text, pieces })
+      openai.reply({ text, pieces })
       const thread = await at.thread()
       const { events, end } = parseEvents((await chat(user, main, { stream: true }, thread)).body)
       expect(joinContent(events)).toBe(text)
@@ -132,7 +132,7 @@ describe('a stream', () => {
     ]
     try {
       for (const hang of [2, 0]) {
-        openai.says({ hang })
+        openai.reply({ hang })
         const reader = (await postStream()).body!.getReader()
         if (hang) await reader.read()
         for (const _ of [1, 2]) expect(new TextDecoder().decode((await reader.read()).value)).toMatch(/^(: .*\n\n)+$/)
@@ -146,7 +146,7 @@ describe('a stream', () => {
 
 describe('a client that disconnects', () => {
   test('a disconnect in mid-stream aborts the request to the model, and the partial answer is kept as incomplete', async () => {
-    openai.says({ hang: 3 })
+    openai.reply({ hang: 3 })
     const thread = await at.thread()
     const ending = new AbortController()
     const response = await postStream({}, ending.signal, `/ai/${main}/chat-completion/${thread}`)
@@ -167,10 +167,10 @@ describe('a client that disconnects', () => {
   test('a disconnect before the first word, or without a stream, aborts the request to the model', async () => {
     for (const stream of [true, false]) {
       openai.clear()
-      openai.says({ hang: 0 })
+      openai.reply({ hang: 0 })
       const ending = new AbortController()
       const answer = postStream({ stream }, ending.signal).catch(() => 'gone')
-      await waitUntil(() => openai.asked.length)
+      await waitUntil(() => openai.requests.length)
       const began = performance.now()
       ending.abort()
       expect(await answer).toBe('gone')
@@ -194,7 +194,7 @@ describe('a client that disconnects', () => {
     const trigger = { kind: 'tool', name: 'slow', description: 'Is slow.' }
     const tools = [(await at.made('/integrations', { trigger, target }))._id]
     const id = await at.agent({ tools })
-    openai.says(toolCalls(['slow', {}, 'c1']))
+    openai.reply(toolCalls(['slow', {}, 'c1']))
     const thread = await at.thread(id)
     const ending = new AbortController()
     const answer = postStream({}, ending.signal, `/ai/${id}/chat-completion/${thread}`).catch(() => 'gone')
@@ -215,7 +215,7 @@ describe('a client that disconnects', () => {
 })
 
 test('a server that shuts down ends streams with the error BUSY, answers others with 503 BUSY, and keeps partial answers', async () => {
-  openai.says({ hang: 3 }, { hang: 0 })
+  openai.reply({ hang: 3 }, { hang: 0 })
   const thread = await at.thread()
   const response = await postStream({}, undefined, `/ai/${main}/chat-completion/${thread}`)
   const waiting = user.post(`/ai/${main}/chat-completion`, { messages: [chatMessage('Hello')] })
@@ -227,7 +227,7 @@ test('a server that shuts down ends streams with the error BUSY, answers others 
     return !done
   }
   while (!body.includes('o th')) await read()
-  await waitUntil(() => openai.asked.length === 2 || undefined)
+  await waitUntil(() => openai.requests.length === 2 || undefined)
   abortAllTurns()
   while (await read());
   const { events, end } = parseEvents(body)
@@ -267,7 +267,7 @@ test('a stream whose client reads nothing for a minute is aborted', async () => 
 
 test('a stream whose client does not read stops reading from the model', async () => {
   const size = 64 << 10
-  openai.says({ text: 'x'.repeat(400 * size), pieces: 400 })
+  openai.reply({ text: 'x'.repeat(400 * size), pieces: 400 })
   const ending = new AbortController()
   const request = new Request(`${base}/ai/${main}/chat-completion`, {
     ...{ method: 'POST', headers: { host: `${tenant}.test`, ...headers }, signal: ending.signal },

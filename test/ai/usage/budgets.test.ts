@@ -52,7 +52,7 @@ describe('a budget', () => {
     const wait = Number(refused.headers.get('retry-after'))
     expect(wait).toBeGreaterThan(43_100)
     expect(wait).toBeLessThanOrEqual(43_200)
-    expect(openai.asked).toHaveLength(1)
+    expect(openai.requests).toHaveLength(1)
     expect(statusAndCode(await chat(user, main, { stream: true }))).toEqual(BUDGET_EXCEEDED)
     const today = await at.done(admin.get(`/ai/usage?from=${year - 1}-05-15`))
     expect(today).toHaveLength(1)
@@ -96,7 +96,7 @@ describe('a budget', () => {
   test('a cost budget is compared with the cost at the configured prices', async () => {
     await at.done(putSettings({ prices: { '*': { prompt: 1, completion: 2 } } }))
     await setBudgets(budget(0.003, { unit: 'cost' }))
-    openai.says(reportedUsage(1_000, 999), reportedUsage(1, 0), reportedUsage(5, 5))
+    openai.reply(reportedUsage(1_000, 999), reportedUsage(1, 0), reportedUsage(5, 5))
     expect((await chat()).status).toBe(200)
     expect((await chat()).status).toBe(200)
     expect((await chat()).status).toBe(200)
@@ -114,7 +114,7 @@ describe('a budget', () => {
 
   test('a budget counts failed and broken-off completions', async () => {
     await setBudgets(budget(1))
-    openai.says({ cut: 2 })
+    openai.reply({ cut: 2 })
     await chat(user, main, { stream: true })
     expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
   })
@@ -129,12 +129,12 @@ describe('a budget', () => {
     expect((await user.post(`/webhooks/${hook}`, { message: 'Hello' })).status).toBe(200)
     expect(statusAndCode(await user.post(`/webhooks/${hook}`, { message: 'Hello' }))).toEqual(BUDGET_EXCEEDED)
     await setBudgets(budget(19))
-    openai.says(toolCalls(['expert', { message: 'Hello' }]), {}, { text: 'I asked.' })
+    openai.reply(toolCalls(['expert', { message: 'Hello' }]), {}, { text: 'I asked.' })
     expect((await chat(user, callingAgent)).status).toBe(200)
-    expect(openai.asked.map(({ body }) => body.model)).toEqual(['expert', 'model-1', 'expert', 'model-1'])
+    expect(openai.requests.map(({ body }) => body.model)).toEqual(['expert', 'model-1', 'expert', 'model-1'])
     openai.clear()
     expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
-    expect(openai.asked).toEqual([])
+    expect(openai.requests).toEqual([])
   })
 
   const readSpentTokens = async () => {
@@ -154,7 +154,7 @@ describe('a budget', () => {
     expect(refused.map(statusAndCode)).toEqual(refused.map(() => BUDGET_EXCEEDED))
     expect(refused[0]!.headers.get('retry-after')).toBe('5')
     expect(refused[0]!.body.details).toMatchObject({ scope: 'tenant', limit: 400, running: expect.any(Number) })
-    expect(openai.asked).toHaveLength(passed)
+    expect(openai.requests).toHaveLength(passed)
     expect(await readSpentTokens()).toBe(passed * 18)
     // Reservations end with their completions.
     expect((await chat()).status).toBe(200)
@@ -169,18 +169,18 @@ describe('a budget', () => {
         [{ stream }, { status: 401 }, 502],
         [{ stream, ...bad }, undefined, 400],
       ] as const) {
-        if (plan) openai.says(plan)
+        if (plan) openai.reply(plan)
         for (let n = 0; n < 2; n++)
           expect((await chat(user, main, n ? { stream } : body)).status).toBe(n ? 200 : status)
       }
       const leaving = new AbortController()
-      openai.says({ hang: 0 })
+      openai.reply({ hang: 0 })
       const body = JSON.stringify({ messages: [chatMessage('Hello')], stream })
       const headers = { host: `${at.id}.test`, 'x-api-key': at.tokens.user, 'content-type': 'application/json' }
       const url = `${at.origin}/api/ai/${main}/chat-completion`
-      const before = openai.asked.length
+      const before = openai.requests.length
       const left = handleRequest(new Request(url, { method: 'POST', headers, body, signal: leaving.signal }))
-      await waitUntil(() => openai.asked.length > before)
+      await waitUntil(() => openai.requests.length > before)
       expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
       leaving.abort()
       await left.catch(() => {})
@@ -193,9 +193,9 @@ describe('a budget', () => {
     const trigger = { kind: 'tool', name: 'helper', description: 'Helps.' }
     const target = { kind: 'ai', sourceId: at.source, model: 'helper' }
     const { _id: tool } = await at.made('/integrations', { trigger, target })
-    openai.says(toolCalls(['helper', { message: 'Hello' }]), {}, { text: 'I asked.' })
+    openai.reply(toolCalls(['helper', { message: 'Hello' }]), {}, { text: 'I asked.' })
     expect((await chat(user, await at.agent({ tools: [tool] }))).status).toBe(200)
-    expect(openai.asked.map(({ body }) => body.model)).toEqual(['model-1', 'helper', 'model-1'])
+    expect(openai.requests.map(({ body }) => body.model)).toEqual(['model-1', 'helper', 'model-1'])
     expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
   })
 
@@ -212,7 +212,7 @@ describe('a budget', () => {
     const passed = all.filter(({ status }) => status === 201).length
     expect(passed).toBeGreaterThan(1)
     expect(passed).toBeLessThan(7)
-    expect(openai.asked).toHaveLength(passed)
+    expect(openai.requests).toHaveLength(passed)
     await at.done(putSettings({ prices: {} }))
   })
 

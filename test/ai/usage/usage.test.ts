@@ -112,7 +112,7 @@ describe('the usage of completions', () => {
     async (name, replies, body, expected) => {
       if (name === 'a silent source') config.ATOLL_AI_TIMEOUT = 100
       const id = await at.agent({ tools: [await at.tool(`tool-${now()}`, '() => 1')] })
-      openai.says(...replies)
+      openai.reply(...replies)
       await chat(user, id, body)
       const all = await listUsage(`?integration=${id}`)
       expect(all).toHaveLength(1)
@@ -141,7 +141,7 @@ describe('the usage of completions', () => {
     const path = `/ai/sources/${at.source}/storage`
     await at.done(admin.post(path, { integrationId: id, scope: 'tenant' }))
     await at.done(admin.post(`${path}/upload`, { integrationId: id, content: 'Quinces are yellow.' }))
-    openai.says({ status: 401 })
+    openai.reply({ status: 401 })
     expect(statusAndCode(await chat(user, id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
     const failed = await listUsage(`?integration=${id}&kind=completion`)
     expect(failed).toMatchObject([{ status: 'failed', promptTokens: 0, completionTokens: 0 }])
@@ -168,7 +168,7 @@ describe('the usage of completions', () => {
       spyOn(console, name).mockImplementation((...all) => void written.push(JSON.stringify(all))),
     )
     const lines = spyOn(logOutput, 'write').mockImplementation((line) => void written.push(line))
-    openai.says({ status: 500 }, { status: 500 }, { status: 500 })
+    openai.reply({ status: 500 }, { status: 500 }, { status: 500 })
     await chat(user, main, { messages: [chatMessage('quince')] })
     for (const spy of [...spies, ...logs, lines]) spy.mockRestore()
     expect(written.join('\n')).not.toContain('quince')
@@ -179,7 +179,7 @@ describe('the cost of completions', () => {
   const price = (prompt: number, completion: number) => ({ prompt, completion })
   const costs = async (prices: object, prompt: number, completion: number, model = 'model-1') => {
     await changeSettings({ prices })
-    openai.says(reportedUsage(prompt, completion))
+    openai.reply(reportedUsage(prompt, completion))
     await chat(user, main, { model })
     return (await getNewestUsage()).cost
   }
@@ -239,7 +239,7 @@ describe('GET /ai/usage', async () => {
     more: { model?: string; to?: string; fails?: boolean } = {},
   ) => {
     moveClock(Date.parse(when))
-    own.openai.says(more.fails ? { status: 400 } : reportedUsage(prompt, 1))
+    own.openai.reply(more.fails ? { status: 400 } : reportedUsage(prompt, 1))
     await own.chat(own.as(userName), more.to ?? own.main, { model: more.model })
   }
   await recordUsage('2031-01-30T10:00:00Z', 'user', 100)

@@ -297,7 +297,7 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
     /** Makes a payment in the checkout fail. */
     decline: (transaction: string) => failed(transactions.get(transaction)),
     /** Returns an event as a webhook that was signed at a time in seconds. */
-    sent: (event: Any, by: string | string[] = secret, at = Math.floor(now() / 1000)): SignedWebhook =>
+    signEvent: (event: Any, by: string | string[] = secret, at = Math.floor(now() / 1000)): SignedWebhook =>
       signPaddleWebhook(JSON.stringify(event), by, at),
   }
 }

@@ -298,7 +298,7 @@ export async function startPaypal() {
       return happened('BILLING.SUBSCRIPTION.PAYMENT.FAILED', shown(subscriptions.get(id)))
     },
     /** Returns an event as a webhook of this id. */
-    sent(event: Any, webhook = PAYPAL_WEBHOOK_ID, raw = JSON.stringify(event)): SignedWebhook {
+    signEvent(event: Any, webhook = PAYPAL_WEBHOOK_ID, raw = JSON.stringify(event)): SignedWebhook {
       const [id, at, signature] = [crypto.randomUUID(), time(), `sig${crypto.randomUUID()}=`]
       signed.set(signature, { id, time: at, webhook, event: JSON.stringify(JSON.parse(raw)) })
       return {

@@ -80,10 +80,6 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
       expire(id)
       return { status: 200, body: session }
     }
-    if (route === 'GET checkout/sessions/:id')
-      return sessions.has(id)
-        ? { status: 200, body: sessions.get(id) }
-        : errorResponse(404, 'resource_missing', 'No such session.')
     const subscription = subscriptions.get(id)
     if (!/^(GET|POST|DELETE) subscriptions\/:id$/.test(route))
       return errorResponse(404, 'resource_missing', 'Unrecognized request URL')
@@ -330,7 +326,7 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
       return happened(type, invoices.get(invoice))
     },
     /** Returns an event as a signed webhook. */
-    sent: (event: Any, by = secret, at = nowSeconds()) => signStripeWebhook(JSON.stringify(event), by, at),
+    signEvent: (event: Any, by = secret, at = nowSeconds()) => signStripeWebhook(JSON.stringify(event), by, at),
   }
 }
 export type StripeVendor = Awaited<ReturnType<typeof startStripe>>

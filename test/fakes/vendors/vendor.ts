@@ -45,9 +45,9 @@ export async function startVendor(make: VendorBehavior) {
   const responsesByKey = new Map<string, { of: string; answered: VendorResponse }>()
   const own = {
     /** The failures of the next requests, in order. */
-    next: [] as InjectedFailure[],
+    nextFailures: [] as InjectedFailure[],
     /** Returns the failure of a request, if there is one. */
-    failing: (_: VendorRequest): InjectedFailure | undefined => undefined,
+    failWhen: (_: VendorRequest): InjectedFailure | undefined => undefined,
   }
 
   const isIdempotent = ({ method }: VendorRequest) => method !== 'GET' && method !== 'DELETE'
@@ -73,7 +73,7 @@ export async function startVendor(make: VendorBehavior) {
     const body = text ? make.read(text, headers['content-type'] ?? '') : undefined
     const asked = { method: request.method ?? '', path: url.pathname, query: url.searchParams, headers, body }
     seen.push(asked)
-    const failure = own.next.shift() ?? own.failing(asked)
+    const failure = own.nextFailures.shift() ?? own.failWhen(asked)
     if (failure === 'down') return request.socket.destroy()
     if (typeof failure === 'object' && 'slow' in failure) await Bun.sleep(failure.slow)
     const refused = typeof failure === 'object' && 'status' in failure ? failure : undefined

@@ -3,7 +3,7 @@ import { moveClock } from '../../../src/core/clock'
 import { configurations } from '../../../src/platform/settings/tables'
 import { invalidate } from '../../../src/tenancy/cache'
 import { type ApiClient, createTestTenant, statusAndCode } from '../../test-tenant'
-import { createPaymentsFixture, done, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../fixtures'
+import { createPaymentsFixture, expectOk, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../fixtures'
 
 const at = await createPaymentsFixture()
 const { admin, as, stranger: anonymous } = at
@@ -17,24 +17,26 @@ const HOUR = 3_600_000
 
 describe('coupons', () => {
   test('a coupon is returned whole to admins, and without its redemption counts to others who validate its code', async () => {
-    const body = await at.coupon({ code: '  Welcome10 ', discountValue: 12.5 })
+    const body = await at.createCoupon({ code: '  Welcome10 ', discountValue: 12.5 })
     const coupon = {
       ...{ _id: ID, code: 'Welcome10', discountType: 'percentage', discountValue: 12.5, currency: null },
       ...{ maxRedemptions: null, currentRedemptions: 0, validFrom: null, validUntil: null, isActive: true },
       ...{ benefitDurationUnit: null, benefitDurationValue: null, applicablePlanIds: [], created: TIME, updated: TIME },
     }
     expect(body).toEqual(coupon)
-    expect(await done(admin.get(`/coupons/${body._id}`))).toEqual(coupon)
-    expect(await done(admin.get('/coupons'))).toContainEqual(coupon)
+    expect(await expectOk(admin.get(`/coupons/${body._id}`))).toEqual(coupon)
+    expect(await expectOk(admin.get('/coupons'))).toContainEqual(coupon)
     const { maxRedemptions: _, currentRedemptions: __, ...publicCoupon } = coupon
     for (const client of [anonymous, as('user')])
-      expect(await done(client.post('/coupons/validate', { code: ' wELCOME10' }))).toEqual(publicCoupon)
-    expect(await done(admin.post('/coupons/validate', { code: 'WELCOME10' }))).toEqual(coupon)
+      expect(await expectOk(client.post('/coupons/validate', { code: ' wELCOME10' }))).toEqual(publicCoupon)
+    expect(await expectOk(admin.post('/coupons/validate', { code: 'WELCOME10' }))).toEqual(coupon)
   })
 
   test('a fixed coupon is rejected with INVALID_COUPON_DATA that names the stored default currency when this does not exist', async () => {
     const own = await createTestTenant()
-    await done(own.as('admin').put('/configurations/payments-configuration', { metadata: { defaultCurrency: 'EUR' } }))
+    await expectOk(
+      own.as('admin').put('/configurations/payments-configuration', { metadata: { defaultCurrency: 'EUR' } }),
+    )
     // An earlier release stored the currency without this check.
     await own.tenant.write((tx) => tx.update(configurations).set({ metadata: { defaultCurrency: 'XYZ' } }))
     invalidate(own.tenant, 'configurations')
@@ -46,7 +48,7 @@ describe('coupons', () => {
   })
 
   test('a fixed coupon defaults to the configured currency, and PUT accepts the body that POST has returned', async () => {
-    const body = await at.coupon({
+    const body = await at.createCoupon({
       ...{
         discountType: 'fixed',
         discountValue: 5.255,
@@ -57,9 +59,9 @@ describe('coupons', () => {
       ...{ benefitDurationUnit: 'months', benefitDurationValue: 3, applicablePlanIds: [at.pro] },
     })
     expect([body.currency, body.discountValue, body.validFrom]).toEqual(['USD', 5.26, '2026-01-01T00:00:00.000Z'])
-    const again = await done(admin.put(`/coupons/${body._id}`, { ...body, currentRedemptions: 99 }))
+    const again = await expectOk(admin.put(`/coupons/${body._id}`, { ...body, currentRedemptions: 99 }))
     expect(again).toEqual({ ...body, updated: TIME })
-    const yen = await at.coupon({ discountType: 'fixed', discountValue: 500, currency: 'jpy' })
+    const yen = await at.createCoupon({ discountType: 'fixed', discountValue: 500, currency: 'jpy' })
     expect([yen.currency, yen.discountValue]).toEqual(['JPY', 500])
   })
 
@@ -96,7 +98,7 @@ describe('coupons', () => {
         { ...valid, benefitDurationUnit: 'days', benefitDurationValue: 1.5 },
       ],
     ]
-    const { _id } = await at.coupon({})
+    const { _id } = await at.createCoupon({})
     for (const body of bad) {
       expect(statusAndCode(await admin.post('/coupons', body)), JSON.stringify(body)).toEqual(INVALID)
       if (Object.keys(body).length > 2)
@@ -110,21 +112,21 @@ describe('coupons', () => {
   })
 
   test('a coupon code is unique regardless of case and spaces, or gets 400 COUPON_CODE_EXISTS', async () => {
-    await at.coupon({ code: 'Straße' })
+    await at.createCoupon({ code: 'Straße' })
     expect(statusAndCode(await admin.post('/coupons', { ...valid, code: ' STRAßE ' }))).toEqual([
       400,
       'COUPON_CODE_EXISTS',
     ])
-    const { _id } = await at.coupon({})
+    const { _id } = await at.createCoupon({})
     expect(statusAndCode(await admin.put(`/coupons/${_id}`, { code: 'straße' }))).toEqual([400, 'COUPON_CODE_EXISTS'])
-    expect((await done(admin.put(`/coupons/${_id}`, { code: 'Other' }))).code).toBe('Other')
+    expect((await expectOk(admin.put(`/coupons/${_id}`, { code: 'Other' }))).code).toBe('Other')
     const results = await Promise.all([1, 2, 3].map(() => admin.post('/coupons', { ...valid, code: 'at once' })))
     expect(results.map(({ status }) => status).sort()).toEqual([201, 400, 400])
   })
 
   test('POST /coupons/validate reports the first failed check in the documented order', async () => {
     const validate = async (body: object, planId: string | undefined = at.pro) => {
-      const { code } = await at.coupon(body)
+      const { code } = await at.createCoupon(body)
       return statusAndCode(await anonymous.post('/coupons/validate', { code, planId }))
     }
     // Each coupon also has all the flaws that are checked later.
@@ -138,8 +140,8 @@ describe('coupons', () => {
     expect(await validate(euros)).toEqual([400, 'COUPON_NOT_APPLICABLE'])
     // Without a plan, restrictions to plans and currencies are not checked.
     for (const body of [{ applicablePlanIds: ['x'] }, euros]) {
-      const { code } = await at.coupon(body)
-      await done(anonymous.post('/coupons/validate', { code }))
+      const { code } = await at.createCoupon(body)
+      await expectOk(anonymous.post('/coupons/validate', { code }))
     }
     const withInvalidKey = anonymous.with({ 'x-api-key': 'atl_of_nobody' })
     expect(statusAndCode(await withInvalidKey.post('/coupons/validate', { code: 'nobody' }))).toEqual([
@@ -155,7 +157,7 @@ describe('coupons', () => {
   })
 
   test('a coupon is valid from validFrom until validUntil', async () => {
-    const { code } = await at.coupon({ validFrom: fromNow(HOUR), validUntil: fromNow(2 * HOUR) })
+    const { code } = await at.createCoupon({ validFrom: fromNow(HOUR), validUntil: fromNow(2 * HOUR) })
     const validate = async () => statusAndCode(await as('user').post('/coupons/validate', { code }))
     expect(await validate()).toEqual([400, 'COUPON_NOT_YET_VALID'])
     moveClock(Date.now() + 1.5 * HOUR)
@@ -166,7 +168,7 @@ describe('coupons', () => {
 
   test('coupon guesses by subscriptions, checkouts and validation share a limit of 60 per minute, and more get 429 RATE_LIMITED', async () => {
     const own = await createPaymentsFixture()
-    const client = await own.customer()
+    const client = await own.createCustomer()
     const subscribe = (by: ApiClient, couponCode?: string) =>
       by.post('/subscriptions', { planId: own.pro, billingCycle: 'monthly', ...(couponCode && { couponCode }) })
     const ways = [
@@ -177,7 +179,7 @@ describe('coupons', () => {
     for (let n = 0; n < 60; n++) expect((await ways[n % 3]!(n)).status).toBe(400)
     for (const way of ways) expect(statusAndCode(await way(61))).toEqual([429, 'RATE_LIMITED'])
     expect((await subscribe(client)).status).toBe(200)
-    const otherCustomer = await own.customer()
+    const otherCustomer = await own.createCustomer()
     expect(statusAndCode(await subscribe(otherCustomer, 'guess'))).toEqual([400, 'COUPON_NOT_FOUND'])
     moveClock(Date.now() + 61_000)
     expect(statusAndCode(await ways[0]!(62))).toEqual([400, 'COUPON_NOT_FOUND'])
@@ -196,7 +198,7 @@ describe('coupons', () => {
   })
 
   test('coupon routes answer 403 to users, 401 without credentials and 404 COUPON_NOT_FOUND for unknown or foreign coupons', async () => {
-    const { _id, code } = await at.coupon({})
+    const { _id, code } = await at.createCoupon({})
     const path = `/coupons/${_id}`
     for (const client of [as('user'), as('editor')])
       for (const answer of [
@@ -221,18 +223,20 @@ describe('coupons', () => {
       400,
       'COUPON_NOT_FOUND',
     ])
-    expect((await done(admin.delete(path))).isActive).toBe(false)
-    expect((await done(admin.get('/coupons?isActive=false'))).map((one: { _id: string }) => one._id)).toContain(_id)
-    expect((await done(admin.get('/coupons?isActive=true'))).map((one: { _id: string }) => one._id)).not.toContain(_id)
+    expect((await expectOk(admin.delete(path))).isActive).toBe(false)
+    expect((await expectOk(admin.get('/coupons?isActive=false'))).map((one: { _id: string }) => one._id)).toContain(_id)
+    expect((await expectOk(admin.get('/coupons?isActive=true'))).map((one: { _id: string }) => one._id)).not.toContain(
+      _id,
+    )
   })
 })
 
 test('PUT /subscriptions/:id/coupon rejects a coupon on an ended subscription with 409 SUBSCRIPTION_ENDED', async () => {
-  const { code } = await at.coupon({})
-  const id = await at.pending()
-  await done(admin.put(`/subscriptions/${id}/cancel`))
+  const { code } = await at.createCoupon({})
+  const id = await at.createPending()
+  await expectOk(admin.put(`/subscriptions/${id}/cancel`))
   const path = `/subscriptions/${id}/coupon`
   expect(statusAndCode(await admin.put(path, { couponCode: code }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
   expect(statusAndCode(await admin.put(path, { couponCode: 'nonsense' }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
-  expect((await done(admin.put(path, { couponCode: null }))).status).toBe('canceled')
+  expect((await expectOk(admin.put(path, { couponCode: null }))).status).toBe('canceled')
 })

@@ -1,3 +1,5 @@
+import { expect, spyOn } from 'bun:test'
+import { logOutput } from '../../../src/core/log'
 import type { CheckoutOrder } from '../../../src/payments/providers/provider'
 import type { Subscription } from '../../../src/payments/tables'
 
@@ -24,23 +26,23 @@ export const createSubscriptionRow = (more: Partial<Subscription>) =>
   ({ _id: Bun.randomUUIDv7(), currency: 'USD', billingCycle: 'monthly', updated: '1', ...more }) as Subscription
 
 /** Returns a connection with decrypted secrets, as providers get it. */
-export const createOpenedConnection = <Connection extends object>(connection: Connection) =>
+export const createResolvedConnection = <Connection extends object>(connection: Connection) =>
   ({ _id: Bun.randomUUIDv7() as string, ...connection }) as never
 
-/** Runs the work, and returns its error and the secrets that appear in the error or the log. */
+/** Runs the work, which must log its failure, and returns its error and the secrets that appear in the error or the log. */
 export async function captureLeaks(secrets: string[], work: () => Promise<unknown>) {
   const lines: string[] = []
-  const before = console.error
-  console.error = (...line: unknown[]) => void lines.push(line.join(' '))
+  const logSpy = spyOn(logOutput, 'write').mockImplementation((line) => void lines.push(line))
   try {
     const problem = (await work().then(
       () => undefined,
       (error) => error,
     )) as { status: number; code: string; message: string; more: { details?: unknown } } | undefined
-    const output = JSON.stringify([problem?.message, problem?.more.details, lines])
+    expect(lines).not.toBeEmpty()
+    const output = [problem?.message, JSON.stringify(problem?.more.details), ...lines].join('\n')
     return { refused: [problem?.status, problem?.code], leaked: secrets.filter((secret) => output.includes(secret)) }
   } finally {
-    console.error = before
+    logSpy.mockRestore()
   }
 }
 export const PROVIDER_ERROR_WITHOUT_LEAK = { refused: [502, 'PROVIDER_ERROR'], leaked: [] }

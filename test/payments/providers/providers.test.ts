@@ -1,11 +1,12 @@
 import { afterAll, expect, test } from 'bun:test'
+import type { ProviderKind } from '../../../src/payments/providers/provider'
 import { startPaddle } from '../../fakes/vendors/paddle'
 import { startPaypal } from '../../fakes/vendors/paypal'
 import { startStripe } from '../../fakes/vendors/stripe'
 import type { SignedWebhook } from '../../fakes/vendors/vendor'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { statusAndCode } from '../../test-tenant'
-import { createPaymentsFixture, done } from '../fixtures'
+import { createPaymentsFixture, expectOk } from '../fixtures'
 import { deliver } from '../webhooks/webhook-fixtures'
 
 allowPrivateNetwork()
@@ -48,52 +49,52 @@ const kinds = {
     price: (id: string) => paddle.subscriptions.get(id).items[0].price.unit_price.amount / 100,
     ended: (id: string) => paddle.subscriptions.get(id).status === 'canceled',
   },
-}
+} satisfies Record<ProviderKind, unknown>
 
-test.each(Object.keys(kinds) as (keyof typeof kinds)[])(
+test.each(Object.keys(kinds) as ProviderKind[])(
   'a customer subscribes by %s with a coupon, is repriced without it, and cancels, here and at the provider',
   async (kind) => {
     const { vendor, externalIds, pay, price, ended } = kinds[kind]
     const at = await createPaymentsFixture(vendor.connection())
-    await done(at.admin.put(`/plans/${at.pro}`, { externalIds: { [kind]: externalIds } }))
+    await expectOk(at.admin.put(`/plans/${at.pro}`, { externalIds: { [kind]: externalIds } }))
     const deliverEvents = async () => {
       for (const event of vendor.events.splice(0)) {
         const sent = deliver(
           at,
           kind,
-          (vendor.sent as (event: unknown) => SignedWebhook | Promise<SignedWebhook>)(event),
+          (vendor.signEvent as (event: unknown) => SignedWebhook | Promise<SignedWebhook>)(event),
         )
         expect((await sent).status, JSON.stringify(event)).toBe(200)
       }
     }
     vendor.events.length = 0
 
-    const { _id: coupon, code } = await at.coupon({ discountValue: 25 })
+    const { _id: coupon, code } = await at.createCoupon({ discountValue: 25 })
     const user = at.as('user')
     const monthly = { planId: at.pro, billingCycle: 'monthly' }
-    const checkout = await done(user.post('/checkout', { ...monthly, couponCode: code }))
+    const checkout = await expectOk(user.post('/checkout', { ...monthly, couponCode: code }))
     expect(checkout.checkoutUrl ?? checkout.clientToken).toBeString()
     const external = pay(checkout)
     expect(price(external)).toBe(15)
     await deliverEvents()
-    const mine = await done(user.get('/subscriptions/me'))
+    const mine = await expectOk(user.get('/subscriptions/me'))
     expect(mine).toMatchObject({
       ...{ _id: checkout.subscriptionId, status: 'active', externalSubscriptionId: external, providerKind: kind },
       ...{ finalPrice: 15, couponId: coupon, limits: { projects: 2 } },
     })
-    expect((await done(at.admin.get(`/coupons/${coupon}`))).currentRedemptions).toBe(1)
-    expect((await done(user.get('/invoices'))).map(({ status }: { status: string }) => status)).toEqual(['paid'])
+    expect((await expectOk(at.admin.get(`/coupons/${coupon}`))).currentRedemptions).toBe(1)
+    expect((await expectOk(user.get('/invoices'))).map(({ status }: { status: string }) => status)).toEqual(['paid'])
     expect(statusAndCode(await user.post('/checkout', monthly))).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
 
-    await done(at.admin.put(`/subscriptions/${mine._id}/coupon`, { couponCode: null }))
+    await expectOk(at.admin.put(`/subscriptions/${mine._id}/coupon`, { couponCode: null }))
     expect(price(external)).toBe(20)
     await deliverEvents()
-    expect((await done(user.get('/subscriptions/me'))).finalPrice).toBe(20)
+    expect((await expectOk(user.get('/subscriptions/me'))).finalPrice).toBe(20)
 
-    expect((await done(user.put(`/checkout/${mine._id}/cancel`))).status).toBe('canceled')
+    expect((await expectOk(user.put(`/checkout/${mine._id}/cancel`))).status).toBe('canceled')
     expect(ended(external)).toBeTrue()
     await deliverEvents()
-    expect(await done(user.get('/subscriptions/me'))).toBeNull()
+    expect(await expectOk(user.get('/subscriptions/me'))).toBeNull()
     expect((await at.events()).filter((name) => name === 'webhook-failed')).toEqual([])
     expect(paypal.flaws).toEqual([])
   },

@@ -25,9 +25,9 @@ export type World = {
   kind: ProviderKind
   connection(): { name: string; kind: string; metadata: object; authentication: object }
   externalIds: ExternalIds
-  own: { failing: (_: VendorRequest) => InjectedFailure | undefined }
+  own: { failWhen: (_: VendorRequest) => InjectedFailure | undefined }
   events: Any[]
-  sent(event: Any): SignedWebhook | Promise<SignedWebhook>
+  signEvent(event: Any): SignedWebhook | Promise<SignedWebhook>
   /** The id of the checkout in this answer of ours. */
   checkoutIn(answer: { checkoutUrl: string | null; clientToken: string | null }): string
   /** Whether a checkout was canceled. */

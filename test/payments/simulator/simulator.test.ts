@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, setDefaultTimeout, spyOn, test } from 
 import fc from 'fast-check'
 import { config } from '../../../src/config'
 import { moveClock } from '../../../src/core/clock'
+import { logOutput } from '../../../src/core/log'
 import type { ProviderKind } from '../../../src/payments/providers/provider'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
@@ -13,12 +14,12 @@ import { createSimulator } from './simulator'
 setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 allowPrivateNetwork()
 config.ATOLL_RATE_LIMITS = 'off'
-const consoleSpy = spyOn(console, 'error')
-beforeEach(() => void consoleSpy.mockImplementation(() => {}))
+const logSpy = spyOn(logOutput, 'write')
+beforeEach(() => void logSpy.mockImplementation(() => {}))
 afterEach(() => moveClock(Date.now()))
 afterAll(() => {
   denyPrivateNetwork()
-  consoleSpy.mockRestore()
+  logSpy.mockRestore()
   config.ATOLL_RATE_LIMITS = 'on'
 })
 

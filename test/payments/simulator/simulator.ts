@@ -25,15 +25,15 @@ const TABLES = ['subscriptions', 'redemptions', 'invoices', 'provider_events', '
 export async function createSimulator(world: World) {
   moveClock(START)
   const at = await createPaymentsFixture(world.connection())
-  const plan = await at.plan({
+  const plan = await at.createPlan({
     name: 'Plan',
     monthlyPrice: 20,
     yearlyPrice: 200,
     externalIds: { [world.kind]: world.externalIds },
   })
   const coupons = [
-    await at.coupon({ maxRedemptions: 1 }),
-    await at.coupon({
+    await at.createCoupon({ maxRedemptions: 1 }),
+    await at.createCoupon({
       maxRedemptions: 2,
       discountType: 'fixed',
       discountValue: 5,
@@ -41,7 +41,7 @@ export async function createSimulator(world: World) {
       benefitDurationUnit: 'days',
       benefitDurationValue: 20,
     }),
-    await at.coupon({ maxRedemptions: 1, discountValue: 100 }),
+    await at.createCoupon({ maxRedemptions: 1, discountValue: 100 }),
   ].map(({ code }) => code as string)
   const people = [at.users.user, at.users.other]
   const request = () => new Request(`${at.origin}/api/checkout`, { headers: { host: new URL(at.origin).host } })
@@ -61,7 +61,7 @@ export async function createSimulator(world: World) {
       const death = fault && 'write' in fault ? { at: fault.write, committed: fault.committed } : undefined
       const process = new CrashingProcess(at.tenant, checkWrites, death)
       let requests = 0
-      world.own.failing = () => {
+      world.own.failWhen = () => {
         if (process.isDead) return 'down'
         if (!fault || 'write' in fault) return
         const index = requests++
@@ -74,7 +74,7 @@ export async function createSimulator(world: World) {
 
     /** Ends a process. The leases of a dead process are deleted as if they had expired. */
     async function finishProcess(process: CrashingProcess) {
-      world.own.failing = () => undefined
+      world.own.failWhen = () => undefined
       if (process.isDead) await at.tenant.write((tx) => tx.query('delete from leases'))
     }
 
@@ -113,7 +113,7 @@ export async function createSimulator(world: World) {
       inProcess(
         fault,
         async (ctx) => {
-          const { raw, headers } = await world.sent(event)
+          const { raw, headers } = await world.signEvent(event)
           const body = { method: 'POST', body: raw, headers }
           return receiveWebhook(ctx, world.kind, new Request(`${at.origin}/api/payments/webhooks/${world.kind}`, body))
         },

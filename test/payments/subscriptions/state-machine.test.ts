@@ -11,7 +11,7 @@ import {
 import { subscriptions } from '../../../src/payments/tables'
 import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
 import { statusAndCode } from '../../test-tenant'
-import { createPaymentsFixture, done, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../fixtures'
+import { createPaymentsFixture, expectOk, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../fixtures'
 
 setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 const at = await createPaymentsFixture()
@@ -19,16 +19,16 @@ const { admin } = at
 
 const OCCURRED_AT = Date.parse('2026-03-10T08:00:00.000Z')
 const DAY = 86_400_000
-const row = async (id: string) => done(admin.get(`/subscriptions/${id}`))
+const row = async (id: string) => expectOk(admin.get(`/subscriptions/${id}`))
 const createPending = async () => {
-  const client = await at.customer()
-  const { _id } = await done(client.post('/subscriptions', { planId: at.pro, billingCycle: 'monthly' }))
+  const client = await at.createCustomer()
+  const { _id } = await expectOk(client.post('/subscriptions', { planId: at.pro, billingCycle: 'monthly' }))
   return { id: _id as string, client }
 }
 /** Creates a subscription that has been active since OCCURRED_AT, for a month. */
 async function createActive() {
   const one = await createPending()
-  await at.told(one.id, 'activated', {
+  await at.applyTrigger(one.id, 'activated', {
     occurredAt: OCCURRED_AT,
     externalSubscriptionId: `sub_${one.id}`,
     providerKind: 'stripe',
@@ -51,7 +51,7 @@ describe('the transition table', () => {
       for (const trigger of triggers) {
         const { id } = await createPending()
         await at.tenant.write((tx) => tx.update(subscriptions).set({ status: from }).where(eq(subscriptions._id, id)))
-        const { outcome } = await at.told(id, trigger, { occurredAt: OCCURRED_AT })
+        const { outcome } = await at.applyTrigger(id, trigger, { occurredAt: OCCURRED_AT })
         const to = TRANSITIONS[from][trigger]
         expect([await at.status(id), outcome], `${from} ${trigger}`).toEqual(to ? [to, 'applied'] : [from, 'refused'])
       }
@@ -70,19 +70,19 @@ describe('the transition table', () => {
     await checkProperty(
       40,
       fc.asyncProperty(fc.array(eventArbitrary, { maxLength: 25 }), async (history) => {
-        const client = await at.customer()
+        const client = await at.createCustomer()
         const ids: string[] = []
         for (let n = 0; n < 3; n++)
-          ids.push((await done(client.post('/subscriptions', { planId: at.pro, billingCycle: 'monthly' })))._id)
+          ids.push((await expectOk(client.post('/subscriptions', { planId: at.pro, billingCycle: 'monthly' })))._id)
         const ended = new Map<string, Status>()
         for (const { n, at: time, meaning, status, invoice } of history) {
           const id = ids[n]!
-          const before = await at.told(id, 'voided')
+          const before = await at.applyTrigger(id, 'voided')
           const more = invoice && {
             invoice: { ...invoice, externalInvoiceId: id + invoice.externalInvoiceId, currency: 'USD' },
           }
           const known = { externalSubscriptionId: `sub_${id}`, providerKind: 'stripe' } as const
-          const { subscription: after, outcome } = await at.told(id, meaning, {
+          const { subscription: after, outcome } = await at.applyTrigger(id, meaning, {
             occurredAt: OCCURRED_AT + time,
             status,
             ...known,
@@ -101,9 +101,9 @@ describe('the transition table', () => {
           if (from !== 'pending')
             expect(after.lastEventAt ?? 0).toBeGreaterThanOrEqual(before.subscription.lastEventAt ?? 0)
         }
-        const rows = (await done(client.get('/subscriptions'))) as { status: Status }[]
+        const rows = (await expectOk(client.get('/subscriptions'))) as { status: Status }[]
         expect(rows.filter(({ status }) => ACTIVE_STATUSES.includes(status)).length).toBeLessThanOrEqual(1)
-        const invoices = (await done(client.get('/invoices'))) as { externalInvoiceId: string }[]
+        const invoices = (await expectOk(client.get('/invoices'))) as { externalInvoiceId: string }[]
         expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(invoices.length)
       }),
     )
@@ -113,22 +113,22 @@ describe('the transition table', () => {
 describe('transitions by provider events', () => {
   test('an older event is stale, and one of the same moment is applied', async () => {
     const { id } = await createActive()
-    await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 10 })
-    expect((await at.told(id, 'activated', { occurredAt: OCCURRED_AT + 9 })).outcome).toBe('stale')
+    await at.applyTrigger(id, 'payment failed', { occurredAt: OCCURRED_AT + 10 })
+    expect((await at.applyTrigger(id, 'activated', { occurredAt: OCCURRED_AT + 9 })).outcome).toBe('stale')
     expect(await at.status(id)).toBe('past_due')
-    await at.told(id, 'activated', { occurredAt: OCCURRED_AT + 10 })
+    await at.applyTrigger(id, 'activated', { occurredAt: OCCURRED_AT + 10 })
     expect(await at.status(id)).toBe('active')
   })
 
   test('an older start event still applies to a pending subscription', async () => {
     const { id } = await createPending()
-    await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 10 })
-    await at.told(id, 'paid', {
+    await at.applyTrigger(id, 'payment failed', { occurredAt: OCCURRED_AT + 10 })
+    await at.applyTrigger(id, 'paid', {
       occurredAt: OCCURRED_AT + 20,
       invoice: { externalInvoiceId: `${id} 0`, amount: 0, currency: 'usd' },
     })
     expect(await at.status(id)).toBe('pending')
-    await at.told(id, 'trial', { occurredAt: OCCURRED_AT + 5, trialEndsAt: OCCURRED_AT + DAY })
+    await at.applyTrigger(id, 'trial', { occurredAt: OCCURRED_AT + 5, trialEndsAt: OCCURRED_AT + DAY })
     expect(await row(id)).toMatchObject({ status: 'trialing', trialEndsAt: '2026-03-11T08:00:00.000Z' })
   })
 
@@ -140,21 +140,25 @@ describe('transitions by provider events', () => {
     }
     expect(await period()).toEqual(['2026-03-10', '2026-04-10'])
     // A payment within the period does not move it, and one after it starts the next.
-    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + DAY })
+    await at.applyTrigger(id, 'paid', { occurredAt: OCCURRED_AT + DAY })
     expect(await period()).toEqual(['2026-03-10', '2026-04-10'])
-    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 32 * DAY })
+    await at.applyTrigger(id, 'paid', { occurredAt: OCCURRED_AT + 32 * DAY })
     expect(await period()).toEqual(['2026-04-10', '2026-05-10'])
     const [periodStart, periodEnd] = [Date.parse('2026-05-10'), Date.parse('2026-06-10')]
-    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 62 * DAY, periodStart, periodEnd })
+    await at.applyTrigger(id, 'paid', { occurredAt: OCCURRED_AT + 62 * DAY, periodStart, periodEnd })
     expect(await period()).toEqual(['2026-05-10', '2026-06-10'])
     // An invoice of an earlier period does not move it back.
-    await at.told(id, 'paid', {
+    await at.applyTrigger(id, 'paid', {
       occurredAt: OCCURRED_AT + 63 * DAY,
       periodStart: OCCURRED_AT,
       periodEnd: OCCURRED_AT + DAY,
     })
     expect(await period()).toEqual(['2026-05-10', '2026-06-10'])
-    await at.told(id, 'updated', { occurredAt: OCCURRED_AT + 64 * DAY, status: 'active', cancelAtPeriodEnd: true })
+    await at.applyTrigger(id, 'updated', {
+      occurredAt: OCCURRED_AT + 64 * DAY,
+      status: 'active',
+      cancelAtPeriodEnd: true,
+    })
     expect([(await row(id)).cancelAtPeriodEnd, ...(await period())]).toEqual([true, '2026-05-10', '2026-06-10'])
     expect(await at.events()).toContain('subscription-renewed')
   })
@@ -162,13 +166,13 @@ describe('transitions by provider events', () => {
   test('an event of another subscription of the provider is refused', async () => {
     const { id } = await createActive()
     const otherExternal = { externalSubscriptionId: 'sub_other', providerKind: 'stripe' } as const
-    expect(await at.told(id, 'canceled', { occurredAt: OCCURRED_AT + 1, ...otherExternal })).toMatchObject({
+    expect(await at.applyTrigger(id, 'canceled', { occurredAt: OCCURRED_AT + 1, ...otherExternal })).toMatchObject({
       outcome: 'refused',
     })
     expect(await at.status(id)).toBe('active')
     const { id: second } = await createPending()
     const usedExternal = { externalSubscriptionId: `sub_${id}`, providerKind: 'stripe' } as const
-    expect(await at.told(second, 'activated', { occurredAt: OCCURRED_AT, ...usedExternal })).toMatchObject({
+    expect(await at.applyTrigger(second, 'activated', { occurredAt: OCCURRED_AT, ...usedExternal })).toMatchObject({
       outcome: 'refused',
     })
     expect(await at.status(second)).toBe('pending')
@@ -176,9 +180,9 @@ describe('transitions by provider events', () => {
 
   test('a payment for an ended subscription is refused and reported as webhook-failed', async () => {
     const { id } = await createActive()
-    await at.told(id, 'canceled', { occurredAt: OCCURRED_AT + 1 })
-    expect((await at.told(id, 'activated', { occurredAt: OCCURRED_AT + 2 })).outcome).toBe('refused')
-    const [event] = await done(admin.get('/events?eventName=webhook-failed&limit=1'))
+    await at.applyTrigger(id, 'canceled', { occurredAt: OCCURRED_AT + 1 })
+    expect((await at.applyTrigger(id, 'activated', { occurredAt: OCCURRED_AT + 2 })).outcome).toBe('refused')
+    const [event] = await expectOk(admin.get('/events?eventName=webhook-failed&limit=1'))
     expect(event.metadata).toMatchObject({ subscriptionId: id, trigger: 'activated' })
   })
 })
@@ -197,8 +201,8 @@ describe('invoices', () => {
   test('an invoice is stored once per provider id, and readable by its payer and admins of the tenant only', async () => {
     const { id, client } = await createActive()
     for (let n = 0; n < 3; n++)
-      await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 1, invoice: invoice(id, { paidAt: OCCURRED_AT }) })
-    const [stored, ...others] = await done(client.get('/invoices'))
+      await at.applyTrigger(id, 'paid', { occurredAt: OCCURRED_AT + 1, invoice: invoice(id, { paidAt: OCCURRED_AT }) })
+    const [stored, ...others] = await expectOk(client.get('/invoices'))
     expect(others).toEqual([])
     expect(stored).toEqual({
       ...{ _id: ID, subscriptionId: id, billableEntityType: 'user', billableEntityId: client.id, amount: 20 },
@@ -212,12 +216,12 @@ describe('invoices', () => {
       },
       items: [{ description: 'Pro', quantity: 1, amount: 20 }],
     })
-    expect(await done(client.get(`/invoices/${stored._id}`))).toEqual(stored)
-    expect(await done(at.as('other').get('/invoices?billableEntityType=user'))).toEqual([])
+    expect(await expectOk(client.get(`/invoices/${stored._id}`))).toEqual(stored)
+    expect(await expectOk(at.as('other').get('/invoices?billableEntityType=user'))).toEqual([])
     expect(statusAndCode(await at.as('other').get(`/invoices/${stored._id}`))).toEqual(FORBIDDEN)
     expect(statusAndCode(await at.stranger.get('/invoices'))).toEqual(UNAUTHENTICATED)
     const find = async (query: string) =>
-      (await done(admin.get(`/invoices?billableEntityId=${client.id}&${query}`))).length
+      (await expectOk(admin.get(`/invoices?billableEntityId=${client.id}&${query}`))).length
     expect([
       await find('status=paid'),
       await find('status=open,void'),
@@ -225,10 +229,10 @@ describe('invoices', () => {
     ]).toEqual([...[1, 0, 0]])
     for (const query of ['status=due', 'billableEntityType=team', 'sort=x'])
       expect(statusAndCode(await admin.get(`/invoices?${query}`))).toEqual([400, 'INVALID_INPUT'])
-    expect((await done(client.get('/invoices?status=paid'))).length).toBe(1)
-    expect(await done(client.get('/invoices?status=open,void'))).toEqual([])
+    expect((await expectOk(client.get('/invoices?status=paid'))).length).toBe(1)
+    expect(await expectOk(client.get('/invoices?status=open,void'))).toEqual([])
     expect(statusAndCode(await client.get('/invoices?status=nonsense'))).toEqual([400, 'INVALID_INPUT'])
-    expect((await done(client.get('/invoices?billableEntityType=nonsense&billableEntityId=x'))).length).toBe(1)
+    expect((await expectOk(client.get('/invoices?billableEntityType=nonsense&billableEntityId=x'))).length).toBe(1)
     for (const unknown of ['x', '%00', Bun.randomUUIDv7()])
       expect(statusAndCode(await admin.get(`/invoices/${unknown}`))).toEqual([404, 'INVOICE_NOT_FOUND'])
     const foreign = await createPaymentsFixture()
@@ -238,18 +242,18 @@ describe('invoices', () => {
   test('an invoice that is paid or void stays so, whatever events follow', async () => {
     const { id, client } = await createActive()
     const statuses = async () =>
-      (await done(client.get('/invoices?sort=created'))).map(({ status }: { status: string }) => status)
-    await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 5, invoice: invoice(id) })
+      (await expectOk(client.get('/invoices?sort=created'))).map(({ status }: { status: string }) => status)
+    await at.applyTrigger(id, 'payment failed', { occurredAt: OCCURRED_AT + 5, invoice: invoice(id) })
     expect([await statuses(), await at.status(id)]).toEqual([['open'], 'past_due'])
-    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 6, invoice: invoice(id) })
-    await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 5, invoice: invoice(id) })
-    await at.told(id, 'voided', { occurredAt: OCCURRED_AT + 7, invoice: invoice(id) })
+    await at.applyTrigger(id, 'paid', { occurredAt: OCCURRED_AT + 6, invoice: invoice(id) })
+    await at.applyTrigger(id, 'payment failed', { occurredAt: OCCURRED_AT + 5, invoice: invoice(id) })
+    await at.applyTrigger(id, 'voided', { occurredAt: OCCURRED_AT + 7, invoice: invoice(id) })
     expect([await statuses(), await at.status(id)]).toEqual([['paid'], 'active'])
     // An invoice is stored even when its event is too old for the subscription.
-    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 1, invoice: invoice(`${id} late`) })
-    await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 9, invoice: invoice(`${id} given up`) })
-    await at.told(id, 'voided', { occurredAt: OCCURRED_AT + 10, invoice: invoice(`${id} given up`) })
-    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 11, invoice: invoice(`${id} given up`) })
+    await at.applyTrigger(id, 'paid', { occurredAt: OCCURRED_AT + 1, invoice: invoice(`${id} late`) })
+    await at.applyTrigger(id, 'payment failed', { occurredAt: OCCURRED_AT + 9, invoice: invoice(`${id} given up`) })
+    await at.applyTrigger(id, 'voided', { occurredAt: OCCURRED_AT + 10, invoice: invoice(`${id} given up`) })
+    await at.applyTrigger(id, 'paid', { occurredAt: OCCURRED_AT + 11, invoice: invoice(`${id} given up`) })
     expect(await statuses()).toEqual(['paid', 'paid', 'void'])
   })
 
@@ -257,11 +261,11 @@ describe('invoices', () => {
     const { id, client } = await createActive()
     const items = [{ description: 'Pro', quantity: 1, amount: 1234 }]
     for (const currency of ['jpy', 'kwd'])
-      await at.told(id, 'paid', {
+      await at.applyTrigger(id, 'paid', {
         occurredAt: OCCURRED_AT + 1,
         invoice: invoice(id + currency, { currency, amount: 1234, items }),
       })
-    const amounts = (await done(client.get('/invoices?sort=created'))).map(
+    const amounts = (await expectOk(client.get('/invoices?sort=created'))).map(
       (one: { amount: number; items: { amount: number }[] }) => [one.amount, one.items[0]!.amount],
     )
     expect(amounts.sort()).toEqual([

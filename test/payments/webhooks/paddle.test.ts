@@ -7,7 +7,7 @@ import { subscriptions } from '../../../src/payments/tables'
 import { PADDLE_SECRET, startPaddle } from '../../fakes/vendors/paddle'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { createTestTenant } from '../../test-tenant'
-import { createOpenedConnection, createOrder } from '../providers/provider-fixtures'
+import { createOrder, createResolvedConnection } from '../providers/provider-fixtures'
 import {
   createConnection,
   createPendingSubscription,
@@ -20,7 +20,7 @@ import {
 const testTenant = await createTestTenant()
 const vendor = await startPaddle()
 vendor.price('pri_pro', '2000')
-const connection = createOpenedConnection(vendor.connection())
+const connection = createResolvedConnection(vendor.connection())
 beforeAll(async () => {
   allowPrivateNetwork()
   await createConnection(testTenant, vendor.connection())
@@ -40,7 +40,7 @@ async function deliverInOrder(...types: string[]) {
       events.findIndex(({ event_type }) => event_type === type),
       1,
     )
-    statuses.push((await deliver(testTenant, 'paddle', vendor.sent(event))).body.status)
+    statuses.push((await deliver(testTenant, 'paddle', vendor.signEvent(event))).body.status)
   }
   expect(events.map(({ event_type }) => event_type)).toEqual([])
   return statuses
@@ -92,7 +92,7 @@ test.each([CREATED, PAID])(
     const id = vendor.pay(transaction)
     const event = vendor.events.splice(0).find(({ event_type }) => event_type === type)
     const data = { ...event.data, custom_data: null, ...(type === CREATED && { transaction_id: transaction }) }
-    const { body } = await deliver(testTenant, 'paddle', vendor.sent({ ...event, data }))
+    const { body } = await deliver(testTenant, 'paddle', vendor.signEvent({ ...event, data }))
     expect(body.status).toBe('processed')
     expect(await findSubscription(testTenant, row)).toMatchObject({ status: 'active', externalSubscriptionId: id })
   },
@@ -102,7 +102,7 @@ test('the official Paddle SDK accepts the webhooks of the fake Paddle', async ()
   const { row, id } = await buySubscription()
   vendor.become(id, 'active', 'updated')
   const [event] = vendor.events.splice(0)
-  const { raw, headers } = vendor.sent(event, PADDLE_SECRET, Math.floor(Date.now() / 1000))
+  const { raw, headers } = vendor.signEvent(event, PADDLE_SECRET, Math.floor(Date.now() / 1000))
   const read = await new Paddle('unused').webhooks.unmarshal(raw, PADDLE_SECRET, headers['paddle-signature']!)
   expect(read).toMatchObject({
     eventType: UPDATED,

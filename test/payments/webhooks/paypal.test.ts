@@ -4,7 +4,7 @@ import { paypal } from '../../../src/payments/providers/paypal/provider'
 import { startPaypal } from '../../fakes/vendors/paypal'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { createTestTenant } from '../../test-tenant'
-import { createOpenedConnection, createOrder } from '../providers/provider-fixtures'
+import { createOrder, createResolvedConnection } from '../providers/provider-fixtures'
 import {
   createConnection,
   createPendingSubscription,
@@ -17,7 +17,7 @@ import {
 const testTenant = await createTestTenant()
 const vendor = await startPaypal()
 vendor.plan('P-PRO', '20.00')
-const connection = createOpenedConnection(vendor.connection())
+const connection = createResolvedConnection(vendor.connection())
 beforeAll(async () => {
   allowPrivateNetwork()
   await createConnection(testTenant, vendor.connection())
@@ -40,7 +40,7 @@ async function deliverInOrder(...types: string[]) {
       events.findIndex(({ event_type }) => event_type === type),
       1,
     )
-    statuses.push((await deliver(testTenant, 'paypal', vendor.sent(event))).body.status)
+    statuses.push((await deliver(testTenant, 'paypal', vendor.signEvent(event))).body.status)
   }
   expect(events.map(({ event_type }) => event_type)).toEqual([])
   return statuses

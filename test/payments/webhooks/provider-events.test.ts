@@ -34,7 +34,7 @@ afterAll(async () => {
 })
 
 const seconds = () => Math.floor(now() / 1000)
-const send = (event: object, target = testTenant) => deliver(target, 'stripe', vendor.sent(event))
+const send = (event: object, target = testTenant) => deliver(target, 'stripe', vendor.signEvent(event))
 const statusOf = async (row: Parameters<typeof findSubscription>[1]) => (await findSubscription(testTenant, row)).status
 
 let subscriptions = 0
@@ -204,7 +204,7 @@ test('an event that arrives before its checkout was answered is parked and appli
   await admin.put('/payments/configuration', { metadata: { isEnabled: true, paymentSourceId } })
 
   const { promise: late, resolve: answer } = Promise.withResolvers<void>()
-  paypal.own.failing = ({ path }) => (path.endsWith('/subscriptions') ? { late } : undefined)
+  paypal.own.failWhen = ({ path }) => (path.endsWith('/subscriptions') ? { late } : undefined)
   const checkout = testTenant.as('user').post('/checkout', { planId: plan._id, billingCycle: 'monthly' })
   while (!paypal.subscriptions.size) await Bun.sleep(1)
   const [id] = paypal.subscriptions.keys()
@@ -212,7 +212,7 @@ test('an event that arrives before its checkout was answered is parked and appli
   for (const event of paypal.events.splice(0)) {
     // The event lacks the metadata that PayPal got from us.
     const { custom: _, custom_id: __, ...resource } = event.resource
-    const answer = await deliver(testTenant, 'paypal', paypal.sent({ ...event, resource }))
+    const answer = await deliver(testTenant, 'paypal', paypal.signEvent({ ...event, resource }))
     expect(answer.body).toEqual({ status: 'parked' })
   }
   answer()
@@ -307,7 +307,7 @@ test('a removed connection no longer verifies webhooks, which get 401 INVALID_SI
     ...vendor.connection(),
     authentication: { webhookSecret: 'whsec_short' },
   })
-  const sent = () => vendor.sent(vendor.happened('customer.created', { id: 'cus_1' }), 'whsec_short')
+  const sent = () => vendor.signEvent(vendor.happened('customer.created', { id: 'cus_1' }), 'whsec_short')
   expect((await deliver(testTenant, 'stripe', sent())).body).toEqual({ status: 'ignored' })
   expect((await admin.delete(`/integration-sources/${removed}`)).status).toBe(200)
   expect(statusAndCode(await deliver(testTenant, 'stripe', sent()))).toEqual([401, 'INVALID_SIGNATURE'])

@@ -4,7 +4,7 @@ import { stripe } from '../../../src/payments/providers/stripe/provider'
 import { startStripe } from '../../fakes/vendors/stripe'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { createTestTenant } from '../../test-tenant'
-import { createOpenedConnection, createOrder } from '../providers/provider-fixtures'
+import { createOrder, createResolvedConnection } from '../providers/provider-fixtures'
 import { createConnection, createPendingSubscription, deliver, findSubscription, metadataOf } from './webhook-fixtures'
 
 // The endpoint at the provider keeps its secret when a connection is recreated for another API key.
@@ -30,10 +30,10 @@ afterAll(async () => {
 async function buy(providerSourceId: string | null, vendor = after) {
   const row = await createPendingSubscription(testTenant, { providerKind: 'stripe', providerSourceId })
   const one = createOrder({ subscriptionId: row._id, metadata: metadataOf(testTenant, row) })
-  const { externalCheckoutId } = await stripe.createCheckout(createOpenedConnection(vendor.connection()), one)
+  const { externalCheckoutId } = await stripe.createCheckout(createResolvedConnection(vendor.connection()), one)
   vendor.pay(externalCheckoutId!)
   for (const event of vendor.events.splice(0))
-    expect((await deliver(testTenant, 'stripe', vendor.sent(event))).status).toBe(200)
+    expect((await deliver(testTenant, 'stripe', vendor.signEvent(event))).status).toBe(200)
   return findSubscription(testTenant, row)
 }
 

@@ -4,7 +4,7 @@ import { stripe } from '../../../src/payments/providers/stripe/provider'
 import { startStripe } from '../../fakes/vendors/stripe'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { createTestTenant } from '../../test-tenant'
-import { createOpenedConnection, createOrder } from '../providers/provider-fixtures'
+import { createOrder, createResolvedConnection } from '../providers/provider-fixtures'
 import {
   createConnection,
   createPendingSubscription,
@@ -40,7 +40,7 @@ async function deliverInOrder(vendor: (typeof vendors)['new'], ...types: string[
       events.findIndex((one) => one.type === type),
       1,
     )
-    statuses.push((await deliver(testTenant, 'stripe', vendor.sent(event))).body.status)
+    statuses.push((await deliver(testTenant, 'stripe', vendor.signEvent(event))).body.status)
   }
   expect(events.map(({ type }) => type)).toEqual([])
   return statuses
@@ -55,7 +55,7 @@ const PAID = 'invoice.paid'
 async function startCheckout(vendor: (typeof vendors)['new']) {
   const row = await createPendingSubscription(testTenant, { providerKind: 'stripe' })
   const one = createOrder({ subscriptionId: row._id, metadata: metadataOf(testTenant, row) })
-  const { externalCheckoutId } = await stripe.createCheckout(createOpenedConnection(vendor.connection()), one)
+  const { externalCheckoutId } = await stripe.createCheckout(createResolvedConnection(vendor.connection()), one)
   return { row, session: externalCheckoutId! }
 }
 

@@ -1,7 +1,7 @@
 import type { EventMeaning } from '../../subscriptions/transitions'
 import type { InvoiceItem } from '../../tables'
+import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../event-parser'
 import type { ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
-import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../webhook-signature'
 
 type Period = { starts_at?: string; ends_at?: string } | null
 type CustomData = Record<string, unknown> | null
@@ -113,7 +113,7 @@ const STATUSES: Record<string, ProviderState['status']> = {
 export function toProviderState(subscription: PaddleSubscription): ProviderState {
   const { status = '', current_billing_period: period, scheduled_change, items } = subscription
   return {
-    status: STATUSES[status],
+    status: Object.hasOwn(STATUSES, status) ? STATUSES[status] : undefined,
     ...parsePeriod(period?.starts_at, period?.ends_at),
     trialEndsAt: status === 'trialing' ? parseTime(items?.[0]?.trial_dates?.ends_at ?? period?.ends_at) : undefined,
     cancelAtPeriodEnd: scheduled_change?.action === 'cancel',

@@ -3,6 +3,7 @@ import { PADDLE_URLS } from '../../../connections/kinds/paddle'
 import { joinUrl } from '../../../connections/kinds/probe'
 import { isTimingSafeEqual } from '../../../core/crypto'
 import { missingPriceProblem } from '../errors'
+import { nonEmptyText } from '../event-parser'
 import type { CheckoutOrder, Provider } from '../provider'
 import {
   attemptKey,
@@ -12,7 +13,7 @@ import {
   ProviderResponseError,
   requestJson,
 } from '../provider-http'
-import { hmac, isFresh, nonEmptyText, toSecretList } from '../webhook-signature'
+import { hmac, isFresh, toSecretList } from '../webhook-signature'
 import {
   type PaddleSubscription,
   type PaddleTransaction,
@@ -33,14 +34,14 @@ export const paddle: Provider<'paddle'> = {
     if (!dynamic && !externalIds[name]) throw missingPriceProblem('paddle', name)
   },
 
-  async createCheckout(opened, order) {
-    paddle.assertPriceConfigured?.(opened, order)
+  async createCheckout(connection, order) {
+    paddle.assertPriceConfigured?.(connection, order)
     return callProvider('paddle', async () => {
       const { metadata: custom_data, currency: currency_code } = order
       const json = { items: [{ quantity: 1, ...toPriceItem(order) }], custom_data, currency_code }
       // Paddle does not document idempotency keys, and an earlier checkout may have ended, so each attempt has a new key.
       const transaction = await requestData<PaddleTransaction & { checkout?: { url?: string | null } | null }>(
-        ...[opened, 'transactions', { method: 'POST', key: attemptKey(order.key), json }],
+        ...[connection, 'transactions', { method: 'POST', key: attemptKey(order.key), json }],
       )
       const id = nonEmptyText(transaction.id)
       if (!id) throw new ProviderResponseError('paddle', 200, 'no_transaction')
@@ -48,31 +49,36 @@ export const paddle: Provider<'paddle'> = {
     })
   },
 
-  cancel: (opened, { externalSubscriptionId, externalCheckoutId: checkout }) =>
+  cancel: (connection, { externalSubscriptionId, externalCheckoutId: checkout }) =>
     callProvider('paddle', async () => {
       let id = externalSubscriptionId ?? undefined
       if (!id && checkout) {
         // A transaction that is paid or canceled cannot be canceled.
         const request = { method: 'PATCH', key: attemptKey('cancel', checkout), json: { status: 'canceled' } }
-        const canceled = await ignoreStatuses(requestData(opened, transactionPath(checkout), request), 400, 404, 409)
-        if (!canceled) id = await findSubscriptionIdOfTransaction(opened, checkout)
+        const canceled = await ignoreStatuses(
+          requestData(connection, transactionPath(checkout), request),
+          400,
+          404,
+          409,
+        )
+        if (!canceled) id = await findSubscriptionIdOfTransaction(connection, checkout)
       }
       if (!id) return true
       const request = { method: 'POST', key: attemptKey('cancel', id), json: { effective_from: 'immediately' } }
-      const cancellation = requestData(opened, `subscriptions/${encodeURIComponent(id)}/cancel`, request)
-      await cancellation.catch((error) => ignoreIfCanceled(opened, id, error))
+      const cancellation = requestData(connection, `subscriptions/${encodeURIComponent(id)}/cancel`, request)
+      await cancellation.catch((error) => ignoreIfCanceled(connection, id, error))
       return true
     }),
 
-  findSubscriptionId: (opened, checkout) =>
-    callProvider('paddle', () => findSubscriptionIdOfTransaction(opened, checkout)),
+  findSubscriptionId: (connection, checkout) =>
+    callProvider('paddle', () => findSubscriptionIdOfTransaction(connection, checkout)),
 
-  reprice: (opened, subscription, amount) =>
+  reprice: (connection, subscription, amount) =>
     callProvider('paddle', async () => {
       const { _id, externalSubscriptionId: id, currency } = subscription
       if (!id) return
       const path = `subscriptions/${encodeURIComponent(id)}`
-      const [item] = (await fetchPaddleSubscription(opened, id))?.items ?? []
+      const [item] = (await fetchPaddleSubscription(connection, id))?.items ?? []
       // A subscription that does not exist, or has no price, costs nothing.
       if (!item?.price?.product_id) return
       const { product_id, description, unit_price } = item.price
@@ -84,15 +90,15 @@ export const paddle: Provider<'paddle'> = {
       }
       const items = [{ quantity: item.quantity ?? 1, price }]
       const json = { items, proration_billing_mode: 'do_not_bill' }
-      await requestData(opened, path, { method: 'PATCH', key: attemptKey('reprice', _id, amount), json })
+      await requestData(connection, path, { method: 'PATCH', key: attemptKey('reprice', _id, amount), json })
     }),
 
-  fetchSubscription: (opened, externalId) =>
+  fetchSubscription: (connection, externalId) =>
     callProvider('paddle', async () => {
-      const subscription = await fetchPaddleSubscription(opened, externalId)
+      const subscription = await fetchPaddleSubscription(connection, externalId)
       if (!subscription) return
-      const invoices = (await listTransactions(opened, externalId)).flatMap((transaction) => {
-        const status = INVOICE_STATUS_BY_TRANSACTION_STATUS[transaction.status ?? '']
+      const invoices = (await listTransactions(connection, externalId)).flatMap((transaction) => {
+        const status = toInvoiceStatus(transaction)
         return status ? [{ ...toProviderInvoice(transaction), status }] : []
       })
       const { status = 'pending', ...standing } = toProviderState(subscription)
@@ -140,15 +146,15 @@ const DEFAULT_TAX_CATEGORY = 'standard'
 type PaddleRequest = { method?: string; key?: string; json?: unknown }
 
 /** @throws UpstreamUnreachable, ProviderResponseError */
-const requestData = async <Data>(opened: PaddleConnection, path: string, request?: PaddleRequest): Promise<Data> =>
-  (await requestPaddle<Data>(opened, path, request)).data
+const requestData = async <Data>(connection: PaddleConnection, path: string, request?: PaddleRequest): Promise<Data> =>
+  (await requestPaddle<Data>(connection, path, request)).data
 
 async function requestPaddle<Data>(
-  opened: PaddleConnection,
+  connection: PaddleConnection,
   path: string,
   { key, method = 'GET', json }: PaddleRequest = {},
 ): Promise<{ data: Data; meta?: { pagination?: { has_more?: boolean } } }> {
-  const { metadata, authentication } = opened
+  const { metadata, authentication } = connection
   if (!authentication.apiKey) throw new ProviderResponseError('paddle', 401, 'no_api_key')
   const { environment = 'live', apiUrl = PADDLE_URLS[environment] } = metadata
   const headers: ProviderRequest['headers'] = {
@@ -158,19 +164,19 @@ async function requestPaddle<Data>(
   if (key) headers['idempotency-key'] = key
   type Refused = { error?: { code?: string } }
   const codeIn = ({ error }: Refused) => error?.code
-  return requestJson(opened, joinUrl(apiUrl, path), { method, headers, json }, codeIn)
+  return requestJson(connection, joinUrl(apiUrl, path), { method, headers, json }, codeIn)
 }
 
 const MAX_TRANSACTION_PAGES = 300
 const TRANSACTIONS_PER_PAGE = '30' // the maximum at Paddle
 
 /** Returns all transactions of a subscription, read page by page (https://developer.paddle.com/api-reference/about/pagination). */
-async function listTransactions(opened: PaddleConnection, subscription_id: string): Promise<PaddleTransaction[]> {
+async function listTransactions(connection: PaddleConnection, subscription_id: string): Promise<PaddleTransaction[]> {
   const transactions: PaddleTransaction[] = []
   for (let page = 0; page < MAX_TRANSACTION_PAGES; page++) {
     const after = transactions.at(-1)?.id
     const query = new URLSearchParams({ subscription_id, per_page: TRANSACTIONS_PER_PAGE, ...(after && { after }) })
-    const { data, meta } = await requestPaddle<PaddleTransaction[]>(opened, `transactions?${query}`)
+    const { data, meta } = await requestPaddle<PaddleTransaction[]>(connection, `transactions?${query}`)
     transactions.push(...data)
     if (!data.length || !meta?.pagination?.has_more) break
   }
@@ -179,24 +185,26 @@ async function listTransactions(opened: PaddleConnection, subscription_id: strin
 
 const transactionPath = (id: string) => `transactions/${encodeURIComponent(id)}`
 
-const findSubscriptionIdOfTransaction = async (opened: PaddleConnection, checkout: string) =>
+const findSubscriptionIdOfTransaction = async (connection: PaddleConnection, checkout: string) =>
   nonEmptyText(
-    (await ignoreStatuses(requestData<PaddleTransaction>(opened, transactionPath(checkout)), 404))?.subscription_id,
+    (await ignoreStatuses(requestData<PaddleTransaction>(connection, transactionPath(checkout)), 404))?.subscription_id,
   )
 
-const fetchPaddleSubscription = (opened: PaddleConnection, id: string) =>
-  ignoreStatuses(requestData<PaddleSubscription>(opened, `subscriptions/${encodeURIComponent(id)}`), 404)
+const fetchPaddleSubscription = (connection: PaddleConnection, id: string) =>
+  ignoreStatuses(requestData<PaddleSubscription>(connection, `subscriptions/${encodeURIComponent(id)}`), 404)
 
 /** Ignores the failure if the subscription is canceled already, for which Paddle has many error codes. @throws `error` */
-async function ignoreIfCanceled(opened: PaddleConnection, id: string, error: unknown) {
+async function ignoreIfCanceled(connection: PaddleConnection, id: string, error: unknown) {
   if (!(error instanceof ProviderResponseError) || error.status >= 500) throw error
-  const subscription = error.status === 404 ? undefined : await fetchPaddleSubscription(opened, id)
+  const subscription = error.status === 404 ? undefined : await fetchPaddleSubscription(connection, id)
   if (subscription && subscription.status !== 'canceled') throw error
 }
 
 const INVOICE_STATUS_BY_TRANSACTION_STATUS: Record<string, 'paid' | 'open' | 'void'> = {
   ...{ completed: 'paid', paid: 'paid', past_due: 'open', billed: 'open', canceled: 'void' },
 }
+const toInvoiceStatus = ({ status = '' }: PaddleTransaction) =>
+  Object.hasOwn(INVOICE_STATUS_BY_TRANSACTION_STATUS, status) ? INVOICE_STATUS_BY_TRANSACTION_STATUS[status] : undefined
 
 /** Parses `ts=…;h1=…`. There may be several `h1` during a rotation of the secret. */
 function parseSignature(header: string) {

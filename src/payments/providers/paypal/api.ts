@@ -18,20 +18,20 @@ const tokens = new BoundedMap<string, { until: number; token: Promise<string> }>
  * @throws UpstreamUnreachable, ProviderResponseError
  */
 export async function requestPaypal<Answer>(
-  opened: PaypalConnection,
+  connection: PaypalConnection,
   path: string,
   { key, method = 'GET', ...content }: { method?: string; key?: string; json?: unknown; body?: string } = {},
 ): Promise<Answer> {
   const send = async () => {
-    const headers: ProviderRequest['headers'] = { authorization: `Bearer ${await cachedToken(opened)}` }
+    const headers: ProviderRequest['headers'] = { authorization: `Bearer ${await cachedToken(connection)}` }
     if (key) headers['paypal-request-id'] = key
     if (method === 'POST') headers.prefer = 'return=representation'
-    return requestJson<Answer>(opened, urlOf(opened, path), { ...content, method, headers }, errorCodeOf)
+    return requestJson<Answer>(connection, urlOf(connection, path), { ...content, method, headers }, errorCodeOf)
   }
   return send().catch((error) => {
     // A token may be revoked before it expires.
     if (!(error instanceof ProviderResponseError) || error.status !== 401) throw error
-    tokens.delete(tokenCacheKey(opened))
+    tokens.delete(tokenCacheKey(connection))
     return send()
   })
 }
@@ -44,16 +44,16 @@ const urlOf = (
   path: string,
 ) => joinUrl(apiUrl, path)
 
-const tokenCacheKey = (opened: PaypalConnection) =>
-  `${opened._id} ${sha256(`${urlOf(opened, '')} ${opened.metadata.clientId} ${opened.authentication.clientSecret}`)}`
+const tokenCacheKey = (connection: PaypalConnection) =>
+  `${connection._id} ${sha256(`${urlOf(connection, '')} ${connection.metadata.clientId} ${connection.authentication.clientSecret}`)}`
 
 /** Returns a token (https://developer.paypal.com/api/rest/authentication). Concurrent callers share one request for it. */
-async function cachedToken(opened: PaypalConnection): Promise<string> {
-  const name = tokenCacheKey(opened)
+async function cachedToken(connection: PaypalConnection): Promise<string> {
+  const name = tokenCacheKey(connection)
   const cachedEntry = tokens.get(name)
   if (cachedEntry && cachedEntry.until > performance.now()) return cachedEntry.token
   const fresh = { until: Number.POSITIVE_INFINITY, token: Promise.resolve('') }
-  fresh.token = requestToken(opened).then(({ access_token, expires_in }) => {
+  fresh.token = requestToken(connection).then(({ access_token, expires_in }) => {
     fresh.until = performance.now() + expires_in * 1000 - TOKEN_EXPIRY_MARGIN_MS
     return access_token
   })
@@ -64,16 +64,16 @@ async function cachedToken(opened: PaypalConnection): Promise<string> {
   })
 }
 
-async function requestToken(opened: PaypalConnection): Promise<{ access_token: string; expires_in: number }> {
-  const { metadata, authentication } = opened
+async function requestToken(connection: PaypalConnection): Promise<{ access_token: string; expires_in: number }> {
+  const { metadata, authentication } = connection
   if (!metadata.clientId || !authentication.clientSecret)
     throw new ProviderResponseError('paypal', 401, 'no_client_secret')
   const basic = Buffer.from(`${metadata.clientId}:${authentication.clientSecret}`).toString('base64')
   const headers = { authorization: `Basic ${basic}`, 'content-type': 'application/x-www-form-urlencoded' }
   const request = { method: 'POST', headers, body: 'grant_type=client_credentials' }
   const answer = await requestJson<{ access_token?: string; expires_in?: number }>(
-    opened,
-    urlOf(opened, 'v1/oauth2/token'),
+    connection,
+    urlOf(connection, 'v1/oauth2/token'),
     request,
     errorCodeOf,
   )

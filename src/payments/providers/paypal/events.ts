@@ -1,6 +1,6 @@
 import type { EventMeaning } from '../../subscriptions/transitions'
+import { nonEmptyText, parseEventBody, parseTime, requireEventHead } from '../event-parser'
 import type { ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
-import { nonEmptyText, parseEventBody, parseTime, requireEventHead } from '../webhook-signature'
 import { fromPaypalAmount, type Money } from './amounts'
 
 /** The fields that we read of a subscription of PayPal. */
@@ -88,7 +88,8 @@ export function toProviderState({ status = '', start_time, billing_info }: Paypa
   const periodStart = parseTime(billing_info?.last_payment?.time) ?? parseTime(start_time)
   // PayPal keeps an overdue subscription ACTIVE.
   const isLate = status === 'ACTIVE' && !!billing_info?.failed_payments_count
-  return { status: isLate ? 'past_due' : STATUSES[status], ...(periodEnd && { periodStart, periodEnd }) }
+  const known = Object.hasOwn(STATUSES, status) ? STATUSES[status] : undefined
+  return { status: isLate ? 'past_due' : known, ...(periodEnd && { periodStart, periodEnd }) }
 }
 
 /** PayPal has other names for the amounts of sales than elsewhere. */

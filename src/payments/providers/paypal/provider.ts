@@ -1,7 +1,8 @@
 import { missingPriceProblem } from '../errors'
+import { nonEmptyText } from '../event-parser'
 import type { CheckoutOrder, Provider } from '../provider'
 import { attemptKey, callProvider, ignoreStatuses, ProviderResponseError } from '../provider-http'
-import { decodeUtf8, nonEmptyText, toSecretList } from '../webhook-signature'
+import { decodeUtf8, toSecretList } from '../webhook-signature'
 import { toPaypalMoney } from './amounts'
 import { type PaypalConnection, requestPaypal } from './api'
 import { type PaypalSubscription, parsePaypalEvent, toProviderState } from './events'
@@ -13,11 +14,11 @@ export const paypal: Provider<'paypal'> = {
     if (!externalIds[planNames[billingCycle]]) throw missingPriceProblem('paypal', planNames[billingCycle])
   },
 
-  async createCheckout(opened, order) {
-    paypal.assertPriceConfigured?.(opened, order)
+  async createCheckout(connection, order) {
+    paypal.assertPriceConfigured?.(connection, order)
     return callProvider('paypal', async () => {
-      const json = await toSubscriptionBody(opened, order)
-      const created = await requestPaypal<PaypalSubscription & { links?: Link[] }>(opened, SUBSCRIPTIONS_PATH, {
+      const json = await toSubscriptionBody(connection, order)
+      const created = await requestPaypal<PaypalSubscription & { links?: Link[] }>(connection, SUBSCRIPTIONS_PATH, {
         ...{ method: 'POST', key: order.key, json },
       })
       const checkoutUrl = nonEmptyText(created.links?.find(({ rel }) => rel === 'approve')?.href)
@@ -27,53 +28,56 @@ export const paypal: Provider<'paypal'> = {
     })
   },
 
-  cancel: (opened, { externalSubscriptionId: id }) =>
+  cancel: (connection, { externalSubscriptionId: id }) =>
     callProvider('paypal', async () => {
       if (!id) return true
       const request = { method: 'POST', key: attemptKey('cancel', id), json: { reason: 'Canceled by the customer.' } }
-      const cancellation = requestPaypal(opened, `${subscriptionPath(id)}/cancel`, request)
+      const cancellation = requestPaypal(connection, `${subscriptionPath(id)}/cancel`, request)
       return cancellation.then(
         () => true,
-        (error) => isEndedAfterError(opened, id, error),
+        (error) => isEndedAfterError(connection, id, error),
       )
     }),
 
-  reprice: (opened, { _id, externalSubscriptionId: id, currency }, amount) =>
+  reprice: (connection, { _id, externalSubscriptionId: id, currency }, amount) =>
     callProvider('paypal', async () => {
       if (!id) return
-      const subscription = await ignoreStatuses(requestPaypal<PaypalSubscription>(opened, subscriptionPath(id)), 404)
+      const subscription = await ignoreStatuses(
+        requestPaypal<PaypalSubscription>(connection, subscriptionPath(id)),
+        404,
+      )
       if (!subscription) return
       const regular = subscription.billing_info?.cycle_executions?.find(({ tenure_type }) => tenure_type === 'REGULAR')
       const path = `/plan/billing_cycles/@sequence==${regular?.sequence ?? 1}/pricing_scheme/fixed_price`
       const json = [{ op: 'replace', path, value: toPaypalMoney(amount, currency) }]
-      await requestPaypal(opened, subscriptionPath(id), {
+      await requestPaypal(connection, subscriptionPath(id), {
         method: 'PATCH',
         key: attemptKey('reprice', _id, amount),
         json,
       })
     }),
 
-  fetchSubscription: (opened, externalId) =>
+  fetchSubscription: (connection, externalId) =>
     callProvider('paypal', async () => {
       const subscription = await ignoreStatuses(
-        requestPaypal<PaypalSubscription>(opened, subscriptionPath(externalId)),
+        requestPaypal<PaypalSubscription>(connection, subscriptionPath(externalId)),
         404,
       )
       if (!subscription) return
-      const invoices = await listPaidTransactions(opened, subscriptionPath(externalId), subscription)
+      const invoices = await listPaidTransactions(connection, subscriptionPath(externalId), subscription)
       const { status = 'pending', ...standing } = toProviderState(subscription)
       return { externalSubscriptionId: externalId, status, ...standing, invoices }
     }),
 
   webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookId),
 
-  async verifyWebhook(opened, raw, headers) {
+  async verifyWebhook(connection, raw, headers) {
     const event = decodeUtf8(raw)
     const signature = Object.entries(SIGNATURE_HEADERS).map(([name, header]) => [name, headers.get(header)] as const)
     if (!event || !isJson(event) || signature.some(([, value]) => !value)) return false
-    const ids = toSecretList(opened.authentication.webhookId)
+    const ids = toSecretList(connection.authentication.webhookId)
     const verifications = ids.map((id) =>
-      callProvider('paypal', () => isVerified(opened, { ...Object.fromEntries(signature), webhook_id: id }, event)),
+      callProvider('paypal', () => isVerified(connection, { ...Object.fromEntries(signature), webhook_id: id }, event)),
     )
     return isAnyTrue(verifications)
   },
@@ -86,9 +90,9 @@ export const paypal: Provider<'paypal'> = {
  * it has ended.
  * @throws `error` for another failure, or when the subscription is running
  */
-async function isEndedAfterError(opened: PaypalConnection, id: string, error: unknown): Promise<boolean> {
+async function isEndedAfterError(connection: PaypalConnection, id: string, error: unknown): Promise<boolean> {
   if (!(error instanceof ProviderResponseError) || ![404, 422].includes(error.status)) throw error
-  const subscription = await ignoreStatuses(requestPaypal<PaypalSubscription>(opened, subscriptionPath(id)), 404)
+  const subscription = await ignoreStatuses(requestPaypal<PaypalSubscription>(connection, subscriptionPath(id)), 404)
   if (subscription && RUNNING_STATUSES.includes(subscription.status ?? '')) throw error
   return subscription?.status !== 'APPROVAL_PENDING'
 }
@@ -100,7 +104,7 @@ const planNames = { monthly: 'monthlyPlanId', yearly: 'yearlyPlanId' } as const
 
 type Link = { rel: string; href: string }
 
-async function toSubscriptionBody(opened: PaypalConnection, order: CheckoutOrder) {
+async function toSubscriptionBody(connection: PaypalConnection, order: CheckoutOrder) {
   const { externalIds, billingCycle, subscriptionId, customer, successUrl, cancelUrl, dynamic, discount } = order
   const plan_id = externalIds[planNames[billingCycle]]!
   const [given_name, ...rest] = customer.name?.trim().split(/\s+/) ?? []
@@ -112,15 +116,15 @@ async function toSubscriptionBody(opened: PaypalConnection, order: CheckoutOrder
     custom_id: subscriptionId,
     ...((customer.email || given_name) && { subscriber }),
     ...(back && { application_context: { ...back, user_action: 'SUBSCRIBE_NOW', shipping_preference: 'NO_SHIPPING' } }),
-    ...((dynamic || discount) && { plan: await buildPlanOverride(opened, plan_id, order) }),
+    ...((dynamic || discount) && { plan: await buildPlanOverride(connection, plan_id, order) }),
   }
 }
 
 /** Overrides the price of a plan's regular cycle, which comes after the cycles of a trial. */
-async function buildPlanOverride(opened: PaypalConnection, plan: string, { amount, currency }: CheckoutOrder) {
+async function buildPlanOverride(connection: PaypalConnection, plan: string, { amount, currency }: CheckoutOrder) {
   type Plan = { billing_cycles?: { tenure_type: string; sequence: number }[] }
   const storedPlan = await ignoreStatuses(
-    requestPaypal<Plan>(opened, `v1/billing/plans/${encodeURIComponent(plan)}`),
+    requestPaypal<Plan>(connection, `v1/billing/plans/${encodeURIComponent(plan)}`),
     403,
     404,
   )
@@ -137,11 +141,11 @@ const SIGNATURE_HEADERS = {
 }
 
 /** Has PayPal verify a signature. The event is sent byte for byte, because the signature covers the bytes. */
-async function isVerified(opened: PaypalConnection, signature: Record<string, unknown>, event: string) {
+async function isVerified(connection: PaypalConnection, signature: Record<string, unknown>, event: string) {
   const body = `${JSON.stringify(signature).slice(0, -1)},"webhook_event":${event}}`
   type Verified = { verification_status?: string }
   const request = { method: 'POST', body }
-  const answer = await ignoreStatuses(requestPaypal<Verified>(opened, VERIFY_WEBHOOK_PATH, request), 400, 422)
+  const answer = await ignoreStatuses(requestPaypal<Verified>(connection, VERIFY_WEBHOOK_PATH, request), 400, 422)
   return answer?.verification_status === 'SUCCESS'
 }
 const VERIFY_WEBHOOK_PATH = 'v1/notifications/verify-webhook-signature'

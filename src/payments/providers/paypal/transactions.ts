@@ -1,6 +1,6 @@
 import { DAY_MS, now } from '../../../core/clock'
+import { nonEmptyText, parseTime } from '../event-parser'
 import type { ProviderInvoice } from '../provider'
-import { nonEmptyText, parseTime } from '../webhook-signature'
 import { fromPaypalAmount, type Money } from './amounts'
 import { type PaypalConnection, requestPaypal } from './api'
 import type { PaypalSubscription } from './events'
@@ -13,7 +13,7 @@ const MAX_TRANSACTION_PAGES = 100
 
 /** Returns the paid invoices of a subscription within the last year. */
 export async function listPaidTransactions(
-  opened: PaypalConnection,
+  connection: PaypalConnection,
   path: string,
   { start_time, billing_info }: PaypalSubscription,
 ): Promise<(ProviderInvoice & { status: 'paid' })[]> {
@@ -23,7 +23,7 @@ export async function listPaidTransactions(
   const collected: Transaction[] = []
   let query: string | undefined = `${new URLSearchParams({ start_time: start!, end_time: end! })}`
   for (let page = 0; query && page < MAX_TRANSACTION_PAGES; page++) {
-    const { transactions = [], links }: Page = await requestPaypal(opened, `${path}/transactions?${query}`)
+    const { transactions = [], links }: Page = await requestPaypal(connection, `${path}/transactions?${query}`)
     collected.push(...transactions)
     query = nonEmptyText(links?.find(({ rel }) => rel === 'next')?.href)?.split('?')[1]
   }

@@ -10,13 +10,13 @@ const STRIPE_API_URL = 'https://api.stripe.com'
 
 /** Runs `work` with the vendor's client, whose requests go through our HTTP client. @throws 502 PROVIDER_ERROR */
 export function withStripeClient<T>(
-  opened: ResolvedConnection<'stripe'>,
+  connection: ResolvedConnection<'stripe'>,
   work: (client: Stripe) => Promise<T>,
 ): Promise<T> {
-  const { metadata, authentication } = opened
+  const { metadata, authentication } = connection
   const base = metadata.apiUrl ?? STRIPE_API_URL
   const guardedFetch = ((url: string, init: RequestInit) =>
-    requestObject(opened, joinUrl(base, url.slice(STRIPE_API_URL.length)), init)) as unknown as typeof fetch
+    requestObject(connection, joinUrl(base, url.slice(STRIPE_API_URL.length)), init)) as unknown as typeof fetch
   return callProvider('stripe', () => {
     if (!authentication.secretKey) throw new ProviderResponseError('stripe', 401, 'no_secret_key')
     const httpClient = Stripe.createFetchHttpClient(guardedFetch)

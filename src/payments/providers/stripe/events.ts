@@ -1,6 +1,6 @@
 import type { EventMeaning } from '../../subscriptions/transitions'
+import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../event-parser'
 import type { ProviderEvent, ProviderState } from '../provider'
-import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../webhook-signature'
 import { idOf, parseSubscriptionRef, type StripeInvoice, toProviderInvoice } from './stripe-invoices'
 
 type Metadata = Record<string, string> | null
@@ -119,7 +119,7 @@ export function toProviderState(subscription: StripeSubscription): ProviderState
   const { current_period_start: start, current_period_end: end } = period
   const ends = !!cancel_at && !!start && !!end && cancel_at > start && cancel_at <= end
   return {
-    status: STATUSES[status],
+    status: Object.hasOwn(STATUSES, status) ? STATUSES[status] : undefined,
     ...parsePeriod(start, end),
     trialEndsAt: status === 'trialing' ? parseTime(trial_end) : undefined,
     cancelAtPeriodEnd: ends || cancel_at_period_end,

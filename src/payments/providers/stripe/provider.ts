@@ -1,8 +1,9 @@
 import type Stripe from 'stripe'
 import { missingPriceProblem } from '../errors'
+import { nonEmptyText } from '../event-parser'
 import type { CheckoutOrder, Provider } from '../provider'
 import { attemptKey, ignoreStatuses, ProviderResponseError } from '../provider-http'
-import { decodeUtf8, isFresh, nonEmptyText, toSecretList } from '../webhook-signature'
+import { decodeUtf8, isFresh, toSecretList } from '../webhook-signature'
 import { toStripeAmount } from './amounts'
 import type { withStripeClient as WithStripeClient } from './client'
 import { parseStripeEvent, toProviderState } from './events'
@@ -16,9 +17,9 @@ export const stripe: Provider<'stripe'> = {
     if (metadata.requireExternalPrice && !dynamic && !externalIds[name]) throw missingPriceProblem('stripe', name)
   },
 
-  async createCheckout(opened, order) {
-    stripe.assertPriceConfigured?.(opened, order)
-    return withStripeClient(opened, async ({ checkout }) => {
+  async createCheckout(connection, order) {
+    stripe.assertPriceConfigured?.(connection, order)
+    return withStripeClient(connection, async ({ checkout }) => {
       const createSession = (idempotencyKey: string) =>
         checkout.sessions.create(toSessionParams(order), { idempotencyKey })
       const first = await createSession(order.key)
@@ -32,8 +33,8 @@ export const stripe: Provider<'stripe'> = {
     })
   },
 
-  cancel: (opened, { externalSubscriptionId, externalCheckoutId: checkout }) =>
-    withStripeClient(opened, async (client) => {
+  cancel: (connection, { externalSubscriptionId, externalCheckoutId: checkout }) =>
+    withStripeClient(connection, async (client) => {
       // A session that is completed or expired cannot be expired again (400).
       const expired =
         checkout &&
@@ -54,11 +55,11 @@ export const stripe: Provider<'stripe'> = {
       return true
     }),
 
-  findSubscriptionId: (opened, checkout) =>
-    withStripeClient(opened, (client) => findSubscriptionIdOfSession(client, checkout)),
+  findSubscriptionId: (connection, checkout) =>
+    withStripeClient(connection, (client) => findSubscriptionIdOfSession(client, checkout)),
 
-  reprice: (opened, subscription, amount) =>
-    withStripeClient(opened, async (client) => {
+  reprice: (connection, subscription, amount) =>
+    withStripeClient(connection, async (client) => {
       const { externalSubscriptionId, currency, billingCycle } = subscription
       if (!externalSubscriptionId) return
       const stored = await ignoreStatuses(
@@ -85,8 +86,8 @@ export const stripe: Provider<'stripe'> = {
       )
     }),
 
-  fetchSubscription: (opened, externalId) =>
-    withStripeClient(opened, async (client) => {
+  fetchSubscription: (connection, externalId) =>
+    withStripeClient(connection, async (client) => {
       const stored = await ignoreStatuses(rethrowStripeError(client.subscriptions.retrieve(externalId)), 404)
       if (!stored) return
       const invoicePages = client.invoices.list({ subscription: externalId, limit: 100 })
@@ -113,8 +114,8 @@ export const stripe: Provider<'stripe'> = {
 // The vendor's package is loaded on first use, so as not to delay the start of the server.
 const loadClient = () => import('./client')
 
-const withStripeClient: typeof WithStripeClient = async (opened, work) =>
-  (await loadClient()).withStripeClient(opened, work)
+const withStripeClient: typeof WithStripeClient = async (connection, work) =>
+  (await loadClient()).withStripeClient(connection, work)
 
 /** Returns whether a session was created under the same key before, and has expired since. */
 async function isExpiredReplay(

@@ -1,6 +1,6 @@
 import type { InvoiceItem } from '../../tables'
+import { nonEmptyText, parsePeriod, parseTime } from '../event-parser'
 import type { ProviderInvoice } from '../provider'
-import { nonEmptyText, parsePeriod, parseTime } from '../webhook-signature'
 import { fromStripeAmount } from './amounts'
 
 type StripeRef = string | { id: string } | null
@@ -37,7 +37,7 @@ export type StripeInvoice = {
 
 /** Returns the status of an invoice, or undefined for a draft. */
 export const toInvoiceStatus = ({ status }: { status: string | null }) =>
-  status ? STATUS_BY_STRIPE_STATUS[status] : undefined
+  status && Object.hasOwn(STATUS_BY_STRIPE_STATUS, status) ? STATUS_BY_STRIPE_STATUS[status] : undefined
 const STATUS_BY_STRIPE_STATUS: Record<string, 'paid' | 'open' | 'void'> = {
   ...{ paid: 'paid', open: 'open', void: 'void', uncollectible: 'void' },
 }

@@ -4,8 +4,8 @@ import { startPaddle } from '../../../fakes/vendors/paddle'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../../plugins/fixtures'
 import {
   captureLeaks,
-  createOpenedConnection,
   createOrder,
+  createResolvedConnection,
   createSubscriptionRow,
   discount,
   PROVIDER_ERROR_WITHOUT_LEAK,
@@ -20,14 +20,14 @@ afterAll(async () => {
 
 vendor.price('pri_pro', '2000')
 const connection = vendor.connection()
-const openedConnection = createOpenedConnection(connection)
+const resolvedConnection = createResolvedConnection(connection)
 const secrets = [connection.authentication.apiKey]
 const externalIds = { monthlyPriceId: 'pri_pro' }
 const checkoutRequests = () => vendor.asked('POST', /^\/transactions$/)
 
 test('a Paddle checkout creates a transaction with the price of the plan, and returns its id as the token', async () => {
   const one = createOrder({ externalIds })
-  const { checkoutUrl, clientToken, externalCheckoutId } = await paddle.createCheckout(openedConnection, one)
+  const { checkoutUrl, clientToken, externalCheckoutId } = await paddle.createCheckout(resolvedConnection, one)
   expect([checkoutUrl, clientToken]).toEqual([`https://shop.example.com/pay?_ptxn=${clientToken}`, externalCheckoutId!])
   const { body, headers } = checkoutRequests().at(-1)!
   expect(body).toEqual({
@@ -45,7 +45,7 @@ test('a Paddle checkout creates a price for a dynamic amount and for a coupon', 
   ]
   const items = []
   for (const one of made) {
-    await paddle.createCheckout(openedConnection, one)
+    await paddle.createCheckout(resolvedConnection, one)
     items.push(checkoutRequests().at(-1)!.body.items[0].price)
   }
   const cycle = { billing_cycle: { interval: 'month', frequency: 1 }, quantity: { minimum: 1, maximum: 1 } }
@@ -63,7 +63,7 @@ test('a Paddle checkout creates a price for a dynamic amount and for a coupon', 
 
 test('a Paddle checkout without a price id is rejected with 400 MISSING_EXTERNAL_PRICE_ID before Paddle is asked', async () => {
   const before = vendor.seen.length
-  await expect(paddle.createCheckout(openedConnection, createOrder())).rejects.toMatchObject({
+  await expect(paddle.createCheckout(resolvedConnection, createOrder())).rejects.toMatchObject({
     status: 400,
     code: 'MISSING_EXTERNAL_PRICE_ID',
   })
@@ -73,60 +73,60 @@ test('a Paddle checkout without a price id is rejected with 400 MISSING_EXTERNAL
 test('a Paddle checkout whose answer was lost creates one transaction, and a new one after its cancellation', async () => {
   const one = createOrder({ externalIds })
   const before = vendor.transactions.size
-  vendor.own.next = ['lost']
-  const { externalCheckoutId } = await paddle.createCheckout(openedConnection, one)
+  vendor.own.nextFailures = ['lost']
+  const { externalCheckoutId } = await paddle.createCheckout(resolvedConnection, one)
   expect(vendor.transactions.size - before).toBe(1)
   // A later request creates another one, because the first may have been canceled.
-  await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId }))
-  const again = (await paddle.createCheckout(openedConnection, one)).externalCheckoutId!
+  await paddle.cancel(resolvedConnection, createSubscriptionRow({ externalCheckoutId }))
+  const again = (await paddle.createCheckout(resolvedConnection, one)).externalCheckoutId!
   expect([again === externalCheckoutId, vendor.transactions.get(again).status]).toEqual([false, 'ready'])
 })
 
 test('a failing Paddle causes 502 PROVIDER_ERROR and leaks no secret', async () => {
   for (const failure of ['down', { status: 500 }, { status: 400 }, { status: 403 }] as const) {
-    vendor.own.failing = () => failure
+    vendor.own.failWhen = () => failure
     expect(
-      await captureLeaks(secrets, () => paddle.createCheckout(openedConnection, createOrder({ externalIds }))),
+      await captureLeaks(secrets, () => paddle.createCheckout(resolvedConnection, createOrder({ externalIds }))),
     ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   }
-  vendor.own.failing = () => undefined
-  const without = createOpenedConnection({ ...connection, authentication: {} })
+  vendor.own.failWhen = () => undefined
+  const without = createResolvedConnection({ ...connection, authentication: {} })
   expect(await captureLeaks([], () => paddle.createCheckout(without, createOrder({ externalIds })))).toEqual(
     PROVIDER_ERROR_WITHOUT_LEAK,
   )
 })
 
 const buySubscription = async () => {
-  const { externalCheckoutId } = await paddle.createCheckout(openedConnection, createOrder({ externalIds }))
+  const { externalCheckoutId } = await paddle.createCheckout(resolvedConnection, createOrder({ externalIds }))
   return vendor.pay(externalCheckoutId!)
 }
 
 test('cancel ends a Paddle subscription or unpaid transaction, may be repeated, and reports failures with 502 PROVIDER_ERROR', async () => {
   const id = await buySubscription()
-  for (const _ of [1, 2]) await paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
+  for (const _ of [1, 2]) await paddle.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
   expect(vendor.subscriptions.get(id).status).toBe('canceled')
-  await paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }))
-  const { externalCheckoutId } = await paddle.createCheckout(openedConnection, createOrder({ externalIds }))
-  for (const _ of [1, 2]) await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId }))
+  await paddle.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }))
+  const { externalCheckoutId } = await paddle.createCheckout(resolvedConnection, createOrder({ externalIds }))
+  for (const _ of [1, 2]) await paddle.cancel(resolvedConnection, createSubscriptionRow({ externalCheckoutId }))
   expect(vendor.transactions.get(externalCheckoutId!).status).toBe('canceled')
-  await paddle.cancel(openedConnection, createSubscriptionRow({}))
+  await paddle.cancel(resolvedConnection, createSubscriptionRow({}))
   // It was paid just now, and the event has not arrived yet.
-  const paid = (await paddle.createCheckout(openedConnection, createOrder({ externalIds }))).externalCheckoutId!
+  const paid = (await paddle.createCheckout(resolvedConnection, createOrder({ externalIds }))).externalCheckoutId!
   const unreported = vendor.pay(paid)
-  await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: paid }))
+  await paddle.cancel(resolvedConnection, createSubscriptionRow({ externalCheckoutId: paid }))
   expect(vendor.subscriptions.get(unreported).status).toBe('canceled')
   // A rejection for another reason does not count as canceled.
   const running = await buySubscription()
-  vendor.own.next = [{ status: 409 }]
+  vendor.own.nextFailures = [{ status: 409 }]
   expect(
     await captureLeaks(secrets, () =>
-      paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
+      paddle.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
     ),
   ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   // Paddle repeats a failure under the same key for days, so a retry needs another key.
-  vendor.own.next = [{ status: 500 }]
+  vendor.own.nextFailures = [{ status: 500 }]
   const cancelRunning = () =>
-    paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
+    paddle.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
   expect(await captureLeaks(secrets, cancelRunning)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   await cancelRunning()
   expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
@@ -135,14 +135,14 @@ test('cancel ends a Paddle subscription or unpaid transaction, may be repeated, 
 test('reprice changes the next Paddle cycles without billing now, and only when the price differs', async () => {
   const id = await buySubscription()
   const row = createSubscriptionRow({ externalSubscriptionId: id })
-  await paddle.reprice(openedConnection, row, 4200)
+  await paddle.reprice(resolvedConnection, row, 4200)
   expect(vendor.subscriptions.get(id).items[0].price.unit_price).toEqual({ amount: '4200', currency_code: 'USD' })
   const changes = vendor.asked('PATCH', /^\/subscriptions/)
   expect(changes.at(-1)!.body.proration_billing_mode).toBe('do_not_bill')
-  await paddle.reprice(openedConnection, row, 4200)
+  await paddle.reprice(resolvedConnection, row, 4200)
   expect(vendor.asked('PATCH', /^\/subscriptions/)).toHaveLength(changes.length)
   // A subscription that no longer exists is ignored.
-  await paddle.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
+  await paddle.reprice(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
 })
 
 test('fetchSubscription returns the status and invoices of a Paddle subscription, or undefined for an unknown one', async () => {
@@ -151,21 +151,21 @@ test('fetchSubscription returns the status and invoices of a Paddle subscription
   vendor.become(id, 'past_due', 'updated', {
     scheduled_change: { action: 'cancel', effective_at: 'later', resume_at: null },
   })
-  const found = await paddle.fetchSubscription(openedConnection, id)
+  const found = await paddle.fetchSubscription(resolvedConnection, id)
   expect(found).toMatchObject({ externalSubscriptionId: id, status: 'past_due', cancelAtPeriodEnd: true })
   expect(found!.invoices.map(({ status, amount }) => [status, amount])).toEqual([
     ['paid', 2000],
     ['open', 2000],
   ])
   expect(found!.invoices[1]!.externalInvoiceId).toBe(open)
-  expect(await paddle.fetchSubscription(openedConnection, 'sub_of_nobody')).toBeUndefined()
+  expect(await paddle.fetchSubscription(resolvedConnection, 'sub_of_nobody')).toBeUndefined()
 })
 
 test('fetchSubscription reads all pages of Paddle transactions', async () => {
   const id = await buySubscription()
   for (let n = 0; n < 65; n++) vendor.renew(id)
   const before = vendor.asked('GET', /^\/transactions$/).length
-  const { invoices } = (await paddle.fetchSubscription(openedConnection, id))!
+  const { invoices } = (await paddle.fetchSubscription(resolvedConnection, id))!
   expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(66)
   expect(vendor.asked('GET', /^\/transactions$/)).toHaveLength(before + 3)
 })

@@ -6,8 +6,8 @@ import { hasSpecs } from '../../../fakes/vendors/specs'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../../plugins/fixtures'
 import {
   captureLeaks,
-  createOpenedConnection,
   createOrder,
+  createResolvedConnection,
   createSubscriptionRow,
   discount,
   PROVIDER_ERROR_WITHOUT_LEAK,
@@ -26,7 +26,7 @@ vendor.plan('P-PRO', '20.00')
 vendor.plan('P-TRIED', '20.00', 'USD', true)
 vendor.plan('P-YEN', '900', 'JPY')
 const connection = vendor.connection()
-const openedConnection = createOpenedConnection(connection)
+const resolvedConnection = createResolvedConnection(connection)
 const secrets = [connection.authentication.clientSecret]
 const externalIds = { monthlyPlanId: 'P-PRO' }
 const checkoutRequests = () => vendor.asked('POST', /billing\/subscriptions$/)
@@ -44,7 +44,7 @@ test.skipIf(!hasSpecs)('the fake PayPal checks requests and answers against the 
 
 test('a PayPal checkout creates a subscription that awaits approval, and returns the address to approve it', async () => {
   const one = createOrder({ externalIds })
-  const { checkoutUrl, clientToken, externalSubscriptionId } = await paypal.createCheckout(openedConnection, one)
+  const { checkoutUrl, clientToken, externalSubscriptionId } = await paypal.createCheckout(resolvedConnection, one)
   expect([checkoutUrl, clientToken]).toEqual([
     `https://www.paypal.com/webapps/billing/subscriptions?ba_token=BA-${externalSubscriptionId}`,
     null,
@@ -72,7 +72,7 @@ test('a PayPal checkout overrides the price of the regular cycle for a dynamic a
   ]
   const overrides = []
   for (const one of made) {
-    await paypal.createCheckout(openedConnection, one)
+    await paypal.createCheckout(resolvedConnection, one)
     overrides.push(checkoutRequests().at(-1)!.body.plan.billing_cycles)
   }
   const fixed = (value: string, currency_code = 'USD') => ({ fixed_price: { currency_code, value } })
@@ -86,7 +86,7 @@ test('a PayPal checkout overrides the price of the regular cycle for a dynamic a
 test('a PayPal checkout without a plan id is rejected with 400 MISSING_EXTERNAL_PRICE_ID before PayPal is asked', async () => {
   const before = vendor.seen.length
   const yearly = createOrder({ externalIds, billingCycle: 'yearly' })
-  await expect(paypal.createCheckout(openedConnection, yearly)).rejects.toMatchObject({
+  await expect(paypal.createCheckout(resolvedConnection, yearly)).rejects.toMatchObject({
     status: 400,
     code: 'MISSING_EXTERNAL_PRICE_ID',
   })
@@ -95,15 +95,15 @@ test('a PayPal checkout without a plan id is rejected with 400 MISSING_EXTERNAL_
 
 test('an access token of PayPal is shared by requests, and renewed when it is rejected, about to expire or of another secret', async () => {
   const grants = () => vendor.asked('POST', /oauth2\/token$/).length
-  const fresh = createOpenedConnection(vendor.connection())
+  const fresh = createResolvedConnection(vendor.connection())
   const before = grants()
   await Promise.all([1, 2, 3].map(() => paypal.createCheckout(fresh, createOrder({ externalIds }))))
   expect(grants() - before).toBe(1)
-  vendor.own.next = [{ status: 401 }]
+  vendor.own.nextFailures = [{ status: 401 }]
   await paypal.createCheckout(fresh, createOrder({ externalIds }))
   expect(grants() - before).toBe(2)
   vendor.terms.expires = 30
-  const short = createOpenedConnection(vendor.connection())
+  const short = createResolvedConnection(vendor.connection())
   for (const _ of [1, 2]) await paypal.createCheckout(short, createOrder({ externalIds }))
   expect(grants() - before).toBe(4)
   vendor.terms.expires = 32_400
@@ -116,51 +116,51 @@ test('an access token of PayPal is shared by requests, and renewed when it is re
 
 test('a PayPal checkout whose answer was lost creates one subscription', async () => {
   const one = createOrder({ externalIds })
-  await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
+  await paypal.createCheckout(resolvedConnection, createOrder({ externalIds }))
   const before = vendor.subscriptions.size
-  vendor.own.next = ['lost']
-  const first = await paypal.createCheckout(openedConnection, one)
-  expect(await paypal.createCheckout(openedConnection, one)).toEqual(first)
+  vendor.own.nextFailures = ['lost']
+  const first = await paypal.createCheckout(resolvedConnection, one)
+  expect(await paypal.createCheckout(resolvedConnection, one)).toEqual(first)
   expect(vendor.subscriptions.size - before).toBe(1)
 })
 
 test('a failing PayPal causes 502 PROVIDER_ERROR and leaks no secret', async () => {
   for (const failure of ['down', { status: 500 }, { status: 422 }, { status: 403 }] as const) {
-    vendor.own.failing = () => failure
+    vendor.own.failWhen = () => failure
     expect(
-      await captureLeaks(secrets, () => paypal.createCheckout(openedConnection, createOrder({ externalIds }))),
+      await captureLeaks(secrets, () => paypal.createCheckout(resolvedConnection, createOrder({ externalIds }))),
     ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   }
-  vendor.own.failing = () => undefined
+  vendor.own.failWhen = () => undefined
 })
 
 const buySubscription = async () => {
-  const { externalSubscriptionId } = await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
+  const { externalSubscriptionId } = await paypal.createCheckout(resolvedConnection, createOrder({ externalIds }))
   vendor.approve(externalSubscriptionId!)
   return externalSubscriptionId!
 }
 
 test('cancel ends a PayPal subscription, ignores unapproved and unknown ones, and reports failures with 502 PROVIDER_ERROR', async () => {
   const id = await buySubscription()
-  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
-  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
+  await paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
+  await paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
   expect(vendor.subscriptions.get(id).status).toBe('CANCELLED')
-  const { externalSubscriptionId } = await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
-  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId }))
-  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }))
-  await paypal.cancel(openedConnection, createSubscriptionRow({}))
+  const { externalSubscriptionId } = await paypal.createCheckout(resolvedConnection, createOrder({ externalIds }))
+  await paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId }))
+  await paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }))
+  await paypal.cancel(resolvedConnection, createSubscriptionRow({}))
   // A rejection for another reason does not count as canceled.
   const running = await buySubscription()
-  vendor.own.next = [{ status: 422 }]
+  vendor.own.nextFailures = [{ status: 422 }]
   expect(
     await captureLeaks(secrets, () =>
-      paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
+      paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
     ),
   ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   // PayPal repeats a failure under the same key for days, so a retry needs another key.
-  vendor.own.next = [{ status: 500 }]
+  vendor.own.nextFailures = [{ status: 500 }]
   const cancelRunning = () =>
-    paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
+    paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
   expect(await captureLeaks(secrets, cancelRunning)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   await cancelRunning()
   expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
@@ -168,23 +168,23 @@ test('cancel ends a PayPal subscription, ignores unapproved and unknown ones, an
 
 test('reprice changes the next PayPal cycles and ignores an unknown subscription', async () => {
   const id = await buySubscription()
-  await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }), 4205)
+  await paypal.reprice(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: id }), 4205)
   expect(vendor.subscriptions.get(id).price).toEqual({ currency_code: 'USD', value: '42.05' })
   // A subscription that no longer exists is ignored.
-  await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }), 4200)
+  await paypal.reprice(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }), 4200)
 })
 
 test('fetchSubscription returns the status, period and invoices of a PayPal subscription, or undefined for an unknown one', async () => {
   const id = await buySubscription()
   const sale = vendor.bill(id)
-  const found = await paypal.fetchSubscription(openedConnection, id)
+  const found = await paypal.fetchSubscription(resolvedConnection, id)
   expect(found).toMatchObject({ externalSubscriptionId: id, status: 'active' })
   expect(found!.periodEnd).toBeGreaterThan(found!.periodStart!)
   expect(found!.invoices).toHaveLength(2)
   expect(found!.invoices[1]).toMatchObject({ externalInvoiceId: sale, amount: 2000, currency: 'USD', status: 'paid' })
-  expect(await paypal.fetchSubscription(openedConnection, 'I-NOBODY')).toBeUndefined()
-  const waiting = await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
-  expect(await paypal.fetchSubscription(openedConnection, waiting.externalSubscriptionId!)).toMatchObject({
+  expect(await paypal.fetchSubscription(resolvedConnection, 'I-NOBODY')).toBeUndefined()
+  const waiting = await paypal.createCheckout(resolvedConnection, createOrder({ externalIds }))
+  expect(await paypal.fetchSubscription(resolvedConnection, waiting.externalSubscriptionId!)).toMatchObject({
     status: 'pending',
   })
 })
@@ -193,7 +193,7 @@ test('fetchSubscription reads all pages of PayPal transactions', async () => {
   const id = await buySubscription()
   vendor.terms.page = 2
   for (let n = 0; n < 4; n++) vendor.bill(id)
-  const { invoices } = (await paypal.fetchSubscription(openedConnection, id))!
+  const { invoices } = (await paypal.fetchSubscription(resolvedConnection, id))!
   expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(5)
   vendor.terms.page = 20
 })

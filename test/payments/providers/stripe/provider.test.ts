@@ -5,8 +5,8 @@ import { STRIPE_KEY, startStripe } from '../../../fakes/vendors/stripe'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../../plugins/fixtures'
 import {
   captureLeaks,
-  createOpenedConnection,
   createOrder,
+  createResolvedConnection,
   createSubscriptionRow,
   discount,
   PROVIDER_ERROR_WITHOUT_LEAK,
@@ -20,12 +20,12 @@ afterAll(async () => {
 })
 
 vendor.price('price_pro', 2000)
-const openedConnection = createOpenedConnection(vendor.connection())
+const resolvedConnection = createResolvedConnection(vendor.connection())
 const lastCheckoutRequest = () => vendor.asked('POST', /checkout\/sessions$/).at(-1)!
 
 test('a Stripe checkout creates a session with the price of the plan and the metadata of the subscription', async () => {
   const one = createOrder({ externalIds: { monthlyPriceId: 'price_pro' } })
-  const { checkoutUrl, clientToken, externalCheckoutId } = await stripe.createCheckout(openedConnection, one)
+  const { checkoutUrl, clientToken, externalCheckoutId } = await stripe.createCheckout(resolvedConnection, one)
   expect([checkoutUrl, clientToken]).toEqual([`https://checkout.stripe.com/c/pay/${externalCheckoutId}`, null])
   const { body, headers } = lastCheckoutRequest()
   expect(body).toEqual({
@@ -49,7 +49,7 @@ test('a Stripe checkout creates a price for a dynamic amount, for a coupon, and 
   ]
   const data = []
   for (const one of made) {
-    await stripe.createCheckout(openedConnection, one)
+    await stripe.createCheckout(resolvedConnection, one)
     data.push(lastCheckoutRequest().body.line_items[0].price_data)
   }
   expect(data).toEqual([
@@ -60,7 +60,7 @@ test('a Stripe checkout creates a price for a dynamic amount, for a coupon, and 
 })
 
 test('a Stripe checkout with requireExternalPrice gets 400 MISSING_EXTERNAL_PRICE_ID without a price id, except for dynamic plans', async () => {
-  const strict = createOpenedConnection({
+  const strict = createResolvedConnection({
     ...vendor.connection(),
     metadata: { apiUrl: vendor.url, requireExternalPrice: true },
   })
@@ -74,22 +74,22 @@ test('a Stripe checkout with requireExternalPrice gets 400 MISSING_EXTERNAL_PRIC
 })
 
 test('an embedded Stripe checkout returns a client token, and redirects only when a successUrl is set', async () => {
-  const { checkoutUrl, clientToken } = await stripe.createCheckout(openedConnection, createOrder({ embedded: true }))
+  const { checkoutUrl, clientToken } = await stripe.createCheckout(resolvedConnection, createOrder({ embedded: true }))
   expect([checkoutUrl, clientToken]).toEqual([null, expect.stringMatching(/_secret_/)])
   expect(lastCheckoutRequest().body).toMatchObject({
     ui_mode: 'embedded_page',
     return_url: 'https://shop.example.com/thanks',
   })
-  await stripe.createCheckout(openedConnection, createOrder({ embedded: true, successUrl: undefined }))
+  await stripe.createCheckout(resolvedConnection, createOrder({ embedded: true, successUrl: undefined }))
   expect(lastCheckoutRequest().body).toMatchObject({ redirect_on_completion: 'never' })
 })
 
 test('a Stripe checkout whose answer was lost, or that is repeated, creates one session', async () => {
   const one = createOrder()
   const before = vendor.sessions.size
-  vendor.own.next = ['lost']
-  const first = await stripe.createCheckout(openedConnection, one)
-  const again = await stripe.createCheckout(openedConnection, one)
+  vendor.own.nextFailures = ['lost']
+  const first = await stripe.createCheckout(resolvedConnection, one)
+  const again = await stripe.createCheckout(resolvedConnection, one)
   expect([again, vendor.sessions.size - before]).toEqual([first, 1])
 })
 
@@ -97,95 +97,95 @@ test('a failing Stripe causes 502 PROVIDER_ERROR and leaks no secret', async () 
   // A proxy may signal an error only by its status.
   const errorByStatusOnly = { status: 503, body: { id: 'cs_1', url: 'https://checkout.stripe.com/c/pay/cs_1' } }
   for (const failure of ['down', { status: 500 }, { status: 429 }, { status: 402 }, errorByStatusOnly] as const) {
-    vendor.own.failing = () => failure
-    expect(await captureLeaks([STRIPE_KEY], () => stripe.createCheckout(openedConnection, createOrder()))).toEqual(
+    vendor.own.failWhen = () => failure
+    expect(await captureLeaks([STRIPE_KEY], () => stripe.createCheckout(resolvedConnection, createOrder()))).toEqual(
       PROVIDER_ERROR_WITHOUT_LEAK,
     )
   }
-  vendor.own.failing = () => undefined
-  const foreign = createOpenedConnection({
+  vendor.own.failWhen = () => undefined
+  const foreign = createResolvedConnection({
     ...vendor.connection(),
     authentication: { secretKey: 'sk_of_somebody_else' },
   })
   expect(await captureLeaks(['sk_of_somebody_else'], () => stripe.createCheckout(foreign, createOrder()))).toEqual(
     PROVIDER_ERROR_WITHOUT_LEAK,
   )
-  const without = createOpenedConnection({ ...vendor.connection(), authentication: {} })
+  const without = createResolvedConnection({ ...vendor.connection(), authentication: {} })
   expect(await captureLeaks([STRIPE_KEY], () => stripe.createCheckout(without, createOrder()))).toEqual(
     PROVIDER_ERROR_WITHOUT_LEAK,
   )
 })
 
 const buySubscription = async () => {
-  const { externalCheckoutId } = await stripe.createCheckout(openedConnection, createOrder())
+  const { externalCheckoutId } = await stripe.createCheckout(resolvedConnection, createOrder())
   return vendor.pay(externalCheckoutId!)
 }
 
 test('cancel ends a Stripe subscription or open session, may be repeated, and reports failures with 502 PROVIDER_ERROR', async () => {
   const externalSubscriptionId = await buySubscription()
   const row = createSubscriptionRow({ externalSubscriptionId })
-  await stripe.cancel(openedConnection, row)
-  await stripe.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId }))
+  await stripe.cancel(resolvedConnection, row)
+  await stripe.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId }))
   expect(vendor.subscriptions.get(externalSubscriptionId).status).toBe('canceled')
-  await stripe.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }))
+  await stripe.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }))
 
-  const { externalCheckoutId } = await stripe.createCheckout(openedConnection, createOrder())
-  for (const _ of [1, 2]) await stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId }))
+  const { externalCheckoutId } = await stripe.createCheckout(resolvedConnection, createOrder())
+  for (const _ of [1, 2]) await stripe.cancel(resolvedConnection, createSubscriptionRow({ externalCheckoutId }))
   expect(vendor.sessions.get(externalCheckoutId!).status).toBe('expired')
-  await stripe.cancel(openedConnection, createSubscriptionRow({}))
-  await stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: 'cs_of_nobody' }))
+  await stripe.cancel(resolvedConnection, createSubscriptionRow({}))
+  await stripe.cancel(resolvedConnection, createSubscriptionRow({ externalCheckoutId: 'cs_of_nobody' }))
   // It was paid just now, and the event has not arrived yet.
-  const paid = (await stripe.createCheckout(openedConnection, createOrder())).externalCheckoutId!
+  const paid = (await stripe.createCheckout(resolvedConnection, createOrder())).externalCheckoutId!
   const unreported = vendor.pay(paid)
-  await stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: paid }))
+  await stripe.cancel(resolvedConnection, createSubscriptionRow({ externalCheckoutId: paid }))
   expect(vendor.subscriptions.get(unreported).status).toBe('canceled')
   // Stripe repeats a failure under the same key for a day, so a retry needs another key.
-  const open = (await stripe.createCheckout(openedConnection, createOrder())).externalCheckoutId!
+  const open = (await stripe.createCheckout(resolvedConnection, createOrder())).externalCheckoutId!
   for (const failure of [
     { status: 502, body: {} },
     { status: 401, body: { message: 'No.' } },
   ]) {
-    vendor.own.next = [failure]
+    vendor.own.nextFailures = [failure]
     expect(
       await captureLeaks([STRIPE_KEY], () =>
-        stripe.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: unreported })),
+        stripe.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: unreported })),
       ),
     ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   }
-  vendor.own.next = [{ status: 500 }]
-  const cancelOpen = () => stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: open }))
+  vendor.own.nextFailures = [{ status: 500 }]
+  const cancelOpen = () => stripe.cancel(resolvedConnection, createSubscriptionRow({ externalCheckoutId: open }))
   expect(await captureLeaks([STRIPE_KEY], cancelOpen)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   await cancelOpen()
   expect(vendor.sessions.get(open).status).toBe('expired')
-  vendor.own.failing = () => 'down'
-  expect(await captureLeaks([STRIPE_KEY], () => stripe.cancel(openedConnection, row))).toEqual(
+  vendor.own.failWhen = () => 'down'
+  expect(await captureLeaks([STRIPE_KEY], () => stripe.cancel(resolvedConnection, row))).toEqual(
     PROVIDER_ERROR_WITHOUT_LEAK,
   )
-  vendor.own.failing = () => undefined
+  vendor.own.failWhen = () => undefined
 })
 
 test('reprice changes the next Stripe cycles without proration, and only when the price differs', async () => {
   const externalSubscriptionId = await buySubscription()
   const row = createSubscriptionRow({ externalSubscriptionId })
-  await stripe.reprice(openedConnection, row, 4200)
+  await stripe.reprice(resolvedConnection, row, 4200)
   const { price } = vendor.subscriptions.get(externalSubscriptionId).items.data[0]
   expect([price.unit_amount, price.currency]).toEqual([4200, 'usd'])
   const change = vendor.asked('POST', /subscriptions\//)
   expect(change.at(-1)!.body).toMatchObject({ proration_behavior: 'none' })
-  await stripe.reprice(openedConnection, row, 4200)
+  await stripe.reprice(resolvedConnection, row, 4200)
   expect(vendor.asked('POST', /subscriptions\//)).toHaveLength(change.length)
-  await stripe.reprice(openedConnection, createSubscriptionRow({ ...row, updated: '2' }), 2000)
-  await stripe.reprice(openedConnection, createSubscriptionRow({ ...row, updated: '3' }), 4200)
+  await stripe.reprice(resolvedConnection, createSubscriptionRow({ ...row, updated: '2' }), 2000)
+  await stripe.reprice(resolvedConnection, createSubscriptionRow({ ...row, updated: '3' }), 4200)
   expect(vendor.subscriptions.get(externalSubscriptionId).items.data[0].price.unit_amount).toBe(4200)
   // A subscription that no longer exists is ignored.
-  await stripe.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
+  await stripe.reprice(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
 })
 
 test('fetchSubscription returns the status, period and invoices of a Stripe subscription, or undefined for an unknown one', async () => {
   const id = await buySubscription()
   vendor.change(id, { cancel_at_period_end: true })
   const open = vendor.fail(id)
-  const found = await stripe.fetchSubscription(openedConnection, id)
+  const found = await stripe.fetchSubscription(resolvedConnection, id)
   expect(found).toMatchObject({ externalSubscriptionId: id, status: 'past_due', cancelAtPeriodEnd: true })
   expect(found!.periodEnd! - found!.periodStart!).toBeGreaterThan(27 * 86_400_000)
   expect(found!.invoices.map(({ status, amount, currency }) => [status, amount, currency])).toEqual([
@@ -193,13 +193,13 @@ test('fetchSubscription returns the status, period and invoices of a Stripe subs
     ['open', 2000, 'USD'],
   ])
   expect(found!.invoices[1]!.externalInvoiceId).toBe(open)
-  expect(await stripe.fetchSubscription(openedConnection, 'sub_of_nobody')).toBeUndefined()
+  expect(await stripe.fetchSubscription(resolvedConnection, 'sub_of_nobody')).toBeUndefined()
 })
 
 test('fetchSubscription reads all pages of Stripe invoices', async () => {
   const id = await buySubscription()
   for (let n = 0; n < 120; n++) vendor.renew(id)
-  const { invoices } = (await stripe.fetchSubscription(openedConnection, id))!
+  const { invoices } = (await stripe.fetchSubscription(resolvedConnection, id))!
   expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(121)
 })
 
