@@ -1,9 +1,8 @@
-import { afterAll } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-// A fresh folder for every run, which is removed at its end.
+// A fresh folder for every process, which is removed at its end.
 const folder = mkdtempSync(join(tmpdir(), 'atoll-test-'))
 for (const name of Object.keys(process.env)) if (name.startsWith('ATOLL_')) delete process.env[name]
 // The tests of features run on PostgreSQL when its URL is given.
@@ -18,8 +17,5 @@ Object.assign(process.env, {
 
 await (await import('./password-cost')).lowerPasswordCost()
 
-afterAll(async () => {
-  const { databases } = await import('../src/tenancy/databases')
-  await databases.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+// Hooks of this file would run after every test file of a worker.
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))

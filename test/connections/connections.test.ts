@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { resolveAllOfKind, resolveConnection } from '../../src/connections/resolver'
 import { rotateVaultKey } from '../../src/platform/vault/key-rotation'
 import { sealed } from '../../src/platform/vault/tables'
+import { denyPrivateNetwork } from '../plugins/fixtures'
 import { type ApiClient, createTestTenant, statusAndCode } from '../test-tenant'
 import { ID, TIME } from '../workspaces/workspace-fixtures'
 
@@ -13,6 +14,8 @@ beforeAll(async () => {
   h = await createTestTenant()
   admin = h.as('admin')
 })
+
+beforeAll(denyPrivateNetwork)
 
 const PATH = '/integration-sources'
 const newStripe = (more: object = {}) => ({
