@@ -153,3 +153,14 @@ test('every file that updates or deletes users invalidates the cache of actors',
     if (/\b(update|delete)\(users\)/.test(source))
       expect(source, file).toMatch(/writeInvalidating\(\w+, 'actors'|topic `actors`/)
 })
+
+test('an error that is ignored has a reason in a comment beside it', async () => {
+  for (const file of sources) {
+    const lines = (await Bun.file(`src/${file}`).text()).split('\n')
+    for (const [index, line] of lines.entries()) {
+      if (!/\.catch\(\(\) => (\{\}|undefined)\)|\bcatch \{\}/.test(line)) continue
+      const context = lines.slice(Math.max(0, index - 4), index + 1).join('\n')
+      expect(context, `${file}:${index + 1}`).toMatch(/\/\/|\*\//)
+    }
+  }
+})

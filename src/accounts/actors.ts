@@ -232,5 +232,6 @@ function recordLastUse(tenant: Tenant, token: string) {
   if (time - (lastUses.get(token) ?? 0) < LAST_USED_INTERVAL_MS) return
   lastUses.set(token, time)
   const [used, hash] = [toIsoString(time), sha256(token)]
+  // Losing it only loses a last-used date.
   tenant.write((tx) => tx.update(apiTokens).set({ used }).where(eq(apiTokens.hash, hash)).run()).catch(() => {})
 }

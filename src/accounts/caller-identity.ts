@@ -11,7 +11,7 @@ import { readImpersonationTarget } from './impersonation'
  * rejects it later.
  */
 export async function identifyCaller(request: Request, tenant: Tenant): Promise<Caller> {
-  const actor = await findActor(request, tenant).catch(() => undefined)
+  const actor = await findActor(request, tenant).catch(() => undefined) // an invalid credential counts as none
   return { name: toCallerName(request, tenant, actor), rights: toRights(actor), isGuest: !actor }
 }
 

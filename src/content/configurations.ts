@@ -175,6 +175,7 @@ async function writeMetadata(
         return after
     }
   } catch (error) {
+    // Housekeeping reconciles them later.
     if (key === APP_CONFIGURATION && 'websiteUrls' in sent) await reconcileHosts(ctx).catch(() => {})
     throw error
   }

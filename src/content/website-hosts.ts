@@ -57,7 +57,7 @@ export async function withClaimedHosts({ tenant }: Tenant, state: ConfigurationS
   const websites = websitesOf(state)
   await claimWebsites(tenant, websites)
   const saved = await write()
-  if (saved) await releaseWebsites(tenant, websites).catch(() => {})
+  if (saved) await releaseWebsites(tenant, websites).catch(() => {}) // housekeeping releases them later
   return saved
 }
 

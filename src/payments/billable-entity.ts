@@ -83,4 +83,4 @@ export async function assertEntityExists(
 
 /** Returns the caller of an open route. A caller with an invalid credential counts as a guest. */
 export const findActor = async (request: Request): Promise<PublicCtx['actor']> =>
-  (await reauthorize(request, 'payments').catch(() => undefined))?.actor
+  (await reauthorize(request, 'payments').catch(() => undefined))?.actor // an invalid credential counts as none

@@ -129,7 +129,7 @@ function startEventStream({ body, headers }: UpstreamResponse) {
   openStreams.add(close)
   body
     .pipeTo(writable)
-    .catch(() => {})
+    .catch(() => {}) // the client or the plugin has gone
     .finally(() => openStreams.delete(close))
   return readable
 }

@@ -64,7 +64,7 @@ export async function recordLeftovers(tx: Tx, uid: string, home: string) {
 export const translateStoreError =
   (entry: TenantRecord) =>
   async (error: unknown): Promise<unknown> => {
-    if (error instanceof TenantMoved) await setHome(entry, error.home).catch(() => {})
+    if (error instanceof TenantMoved) await setHome(entry, error.home).catch(() => {}) // the next request tries again
     if (error instanceof DiskFailure) return storageFailed(entry, error)
     if (error instanceof StorageFull) reportThrottled('STORAGE_FULL', entry.id, { cause: error })
     const isNotFound = error instanceof Problem && error.code === 'TENANT_NOT_FOUND'

@@ -243,6 +243,7 @@ function openTenant(entry: TenantRecord): CachedTenant {
   const isSame = existing?.uid === uid && existing.home === home && existing.moved === moved
   if (isSame && existing.made === made) return existing
   // A tenant with the same id, or this one at another home, was open before.
+  // It is closed when it is idle.
   if (existing && !isSame) databases.release(locationOf({ ...existing, id })).catch(() => {})
   const tenant = { tenant: id, uid, home, moved, made, servedAt: Number.NEGATIVE_INFINITY, ...storeOf(entry) }
   cachedTenants.set(id, tenant)

@@ -57,7 +57,9 @@ function readBlocks(content: unknown, name: string): Iterable<Block> {
 function parseJsonOrUndefined(text: string): unknown {
   try {
     return parseJson(text)
-  } catch {}
+  } catch {
+    // Not JSON: read as text.
+  }
 }
 
 /** Keeps the end of long headings, which is the most specific part. */

@@ -319,6 +319,6 @@ async function* readLines(body: ReadableStream<Uint8Array> | null) {
       if (done) return
     }
   } finally {
-    await reader?.cancel().catch(() => {})
+    await reader?.cancel().catch(() => {}) // the stream may have ended already
   }
 }

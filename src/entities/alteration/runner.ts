@@ -65,6 +65,7 @@ async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
     const pending = pendingModelOf(model)
     if (!pending && waitedFor !== alteration.form && config.ATOLL_DATABASE_URL) {
       // Other servers may read with the previous form until they have learned of the change.
+      // Aborted: the loop checks the signal.
       await pause(CACHE_PROPAGATION_MS, undefined, { signal: leased.signal }).catch(() => {})
       waitedFor = alteration.form
       continue

@@ -51,6 +51,7 @@ export class UndoJournal {
     private key: string,
     private id: string,
   ) {
+    // The next heartbeat makes up for a failed one.
     this.#heartbeat = setInterval(() => tenant.write((tx) => this.renew(tx)).catch(() => {}), IMPORT_TIMEOUT_MS / 4)
     this.#heartbeat.unref()
   }
@@ -110,7 +111,7 @@ export class UndoJournal {
       await this.renew(tx)
       await tx.query('delete from imports where _id = ?', [this.id])
     })
-    await removeFinished(this.tenant).catch(() => {})
+    await removeFinished(this.tenant).catch(() => {}) // housekeeping removes them later
   }
 
   async undo() {

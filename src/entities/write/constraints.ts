@@ -102,6 +102,7 @@ export async function getReadableScopes(ctx: PublicCtx, { fields }: Model): Prom
   const scopes: ReadableScopes = new Map()
   for (const { target } of fields)
     if (target && !scopes.has(target)) {
+      // A missing target is refused where it is used.
       const model = await Promise.resolve(getModel(ctx, target)).catch(() => undefined)
       scopes.set(target, model && rowScopeOf(model, 'read', ctx.actor))
     }

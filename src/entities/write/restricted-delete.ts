@@ -37,6 +37,7 @@ export async function toProblem(
   const references: { blueprint?: string; field?: string; count: number }[] = []
   let hidden = 0
   for (const [{ blueprint, field }, { size }] of counts) {
+    // A blueprint that cannot be read counts as hidden.
     const model = await Promise.resolve(getModel(ctx, blueprint)).catch(() => undefined)
     const modelField = model?.field.get(field)
     const isVisible = modelField && rowScopeOf(model!, 'read', ctx.actor) && mayReadField(modelField, ctx.actor)

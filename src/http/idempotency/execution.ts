@@ -55,6 +55,7 @@ export async function executeOnce(
 ): Promise<Response> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     badRequest({ path: 'Idempotency-Key', message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.' })
+  // The route itself answers the error.
   const tenant = await Promise.resolve(resolveTenant(request)).catch(() => undefined)
   // A request without a tenant is rejected anyway.
   if (!tenant) return work(request)
@@ -193,6 +194,7 @@ async function storeAnswer(
   const failed = status >= 500 || (status >= 400 && hashedRequest.fingerprint === undefined)
   // Guests could fill the disk with rejections.
   if (failed || TRANSIENT_STATUSES.includes(status) || (caller.isGuest && status >= 400)) {
+    // The claim expires.
     if (claim.held) await write((tx) => (failed ? claim.abandon(tx) : claim.release(tx))).catch(() => {})
     return response
   }

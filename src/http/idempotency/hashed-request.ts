@@ -52,7 +52,7 @@ export class HashedRequest {
       const { value } = await reader.read().catch(throwUnreadableBody)
       size += value?.byteLength ?? 0
       if (size <= limit) continue
-      reader.cancel().catch(() => {})
+      reader.cancel().catch(() => {}) // the request is refused in any case
       throw new Problem(413, 'BODY_TOO_LARGE', `The body is too large. The limit is ${limit} bytes.`)
     }
     return this.fingerprint ?? ''

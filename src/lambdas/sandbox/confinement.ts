@@ -96,7 +96,9 @@ function openLibc(): Libc | undefined {
   for (const name of ['libc.so.6', `libc.musl-${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}.so.1`])
     try {
       return dlopen(name, symbols).symbols
-    } catch {}
+    } catch {
+      // The next library is tried.
+    }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { config } from '../../config'
-import { DAY_MS } from '../../core/clock'
+import { HOUR_MS } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { Busy } from '../../storage/errors'
 import { FairSemaphore } from '../../tenancy/fair-semaphore'
@@ -17,17 +17,20 @@ export class SandboxPool {
   constructor(
     private bounds: {
       /** The maximum number of processes; one tenant gets at most half of them. */
-      most: number
+      maxProcesses: number
       /** How many runs of one tenant may wait, and how long (ms). */
-      waiting: number
-      patience: number
-      /** ms after which an idle process ends (`idle`), and the last idle one (`last`). */
-      idle: number
-      last: number
+      maxWaiting: number
+      waitTimeoutMs: number
+      /** ms after which an idle process ends, and after which the last idle one does. */
+      idleTimeoutMs: number
+      lastIdleTimeoutMs: number
     },
   ) {
-    const { most, waiting, patience } = bounds
-    this.#semaphore = new FairSemaphore(most, waiting, { perTenant: Math.ceil(most / 2), timeoutMs: patience })
+    const { maxProcesses, maxWaiting, waitTimeoutMs } = bounds
+    this.#semaphore = new FairSemaphore(maxProcesses, maxWaiting, {
+      perTenant: Math.ceil(maxProcesses / 2),
+      timeoutMs: waitTimeoutMs,
+    })
   }
 
   /** Runs `work` with a process of its own when it is the tenant's turn. @throws 503 LAMBDA_BUSY */
@@ -57,7 +60,7 @@ export class SandboxPool {
     if (first) clearTimeout(first.timer)
     this.#idle = others
     const child = first?.child.isReusable ? first.child : tryStartProcess()
-    if (child) this.#idle.unshift(this.#withIdleTimer(child, this.bounds.last))
+    if (child) this.#idle.unshift(this.#withIdleTimer(child, this.bounds.lastIdleTimeoutMs))
   }
 
   #acquire(): SandboxProcess {
@@ -72,8 +75,8 @@ export class SandboxPool {
   /** A process that was killed is replaced at once, so that the next run need not wait for a start. */
   #release(used: SandboxProcess) {
     const child = used.isReusable ? used : tryStartProcess()
-    const { idle, last } = this.bounds
-    if (child) this.#idle.push(this.#withIdleTimer(child, this.#idle.length ? idle : last))
+    const { idleTimeoutMs, lastIdleTimeoutMs } = this.bounds
+    if (child) this.#idle.push(this.#withIdleTimer(child, this.#idle.length ? idleTimeoutMs : lastIdleTimeoutMs))
   }
 
   #withIdleTimer(child: SandboxProcess, time: number) {
@@ -90,6 +93,9 @@ function tryStartProcess() {
 
 /** The pool of this server. */
 export const sandboxPool = new SandboxPool({
-  ...{ most: config.ATOLL_LAMBDA_PROCESSES, waiting: 100, patience: 10_000 },
-  ...{ idle: 300_000, last: DAY_MS / 12 },
+  maxProcesses: config.ATOLL_LAMBDA_PROCESSES,
+  maxWaiting: 100,
+  waitTimeoutMs: 10_000,
+  idleTimeoutMs: 300_000,
+  lastIdleTimeoutMs: 2 * HOUR_MS,
 })

@@ -145,7 +145,9 @@ export function installPrelude(host: HostFunctions, signing: object): GuestFunct
         ;[name, message] = [truncate(error.name, 100), truncate(error.message, 2_000)]
         stack = truncate(error.stack ?? '', 4_000).replace(/^ .*\(atoll\.js:.*\n?/gm, '')
       } else message = truncate(toText(error), 2_000)
-    } catch {}
+    } catch {
+      // An error whose text cannot be read keeps the default message.
+    }
     host.fail(name, message, stack)
   }
 

@@ -19,7 +19,9 @@ if (process.platform === 'linux')
   try {
     setPriority(5)
     writeFileSync('/proc/self/oom_score_adj', '1000')
-  } catch {}
+  } catch {
+    // Not allowed in some containers.
+  }
 
 // Loads the time zone, which is read from a file once.
 new Date().toString()

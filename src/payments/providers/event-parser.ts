@@ -6,7 +6,9 @@ export function parseEventBody<Event>(raw: Uint8Array): Partial<Event> {
   try {
     const event: unknown = JSON.parse(decodeUtf8(raw) ?? '')
     if (typeof event === 'object' && event !== null && !Array.isArray(event)) return event as Partial<Event>
-  } catch {}
+  } catch {
+    // Refused below.
+  }
   return throwInvalidEvent()
 }
 

@@ -62,6 +62,7 @@ function evictOldest(db: Db) {
 
 /** Loads the vectors of a store. Files that are in `before` are not read again. */
 async function loadFiles(db: Db, store: StoreRow, before?: Promise<Map<string, VectorBlock[]>>) {
+  // A failed load is repeated here.
   const [files, loaded] = [await listReadyFiles(db, store), await before?.catch(() => undefined)]
   const blocksByFile = new Map<string, VectorBlock[]>()
   for (const { _id } of files) blocksByFile.set(_id, loaded?.get(_id) ?? [])

@@ -55,7 +55,7 @@ export async function migrateBucket(client: Queryable, bucket: string, migration
         logError('BUCKET_NOT_DISTRIBUTED', { bucket, cause: error }),
       )
   } catch (error) {
-    await client.query('rollback').catch(() => {})
+    await client.query('rollback').catch(() => {}) // the first error counts
     if ((error as { code?: string }).code !== '42501') throw error // insufficient_privilege
     throw new ConfigError(
       `The role of ATOLL_DATABASE_URL lacks the privileges to prepare the database: ${(error as Error).message}. Run "atoll postgres init" once with the URL of the owner.`,

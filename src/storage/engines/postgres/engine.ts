@@ -259,12 +259,13 @@ export class Postgres implements Engine {
           })
           isCommitting = true
           const commitNote = client.query(`insert into commits (key) values ('${key}')`)
+          // The next clean-up removes the rest.
           if (++this.#commits % COMMITS_PER_CLEANUP === 0) client.query(CLEANUP_SQL).catch(() => {})
           const [, { command }] = await Promise.all([commitNote, client.query('commit')])
           // PostgreSQL answers the COMMIT of a failed transaction with a rollback, without an error.
           if (command !== 'COMMIT') throw new Error('The transaction had already failed.')
         } catch (error) {
-          await client.query('rollback').catch(() => {})
+          await client.query('rollback').catch(() => {}) // the first error counts
           throw error
         }
       })
@@ -284,7 +285,7 @@ export class Postgres implements Engine {
         const { rowCount } = await client.query(`select from commits where key = '${key}'`)
         return !!rowCount
       } finally {
-        await client.query('rollback').catch(() => {})
+        await client.query('rollback').catch(() => {}) // the connection is closed if it is broken
       }
     })
   }

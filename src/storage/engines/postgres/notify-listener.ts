@@ -23,7 +23,7 @@ export class NotifyListener {
 
   async close() {
     this.#isClosed = true
-    await this.#client?.end().catch(() => {})
+    await this.#client?.end().catch(() => {}) // the connection may be broken already
   }
 
   #listen() {

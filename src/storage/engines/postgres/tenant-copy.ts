@@ -43,7 +43,7 @@ export async function openTenantCopy(client: pg.Client, tenant: string): Promise
       if (command !== 'COMMIT') throw new Error('The transaction had already failed.')
       return result
     } catch (error) {
-      await client.query('rollback').catch(() => {})
+      await client.query('rollback').catch(() => {}) // the first error counts
       throw error
     }
   }

@@ -110,7 +110,7 @@ export class SqliteTenantCopy implements TenantCopyConnection {
       await this.connection.query('commit')
       return result
     } catch (error) {
-      await this.connection.query('rollback').catch(() => {})
+      await this.connection.query('rollback').catch(() => {}) // the first error counts
       throw error
     }
   }

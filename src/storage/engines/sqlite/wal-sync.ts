@@ -52,7 +52,7 @@ export class WalSync {
   }
 
   async close() {
-    await this.#latest.catch(() => {})
+    await this.#latest.catch(() => {}) // its writers got the error
     closeSync(this.#file)
   }
 
