@@ -19,10 +19,16 @@ const newInput = (body: string, more: Partial<RunInput> = {}): RunInput => ({
 })
 const silent = { call: async () => ({ ok: true, answer: 'null' }), line: () => {} }
 const [firstTenant, otherTenant] = [{ tenant: 'one' }, { tenant: 'other' }]
-const bounds = { most: 2, waiting: 1, patience: 10_000, idle: 60_000, last: 60_000 }
+const bounds = {
+  maxProcesses: 2,
+  maxWaiting: 1,
+  waitTimeoutMs: 10_000,
+  idleTimeoutMs: 60_000,
+  lastIdleTimeoutMs: 60_000,
+}
 
 test('a sandbox process runs one lambda after the other, and is replaced when it had to be killed', async () => {
-  const pool = new SandboxPool({ ...bounds, most: 1 })
+  const pool = new SandboxPool({ ...bounds, maxProcesses: 1 })
   const seen = new Set<SandboxProcess>()
   const run = (body: string) =>
     pool.use(firstTenant, (child) => {
@@ -58,7 +64,7 @@ test('globals, prototypes and timers that a lambda changes are fresh for the nex
 })
 
 test('a tenant gets half of the processes, and its calls that wait too long or exceed the queue answer 503 LAMBDA_BUSY', async () => {
-  const pool = new SandboxPool({ ...bounds, patience: 50 })
+  const pool = new SandboxPool({ ...bounds, waitTimeoutMs: 50 })
   const firstRun = Promise.withResolvers<void>()
   const long = pool.use(firstTenant, () => firstRun.promise)
   const late = pool.use(firstTenant, async () => 'late').catch(({ code }: Problem) => code)
@@ -74,7 +80,7 @@ test('a tenant gets half of the processes, and its calls that wait too long or e
 
 onLinux('idle sandbox processes end, and a later run starts a new one', async () => {
   const before = new Set(childrenOf(process.pid))
-  const pool = new SandboxPool({ ...bounds, idle: 20, last: 20 })
+  const pool = new SandboxPool({ ...bounds, idleTimeoutMs: 20, lastIdleTimeoutMs: 20 })
   expect(await pool.use(firstTenant, (child) => child.run(newInput('() => 1'), silent))).toMatchObject({ value: '1' })
   const countProcesses = () => childrenOf(process.pid).filter((pid) => !before.has(pid)).length
   expect(
@@ -91,7 +97,7 @@ onLinux(
   async () => {
     const before = new Set(childrenOf(process.pid))
     const listProcesses = () => childrenOf(process.pid).filter((pid) => !before.has(pid))
-    const pool = new SandboxPool({ ...bounds, idle: 20 })
+    const pool = new SandboxPool({ ...bounds, idleTimeoutMs: 20 })
     pool.prewarm()
     const [first] = listProcesses()
     pool.prewarm()
