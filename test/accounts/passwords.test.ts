@@ -190,10 +190,10 @@ test('the password of a sign-in is hashed before those of waiting sign-ups, at i
   expect(order).toHaveLength(42)
 })
 
-test('a sign-in is answered before at least twenty of the sixty sign-ups that are waiting at the same tenant', async () => {
+test('a sign-in is answered before at least twenty of the ninety sign-ups that are waiting at the same tenant', async () => {
   const answered: string[] = []
   const recordAnswer = (what: string) => () => void answered.push(what)
-  const signups = Array.from({ length: 60 }, (_, n) =>
+  const signups = Array.from({ length: 90 }, (_, n) =>
     stranger.post('/signup', { username: `flood ${n}`, password }).then(recordAnswer('sign-up')),
   )
   await Promise.race(signups)
