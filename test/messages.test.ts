@@ -12,10 +12,10 @@ const NO_SOURCE = 'There is no integration source of the kind openai with this i
 const invalidSchedule = { kind: 'schedule', cron: 'every monday' }
 const ADMIN_ONLY = 'Only users with the role admin may do this.'
 
-test.each<['admin' | 'user', string, string, number, string, string, unknown?]>([
+test.each<['admin' | 'user', string, string, number, string, string, unknown]>([
   ['user', 'POST', '/blueprints', 403, 'FORBIDDEN', 'Only users with the role admin or plugin may do this.', {}],
-  ['user', 'GET', '/users', 403, 'FORBIDDEN', ADMIN_ONLY],
-  ['user', 'GET', '/configurations/secret', 403, 'FORBIDDEN', ADMIN_ONLY],
+  ['user', 'GET', '/users', 403, 'FORBIDDEN', ADMIN_ONLY, undefined],
+  ['user', 'GET', '/configurations/secret', 403, 'FORBIDDEN', ADMIN_ONLY, undefined],
   ['admin', 'POST', '/ai/agents', 400, 'INVALID_INPUT', NO_SOURCE, { name: 'x', sourceId: 'none' }],
   ['admin', 'POST', '/integrations', 400, 'INVALID_INPUT', 'target is required.', { trigger: invalidSchedule }],
   [
@@ -28,10 +28,11 @@ test.each<['admin' | 'user', string, string, number, string, string, unknown?]>(
     'Write a whole address that begins with https:// or http://.',
     sourceOf('nope'),
   ],
-  ['admin', 'DELETE', '/signin', 405, 'METHOD_NOT_ALLOWED', 'DELETE is not allowed here. Allowed: POST.'],
+  ['admin', 'DELETE', '/signin', 405, 'METHOD_NOT_ALLOWED', 'DELETE is not allowed here. Allowed: POST.', undefined],
   [
     ...(['admin', 'GET', '/blocks?sort=colour', 400, 'INVALID_INPUT'] as const),
     'This list cannot be sorted by "colour". Use one of: _id, name, contentType, created, updated.',
+    undefined,
   ],
 ])('%s: %s %s is refused with %d %s: %s', async (who, method, path, status, code, message, body) => {
   const answer = await t.as(who)[method.toLowerCase() as 'post'](path, body as object)
