@@ -42,7 +42,8 @@ complete -F _atoll atoll`
 const fishScript = (completions: Completion[]) =>
   completions
     .map(({ path, words }) => {
-      const condition = path ? `__fish_seen_subcommand_from ${path.split(' ').at(-1)}` : '__fish_use_subcommand'
+      const seen = path.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`)
+      const condition = path ? seen.join('; and ') : '__fish_use_subcommand'
       return `complete -c atoll -f -n '${condition}' -a '${words.join(' ')}'`
     })
     .join('\n')

@@ -438,7 +438,12 @@ describe('`atoll completion`', () => {
     expect(await complete('ten')).toEqual(['tenant'])
     expect(await complete('tenant', 's')).toEqual(['show', 'suspend'])
     expect(await complete('tenant', 'create', 'acme', '--admin-p')).toEqual(['--admin-password'])
-    for (const shell of ['zsh', 'fish']) expect((await runAtoll(`completion ${shell}`, at)).out).toContain('atoll')
+    expect((await runAtoll('completion zsh', at)).out).toContain('atoll')
+    const fish = (await runAtoll('completion fish', at)).out
+    expect(fish).toContain(
+      "'__fish_seen_subcommand_from tenant; and __fish_seen_subcommand_from create' -a '--json --host",
+    )
+    expect(fish).toContain("'__fish_seen_subcommand_from user; and __fish_seen_subcommand_from create' -a '")
     expect((await runAtoll('completion tcsh', at)).code).toBe(2)
   })
 })

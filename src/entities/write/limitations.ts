@@ -125,7 +125,8 @@ function limitReached(
   actor: Caller | undefined,
 ) {
   const propertyNames = fields.filter((field) => mayReadField(field, actor)).map(({ key }) => key)
-  const per = { user: 'each user', workspace: 'each workspace', tenant: 'all together' }[scope]
+  const user = actor ? 'each user' : 'all guests together'
+  const per = { user, workspace: 'each workspace', tenant: 'all together' }[scope]
   const suffix = propertyNames.length ? ` with the same ${propertyNames.join(', ')}` : ''
   return new Problem(
     403,

@@ -39,6 +39,8 @@ describe('limitations by scope', () => {
     expect(await createMany(as('user'), path, 3)).toBe(2)
     expect(await createMany(as('other'), path, 3)).toBe(2)
     expect(await createMany(stranger, path, 4)).toBe(2)
+    expect((await as('user').post(path, {})).body.message).toContain('for each user.')
+    expect((await stranger.post(path, {})).body.message).toContain('for all guests together.')
   })
 
   test('a limitation of scope workspace counts the own entities of a user without a workspace', async () => {

@@ -13,6 +13,7 @@ import type {
 import { AutoAnalyze } from './auto-analyze'
 import { migrateBucket, TENANT_ROLE } from './buckets'
 import { hasCitus, moveBucketSchema, PROPAGATE_LOCAL_SQL } from './citus'
+import { claimName } from './name-claim'
 import { NotifyListener } from './notify-listener'
 import { runMany, runQuery } from './query'
 import { ReadBatcher, type ReadQuery } from './read-batcher'
@@ -150,16 +151,7 @@ export class Postgres implements Engine {
 
   /** Returns undefined when another process has claimed the name. */
   async claim(name: string): Promise<NameClaim | undefined> {
-    const client = await this.#connect()
-    // The transaction stays open, because poolers may give the connection to another client after each transaction.
-    await client.query('begin; set local idle_in_transaction_session_timeout to 0')
-    const { rows } = await client.query('select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as got', [name])
-    if (rows[0].got)
-      return {
-        assertHeld: async () => void (await runQuery(client, 'select 1')),
-        [Symbol.asyncDispose]: () => client.end(),
-      }
-    await client.end()
+    return claimName(await this.#connect(), name)
   }
 
   /** Moves a bucket to another node of a Citus cluster, without a time limit. */

@@ -51,6 +51,9 @@ export async function openTenantCopy(client: pg.Client, tenant: string): Promise
   const tables = await runTransaction(`begin; ${settings}`, async () => {
     await executor.query('insert into tenant_lock default values on conflict do nothing')
     return readTables(executor)
+  }).catch(async (error) => {
+    await client.end().catch(() => {}) // the connection may be broken already
+    throw error
   })
   let isCapturing = false
   // Deletes page by page: deleting all changes of a large copy at once could exceed the time limit of a statement.

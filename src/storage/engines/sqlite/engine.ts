@@ -112,9 +112,11 @@ export class Sqlite implements Engine {
       this.#failedPaths.delete(path)
       writer.execute('pragma synchronous = normal')
       const reader = await session('pragma query_only = on')
-      const log = synchronous === 'full' ? new WalSync(path, [...new Set([dirname(path), folder])]) : undefined
       this.#closeAbandoned(path)
-      return this.#createDatabase(new DatabaseFiles(path), mark, writer, reader, log)
+      const files = new DatabaseFiles(path)
+      // Last, because it keeps a descriptor that nothing else would close.
+      const log = synchronous === 'full' ? new WalSync(path, [...new Set([dirname(path), folder])]) : undefined
+      return this.#createDatabase(files, mark, writer, reader, log)
     } catch (error) {
       const isBusy = isOutOfDescriptors() || canBeOpened(error, path)
       for (const opened of sessions) opened.close()
