@@ -11,7 +11,7 @@ const VAGUE_CONSTANTS = 'MOST|SLICE|AT_ONCE|PATIENCE|KEPT|LONGEST|SOON|FEW|SAID|
 const VAGUE_NAMES =
   'told|shown|found|known|asked|kept|made|heard|given|said|taken|gone|whole|judge|reach|sight|way|walk|keep|look|enter|together|few'
 /** Nouns that end in -ing. */
-const NOUNS = ['string', 'housekeeping', 'grouping', 'pricing', 'index-key-encoding']
+const NOUNS = ['string', 'housekeeping', 'grouping', 'pricing']
 
 const declared = (names: string) =>
   new RegExp(`^(export )?(const|let|(async )?function\\*?|class|type) (${names})\\b`, 'm')

@@ -1,6 +1,6 @@
 import type { Ctx } from '../accounts/context'
 import { doubleSum } from '../blueprints/fields/exact-sum'
-import { numberKey } from '../blueprints/fields/index-key-encoding'
+import { numberKey } from '../blueprints/fields/index-key-codec'
 import { toIsoString } from '../core/clock'
 import type { Event } from '../jobs/outbox'
 import { findMatching } from './events'

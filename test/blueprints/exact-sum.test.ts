@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { fieldTypes } from '../../src/blueprints/fields'
 import { decimalSum, doubleSum, type ExactSum, integerSum } from '../../src/blueprints/fields/exact-sum'
-import { decimalKey, decimalOf, numberKey } from '../../src/blueprints/fields/index-key-encoding'
+import { decimalKey, decimalOf, numberKey } from '../../src/blueprints/fields/index-key-codec'
 import { seededRandom, toDecimalUnits } from './seeded-random'
 
 const sumOfKeys = ({ units, format }: ExactSum, keys: string[]) =>

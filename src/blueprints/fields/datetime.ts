@@ -1,6 +1,6 @@
 import { isIsoDate, isIsoDateTime } from '../../core/clock'
 import { fieldType } from './field-type'
-import { numberKey, numberOf } from './index-key-encoding'
+import { numberKey, numberOf } from './index-key-codec'
 
 /** A time with any UTC offset, compared as a moment. In a query a date means its start in UTC. */
 export const datetime = fieldType<string>({

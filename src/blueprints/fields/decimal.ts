@@ -1,6 +1,6 @@
 import { decimalSum } from './exact-sum'
 import { fieldType } from './field-type'
-import { decimalKey, decimalOf } from './index-key-encoding'
+import { decimalKey, decimalOf } from './index-key-codec'
 
 const DECIMAL_PATTERN = /^-?\d{1,60}(\.\d{1,60})?$/
 

@@ -1,5 +1,5 @@
 import { fieldType } from './field-type'
-import { isTruncated, textKey, textOf } from './index-key-encoding'
+import { isTruncated, textKey, textOf } from './index-key-codec'
 
 const EMAIL_PATTERN = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+\.[^\s@<>,;:"()[\]\\.]+$/
 

@@ -1,4 +1,4 @@
-import { decimalOf, numberOf } from './index-key-encoding'
+import { decimalOf, numberOf } from './index-key-codec'
 
 /**
  * Adds values of a field type exactly, as integer multiples of a unit so small that nothing is rounded. The order of

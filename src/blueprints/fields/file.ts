@@ -1,5 +1,5 @@
 import { fieldType } from './field-type'
-import { isTruncated, textKey, textOf } from './index-key-encoding'
+import { isTruncated, textKey, textOf } from './index-key-codec'
 import { isHttpUrl } from './url'
 
 /** The URL of a file: http or https, or a path of this server. */

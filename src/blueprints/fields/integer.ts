@@ -1,6 +1,6 @@
 import { integerSum } from './exact-sum'
 import { fieldType } from './field-type'
-import { numberKey, numberOf } from './index-key-encoding'
+import { numberKey, numberOf } from './index-key-codec'
 import { number } from './number'
 
 /** A whole number that a double holds exactly: up to 2^53 - 1. Queries may compare it with fractions. */

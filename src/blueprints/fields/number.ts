@@ -1,6 +1,6 @@
 import { doubleSum } from './exact-sum'
 import { fieldType } from './field-type'
-import { numberKey, numberOf } from './index-key-encoding'
+import { numberKey, numberOf } from './index-key-codec'
 
 /** A double-precision number. */
 export const number = fieldType<number>({

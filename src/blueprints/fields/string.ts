@@ -1,5 +1,5 @@
 import { fieldType } from './field-type'
-import { isTruncated, textKey, textOf } from './index-key-encoding'
+import { isTruncated, textKey, textOf } from './index-key-codec'
 
 /** A short text, such as a name or a title. */
 export const string = fieldType<string>({

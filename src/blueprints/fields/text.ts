@@ -1,5 +1,5 @@
 import { fieldType } from './field-type'
-import { isTruncated, textKey, textOf } from './index-key-encoding'
+import { isTruncated, textKey, textOf } from './index-key-codec'
 
 /** Any text, long or short. */
 export const text = fieldType<string>({

@@ -1,5 +1,5 @@
 import { fieldType } from './field-type'
-import { isTruncated, textKey, textOf } from './index-key-encoding'
+import { isTruncated, textKey, textOf } from './index-key-codec'
 
 /** Returns whether a URL is http or https: a link to `javascript:` would run with the rights of the page. */
 export const isHttpUrl = (text: string) => /^https?:\/\//i.test(text) && !/\s/.test(text) && URL.canParse(text)

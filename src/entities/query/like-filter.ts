@@ -1,4 +1,4 @@
-import { isTruncated, textKey, truncatedPrefix } from '../../blueprints/fields/index-key-encoding'
+import { isTruncated, textKey, truncatedPrefix } from '../../blueprints/fields/index-key-codec'
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import { badRequest } from '../../core/problem'

@@ -1,4 +1,4 @@
-import { isTruncated } from '../../blueprints/fields/index-key-encoding'
+import { isTruncated } from '../../blueprints/fields/index-key-codec'
 import type { Model } from '../../blueprints/model'
 import { matchesWords, toSearchTerms } from '../search/tokenizer'
 import type { Doc } from '../store/doc'

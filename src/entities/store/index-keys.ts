@@ -1,4 +1,4 @@
-import { isTruncated, numberKey, numberOf, textKey, textOf } from '../../blueprints/fields/index-key-encoding'
+import { isTruncated, numberKey, numberOf, textKey, textOf } from '../../blueprints/fields/index-key-codec'
 import type { Model, ModelField } from '../../blueprints/model'
 import { badRequest } from '../../core/problem'
 

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
 import { type FieldTypeName, fieldTypes } from '../../src/blueprints/fields'
-import { decimalKey, numberKey, numberOf, textKey } from '../../src/blueprints/fields/index-key-encoding'
+import { decimalKey, numberKey, numberOf, textKey } from '../../src/blueprints/fields/index-key-codec'
 import { DatabasePool } from '../../src/storage/pool'
 import { compareScalars, parsers } from '../entities/query/reference-model'
 import { anyNumber, anyText, checkProperty, PROPERTY_TIMEOUT_MS } from '../property-runner'
