@@ -35,7 +35,7 @@ export const toPlainDevice = (text: string): string =>
 
 /**
  * Returns the values of a template without text that strangers could use to send messages: a sign-up, an invitation or
- * a sign-in makes us write to others. Mails about a new address contain no name, because whoever entered the address
+ * a sign-in makes us write to others. Mails about a new address contain no name, because the person who entered the address
  * chose the name.
  */
 export function toPlainValues(template: TemplateName, values: Record<string, string>): Record<string, string> {
