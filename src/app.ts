@@ -15,6 +15,7 @@ import { integrations } from './integrations/area'
 import { type Area, compose, mountRoutes, startAreas } from './jobs/area'
 import { lambdas } from './lambdas/area'
 import { operations } from './operations/area'
+import { adminRoutes } from './operations/admin/routes'
 import { healthRoutes } from './operations/health'
 import { openapiRoutes } from './operations/openapi/routes'
 import { operatorRoutes } from './operations/operator'
@@ -52,6 +53,7 @@ export const app = new Elysia({ handler: { standardHostname: false }, normalize:
   .use(rejectUnknownKeys((): AnyElysia => app))
   .use(healthRoutes)
   .use(rootRoutes)
+  .use(adminRoutes)
   .use(config.ATOLL_TEST_CLOCK === 'on' ? operatorRoutes : new Elysia())
   .use(mountRoutes(areas))
   .use(openapiRoutes((): AnyElysia => app))

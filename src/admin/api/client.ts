@@ -1,0 +1,52 @@
+import createClient, { type Middleware } from 'openapi-fetch'
+import { connection } from './connection'
+import { ConnectionLost, readProblem } from './problem'
+import type { paths } from './schema'
+import { commonHeaders, waitForSignIn } from './session'
+
+/** These tell with 401 that the credentials are wrong, not that a session ended. */
+const SIGN_IN_PATHS = /^\/api\/(signin|signup|setup|password)/
+
+const sentCopies = new Map<string, Request>()
+
+const handleSession: Middleware = {
+  onRequest({ request, id }) {
+    for (const [name, value] of Object.entries(commonHeaders())) request.headers.set(name, value)
+    sentCopies.set(id, request.clone())
+    return request
+  },
+  async onResponse({ response, request, schemaPath, id, options }) {
+    const copy = sentCopies.get(id)
+    sentCopies.delete(id)
+    connection.set('online')
+    if (response.ok || response.status === 304) return response
+    if (response.status !== 401 || SIGN_IN_PATHS.test(schemaPath) || request.headers.has('x-no-sign-in') || !copy)
+      throw await readProblem(response)
+    await waitForSignIn()
+    const retried = await options.fetch(copy)
+    if (!retried.ok) throw await readProblem(retried)
+    return retried
+  },
+  onError({ error, id }) {
+    sentCopies.delete(id)
+    if ((error as Error).name === 'AbortError') return error as Error
+    connection.set('lost')
+    return new ConnectionLost()
+  },
+}
+
+/** The API, typed by its description. A refused request throws an `ApiProblem`; one after the session ended waits for a sign-in. */
+export const api = createClient<paths>({
+  baseUrl: location.origin,
+  credentials: 'same-origin',
+  // The query language writes filters as field[operator]=value.
+  querySerializer: (query) =>
+    Object.entries(query)
+      .filter(([, value]) => value !== undefined && value !== '')
+      .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(String(value))}`)
+      .join('&'),
+})
+api.use(handleSession)
+
+/** Returns the content of an answer. @throws ApiProblem when the server refused the request, ConnectionLost */
+export const fetchData = async <Data>(answer: Promise<{ data?: Data }>): Promise<Data> => (await answer).data as Data

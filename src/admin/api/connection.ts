@@ -1,0 +1,18 @@
+import { observable } from './observable'
+
+const RETRY_INTERVAL_MS = 2_000
+
+/** Whether the server answers. While it does not, it is asked again until it does. */
+export const connection = observable<'online' | 'lost'>('online')
+
+async function checkUntilOnline() {
+  while (connection.get() === 'lost') {
+    await new Promise((resolve) => setTimeout(resolve, RETRY_INTERVAL_MS))
+    const answer = await fetch('/health').catch(() => undefined)
+    if (answer?.ok) connection.set('online')
+  }
+}
+
+connection.subscribe(() => {
+  if (connection.get() === 'lost') void checkUntilOnline()
+})

@@ -1,0 +1,48 @@
+import { QueryClient, queryOptions } from '@tanstack/react-query'
+import { api, fetchData } from './client'
+import { connection } from './connection'
+import { ApiProblem, ConnectionLost } from './problem'
+
+const MAX_RETRIES = 2
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 10_000,
+      // A refusal is final; a busy server is asked again.
+      retry: (count, error) =>
+        !(error instanceof ConnectionLost) &&
+        (!(error instanceof ApiProblem) || error.status === 503) &&
+        count < MAX_RETRIES,
+    },
+  },
+})
+
+// What failed while the server could not be reached is fetched again.
+connection.subscribe(() => {
+  if (connection.get() === 'online') void queryClient.invalidateQueries()
+})
+
+/** The signed-in user, or null when nobody is signed in. */
+export const meQuery = queryOptions({
+  queryKey: ['me'],
+  queryFn: () =>
+    fetchData(api.GET('/api/me', { headers: { 'x-no-sign-in': '1' } })).catch((error) => {
+      if (error instanceof ApiProblem && error.status === 401) return null
+      throw error
+    }),
+  staleTime: 60_000,
+})
+
+/** All blueprints that the user may see, by name. */
+export const blueprintsQuery = queryOptions({
+  queryKey: ['blueprints'],
+  queryFn: () => fetchData(api.GET('/api/blueprints', { params: { query: { limit: 1_000, sort: 'name' } } })),
+})
+
+/** One blueprint. */
+export const blueprintQuery = (key: string) =>
+  queryOptions({
+    queryKey: ['blueprints', key],
+    queryFn: () => fetchData(api.GET('/api/blueprints/{key}', { params: { path: { key } } })),
+  })

@@ -1,0 +1,58 @@
+import { observable } from './observable'
+
+/** Whether somebody has to sign in, and whether their session ended while they worked. */
+export const signInRequest = observable<'none' | 'expired'>('none')
+
+let signedInAgain: PromiseWithResolvers<void> | undefined
+
+/** Asks for a sign-in over the current screen. Resolves when somebody has signed in. */
+export function waitForSignIn(): Promise<void> {
+  signedInAgain ??= Promise.withResolvers()
+  signInRequest.set('expired')
+  return signedInAgain.promise
+}
+
+/** Continues what waited for a sign-in. */
+export function continueAfterSignIn() {
+  signInRequest.set('none')
+  signedInAgain?.resolve()
+  signedInAgain = undefined
+}
+
+const TENANT_KEY = 'atoll-tenant'
+
+/** Where hosts lead to no tenant, as on a developer's machine, `?tenant=` names it; the tab remembers it. */
+export function getNamedTenant(): string | undefined {
+  const named = new URLSearchParams(location.search).get('tenant')
+  if (named) sessionStorage.setItem(TENANT_KEY, named)
+  return named ?? sessionStorage.getItem(TENANT_KEY) ?? undefined
+}
+
+/** Names the tenant that this tab works with. */
+export const nameTenant = (tenant: string) => sessionStorage.setItem(TENANT_KEY, tenant)
+
+const IMPERSONATION_KEY = 'atoll-impersonation'
+
+/** The user as whom an admin acts in this tab. */
+export type Impersonation = { user: string; name: string; workspace?: string }
+
+/** The user as whom requests of this tab are made, or undefined. */
+export const impersonation = observable<Impersonation | undefined>(
+  JSON.parse(sessionStorage.getItem(IMPERSONATION_KEY) ?? 'null') ?? undefined,
+)
+impersonation.subscribe(() => {
+  const value = impersonation.get()
+  if (value) sessionStorage.setItem(IMPERSONATION_KEY, JSON.stringify(value))
+  else sessionStorage.removeItem(IMPERSONATION_KEY)
+})
+
+/** Returns the headers that all requests have in common: the tenant, and the user as whom an admin acts. */
+export function commonHeaders(): Record<string, string> {
+  const tenant = getNamedTenant()
+  const actingAs = impersonation.get()
+  return {
+    ...(tenant && { tenant }),
+    ...(actingAs && { 'x-impersonate-user': actingAs.user }),
+    ...(actingAs?.workspace && { 'x-impersonate-workspace': actingAs.workspace }),
+  }
+}

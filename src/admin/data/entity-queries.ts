@@ -1,0 +1,67 @@
+import { queryOptions } from '@tanstack/react-query'
+import { api, fetchData } from '../api/client'
+import type { Entity } from '../api/schema'
+
+/** The entities that one request fetches. */
+export const PAGE_SIZE = 100
+const MAX_SUGGESTIONS = 20
+
+/** The conditions and options of an address that decide which entities a list has. */
+export type ListSearch = Record<string, string>
+
+const path = (key: string) => ({ path: { key } })
+
+/** The parameters of filters are named by fields, which the description of the API does not know. */
+const listEntities = async (key: string, query: Record<string, string | number | boolean>) =>
+  api.GET('/api/blueprints/{key}/entities', { params: { ...path(key), query: query as object } })
+
+/** How many entities a list has. */
+export const entityCountQuery = (key: string, search: ListSearch) =>
+  queryOptions({
+    queryKey: ['entities', key, 'count', withoutOrder(search)],
+    queryFn: async () => {
+      const { response } = await listEntities(key, { ...withoutOrder(search), $limit: 1, $select: '_id', $count: true })
+      return Number(response.headers.get('x-total-count') ?? 0)
+    },
+  })
+
+const withoutOrder = ({ $sort: _, ...rest }: ListSearch) => rest
+
+/** One page of a list. */
+export const entityPageQuery = (key: string, search: ListSearch, page: number) =>
+  queryOptions({
+    queryKey: ['entities', key, 'page', search, page],
+    queryFn: async () =>
+      (await fetchData(listEntities(key, { ...search, $limit: PAGE_SIZE, $skip: page * PAGE_SIZE }))) as Entity[],
+    staleTime: 30_000,
+    gcTime: 60_000,
+  })
+
+/** One entity. */
+export const entityQuery = (key: string, identifier: string) =>
+  queryOptions({
+    queryKey: ['entities', key, 'one', identifier],
+    queryFn: async () => {
+      const { data, response } = await api.GET('/api/blueprints/{key}/entities/{identifier}', {
+        params: { path: { key, identifier } },
+      })
+      return { entity: data as Entity, etag: response.headers.get('etag') ?? undefined }
+    },
+  })
+
+/** The entities whose texts have these words, for a choice. */
+export const entitySearchQuery = (key: string, words: string) =>
+  queryOptions({
+    queryKey: ['entities', key, 'search', words],
+    queryFn: async () =>
+      (await fetchData(listEntities(key, { $limit: MAX_SUGGESTIONS, ...(words && { $q: words }) }))) as Entity[],
+    enabled: key !== '',
+  })
+
+const LABEL_KEYS = ['name', 'title', 'label', 'subject', 'username', 'email']
+
+/** Returns what an entity is called where there is room for one text. */
+export function toEntityLabel(entity: Entity): string {
+  const key = LABEL_KEYS.find((each) => typeof entity[each] === 'string' && entity[each])
+  return key ? String(entity[key]) : entity.identifier
+}

@@ -1,0 +1,30 @@
+/** The operators of the query language. `eq` is written without one. */
+export const operators = ['eq', '$ne', '$lt', '$lte', '$gt', '$gte', '$in', '$nin', '$exists', '$like'] as const
+export type Operator = (typeof operators)[number]
+
+/** How an operator reads between a field and a value. */
+export const OPERATOR_WORDS: Record<Operator, string> = {
+  eq: 'is',
+  $ne: 'is not',
+  $lt: 'is less than',
+  $lte: 'is at most',
+  $gt: 'is more than',
+  $gte: 'is at least',
+  $in: 'is one of',
+  $nin: 'is none of',
+  $exists: 'has a value',
+  $like: 'contains',
+}
+
+/** The words for dates and times. */
+export const TIME_OPERATOR_WORDS: Partial<Record<Operator, string>> = {
+  $lt: 'is before',
+  $lte: 'is not after',
+  $gt: 'is after',
+  $gte: 'is not before',
+}
+
+export const TEXT_OPERATORS = ['eq', '$like', '$ne', '$in', '$nin', '$exists'] as const
+export const ORDER_OPERATORS = ['eq', '$gte', '$lte', '$gt', '$lt', '$ne', '$in', '$exists'] as const
+export const FLAG_OPERATORS = ['eq', '$exists'] as const
+export const REFERENCE_OPERATORS = ['eq', '$ne', '$in', '$exists'] as const

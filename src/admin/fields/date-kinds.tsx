@@ -1,0 +1,54 @@
+import { TextInput } from '@mantine/core'
+import { IconCalendar, IconCalendarTime, IconClock } from '@tabler/icons-react'
+import { ORDER_OPERATORS } from '../data/operators'
+import { RelativeTime } from '../ui/relative-time'
+import type { FieldKind, InputProps } from './field-kind'
+import { TextCell } from './text-cell'
+import { lineInput } from './text-input'
+
+const mediumDate = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' })
+
+export const date: FieldKind = {
+  label: 'Date',
+  icon: IconCalendar,
+  operators: ORDER_OPERATORS,
+  width: 130,
+  Cell: ({ value }) => {
+    const day = Date.parse(String(value))
+    return <span title={String(value)}>{Number.isNaN(day) ? String(value) : mediumDate.format(day)}</span>
+  },
+  Input: lineInput('date'),
+}
+
+export const time: FieldKind = {
+  label: 'Time of day',
+  icon: IconClock,
+  operators: ORDER_OPERATORS,
+  width: 110,
+  Cell: TextCell,
+  Input: lineInput('time'),
+}
+
+/** Returns a moment as the local time that the input of the browser takes, or an empty text. */
+function toLocalInput(value: unknown): string {
+  const moment = new Date(String(value ?? ''))
+  if (Number.isNaN(moment.getTime())) return ''
+  return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
+}
+
+export const datetime: FieldKind = {
+  label: 'Date and time',
+  icon: IconCalendarTime,
+  operators: ORDER_OPERATORS,
+  width: 150,
+  Cell: ({ value }) => <RelativeTime time={String(value)} />,
+  Input: ({ field: _, value, onChange, ...rest }: InputProps) => (
+    <TextInput
+      {...rest}
+      type="datetime-local"
+      step={1}
+      value={toLocalInput(value)}
+      onChange={({ currentTarget: { value: local } }) => onChange(local ? new Date(local).toISOString() : undefined)}
+    />
+  ),
+}

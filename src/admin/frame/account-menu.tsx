@@ -1,0 +1,38 @@
+import { Menu, UnstyledButton } from '@mantine/core'
+import { IconBook, IconLogout, IconUser } from '@tabler/icons-react'
+import { api, fetchData } from '../api/client'
+import { queryClient } from '../api/queries'
+import type { Me } from '../api/schema'
+import classes from './account-menu.module.css'
+
+async function signOut() {
+  await fetchData(api.POST('/api/logout'))
+  queryClient.clear()
+  location.assign('/admin')
+}
+
+/** The user's name with what concerns their own account. */
+export function AccountMenu({ me }: { me: Me }) {
+  return (
+    <Menu position="top-start" width={200}>
+      <Menu.Target>
+        <UnstyledButton className={classes.target} aria-label={`Account of ${me.username}`}>
+          {me.name || me.username}
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{me.email || me.username}</Menu.Label>
+        <Menu.Item leftSection={<IconUser size={16} />} component="a" href="/admin/settings/account">
+          Your account
+        </Menu.Item>
+        <Menu.Item leftSection={<IconBook size={16} />} component="a" href="/openapi" target="_blank">
+          API reference
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={signOut}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

@@ -1,0 +1,77 @@
+import { ActionIcon, Tooltip, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
+import { IconMoon, IconSun } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { Link, Outlet } from '@tanstack/react-router'
+import { useObservable } from '../api/observable'
+import { meQuery } from '../api/queries'
+import { getNamedTenant, impersonation, signInRequest } from '../api/session'
+import { SignIn } from '../sign-in/sign-in'
+import { SignInAgain } from '../sign-in/sign-in-again'
+import { ProblemMessage } from '../ui/problem-message'
+import { AccountMenu } from './account-menu'
+import { BlueprintLinks } from './blueprint-links'
+import { ConnectionStatus } from './connection-status'
+import classes from './frame.module.css'
+import { ImpersonationBanner } from './impersonation-banner'
+import { sections } from './navigation'
+
+/** The side bar and the place for screens. Without a session it shows the sign-in instead. */
+export function Frame() {
+  const me = useQuery(meQuery)
+  const actingAs = useObservable(impersonation)
+  const signIn = useObservable(signInRequest)
+  if (me.isPending) return null
+  if (me.error) return <ProblemMessage error={me.error} />
+  if (!me.data) return <SignIn />
+  const { roles } = me.data
+  return (
+    <div className={classes.frame}>
+      <a className={classes.skip} href="#screen">
+        Skip to content
+      </a>
+      <nav className={classes.sidebar} aria-label="Main">
+        <div className={classes.brand}>
+          <span className={classes.mark} aria-hidden />
+          <span className={classes.name}>{getNamedTenant() ?? location.hostname.split('.')[0]}</span>
+        </div>
+        <div className={classes.sections}>
+          {sections
+            .filter(({ roles: needed }) => !needed || needed.some((role) => roles.includes(role)))
+            .map(({ label, path, icon: Icon }) => (
+              <div key={path}>
+                <Link to={path} className={classes.link} activeProps={{ className: classes.active }}>
+                  <Icon size={18} stroke={1.6} aria-hidden />
+                  <span>{label}</span>
+                </Link>
+                {path === '/data' && <BlueprintLinks />}
+              </div>
+            ))}
+        </div>
+        <div className={classes.foot}>
+          <ColorSchemeButton />
+          <AccountMenu me={me.data} />
+        </div>
+      </nav>
+      <main className={classes.main} id="screen" tabIndex={-1}>
+        {actingAs && <ImpersonationBanner actingAs={actingAs} />}
+        <ConnectionStatus />
+        <Outlet />
+      </main>
+      {signIn === 'expired' && <SignInAgain username={me.data.username} />}
+    </div>
+  )
+}
+
+function ColorSchemeButton() {
+  const { setColorScheme } = useMantineColorScheme()
+  const scheme = useComputedColorScheme('light')
+  const other = scheme === 'light' ? 'dark' : 'light'
+  const label = `Use ${other} colours`
+  return (
+    <Tooltip label={label}>
+      <ActionIcon variant="subtle" color="gray" aria-label={label} onClick={() => setColorScheme(other)}>
+        {scheme === 'light' ? <IconMoon size={18} stroke={1.6} /> : <IconSun size={18} stroke={1.6} />}
+      </ActionIcon>
+    </Tooltip>
+  )
+}

@@ -1,0 +1,3 @@
+import { Screen } from '../ui/screen'
+
+export const Home = () => <Screen title="Home">{null}</Screen>

@@ -1,0 +1,26 @@
+import { Alert, Code, CopyButton, UnstyledButton } from '@mantine/core'
+import { ApiProblem } from '../api/problem'
+
+/** The sentence of an error, with its code and the id of the request beneath. */
+export function ProblemMessage({ error }: { error: unknown }) {
+  const message = error instanceof Error ? error.message : String(error)
+  return (
+    <Alert color="red" variant="light" role="alert" m="md">
+      {message}
+      {error instanceof ApiProblem && (
+        <div>
+          <Code>{error.code}</Code>{' '}
+          {error.requestId && (
+            <CopyButton value={error.requestId}>
+              {({ copied, copy }) => (
+                <UnstyledButton fz="xs" c="dimmed" onClick={copy}>
+                  {copied ? 'Copied' : `Request ${error.requestId}`}
+                </UnstyledButton>
+              )}
+            </CopyButton>
+          )}
+        </div>
+      )}
+    </Alert>
+  )
+}

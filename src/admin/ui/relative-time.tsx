@@ -1,0 +1,29 @@
+import { Tooltip } from '@mantine/core'
+
+const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['week', 604_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+]
+const words = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+
+function toWords(moment: number): string {
+  const seconds = (moment - Date.now()) / 1_000
+  const [unit, size] = UNITS.find(([, unitSeconds]) => Math.abs(seconds) >= unitSeconds) ?? ['second', 1]
+  return words.format(Math.round(seconds / size), unit)
+}
+
+/** A moment in relation to now, with the exact one on hover. */
+export function RelativeTime({ time }: { time: string }) {
+  const moment = Date.parse(time)
+  if (Number.isNaN(moment)) return <span>{time}</span>
+  return (
+    <Tooltip label={exact.format(moment)}>
+      <time dateTime={time}>{toWords(moment)}</time>
+    </Tooltip>
+  )
+}

@@ -1,0 +1,66 @@
+import { Elysia } from 'elysia'
+import { generateToken } from '../../core/crypto'
+import { Problem } from '../../core/problem'
+import { getAssets, respondWithAsset } from './assets'
+
+/** Only files of this server and styles with the nonce of the response take effect, and no page can frame this one. */
+const contentSecurityPolicy = (nonce: string) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data: blob:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+
+const toPage = (script: string, stylesheet: string, nonce: string) => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<meta name="csp-nonce" nonce="${nonce}">
+<title>Atoll</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/admin/assets/${stylesheet}">
+<script type="module" src="/admin/assets/${script}"></script>
+</head>
+<body>
+<div id="root"></div>
+<noscript>The admin page needs JavaScript.</noscript>
+</body>
+</html>
+`
+
+async function respondWithPage() {
+  const names = [...(await getAssets()).keys()]
+  const nameOf = (extension: string) => names.find((name) => name.startsWith('main-') && name.endsWith(extension))!
+  const nonce = generateToken().slice(0, 22)
+  return new Response(toPage(nameOf('.js'), nameOf('.css'), nonce), {
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': contentSecurityPolicy(nonce),
+      'x-frame-options': 'DENY',
+      'cache-control': 'no-store',
+    },
+  })
+}
+
+async function respondWithFile(name: string, request: Request) {
+  const response = await respondWithAsset(name, request.headers.get('accept-encoding') ?? '')
+  if (response) return response
+  throw new Problem(404, 'NOT_FOUND', 'The admin page has no such file. Reload the page.')
+}
+
+const detail = { 'x-access': 'open', hide: true } as object
+
+/** The admin page: one document for all its places, and the files that it loads. */
+export const adminRoutes = new Elysia()
+  .get('/admin/assets/:name', ({ params, request }) => respondWithFile(params.name, request), { detail })
+  .get('/admin', respondWithPage, { detail })
+  .get('/admin/*', respondWithPage, { detail })
