@@ -3,6 +3,7 @@ import { defineArea } from '../jobs/area'
 import { settingsShapes, toShapes } from '../platform/settings/tenant-settings'
 import { authSettings } from './auth-settings'
 import { encryptedRoutes } from './encrypted-data/routes'
+import { linkRoutes } from './links/routes'
 import * as emailChanges from './mail/email-changes'
 import * as mails from './mail/mails'
 import { passwordResetJob } from './mail/password-reset'
@@ -23,6 +24,7 @@ export const accounts = defineArea({
   name: 'accounts',
   routes: new Elysia()
     .use(accountRoutes)
+    .use(linkRoutes)
     .use(mailRoutes)
     .use(totpRoutes)
     .use(passkeyRoutes)

@@ -15,6 +15,7 @@ const TOKEN_TTL_MS = {
   secondFactor: 5 * 60_000,
   redirect: 60_000,
   linking: 10 * 60_000,
+  signinLink: HOUR_MS,
 }
 export type TokenPurpose = keyof typeof TOKEN_TTL_MS
 

@@ -110,7 +110,7 @@ export const oneTimeTokens = sqliteTable(
   {
     hash: text().primaryKey(),
     purpose: text({
-      enum: ['verification', 'passwordReset', 'emailRevert', 'secondFactor', 'redirect', 'linking'],
+      enum: ['verification', 'passwordReset', 'emailRevert', 'secondFactor', 'redirect', 'linking', 'signinLink'],
     }).notNull(),
     user: text()
       .notNull()

@@ -12,6 +12,12 @@ const setUp = createRoute({
   component: lazyRouteComponent(() => import('./set-up/set-up'), 'SetUp'),
 })
 
+const link = createRoute({
+  getParentRoute: () => root,
+  path: 'link',
+  component: lazyRouteComponent(() => import('./sign-in/link'), 'SignInLink'),
+})
+
 /** Places inside the frame, which asks for a sign-in first. */
 const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: Frame })
 const index = createRoute({ getParentRoute: () => frame, path: '/', component: () => <Navigate to="/home" replace /> })
@@ -19,6 +25,11 @@ const home = createRoute({
   getParentRoute: () => frame,
   path: 'home',
   component: lazyRouteComponent(() => import('./home/home'), 'Home'),
+})
+const data = createRoute({
+  getParentRoute: () => frame,
+  path: 'data',
+  component: lazyRouteComponent(() => import('./data/blueprints'), 'Blueprints'),
 })
 const entities = createRoute({
   getParentRoute: () => frame,
@@ -41,7 +52,7 @@ function stringifySearch(search: Record<string, unknown>): string {
 
 /** All places of the page. */
 export const router = createRouter({
-  routeTree: root.addChildren([setUp, frame.addChildren([index, home, entities.addChildren([entity])])]),
+  routeTree: root.addChildren([setUp, link, frame.addChildren([index, home, data, entities.addChildren([entity])])]),
   basepath: '/admin',
   parseSearch,
   stringifySearch,

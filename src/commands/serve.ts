@@ -6,7 +6,6 @@ import { countIncomingBodies } from '../core/body'
 import { flushLog, log, logError } from '../core/log'
 import type { listen } from '../gateway'
 import { explainListenFailure } from './failure'
-import { invocation } from './invocation'
 
 const SHUTDOWN_GRACE_MS = 10_000 // how long running requests may take at a shutdown
 const BODY_GRACE_MS = 2_000 // how long incoming bodies may take at a shutdown
@@ -100,12 +99,6 @@ export const serve = new Command('serve')
     const print = json ? console.error : console.log
     if (json) console.log(JSON.stringify({ url }))
     else console.log(`Atoll listens on ${url} (its API is described at ${url}/openapi)`)
-    if (isFirstStart && demo) {
-      const { createDemo } = await import('../demo/demo')
-      print(await createDemo(server.port!, invocation))
-    } else if (isFirstStart) {
-      print(
-        `There is no tenant yet. Create one: ${invocation} tenant create <id> --host <host> --admin-username <name>`,
-      )
-    }
+    const { printFirstSteps } = await import('./first-steps')
+    await printFirstSteps({ url, isDemo: !!demo, isFirstStart, print })
   })

@@ -1,11 +1,12 @@
 import type { Actor } from '../accounts/actors'
 import { issueApiToken } from '../accounts/api-tokens'
-import { registerUser } from '../accounts/users/users'
+import { issueSigninToken } from '../accounts/links/signin-link'
+import { findByLogin, registerUser } from '../accounts/users/users'
 import * as blueprints from '../blueprints/blueprints'
 import type { NewBlueprint, Rule } from '../blueprints/shapes'
 import { generateToken } from '../core/crypto'
 import * as entities from '../entities/entities'
-import { createTenant } from '../tenancy/tenants'
+import { createTenant, getTenant } from '../tenancy/tenants'
 import { cities, companyNames, firstNames, industries, jobs, lastNames, stages } from './names'
 
 const CONTACT_COUNT = 300
@@ -80,6 +81,13 @@ const makeContact = (n: number) => {
     tags: [pick(['newsletter', 'fair', 'referral'], n), pick(['north', 'south'], n >> 1)],
     company: makeCompany(n).identifier,
   }
+}
+
+/** Returns the address that signs the administrator of the demo in, or undefined when there is none. It works once. */
+export async function createDemoSigninLink(url: string): Promise<string | undefined> {
+  const tenant = await getTenant('demo')
+  const user = await findByLogin(tenant, 'admin')
+  return user && `${url}/admin/link?tenant=demo#${await issueSigninToken(tenant, user._id)}`
 }
 
 /** Creates the tenant "demo" with sample data. Returns a text with its sign-in and three commands to try. */

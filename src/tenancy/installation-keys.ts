@@ -30,6 +30,7 @@ type KeyPurpose =
   | 'changes'
   | 'cursor'
   | 'device-cookie'
+  | 'setup-link'
   | 'idempotency-fingerprint'
   | 'idempotency-answer'
 

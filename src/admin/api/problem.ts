@@ -33,3 +33,9 @@ export async function readProblem(response: Response): Promise<ApiProblem> {
   const requestId = response.headers.get('x-request-id')
   return new ApiProblem(response.status, body.code ?? 'UNKNOWN', message, body.details, requestId)
 }
+
+/** Returns the server's sentence about one property of a body, or undefined. */
+export const findFieldError = (error: unknown, key: string): string | undefined =>
+  error instanceof ApiProblem
+    ? error.fieldErrors.find(({ path }) => path === `/${key}` || path.startsWith(`/${key}/`) || path === key)?.message
+    : undefined

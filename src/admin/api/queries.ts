@@ -23,14 +23,25 @@ connection.subscribe(() => {
   if (connection.get() === 'online') void queryClient.invalidateQueries()
 })
 
+/** Whether the browser may have a session: the server saw its cookie, or somebody signed in since. */
+let mayHaveSession = document.getElementById('root')?.dataset.session !== undefined
+
+/** Fetches everything anew after a sign-in. */
+export async function startSession() {
+  mayHaveSession = true
+  await queryClient.resetQueries()
+}
+
 /** The signed-in user, or null when nobody is signed in. */
 export const meQuery = queryOptions({
   queryKey: ['me'],
-  queryFn: () =>
-    fetchData(api.GET('/api/me', { headers: { 'x-no-sign-in': '1' } })).catch((error) => {
+  queryFn: async () => {
+    if (!mayHaveSession) return null
+    return fetchData(api.GET('/api/me', { headers: { 'x-no-sign-in': '1' } })).catch((error) => {
       if (error instanceof ApiProblem && error.status === 401) return null
       throw error
-    }),
+    })
+  },
   staleTime: 60_000,
 })
 

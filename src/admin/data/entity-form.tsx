@@ -3,7 +3,7 @@ import { notifications } from '@mantine/notifications'
 import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, type KeyboardEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
-import { ApiProblem } from '../api/problem'
+import { findFieldError } from '../api/problem'
 import { queryClient } from '../api/queries'
 import type { Blueprint, Entity, Field } from '../api/schema'
 import { fieldKinds } from '../fields'
@@ -28,12 +28,6 @@ const toChanges = (values: Values, before: Values): Values =>
       .filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key]))
       .map(([key, value]) => [key, value ?? null]),
   )
-
-/** Returns the server's sentence for a field, or undefined. */
-const findFieldError = (error: unknown, key: string) =>
-  error instanceof ApiProblem
-    ? error.fieldErrors.find(({ path }) => path === `/${key}` || path.startsWith(`/${key}/`) || path === key)?.message
-    : undefined
 
 /** A form that is made from the fields of a blueprint. */
 export function EntityForm({ id, blueprint, entity, etag, onSaved }: EntityFormProps) {

@@ -1,14 +1,4 @@
-import {
-  IconBolt,
-  IconBrain,
-  IconCreditCard,
-  IconDatabase,
-  IconFileText,
-  IconHome,
-  IconSettings,
-  IconUsers,
-  type TablerIcon,
-} from '@tabler/icons-react'
+import { IconDatabase, IconHome, type TablerIcon } from '@tabler/icons-react'
 
 /** A part of the page in the side bar. */
 export type Section = {
@@ -22,10 +12,4 @@ export type Section = {
 export const sections: Section[] = [
   { label: 'Home', path: '/home', icon: IconHome },
   { label: 'Data', path: '/data', icon: IconDatabase },
-  { label: 'People', path: '/people', icon: IconUsers, roles: ['admin'] },
-  { label: 'Automation', path: '/automation', icon: IconBolt, roles: ['admin', 'editor'] },
-  { label: 'AI', path: '/ai', icon: IconBrain },
-  { label: 'Payments', path: '/payments', icon: IconCreditCard, roles: ['admin'] },
-  { label: 'Content', path: '/content', icon: IconFileText, roles: ['admin', 'editor'] },
-  { label: 'Settings', path: '/settings', icon: IconSettings, roles: ['admin'] },
 ]

@@ -3,10 +3,10 @@ import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { ApiProblem } from '../api/problem'
-import { queryClient } from '../api/queries'
+import { startSession } from '../api/queries'
 import { getNamedTenant, nameTenant } from '../api/session'
+import { FullPage } from '../ui/full-page'
 import { ProblemMessage } from '../ui/problem-message'
-import classes from './sign-in.module.css'
 
 type Credentials = { username: string; password: string } | { challenge: string; code: string }
 
@@ -78,13 +78,11 @@ export function SignInForm({ username: known, onDone }: { username?: string; onD
 /** The screen of somebody who is not signed in. */
 export function SignIn() {
   return (
-    <main className={classes.screen}>
-      <div className={classes.box}>
-        <Title order={1} mb="md">
-          Sign in
-        </Title>
-        <SignInForm onDone={() => queryClient.invalidateQueries()} />
-      </div>
-    </main>
+    <FullPage>
+      <Title order={1} mb="md">
+        Sign in
+      </Title>
+      <SignInForm onDone={startSession} />
+    </FullPage>
   )
 }

@@ -43,9 +43,12 @@ export async function respondWithAsset(name: string, acceptEncoding: string): Pr
   return new Response(content, { headers })
 }
 
-async function encode(asset: Blob | Uint8Array<ArrayBuffer>, accepted: string): Promise<[BodyInit, string?]> {
+async function encode(
+  asset: Blob | Uint8Array<ArrayBuffer>,
+  accepted: string,
+): Promise<[Blob | Uint8Array<ArrayBuffer>, string?]> {
   if (/\bbr\b/.test(accepted)) return [asset, 'br']
   // Browsers accept Brotli over TLS only.
-  const plain = brotliDecompressSync(asset instanceof Blob ? await asset.bytes() : asset)
+  const plain = new Uint8Array(brotliDecompressSync(asset instanceof Blob ? await asset.bytes() : asset))
   return /\bgzip\b/.test(accepted) ? [Bun.gzipSync(plain), 'gzip'] : [plain]
 }

@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { COOKIE_PREFIX } from '../../accounts/cookies'
 import { generateToken } from '../../core/crypto'
 import { Problem } from '../../core/problem'
 import { getAssets, respondWithAsset } from './assets'
@@ -17,7 +18,7 @@ const contentSecurityPolicy = (nonce: string) =>
     "frame-ancestors 'none'",
   ].join('; ')
 
-const toPage = (script: string, stylesheet: string, nonce: string) => `<!doctype html>
+const toPage = (script: string, stylesheet: string, nonce: string, hasSession: boolean) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -31,17 +32,19 @@ const toPage = (script: string, stylesheet: string, nonce: string) => `<!doctype
 <script type="module" src="/admin/assets/${script}"></script>
 </head>
 <body>
-<div id="root"></div>
+<div id="root"${hasSession ? ' data-session' : ''}></div>
 <noscript>The admin page needs JavaScript.</noscript>
 </body>
 </html>
 `
 
-async function respondWithPage() {
+async function respondWithPage({ request }: { request: Request }) {
   const names = [...(await getAssets()).keys()]
   const nameOf = (extension: string) => names.find((name) => name.startsWith('main-') && name.endsWith(extension))!
   const nonce = generateToken().slice(0, 22)
-  return new Response(toPage(nameOf('.js'), nameOf('.css'), nonce), {
+  // Without it the page need not ask who is signed in.
+  const hasSession = !!request.headers.get('cookie')?.includes(COOKIE_PREFIX)
+  return new Response(toPage(nameOf('.js'), nameOf('.css'), nonce, hasSession), {
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': contentSecurityPolicy(nonce),

@@ -1,0 +1,36 @@
+import { Elysia, status } from 'elysia'
+import { ProblemShape } from '../../core/problem'
+import { guard } from '../guard'
+import { SignedIn } from '../shapes'
+import { completeSetup } from './setup-link'
+import { LinkSignIn, SetUp } from './shapes'
+import { signInByLink } from './signin-link'
+
+/** What the links do that the server prints: set a tenant up, and sign in. */
+export const linkRoutes = new Elysia({ tags: ['accounts'] })
+  .use(guard('accounts'))
+  .post(
+    '/setup',
+    async ({ ctx, body, request, set }) => status(201, await completeSetup(ctx, body, { request, set })),
+    {
+      open: true,
+      body: SetUp,
+      response: { 201: SignedIn, 400: ProblemShape, 409: ProblemShape },
+      detail: {
+        operationId: 'setUp',
+        summary: 'Create the first administrator',
+        description:
+          'Takes the token of the set-up link, which the server prints while a tenant has no administrator, and signs in like signUp.',
+      },
+    },
+  )
+  .post('/signin/link', ({ ctx, body, request, set }) => signInByLink(ctx, body, { request, set }), {
+    open: true,
+    body: LinkSignIn,
+    response: { 200: SignedIn, 400: ProblemShape },
+    detail: {
+      operationId: 'signInByLink',
+      summary: 'Sign in by a link',
+      description: 'Takes the token of a link that the command line made. It can be used once.',
+    },
+  })

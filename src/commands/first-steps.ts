@@ -1,0 +1,26 @@
+import { issueSetupToken } from '../accounts/links/setup-link'
+import { createDemo, createDemoSigninLink } from '../demo/demo'
+import { createTenant, getDefaultTenantId, getTenant, isRegistered } from '../tenancy/tenants'
+import { invocation } from './invocation'
+
+/** The tenant that the first start makes. */
+const FIRST_TENANT = 'main'
+
+type ServerStart = { url: string; isDemo: boolean; isFirstStart: boolean; print: (text: string) => void }
+
+/** Prints how to get into a server that nobody has used yet: a link to set it up, or the sign-in of its demo. */
+export async function printFirstSteps({ url, isDemo, isFirstStart, print }: ServerStart) {
+  if (isDemo && isFirstStart) print(await createDemo(Number(new URL(url).port), invocation))
+  if (isDemo && (await isRegistered('demo'))) {
+    const link = await createDemoSigninLink(url)
+    if (link) print(`Open the admin page, signed in (this link works once, within an hour):\n\n${link}\n`)
+    return
+  }
+  if (isFirstStart) await createTenant(FIRST_TENANT)
+  const id = await getDefaultTenantId()
+  const token = id && (await issueSetupToken(await getTenant(id)))
+  if (token)
+    print(
+      `The tenant "${id}" has no administrator yet. Open this link to create one (it works once, within 24 hours):\n\n${url}/admin/set-up#${token}\n`,
+    )
+}
