@@ -89,12 +89,12 @@ const STORED = {
     ...['tenants', 'blueprints', 'actors', 'configurations', 'changes', 'plugins', 'lambdas', 'connections'],
   ],
   'purposes of derived keys': [
-    ...['access-token', 'refresh-token', 'social-journey', 'changes', 'cursor', 'device-cookie'],
+    ...['access-token', 'refresh-token', 'social-journey', 'changes', 'cursor', 'device-cookie', 'setup-link'],
     ...['idempotency-fingerprint', 'idempotency-answer'],
   ],
   'purposes of the vault': ['totp', 'provider', 'plugin', 'lambda', 'connection'],
   'purposes of one-time tokens': [
-    ...['verification', 'passwordReset', 'emailRevert', 'secondFactor', 'redirect', 'linking'],
+    ...['verification', 'passwordReset', 'emailRevert', 'secondFactor', 'redirect', 'linking', 'signinLink'],
   ],
   'purposes of challenges': ['registration', 'signin'],
   'states of jobs': ['waiting', 'dead', 'done'],

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { basename, dirname, join } from 'node:path'
 import { Glob } from 'bun'
 
-const files = new Set([...new Glob('**/*.ts').scanSync('src')].filter((file) => !file.endsWith('.d.ts')))
+const files = new Set([...new Glob('**/*.{ts,tsx}').scanSync('src')].filter((file) => !file.endsWith('.d.ts')))
 type Graph = Map<string, Set<string>>
 
 /** What each file imports: values only, or types as well. */
@@ -14,7 +14,7 @@ async function readImports(withTypes: boolean): Promise<Graph> {
     for (const [, typeOnly, names = '', spec = ''] of source.matchAll(
       /^(?:import|export) (type )?([\s\S]*?)from '(\.[^']+)'/gm,
     )) {
-      const target = [`${spec}.ts`, `${spec}/index.ts`]
+      const target = [`${spec}.ts`, `${spec}.tsx`, `${spec}/index.ts`]
         .map((path) => join(dirname(file), path))
         .find((p) => files.has(p))
       const named = names.trim().startsWith('{') ? names.replace(/[{}]/g, '').split(',') : ['value']

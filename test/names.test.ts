@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test'
 import { Glob } from 'bun'
 
-const files = [...new Glob('{src,test}/**/*.ts').scanSync('.')].filter((file) => !file.includes('node_modules')).sort()
+const files = [...new Glob('{src,test}/**/*.{ts,tsx}').scanSync('.')]
+  .filter((file) => !file.includes('node_modules'))
+  .sort()
 const source = files.filter((file) => file.startsWith('src/'))
 const read = (file: string) => Bun.file(file).text()
 
@@ -30,7 +32,10 @@ test('no function name begins with refuse; functions that throw are named assert
 
 test('every file of src has a kebab-case name that is a noun and not generic', () => {
   for (const file of source) {
-    const name = file.split('/').at(-1)!.replace('.ts', '')
+    const name = file
+      .split('/')
+      .at(-1)!
+      .replace(/\.tsx?$/, '')
     if (/ing$/.test(name)) expect(name, file).toBeOneOf(NOUNS)
     expect(name, file).toMatch(/^[a-z\d]+(-[a-z\d]+)*(\.d)?$/)
     expect(name, file).not.toMatch(/^(utils?|helpers?|manager|service|misc|common)$/)

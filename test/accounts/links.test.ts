@@ -36,7 +36,7 @@ describe('the set-up link', () => {
     expect(await issueSetupToken(tenant)).toBeUndefined()
   })
 
-  test('of several set-ups with one link at once, exactly one creates an administrator', async () => {
+  test('one of several concurrent set-ups with the same link creates an administrator, and the others answer 409', async () => {
     const { tenant, client } = await createEmptyTenant()
     const token = await issueSetupToken(tenant)
     const answers = await Promise.all(

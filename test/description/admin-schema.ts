@@ -41,7 +41,8 @@ function omitRefusals({ operationId, parameters = [], requestBody, responses }: 
 }
 
 /** Lines that say that a path lacks a method, or that a call has no headers or cookies. */
-const EMPTY_LINES = /^ *(?:\/\*\* \w+ \*\/|(?:get|put|post|delete|options|head|patch|trace|header|cookie|query|path|requestBody)\??: never;)\n/gm
+const EMPTY_LINES =
+  /^ *(?:\/\*\* \w+ \*\/|(?:get|put|post|delete|options|head|patch|trace|header|cookie|query|path|requestBody)\??: never;)\n/gm
 
 /** Returns the types of the API for the admin page. */
 export async function generateAdminSchema(): Promise<string> {

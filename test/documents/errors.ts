@@ -114,6 +114,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   ROUTE_NOT_FOUND: [[404], 'There is no such path.'],
   SEALED_UNREADABLE: [[500], 'A secret was encrypted with a key that is lost; save it again.'],
   SECOND_FACTOR_REQUIRED: [[401], 'Send `details.challenge` with a code of the second factor.'],
+  SETUP_COMPLETE: [[409], 'The tenant has an administrator already, so its set-up link no longer works.'],
   SIGNUP_CLOSED: [[403], 'The tenant does not allow sign-up.'],
   STORAGE_FAILED: [[503], 'The disk failed; the database is being opened again.'],
   STORAGE_FULL: [[507], 'The disk is full: reads go on, writes are refused.'],

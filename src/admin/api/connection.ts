@@ -8,6 +8,7 @@ export const connection = observable<'online' | 'lost'>('online')
 async function checkUntilOnline() {
   while (connection.get() === 'lost') {
     await new Promise((resolve) => setTimeout(resolve, RETRY_INTERVAL_MS))
+    // While the server cannot be reached, this fails as well.
     const answer = await fetch('/health').catch(() => undefined)
     if (answer?.ok) connection.set('online')
   }

@@ -1712,6 +1712,11 @@ export interface components {
                 otherwise?: number;
             };
         };
+        LinkSignIn: {
+            /** @constant */
+            authType?: "oauth";
+            token: string;
+        };
         Mail: {
             _id: string;
             to: string;
@@ -2589,6 +2594,20 @@ export interface components {
             expires: string;
             current: boolean;
         };
+        SetUp: {
+            username: string;
+            email?: string | "" | null;
+            name?: string | null;
+            firstName?: string | null;
+            lastName?: string | null;
+            fullName?: string | null;
+            birthDate?: string | null;
+            phone?: string | null;
+            /** @constant */
+            authType?: "oauth";
+            password: string;
+            token: string;
+        };
         SignIn: {
             username: string;
             password: string;
@@ -3017,6 +3036,7 @@ export type LambdaRollback = components['schemas']['LambdaRollback'];
 export type LambdaRun = components['schemas']['LambdaRun'];
 export type LambdaVersion = components['schemas']['LambdaVersion'];
 export type Limitation = components['schemas']['Limitation'];
+export type LinkSignIn = components['schemas']['LinkSignIn'];
 export type Mail = components['schemas']['Mail'];
 export type Me = components['schemas']['Me'];
 export type Member = components['schemas']['Member'];
@@ -3086,6 +3106,7 @@ export type RefreshedTokens = components['schemas']['RefreshedTokens'];
 export type Rule = components['schemas']['Rule'];
 export type SecondFactor = components['schemas']['SecondFactor'];
 export type Session = components['schemas']['Session'];
+export type SetUp = components['schemas']['SetUp'];
 export type SignIn = components['schemas']['SignIn'];
 export type SignUp = components['schemas']['SignUp'];
 export type SignedIn = components['schemas']['SignedIn'];
@@ -3373,20 +3394,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    username: string;
-                    email?: string | "" | null;
-                    name?: string | null;
-                    firstName?: string | null;
-                    lastName?: string | null;
-                    fullName?: string | null;
-                    birthDate?: string | null;
-                    phone?: string | null;
-                    /** @constant */
-                    authType?: "oauth";
-                    password: string;
-                    token: string;
-                };
+                "application/json": components["schemas"]["SetUp"];
             };
         };
         responses: {
@@ -3405,11 +3413,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @constant */
-                    authType?: "oauth";
-                    token: string;
-                };
+                "application/json": components["schemas"]["LinkSignIn"];
             };
         };
         responses: {

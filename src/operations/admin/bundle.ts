@@ -1,7 +1,6 @@
-import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
-import { Glob } from 'bun'
 
 /** The files of the admin page by name, each compressed by Brotli. */
 export type Assets = Map<string, Uint8Array<ArrayBuffer>>
@@ -29,7 +28,11 @@ export async function bundleAssets(quality = FAST_QUALITY): Promise<Assets> {
 
 /** Returns the time of the last change of the sources, in ms since 1970. */
 const lastChange = () =>
-  Math.max(...[...new Glob('**/*').scanSync(SOURCE_FOLDER)].map((file) => statSync(join(SOURCE_FOLDER, file)).mtimeMs))
+  Math.max(
+    ...readdirSync(SOURCE_FOLDER, { recursive: true }).map(
+      (file) => statSync(join(SOURCE_FOLDER, String(file))).mtimeMs,
+    ),
+  )
 
 let latest: { changed: number; assets: Promise<Assets> } | undefined
 

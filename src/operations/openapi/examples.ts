@@ -60,6 +60,8 @@ const secret = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
 export const examples: Record<string, unknown> = {
   SignIn: { username: 'ada', password: 'correct horse battery', authType: 'oauth' },
   SignUp: { username: 'ada', password: 'correct horse battery', email: 'ada@example.com', authType: 'oauth' },
+  SetUp: { username: 'ada', password: 'correct horse battery', token: 'gLdaA1hf297As62…' },
+  LinkSignIn: { token: 'B5SdKpv8bN-MT3bj…' },
   SignedIn: { payload: { token: 'eyJhbGciOi…', refreshToken: 'rt_…', expiresIn: 900, user, workspace } },
   RefreshRequest: { refreshToken: 'rt_…' },
   RefreshedTokens: { payload: { token: 'eyJhbGciOi…', refreshToken: 'rt_…', expiresIn: 900, user, workspace } },

@@ -1,3 +1,4 @@
+import * as links from '../../accounts/links/shapes'
 import * as mail from '../../accounts/mail/shapes'
 import * as passkeys from '../../accounts/passkeys/shapes'
 import * as accounts from '../../accounts/shapes'
@@ -25,7 +26,7 @@ import * as workspaces from '../../workspaces/shapes'
 
 /** The modules of shapes. Each exported shape is a schema of the document, with the name of its export. */
 const SHAPE_MODULES = [
-  ...[accounts, mail, passkeys, social, totp, users, workspaces, blueprints, entities, charts, content, events],
+  ...[accounts, links, mail, passkeys, social, totp, users, workspaces, blueprints, entities, charts, content, events],
   ...[payments, inbox, plugins, connections, integrations, lambdas, ai, usage, knowledge, builders],
 ]
 
