@@ -3,7 +3,7 @@ import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import type { Billable } from '../billable-entity'
+import { type Billable, subscriptionsOfEntity } from '../billable-entity'
 import type { Cycle } from '../billing-period'
 import { toMinorUnits } from '../money'
 import { getPlan } from '../plans'
@@ -59,9 +59,8 @@ export const withCoupon = (subscription: Subscription, { _id, code, discount, be
 
 /** Inserts a pending subscription. @throws 409 TOO_MANY_SUBSCRIPTIONS when its entity has too many pending ones */
 export async function insertPending(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription) {
-  const { billableEntityType: type, billableEntityId: id } = row
-  const ofEntity = and(eq(subscriptions.billableEntityType, type), eq(subscriptions.billableEntityId, id))
-  if ((await tx.$count(subscriptions, and(ofEntity, eq(subscriptions.status, 'pending')))) >= MAX_PENDING_SUBSCRIPTIONS)
+  const pendingOfEntity = and(subscriptionsOfEntity(row), eq(subscriptions.status, 'pending'))
+  if ((await tx.$count(subscriptions, pendingOfEntity)) >= MAX_PENDING_SUBSCRIPTIONS)
     throw new Problem(
       409,
       'TOO_MANY_SUBSCRIPTIONS',

@@ -21,7 +21,7 @@ import { plans, type Subscription, subscriptions } from '../tables'
 import { getActivePlan, insertPending, newSubscription, requirePositiveAmount, withCoupon } from './new-subscription'
 import { toSubscription } from './serializer'
 import { emitStatusChange } from './subscription-events'
-import { ACTIVE_STATUSES, type Status, TRANSITIONS } from './transitions'
+import { ACTIVE_STATUSES, hasEnded, type Status, TRANSITIONS } from './transitions'
 
 const { _id, status, planId, billableEntityType, billableEntityId, currentPeriodEnd, created, updated } = subscriptions
 const sortable = { _id, status, planId, billableEntityType, billableEntityId, currentPeriodEnd, created, updated }
@@ -86,9 +86,13 @@ export async function getCurrent(ctx: Ctx) {
 /** Returns a subscription. @throws 404 SUBSCRIPTION_NOT_FOUND, 403 when it belongs to another entity */
 export const get = async (ctx: Ctx, id: string) => toSubscription(requireOwn(ctx, await getSubscription(ctx.db, id)))
 
-/** @throws 404 SUBSCRIPTION_NOT_FOUND */
+/** Returns the row of a subscription. @throws 404 SUBSCRIPTION_NOT_FOUND */
 export const getSubscription = async (db: Pick<Db, 'select'>, id: string): Promise<Subscription> =>
-  (!id.includes('\0') && (await db.select().from(subscriptions).where(eq(_id, id)).get())) || notFound('subscription')
+  (await findSubscription(db, id)) ?? notFound('subscription')
+
+/** Returns the row of a subscription, if there is one. */
+export const findSubscription = async (db: Pick<Db, 'select'>, id: string): Promise<Subscription | undefined> =>
+  id.includes('\0') ? undefined : db.select().from(subscriptions).where(eq(_id, id)).get()
 
 /**
  * Creates a pending subscription. Admins name its entity, and may set the price for a dynamic plan; other callers subscribe
@@ -118,11 +122,11 @@ export async function create(ctx: Ctx, input: NewSubscription) {
 }
 
 /** @throws 409 SUBSCRIPTION_ENDED */
-export function assertNotEnded({ status }: { status: Status }) {
-  if (status === 'canceled' || status === 'expired')
-    throw new Problem(
-      409,
-      'SUBSCRIPTION_ENDED',
-      `A subscription that is ${status} cannot be changed. Create a new one.`,
-    )
+export function assertNotEnded(row: { status: Status }) {
+  if (!hasEnded(row)) return
+  throw new Problem(
+    409,
+    'SUBSCRIPTION_ENDED',
+    `A subscription that is ${row.status} cannot be changed. Create a new one.`,
+  )
 }

@@ -11,7 +11,7 @@ export const createOrder = (more: Partial<CheckoutOrder> = {}): CheckoutOrder =>
   const entity = { type: 'user', id: 'ada' } as const
   return {
     ...{ tenant: 'acme', subscriptionId, entity, planName: 'Pro', externalIds: {}, amount: 2000, basePrice: 2000 },
-    ...{ currency: 'USD', billingCycle: 'monthly', dynamic: false, discount: null, embedded: false },
+    ...{ currency: 'USD', billingCycle: 'monthly', dynamic: false, discount: null },
     ...{ successUrl: 'https://shop.example.com/thanks', cancelUrl: 'https://shop.example.com/cart' },
     ...{ customer: { name: 'Ada King Lovelace', email: 'ada@example.com' }, key: `checkout:${orders++}` },
     metadata: { tenant: 'acme', subscription: subscriptionId, entity: 'user:ada' },

@@ -3,7 +3,7 @@ import { PADDLE_URLS } from '../../../connections/kinds/paddle'
 import { joinUrl } from '../../../connections/kinds/probe'
 import { isTimingSafeEqual } from '../../../core/crypto'
 import { missingPriceProblem } from '../errors'
-import { nonEmptyText } from '../event-parser'
+import { nonEmptyText, toMap } from '../event-parser'
 import type { CheckoutOrder, Provider } from '../provider'
 import {
   attemptKey,
@@ -200,11 +200,12 @@ async function ignoreIfCanceled(connection: PaddleConnection, id: string, error:
   if (subscription && subscription.status !== 'canceled') throw error
 }
 
-const INVOICE_STATUS_BY_TRANSACTION_STATUS: Record<string, 'paid' | 'open' | 'void'> = {
+const INVOICE_STATUSES = toMap<'paid' | 'open' | 'void'>({
   ...{ completed: 'paid', paid: 'paid', past_due: 'open', billed: 'open', canceled: 'void' },
-}
-const toInvoiceStatus = ({ status = '' }: PaddleTransaction) =>
-  Object.hasOwn(INVOICE_STATUS_BY_TRANSACTION_STATUS, status) ? INVOICE_STATUS_BY_TRANSACTION_STATUS[status] : undefined
+})
+
+/** Returns the status of an invoice, or undefined for a transaction that is none yet. */
+const toInvoiceStatus = ({ status = '' }: PaddleTransaction) => INVOICE_STATUSES.get(status)
 
 /** Parses `ts=…;h1=…`. There may be several `h1` during a rotation of the secret. */
 function parseSignature(header: string) {

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../core/clock'
 import { missingPriceProblem } from '../errors'
 import { nonEmptyText } from '../event-parser'
 import type { CheckoutOrder, Provider } from '../provider'
@@ -6,9 +7,16 @@ import { decodeUtf8, toSecretList } from '../webhook-signature'
 import { toPaypalMoney } from './amounts'
 import { type PaypalConnection, requestPaypal } from './api'
 import { type PaypalSubscription, parsePaypalEvent, toProviderState } from './events'
+import { createPlaceholderInvoice, isPlaceholderInvoice } from './placeholder-invoices'
 import { listPaidTransactions } from './transactions'
 
-/** https://developer.paypal.com/docs/api/subscriptions/v1 */
+/**
+ * PayPal documents no limit for the approval of subscriptions. Its approval tokens are valid for 3 hours by default, or for 72
+ * (https://developer.paypal.com/api/nvp-soap/troubleshooting/10411, github.com/paypal/paypal-checkout-components/issues/369).
+ */
+const APPROVAL_WINDOW_MS = 3 * DAY_MS
+
+/** PayPal (https://developer.paypal.com/docs/api/subscriptions/v1). */
 export const paypal: Provider<'paypal'> = {
   assertPriceConfigured(_, { externalIds, billingCycle }) {
     if (!externalIds[planNames[billingCycle]]) throw missingPriceProblem('paypal', planNames[billingCycle])
@@ -82,7 +90,11 @@ export const paypal: Provider<'paypal'> = {
     return isAnyTrue(verifications)
   },
 
+  verifiesRemotely: true,
   parseEvent: parsePaypalEvent,
+  approvalWindowMs: APPROVAL_WINDOW_MS,
+  createPlaceholderInvoice,
+  isPlaceholderInvoice,
 }
 
 /**

@@ -19,16 +19,19 @@ export const stripe: Provider<'stripe'> = {
 
   async createCheckout(connection, order) {
     stripe.assertPriceConfigured?.(connection, order)
+    const isEmbedded = connection.metadata.checkoutMode === 'embedded'
+    // Stripe refuses a key that was used with other parameters.
+    const key = isEmbedded ? `${order.key}:embedded` : order.key
     return withStripeClient(connection, async ({ checkout }) => {
       const createSession = (idempotencyKey: string) =>
-        checkout.sessions.create(toSessionParams(order), { idempotencyKey })
-      const first = await createSession(order.key)
+        checkout.sessions.create(toSessionParams(order, isEmbedded), { idempotencyKey })
+      const first = await createSession(key)
       const { id, url, client_secret } = (await isExpiredReplay(checkout, first))
-        ? await createSession(attemptKey(order.key))
+        ? await createSession(attemptKey(key))
         : first
-      const access = nonEmptyText(order.embedded ? client_secret : url)
+      const access = nonEmptyText(isEmbedded ? client_secret : url)
       if (!nonEmptyText(id) || !access) throw new ProviderResponseError('stripe', 200, 'no_session')
-      const [checkoutUrl, clientToken] = order.embedded ? [null, access] : [access, null]
+      const [checkoutUrl, clientToken] = isEmbedded ? [null, access] : [access, null]
       return { checkoutUrl, clientToken, externalCheckoutId: id }
     })
   },
@@ -137,7 +140,7 @@ const findSubscriptionIdOfSession = async (client: Stripe, checkout: string) =>
 const priceNames = { monthly: 'monthlyPriceId', yearly: 'yearlyPriceId' } as const
 const recurring = { monthly: { interval: 'month' }, yearly: { interval: 'year' } } as const
 
-function toSessionParams(order: CheckoutOrder): Stripe.Checkout.SessionCreateParams {
+function toSessionParams(order: CheckoutOrder, isEmbedded: boolean): Stripe.Checkout.SessionCreateParams {
   const { subscriptionId, metadata, customer, successUrl, cancelUrl } = order
   return {
     mode: 'subscription',
@@ -146,7 +149,7 @@ function toSessionParams(order: CheckoutOrder): Stripe.Checkout.SessionCreatePar
     metadata,
     subscription_data: { metadata },
     ...(customer.email && { customer_email: customer.email }),
-    ...(order.embedded ? embeddedParams(successUrl) : { success_url: successUrl, cancel_url: cancelUrl }),
+    ...(isEmbedded ? embeddedParams(successUrl) : { success_url: successUrl, cancel_url: cancelUrl }),
   }
 }
 

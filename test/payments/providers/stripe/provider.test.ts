@@ -74,13 +74,20 @@ test('a Stripe checkout with requireExternalPrice gets 400 MISSING_EXTERNAL_PRIC
 })
 
 test('an embedded Stripe checkout returns a client token, and redirects only when a successUrl is set', async () => {
-  const { checkoutUrl, clientToken } = await stripe.createCheckout(resolvedConnection, createOrder({ embedded: true }))
+  const embedding = createResolvedConnection({
+    ...vendor.connection(),
+    metadata: { apiUrl: vendor.url, checkoutMode: 'embedded' },
+  })
+  // The same order was placed before an admin changed the mode.
+  const one = createOrder()
+  await stripe.createCheckout(resolvedConnection, one)
+  const { checkoutUrl, clientToken } = await stripe.createCheckout(embedding, one)
   expect([checkoutUrl, clientToken]).toEqual([null, expect.stringMatching(/_secret_/)])
   expect(lastCheckoutRequest().body).toMatchObject({
     ui_mode: 'embedded_page',
     return_url: 'https://shop.example.com/thanks',
   })
-  await stripe.createCheckout(resolvedConnection, createOrder({ embedded: true, successUrl: undefined }))
+  await stripe.createCheckout(embedding, createOrder({ successUrl: undefined }))
   expect(lastCheckoutRequest().body).toMatchObject({ redirect_on_completion: 'never' })
 })
 
