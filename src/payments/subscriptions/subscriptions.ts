@@ -1,9 +1,8 @@
-import { and, eq, inArray, type SQL } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { and, eq, inArray } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
 import type { HttpContext } from '../../core/etag'
 import { badRequest, notFound, Problem } from '../../core/problem'
-import { applyPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../../storage/pagination'
+import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
 import type { Db } from '../../storage/port'
 import {
   assertEntityExists,
@@ -15,6 +14,7 @@ import {
   subscriptionsOfEntity,
 } from '../billable-entity'
 import { countCouponAttempt, requireRedeemableByCode } from '../coupons/validation'
+import { filterByParameter } from '../list-filter'
 import { toAdminPlan } from '../plans'
 import type { NewSubscription } from '../shapes'
 import { plans, type Subscription, subscriptions } from '../tables'
@@ -57,20 +57,13 @@ export async function listOfWorkspaces({ db }: Ctx, query: Filters & ListQuery, 
 }
 
 /** @throws 400 for an unknown status or entity type */
-function listConditions(query: Filters): SQL | undefined {
-  const anyOf = (column: SQLiteColumn, path: keyof Filters, allowed?: string[]) => {
-    const values = parseNames(query[path], path)
-    const unknown = allowed && values?.find((value) => !allowed.includes(value))
-    if (unknown) badRequest({ path, message: `Unknown ${path} "${unknown}". Use one of: ${allowed.join(', ')}.` })
-    return values && inArray(column, values)
-  }
-  return and(
-    anyOf(billableEntityType, 'billableEntityType', ['user', 'workspace']),
-    anyOf(billableEntityId, 'billableEntityId'),
-    anyOf(planId, 'planId'),
-    anyOf(status, 'status', Object.keys(TRANSITIONS)),
+const listConditions = (query: Filters) =>
+  and(
+    filterByParameter(billableEntityType, query, 'billableEntityType', ['user', 'workspace']),
+    filterByParameter(billableEntityId, query, 'billableEntityId'),
+    filterByParameter(planId, query, 'planId'),
+    filterByParameter(status, query, 'status', Object.keys(TRANSITIONS)),
   )
-}
 
 /** Returns the active or trialing subscription of the caller's entity with the limits of its plan, or null. */
 export async function getCurrent(ctx: Ctx) {

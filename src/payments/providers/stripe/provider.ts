@@ -132,6 +132,7 @@ async function isExpiredReplay(
 /** The limit of invoices that are read of a subscription: more than monthly billing ever reaches. */
 const MAX_INVOICES = 10_000
 
+// Stripe repeats the answer of a key for a day at least (https://docs.stripe.com/api/idempotent_requests).
 const idempotencyOptions = (verb: string, ...parts: unknown[]) => ({ idempotencyKey: attemptKey(verb, ...parts) })
 
 const findSubscriptionIdOfSession = async (client: Stripe, checkout: string) =>
