@@ -67,7 +67,7 @@ function assertCurrency({ defaultCurrency: sent }: Metadata) {
 
 async function assertPaymentSource(ctx: Ctx, { paymentSourceId: id }: Metadata) {
   if (typeof id !== 'string' || !id) return
-  const row = id.includes('\0') ? undefined : await getConnection(ctx.db, id).catch(undefinedIfNotFound)
+  const row = await getConnection(ctx.db, id).catch(undefinedIfNotFound)
   if (row && isProviderKind(row.kind)) return
   const message = row
     ? `The connection "${row.name}" is of kind ${row.kind}. Use one of these kinds: ${providerKinds.join(', ')}.`

@@ -31,8 +31,8 @@ export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: 
 
 /** Returns an invoice. @throws 404 INVOICE_NOT_FOUND, 403 when it belongs to another entity */
 export async function get(ctx: Ctx, id: string): Promise<InvoiceResponse> {
-  const row = !id.includes('\0') && (await ctx.db.select().from(invoices).where(eq(_id, id)).get())
-  return toInvoice(requireOwn(ctx, row || notFound('invoice')))
+  const row = await ctx.db.select().from(invoices).where(eq(_id, id)).get()
+  return toInvoice(requireOwn(ctx, row ?? notFound('invoice')))
 }
 
 const toInvoice = ({ amount, items, ...invoice }: Invoice): InvoiceResponse => ({

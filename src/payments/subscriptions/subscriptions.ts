@@ -85,7 +85,7 @@ export const getSubscription = async (db: Pick<Db, 'select'>, id: string): Promi
 
 /** Returns the row of a subscription, if there is one. */
 export const findSubscription = async (db: Pick<Db, 'select'>, id: string): Promise<Subscription | undefined> =>
-  id.includes('\0') ? undefined : db.select().from(subscriptions).where(eq(_id, id)).get()
+  db.select().from(subscriptions).where(eq(_id, id)).get()
 
 /**
  * Creates a pending subscription. Admins name its entity, and may set the price for a dynamic plan; other callers subscribe

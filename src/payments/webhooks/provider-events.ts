@@ -45,8 +45,7 @@ export const replay = async (ctx: Ctx, id: string): Promise<ProviderEvent> =>
   toProviderEvent(await reapply(ctx, await getProviderEvent(ctx.db, id)))
 
 const getProviderEvent = async (db: Ctx['db'], id: string): Promise<ProviderEventRow> =>
-  (!id.includes('\0') && (await db.select().from(providerEvents).where(eq(_id, id)).get())) ||
-  notFound('provider event')
+  (await db.select().from(providerEvents).where(eq(_id, id)).get()) ?? notFound('provider event')
 
 const toProviderEvent = ({ source, occurredAt, nextAt, body: _, ...row }: ProviderEventRow): ProviderEvent => ({
   ...row,
