@@ -7,8 +7,8 @@ import { createTestTenant } from '../../test-tenant'
 import { createOrder, createResolvedConnection } from '../providers/provider-fixtures'
 import {
   createConnection,
+  createDelivery,
   createPendingSubscription,
-  deliver,
   findSubscription,
   invoicesOf,
   metadataOf,
@@ -31,20 +31,7 @@ afterAll(async () => {
   await vendor.stop()
 })
 
-/** Delivers the new events of PayPal in this order, and returns their statuses. */
-async function deliverInOrder(...types: string[]) {
-  const events = vendor.events.splice(0)
-  const statuses = []
-  for (const type of types) {
-    const [event] = events.splice(
-      events.findIndex(({ event_type }) => event_type === type),
-      1,
-    )
-    statuses.push((await deliver(testTenant, 'paypal', vendor.signEvent(event))).body.status)
-  }
-  expect(events.map(({ event_type }) => event_type)).toEqual([])
-  return statuses
-}
+const deliverInOrder = createDelivery(testTenant, 'paypal', vendor)
 
 const ACTIVATED = 'BILLING.SUBSCRIPTION.ACTIVATED'
 const PAID = 'PAYMENT.SALE.COMPLETED'

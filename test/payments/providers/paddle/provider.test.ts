@@ -2,14 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { paddle } from '../../../../src/payments/providers/paddle/provider'
 import { startPaddle } from '../../../fakes/vendors/paddle'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../../plugins/fixtures'
-import {
-  captureLeaks,
-  createOrder,
-  createResolvedConnection,
-  createSubscriptionRow,
-  discount,
-  PROVIDER_ERROR_WITHOUT_LEAK,
-} from '../provider-fixtures'
+import { createOrder, createResolvedConnection, createSubscriptionRow, discount } from '../provider-fixtures'
 
 const vendor = await startPaddle()
 beforeAll(allowPrivateNetwork)
@@ -21,7 +14,6 @@ afterAll(async () => {
 vendor.price('pri_pro', '2000')
 const connection = vendor.connection()
 const resolvedConnection = createResolvedConnection(connection)
-const secrets = [connection.authentication.apiKey]
 const externalIds = { monthlyPriceId: 'pri_pro' }
 const checkoutRequests = () => vendor.asked('POST', /^\/transactions$/)
 
@@ -82,26 +74,12 @@ test('a Paddle checkout whose answer was lost creates one transaction, and a new
   expect([again === externalCheckoutId, vendor.transactions.get(again).status]).toEqual([false, 'ready'])
 })
 
-test('a failing Paddle causes 502 PROVIDER_ERROR and leaks no secret', async () => {
-  for (const failure of ['down', { status: 500 }, { status: 400 }, { status: 403 }] as const) {
-    vendor.own.failWhen = () => failure
-    expect(
-      await captureLeaks(secrets, () => paddle.createCheckout(resolvedConnection, createOrder({ externalIds }))),
-    ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  }
-  vendor.own.failWhen = () => undefined
-  const without = createResolvedConnection({ ...connection, authentication: {} })
-  expect(await captureLeaks([], () => paddle.createCheckout(without, createOrder({ externalIds })))).toEqual(
-    PROVIDER_ERROR_WITHOUT_LEAK,
-  )
-})
-
 const buySubscription = async () => {
   const { externalCheckoutId } = await paddle.createCheckout(resolvedConnection, createOrder({ externalIds }))
   return vendor.pay(externalCheckoutId!)
 }
 
-test('cancel ends a Paddle subscription or unpaid transaction, may be repeated, and reports failures with 502 PROVIDER_ERROR', async () => {
+test('cancel ends a Paddle subscription or unpaid transaction, and may be repeated', async () => {
   const id = await buySubscription()
   for (const _ of [1, 2]) await paddle.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
   expect(vendor.subscriptions.get(id).status).toBe('canceled')
@@ -115,21 +93,6 @@ test('cancel ends a Paddle subscription or unpaid transaction, may be repeated, 
   const unreported = vendor.pay(paid)
   await paddle.cancel(resolvedConnection, createSubscriptionRow({ externalCheckoutId: paid }))
   expect(vendor.subscriptions.get(unreported).status).toBe('canceled')
-  // A rejection for another reason does not count as canceled.
-  const running = await buySubscription()
-  vendor.own.nextFailures = [{ status: 409 }]
-  expect(
-    await captureLeaks(secrets, () =>
-      paddle.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
-    ),
-  ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  // Paddle repeats a failure under the same key for days, so a retry needs another key.
-  vendor.own.nextFailures = [{ status: 500 }]
-  const cancelRunning = () =>
-    paddle.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
-  expect(await captureLeaks(secrets, cancelRunning)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  await cancelRunning()
-  expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
 })
 
 test('reprice changes the next Paddle cycles without billing now, and only when the price differs', async () => {
