@@ -7,10 +7,11 @@ import { isHttps, requestAuthority } from '../../tenancy/client-connection'
 import { paymentsSettings } from '../payments-settings'
 import type { CheckoutOrder } from '../providers/provider'
 import type { NewCheckout } from '../shapes'
+import { planPriceOf } from '../subscriptions/new-subscription'
 import type { Subscription } from '../tables'
 import { hasOwnPrice, type PreparedCheckout } from './checkout-preparation'
 
-/** How long, in ms, the same checkout is reused: no provider lets its customers pay less than three hours. */
+/** How long, in ms, a repeated order gets the same checkout: less than the time in which customers may pay at any provider. */
 const CHECKOUT_REUSE_MS = HOUR_MS
 
 /** Returns the order of a checkout. Its key is the same for the same order, until its checkout may be outdated. */
@@ -20,23 +21,13 @@ export async function buildOrder(
   input: NewCheckout,
   request: Request,
 ): Promise<CheckoutOrder> {
-  const { _id, currency, billingCycle, billableEntityType: type, billableEntityId: id, discount } = subscription
+  const { _id, currency, billingCycle, billableEntityType: type, billableEntityId: id } = subscription
   const { successUrl, cancelUrl } = await getSettings(ctx, paymentsSettings)
   const fallbackUrl = `${isHttps(request) ? 'https' : 'http'}://${requestAuthority(request)}/`
   const order = {
-    ...{ tenant: ctx.tenant, subscriptionId: _id, entity: { type, id }, planName: plan.name },
-    ...{
-      externalIds: plan.externalIds[kind] ?? {},
-      amount,
-      basePrice: subscription.basePrice!,
-      currency,
-      billingCycle,
-    },
-    dynamic: hasOwnPrice(subscription),
-    discount:
-      discount && subscription.couponId && subscription.couponCode
-        ? { couponId: subscription.couponId, code: subscription.couponCode, benefit: discount.benefit }
-        : null,
+    ...{ subscriptionId: _id, planName: plan.name, externalIds: plan.externalIds[kind] ?? {} },
+    ...{ amount, currency, billingCycle, dynamic: hasOwnPrice(subscription) },
+    isPlanPrice: !hasOwnPrice(subscription) && amount === planPriceOf(plan, billingCycle) && currency === plan.currency,
     successUrl: input.successUrl || successUrl || fallbackUrl,
     cancelUrl: input.cancelUrl || cancelUrl || fallbackUrl,
     customer: await findCustomer(ctx, input, subscription),

@@ -1,28 +1,24 @@
 import type { ResolvedConnection } from '../../connections/kinds/index'
-import type { Cycle, Span } from '../billing-period'
+import type { Cycle } from '../billing-period'
 import type { EventMeaning } from '../subscriptions/transitions'
-import type { EntityType, ExternalIds, InvoiceItem, ProviderKind, Subscription } from '../tables'
+import type { ExternalIds, InvoiceItem, ProviderKind, Subscription } from '../tables'
 
 export type { ProviderKind }
 
 /** The order of a checkout. Amounts are in minor units of the currency. */
 export type CheckoutOrder = {
-  tenant: string
   subscriptionId: string
-  entity: { type: EntityType; id: string }
   planName: string
   /** The provider's ids of the plan and its prices, as far as the plan has them. */
   externalIds: ExternalIds
-  /** The price of each cycle after the discount. */
+  /** The price of each cycle, less the discount. */
   amount: number
-  /** The price of each cycle before the discount. */
-  basePrice: number
   currency: string
   billingCycle: Cycle
   /** Whether the price was set for this subscription alone. */
   dynamic: boolean
-  /** The discount that `amount` includes, and how long it lasts; forever if `benefit` is null. */
-  discount: { couponId: string; code: string; benefit: Span | null } | null
+  /** Whether `amount` is the price that the plan has now, so that the plan's price at the provider can be used. */
+  isPlanPrice: boolean
   successUrl?: string
   cancelUrl?: string
   customer: { name?: string; email?: string }

@@ -26,6 +26,10 @@ export function requirePositiveAmount(amount: unknown, currency: string): number
   throw new Problem(400, 'INVALID_AMOUNT', `The amount must be positive and at least the smallest unit of ${currency}.`)
 }
 
+/** Returns the price of a plan for a cycle, in minor units. */
+export const planPriceOf = ({ monthlyPrice, yearlyPrice }: Plan, cycle: Cycle) =>
+  cycle === 'yearly' ? yearlyPrice : monthlyPrice
+
 /**
  * Returns a pending subscription, which is not inserted yet. `amount` (minor units) is the price that an admin has set for a
  * dynamic plan, if any.
@@ -37,10 +41,9 @@ export function newSubscription(
   amount: number | null,
 ): Subscription {
   const time = toIsoString(now())
-  const price = billingCycle === 'yearly' ? plan.yearlyPrice : plan.monthlyPrice
   return {
     ...{ _id: Bun.randomUUIDv7(), planId: plan._id, ...entity, status: 'pending', billingCycle },
-    ...{ currency: plan.currency, basePrice: plan.dynamic ? amount : price },
+    ...{ currency: plan.currency, basePrice: plan.dynamic ? amount : planPriceOf(plan, billingCycle) },
     ...{ dynamicAmount: plan.dynamic ? amount : null },
     ...{ couponId: null, couponCode: null, discount: null, couponBenefitEndsAt: null },
     ...{ currentPeriodStart: null, currentPeriodEnd: null, trialEndsAt: null, pastDueSince: null },

@@ -71,6 +71,19 @@ test('a customer pays the amount that an admin has set, also when the plan has a
   expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(1200)
 })
 
+test('a customer pays the price at which they have subscribed, also when the plan and its price at the provider are others by now', async () => {
+  const plan = await at.createPlan({ name: 'Growing', monthlyPrice: 20, yearlyPrice: 200 })
+  const client = await at.createCustomer()
+  const { _id: subscriptionId } = await expectOk(
+    client.post('/subscriptions', { planId: plan._id, billingCycle: 'monthly' }),
+  )
+  const externalIds = { stripe: { monthlyPriceId: 'price_30' } }
+  await expectOk(admin.put(`/plans/${plan._id}`, { monthlyPrice: 30, externalIds }))
+  await expectOk(client.post('/checkout', { subscriptionId }))
+  const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)
+  expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(2000)
+})
+
 test('an order placed directly at PayPal, without a checkout before it, is repriced to the price of the subscription', async () => {
   const client = await at.createCustomer()
   const { _id } = await expectOk(client.post('/subscriptions', { planId: at.pro, billingCycle: 'monthly' }))

@@ -14,6 +14,13 @@ import type { ProviderInvoice, ProviderState } from '../provider'
 type Period = { starts_at?: string; ends_at?: string } | null
 type CustomData = Record<string, unknown> | null
 
+type PaddlePrice = {
+  product_id?: string
+  description?: string
+  unit_price?: { amount?: string }
+  billing_cycle?: { interval?: string; frequency?: number } | null
+}
+
 /** The fields that we read of a subscription of Paddle. */
 export type PaddleSubscription = {
   id?: string
@@ -24,11 +31,7 @@ export type PaddleSubscription = {
   transaction_id?: string
   current_billing_period?: Period
   scheduled_change?: { action?: string } | null
-  items?: {
-    quantity?: number
-    trial_dates?: Period
-    price?: { id?: string; product_id?: string; description?: string; unit_price?: { amount?: string } } | null
-  }[]
+  items?: { trial_dates?: Period; price?: PaddlePrice | null }[]
 }
 
 type LineItem = { quantity?: number; totals?: { total?: string } | null; product?: { name?: string } | null }

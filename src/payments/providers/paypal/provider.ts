@@ -117,7 +117,7 @@ const planNames = { monthly: 'monthlyPlanId', yearly: 'yearlyPlanId' } as const
 type Link = { rel: string; href: string }
 
 async function toSubscriptionBody(connection: PaypalConnection, order: CheckoutOrder) {
-  const { externalIds, billingCycle, subscriptionId, customer, successUrl, cancelUrl, dynamic, discount } = order
+  const { externalIds, billingCycle, subscriptionId, customer, successUrl, cancelUrl, isPlanPrice } = order
   const plan_id = externalIds[planNames[billingCycle]]!
   const [given_name, ...rest] = customer.name?.trim().split(/\s+/) ?? []
   const name = { given_name: given_name?.slice(0, 140), surname: rest.join(' ').slice(0, 140) || undefined }
@@ -128,7 +128,7 @@ async function toSubscriptionBody(connection: PaypalConnection, order: CheckoutO
     custom_id: subscriptionId,
     ...((customer.email || given_name) && { subscriber }),
     ...(back && { application_context: { ...back, user_action: 'SUBSCRIBE_NOW', shipping_preference: 'NO_SHIPPING' } }),
-    ...((dynamic || discount) && { plan: await buildPlanOverride(connection, plan_id, order) }),
+    ...(!isPlanPrice && { plan: await buildPlanOverride(connection, plan_id, order) }),
   }
 }
 

@@ -160,10 +160,10 @@ const embeddedParams = (returnUrl: string | undefined) =>
     ...(returnUrl ? { return_url: returnUrl } : { redirect_on_completion: 'never' }),
   }) as const
 
-/** Returns the price that exists at Stripe, or a new one for a dynamic plan or after a discount. */
-function toPriceItem({ externalIds, billingCycle, dynamic, discount, amount, currency, planName }: CheckoutOrder) {
+/** Returns the price that exists at Stripe, or a new one for another amount. */
+function toPriceItem({ externalIds, billingCycle, isPlanPrice, amount, currency, planName }: CheckoutOrder) {
   const price = externalIds[priceNames[billingCycle]]
-  if (price && !dynamic && !discount) return { price }
+  if (price && isPlanPrice) return { price }
   const product = externalIds.productId ? { product: externalIds.productId } : { product_data: { name: planName } }
   const unit_amount = toStripeAmount(amount, currency)
   return {

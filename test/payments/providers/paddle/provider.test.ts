@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { paddle } from '../../../../src/payments/providers/paddle/provider'
 import { startPaddle } from '../../../fakes/vendors/paddle'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../../plugins/fixtures'
-import { createOrder, createResolvedConnection, createSubscriptionRow, discount } from '../provider-fixtures'
+import { createOrder, createResolvedConnection, createSubscriptionRow } from '../provider-fixtures'
 
 const vendor = await startPaddle()
 beforeAll(allowPrivateNetwork)
@@ -32,8 +32,8 @@ test('a Paddle checkout creates a transaction with the price of the plan, and re
 
 test('a Paddle checkout creates a price for a dynamic amount and for a coupon', async () => {
   const made = [
-    createOrder({ dynamic: true, amount: 1234 }),
-    createOrder({ discount, amount: 1500, externalIds: { ...externalIds, productId: 'pro_1' } }),
+    createOrder({ dynamic: true, isPlanPrice: false, amount: 1234 }),
+    createOrder({ isPlanPrice: false, amount: 1500, externalIds: { ...externalIds, productId: 'pro_1' } }),
   ]
   const items = []
   for (const one of made) {
@@ -101,7 +101,9 @@ test('reprice changes the next Paddle cycles without billing now, and only when 
   await paddle.reprice(resolvedConnection, row, 4200)
   expect(vendor.subscriptions.get(id).items[0].price.unit_price).toEqual({ amount: '4200', currency_code: 'USD' })
   const changes = vendor.asked('PATCH', /^\/subscriptions/)
-  expect(changes.at(-1)!.body.proration_billing_mode).toBe('do_not_bill')
+  const { items, proration_billing_mode } = changes.at(-1)!.body
+  expect(proration_billing_mode).toBe('do_not_bill')
+  expect(items).toMatchObject([{ price: { billing_cycle: { interval: 'month', frequency: 1 } } }])
   await paddle.reprice(resolvedConnection, row, 4200)
   expect(vendor.asked('PATCH', /^\/subscriptions/)).toHaveLength(changes.length)
   // A subscription that no longer exists is ignored.

@@ -9,7 +9,6 @@ import {
   createOrder,
   createResolvedConnection,
   createSubscriptionRow,
-  discount,
   PROVIDER_ERROR_WITHOUT_LEAK,
 } from '../provider-fixtures'
 
@@ -65,9 +64,9 @@ test('a PayPal checkout creates a subscription that awaits approval, and returns
 
 test('a PayPal checkout overrides the price of the regular cycle for a dynamic amount and for a coupon', async () => {
   const made = [
-    createOrder({ dynamic: true, amount: 1234, externalIds }),
-    createOrder({ discount, amount: 1500, externalIds: { monthlyPlanId: 'P-TRIED' } }),
-    createOrder({ discount, amount: 500, currency: 'JPY', externalIds: { monthlyPlanId: 'P-YEN' } }),
+    createOrder({ dynamic: true, isPlanPrice: false, amount: 1234, externalIds }),
+    createOrder({ isPlanPrice: false, amount: 1500, externalIds: { monthlyPlanId: 'P-TRIED' } }),
+    createOrder({ isPlanPrice: false, amount: 500, currency: 'JPY', externalIds: { monthlyPlanId: 'P-YEN' } }),
   ]
   const overrides = []
   for (const one of made) {

@@ -8,7 +8,6 @@ import {
   createOrder,
   createResolvedConnection,
   createSubscriptionRow,
-  discount,
   PROVIDER_ERROR_WITHOUT_LEAK,
 } from '../provider-fixtures'
 
@@ -43,8 +42,12 @@ test('a Stripe checkout creates a session with the price of the plan and the met
 
 test('a Stripe checkout creates a price for a dynamic amount, for a coupon, and for a plan without a price id', async () => {
   const made = [
-    createOrder({ dynamic: true, amount: 1234, externalIds: { monthlyPriceId: 'price_pro' } }),
-    createOrder({ discount, amount: 1500, externalIds: { monthlyPriceId: 'price_pro', productId: 'prod_pro' } }),
+    createOrder({ dynamic: true, isPlanPrice: false, amount: 1234, externalIds: { monthlyPriceId: 'price_pro' } }),
+    createOrder({
+      isPlanPrice: false,
+      amount: 1500,
+      externalIds: { monthlyPriceId: 'price_pro', productId: 'prod_pro' },
+    }),
     createOrder({ billingCycle: 'yearly', currency: 'JPY', amount: 900 }),
   ]
   const data = []
