@@ -90,7 +90,7 @@ async function repair(
   theirs: ProviderSubscription,
   { fetchedAt, isReported }: RepairContext,
 ): Promise<boolean> {
-  const { invoices: _, ...standing } = theirs
+  const { invoices: _, ...state } = theirs
   await upsertMissedInvoices(tx, tenant, row, kind, theirs)
   const { externalSubscriptionId } = theirs
   if (hasEnded(row)) {
@@ -102,7 +102,7 @@ async function repair(
   if (theirs.status === 'pending') return true
   // Providers report times in seconds, so later events within the current second must still count.
   const occurredAt = Math.max(fetchedAt - (fetchedAt % 1000), row.lastEventAt ?? 0)
-  const input = { ...standing, occurredAt, providerKind: kind, externalSubscriptionId, isReported }
+  const input = { ...state, occurredAt, providerKind: kind, externalSubscriptionId, isReported }
   const { outcome, subscription } = await transition(tx, tenant, row, 'updated', input)
   if (row.externalSubscriptionId !== subscription.externalSubscriptionId)
     await retryParkedEvents(tx, tenant, kind, externalSubscriptionId)

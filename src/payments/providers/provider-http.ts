@@ -5,7 +5,7 @@ import { logError } from '../../core/log'
 import { providerErrorProblem } from './errors'
 import type { ProviderKind } from './provider'
 
-const REQUEST_TIMEOUT_MS = 8_000 // ms; connections are cut after ten idle seconds
+const REQUEST_TIMEOUT_MS = 8_000 // connections are cut after ten idle seconds
 const MAX_RESPONSE_BYTES = 4 << 20
 
 /** A provider refused a request, with a status and perhaps a code. Its messages are left out, for they may hold secrets. */

@@ -91,8 +91,8 @@ export async function cancelForDeletedOwner(tenant: Pick<Tenant, 'tenant'>, tx: 
     else await transition(tx, tenant, row, 'canceled')
 }
 
-const CANCEL_RETRY_DELAY_MS = 5_000 // ms
-const CANCEL_RECHECK_DELAY_MS = HOUR_MS // ms
+const CANCEL_RETRY_DELAY_MS = 5_000
+const CANCEL_RECHECK_DELAY_MS = HOUR_MS
 
 /** Cancels a subscription at the provider after the first attempt has failed. */
 export const cancelJob: JobHandler = {

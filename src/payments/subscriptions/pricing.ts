@@ -122,7 +122,7 @@ const isBilled = (row: Subscription) =>
 const enqueueReprice = (tenant: Pick<Tenant, 'tenant'>, tx: Tx, _id: string, at?: number) =>
   enqueue(tenant, tx, { kind: REPRICE_JOB, payload: { subscription: _id }, at })
 
-const REPRICE_DELAY_MS = 60_000 // ms; longer than a provider may take
+const REPRICE_DELAY_MS = 60_000 // longer than a provider may take
 
 /** @throws 502 PROVIDER_ERROR */
 async function repriceAtProvider(tenant: Tenant, row: Subscription, amount: number) {

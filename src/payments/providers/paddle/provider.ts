@@ -103,8 +103,8 @@ export const paddle: Provider<'paddle'> = {
         const status = toInvoiceStatus(transaction)
         return status ? [{ ...toProviderInvoice(transaction), status }] : []
       })
-      const { status = 'pending', ...standing } = toProviderState(subscription)
-      return { externalSubscriptionId: externalId, status, ...standing, invoices }
+      const { status = 'pending', ...state } = toProviderState(subscription)
+      return { externalSubscriptionId: externalId, status, ...state, invoices }
     }),
 
   webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookSecret),

@@ -73,8 +73,8 @@ export const paypal: Provider<'paypal'> = {
       )
       if (!subscription) return
       const invoices = await listPaidTransactions(connection, subscriptionPath(externalId), subscription)
-      const { status = 'pending', ...standing } = toProviderState(subscription)
-      return { externalSubscriptionId: externalId, status, ...standing, invoices }
+      const { status = 'pending', ...state } = toProviderState(subscription)
+      return { externalSubscriptionId: externalId, status, ...state, invoices }
     }),
 
   webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookId),

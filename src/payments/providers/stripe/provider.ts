@@ -98,8 +98,8 @@ export const stripe: Provider<'stripe'> = {
         const status = toInvoiceStatus(invoice)
         return status ? [{ ...toProviderInvoice(invoice), status }] : []
       })
-      const { status = 'pending', ...standing } = toProviderState(stored)
-      return { externalSubscriptionId: stored.id, status, ...standing, invoices }
+      const { status = 'pending', ...state } = toProviderState(stored)
+      return { externalSubscriptionId: stored.id, status, ...state, invoices }
     }),
 
   webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookSecret),
