@@ -34,7 +34,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   COUPON_NOT_YET_VALID: [[400], 'The coupon is before its `validFrom`.'],
   CROSS_SITE: [[403], 'A page of another site tried to write with the session cookie.'],
   DATABASE_TOO_NEW: [[500], 'The database was written by a newer release; upgrade Atoll.'],
-  DYNAMIC_AMOUNT_NOT_SET: [[400], 'An admin must set the price of this subscription first.'],
+  DYNAMIC_AMOUNT_NOT_SET: [[400], 'This subscription has no price yet. An admin must set it first.'],
   DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION: [[400], 'A plan without a fixed price needs a subscription before its checkout.'],
   EMAIL_EXISTS: [[409], 'Another user has this e-mail address.'],
   EMAIL_NOT_VERIFIED: [[409], 'Verify the e-mail address to which the invitation was sent first.'],
