@@ -51,7 +51,8 @@ export function toLambdaResponse({ value, shape }: { value: string; shape: Resul
 function parseHeaders(rawHeaders: unknown): Record<string, string> {
   if (rawHeaders === null || typeof rawHeaders !== 'object' || Array.isArray(rawHeaders))
     throw new Error('The headers of a response must be an object.')
-  const headers: Record<string, string> = {}
+  // Without a prototype, because a header may be called `__proto__`.
+  const headers: Record<string, string> = Object.create(null)
   let size = 0
   for (const [name, value] of Object.entries(rawHeaders)) {
     const lowerName = name.toLowerCase()
