@@ -111,21 +111,21 @@ function toJobError(error: unknown, isLastAttempt: boolean): unknown {
   })
 }
 
-/** Emits an event for each run that was given up. */
+/** Emits an event for each run that was given up. It does not show the target, whose prompt or URL may be secret. */
 async function emitFailures(tenant: Tenant, tx: Tx, endings: [Job, JobResult][]) {
   for (const [job, ending] of endings) {
     if (ending.state !== 'dead') continue
     const { integration, depth } = job.payload as RunPayload
     const row = await tx.select().from(integrations).where(eq(integrations._id, integration)).get()
     if (!row) continue
-    const { name, targetKind, target } = row
+    const { name, targetKind } = row
     const displayName = name ?? integration
     await markEvents(tx, { cause: integration, depth }, () =>
       emit(tenant, tx, {
         ...{ source: 'plugins', kind: 'integration' },
         eventName: targetKind === 'lambda' ? 'lambda-failed' : 'delivery-failed',
         description: `The integration "${displayName}" failed and will not be retried.`,
-        metadata: { integration, name, target, run: job._id, attempts: job.attempts + 1, outcome: ending.outcome },
+        metadata: { integration, name, run: job._id, attempts: job.attempts + 1, outcome: ending.outcome },
       }),
     )
   }
