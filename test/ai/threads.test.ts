@@ -1,4 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { messages } from '../../src/ai/tables'
+import { now, toIsoString } from '../../src/core/clock'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { chatMessage, createAiFixture, parseEvents, toolCalls } from './fixtures'
 
@@ -291,4 +293,20 @@ describe('a long conversation', () => {
     openai.own.always = {}
     expect((await at.threadOf(id)).messageSummaries).toEqual([])
   })
+})
+
+test.each([
+  ['10,000 messages', [10_000], 1],
+  ['32 MiB of text', Array.from({ length: 32 }, (_, n) => n + 1), 1 << 20],
+])('a thread with %s takes no more and gets 409 THREAD_TOO_LONG', async (_, numbers, length) => {
+  const thread = await at.thread()
+  const row = { thread, role: 'user' as const, content: 'x'.repeat(length), name: null, toolCalls: null }
+  const created = toIsoString(now())
+  await at.tenant.write((tx) =>
+    tx
+      .insert(messages)
+      .values(numbers.map((number) => ({ ...row, number, toolCallId: null, ours: false, incomplete: false, created }))),
+  )
+  expect(statusAndCode(await chat(user, main, {}, thread))).toEqual([409, 'THREAD_TOO_LONG'])
+  expect(openai.requests).toHaveLength(0)
 })

@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, lt } from 'drizzle-orm'
+import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import { toStorableText } from '../../core/body'
 import { now, toIsoString } from '../../core/clock'
 import type { Db } from '../../storage/port'
@@ -34,6 +34,14 @@ export async function readRecentMessages(db: Db, thread: string): Promise<Messag
     if (batch.length < MESSAGES_PER_READ) break
   }
   return rows.reverse()
+}
+
+/** Returns the bytes of all messages of a thread. The database knows their lengths without reading them. */
+export async function measureThread(db: Db, thread: string): Promise<number> {
+  const { content, toolCalls } = messages
+  const bytes = sql<number>`sum(octet_length(${content}) + coalesce(octet_length(${toolCalls}), 0))`
+  const [total] = await db.select({ bytes }).from(messages).where(eq(messages.thread, thread))
+  return Number(total?.bytes ?? 0)
 }
 
 const countCharacters = ({ content, toolCalls }: MessageRow) =>

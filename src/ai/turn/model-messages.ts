@@ -1,4 +1,4 @@
-import { and, inArray } from 'drizzle-orm'
+import { inArray } from 'drizzle-orm'
 import type OpenAI from 'openai'
 import type { PublicCtx } from '../../accounts/context'
 import { sha256 } from '../../core/crypto'
@@ -127,6 +127,6 @@ export async function loadStoredResults(ctx: PublicCtx, integration: string | nu
   const rows = await ctx.db
     .select()
     .from(toolResults)
-    .where(and(inArray(_id, [...keysById.keys()])))
+    .where(inArray(_id, [...keysById.keys()]))
   return new Map(rows.map(({ _id, content }) => [keysById.get(_id)!, content]))
 }
