@@ -93,7 +93,7 @@ async function resolveInvocation(
 }
 
 const toDueEvent = ({ integration, due }: { integration: string; due: number }, _id: string): EventPayload => ({
-  ...{ _id, source: 'plugins', kind: 'schedule', eventName: 'due', description: 'A time has come.' },
+  ...{ _id, source: 'plugins', kind: 'schedule', eventName: 'due', description: 'The schedule is due.' },
   ...{ metadata: { integration, due: toIsoString(due) }, user: null, workspace: null, created: toIsoString(due) },
 })
 

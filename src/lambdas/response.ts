@@ -28,8 +28,8 @@ const FORBIDDEN_HEADERS = new Set([
  * 200.
  * @throws Error with a sentence about an invalid response
  */
-export function toLambdaResponse({ value, shape }: { value: string; shape: ResultFormat }): LambdaResponse {
-  if (shape === 'value') return { status: 200, headers: { 'content-type': JSON_CONTENT_TYPE }, body: value }
+export function toLambdaResponse({ value, format }: { value: string; format: ResultFormat }): LambdaResponse {
+  if (format === 'value') return { status: 200, headers: { 'content-type': JSON_CONTENT_TYPE }, body: value }
   const {
     status,
     headers: rawHeaders = {},
@@ -40,7 +40,7 @@ export function toLambdaResponse({ value, shape }: { value: string; shape: Resul
   const headers = parseHeaders(rawHeaders)
   if (EMPTY_BODY_STATUSES.includes(Number(status)) || body === undefined)
     return { status: Number(status), headers, body: null }
-  if (shape === 'bytes') {
+  if (format === 'bytes') {
     headers['content-type'] ??= 'application/octet-stream'
     return { status: Number(status), headers, body: new Uint8Array(Buffer.from(`${body}`, 'base64')) }
   }

@@ -83,7 +83,7 @@ async function runInSandbox(
 ) {
   const [startedAt, startTime] = [now(), performance.now()]
   const logs: LogLine[] = []
-  const deadline = startTime + lambda.bounds.time
+  const deadline = startTime + lambda.limits.time
   const { serviceRole } = lambda
   const context = { ctx: toRunContext(ctx, lambda), deadline, request: options.request, fetchCount: 0, serviceRole }
   const { call, end } = serveCalls(context)
@@ -91,7 +91,7 @@ async function runInSandbox(
     js: lambda.js,
     request: toRequestJson(ctx, lambdaRequest, options),
     env: lambda.env,
-    bounds: lambda.bounds,
+    limits: lambda.limits,
   }
   const result = await sandbox.run(job, { call, line: (line) => void logs.push(line) })
   end()

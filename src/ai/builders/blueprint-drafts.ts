@@ -35,8 +35,8 @@ const EXAMPLE_BLUEPRINTS = {
 
 const SYSTEM_PROMPT = `You design the data of applications. Answer with JSON alone: {"blueprints": [...]}, of this JSON Schema:
 ${JSON.stringify(blueprints.toModelSchema())}
-A blueprint describes entities as a table does rows. Each entity has _id, identifier, created, updated, user and workspace
-already: no field is called so. A field of the type "relation" has a "target": the key of another blueprint. Rules in
+A blueprint describes entities as a table does rows. Each entity already has _id, identifier, created, updated, user and
+workspace: no field may have one of these names. A field of the type "relation" has a "target": the key of another blueprint. Rules in
 "permissions" say who may do what; without any, only admins may. For example:
 ${JSON.stringify(EXAMPLE_BLUEPRINTS)}`
 
@@ -102,7 +102,7 @@ async function draftWithRetry(ctx: Ctx, context: DraftContext): Promise<ValidBlu
   const first = await askSource(ctx, context, SYSTEM_PROMPT)
   const firstResult = await parseDraftText(ctx, first)
   if ('drafts' in firstResult) return firstResult
-  const retryPrompt = `${SYSTEM_PROMPT}\n\nThis was drafted before:\n${first.slice(0, MAX_RETRIED_DRAFT_LENGTH).toWellFormed()}\n\nIt cannot be used. Draft all of it again, without these errors:\n${JSON.stringify(firstResult.errors)}`
+  const retryPrompt = `${SYSTEM_PROMPT}\n\nThis was drafted before:\n${first.slice(0, MAX_RETRIED_DRAFT_LENGTH).toWellFormed()}\n\nIt is invalid. Draft all of it again, without these errors:\n${JSON.stringify(firstResult.errors)}`
   const secondResult = await parseDraftText(ctx, await askSource(ctx, context, retryPrompt))
   if ('drafts' in secondResult) return secondResult
   throw new Problem(

@@ -99,8 +99,8 @@ function formatForSummary(latest: ThreadSummary | undefined, rows: MessageRow[],
   return [latest && `Before that, in short: ${latest.content}`, ...lines].filter(Boolean).join('\n')
 }
 
-const SUMMARY_PROMPT = `Sum up this conversation in at most 200 words, so that you can go on with it: what is wanted, what was
-found out, what was decided. Names, numbers and ids stay as they are. Answer with the summary alone.`
+const SUMMARY_PROMPT = `Sum up this conversation in at most 200 words, so that you can continue it later: what the user wants, what
+was found out, and what was decided. Keep names, numbers and ids as they are. Answer with the summary alone.`
 
 /** Has a model summarize a conversation. Returns no content if that fails. @throws the reason when it is aborted */
 export async function requestSummary({ client }: Source, model: string, text: string, signal: AbortSignal) {

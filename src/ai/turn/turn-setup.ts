@@ -71,7 +71,7 @@ export async function prepareTurn(
   const clientToolsByName = parseClientTools(completionRequest.clientTools ?? [], tools)
   const resumed = parseOptional(id) ? await resumeThread(ctx as Ctx, agent, sent, id!) : undefined
   const startsThread = !resumed && !!target.recordThread && !!ctx.actor && !!agent._id
-  const newMessages = resumed?.fresh ?? sent
+  const newMessages = resumed?.newMessages ?? sent
   assertToolCallsExist(resumed?.rows.map(toMessage) ?? [], newMessages)
   const { signal } = abortController
   const turn = new Turn({
@@ -140,7 +140,7 @@ async function resumeThread(ctx: Ctx, { _id }: ChatTarget, sent: NewMessage[], i
       'THREAD_TOO_LONG',
       `A thread may have at most ${MAX_THREAD_MESSAGES} messages, and ${MAX_THREAD_BYTES >> 20} MiB of text. Start a new one.`,
     )
-  return { thread, rows, fresh: findNewMessages(rows, sent) }
+  return { thread, rows, newMessages: findNewMessages(rows, sent) }
 }
 
 /** Returns the excerpts from the agent's vector stores that match the last user message. */

@@ -115,8 +115,8 @@ export class Turn {
     const params = { ...this.#modelParameters(), messages, ...(tools && this.#toolParameters()) }
     try {
       const reply = await callModel(this.input.source, params, {
-        ...{ signal: this.signal, so: replyBuilder, stream },
-        say: (words) => {
+        ...{ signal: this.signal, reply: replyBuilder, stream },
+        onText: (words) => {
           this.text += words.join('')
           return onText(words)
         },
