@@ -133,14 +133,15 @@ async function resumeThread(ctx: Ctx, { _id }: ChatTarget, sent: NewMessage[], i
       message: `A message of a thread may have at most ${MAX_MESSAGE_LENGTH} characters.`,
     })
   const rows = await readRecentMessages(ctx.db, id)
-  const count = (rows.at(-1)?.number ?? 0) + sent.length
+  const newMessages = findNewMessages(rows, sent)
+  const count = (rows.at(-1)?.number ?? 0) + newMessages.length
   if (count > MAX_THREAD_MESSAGES || (await measureThread(ctx.db, id)) >= MAX_THREAD_BYTES)
     throw new Problem(
       409,
       'THREAD_TOO_LONG',
       `A thread may have at most ${MAX_THREAD_MESSAGES} messages, and ${MAX_THREAD_BYTES >> 20} MiB of text. Start a new one.`,
     )
-  return { thread, rows, newMessages: findNewMessages(rows, sent) }
+  return { thread, rows, newMessages }
 }
 
 /** Returns the excerpts from the agent's vector stores that match the last user message. */
