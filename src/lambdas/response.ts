@@ -71,6 +71,7 @@ function parseHeaders(rawHeaders: unknown): Record<string, string> {
   return headers
 }
 
+/** Returns the response of a lambda for HTTP. */
 export const toResponse = ({ body, ...init }: LambdaResponse) => new Response(body, init)
 
 /** Why a run has no response. */

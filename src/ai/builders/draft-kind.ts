@@ -4,6 +4,7 @@ import type { HttpContext } from '../../core/etag'
 import { badRequest, type FieldError, Problem } from '../../core/problem'
 import { parseWithShape } from '../../core/shapes'
 
+/** The maximum number of drafts in one call of a tool. */
 export const MAX_DRAFTS_PER_CALL = 20
 
 type Resource = { _id: string }

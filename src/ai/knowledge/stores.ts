@@ -159,12 +159,14 @@ export function subjectsByScope({ actor }: { actor?: Ctx['actor'] }, thread?: st
 const isOfSubjects = (own: Map<StoreScope, string>) =>
   or(...[...own].map(([ownScope, ownSubject]) => and(eq(scope, ownScope), eq(subject, ownSubject))))
 
+/** Returns the condition that a store belongs to an agent and to one of the subjects. */
 export const isOfAgent = (agent: string, own: Map<StoreScope, string>) => and(eq(integration, agent), isOfSubjects(own))
 
 /** Returns the stores that match and have not expired, oldest first. */
 export const listStores = (db: Db, where: SQL): Promise<StoreRow[]> =>
   db.select().from(vectorStores).where(and(where, isNotExpired())).orderBy(created, _id)
 
+/** Returns the condition that a store has one of these ids. */
 export const hasIdIn = (ids: string[]) => inArray(_id, ids)
 
 const toVectorStore = ({ tenant }: Ctx, row: StoreRow): VectorStore => ({

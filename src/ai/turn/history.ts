@@ -121,6 +121,7 @@ export async function requestSummary({ client }: Source, model: string, text: st
   }
 }
 
+/** Returns a stored message as clients and models know it. */
 export const toMessage = ({ role, content, name, toolCalls, toolCallId }: MessageRow): NewMessage => ({
   ...{ role, content },
   ...(name !== null && { name }),

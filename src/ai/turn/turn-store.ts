@@ -84,7 +84,7 @@ const toTurnMessageRow = ({ role, content, toolCalls, toolCallId, incomplete }: 
 })
 
 /** Returns the title of a thread: the first words of its first message, or null if there are none. */
-export function toTitle(text: string) {
+function toTitle(text: string) {
   const line = text.trim().replace(/\s+/g, ' ')
   const title = line.length <= MAX_TITLE_LENGTH ? line : `${line.slice(0, MAX_TITLE_LENGTH - 1).replace(/\s\S*$/, '')}…`
   return title.toWellFormed() || null

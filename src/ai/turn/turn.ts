@@ -17,7 +17,7 @@ import type { ModelHistory } from './history'
 import { callModel, type OnText, ReplyBuilder, type TokenUsage } from './model-call'
 import type { ModelMessage } from './model-messages'
 
-export const DEFAULT_TOOL_ROUNDS = 8 // if the integration does not set maxToolRounds
+const DEFAULT_TOOL_ROUNDS = 8 // if the integration does not set maxToolRounds
 const TOOL_CONCURRENCY = 8 // calls of one round
 const MAX_TOOL_RESULT_CHARACTERS = 2 << 20 // characters of all tool results of a turn
 

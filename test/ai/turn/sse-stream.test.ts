@@ -267,7 +267,7 @@ test.each([
     spies[1]!.mockRestore()
     const [row] = await waitUntil(async () => {
       const rows = await at.usage()
-      return rows.length > rowsBefore && rows
+      return rows.length > rowsBefore ? rows : undefined
     })
     expect(row!.status).toBe('aborted')
   } finally {
