@@ -122,7 +122,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   TARGET_FAILED: [[502], 'The target of the webhook failed.'],
   TENANT_DAMAGED: [[503], 'The database of the tenant is missing or damaged; `atoll doctor` says what to do.'],
   TENANT_SUSPENDED: [[403], 'The operator has suspended the tenant.'],
-  THREAD_TOO_LONG: [[409], 'The thread has as many messages as it may; begin another one.'],
+  THREAD_TOO_LONG: [[409], 'The thread is full: begin another one.'],
   TOOL_NAME_TAKEN: [[400], 'A client tool has the name of another tool.'],
   TOO_MANY_BLOCKS: [[409], 'The tenant has as many blocks as it may.'],
   TOO_MANY_COMPONENTS: [[409], 'The tenant has as many components as it may.'],

@@ -110,7 +110,10 @@ describe('the target http', () => {
     moveClock(now() + 3 * 86_400_000)
     await h.due()
     const [event] = await listFailures()
-    expect(event.metadata).toMatchObject({ integration: _id, outcome: { message: 'The target answered 503.' } })
+    expect(event.metadata).toEqual({
+      ...{ integration: _id, name: null, run: expect.any(String), attempts: expect.any(Number) },
+      outcome: expect.objectContaining({ message: 'The target answered 503.' }),
+    })
     // The second event has its own three days.
     own.answer = () => 200
     await h.due()

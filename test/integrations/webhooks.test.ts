@@ -55,6 +55,16 @@ describe('webhooks', () => {
     expect((await send('GET', `/v1${path}`)).body).toMatchObject({ path: `/api${path}` })
   })
 
+  test('rejects JSON that is nested more than 1,000 levels deep with 400 INVALID_INPUT, and passes it on as text', async () => {
+    const nest = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+    const post = async (depth: number, type: string) =>
+      send('POST', echoPath, { raw: nest(depth), headers: { 'content-type': type } })
+    expect((await post(1_000, 'application/json')).body.rawBody).toBe(nest(1_000))
+    for (const depth of [1_001, 400_000])
+      expect(statusAndCode(await post(depth, 'application/json'))).toEqual([400, 'INVALID_INPUT'])
+    expect((await post(200_000, 'text/plain')).body).toMatchObject({ body: nest(200_000), rawBody: nest(200_000) })
+  })
+
   test('rejects a body with a JSON content type that is not JSON with 400 MALFORMED_BODY', async () => {
     for (const type of ['application/json', 'application/json; charset=utf-8', 'application/problem+json'])
       for (const method of ['POST', 'PUT'])
