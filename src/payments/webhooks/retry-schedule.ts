@@ -21,7 +21,7 @@ const { _id, status, providerKind, externalSubscriptionId } = providerEvents
 export function nextRetryAt({ created }: Pick<ProviderEventRow, 'created'>): number | undefined {
   const age = now() - Date.parse(created)
   if (age > RETRY_EVENTS_FOR_MS) return
-  return now() + (age < MAX_RETRY_DELAY_MS ? FIRST_RETRY_DELAY_MS : Math.min(MAX_RETRY_DELAY_MS, age / 60))
+  return now() + (age < MAX_RETRY_DELAY_MS ? FIRST_RETRY_DELAY_MS : Math.min(MAX_RETRY_DELAY_MS, Math.round(age / 60)))
 }
 
 /** Queues a retry job. If two are queued, one of them runs after this transaction, so no third is needed. */

@@ -26,10 +26,12 @@ const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url')
 
 /** Returns an authenticator with one passkey (ES256), together with the browser that shows a page of this origin. */
-export function createAuthenticator(origin: string) {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+export function createAuthenticator(
+  origin: string,
+  { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  credential: Buffer = randomBytes(32),
+) {
   const { x, y } = publicKey.export({ format: 'jwk' })
-  const credential = randomBytes(32)
   const own = { counter: 0, userHandle: '' }
 
   const clientData = (type: string, challenge: string, fault: AuthenticatorFault) =>

@@ -195,6 +195,25 @@ test('an event of an unknown subscription is parked, and applied when its subscr
   expect(await invoicesOf(testTenant, unknown.row)).toEqual([['in_never', 'paid', 2000, 'USD']])
 })
 
+test('a parked event is retried ever more rarely: after a 60th of its age, and at least once an hour', async () => {
+  const own = await createTestTenant()
+  await createConnection(own, vendor.connection())
+  const { id, invoice } = await createStripeSubscription({}, own)
+  expect((await send(invoice('paid', 'in_waiting'), own)).body).toEqual({ status: 'parked' })
+  for (const [hours, minutes] of [
+    [2, 2],
+    [5, 5],
+    [100, 60],
+  ] as const) {
+    moveClock(Date.now() + hours * 3_600_000 + 7_001)
+    await runDueJobs(own.tenant)
+    const parked = (await own.as('admin').get('/payments/events?status=parked')).body
+    const { nextAttempt } = parked.find((one: { externalSubscriptionId: string }) => one.externalSubscriptionId === id)
+    const delay = Date.parse(nextAttempt) - now()
+    expect([delay > (minutes - 0.5) * 60_000, delay < (minutes + 0.5) * 60_000]).toEqual([true, true])
+  }
+})
+
 test('an event that arrives before its checkout was answered is parked and applied afterwards', async () => {
   paypal.plan('P-PRO', '20.00')
   const prices = { monthlyPrice: 20, yearlyPrice: 200 }
