@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { yieldToEventLoop } from '../core/event-loop'
-import { prepareOncePerDb } from '../storage/pool'
+import { prepareOncePerDb } from '../storage/prepared-statements'
 import type { Tenant } from '../tenancy/tenants'
 import { entityStore } from './entity-store'
 import { compileFormula, type Formula } from './formulas/formula'

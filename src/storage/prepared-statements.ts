@@ -1,10 +1,21 @@
 import { eq, getTableColumns, is, Param, Placeholder, type SQL, sql } from 'drizzle-orm'
 import type { SQLitePreparedQuery, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { statementBuilder } from './pool'
-import type { Tx } from './port'
+import { statementBuilder } from './db'
+import type { Db, Tx } from './port'
 
 type QueryRunner = Pick<Tx, 'query'>
 type StatementValues = Record<string, unknown>
+
+/** Returns a function that prepares frequent statements once for each database. */
+export function prepareOncePerDb<Statements>(prepare: (db: Db) => Statements) {
+  const statementsByDb = new WeakMap<Db, Statements>()
+  return (reader: Db): Statements => {
+    const db = reader.origin ?? reader
+    const statements = statementsByDb.get(db) ?? prepare(db)
+    statementsByDb.set(db, statements)
+    return statements
+  }
+}
 
 /**
  * Returns a function that runs a statement in any transaction. The statement is built once, with placeholders: building
