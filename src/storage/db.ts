@@ -1,8 +1,10 @@
-import { drizzle } from 'drizzle-orm/sqlite-proxy'
+import type { SelectedFields, SQLiteSelectBuilder } from 'drizzle-orm/sqlite-core'
+import { drizzle, type SqliteRemoteResult } from 'drizzle-orm/sqlite-proxy'
 import { yieldToEventLoop } from '../core/event-loop'
 import { Problem } from '../core/problem'
 import type { AfterCommit, Defer, Executor, RunQuery, Tx } from './port'
 
+type SelectBuilder<Fields extends SelectedFields | undefined> = SQLiteSelectBuilder<Fields, 'async', SqliteRemoteResult>
 type WriteAccess = Pick<Executor, 'executeMany'> & { defer: Defer; afterCommit: AfterCommit }
 
 function throwReadOnly(): never {
@@ -24,6 +26,16 @@ export function createDb(query: RunQuery, { executeMany, defer, afterCommit }: W
     instance ??= createOrm(query)
     return instance
   }
+  function select(): SelectBuilder<undefined>
+  function select<Fields extends SelectedFields>(fields: Fields): SelectBuilder<Fields>
+  function select(fields?: SelectedFields) {
+    return fields ? getOrm().select(fields) : getOrm().select()
+  }
+  function selectDistinct(): SelectBuilder<undefined>
+  function selectDistinct<Fields extends SelectedFields>(fields: Fields): SelectBuilder<Fields>
+  function selectDistinct(fields?: SelectedFields) {
+    return fields ? getOrm().selectDistinct(fields) : getOrm().selectDistinct()
+  }
   return {
     query: (sql, params) => (params?.some(hasNul) ? Promise.reject(nulProblem()) : query(sql, params)),
     executeMany: (sql, rows) =>
@@ -32,8 +44,8 @@ export function createDb(query: RunQuery, { executeMany, defer, afterCommit }: W
     afterCommit,
     vectorSearch: 'javascript',
     yieldToOthers: yieldToEventLoop,
-    select: ((fields: never) => getOrm().select(fields)) as unknown as Tx['select'],
-    selectDistinct: ((fields: never) => getOrm().selectDistinct(fields)) as unknown as Tx['selectDistinct'],
+    select,
+    selectDistinct,
     $count: (...of) => getOrm().$count(...of),
     insert: (table) => getOrm().insert(table),
     update: (table) => getOrm().update(table),
