@@ -38,17 +38,24 @@ test('a blueprint whose patterns take long to compile is refused', async () => {
   for (const definition of [
     { fields: fields.map((field) => ({ ...field, pattern: costly })) },
     { fields: fields.map((field) => ({ ...field, pattern: `(?i)[${'\\pL'.repeat(100)}]` })) },
+    {
+      fields: [
+        ...[range.repeat(1_000), '\\x{41}-\\x{1E942}'.repeat(600)].map((ranges, n) => ({
+          ...{ key: `o${n}`, type: 'object', schema: { properties: { a: { pattern: `(?i)[${ranges}]` } } } },
+        })),
+      ],
+    },
     { fields, computed: Object.fromEntries(fields.map(({ key }) => [key, `$match("", /[${range.repeat(100)}]/i)`])) },
   ]) {
     const start = process.cpuUsage()
     const answer = await create(definition)
     expect([...statusAndCode(answer), answer.body.message]).toEqual([
       ...[400, 'INVALID_INPUT'],
-      'All patterns together can have at most 1000 Unicode classes and ranges.',
+      'All patterns together can have at most 500 Unicode classes and ranges.',
     ])
     expect(cpuMsSince(start)).toBeLessThan(2_000)
   }
-  const names = fields.map((field) => ({ ...field, pattern: "^[\\p{L}\\p{M}' -]+$" }))
+  const names = fields.map((field) => ({ ...field, pattern: "^[\\p{L}' -]+$" }))
   expect((await create({ fields: names })).status).toBe(201)
 })
 
