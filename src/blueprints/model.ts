@@ -177,7 +177,7 @@ export function dereferenceSchema(schema: Record<string, unknown>): Record<strin
       ]),
     )
     if (!isReference) return unfolded
-    const { allOf = [], ...others } = unfolded
+    const { allOf = [], ...others }: { allOf?: unknown[] } = unfolded
     return { ...others, allOf: [...allOf, unfold(resolvePointer(schema, $ref))] }
   }
   const { definitions: _, $defs: __, ...dereferenced } = unfold(schema) as Record<string, unknown>
