@@ -408,7 +408,7 @@ describe('versions of blueprints', () => {
     expect((await editor.delete(`/blueprints/${key}`, { 'if-match': etags })).status).toBe(200)
   })
 
-  test('of two simultaneous DELETE of a blueprint one answers 200 and the other 404 BLUEPRINT_NOT_FOUND', async () => {
+  test('two simultaneous DELETE of a blueprint answer 200 and 404 BLUEPRINT_NOT_FOUND', async () => {
     const editor = (await sharedTenant).as('editor')
     const path = `/blueprints/${freshKey()}`
     await editor.post('/blueprints', notesBlueprint({ key: path.slice('/blueprints/'.length) }))
