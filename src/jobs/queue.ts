@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, lte, ne, or, sql } from 'drizzle-orm'
 import { DAY_MS, now } from '../core/clock'
-import { prepareOncePerDb } from '../storage/pool'
 import type { Db, Tx } from '../storage/port'
+import { prepareOncePerDb } from '../storage/prepared-statements'
 import type { Tenant } from '../tenancy/tenants'
 import { deleteInBatches } from './batch-delete'
 import { jobs } from './tables'
