@@ -21,8 +21,11 @@ export function tokenize(text: string): string[] {
 
 const MAX_TERMS_BYTES = 800_000 // bytes of an entity's words; PostgreSQL's limit is one megabyte
 
-/** Returns the stored term of a word. A field number belongs to one blueprint, so terms of blueprints do not mix. */
-const toTerm = (field: number, word: string) => `f${field}${word}`
+/**
+ * Returns the stored term of a word. A field number belongs to one blueprint, so terms of blueprints do not mix. The
+ * letter between number and word keeps field 1 with the word `2a` apart from field 12 with the word `a`.
+ */
+const toTerm = (field: number, word: string) => `f${field}w${word}`
 
 /** Returns the search terms of an entity: each word of its texts once, with the field that contains it. */
 export const toSearchTerms = (model: Model, doc: Doc): string => toJointTerms([model, doc])
