@@ -104,7 +104,7 @@ async function chooseScan(db: Db, model: Model, rowScope: RowScope, query: Query
   // In order, no row is read in vain: by time within one owner's scope, or in the whole blueprint by a field that is
   // never null.
   const coversScope = rowScope.all || (byTime && (rowScope.user === undefined || rowScope.workspace === undefined))
-  const bounded = coversScope && !conditions.length && !(order[0] && isNullable(order[0].target))
+  const bounded = coversScope && !conditions.length && !isNullable(order[0]!.target)
   return { scan: ordered?.scan ?? (byTime ? fullScan(model) : undefined), bounded, candidates }
 }
 

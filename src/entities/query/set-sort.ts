@@ -13,7 +13,7 @@ import type { Order } from './target'
  */
 export async function sortFromSet(request: FindRequest, window: PageWindow): Promise<unknown[][]> {
   const { db, model, rowScope, query } = request
-  const first = request.first ?? query.order[0] ?? byCreated(true)
+  const first = request.first ?? query.order[0]!
   const orders = [...query.order]
   if (!orders.some(({ target }) => isCreated(target))) orders.push({ ...byCreated(first.descending) })
   const terms = toOrderTerms(query.order, fullScan(model).time, request.first)
