@@ -8,6 +8,7 @@ import { readFairly } from '../query/fair-reads'
 import { countFiltered, requireResolvedLikes, resolveLikes } from '../query/like-filter'
 import { parseQuery } from '../query/query-parser'
 import type { ResolvedName } from '../query/target'
+import { compareValues } from '../query/value-order'
 import { getQueryString, readConsistently, splitPageOptions, withoutPrivilege } from '../request'
 import { ensureSearchIndex } from '../search/search-index'
 import { aggregate } from './aggregation'
@@ -90,7 +91,7 @@ async function computeGroups(
   const result = { value: amountOf(all), label: sum ? seriesLabel(sum) : 'count' }
   if (!grouping) return { ...result, groups: undefined }
 
-  const positions = grouping.fillGaps([...groups.keys()].sort(comparePositions))
+  const positions = grouping.fillGaps([...groups.keys()].sort(compareValues))
   const total = positions.length + (unknown.count ? 1 : 0)
   const [start, end] = [query.skip, query.skip + query.limit]
   const page = positions.slice(start, end).map((place) => groups.get(place) ?? emptyGroup(place))
@@ -104,14 +105,6 @@ async function computeGroups(
   return { ...result, groups: points }
 }
 
-/** Sorts texts by code points, as lists do, where JavaScript would compare UTF-16 code units. */
-function comparePositions(one: GroupPosition, other: GroupPosition) {
-  if (one === other) return 0
-  if (typeof one === 'number' || typeof other === 'number') return one < other ? -1 : 1
-  let at = 0
-  while (one.charCodeAt(at) === other.charCodeAt(at)) at++
-  return (one.codePointAt(at) ?? -1) - (other.codePointAt(at) ?? -1)
-}
 const emptyGroup = (place: GroupPosition): Group => ({ count: 0, units: 0n, position: place, first: 0, key: '' })
 const seriesLabel = ({ target }: ResolvedName) =>
   target.at === 'field' ? (target.field.title ?? target.field.key) : 'sum'

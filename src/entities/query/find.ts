@@ -3,8 +3,8 @@ import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { shownColumnSql } from '../store/serializer'
 import { and, fragment } from '../store/sql-fragments'
-import { chooseAccessPath } from './access-path'
-import { ESTIMATE_TTL_MS } from './cardinality'
+import { type AccessPath, chooseAccessPath } from './access-path'
+import { ESTIMATE_TTL_MS, estimateRows, thresholds } from './cardinality'
 import type { CursorPosition } from './cursor'
 import { type IndexWalk, type TieGroup, walkIndex } from './index-walk'
 import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
@@ -13,6 +13,7 @@ import { findRanked, type RankedCursor } from './ranked-search'
 import { filterSql, fullScan, textScan } from './scans'
 import { buildSelect, type FindRequest, type FindResult, type PageWindow, type Statement } from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
+import { sortInSlices } from './slice-sort'
 import type { Condition, Order } from './target'
 
 /**
@@ -40,16 +41,32 @@ export async function find<Row extends unknown[]>(
   const cached = position ? undefined : statements.get(name)
   if (cached && cached.until > performance.now()) return toResult(await db.query(cached.sql, cached.params))
 
-  const { scan, indexWalk } = await chooseAccessPath(db, model, rowScope, query)
+  const path = await chooseAccessPath(db, model, rowScope, query)
+  const { scan } = path
   const window = { limit, skip: query.skip, position }
-  const rows =
-    indexWalk &&
-    ((await findByWalk(request, indexWalk, window)) ??
-      (canSortFromSet(request) && (await sortFromSet(request, window))))
+  const rows = path.bounded ? undefined : await findInSteps(request, path, window)
   if (rows) return toResult(rows)
   const statement = buildSelect(request, scan, toOrderTerms(query.order, scan.time, first), window)
   if (!position) statements.set(name, { ...statement, until: performance.now() + ESTIMATE_TTL_MS })
   return toResult(await db.query(statement.sql, statement.params))
+}
+
+/**
+ * Finds a page of a broad query in bounded steps. Returns undefined when the blueprint is small, so that one statement
+ * is enough.
+ */
+async function findInSteps(
+  request: FindRequest,
+  { scan, indexWalk }: AccessPath,
+  window: PageWindow,
+): Promise<unknown[][] | undefined> {
+  const page = indexWalk && (await findByWalk(request, indexWalk, window))
+  if (page) return page
+  const narrowed = { ...request, query: { ...request.query, search: scan.search } }
+  if (canSortFromSet(request)) return sortFromSet(narrowed, window)
+  const { from, where } = fullScan(request.model)
+  const size = await estimateRows(request.db, from, where)
+  return size < thresholds.few ? undefined : sortInSlices(request, scan, window)
 }
 
 /**

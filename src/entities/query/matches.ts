@@ -8,6 +8,7 @@ import { findLongText } from './like-filter'
 import { matchesPattern as fitsPattern } from './like-pattern'
 import type { Query } from './query-parser'
 import type { Condition, LikeCondition, Predicate, Target } from './target'
+import { compareValues } from './value-order'
 
 /** An entity that is matched in memory, by the keys that the database compares. */
 export type MatchableEntity = { system: EntityHeader; keys: IndexKeys; doc: Doc }
@@ -71,7 +72,3 @@ function matchesPredicate(test: Predicate, values: (string | number)[]): boolean
   }
   return values.some((value) => test.values.includes(value)) === (test.is === 'in')
 }
-
-/** Compares texts by their bytes, as the databases do. */
-const compareValues = (one: string | number, other: string | number) =>
-  typeof one === 'number' ? Math.sign(one - Number(other)) : Buffer.compare(Buffer.from(one), Buffer.from(`${other}`))

@@ -1,9 +1,9 @@
-import { and, fragment, oneOf } from '../store/sql-fragments'
+import { and, fragment } from '../store/sql-fragments'
 import { thresholds } from './cardinality'
 import { findMatchingIds, IdSet, type IndexSource, orderedSource, scanIds, withoutValue, withValue } from './id-set'
 import { byCreated, isCreated, matchesIndexOrder, type OrderTerm, type SortPosition, toOrderTerms } from './order'
 import { fullScan } from './scans'
-import { buildSelect, type FindRequest, type PageWindow } from './select-sql'
+import { type FindRequest, type PageWindow, readRowsByIds } from './select-sql'
 import type { Order } from './target'
 
 /**
@@ -17,13 +17,13 @@ export async function sortFromSet(request: FindRequest, window: PageWindow): Pro
   const orders = [...query.order]
   if (!orders.some(({ target }) => isCreated(target))) orders.push({ ...byCreated(first.descending) })
   const terms = toOrderTerms(query.order, fullScan(model).time, request.first)
-  const ids = await findMatchingIds(db, model, rowScope, query.conditions)
+  const ids = await findMatchingIds(db, model, rowScope, query)
   return sortLevel({ ...request, orders, terms }, ids, 0, window)
 }
 
 /** Returns whether all sort fields are in an index, as `sortFromSet` requires. */
 export const canSortFromSet = ({ model, query }: FindRequest) =>
-  query.search === undefined && query.order.every(({ target }) => orderedSource(model, target))
+  query.order.every(({ target }) => orderedSource(model, target))
 
 type SetSort = FindRequest & { orders: Order[]; terms: OrderTerm[] }
 
@@ -97,7 +97,7 @@ async function sortTieGroups(by: SetSort, ids: IdSet, hits: number[], level: num
   const rows: unknown[][] = []
   if (skip && hits.length > Math.max(skip, thresholds.sorted)) {
     const group = await findTieGroup(by, ids, hits[skip]!, level)
-    const from = hits.findIndex(group.has)
+    const from = hits.findIndex((one) => group.has(one))
     skip -= from
     hits = hits.slice(from)
     if (group.size > thresholds.sorted) {
@@ -123,12 +123,5 @@ async function findTieGroup({ db, model, terms, orders }: SetSort, ids: IdSet, i
   return value == null ? IdSet.of([id]) : withValue(db, model, ids, orders[level]!.target, value)
 }
 
-/** Reads the rows with all conditions again, because the entities may have changed meanwhile. */
-async function readRows(by: SetSort, ids: Iterable<number>, window: PageWindow): Promise<unknown[][]> {
-  const entities = [...ids]
-  if (!entities.length) return []
-  // Without the blueprint, the only usable index of entities is that of their numbers.
-  const scan = { ...fullScan(by.model), where: oneOf('e.seq', entities) }
-  const { sql, params } = buildSelect(by, scan, by.terms, window)
-  return by.db.query(sql, params)
-}
+const readRows = (by: SetSort, ids: Iterable<number>, window: PageWindow) =>
+  readRowsByIds(by, [...ids], by.terms, window)
