@@ -24,8 +24,10 @@ import { conditionSql, type IndexCondition, indexWhere, isIndexCondition, scopeS
 import type { Condition, Order } from './target'
 
 /** Returns a scan of a query's entities in order of time, which can be read in slices. */
-export const chooseTimeOrderedScan = async (db: Db, model: Model, rowScope: RowScope, query: Query): Promise<Scan> =>
-  (await chooseAccessPath(db, model, rowScope, { ...query, ranked: false, order: [byCreated(true)] })).scan
+export async function chooseTimeOrderedScan(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<Scan> {
+  if (query.search !== undefined) return textScan(model, await dropUselessPrefixes(db, query.search))
+  return (await chooseAccessPath(db, model, rowScope, { ...query, ranked: false, order: [byCreated(true)] })).scan
+}
 
 /**
  * A condition that was considered as the access path, with the number of index rows that meet it, as far as counted.
@@ -78,9 +80,9 @@ function chooseWalk(
 async function chooseScan(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<ScanChoice> {
   const { conditions, order, search } = query
   if (search !== undefined) {
-    const words = await dropUselessPrefixes(db, search)
-    const rows = await estimateRows(db, SEARCH_WORDS_TABLE, matchSql(words))
-    return { scan: textScan(model, words), bounded: rows < thresholds.few, candidates: [] }
+    const rows = await estimateRows(db, SEARCH_WORDS_TABLE, matchSql(await dropUselessPrefixes(db, search)))
+    // The scan may be cached, and a longer word may be written meanwhile, so it keeps its prefixes.
+    return { scan: textScan(model, search), bounded: rows < thresholds.few, candidates: [] }
   }
   const byTime = order.length === 1 && isCreated(order[0]!.target)
   const indexed = conditions.filter(isIndexCondition)

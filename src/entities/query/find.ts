@@ -2,14 +2,14 @@ import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { shownColumnSql } from '../store/serializer'
-import { and, fragment } from '../store/sql-fragments'
+import { and, oneOf, toChunks } from '../store/sql-fragments'
 import { type AccessPath, chooseAccessPath } from './access-path'
 import { ESTIMATE_TTL_MS, estimateRows, thresholds } from './cardinality'
 import type { CursorPosition } from './cursor'
 import { type IndexWalk, type TieGroup, walkIndex } from './index-walk'
 import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
 import type { Query } from './query-parser'
-import { findRanked, type RankedCursor } from './ranked-search'
+import { dropUselessPrefixes, findRanked, type RankedCursor } from './ranked-search'
 import { filterSql, fullScan, textScan } from './scans'
 import { buildSelect, type FindRequest, type FindResult, type PageWindow, type Statement } from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
@@ -57,16 +57,17 @@ export async function find<Row extends unknown[]>(
  */
 async function findInSteps(
   request: FindRequest,
-  { scan, indexWalk }: AccessPath,
+  { indexWalk }: AccessPath,
   window: PageWindow,
 ): Promise<unknown[][] | undefined> {
   const page = indexWalk && (await findByWalk(request, indexWalk, window))
   if (page) return page
-  const narrowed = { ...request, query: { ...request.query, search: scan.search } }
-  if (canSortFromSet(request)) return sortFromSet(narrowed, window)
-  const { from, where } = fullScan(request.model)
-  const size = await estimateRows(request.db, from, where)
-  return size < thresholds.few ? undefined : sortInSlices(request, scan, window)
+  const { db, model, query } = request
+  const search = query.search && (await dropUselessPrefixes(db, query.search))
+  if (canSortFromSet(request)) return sortFromSet({ ...request, query: { ...query, search } }, window)
+  const all = fullScan(model)
+  if ((await estimateRows(db, all.from, all.where)) < thresholds.few) return
+  return sortInSlices(request, search === undefined ? all : textScan(model, search), window)
 }
 
 /**
@@ -122,16 +123,19 @@ export const readShownByIds = async (db: Db, model: Model, rowScope: RowScope, q
   )
 
 /** Returns columns of those of the given entities that match. */
-export function readMatchingByIds(
+export async function readMatchingByIds(
   db: Db,
   columns: string,
   model: Model,
   rowScope: RowScope,
   query: Query,
   ids: number[],
-) {
+): Promise<unknown[][]> {
   const scan = query.search === undefined ? fullScan(model) : textScan(model, query.search)
-  const numbers = fragment(`e.seq in (${ids.map(() => '?').join(', ')})`, ...ids)
-  const { sql, params } = and([filterSql(scan, rowScope, query.conditions), numbers])
-  return db.query(`select ${columns} from ${scan.from} where ${sql}`, params)
+  const rows: unknown[][] = []
+  for (const chunk of toChunks(ids)) {
+    const { sql, params } = and([filterSql(scan, rowScope, query.conditions), oneOf('e.seq', chunk)])
+    rows.push(...(await db.query(`select ${columns} from ${scan.from} where ${sql}`, params)))
+  }
+  return rows
 }
