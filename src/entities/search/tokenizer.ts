@@ -65,11 +65,10 @@ export const TERM_SEPARATOR = ' AND '
 /** The separator between the fields of a word. */
 const FIELD_SEPARATOR = ' OR '
 
-/** Returns whether the terms of `toSearchTerms` match an expression of `toMatchQuery`. */
-export function matchesWords(search: string, terms: string): boolean {
-  const words = new Set(terms.split(' '))
+/** Returns whether an entity with these search terms matches an expression of `toMatchQuery`. */
+export function matchesWords(search: string, terms: Set<string>): boolean {
   const hasTerm = (term: string) =>
-    term.endsWith('*') ? words.values().some((word) => word.startsWith(term.slice(0, -1))) : words.has(term)
+    term.endsWith('*') ? terms.values().some((one) => one.startsWith(term.slice(0, -1))) : terms.has(term)
   return (
     !!search && search.split(TERM_SEPARATOR).every((part) => part.slice(1, -1).split(FIELD_SEPARATOR).some(hasTerm))
   )
