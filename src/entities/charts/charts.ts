@@ -13,7 +13,7 @@ import { getQueryString, readConsistently, splitPageOptions, withoutPrivilege } 
 import { ensureSearchIndex } from '../search/search-index'
 import { aggregate } from './aggregation'
 import { type ParameterNames, parseChartQuery } from './chart-query'
-import { type DataPoint, isAxesType, toPieOption as pieOf, toAxesOption } from './echarts'
+import { type DataPoint, isAxesType, toAxesOption, toPieOption } from './echarts'
 import { type Amount, createGrouping, type Group, type GroupPosition } from './grouping'
 import { readGroupNames } from './values'
 
@@ -35,7 +35,7 @@ export async function sum(originalCtx: PublicCtx, key: string, http: HttpContext
 /** Returns the ECharts options of a pie chart whose slices are the values of a property. */
 export async function pie(originalCtx: PublicCtx, key: string, http: HttpContext) {
   const { groups = [], label } = await readGroups(originalCtx, key, http, { by: 'x', needs: 'x' })
-  return pieOf(label, groups)
+  return toPieOption(label, groups)
 }
 
 /** Returns the ECharts options of a chart with the values of a property on its x axis. @throws 404 CHART_NOT_FOUND */
@@ -94,7 +94,7 @@ async function computeGroups(
   const positions = grouping.fillGaps([...groups.keys()].sort(compareValues))
   const total = positions.length + (unknown.count ? 1 : 0)
   const [start, end] = [query.skip, query.skip + query.limit]
-  const page = positions.slice(start, end).map((place) => groups.get(place) ?? emptyGroup(place))
+  const page = positions.slice(start, end).map((position) => groups.get(position) ?? emptyGroup(position))
   const labels = await readGroupNames(db, model, by, grouping, page)
   const points: DataPoint[] = page.map((group, at) => ({ name: labels[at]!, value: amountOf(group) }))
   if (unknown.count && start < total && total <= end) points.push({ name: UNKNOWN_LABEL, value: amountOf(unknown) })
@@ -105,7 +105,7 @@ async function computeGroups(
   return { ...result, groups: points }
 }
 
-const emptyGroup = (place: GroupPosition): Group => ({ count: 0, units: 0n, position: place, first: 0, key: '' })
+const emptyGroup = (position: GroupPosition): Group => ({ count: 0, units: 0n, position, first: 0, key: '' })
 const seriesLabel = ({ target }: ResolvedName) =>
   target.at === 'field' ? (target.field.title ?? target.field.key) : 'sum'
 

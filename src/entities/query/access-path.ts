@@ -31,6 +31,7 @@ export async function chooseTimeOrderedScan(db: Db, model: Model, rowScope: RowS
 
 /**
  * A condition that was considered as the access path, with the number of index rows that meet it, as far as counted.
+ * `reach` stands for the caller's row scope, as a query plan calls it. An `ordered` scan reads its rows by time.
  */
 export type Candidate = { condition: Condition | 'reach'; rows: number; scan: Scan; ordered: boolean }
 
@@ -50,7 +51,7 @@ export async function chooseAccessPath(db: Db, model: Model, rowScope: RowScope,
 /** A choice of `chooseScan`. The scan is missing when only an order leads to the rows. */
 type ScanChoice = { scan?: Scan; bounded: boolean; candidates: Candidate[] }
 
-/** Returns the index in the requested order; none when the scan reads few rows anyway. */
+/** Returns the index to walk in the requested order; none when the scan is bounded, or for a search. */
 function chooseWalk(
   model: Model,
   rowScope: RowScope,

@@ -130,11 +130,11 @@ export const timeOrderedSource = ({ target, ...test }: IndexCondition): IndexSou
 function conditionSources(model: Model, condition: Condition): { sources: IndexSource[]; not: boolean } {
   const { target, ...test } = condition
   const at = target.at === 'column' ? target.column : 'i.value'
-  const whole = targetSource(model, target, [])
+  const isInIndex = targetSource(model, target, []) !== undefined
   const whether = test.is === 'present' || test.is === 'absent'
   // An empty list has no row in the index.
-  const hidden = whether && target.at === 'field' && !target.single && !target.path
-  if (!whole || hidden)
+  const isEmptyListPossible = whether && target.at === 'field' && !target.single && !target.path
+  if (!isInIndex || isEmptyListPossible)
     return { sources: [{ ...columnSource(model, [], TIME_ORDER), test: conditionSql(condition) }], not: false }
   if (whether)
     return { sources: [targetSource(model, target, [fragment(`${at} is not null`)])!], not: test.is === 'absent' }

@@ -47,7 +47,10 @@ export async function requireResolvedLikes(db: Db, model: Model, query: Query): 
   return resolved
 }
 
-/** Where the texts of a target are: the column `of`, whose texts have the prefix `start`, in an index unless `unsorted`. */
+/**
+ * Where the texts of a target are: in the column `of`, with the prefix `start`. An index has them in order, unless they
+ * are `unsorted`.
+ */
 type TextSource = { of: string; from: string; where: SqlFragment; start: string; unsorted?: true }
 
 function getTextSource(model: Model, target: Target): TextSource {
@@ -101,9 +104,9 @@ async function* readTexts(db: Db, source: TextSource, prefix: string): AsyncGene
 /** Returns the condition that is equivalent to a pattern, or undefined when too many texts match. */
 async function toCondition(db: Db, model: Model, { target, pattern }: LikeCondition): Promise<Condition | undefined> {
   const source = getTextSource(model, target)
-  const { starts: prefixes, only } = await findPrefixes(pattern, (text) => hasPrefix(db, source, text))
+  const { prefixes, areSufficient } = await findPrefixes(pattern, (text) => hasPrefix(db, source, text))
   const [prefix = '', ...others] = prefixes
-  if (only && prefix && !others.length) {
+  if (areSufficient && prefix && !others.length) {
     const end = endOfPrefix(source.start + prefix)
     const to = end === undefined ? undefined : { value: end, open: true }
     return { target, is: 'between', from: { value: source.start + prefix, open: false }, to }
