@@ -81,10 +81,5 @@ const DEVICE_RETENTION_MS = 180 * DAY_MS
 /** Removes mails after 30 days, and devices that were not used for 180 days. */
 export async function removeOld(tenant: Tenant & Lease) {
   await deleteInBatches(tenant, mails, mails._id, lt(mails.created, toIsoString(now() - MAIL_RETENTION_MS)))
-  await tenant.write((tx) =>
-    tx
-      .delete(devices)
-      .where(lt(devices.seen, toIsoString(now() - DEVICE_RETENTION_MS)))
-      .run(),
-  )
+  await deleteInBatches(tenant, devices, devices.device, lt(devices.seen, toIsoString(now() - DEVICE_RETENTION_MS)))
 }
