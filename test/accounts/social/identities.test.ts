@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
+import { TIME } from '../../expectations'
 import { startOauthProvider } from '../../fakes/oauth-provider'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { createAuthenticator, createSignedInClient, registerPasskey } from '../passkeys/passkey-fixtures'
-import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
+import { createAuthenticator, registerPasskey } from '../passkeys/passkey-fixtures'
+import { advanceClock, createSignedInClient, MINUTE, resetClock } from '../session-fixtures'
 import { createSocialFixture } from './social-fixtures'
 
 const ada = { sub: '4711', email: 'ada@lovelace.test', email_verified: true, preferred_username: 'ada' }
@@ -23,7 +24,6 @@ afterAll(async () => {
 
 const IDENTITY_NOT_FOUND = [404, 'IDENTITY_NOT_FOUND']
 const LAST_SIGN_IN_METHOD = [409, 'LAST_SIGN_IN_METHOD']
-const TIME = expect.stringMatching(/^\d{4}-.*Z$/)
 
 let userCount = 0
 /** Signs a new user in by this provider. */
