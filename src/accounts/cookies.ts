@@ -75,6 +75,7 @@ export async function requireOwnHost(request: Request, { tenant }: Tenant) {
   )
 }
 
+/** Returns the Set-Cookie header that removes the session cookie. */
 export const serializeExpiredSessionCookie = (request: Request, tenant: Tenant) =>
   serializeSessionCookie(request, tenant, '', 0)
 

@@ -124,6 +124,7 @@ export async function completeSignUp(tenant: Tenant, tx: Tx, user: UserRow) {
   await sendVerification(tenant, tx, user)
 }
 
+/** Returns the error for a sign-up where the tenant does not allow any. */
 export const signupClosed = () =>
   new Problem(403, 'SIGNUP_CLOSED', 'Sign-up is disabled. Ask an administrator for an account.')
 

@@ -25,7 +25,10 @@ const MAX_PATTERN_LENGTH = 100 // characters
 const MAX_PROGRAM_SIZE = 2_000 // instructions of the compiled pattern, each run at most once per character
 const SLICE_MS = 2 // of matching names, before others get their turn
 
-/** Returns a page of all matching workspaces of the tenant, with the selected fields. @throws 400 */
+/**
+ * Returns a page of all matching workspaces of the tenant, with the selected fields.
+ * @throws 400 INVALID_INPUT
+ */
 export async function searchWorkspaces(ctx: Ctx, query: WorkspacesQuery, answer: HttpContext) {
   const page = parsePage(query, sortable)
   const fields = parseSelect(query.select, SELECTABLE_FIELDS) ?? new Set(DEFAULT_FIELDS)
@@ -50,7 +53,10 @@ function buildConditions({ db, actor }: Ctx, query: WorkspacesQuery): SQL | unde
 
 type RowFilter = (rows: WorkspaceRow[]) => Promise<WorkspaceRow[]>
 
-/** Returns the filters that are evaluated here: on labels, patterns and text. Undefined without any. @throws 400 */
+/**
+ * Returns the filters that are evaluated here: on labels, patterns and text. Returns undefined without any.
+ * @throws 400 INVALID_INPUT for an invalid pattern
+ */
 function buildRowFilter(ctx: Ctx, query: WorkspacesQuery, request: Request): RowFilter | undefined {
   const [labels, matchesPattern, q] = [
     parseNames(query.labels, 'labels'),

@@ -14,6 +14,7 @@ import { devices, mails } from './tables'
 
 export type MailRow = typeof mails.$inferSelect
 
+/** A mail to be queued. */
 export type NewMail = {
   to: string
   template: TemplateName

@@ -77,6 +77,7 @@ async function linkByEmail(tenant: Tenant, provider: string, profile: Profile) {
     if (!user) return
     if (!user.emailVerified) await revokeAllCredentials(tx, user._id)
     await insertIdentity(tx, provider, profile, user._id)
+    await emitMethodsChanged(tenant, tx, user._id, 'identities')
     if (user.emailVerified) return user
     const change = { emailVerified: true, version: user.version + 1, updated: toIsoString(now()) }
     return tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()

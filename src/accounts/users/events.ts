@@ -7,7 +7,7 @@ import type { PublicCtx } from '../context'
 import { type UserRow, users } from '../tables'
 
 type UserEventName = 'user-registered' | 'user-created' | 'user-updated' | 'user-removed'
-type SignInMethods = 'passkeys' | 'identities'
+type SignInMethods = 'passkeys' | 'identities' | 'totp'
 
 /** Emits an event about a user, in the transaction of the change. Its author is the actor or, without one, the user. */
 export const emitUserEvent = (

@@ -153,6 +153,7 @@ export async function findUserSummaries(db: Db, ids: string[]) {
   )
 }
 
+/** Returns the full name of a user, composed of first and last name if they have entered none; it may be empty. */
 export const fullNameOf = ({ fullName, firstName, lastName }: Pick<UserRow, 'fullName' | 'firstName' | 'lastName'>) =>
   fullName ?? [firstName, lastName].filter(Boolean).join(' ')
 

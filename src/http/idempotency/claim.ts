@@ -7,6 +7,7 @@ import { wrapWrite } from '../../storage/write-wrapper'
 const KEY_RETENTION_MS = 24 * HOUR_MS
 const CLAIM_LEASE_MS = 5_000 // ms; a process that does not renew its claim for this long counts as dead
 
+/** Returns the error for a request that repeats one which is not answered yet. */
 export const inProgress = () =>
   new Problem(
     409,
