@@ -14,7 +14,7 @@ import { countAttempt } from '../signin-throttle'
 import { users } from '../tables'
 import { emitUserUpdated } from '../users/events'
 import { requireValidPassword } from '../users/users'
-import { queueMail } from './mails'
+import { queueRepeatableMail } from './mails'
 import { throwInvalidToken } from './verification'
 
 /**
@@ -40,7 +40,7 @@ export const passwordResetJob: JobHandler = {
     // An unverified address may belong to a stranger.
     if (!user?.email || !user.emailVerified) return { state: 'done' }
     const mail = { to: user.email, template: 'passwordReset', user: user._id } as const
-    return { state: 'done', effect: (tx) => queueMail(tenant, tx, mail) }
+    return { state: 'done', effect: (tx) => queueRepeatableMail(tenant, tx, mail) }
   },
 }
 
