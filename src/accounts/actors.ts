@@ -226,7 +226,7 @@ async function toCachedActor(tenant: Tenant, row: ActorRow, by: ActorCredential,
   return { actor, version, expires: Number.POSITIVE_INFINITY, replaced: false }
 }
 
-/** Records the last use of an API token, once a minute. It is written in the background: a failure only loses a date. */
+/** Records the last use of an API token in the background, at most once a minute. */
 function recordLastUse(tenant: Tenant, token: string) {
   const lastUses = lastUsesByDb.get(tenant.db) ?? new BoundedMap<string, number>(MAX_LAST_USES)
   lastUsesByDb.set(tenant.db, lastUses)
@@ -234,5 +234,6 @@ function recordLastUse(tenant: Tenant, token: string) {
   if (time - (lastUses.get(token) ?? 0) < LAST_USED_INTERVAL_MS) return
   lastUses.set(token, time)
   const [used, hash] = [toIsoString(time), sha256(token)]
+  // Losing it only loses a date.
   tenant.write((tx) => tx.update(apiTokens).set({ used }).where(eq(apiTokens.hash, hash)).run()).catch(() => {})
 }

@@ -183,7 +183,7 @@ describe('mails of a tenant without a website', () => {
   })
 })
 
-test('of mails that a stranger can cause again and again, at most twenty of a kind wait for an address', async () => {
+test('an address has at most twenty waiting mails of one kind that strangers can cause', async () => {
   const { tenant, stranger, verify, outbox } = await createMailFixture()
   await verify()
   const countWaiting = (template: 'newDevice') =>
