@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
 import { now, toIsoString } from '../../src/core/clock'
+import { TIME } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { advanceClock, createSignedInClient, MINUTE, resetClock } from './session-fixtures'
 
@@ -25,7 +26,7 @@ test('POST /api/me/api-tokens returns the whole token once; the list shows only 
       expiresAt: null,
       lastUsedAt: null,
       workspace: null,
-      created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      created: TIME,
     },
   })
   expect(apiToken.tokenPrefix.length).toBeWithin(6, 17)

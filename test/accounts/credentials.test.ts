@@ -4,6 +4,7 @@ import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'
 import { config } from '../../src/config'
 import { now } from '../../src/core/clock'
 import { runDueJobs } from '../../src/jobs/runner'
+import { FORBIDDEN, INVALID_TOKEN } from '../expectations'
 import { startSmtpServer } from '../fakes/smtp-server'
 import { type ApiClient, createTestTenant, statusAndCode, type TestUser } from '../test-tenant'
 import { createMailFixture, extractCode, password } from './mail/mail-fixtures'
@@ -18,9 +19,7 @@ import {
 } from './session-fixtures'
 
 const PROOF_REQUIRED = [403, 'PROOF_REQUIRED']
-const FORBIDDEN = [403, 'FORBIDDEN']
 const WRONG_PASSWORD = [403, 'INVALID_CREDENTIALS']
-const INVALID_TOKEN = [400, 'INVALID_TOKEN']
 const newPassword = 'battery staple'
 
 afterEach(resetClock)

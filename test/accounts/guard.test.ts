@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { setRoles } from '../../src/accounts/users/users'
 import { deriveKey } from '../../src/tenancy/installation-keys'
+import { FORBIDDEN, UNAUTHENTICATED } from '../expectations'
 import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
 import {
   advanceClock,
@@ -21,8 +22,6 @@ const sampleTokens = await signInForTokens(home, 'user')
 
 const toApiKeyHeader = (token: string) => ({ 'x-api-key': token })
 const getUsername = async (headers: Record<string, string>) => (await stranger.get('/me', headers)).body.username
-const UNAUTHENTICATED = [401, 'UNAUTHENTICATED']
-const FORBIDDEN = [403, 'FORBIDDEN']
 
 afterEach(resetClock)
 

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
+import { FORBIDDEN, USER_NOT_FOUND } from '../expectations'
 import { apiClient, createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
 import { createWorkspaceFixture, setConfiguration } from '../workspaces/workspace-fixtures'
 import { bearer, signInForCookie, signInForTokens } from './session-fixtures'
-import { actAs, FORBIDDEN, listEvents, USER_NOT_FOUND } from './users/user-fixtures'
+import { actAs, listEvents } from './users/user-fixtures'
 
 const NOTES_PATH = '/blueprints/notes/entities'
 

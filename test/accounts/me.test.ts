@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
 import { registerUser } from '../../src/accounts/users/users'
+import { TIME } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { bearer, createSignedInClient, readSetCookie, signInForCookie, signInForTokens } from './session-fixtures'
 
@@ -24,7 +25,7 @@ test('GET /api/me returns the profile of the caller without secrets', async () =
     roles: ['user'],
     metadata: {},
     workspace: null,
-    created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    created: TIME,
     isPrivileged: false,
     emailVerified: false,
     pendingEmail: null,

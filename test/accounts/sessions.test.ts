@@ -1,4 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
+import { sessions } from '../../src/accounts/tables'
+import { now } from '../../src/core/clock'
+import { TIME, UNAUTHENTICATED } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import {
   advanceClock,
@@ -19,7 +23,6 @@ const { stranger } = home
 
 const refresh = (refreshToken: string) => stranger.post('/token/refresh', { refreshToken })
 const getStatus = async (headers: Record<string, string>) => (await stranger.get('/me', headers)).status
-const UNAUTHENTICATED = [401, 'UNAUTHENTICATED']
 
 afterEach(resetClock)
 
@@ -303,9 +306,8 @@ describe('/api/me/sessions', () => {
     const mine = await signInForCookie(here, 'user')
     const { status, body } = await here.stranger.get('/me/sessions', mine)
     expect(status).toBe(200)
-    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     const common = { _id: expect.any(String), userAgent: 'a browser', address: '192.0.2.1' }
-    const times = { created: time, used: time, expires: time }
+    const times = { created: TIME, used: TIME, expires: TIME }
     expect(body).toHaveLength(2)
     expect(body).toContainEqual({ ...common, ...times, kind: 'cookie', current: true })
     expect(body).toContainEqual({ ...common, ...times, kind: 'oauth', current: false })
@@ -330,6 +332,27 @@ describe('/api/me/sessions', () => {
     expect((await me.get('/me/sessions')).body).toHaveLength(1)
     advanceClock(30 * DAY + SECOND)
     expect((await me.get('/me/sessions')).body).toEqual([])
+  })
+
+  test('a sign-in of a user with 1,000 sessions ends the one that was not used for the longest time', async () => {
+    const own = await createTestTenant()
+    const { tenant, users, stranger } = own
+    const [oldest, next] = [await signInForCookie(own, 'user'), await signInForCookie(own, 'user')]
+    const others = await signInForCookie(own, 'other')
+    expect((await stranger.get('/me', oldest)).status).toBe(200)
+    advanceClock(SECOND)
+    const [time, expires] = [now(), now() + DAY]
+    await tenant.write((tx) =>
+      tx.executeMany(
+        `insert into sessions (_id, "user", kind, user_agent, address, created, used, expires)
+         values (?, ?, 'oauth', '', '', ?, ?, ?)`,
+        Array.from({ length: 998 }, () => [Bun.randomUUIDv7(), users.user, time, time, expires]),
+      ),
+    )
+    const newest = await signInForCookie(own, 'user')
+    const statuses = [oldest, next, newest, others].map(async (session) => (await stranger.get('/me', session)).status)
+    expect(await Promise.all(statuses)).toEqual([401, 200, 200, 200])
+    expect(await tenant.db.$count(sessions, eq(sessions.user, users.user))).toBe(1_000)
   })
 
   test('DELETE /api/me/sessions/:id ends a session at once', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, spyOn, test } from 'bun:test'
 import { setServer } from '../../src/tenancy/client-connection'
+import { RATE_LIMITED } from '../expectations'
 import { apiClient, callApi, createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 import { advanceClock, bearer, MINUTE, readSetCookie, resetClock } from './session-fixtures'
 
@@ -120,7 +121,6 @@ const readDeviceCookie = ({ headers }: TestResponse) =>
 
 const TEN_ATTEMPTS = [...Array(10).keys()]
 const toCodes = (answers: TestResponse[]) => answers.map(({ body }) => body.code)
-const RATE_LIMITED = [429, 'RATE_LIMITED']
 
 test('ten wrong passwords for an account from one address limit both together with 429 RATE_LIMITED for ten minutes', async () => {
   const { attempt } = await createAddressFixture()

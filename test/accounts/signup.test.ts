@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { registerUser } from '../../src/accounts/users/users'
 import { config } from '../../src/config'
 import { setServer } from '../../src/tenancy/client-connection'
+import { TIME } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { advanceClock, bearer, MINUTE, readSetCookie, resetClock, SECOND } from './session-fixtures'
 
@@ -36,7 +37,7 @@ test('POST /api/signup signs the user in at once and returns their profile witho
         roles: ['user'],
         metadata: {},
         workspace: null,
-        created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        created: TIME,
       },
       workspace: null,
     },

@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { resolveAllOfKind, resolveConnection } from '../../src/connections/resolver'
 import { rotateVaultKey } from '../../src/platform/vault/key-rotation'
 import { sealed } from '../../src/platform/vault/tables'
+import { ID, TIME } from '../expectations'
 import { denyPrivateNetwork } from '../plugins/fixtures'
 import { type ApiClient, createTestTenant, statusAndCode } from '../test-tenant'
-import { ID, TIME } from '../workspaces/workspace-fixtures'
 
 setDefaultTimeout(30_000)
 

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { eq } from 'drizzle-orm'
 import { connections } from '../../src/connections/tables'
 import type { ProviderKind } from '../../src/payments/providers/provider'
+import { TIME } from '../expectations'
 import { startSmtpServer } from '../fakes/smtp-server'
 import { allowPrivateNetwork, denyPrivateNetwork, times } from '../plugins/fixtures'
 import { type ApiClient, createTestTenant, type TestResponse } from '../test-tenant'
-import { TIME } from '../workspaces/workspace-fixtures'
 
 setDefaultTimeout(30_000)
 

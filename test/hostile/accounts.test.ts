@@ -14,13 +14,10 @@ import {
   signInForCookie,
   signInForTokens,
 } from '../accounts/session-fixtures'
+import { FORBIDDEN, INVALID_INPUT, RATE_LIMITED, UNAUTHENTICATED } from '../expectations'
 import { apiClient, createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 import { createWorkspace } from '../workspaces/workspace-fixtures'
 
-const INVALID = [400, 'INVALID_INPUT']
-const FORBIDDEN = [403, 'FORBIDDEN']
-const UNAUTHENTICATED = [401, 'UNAUTHENTICATED']
-const RATE_LIMITED = [429, 'RATE_LIMITED']
 const password = 'correct horse'
 
 const testTenant = await createTestTenant()
@@ -119,7 +116,7 @@ test.each(Object.keys(submitters))(
   'a %s with control characters or ten kilobytes is refused with 400 INVALID_INPUT',
   async (what) => {
     for (const [how, text] of Object.entries(BAD_NAMES))
-      expect(statusAndCode(await submitters[what]!(text)), how).toEqual(INVALID)
+      expect(statusAndCode(await submitters[what]!(text)), how).toEqual(INVALID_INPUT)
   },
 )
 
@@ -146,17 +143,17 @@ test.each([
     as('admin').post('/users', { username: 'x', email }),
     ...['address', 'address of an invite'].map((what) => submitters[what]!(email)),
   ]
-  for (const answer of await Promise.all(all)) expect(statusAndCode(answer)).toEqual(INVALID)
+  for (const answer of await Promise.all(all)) expect(statusAndCode(answer)).toEqual(INVALID_INPUT)
 })
 
 test.each([
-  ['a username', '/signin', { username: 'a'.repeat(10 << 10), password }, INVALID],
-  ['a password', '/signin', { username: 'ada', password: 'a'.repeat(10 << 10) }, INVALID],
-  ['a new password', '/signup', { username: 'x', password: 'a'.repeat(10 << 10) }, INVALID],
-  ['a challenge', '/signin', { challenge: 'a'.repeat(10 << 10), code: '000000' }, INVALID],
-  ['a code', '/signin', { challenge: 'a', code: '0'.repeat(10 << 10) }, INVALID],
+  ['a username', '/signin', { username: 'a'.repeat(10 << 10), password }, INVALID_INPUT],
+  ['a password', '/signin', { username: 'ada', password: 'a'.repeat(10 << 10) }, INVALID_INPUT],
+  ['a new password', '/signup', { username: 'x', password: 'a'.repeat(10 << 10) }, INVALID_INPUT],
+  ['a challenge', '/signin', { challenge: 'a'.repeat(10 << 10), code: '000000' }, INVALID_INPUT],
+  ['a code', '/signin', { challenge: 'a', code: '0'.repeat(10 << 10) }, INVALID_INPUT],
   ['a refresh token', '/token/refresh', { refreshToken: 'a'.repeat(10 << 10) }, UNAUTHENTICATED],
-  ['a verification token', '/email/verify', { token: 'a'.repeat(10 << 10) }, INVALID],
+  ['a verification token', '/email/verify', { token: 'a'.repeat(10 << 10) }, INVALID_INPUT],
 ])('%s of ten kilobytes is refused', async (_, path, body, refused) => {
   expect(statusAndCode(await stranger.post(path, body))).toEqual(refused)
 })

@@ -4,9 +4,9 @@ import { moveClock, now } from '../../src/core/clock'
 import type { NewEvent } from '../../src/jobs/outbox'
 import { lambdas } from '../../src/lambdas/tables'
 import { resetClock } from '../accounts/session-fixtures'
+import { TIME } from '../expectations'
 import { emitAndDeliver, newOrderEvent, times } from '../plugins/fixtures'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { TIME } from '../workspaces/workspace-fixtures'
 import { createIntegrationsFixture, type IntegrationsFixture, listJobs } from './fixtures'
 
 setDefaultTimeout(30_000)

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { ID, TIME } from '../expectations'
 import { type ApiClient, createTestTenant, statusAndCode } from '../test-tenant'
-import { ID, TIME } from '../workspaces/workspace-fixtures'
 import { createIntegrationsFixture, type IntegrationsFixture } from './fixtures'
 
 setDefaultTimeout(30_000)

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
+import { FORBIDDEN, UNAUTHENTICATED } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createPaymentsFixture, expectOk, FORBIDDEN, UNAUTHENTICATED } from './fixtures'
+import { createPaymentsFixture, expectOk } from './fixtures'
 
 const PATH = '/payments/configuration'
 const DEFAULTS = { isEnabled: false, defaultCurrency: 'USD', gracePeriodDays: 3 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createPaymentsFixture, expectOk, FORBIDDEN, ID, NO_PLAN, TIME, UNAUTHENTICATED } from './fixtures'
+import { createPaymentsFixture, expectOk, NO_PLAN } from './fixtures'
 
 const at = await createPaymentsFixture()
 const { admin, as, stranger: anonymous } = at

@@ -2,13 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { setRoles } from '../../src/accounts/users/users'
 import { bearer, signInForCookie, signInForTokens } from '../accounts/session-fixtures'
 import { createThingsFixture, recordStatements } from '../entities/fixtures'
+import { WORKSPACE_NOT_FOUND } from '../expectations'
 import { type ApiClient, createTestTenant, statusAndCode } from '../test-tenant'
-import {
-  createWorkspace,
-  createWorkspaceFixture,
-  WORKSPACE_NOT_FOUND,
-  type WorkspaceFixture,
-} from './workspace-fixtures'
+import { createWorkspace, createWorkspaceFixture, type WorkspaceFixture } from './workspace-fixtures'
 
 const getActiveWorkspace = async (client: ApiClient) => (await client.get('/me')).body.workspace
 const toActiveOffice = (home: WorkspaceFixture, roles: string[]) => ({

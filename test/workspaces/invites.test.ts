@@ -4,9 +4,10 @@ import { runDueJobs } from '../../src/jobs/runner'
 import { extractCode } from '../accounts/mail/mail-fixtures'
 import { createSignedInClient } from '../accounts/session-fixtures'
 import { nextPagePath } from '../entities/fixtures'
+import { FORBIDDEN, ID, TIME, WORKSPACE_NOT_FOUND } from '../expectations'
 import { startSmtpServer } from '../fakes/smtp-server'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createWorkspace, createWorkspaceFixture, FORBIDDEN, ID, TIME, WORKSPACE_NOT_FOUND } from './workspace-fixtures'
+import { createWorkspace, createWorkspaceFixture } from './workspace-fixtures'
 
 const INVITE_NOT_FOUND = [404, 'INVITE_NOT_FOUND']
 afterEach(() => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { registerUser } from '../../src/accounts/users/users'
 import { nextPagePath } from '../entities/fixtures'
+import { FORBIDDEN, TIME, WORKSPACE_NOT_FOUND } from '../expectations'
 import { statusAndCode } from '../test-tenant'
-import { createWorkspace, createWorkspaceFixture, FORBIDDEN, TIME, WORKSPACE_NOT_FOUND } from './workspace-fixtures'
+import { createWorkspace, createWorkspaceFixture } from './workspace-fixtures'
 
 const LAST_WORKSPACE_ADMIN = [409, 'LAST_WORKSPACE_ADMIN']
 const toRoles = (body: { user: string; roles: string[] }[]) =>

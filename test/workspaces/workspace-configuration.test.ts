@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { FORBIDDEN } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createWorkspace, createWorkspaceFixture, FORBIDDEN, setConfiguration } from './workspace-fixtures'
+import { createWorkspace, createWorkspaceFixture, setConfiguration } from './workspace-fixtures'
 
 const setWorkspaceConfiguration = (
   home: Awaited<ReturnType<typeof createTestTenant>>,

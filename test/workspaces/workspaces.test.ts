@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
 import { nextPagePath } from '../entities/fixtures'
+import { FORBIDDEN, ID, TIME, WORKSPACE_NOT_FOUND } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createWorkspace, createWorkspaceFixture, FORBIDDEN, ID, TIME, WORKSPACE_NOT_FOUND } from './workspace-fixtures'
+import { createWorkspace, createWorkspaceFixture } from './workspace-fixtures'
 
 const toNames = (body: { name: string }[]) => body.map(({ name }) => name)
 

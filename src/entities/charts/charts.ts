@@ -101,7 +101,7 @@ async function computeGroups(
   const headers: Record<string, string> = {}
   if (query.count) headers['x-total-count'] = `${total}`
   if (query.limit && end < total) headers.link = `<${nextPageUrl(request, end)}>; rel="next"`
-  Object.assign(set.headers as object, headers)
+  Object.assign(set.headers, headers)
   return { ...result, groups: points }
 }
 

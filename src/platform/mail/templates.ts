@@ -2,6 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import type { templateSettings } from './template-settings'
 
 export type TemplateName = keyof Static<typeof templateSettings.shape>
+/** The texts of a mail, with placeholders that `fillTemplate` replaces. */
 export type Template = {
   subject: string
   text: string
@@ -11,6 +12,7 @@ export type Template = {
   html?: string
   link?: string
 }
+/** The content of a mail. */
 export type Mail = { subject: string; text: string; html: string }
 
 const API_URL_TEMPLATE = '{{#api}}{{api}}{{/api}}{{^api}}/api{{/api}}'

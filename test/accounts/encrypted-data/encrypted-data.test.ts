@@ -2,8 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { configurations } from '../../../src/platform/settings/tables'
 import { setMinimumKey } from '../../../src/platform/vault/key-rotation'
 import { deleteSecrets, openSecret, sealSecret, withVault } from '../../../src/platform/vault/vault'
+import { FORBIDDEN, WORKSPACE_NOT_FOUND } from '../../expectations'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { createWorkspaceFixture, FORBIDDEN, WORKSPACE_NOT_FOUND } from '../../workspaces/workspace-fixtures'
+import { createWorkspaceFixture } from '../../workspaces/workspace-fixtures'
 
 const toEncryptedIdHeader = (id: string) => ({ 'x-encrypted-id': id })
 const SEALED_UNREADABLE = [500, 'SEALED_UNREADABLE']

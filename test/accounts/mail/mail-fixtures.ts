@@ -3,7 +3,6 @@ import { runDueJobs } from '../../../src/jobs/runner'
 import { createTestTenant, type TestResponse } from '../../test-tenant'
 
 export const password = 'correct horse'
-export const INVALID_TOKEN = [400, 'INVALID_TOKEN']
 
 type TestTenant = Awaited<ReturnType<typeof createTestTenant>>
 

@@ -1,15 +1,18 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { and, eq } from 'drizzle-orm'
 import { queueMail, removeOld } from '../../../src/accounts/mail/mails'
+import { mails } from '../../../src/accounts/mail/tables'
 import { config } from '../../../src/config'
 import { runDueJobs } from '../../../src/jobs/runner'
 import { withLease } from '../../../src/jobs/with-lease'
 import { toPlainDevice, toPlainName } from '../../../src/platform/mail/plain-text'
 import { renderMail } from '../../../src/platform/mail/templates'
 import { setHosts } from '../../../src/tenancy/tenants'
+import { ID, TIME } from '../../expectations'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { createWorkspace, ID, setConfiguration, TIME } from '../../workspaces/workspace-fixtures'
+import { createWorkspace, setConfiguration } from '../../workspaces/workspace-fixtures'
 import { advanceClock, DAY, resetClock } from '../session-fixtures'
-import { createMailFixture } from './mail-fixtures'
+import { createMailFixture, password } from './mail-fixtures'
 
 afterEach(resetClock)
 
@@ -178,6 +181,22 @@ describe('mails of a tenant without a website', () => {
     )
     expect(await sentFrom()).toContain('POST /api/email/verify.')
   })
+})
+
+test('an address has at most twenty waiting mails of one kind that strangers can cause', async () => {
+  const { tenant, stranger, verify, outbox } = await createMailFixture()
+  await verify()
+  const countWaiting = (template: 'newDevice') =>
+    tenant.db.$count(mails, and(eq(mails.template, template), eq(mails.state, 'waiting')))
+  for (let n = 0; n < 24; n++) {
+    const browser = { 'user-agent': `browser ${n}` }
+    expect((await stranger.post('/signin', { username: 'ada', password }, browser)).status).toBe(200)
+  }
+  expect(await countWaiting('newDevice')).toBe(20)
+  await outbox()
+  expect(await countWaiting('newDevice')).toBe(0)
+  expect((await stranger.post('/signin', { username: 'ada', password }, { 'user-agent': 'another' })).status).toBe(200)
+  expect(await countWaiting('newDevice')).toBe(1)
 })
 
 describe('mail templates of a tenant', () => {

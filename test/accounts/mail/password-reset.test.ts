@@ -5,17 +5,17 @@ import { issueOneTimeToken } from '../../../src/accounts/one-time-tokens'
 import { users } from '../../../src/accounts/tables'
 import { runDueJobs } from '../../../src/jobs/runner'
 import { writeInvalidating } from '../../../src/tenancy/cache'
+import { INVALID_INPUT, INVALID_TOKEN } from '../../expectations'
 import { useStandardPasswordCost } from '../../password-cost'
 import { createTestTenant, statusAndCode, type TestResponse } from '../../test-tenant'
 import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
-import { createMailFixture, INVALID_TOKEN, password } from './mail-fixtures'
+import { createMailFixture, password } from './mail-fixtures'
 
 afterEach(resetClock)
 // A reset happens while other requests hash a password.
 useStandardPasswordCost()
 
 const newPassword = 'battery staple'
-const INVALID_INPUT = [400, 'INVALID_INPUT']
 
 async function createResetFixture() {
   const home = await createMailFixture()

@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { removeExpired } from '../../../src/accounts/one-time-tokens'
 import { withLease } from '../../../src/jobs/with-lease'
+import { INVALID_TOKEN } from '../../expectations'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { advanceClock, DAY, MINUTE, resetClock } from '../session-fixtures'
-import { createMailFixture, INVALID_TOKEN } from './mail-fixtures'
+import { createMailFixture } from './mail-fixtures'
 
 afterEach(resetClock)
 

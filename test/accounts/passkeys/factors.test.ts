@@ -5,14 +5,8 @@ import { now } from '../../../src/core/clock'
 import { withLease } from '../../../src/jobs/with-lease'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { createMailFixture, password } from '../mail/mail-fixtures'
-import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
-import {
-  createAuthenticator,
-  createPasskeyFixture,
-  createSignedInClient,
-  registerPasskey,
-  signInWithPasskey,
-} from './passkey-fixtures'
+import { advanceClock, createSignedInClient, MINUTE, resetClock } from '../session-fixtures'
+import { createAuthenticator, createPasskeyFixture, registerPasskey, signInWithPasskey } from './passkey-fixtures'
 
 afterEach(resetClock)
 

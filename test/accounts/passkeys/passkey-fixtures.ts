@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
-import { createSession } from '../../../src/accounts/sessions'
 import { type ApiClient, createTestTenant, type TestUser } from '../../test-tenant'
+import { createSignedInClient } from '../session-fixtures'
 
 /** Deviations of an authenticator or a browser from the protocol. */
 export type AuthenticatorFault = {
@@ -109,17 +109,6 @@ export function createAuthenticator(
   }
 }
 export type Authenticator = ReturnType<typeof createAuthenticator>
-
-type TestTenant = Awaited<ReturnType<typeof createTestTenant>>
-
-/** Returns a client with a fresh session, without hashing a password. */
-export async function createSignedInClient(
-  { tenant, users, id, stranger }: TestTenant,
-  name: TestUser,
-): Promise<ApiClient> {
-  const { key } = await createSession(tenant, users[name], 'cookie', { userAgent: 'a browser', address: '192.0.2.1' })
-  return stranger.with({ cookie: `atoll_${id}=${key}` })
-}
 
 /** Registers a passkey for the user of a client. */
 export async function registerPasskey(client: ApiClient, device: Authenticator, name?: string) {

@@ -1,12 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
 import { callApi, createTestTenant, statusAndCode } from '../../test-tenant'
-import { advanceClock, MINUTE, readSetCookie, resetClock, signInForCookie } from '../session-fixtures'
+import {
+  advanceClock,
+  createSignedInClient,
+  MINUTE,
+  readSetCookie,
+  resetClock,
+  signInForCookie,
+} from '../session-fixtures'
 import {
   type AuthenticatorFault,
   createAuthenticator,
   createPasskeyFixture,
-  createSignedInClient,
   flags,
   registerPasskey,
   signInWithPasskey,

@@ -1,13 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
-import {
-  createAuthenticator,
-  createPasskeyFixture,
-  createSignedInClient,
-  registerPasskey,
-  signInWithPasskey,
-} from './passkey-fixtures'
+import { advanceClock, createSignedInClient, MINUTE, resetClock } from '../session-fixtures'
+import { createAuthenticator, createPasskeyFixture, registerPasskey, signInWithPasskey } from './passkey-fixtures'
 
 afterEach(resetClock)
 

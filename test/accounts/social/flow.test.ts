@@ -32,11 +32,12 @@ describe('sign-in by a provider', () => {
   test.each(NAMES)(
     'a first sign-in by the provider %s creates a user and a session, and a later one finds the same user',
     async (name) => {
-      const { browser } = await createSocialFixture(at)
+      const { browser, id } = await createSocialFixture(at)
       const visitor = browser()
       const { status, location, headers } = await visitor.signIn(name)
       expect([status, location]).toEqual([302, '/'])
       expect(headers.get('cache-control')).toBe('no-store')
+      expect([...visitor.jar.keys()].sort()).toEqual([`atoll_${id}`, `atoll_${id}_device`])
       const { body } = await visitor.get('/me')
       expect(body).toMatchObject({ email: 'ada@lovelace.test', fullName: 'Ada Lovelace', roles: ['user'] })
       expect(body.emailVerified).toBe(name !== 'facebook')

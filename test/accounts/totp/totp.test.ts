@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
 import { issueApiToken } from '../../../src/accounts/api-tokens'
 import { issueDeviceCookie } from '../../../src/accounts/device-cookie'
+import { completeFirstFactor } from '../../../src/accounts/signin'
+import { oneTimeTokens, users } from '../../../src/accounts/tables'
 import { codeAt, decodeBase32, stepAt } from '../../../src/accounts/totp/codes'
+import { getUser } from '../../../src/accounts/users/users'
 import { now } from '../../../src/core/clock'
 import { setServer } from '../../../src/tenancy/client-connection'
 import { callApi, createTestTenant, statusAndCode, type TestResponse } from '../../test-tenant'
@@ -81,6 +85,16 @@ describe('TOTP as a second factor', () => {
     const cookie = await answer(await createChallenge(), code())
     expect([cookie.status, cookie.headers.get('set-cookie')]).toEqual([200, expect.stringContaining('HttpOnly')])
     expect(cookie.body.payload.token).toBeUndefined()
+  })
+
+  test('a password that was replaced while it was verified gets 401 INVALID_CREDENTIALS and no challenge', async () => {
+    const { tenant, user, origin } = await createTotpFixture()
+    const verified = await getUser(tenant, user._id)
+    await tenant.write((tx) => tx.update(users).set({ password: 'another hash' }).where(eq(users._id, user._id)))
+    const answer = { request: new Request(origin), set: { headers: {} } }
+    const signedIn = completeFirstFactor(tenant, verified, undefined, answer)
+    await expect(signedIn).rejects.toMatchObject({ status: 401, code: 'INVALID_CREDENTIALS' })
+    expect(await tenant.db.$count(oneTimeTokens, eq(oneTimeTokens.purpose, 'secondFactor'))).toBe(0)
   })
 
   test('a sign-in with a wrong password gets 401 INVALID_CREDENTIALS although the user has TOTP', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { FORBIDDEN } from '../../expectations'
 import { createTestTenant, fullAccessRules, statusAndCode } from '../../test-tenant'
 import { bearer, createSignedInClient, signInForTokens } from '../session-fixtures'
-import { createUser, FORBIDDEN, LAST_ADMIN } from './user-fixtures'
+import { createUser, LAST_ADMIN } from './user-fixtures'
 
 describe('the last admin of a tenant', () => {
   test('deleting or demoting the last admin gets 409 LAST_ADMIN until there is another admin', async () => {

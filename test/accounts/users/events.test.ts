@@ -1,5 +1,9 @@
 import { afterEach, expect, test } from 'bun:test'
+import { findOrCreateUser } from '../../../src/accounts/social/identity-links'
+import { codeAt, decodeBase32, stepAt } from '../../../src/accounts/totp/codes'
+import { now } from '../../../src/core/clock'
 import { createTestTenant } from '../../test-tenant'
+import { createMailFixture } from '../mail/mail-fixtures'
 import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
 import { createUser, listEvents } from './user-fixtures'
 
@@ -46,6 +50,25 @@ test('rejected requests and requests without changes emit no user events', async
   await as('user').post('/me', { birthDate: '2026-02-30' })
   await admin.put(`/users/${users.user}`, (await admin.get(`/users/${users.user}`)).body)
   expect(await listEvents(own, 'source=accounts')).toEqual([])
+})
+
+test('a second factor, a reset password and an identity that is linked by its address emit user-updated', async () => {
+  const { ada, tenant, codeOf, stranger, verify, user, as } = await createMailFixture()
+  await verify()
+  const { secret } = (await ada.post('/me/totp')).body
+  await ada.post('/me/totp/confirm', { code: codeAt(decodeBase32(secret), stepAt(now())) })
+  expect((await as('admin').delete(`/users/${user._id}/totp`)).status).toBe(200)
+  expect((await as('admin').delete(`/users/${user._id}/totp`)).status).toBe(200)
+  await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })
+  const reset = { token: await codeOf('passwordReset'), password: 'battery staple' }
+  expect((await stranger.post('/password/reset', reset)).status).toBe(200)
+  const profile = { subject: '4711', email: 'ada@lovelace.test', emailVerified: true }
+  expect((await findOrCreateUser(tenant, 'google', profile))._id).toBe(user._id)
+  const events = await listEvents({ as }, 'eventName=user-updated')
+  expect(events.map(({ metadata }) => [metadata.user, metadata.changed])).toEqual(
+    [['totp'], ['totp'], ['password'], ['identities']].map((changed) => [user._id, changed]),
+  )
+  expect(JSON.stringify(events)).not.toMatch(/staple|argon2|4711/)
 })
 
 test('a signin-failed event is emitted once when failed sign-ins of an account become rate-limited', async () => {

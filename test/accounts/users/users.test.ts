@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
+import { FORBIDDEN, ID, TIME, USER_NOT_FOUND } from '../../expectations'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { createWorkspace } from '../../workspaces/workspace-fixtures'
 import { bearer, signInForTokens } from '../session-fixtures'
-import { createUser, FORBIDDEN, ID, TIME, USER_NOT_FOUND } from './user-fixtures'
+import { createUser } from './user-fixtures'
 
 describe('/api/users', () => {
   test('an admin creates, reads, changes and deletes users with all fields that admins may set', async () => {

@@ -5,8 +5,8 @@ import { removeExpiredStores } from '../../../src/ai/knowledge/store-removal'
 import { vectorStores } from '../../../src/ai/knowledge/tables'
 import { withLease } from '../../../src/jobs/with-lease'
 import { advanceClock, DAY, resetClock } from '../../accounts/session-fixtures'
+import { ID, TIME } from '../../expectations'
 import { createTestTenant, statusAndCode, type TestUser } from '../../test-tenant'
-import { ID, TIME } from '../../workspaces/workspace-fixtures'
 import { createKnowledgeFixture, type KnowledgeFixture } from './knowledge-fixtures'
 
 setDefaultTimeout(30_000)

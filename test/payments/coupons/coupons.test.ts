@@ -2,8 +2,9 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { moveClock } from '../../../src/core/clock'
 import { configurations } from '../../../src/platform/settings/tables'
 import { invalidate } from '../../../src/tenancy/cache'
+import { FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../../expectations'
 import { type ApiClient, createTestTenant, statusAndCode } from '../../test-tenant'
-import { createPaymentsFixture, expectOk, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../fixtures'
+import { createPaymentsFixture, expectOk } from '../fixtures'
 
 const at = await createPaymentsFixture()
 const { admin, as, stranger: anonymous } = at

@@ -9,9 +9,10 @@ import {
   type Trigger,
 } from '../../../src/payments/subscriptions/transitions'
 import { subscriptions } from '../../../src/payments/tables'
+import { FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../../expectations'
 import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
 import { statusAndCode } from '../../test-tenant'
-import { createPaymentsFixture, expectOk, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../fixtures'
+import { createPaymentsFixture, expectOk } from '../fixtures'
 
 setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 const at = await createPaymentsFixture()

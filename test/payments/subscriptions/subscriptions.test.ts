@@ -1,16 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../../src/accounts/api-tokens'
+import { FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../../expectations'
 import { apiClient, createTestTenant, statusAndCode } from '../../test-tenant'
-import {
-  createPaymentsFixture,
-  expectOk,
-  FORBIDDEN,
-  ID,
-  NO_PLAN,
-  NO_SUBSCRIPTION,
-  TIME,
-  UNAUTHENTICATED,
-} from '../fixtures'
+import { createPaymentsFixture, expectOk, NO_PLAN, NO_SUBSCRIPTION } from '../fixtures'
 
 const at = await createPaymentsFixture()
 const { admin, as, stranger: anonymous, users } = at
