@@ -7,9 +7,10 @@ import { type HousekeepingTask, startHousekeeping } from '../../src/jobs/houseke
 import { withLease } from '../../src/jobs/with-lease'
 import type { Tenant } from '../../src/tenancy/tenants'
 import { advanceClock, DAY, resetClock, signInForTokens } from '../accounts/session-fixtures'
-import { apiCaller, createTempFolder, pollUntil, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, startAtoll } from '../fakes/cli'
 import { databaseUrl } from '../storage/engines'
 import { createTestTenant } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 afterEach(resetClock)
@@ -129,7 +130,7 @@ describe('startHousekeeping', () => {
   test('housekeeping runs again when its interval has passed', async () => {
     const { as } = await createTestTenant()
     using housekeeping = startTestHousekeeping(undefined, 300)
-    const runCount = await pollUntil(
+    const runCount = await waitUntil(
       async () => {
         await as('user').get('/me')
         return housekeeping.runs.length
@@ -145,7 +146,7 @@ describe('startHousekeeping', () => {
     using housekeeping = startTestHousekeeping(async (tenant) => {
       if (tenant === one.id) throw new Error('broken')
     })
-    const done = await pollUntil(
+    const done = await waitUntil(
       async () => {
         for (const { as } of [one, other]) await as('user').get('/me')
         return housekeeping.runs.filter((id) => id === one.id).length
@@ -179,7 +180,7 @@ describe('housekeeping of a server', () => {
     await insertEndedSession(tenant, users.user, 300)
     await insertEndedSession(other.tenant, other.users.user, 1)
     await using server = await startAtoll(runOptions())
-    const left = await pollUntil(
+    const left = await waitUntil(
       async () => {
         await apiCaller(server.url, { tenant: id })('GET', '/api/me')
         return countRows(tenant, 'sessions')
@@ -194,7 +195,7 @@ describe('housekeeping of a server', () => {
     const { id, tenant, users } = await createTestTenant()
     await insertEndedSession(tenant, users.user, 40_000)
     await using server = await startAtoll(runOptions())
-    await pollUntil(
+    await waitUntil(
       async () => {
         await apiCaller(server.url, { tenant: id })('GET', '/api/me')
         return readLease(tenant)

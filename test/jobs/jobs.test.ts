@@ -7,6 +7,7 @@ import { JobError, type JobHandler } from '../../src/jobs/worker'
 import { setStatus, type Tenant } from '../../src/tenancy/tenants'
 import { useTestArea } from '../test-area'
 import { createTestTenant } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 
@@ -37,9 +38,6 @@ const enqueueJobs = (tenant: Tenant, ...jobs: NewJob[]) =>
     for (const job of jobs) await enqueue(tenant, tx, job)
   })
 const readRows = ({ db }: Tenant) => db.query('select state, attempts, due, outcome from jobs order by seq')
-const waitUntil = async (met: () => unknown) => {
-  while (!(await met())) await Bun.sleep(5)
-}
 let stopRunner: () => void = () => {}
 // Even after a failed test: a runner that keeps going would run the jobs of all later tests.
 afterEach(() => stopRunner())

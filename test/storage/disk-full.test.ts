@@ -2,7 +2,8 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { toStorageError } from '../../src/storage/errors'
-import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(60_000)
 
@@ -77,7 +78,7 @@ test.skipIf(!strace)(
       { stdout: 'ignore', stderr: 'ignore' },
     )
     try {
-      const failed = await pollUntil(
+      const failed = await waitUntil(
         () => create(`during-${crypto.randomUUID()}`),
         ({ status }) => status !== 201,
       )
@@ -89,7 +90,7 @@ test.skipIf(!strace)(
     }
     expect(
       (
-        await pollUntil(
+        await waitUntil(
           () => create('after'),
           ({ status }) => status !== 503,
         )
