@@ -102,17 +102,22 @@ describe('startHousekeeping', () => {
   /** Starts housekeeping twice, as on two nodes, and records the tenants of all runs. */
   function startTestHousekeeping(task: (tenant: string) => Promise<void> = async () => {}, every = 6_000) {
     const runs: string[] = []
-    const tasks: HousekeepingTask[] = [
-      async ({ tenant }) => {
-        runs.push(tenant)
-        await task(tenant)
-      },
-    ]
+    const lastRuns: string[] = []
+    const tasks = new Map<string, HousekeepingTask>([
+      [
+        'first',
+        async ({ tenant }) => {
+          runs.push(tenant)
+          await task(tenant)
+        },
+      ],
+      ['last', async ({ tenant }) => void lastRuns.push(tenant)],
+    ])
     const ends = [startHousekeeping(tasks, every), startHousekeeping(tasks, every)]
     const end = () => {
       for (const one of ends) one()
     }
-    return { runs, end, [Symbol.dispose]: end }
+    return { runs, lastRuns, end, [Symbol.dispose]: end }
   }
 
   test('housekeeping runs once per interval for a tenant in use and never for an unused one', async () => {
@@ -156,6 +161,25 @@ describe('startHousekeeping', () => {
     expect(done).toBeGreaterThanOrEqual(2)
     expect(housekeeping.runs.filter((id) => id === other.id)).toHaveLength(1)
     expect(errors.mock.calls.flat().join()).toContain('HOUSEKEEPING_FAILED')
+    expect(errors.mock.calls.flat().join()).toContain('"task":"first"')
+    expect(housekeeping.lastRuns).toContain(one.id)
+  })
+
+  test('a tenant gets housekeeping while that of other tenants takes long', async () => {
+    // One more than there are nodes.
+    const tenants = [await createTestTenant(), await createTestTenant(), await createTestTenant()]
+    const held = Promise.withResolvers<void>()
+    using housekeeping = startTestHousekeeping(() => held.promise)
+    await waitUntil(
+      async () => {
+        for (const { as } of tenants) await as('user').get('/me')
+        return housekeeping.runs
+      },
+      (runs) => tenants.every(({ id }) => runs.includes(id)),
+    )
+    expect(housekeeping.lastRuns).toEqual([])
+    held.resolve()
+    await waitUntil(() => housekeeping.lastRuns.length === tenants.length)
   })
 
   test('housekeeping does not run after it was stopped, nor with an interval of 0', async () => {
