@@ -246,7 +246,7 @@ const READ_ONLY: WriteAccess = {
  * Returns reads and writes over `query`. Drizzle is created on first use: the most frequent statements need only
  * `query`.
  */
-function createDb(query: RunQuery, { executeMany, defer, afterCommit }: WriteAccess = READ_ONLY): Tx {
+export function createDb(query: RunQuery, { executeMany, defer, afterCommit }: WriteAccess = READ_ONLY): Tx {
   let instance: ReturnType<typeof createOrm> | undefined
   const getOrm = () => {
     instance ??= createOrm(query)
