@@ -18,6 +18,7 @@ import type { Db } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { Event, Filters, NewEvent } from './shapes'
 
+const MAX_METADATA_LENGTH = 64 << 10 // characters as JSON; a page has up to 1,000 events
 const ROWS_PER_BATCH = 500 // rows read before other work gets a turn
 const PERIOD_LENGTHS_MS: Record<string, number> = {
   'last-day': DAY_MS,
@@ -70,11 +71,16 @@ const SYSTEM_SOURCES = ['accounts', 'blueprints', 'entities', 'payments', 'ai', 
 /**
  * Records an event of the caller. The source of a plugin's event is `plugin:<name>`. The source of a caller without the
  * role admin or editor gets the prefix `plugin:`.
- * @throws 400 without a source, kind and eventName, 403 for a source of the system
+ * @throws 400 without a source, kind and eventName, or with too much metadata; 403 for a source of the system
  */
 export async function create(ctx: Ctx, { source, kind, eventName, ...rest }: NewEvent) {
   if (!source && !kind && !eventName)
     badRequest({ path: '/eventName', message: 'An event needs a source, a kind or an eventName.' })
+  if (JSON.stringify(rest.metadata ?? {}).length > MAX_METADATA_LENGTH)
+    badRequest({
+      path: '/metadata',
+      message: `The metadata must have at most ${MAX_METADATA_LENGTH} characters as JSON.`,
+    })
   const { roles, user, workspace } = ctx.actor
   const withDefaults = { source: source ?? 'api', kind: kind ?? 'custom', eventName: eventName ?? 'custom' }
   const plugin = await sourcePluginLookup()(ctx, user)

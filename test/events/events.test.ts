@@ -99,6 +99,18 @@ describe('event records', () => {
     },
   )
 
+  test('POST /api/events refuses metadata of more than 65,536 characters as JSON with 400 INVALID_INPUT', async () => {
+    const { curator } = await createEventsFixture()
+    const createWith = (length: number) =>
+      curator.post('/events', { kind: 'order', metadata: { a: 'x'.repeat(length) } })
+    expect((await createWith(65_536 - '{"a":""}'.length)).status).toBe(201)
+    const refused = await createWith(65_536)
+    expect([statusAndCode(refused), refused.body.details]).toEqual([
+      [400, 'INVALID_INPUT'],
+      [{ path: '/metadata', message: 'The metadata must have at most 65536 characters as JSON.' }],
+    ])
+  })
+
   test('users can neither read nor create events, and plugins can create but not read them', async () => {
     const { as, stranger } = await createEventsFixture()
     for (const path of ['', '/count', '/filter-options', '/sum?sum=x', '/x']) {

@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
 import { Webhook } from 'standardwebhooks'
 import { moveClock, now } from '../../src/core/clock'
 import { removeOld as removeOldEvents } from '../../src/events/events'
 import { emitAll } from '../../src/jobs/outbox'
 import { runDueJobs } from '../../src/jobs/runner'
+import { events } from '../../src/jobs/tables'
 import { withLease } from '../../src/jobs/with-lease'
 import { removeOld } from '../../src/plugins/deliveries'
 import { type ReceivedDelivery, startWebhookReceiver } from '../fakes/webhook-receiver'
@@ -287,6 +289,36 @@ describe('failing deliveries', () => {
     await runDueJobs(h.tenant)
     expect(new Set(deliveries.map(({ id }) => id))).toEqual(new Set([dead._id]))
     expect(deliveries).toHaveLength(5)
+  })
+
+  test('the jobs of many subscribers do not copy the metadata of their event, which each receives whole', async () => {
+    const hookUrls = times(20).map((n) => `${url}/${n}`)
+    await createOrderPlugin(h.as('admin'), hookUrls)
+    receiver.answer = () => 500
+    const metadata = { n: 1, text: 'x'.repeat(60_000) }
+    await emitAndDeliver(h.tenant, { ...newOrderEvent(1), metadata })
+    expect(deliveries.map(({ body }) => body.metadata)).toEqual(hookUrls.map(() => metadata))
+    const jobs = await h.tenant.db.query("select payload from jobs where kind = 'delivery' and state = 'waiting'")
+    expect(jobs).toHaveLength(20)
+    expect(JSON.stringify(jobs).length).toBeLessThan(metadata.text.length)
+  })
+
+  test('a delivery is dead once its event was removed, and its replay is 409 EVENT_NOT_KEPT', async () => {
+    const admin = h.as('admin')
+    const made = await createOrderPlugin(admin, [url])
+    receiver.answer = () => 500
+    // The newest event is never removed.
+    await emitAndDeliver(h.tenant, newOrderEvent(1), { ...newOrderEvent(2), source: 'other' })
+    await h.tenant.write((tx) => tx.delete(events).where(eq(events.source, 'shop')))
+    moveClock(now() + HOUR_MS)
+    await runDueJobs(h.tenant)
+    const [dead] = await listDeliveries(made)
+    expect(dead).toMatchObject({ state: 'dead', attempts: 2, error: 'The event was too old and has been removed.' })
+    expect(deliveries).toHaveLength(1)
+    expect(statusAndCode(await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`))).toEqual([
+      409,
+      'EVENT_NOT_KEPT',
+    ])
   })
 
   test('a failed delivery of a delivery-failed event emits no further delivery-failed event', async () => {
