@@ -55,7 +55,7 @@ async function runTasks(tenant: Tenant, tasks: ReadonlyMap<string, HousekeepingT
     // After an error the lease does not rest, so that the next round repeats the tasks.
     if (hasFailed) throw new TasksFailed()
   }
-  await withLease(tenant, 'housekeeping', runAll, { rest: intervalMs }).catch((error) => {
+  await withLease(tenant, 'housekeeping', runAll, { cooldownMs: intervalMs }).catch((error) => {
     if (!(error instanceof TasksFailed)) logFailure(error)
   })
 }

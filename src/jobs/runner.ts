@@ -91,7 +91,7 @@ export function startRunner(): () => void {
     })
     if (hasJobs) {
       const leaseResult = await withLease(tenant, 'jobs', (held) => drainLinger(held, watch), {
-        length: JOBS_LEASE_TTL_MS,
+        ttlMs: JOBS_LEASE_TTL_MS,
       })
       if (leaseResult.state !== 'done')
         return Math.min(RETRY_DELAY_MS, 'left' in leaseResult ? leaseResult.left : RETRY_DELAY_MS)
@@ -178,7 +178,7 @@ export async function runDueJobs(tenant: Tenant): Promise<number> {
   await rescheduleByClock(tenant)
   while (await hasWork(tenant)) {
     const leaseResult = await withLease(tenant, 'jobs', (held) => drainJobs(held, () => new Promise(() => {})), {
-      length: JOBS_LEASE_TTL_MS,
+      ttlMs: JOBS_LEASE_TTL_MS,
     })
     if (leaseResult.state === 'done') attempts += leaseResult.value
     else await Bun.sleep(Math.min(100, 'left' in leaseResult ? leaseResult.left : 100))
