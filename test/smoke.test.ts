@@ -41,7 +41,7 @@ test('the compiled binary serves all features in an empty folder with an empty e
 
   await using server = await startAtoll(at, '--demo')
   await server.until(/curl .*-d .*\n/)
-  const lines = server.told().match(/^curl .*$/gm)!
+  const lines = server.readOutput().match(/^curl .*$/gm)!
   expect(lines).toHaveLength(3)
   const [me, rich, made] = [await run(lines[0]!), await run(lines[1]!), await run(lines[2]!)]
   expect(me).toMatchObject({ username: 'admin', roles: ['admin', 'user'], isPrivileged: true })

@@ -38,7 +38,6 @@ const DATABASE_UNAVAILABLE_MESSAGES: Record<string, string> = {
 const DATABASE_DAMAGED_MESSAGES: Record<string, string> = {
   SQLITE_NOTADB: 'registry.db is not a SQLite database. Restore it from a copy, or choose another ATOLL_TENANTS.',
   SQLITE_CORRUPT: 'registry.db is damaged. Restore it from a copy, or choose another ATOLL_TENANTS.',
-  SQLITE_FULL: 'The disk is full. Make room, and try again.',
 }
 
 /**
@@ -65,6 +64,8 @@ function explainCause({ code = '', path, syscall = '' }: SystemError): Failure |
   if (refused) return { code: 'DATABASE_UNAVAILABLE', message: refused, exitCode: 2 }
   const damage = DATABASE_DAMAGED_MESSAGES[code]
   if (damage) return { code: 'DATABASE_DAMAGED', message: damage, exitCode: 1 }
+  if (code === 'SQLITE_FULL')
+    return { code: 'STORAGE_FULL', message: 'The disk is full. Make room, and try again.', exitCode: 1 }
   const reason = path && WRITE_SYSCALLS.includes(syscall) && WRITE_FAILURE_REASONS[code]
   if (reason) return { code: 'FOLDER_NOT_WRITABLE', message: `"${path}" cannot be written: ${reason}.`, exitCode: 2 }
 }

@@ -6,12 +6,12 @@ import {
   createTempFolder,
   createTenantByCli,
   PASSWORD,
-  pollUntil,
   type RunningAtoll,
   runAtoll,
   signIn,
   startAtoll,
 } from '../fakes/cli'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 
@@ -35,7 +35,7 @@ test('a running server soon applies changes of tenants, hosts and users made on 
     return body.code ? `${status} ${body.code}` : `${status} ${body.roles}`
   }
   const expectEventually = async (headers: Record<string, string>, answer: string) =>
-    expect(await pollUntil(me(headers), (text) => text === answer)).toBe(answer)
+    expect(await waitUntil(me(headers), (text) => text === answer)).toBe(answer)
   const atHost = (host: string) => ({ host })
   await expectEventually(headers, '200 admin,user')
   await expectEventually(atHost('acme.test'), '401 UNAUTHENTICATED')
@@ -257,7 +257,7 @@ test('`serve --json` prints nothing but its URL as JSON', async () => {
   await using server = await startAtoll(at, '--json')
   expect((await apiCaller(server.url)('GET', '/health')).status).toBe(200)
   await server.end('SIGTERM')
-  expect(server.told()).toBe(`${JSON.stringify({ url: server.url })}\n`)
+  expect(server.readOutput()).toBe(`${JSON.stringify({ url: server.url })}\n`)
 })
 
 test('ATOLL_ACCESS_TOKEN_TTL sets the lifetime of tokens, and ATOLL_OPEN_TENANTS=0 derives a limit above 0', async () => {

@@ -7,8 +7,9 @@ import { withLease } from '../../src/jobs/with-lease'
 import { configurations } from '../../src/platform/settings/tables'
 import { claimWebsites, findClaimedHosts } from '../../src/tenancy/hosts'
 import { createTenant, deleteTenant, getTenant, getTenantInfo, setHosts } from '../../src/tenancy/tenants'
-import { apiCaller, createTempFolder, createTenantByCli, pollUntil, runAtoll, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
 import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 
@@ -288,7 +289,7 @@ test('another process sees the hosts of websites and keeps them when it sets its
 
   await runAtoll(`tenant hosts ${id} ${cliHost}`, place)
   expect(await readHosts()).toEqual([host, cliHost].sort())
-  const answer = await pollUntil(
+  const answer = await waitUntil(
     () => apiCaller(server.url, { host: cliHost })('GET', `/api${APP_PATH}`),
     ({ status }) => status === 200,
   )

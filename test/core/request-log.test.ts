@@ -204,7 +204,7 @@ describe('the log of a server', () => {
     expect(log[1]).toMatchObject({ url: server.url, tenants: 1 })
     expect(log.at(-2)).toMatchObject({ signal: 'SIGTERM' })
     expect(log.filter(({ route }) => route === '/api/me')).toHaveLength(200)
-    expect(server.told()).toBe(`${JSON.stringify({ url: server.url })}\n`)
+    expect(server.readOutput()).toBe(`${JSON.stringify({ url: server.url })}\n`)
     expect(JSON.stringify(log)).not.toMatch(/hidden|correct horse/)
   })
 

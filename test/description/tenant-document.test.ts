@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020'
 import { type FieldTypeName, fieldTypeNames } from '../../src/blueprints/fields'
+import { freeReadMs } from '../../src/entities/query/fair-reads'
+import { costlyWork } from '../../src/tenancy/fair-queue'
 import { callApi, createTestTenant } from '../test-tenant'
 
 type Schema = { [word: string]: unknown }
@@ -168,5 +170,38 @@ describe('GET /openapi/json?tenant=', () => {
       headers: { 'x-api-key': t.tokens.user },
     })
     expect(headers.get('cache-control')).toContain('no-store')
+  })
+
+  test('every reference of the document of a tenant leads to a part of it', async () => {
+    const document = await fetchDocument('admin')
+    const references = new Set(JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g))
+    expect(references).toContain('#/components/schemas/BigDeals')
+    const isMissing = (reference: string) =>
+      reference
+        .split('/')
+        .slice(1)
+        .reduce<unknown>((part, key) => (part as Schema | undefined)?.[key], document) === undefined
+    expect([...references].filter(isMissing)).toEqual([])
+  })
+
+  test('the document of a tenant takes turns with other costly work of the tenant', async () => {
+    const defaults = { ...freeReadMs }
+    Object.assign(freeReadMs, { thread: 0, waiting: 0 })
+    const held = Promise.withResolvers<void>()
+    const occupant = costlyWork.run({ tenant: t.id, caller: 'another caller' }, () => held.promise)
+    try {
+      let hasAnswered = false
+      const answer = fetchDocument('admin').finally(() => {
+        hasAnswered = true
+      })
+      await Bun.sleep(100)
+      expect(hasAnswered).toBe(false)
+      held.resolve()
+      expect(Object.keys((await answer).paths)).toContain(path)
+    } finally {
+      held.resolve()
+      Object.assign(freeReadMs, defaults)
+      await occupant
+    }
   })
 })

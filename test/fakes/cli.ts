@@ -92,7 +92,7 @@ export async function startAtoll({ at, env, program = SOURCE_COMMAND }: RunOptio
       /** Waits until the output contains a match, and returns it. */
       until,
       /** Returns what the server has printed so far. */
-      told: () => printed.all,
+      readOutput: () => printed.all,
       /** Sends the signal, waits for the end, and returns the exit code. */
       end,
       exited: child.exited,
@@ -136,16 +136,6 @@ export function sendRaw(port: number, pieces: (string | Uint8Array)[], idleTimeo
 
 /** Returns the status of a raw answer; 0 when there was none. */
 export const parseStatus = (answer: string) => Number(/^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1] ?? 0)
-
-/** Polls until the answer fits, or for 10 s, which is enough for a busy machine. Returns the last answer. */
-export async function pollUntil<T>(ask: () => Promise<T>, fits: (answer: T) => boolean): Promise<T> {
-  const until = performance.now() + 2 * 5_000
-  for (;;) {
-    const answer = await ask()
-    if (fits(answer) || performance.now() > until) return answer
-    await Bun.sleep(50)
-  }
-}
 
 /** Returns a client of a real server, which waits as long as it takes. */
 export const apiCaller =

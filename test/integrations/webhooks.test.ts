@@ -3,9 +3,9 @@ import { config } from '../../src/config'
 import { handleRequest } from '../../src/gateway'
 import { setServer } from '../../src/tenancy/client-connection'
 import { advanceClock, resetClock, signInForCookie } from '../accounts/session-fixtures'
-import { waitUntil } from '../lambdas/fixtures'
 import { times } from '../plugins/fixtures'
 import { type ApiClient, callApi, statusAndCode } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 import { createIntegrationsFixture, type IntegrationsFixture } from './fixtures'
 
 setDefaultTimeout(30_000)

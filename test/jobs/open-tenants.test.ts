@@ -1,8 +1,9 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { apiCaller, createTempFolder, pollUntil, runAtoll, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, runAtoll, startAtoll } from '../fakes/cli'
 import { startWebhookReceiver } from '../fakes/webhook-receiver'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(120_000)
 
@@ -72,7 +73,7 @@ test.skipIf(process.platform !== 'linux')(
       // All tenants within the interval in which the server closes unused ones.
       for (let n = 0; n < entries.length; n += 4) await Promise.all(entries.slice(n, n + 4).map(visit))
       const until = performance.now() + 30_000
-      const countDelivered = () => new Set(receiver.got.map(({ path }) => path)).size
+      const countDelivered = () => new Set(receiver.deliveries.map(({ path }) => path)).size
       while (countDelivered() < TENANT_COUNT && performance.now() < until) await Bun.sleep(50)
       expect(countDelivered()).toBe(TENANT_COUNT)
       await Bun.sleep(11_000) // until the server has checked its open tenants
@@ -129,6 +130,6 @@ test.skipIf(!Bun.which('prlimit'))(
     expect(statuses).toContain('503 BUSY')
     const first = tokens[0]!
     const open = () => apiCaller(server.url, { tenant: first[0], 'x-api-key': first[1] })('GET', '/api/me')
-    expect((await pollUntil(open, ({ status }) => status === 200)).status).toBe(200)
+    expect((await waitUntil(open, ({ status }) => status === 200)).status).toBe(200)
   },
 )

@@ -16,7 +16,8 @@ import { runs } from '../../src/lambdas/tables'
 import { times } from '../plugins/fixtures'
 import { useTestArea } from '../test-area'
 import { apiClient, createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
-import { createLambda, runOnce, toResult, waitUntil } from './fixtures'
+import { waitUntil } from '../wait-until'
+import { createLambda, runOnce, toResult } from './fixtures'
 
 /** What the host call `test.hold` does in the test that uses it. */
 let holdCall: (n: number) => Promise<unknown> = async () => {}

@@ -3,9 +3,9 @@ import type { Problem } from '../../src/core/problem'
 import { SandboxPool } from '../../src/lambdas/sandbox/pool'
 import { type RunInput, SandboxProcess } from '../../src/lambdas/sandbox/sandbox-process'
 import { childrenOf, isRunning, memoryOf } from '../fakes/child-processes'
-import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { databaseUrl } from '../storage/engines'
-import { waitUntil } from './fixtures'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 
@@ -186,7 +186,7 @@ onLinux('a tenant with lambdas that is in use has one sandbox process ready befo
   }
   await using server = await startAtoll(place)
   await signIn(server.url, 'acme')
-  const ready = await pollUntil(
+  const ready = await waitUntil(
     async () => childrenOf(server.pid),
     (all) => all.length > 0,
   )

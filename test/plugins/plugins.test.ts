@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { app } from '../../src/app'
 import { config } from '../../src/config'
+import { readSecrets } from '../../src/plugins/secrets'
 import { createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 import { allowPrivateNetwork, denyPrivateNetwork, exhaustOutboundCalls, times } from './fixtures'
 
@@ -225,6 +226,27 @@ describe('the secret of a plugin', () => {
     expect((await admin.post(`/plugins/${made._id}/rotate-secret`, { name: 'of nothing here' })).status).toBe(200)
     expect(statusAndCode(await admin.post('/plugins/nobody/rotate-secret'))).toEqual([404, 'PLUGIN_NOT_FOUND'])
   })
+
+  test('after several rotations at once the former secret is one that a rotation has returned', async () => {
+    const made = await createPlugin({ secret })
+    const path = `/plugins/${made._id}/rotate-secret`
+    const answers = await Promise.all(times(4).map(() => h.as('admin').post(path)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    const [current, former] = await readSecrets(h.tenant, made._id, true)
+    const issued = answers.map(({ body }) => body.secret)
+    expect(issued).toContain(current)
+    expect(issued).toContain(former)
+    expect(former).not.toBe(current)
+  })
+
+  test('a rotation replaces a secret whose key is lost', async () => {
+    const made = await createPlugin({ secret })
+    await h.tenant.write((tx) => tx.query('update sealed set text = ? where owner = ?', ['bG9zdA==', made._id]))
+    const { status, body } = await h.as('admin').post(`/plugins/${made._id}/rotate-secret`)
+    expect(status).toBe(200)
+    expect(await readSecrets(h.tenant, made._id, false)).toEqual([body.secret])
+  })
+
   test('the database contains no plugin secret in plain text', async () => {
     await createPlugin({ secret })
     const rows = await h.tenant.db.query('select * from plugins')
@@ -354,6 +376,17 @@ describe('the API token of a plugin', () => {
     await h.as('admin').delete(`/plugins/${made._id}`)
     expect((await pluginWithNewToken.get('/me')).status).toBe(401)
     expect(statusAndCode(await h.as('admin').get(`/users/${first.body.user}`))).toEqual([404, 'USER_NOT_FOUND'])
+  })
+
+  test('of several tokens that are issued at once only one is valid', async () => {
+    const made = await createPlugin()
+    const path = `/plugins/${made._id}/token`
+    await h.as('admin').post(path)
+    const answers = await Promise.all(times(4).map(() => h.as('admin').post(path)))
+    const statuses: number[] = []
+    for (const { body } of answers)
+      statuses.push((await h.stranger.with({ 'x-api-key': body.token }).get('/me')).status)
+    expect(statuses.toSorted()).toEqual([200, 401, 401, 401])
   })
 
   test('a plugin whose user an admin has deleted gets a new user with its next token', async () => {

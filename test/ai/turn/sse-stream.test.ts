@@ -4,7 +4,8 @@ import { OpenAI } from 'openai'
 import { abortAllTurns, acquireTurnSlot } from '../../../src/ai/turn/completion'
 import { config } from '../../../src/config'
 import { handleRequest, listen } from '../../../src/gateway'
-import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls, waitUntil } from '../fixtures'
+import { waitUntil } from '../../wait-until'
+import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls } from '../fixtures'
 
 const at = await createAiFixture()
 const { user, openai, main, chat, tokens, id: tenant } = at

@@ -3,7 +3,8 @@ import { reserveBudget } from '../../../src/ai/usage/budgets'
 import { moveClock } from '../../../src/core/clock'
 import { handleRequest } from '../../../src/gateway'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { chatMessage, createAiFixture, toolCalls, waitUntil } from '../fixtures'
+import { waitUntil } from '../../wait-until'
+import { chatMessage, createAiFixture, toolCalls } from '../fixtures'
 
 const at = await createAiFixture()
 const { user, admin, openai, main, chat, tenant } = at

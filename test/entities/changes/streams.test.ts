@@ -15,8 +15,9 @@ import {
   signInForTokens,
 } from '../../accounts/session-fixtures'
 import { fullAccessRules } from '../../test-tenant'
+import { waitUntil } from '../../wait-until'
 import { createThingsFixture } from '../fixtures'
-import { type Follower, openStream, startTestServer, summarize, waitUntil } from './stream-client'
+import { type Follower, openStream, startTestServer, summarize } from './stream-client'
 
 setDefaultTimeout(30_000)
 const { listener, changes, server } = startTestServer()

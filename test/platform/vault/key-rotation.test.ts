@@ -5,7 +5,6 @@ import {
   apiCaller,
   createTempFolder,
   createTenantByCli,
-  pollUntil,
   type RunOptions,
   runAtoll,
   signIn,
@@ -13,6 +12,7 @@ import {
 } from '../../fakes/cli'
 import { createDatabase, queryDatabase } from '../../fakes/postgres'
 import { databaseUrl } from '../../storage/engines'
+import { waitUntil } from '../../wait-until'
 
 setDefaultTimeout(60_000)
 
@@ -104,7 +104,7 @@ test('an interrupted rotation keeps the former key, and the next rotation comple
       stdout: 'ignore',
       stderr: 'ignore',
     })
-    const begun = await pollUntil(
+    const begun = await waitUntil(
       async () => !!(await readSecrets(at)).formerVaultKeys || child.exitCode !== null,
       (so) => so,
     )
@@ -142,7 +142,7 @@ test('a suspended tenant is rotated, too, and a tenant that cannot be opened is 
   await runAtoll(`tenant suspend ${tenants[0]!.id}`, at)
   expect((await rotateKey(at)).json.failed).toEqual([])
   await runAtoll(`tenant resume ${tenants[0]!.id}`, at)
-  await pollUntil(
+  await waitUntil(
     () => tenants[0]!.get('0'),
     (body) => !body.code,
   )
