@@ -58,7 +58,7 @@ test.skipIf(process.platform !== 'linux')(
     let maxOpen = 0
     const watching = setInterval(() => {
       maxOpen = Math.max(maxOpen, databasesOpenIn(server.pid))
-    }, 2)
+    }, 20)
     try {
       const visit = async ([tenant, token]: [string, string]) => {
         const call = apiCaller(server.url, { tenant, 'x-api-key': token })
