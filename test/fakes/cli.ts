@@ -19,7 +19,7 @@ export type RunOptions = {
   program?: string[]
 }
 
-/** Creates a folder in the one that is removed after the run. */
+/** Creates a folder in that of this process, which the next run removes. */
 export const createTempFolder = () => mkdtempSync(join(process.env.ATOLL_TENANTS ?? tmpdir(), 'outside-'))
 
 const DEFAULT_ENV = {
