@@ -8,6 +8,7 @@ import {
   PASSWORD,
   type RunningAtoll,
   runAtoll,
+  SOURCE_COMMAND,
   signIn,
   startAtoll,
 } from '../fakes/cli'
@@ -284,7 +285,8 @@ test('ATOLL_SQLITE_VEC is loaded for every command, and a wrong path exits with 
 
 test('both SQLite drivers read and write the same files', async () => {
   const at = { at: createTempFolder() }
-  const withBetterSqlite = { ...at, env: { ATOLL_SQLITE_DRIVER: 'better-sqlite3' } }
+  // The binary contains only one of them.
+  const withBetterSqlite = { ...at, env: { ATOLL_SQLITE_DRIVER: 'better-sqlite3' }, program: SOURCE_COMMAND }
   await createTenantByCli(withBetterSqlite, 'acme')
   {
     await using server = await startAtoll(withBetterSqlite)

@@ -2,8 +2,10 @@ import { mkdtempSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { binaryPath } from './binary'
 
-const SOURCE_COMMAND = [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
+/** Runs the source instead of the binary. */
+export const SOURCE_COMMAND = [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
 
 export type RunOptions = {
   /** Settings in addition to the default ones. */
@@ -13,11 +15,11 @@ export type RunOptions = {
   stdin?: string
   /** The process is killed after this time (ms). */
   timeout?: number
-  /** The program that is run instead of the source. */
+  /** The program that is run instead of the compiled binary. */
   program?: string[]
 }
 
-/** Creates a folder in the one that is removed after the run. */
+/** Creates a folder in that of this process, which the next run removes. */
 export const createTempFolder = () => mkdtempSync(join(process.env.ATOLL_TENANTS ?? tmpdir(), 'outside-'))
 
 const DEFAULT_ENV = {
@@ -31,7 +33,7 @@ const DEFAULT_ENV = {
 /** Runs a command to its end. `json` is its parsed output. */
 export async function runAtoll(
   command: string | string[],
-  { at, env, stdin = '', timeout = 20_000, program = SOURCE_COMMAND }: RunOptions,
+  { at, env, stdin = '', timeout = 20_000, program = [binaryPath()] }: RunOptions,
 ) {
   const args = typeof command === 'string' ? command.split(' ').filter(Boolean) : command
   const child = Bun.spawn([...program, ...args], {
@@ -57,7 +59,7 @@ function tryParseJson(text: string): any {
 }
 
 /** Starts a server on a free port, for `await using`: it ends with the block, even if that throws. */
-export async function startAtoll({ at, env, program = SOURCE_COMMAND }: RunOptions, ...options: string[]) {
+export async function startAtoll({ at, env, program = [binaryPath()] }: RunOptions, ...options: string[]) {
   const child = Bun.spawn([...program, 'serve', ...options], {
     cwd: at,
     env: { ...DEFAULT_ENV, ...env },

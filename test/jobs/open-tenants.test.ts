@@ -1,6 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { binaryPath } from '../fakes/binary'
 import { apiCaller, createTempFolder, runAtoll, startAtoll } from '../fakes/cli'
 import { startWebhookReceiver } from '../fakes/webhook-receiver'
 import { waitUntil } from '../wait-until'
@@ -58,7 +59,7 @@ test.skipIf(process.platform !== 'linux')(
     let maxOpen = 0
     const watching = setInterval(() => {
       maxOpen = Math.max(maxOpen, databasesOpenIn(server.pid))
-    }, 2)
+    }, 20)
     try {
       const visit = async ([tenant, token]: [string, string]) => {
         const call = apiCaller(server.url, { tenant, 'x-api-key': token })
@@ -93,12 +94,7 @@ test.skipIf(!Bun.which('prlimit'))(
   async () => {
     const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full' } }
     await createTenants(at.at, 120)
-    const program = [
-      Bun.which('prlimit')!,
-      '--nofile=160:160',
-      process.execPath,
-      join(import.meta.dir, '../../src/main.ts'),
-    ]
+    const program = [Bun.which('prlimit')!, '--nofile=160:160', binaryPath()]
     const migrated = await runAtoll('migrate --json', { ...at, program, timeout: 60_000 })
     expect([migrated.code, migrated.json.length]).toEqual([0, 120])
     const doctor = await runAtoll('doctor --json', { ...at, program, timeout: 60_000 })
@@ -112,12 +108,7 @@ test.skipIf(!Bun.which('prlimit'))(
     const env = { ATOLL_OPEN_TENANTS: '60', ATOLL_DURABILITY: 'full' }
     const at = { at: createTempFolder(), env }
     const tokens = Object.entries(await createTenants(at.at, 30))
-    const program = [
-      Bun.which('prlimit')!,
-      '--nofile=150:150',
-      process.execPath,
-      join(import.meta.dir, '../../src/main.ts'),
-    ]
+    const program = [Bun.which('prlimit')!, '--nofile=150:150', binaryPath()]
     await using server = await startAtoll({ ...at, program })
     const statuses = new Set<string>()
     const create = async ([tenant, token]: [string, string], key: string) => {

@@ -2,6 +2,8 @@ import { afterAll, expect, test } from 'bun:test'
 import { resolve } from 'node:path'
 import { moveClock, now } from '../../src/core/clock'
 import { runDueJobs } from '../../src/jobs/runner'
+import { compileProgram } from '../fakes/binary'
+import { createTempFolder } from '../fakes/cli'
 import { startWebhookReceiver } from '../fakes/webhook-receiver'
 import { createTestTenant } from '../test-tenant'
 import { allowPrivateNetwork, createOrderPlugin, denyPrivateNetwork, times } from './fixtures'
@@ -9,7 +11,7 @@ import { allowPrivateNetwork, createOrderPlugin, denyPrivateNetwork, times } fro
 const KILLS = 50
 const MAX_DELIVERIES_PER_PROCESS = 6 // before it is killed
 const DELIVERY_WAIT_MS = 500 // for the deliveries of one process
-const program = resolve(import.meta.dir, '../fakes/delivery-process.ts')
+const program = compileProgram(resolve(import.meta.dir, '../fakes/delivery-process.ts'), createTempFolder())
 const receiver = startWebhookReceiver()
 afterAll(async () => {
   denyPrivateNetwork()
@@ -19,7 +21,7 @@ afterAll(async () => {
 
 /** Starts a process that emits and delivers events as soon as it is given a first number. */
 function startDeliveryProcess(tenant: string) {
-  const child = Bun.spawn([process.execPath, program, tenant], {
+  const child = Bun.spawn([program, tenant], {
     env: { ...process.env, ATOLL_ALLOW_PRIVATE_NETWORK: 'on' },
     stdin: 'pipe',
     stdout: 'pipe',

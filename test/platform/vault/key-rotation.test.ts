@@ -1,6 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { binaryPath } from '../../fakes/binary'
 import {
   apiCaller,
   createTempFolder,
@@ -98,7 +99,7 @@ test('an interrupted rotation keeps the former key, and the next rotation comple
   let interrupted = 0
   for (let n = 0; n < 4; n++) {
     const before = await readSecrets(at)
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../../src/main.ts'), 'vault', 'rotate'], {
+    const child = Bun.spawn([binaryPath(), 'vault', 'rotate'], {
       cwd: at.at,
       env: { PATH: process.env.PATH ?? '', ATOLL_DURABILITY: 'normal', ...at.env },
       stdout: 'ignore',
