@@ -199,7 +199,7 @@ const object = { ...foreign.data.object, id: 'sub_unknown', metadata: { tenant: 
 stripe.events.push({ ...foreign, id: 'evt_unknown', type: 'customer.subscription.updated', data: { object } })
 await deliverStripeEvents()
 await runJobs()
-receiver.own.answer = () => 503
+receiver.answer = () => 503
 await post('/events', { source: 'shop', kind: 'order', eventName: 'placed', metadata: { n: 2 } })
 await runJobs()
 await runJobs()

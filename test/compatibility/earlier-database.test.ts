@@ -6,10 +6,11 @@ import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'
 import { createAuthenticator } from '../accounts/passkeys/passkey-fixtures'
-import { apiCaller, createTempFolder, pollUntil, type RunningAtoll, runAtoll, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, type RunningAtoll, runAtoll, startAtoll } from '../fakes/cli'
 import { startOpenai } from '../fakes/openai-server'
 import { STRIPE_KEY, startStripe } from '../fakes/vendors/stripe'
 import { startWebhookReceiver } from '../fakes/webhook-receiver'
+import { waitUntil } from '../wait-until'
 import { holdJobs, nextCursor, OPERATOR_TOKEN, PASSWORD, PLUGIN_SECRET, things } from './earlier-database'
 import issued from './issued.json'
 
@@ -218,7 +219,10 @@ describe('secrets that an earlier version encrypted', () => {
     const told = await send('POST', `/webhooks/${issued.lambdaHook}`, {}, admin)
     expect(told.body).toEqual({ body: { secret: 'invented-lambda-secret', method: 'POST' } })
     await send('POST', `/webhooks/${issued.shopHook}`, { n: 1 }, admin)
-    expect(receiver.got.at(-1)).toMatchObject({ path: '/orders', headers: { 'x-shop-key': 'invented-shop-key' } })
+    expect(receiver.deliveries.at(-1)).toMatchObject({
+      path: '/orders',
+      headers: { 'x-shop-key': 'invented-shop-key' },
+    })
   })
 
   test('an agent goes on with its thread, by its stored token and knowledge', async () => {
@@ -245,7 +249,7 @@ test('a queued job of each kind is done', async () => {
   holdJobs(file, false)
   // The server may be running them already, and some queue others.
   await operate('jobs/run', { tenant: 'acme' })
-  const left = await pollUntil(
+  const left = await waitUntil(
     async () => kinds(),
     ({ length }) => length === RECURRING_KINDS.length,
   )
@@ -255,13 +259,13 @@ test('a queued job of each kind is done', async () => {
   )
   expect(templates).toContain('verification fay@acme.test') // mail
   expect(templates).toContain('passwordReset carl@acme.test') // forgotten-password
-  const hook = receiver.got.find(({ path }) => path === '/hook')!
+  const hook = receiver.deliveries.find(({ path }) => path === '/hook')!
   const signedAt = new Date(Number(hook.headers['webhook-timestamp']) * 1_000)
   expect(hook.headers['webhook-signature']).toBe(new Webhook(PLUGIN_SECRET).sign(hook.id, signedAt, hook.text)) // delivery
-  const orders = receiver.got.filter(({ path }) => path === '/orders')
+  const orders = receiver.deliveries.filter(({ path }) => path === '/orders')
   expect(orders.map(({ text }) => text).join()).toContain('placed') // integration
   expect(queryFile(`select * from threads where _id = '${issued.leftThread}'`)).toEqual([]) // threads-of-removed
-  expect(await pollUntil(nextRetry, (at) => at > parkedUntil)).toBeGreaterThan(parkedUntil + HOUR) // payments-inbox
+  expect(await waitUntil(nextRetry, (at) => at > parkedUntil)).toBeGreaterThan(parkedUntil + HOUR) // payments-inbox
   const asked = stripe.seen.map(({ method, path }) => `${method} ${path.replace(/_test_.*?(\/|$)|_\d.*/, '$1')}`)
   expect(asked).toContain('DELETE /v1/subscriptions/sub') // payments-cancel
   expect(asked).toContain('POST /v1/checkout/sessions/cs/expire') // payments-call-off
@@ -274,7 +278,7 @@ test('a queued job of each kind is done', async () => {
   const before = await runs()
   await setClock(due!.due + 1_000)
   await operate('jobs/run', { tenant: 'acme' })
-  expect(await pollUntil(runs, (count) => count > before)).toBe(before + 1) // schedule
+  expect(await waitUntil(runs, (count) => count > before)).toBe(before + 1) // schedule
 })
 
 const RECURRING_KINDS = ['payments-inbox', 'payments-time', 'schedule']

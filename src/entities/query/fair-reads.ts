@@ -1,6 +1,6 @@
 import type { PublicCtx } from '../../accounts/context'
-import { Busy } from '../../storage/errors'
 import { createDb } from '../../storage/db'
+import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
 import { clientNetwork } from '../../tenancy/client-connection'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'

@@ -4,7 +4,8 @@ import { abortAllTurns } from '../../../src/ai/turn/completion'
 import { findNewMessages } from '../../../src/ai/turn/new-messages'
 import { handleRequest } from '../../../src/gateway'
 import { statusAndCode } from '../../test-tenant'
-import { chatMessage, createAiFixture, parseEvents, toolCalls, waitUntil } from '../fixtures'
+import { waitUntil } from '../../wait-until'
+import { chatMessage, createAiFixture, parseEvents, toolCalls } from '../fixtures'
 
 const at = await createAiFixture()
 const { user, admin, openai, main, chat } = at
