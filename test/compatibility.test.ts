@@ -125,7 +125,7 @@ test('every stored word and every purpose of a derived key occurs in the source'
 })
 
 test('answers keep their headers and cookies', async () => {
-  const { as, stranger, origin, id } = await createTestTenant()
+  const { as, anonymous, origin, id } = await createTestTenant()
   const fields = [{ key: 'title', type: 'string' }]
   const permissions = fullAccessRules('tenant', 'user')
   const origins = { origin: 'http://localhost:5173' }
@@ -143,11 +143,11 @@ test('answers keep their headers and cookies', async () => {
     ['GET export', await as('user').get(`${entities}/export?format=csv`)],
     ['GET entity of a local page', await as('user').get(`${entities}/one`, origins)],
     ['GET /me', await as('user').get('/me')],
-    ['GET /me without a credential', await stranger.get('/me')],
+    ['GET /me without a credential', await anonymous.get('/me')],
     ['GET /users as a user', await as('user').get('/users')],
     ['GET /unknown', await as('user').get('/unknown')],
     ['PUT /me', await as('user').put('/me', {})],
-    ['POST /signup', await stranger.post('/signup', person)],
+    ['POST /signup', await anonymous.post('/signup', person)],
     ['GET /health', await callApi('GET', `${origin}/health`)],
     ['GET /', await callApi('GET', `${origin}/`)],
   ]

@@ -29,10 +29,10 @@ describe('the renewal of a session cookie', () => {
     const first = await client.post('/me', { firstName: 'Ada' }, key)
     expect([readSetCookie(first).cookie, first.headers.get(REPLAYED_HEADER)]).toEqual([cookie, null])
     const second = await signInForCookie(home, 'user')
-    const again = await home.stranger.post('/me', { firstName: 'Ada' }, { ...second, ...key })
+    const again = await home.anonymous.post('/me', { firstName: 'Ada' }, { ...second, ...key })
     expect([again.headers.get(REPLAYED_HEADER), again.headers.getSetCookie()]).toEqual(['true', []])
     advanceClock(31 * MINUTE)
-    const late = await home.stranger.post('/me', { firstName: 'Ada' }, { ...second, ...key })
+    const late = await home.anonymous.post('/me', { firstName: 'Ada' }, { ...second, ...key })
     expect([late.headers.get(REPLAYED_HEADER), readSetCookie(late).cookie]).toEqual(['true', second.cookie])
     expect(late.headers.getSetCookie()).toHaveLength(1)
   })
@@ -87,14 +87,14 @@ describe('the renewal of a session cookie', () => {
 
   test('a cookie that another server has replaced is not prolonged', async () => {
     const session = await signInForCookie(home, 'user')
-    expect((await home.stranger.get('/me', session)).status).toBe(200)
+    expect((await home.anonymous.get('/me', session)).status).toBe(200)
     advanceClock(31 * MINUTE)
     const expires = toIsoString(now() + 30 * SECOND)
     const isKey = sha256(session.cookie.split('=')[1]!)
     const replaced = home.tenant.db.select().from(sessionKeys)
     // The cache of this server still has the cookie as it was.
     await home.tenant.write((tx) => tx.update(sessionKeys).set({ spent: toIsoString(now()), expires }))
-    const answer = await home.stranger.get('/me', session)
+    const answer = await home.anonymous.get('/me', session)
     expect([answer.status, answer.headers.getSetCookie()]).toEqual([200, []])
     expect((await replaced).find(({ hash }) => hash === isKey)).toMatchObject({ expires })
   })
@@ -115,10 +115,10 @@ describe('the renewal of a session cookie', () => {
 describe('POST /api/cookie/refresh', () => {
   test('a renewal of a session that has ended meanwhile gets 401 UNAUTHENTICATED', async () => {
     const session = await signInForCookie(home, 'user')
-    expect((await home.stranger.get('/me', session)).status).toBe(200)
+    expect((await home.anonymous.get('/me', session)).status).toBe(200)
     // The cache still has the session, as while another request ends it.
     await home.tenant.write((tx) => tx.delete(sessionKeys))
-    expect(statusAndCode(await home.stranger.post('/cookie/refresh', undefined, session))).toEqual([
+    expect(statusAndCode(await home.anonymous.post('/cookie/refresh', undefined, session))).toEqual([
       401,
       'UNAUTHENTICATED',
     ])

@@ -5,7 +5,7 @@ import { callApi, statusAndCode } from '../test-tenant'
 import { createAiFixture, toolCalls } from './fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, stranger: anonymous } = at
+const { user, admin, openai, anonymous } = at
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 

@@ -5,7 +5,7 @@ import { createTestTenant, statusAndCode } from '../test-tenant'
 import { chatMessage, createAiFixture, parseEvents, toolCalls } from './fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, main, chat, stranger: anonymous } = at
+const { user, admin, openai, main, chat, anonymous } = at
 const otherUser = at.as('other')
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())

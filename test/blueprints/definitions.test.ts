@@ -308,12 +308,12 @@ describe('invalid blueprint definitions', () => {
 
 describe('access to blueprints', () => {
   test('POST, PUT, PATCH and DELETE of blueprints answer 403 to users and 401 to anonymous callers', async () => {
-    const { as, stranger } = await sharedTenant
+    const { as, anonymous } = await sharedTenant
     const key = freshKey()
     await as('admin').post('/blueprints', notesBlueprint({ key }))
     for (const [caller, expected] of [
       [as('user'), [403, 'FORBIDDEN']],
-      [stranger, [401, 'UNAUTHENTICATED']],
+      [anonymous, [401, 'UNAUTHENTICATED']],
     ] as const) {
       expect(statusAndCode(await caller.post('/blueprints', notesBlueprint({ key: freshKey() })))).toEqual([
         ...expected,
@@ -322,8 +322,8 @@ describe('access to blueprints', () => {
       expect(statusAndCode(await caller.patch(`/blueprints/${key}`, { name: 'x' }))).toEqual([...expected])
       expect(statusAndCode(await caller.delete(`/blueprints/${key}`))).toEqual([...expected])
     }
-    expect(statusAndCode(await stranger.get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(statusAndCode(await stranger.get(`/blueprints/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.get(`/blueprints/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('users see blueprints with a rule that applies to them, without the rules, and editors see all blueprints', async () => {

@@ -97,7 +97,7 @@ describe('CRUD of connections', () => {
     for (const send of requests) {
       for (const name of ['user', 'editor'] as const)
         expect(statusAndCode((await send(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
-      expect(statusAndCode((await send(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode((await send(h.anonymous)) as never)).toEqual([401, 'UNAUTHENTICATED'])
     }
     await admin.delete(`${PATH}/${_id}`)
   })

@@ -28,7 +28,7 @@ const setWebsites = (testTenant: TestTenant, ...websiteUrls: string[]) =>
   testTenant.as('admin').put(APP_PATH, { websiteUrls })
 const listHosts = async ({ id }: TestTenant) => (await getTenantInfo(id)).hosts
 const listWebsites = async (testTenant: TestTenant) =>
-  (await testTenant.stranger.get(APP_PATH)).body.metadata.websiteUrls
+  (await testTenant.anonymous.get(APP_PATH)).body.metadata.websiteUrls
 /** Whether this tenant answers at a host. */
 const answersAt = async (host: string, testTenant: TestTenant) => {
   const { status } = await callApi('GET', `http://${host}/api/me`, { headers: { 'x-api-key': testTenant.tokens.user } })
@@ -72,7 +72,7 @@ describe('the websites of a tenant', () => {
         .put(APP_PATH, { websiteUrls: [`https://${free}`, `https://${taken}`], logo: 'x' })
       expect([...statusAndCode(answer), answer.body.details]).toEqual([409, 'HOST_TAKEN', { hosts: [taken] }])
     }
-    expect((await otherTenant.stranger.get(APP_PATH)).body).toEqual({
+    expect((await otherTenant.anonymous.get(APP_PATH)).body).toEqual({
       metadata: { websiteUrls: [`https://${own}`] },
       hosts: [{ host: own, state: 'served' }],
     })

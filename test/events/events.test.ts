@@ -22,7 +22,7 @@ async function createEventsFixture() {
     'editor',
   ])
   const { token } = await issueApiToken(testTenant.tenant, curator._id, { nickname: 'test' })
-  return { ...testTenant, curator: { _id: curator._id, ...testTenant.stranger.with({ 'x-api-key': token }) } }
+  return { ...testTenant, curator: { _id: curator._id, ...testTenant.anonymous.with({ 'x-api-key': token }) } }
 }
 const eventNamesOf = ({ body }: TestResponse) => body.map(({ eventName }: { eventName: string }) => eventName)
 
@@ -112,11 +112,11 @@ describe('event records', () => {
   })
 
   test('users can neither read nor create events, and plugins can create but not read them', async () => {
-    const { as, stranger } = await createEventsFixture()
+    const { as, anonymous } = await createEventsFixture()
     for (const path of ['', '/count', '/filter-options', '/sum?sum=x', '/x']) {
       expect(statusAndCode(await as('user').get(`/events${path}`))).toEqual([403, 'FORBIDDEN'])
       expect(statusAndCode(await as('editor').get(`/events${path}`))).toEqual([403, 'FORBIDDEN'])
-      expect(statusAndCode(await stranger.get(`/events${path}`))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await anonymous.get(`/events${path}`))).toEqual([401, 'UNAUTHENTICATED'])
     }
     expect(statusAndCode(await as('user').post('/events', {}))).toEqual([403, 'FORBIDDEN'])
     expect((await as('editor').post('/events', { source: 'accounts' })).body.source).toBe('plugin:accounts')

@@ -80,9 +80,9 @@ describe('a caller with an Idempotency-Key', () => {
   })
 
   test('a request whose tenant cannot be found for the moment gets 503 BUSY and is not executed without its key', async () => {
-    const { tenant, as, stranger } = await createTestTenant()
+    const { tenant, as, anonymous } = await createTestTenant()
     const key = { 'idempotency-key': 'k' }
-    expect(statusAndCode(await stranger.with({ tenant: 'nobody' }).post('/workspaces', { name: 'x' }, key))).toEqual([
+    expect(statusAndCode(await anonymous.with({ tenant: 'nobody' }).post('/workspaces', { name: 'x' }, key))).toEqual([
       404,
       'TENANT_NOT_FOUND',
     ])

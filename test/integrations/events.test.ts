@@ -185,7 +185,7 @@ describe('integrations with an event trigger', () => {
       expect(statusAndCode(await client.get(path))).toEqual([403, 'FORBIDDEN'])
       expect(statusAndCode(await client.post(`${path}/${otherRun._id}/replay`))).toEqual([403, 'FORBIDDEN'])
     }
-    expect(statusAndCode(await h.stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await h.anonymous.get(path))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('a failing integration does not delay another integration with the same trigger', async () => {

@@ -56,7 +56,7 @@ describe('removeExpired', () => {
     expect(await countRows(t.tenant, 'sessions')).toBe(3)
     expect(await withLease(t.tenant, 'housekeeping', removeExpired)).toMatchObject({ state: 'done' })
     expect([await countRows(t.tenant, 'sessions'), await countRows(t.tenant, 'session_keys')]).toEqual([1, 2])
-    expect((await t.stranger.post('/token/refresh', { refreshToken: live.refreshToken })).status).toBe(200)
+    expect((await t.anonymous.post('/token/refresh', { refreshToken: live.refreshToken })).status).toBe(200)
   })
 
   test('removeExpired removes a session by the movable clock and not before it expires', async () => {

@@ -138,7 +138,7 @@ describe('CRUD of plugins', () => {
     for (const route of routes) {
       for (const name of ['user', 'editor'] as const)
         expect(statusAndCode(await send(h.as(name), route)), route.join(' ')).toEqual([403, 'FORBIDDEN'])
-      expect((await send(h.stranger, route)).status, route.join(' ')).toBe(401)
+      expect((await send(h.anonymous, route)).status, route.join(' ')).toBe(401)
       if (route[1].includes(_id))
         expect(statusAndCode(await send(otherTenant.as('admin'), route)), route.join(' ')).toEqual([
           404,
@@ -351,7 +351,7 @@ describe('the API token of a plugin', () => {
     const made = await createPlugin({ name: 'Teller' })
     const first = await h.as('admin').post(`/plugins/${made._id}/token`)
     expect([first.status, first.headers.get('cache-control')]).toEqual([201, 'no-store'])
-    const plugin = h.stranger.with({ 'x-api-key': first.body.token })
+    const plugin = h.anonymous.with({ 'x-api-key': first.body.token })
     expect((await plugin.get('/me')).body).toMatchObject({
       _id: first.body.user,
       roles: ['plugin'],
@@ -371,7 +371,7 @@ describe('the API token of a plugin', () => {
     const second = await h.as('admin').post(`/plugins/${made._id}/token`)
     expect(second.body.user).toBe(first.body.user)
     expect((await plugin.get('/me')).status).toBe(401)
-    const pluginWithNewToken = h.stranger.with({ 'x-api-key': second.body.token })
+    const pluginWithNewToken = h.anonymous.with({ 'x-api-key': second.body.token })
     expect((await pluginWithNewToken.get('/me')).status).toBe(200)
     await h.as('admin').delete(`/plugins/${made._id}`)
     expect((await pluginWithNewToken.get('/me')).status).toBe(401)
@@ -385,7 +385,7 @@ describe('the API token of a plugin', () => {
     const answers = await Promise.all(times(4).map(() => h.as('admin').post(path)))
     const statuses: number[] = []
     for (const { body } of answers)
-      statuses.push((await h.stranger.with({ 'x-api-key': body.token }).get('/me')).status)
+      statuses.push((await h.anonymous.with({ 'x-api-key': body.token }).get('/me')).status)
     expect(statuses.toSorted()).toEqual([200, 401, 401, 401])
   })
 

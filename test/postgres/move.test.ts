@@ -45,10 +45,10 @@ describe.skipIf(!databaseUrl)('moveTenant', () => {
     const t = await createTestTenant()
     const admin = t.as('admin')
     const signUp = { username: 'zoe', password: 'correct horse', email: `zoe@${t.id}.test` }
-    expect((await t.stranger.post('/signup', signUp)).status).toBe(201)
-    const signIn = async () => (await t.stranger.post('/signin', { ...signUp, authType: 'oauth' })).body.payload
+    expect((await t.anonymous.post('/signup', signUp)).status).toBe(201)
+    const signIn = async () => (await t.anonymous.post('/signin', { ...signUp, authType: 'oauth' })).body.payload
     const session = await signIn()
-    const zoe = t.stranger.with({ authorization: `Bearer ${session.token}` })
+    const zoe = t.anonymous.with({ authorization: `Bearer ${session.token}` })
     expect((await admin.post('/blueprints', blueprint('things'))).status).toBe(201)
     for (let n = 0; n < 300; n++)
       expect((await admin.post('/blueprints/things/entities', entityInput(n))).status).toBe(201)

@@ -4,7 +4,7 @@ import { createTestTenant, statusAndCode } from '../test-tenant'
 import { createWorkspace } from './workspace-fixtures'
 
 const home = await createTestTenant()
-const { as, users, stranger } = home
+const { as, users, anonymous } = home
 const admin = as('admin')
 const ids: Record<string, string> = {}
 const searchWorkspaces = (query: Record<string, string>) => admin.get(`/workspaces/all?${new URLSearchParams(query)}`)
@@ -72,7 +72,7 @@ test('GET /api/workspaces/all lists all workspaces of the tenant to admins; othe
   ])
   for (const name of ['user', 'editor'] as const)
     expect(statusAndCode(await as(name).get('/workspaces/all'))).toEqual([403, 'FORBIDDEN'])
-  expect(statusAndCode(await stranger.get('/workspaces/all'))).toEqual([401, 'UNAUTHENTICATED'])
+  expect(statusAndCode(await anonymous.get('/workspaces/all'))).toEqual([401, 'UNAUTHENTICATED'])
 })
 
 describe('filters of GET /api/workspaces/all', () => {

@@ -94,8 +94,8 @@ async function insertIdentity(at: TenantFixture, by: Requester) {
 export const requests: Record<string, BuildRequest> = {
   'POST /api/signin': () => ({ body: { username: 'ada', password } }),
   'POST /api/signup': (at) => ({ body: { username: at.name(), password } }),
-  'POST /api/signin/passkey/': async ({ stranger, device }) => ({
-    body: { credential: device.get((await stranger.post('/signin/passkey/options')).body) },
+  'POST /api/signin/passkey/': async ({ anonymous, device }) => ({
+    body: { credential: device.get((await anonymous.post('/signin/passkey/options')).body) },
   }),
   'POST /api/token/refresh': async ({ tenant, users }) => ({
     body: { refreshToken: (await createSession(tenant, users.other, 'oauth', device)).key },

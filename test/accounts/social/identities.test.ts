@@ -110,7 +110,7 @@ describe('identities of a user at providers', () => {
       await home.as('user').post('/me/identities', { provider: 'corp' }),
     ])
       expect(statusAndCode(answer)).toEqual([403, 'FORBIDDEN'])
-    expect(statusAndCode(await home.stranger.get('/me/identities'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await home.anonymous.get('/me/identities'))).toEqual([401, 'UNAUTHENTICATED'])
     const otherUser = await createProviderUser('corp')
     expect(statusAndCode(await otherUser.remove(_id))).toEqual(IDENTITY_NOT_FOUND)
     expect((await otherUser.identities()).map((one: { _id: string }) => one._id)).not.toContain(_id)

@@ -8,7 +8,7 @@ import { waitUntil } from '../../wait-until'
 import { createAiFixture } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, source, stranger: anonymous } = at
+const { user, admin, openai, source, anonymous } = at
 const editor = at.as('editor')
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())

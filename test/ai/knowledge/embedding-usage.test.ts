@@ -5,7 +5,7 @@ import { waitUntil } from '../../wait-until'
 import { chatMessage, createAiFixture } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, source, stranger: anonymous } = at
+const { user, admin, openai, source, anonymous } = at
 const path = `/ai/sources/${source}/storage`
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())

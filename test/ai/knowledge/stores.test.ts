@@ -116,7 +116,10 @@ describe('a vector store', () => {
     const store = await fixture.store('admin', agent._id, 'tenant')
     const other = await createTestTenant()
     for (const way of ['', '/upload', '/clear']) {
-      expect(statusAndCode(await fixture.stranger.post(`${storagePath()}${way}`, {}))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await fixture.anonymous.post(`${storagePath()}${way}`, {}))).toEqual([
+        401,
+        'UNAUTHENTICATED',
+      ])
       const body = { integrationId: agent._id, scope: 'tenant', content: 'x' }
       expect(statusAndCode(await other.as('admin').post(`${storagePath()}${way}`, body))).toEqual([
         404,

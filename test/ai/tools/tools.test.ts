@@ -205,7 +205,7 @@ describe('server tools', () => {
           : body.messages.at(-1).role === 'tool'
             ? {}
             : toolCalls(...names.map((name): [string, object, string] => [name, {}, name]))
-      await at.done(chat(at.stranger.with({ 'x-api-key': token }), id))
+      await at.done(chat(at.anonymous.with({ 'x-api-key': token }), id))
       openai.own.always = {}
       const results = lastResults()
       return Object.fromEntries(names.map((name) => [name, results[name]?.error?.message ?? 'done']))

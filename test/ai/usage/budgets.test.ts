@@ -255,7 +255,7 @@ test.each([
 test('PUT ai-configuration accepts budgets from admins only, and others get 401 or 403', async () => {
   const body = { metadata: { budgets: [] } }
   expect(statusAndCode(await user.put('/configurations/ai-configuration', body))).toEqual([403, 'FORBIDDEN'])
-  expect(statusAndCode(await at.stranger.put('/configurations/ai-configuration', body))).toEqual([
+  expect(statusAndCode(await at.anonymous.put('/configurations/ai-configuration', body))).toEqual([
     401,
     'UNAUTHENTICATED',
   ])

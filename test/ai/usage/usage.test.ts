@@ -10,7 +10,7 @@ import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { chatMessage, createAiFixture, toolCalls } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, main, stranger: anonymous, chat } = at
+const { user, admin, openai, main, anonymous, chat } = at
 const originalTimeout = config.ATOLL_AI_TIMEOUT
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())

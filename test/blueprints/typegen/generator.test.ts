@@ -311,7 +311,7 @@ describe('the generated types of blueprints', () => {
   })
 
   test('types and client answer 401 or 403 to callers who may not edit blueprints', async () => {
-    const { as, stranger, origin, tenant, users } = await createTypesFixture(EVERY_FIELD_TYPE)
+    const { as, anonymous, origin, tenant, users } = await createTypesFixture(EVERY_FIELD_TYPE)
     const createLimitedClient = async (...scopes: string[]) =>
       apiClient(origin, { 'x-api-key': (await issueApiToken(tenant, users.admin, { nickname: 'x', scopes })).token })
     const [readsBlueprints, writesEntities] = [
@@ -320,7 +320,7 @@ describe('the generated types of blueprints', () => {
     ]
     for (const path of PATHS) {
       expect(statusAndCode(await as('user').get(path))).toEqual([403, 'FORBIDDEN'])
-      expect(statusAndCode(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await anonymous.get(path))).toEqual([401, 'UNAUTHENTICATED'])
       expect(statusAndCode(await writesEntities.get(path))).toEqual([403, 'FORBIDDEN'])
       expect((await readsBlueprints.get(path)).status).toBe(200)
     }

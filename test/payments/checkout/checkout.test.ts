@@ -189,7 +189,7 @@ describe('rejected checkouts', () => {
     for (const subscriptionId of ['x', foreignSubscription])
       expect(await refused({ subscriptionId })).toEqual(NO_SUBSCRIPTION)
     expect(await refused({ subscriptionId: waiting }, as('other'))).toEqual(FORBIDDEN)
-    expect(await refused(monthly, at.stranger)).toEqual(UNAUTHENTICATED)
+    expect(await refused(monthly, at.anonymous)).toEqual(UNAUTHENTICATED)
     const unknownUser = { ...monthly, billableEntityType: 'user', billableEntityId: 'nobody' }
     expect(await refused(unknownUser, admin)).toEqual([404, 'USER_NOT_FOUND'])
   })

@@ -5,7 +5,7 @@ import { apiClient, createTestTenant, statusAndCode } from '../../test-tenant'
 import { createPaymentsFixture, expectOk, NO_PLAN, NO_SUBSCRIPTION } from '../fixtures'
 
 const at = await createPaymentsFixture()
-const { admin, as, stranger: anonymous, users } = at
+const { admin, as, anonymous, users } = at
 const monthly = { planId: at.pro, billingCycle: 'monthly' }
 const forUser = (id = users.user) => ({ billableEntityType: 'user', billableEntityId: id })
 const ids = (list: { _id: string }[]) => list.map(({ _id }) => _id)

@@ -81,7 +81,7 @@ test('GET /payments/events lists events to admins of the tenant only, and only G
   expect((await admin.get('/payments/events?status=parked,failed')).body).not.toContainEqual(first)
   for (const path of ['/payments/events', `/payments/events/${first._id}`]) {
     expect(statusAndCode(await testTenant.as('user').get(path))).toEqual([403, 'FORBIDDEN'])
-    expect(statusAndCode(await testTenant.stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await testTenant.anonymous.get(path))).toEqual([401, 'UNAUTHENTICATED'])
   }
   expect(statusAndCode(await testTenant.as('user').post(`/payments/events/${first._id}/replay`))).toEqual([
     403,
