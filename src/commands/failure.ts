@@ -40,6 +40,8 @@ const DATABASE_DAMAGED_MESSAGES: Record<string, string> = {
   SQLITE_CORRUPT: 'registry.db is damaged. Restore it from a copy, or choose another ATOLL_TENANTS.',
 }
 
+const DISK_FULL_MESSAGES: Record<string, string> = { SQLITE_FULL: 'The disk is full. Make room, and try again.' }
+
 /**
  * Explains an error that a person can fix. Returns undefined for any other error, which is a bug and needs its stack.
  */
@@ -64,8 +66,8 @@ function explainCause({ code = '', path, syscall = '' }: SystemError): Failure |
   if (refused) return { code: 'DATABASE_UNAVAILABLE', message: refused, exitCode: 2 }
   const damage = DATABASE_DAMAGED_MESSAGES[code]
   if (damage) return { code: 'DATABASE_DAMAGED', message: damage, exitCode: 1 }
-  if (code === 'SQLITE_FULL')
-    return { code: 'STORAGE_FULL', message: 'The disk is full. Make room, and try again.', exitCode: 1 }
+  const shortage = DISK_FULL_MESSAGES[code]
+  if (shortage) return { code: 'STORAGE_FULL', message: shortage, exitCode: 1 }
   const reason = path && WRITE_SYSCALLS.includes(syscall) && WRITE_FAILURE_REASONS[code]
   if (reason) return { code: 'FOLDER_NOT_WRITABLE', message: `"${path}" cannot be written: ${reason}.`, exitCode: 2 }
 }

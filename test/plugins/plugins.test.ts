@@ -378,7 +378,7 @@ describe('the API token of a plugin', () => {
     expect(statusAndCode(await h.as('admin').get(`/users/${first.body.user}`))).toEqual([404, 'USER_NOT_FOUND'])
   })
 
-  test('of several tokens that are issued at once only one is valid', async () => {
+  test('only one of several tokens that are issued at once is valid', async () => {
     const made = await createPlugin()
     const path = `/plugins/${made._id}/token`
     await h.as('admin').post(path)
