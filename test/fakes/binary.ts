@@ -14,10 +14,13 @@ let binary: string | undefined
  */
 export const binaryPath = (): string => (binary ??= buildOnce(join(folder, `atoll-${hashSources()}`)))
 
+/** What the binary is built from. */
+const SOURCES = ['src/**/*', 'migrations/**/*', 'package.json', 'package-lock.json']
+
 /** Returns a name for the files that are built, by their sizes and the times of their last changes. */
 function hashSources() {
-  const glob = new Bun.Glob('{{src,migrations}/**/*,package.json,package-lock.json}')
-  const states = [...glob.scanSync(root)].sort().map((file) => {
+  const files = SOURCES.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(root)])
+  const states = files.sort().map((file) => {
     const { size, mtimeMs } = statSync(join(root, file))
     return [file, size, mtimeMs]
   })
