@@ -30,6 +30,7 @@ import emailChangesPg from './postgres/0030_email_changes.sql' with { type: 'tex
 import grantedRolesPg from './postgres/0033_granted_roles.sql' with { type: 'text' }
 import createdPathsPg from './postgres/0034_created_paths.sql' with { type: 'text' }
 import jobLanesPg from './postgres/0040_job_lanes.sql' with { type: 'text' }
+import wordsOfFieldsPg from './postgres/0041_words_of_fields.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -66,6 +67,7 @@ import emailChanges from './sqlite/0030_email_changes.sql' with { type: 'text' }
 import grantedRoles from './sqlite/0033_granted_roles.sql' with { type: 'text' }
 import createdPaths from './sqlite/0034_created_paths.sql' with { type: 'text' }
 import jobLanes from './sqlite/0040_job_lanes.sql' with { type: 'text' }
+import wordsOfFields from './sqlite/0041_words_of_fields.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -106,6 +108,7 @@ export const tenantMigrations: Migrations = {
     grantedRoles,
     createdPaths,
     jobLanes,
+    wordsOfFields,
   ],
   postgres: [
     accountsPg,
@@ -139,6 +142,7 @@ export const tenantMigrations: Migrations = {
     grantedRolesPg,
     createdPathsPg,
     jobLanesPg,
+    wordsOfFieldsPg,
   ],
 }
 

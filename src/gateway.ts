@@ -1,5 +1,6 @@
 import type { Server } from 'bun'
 import { identifyCaller } from './accounts/caller-identity'
+import { addRenewedCookie } from './accounts/cookies'
 import { app } from './app'
 import { config } from './config'
 import { log, setLogLevel } from './core/log'
@@ -41,6 +42,7 @@ export async function handleRequest(request: Request): Promise<Response> {
   const requestId = getRequestId(normalized)
   response.headers.set('x-request-id', requestId)
   setCommonHeaders(response, normalized.url, isHttps(normalized))
+  addRenewedCookie(request, response)
   const origin = normalized.headers.get('origin')
   if (origin !== null) await addCorsHeaders(normalized, origin, response)
   logResponse(normalized, notes, requestId, response)

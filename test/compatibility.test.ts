@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Glob } from 'bun'
 import type { Command } from 'commander'
@@ -8,18 +8,12 @@ import { app } from '../src/app'
 import { createProgram } from '../src/commands/program'
 import { Settings } from '../src/config'
 import { buildOpenApi } from '../src/operations/openapi/document'
+import { expectSnapshot } from './compatibility/snapshot'
 import { callApi, createTestTenant, fullAccessRules, type TestResponse } from './test-tenant'
 
 // Clients and databases rely on these snapshots, so a difference is a breaking change. Where it is intended, or something is
 // new, `UPDATE_SNAPSHOTS=1 bun test test/compatibility.test.ts` writes them again, and the difference is part of the review.
 const root = join(import.meta.dir, '..')
-
-function expectSnapshot(name: string, lines: string[]) {
-  const path = join(import.meta.dir, 'compatibility', name)
-  const text = `${lines.join('\n')}\n`
-  if (process.env.UPDATE_SNAPSHOTS || !existsSync(path)) writeFileSync(path, text)
-  expect(text).toBe(readFileSync(path, 'utf8'))
-}
 
 type Json = { [key: string]: Json } | Json[] | string | number | boolean | null
 const WORDS = ['description', 'summary', 'example', 'examples', 'title']
@@ -131,7 +125,7 @@ test('every stored word and every purpose of a derived key occurs in the source'
 })
 
 test('answers keep their headers and cookies', async () => {
-  const { as, stranger, origin, id } = await createTestTenant()
+  const { as, anonymous, origin, id } = await createTestTenant()
   const fields = [{ key: 'title', type: 'string' }]
   const permissions = fullAccessRules('tenant', 'user')
   const origins = { origin: 'http://localhost:5173' }
@@ -149,11 +143,11 @@ test('answers keep their headers and cookies', async () => {
     ['GET export', await as('user').get(`${entities}/export?format=csv`)],
     ['GET entity of a local page', await as('user').get(`${entities}/one`, origins)],
     ['GET /me', await as('user').get('/me')],
-    ['GET /me without a credential', await stranger.get('/me')],
+    ['GET /me without a credential', await anonymous.get('/me')],
     ['GET /users as a user', await as('user').get('/users')],
     ['GET /unknown', await as('user').get('/unknown')],
     ['PUT /me', await as('user').put('/me', {})],
-    ['POST /signup', await stranger.post('/signup', person)],
+    ['POST /signup', await anonymous.post('/signup', person)],
     ['GET /health', await callApi('GET', `${origin}/health`)],
     ['GET /', await callApi('GET', `${origin}/`)],
   ]

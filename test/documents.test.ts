@@ -155,7 +155,8 @@ describe('examples', () => {
   let shared: Promise<{ folder: string; server: RunningAtoll }> | undefined
   const startShared = async () => {
     const folder = createTempFolder()
-    return { folder, server: await startAtoll({ at: folder, env: { ATOLL_RATE_LIMITS: 'off' } }) }
+    const env = { ATOLL_RATE_LIMITS: 'off', ATOLL_AI_ECHO: 'on' }
+    return { folder, server: await startAtoll({ at: folder, env }) }
   }
 
   test.skipIf(!isTestable).each(guides)('%s works as it is printed', async (path) => {

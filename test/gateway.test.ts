@@ -84,7 +84,7 @@ describe('headers of every answer', () => {
       expect([path, await policy(path)]).toEqual([path, strict])
     expect(await policy('/openapi')).toContain("script-src 'self'")
     await t.as('editor').post('/components', { identifier: 'card', content: 'export const a = 1' })
-    const [{ js }] = (await t.stranger.get('/static')).body
+    const [{ js }] = (await t.anonymous.get('/static')).body
     expect(await policy(js)).toBe("default-src 'none'; sandbox")
   })
 
@@ -113,7 +113,7 @@ describe('headers of every answer', () => {
   test('every refusal is JSON with a code and a sentence', async () => {
     for (const { status, headers, body } of [
       await callApi('GET', `${t.origin}/nowhere`),
-      await t.stranger.get('/me'),
+      await t.anonymous.get('/me'),
       await callApi('GET', 'http://nobody.test/api/me'),
       await admin.get('/blueprints/none'),
       await callApi('DELETE', `${t.origin}/health`),

@@ -49,6 +49,6 @@ test('the errors of an agent carry the path of the invalid value in the body', a
 })
 
 test('GET /api/auth/google without a configured provider names the provider', async () => {
-  const answer = await t.stranger.get('/auth/google')
+  const answer = await t.anonymous.get('/auth/google')
   expect(JSON.stringify([answer.body, answer.headers.get('location')])).toContain('google is not set up')
 })

@@ -1,9 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-// A fresh folder for every process, which is removed at its end.
-const folder = mkdtempSync(join(tmpdir(), 'atoll-test-'))
+// A fresh folder for every process. Bun calls nothing at the end of a run, so the next run removes it.
+for (const name of readdirSync(tmpdir())) {
+  const [, pid] = /^atoll-test-(\d+)-/.exec(name) ?? []
+  if (pid && !isRunning(Number(pid))) rmSync(join(tmpdir(), name), { recursive: true, force: true })
+}
+const folder = mkdtempSync(join(tmpdir(), `atoll-test-${process.pid}-`))
 for (const name of Object.keys(process.env)) if (name.startsWith('ATOLL_')) delete process.env[name]
 // The tests of features run on PostgreSQL when its URL is given.
 if (process.env.TEST_DATABASE_URL) process.env.ATOLL_DATABASE_URL = process.env.TEST_DATABASE_URL
@@ -17,5 +21,10 @@ Object.assign(process.env, {
 
 await (await import('./password-cost')).lowerPasswordCost()
 
-// Hooks of this file would run after every test file of a worker.
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+function isRunning(pid: number) {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM'
+  }
+}

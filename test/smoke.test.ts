@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { apiCaller, createTempFolder, runAtoll, startAtoll } from './fakes/cli'
 
 setDefaultTimeout(60_000)
@@ -26,14 +26,7 @@ async function run(line: string) {
 }
 
 test('the compiled binary serves all features in an empty folder with an empty environment', async () => {
-  // A folder of its own, because several test runs may build at once.
-  const program = [join(createTempFolder(), 'atoll')]
-  const built = Bun.spawnSync([process.execPath, 'run', 'build', '--outfile', ...program], {
-    cwd: root,
-    stderr: 'pipe',
-  })
-  expect([built.exitCode, built.exitCode ? built.stderr.toString() : '']).toEqual([0, ''])
-  const at = { at: createTempFolder(), env: { PATH: '', ATOLL_DURABILITY: 'full', ATOLL_LOG_LEVEL: 'info' }, program }
+  const at = { at: createTempFolder(), env: { PATH: '', ATOLL_DURABILITY: 'full', ATOLL_LOG_LEVEL: 'info' } }
 
   const { json } = await runAtoll('version --json', at)
   expect(json.version).toBe((await Bun.file(resolve(root, 'package.json')).json()).version)
@@ -41,7 +34,7 @@ test('the compiled binary serves all features in an empty folder with an empty e
 
   await using server = await startAtoll(at, '--demo')
   await server.until(/curl .*-d .*\n/)
-  const lines = server.told().match(/^curl .*$/gm)!
+  const lines = server.readOutput().match(/^curl .*$/gm)!
   expect(lines).toHaveLength(3)
   const [me, rich, made] = [await run(lines[0]!), await run(lines[1]!), await run(lines[2]!)]
   expect(me).toMatchObject({ username: 'admin', roles: ['admin', 'user'], isPrivileged: true })

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { Glob } from 'bun'
 import { app } from '../src/app'
+import { providers } from '../src/payments/providers'
 import { callApi, createTestTenant } from './test-tenant'
 
 const filled = (path: string) => path.replace(/:\w+/g, 'x')
@@ -130,6 +131,17 @@ test.each(sources)(
       ])
   },
 )
+
+test('code of payments outside the folder of a provider names no provider, except where kinds are listed', async () => {
+  const kinds = Object.keys(providers)
+  const lists = ['payments/tables.ts', 'payments/shapes.ts', 'payments/providers/index.ts']
+  expect(kinds.length).toBeGreaterThan(2)
+  for (const file of sources.filter((path) => path.startsWith('payments/') && !lists.includes(path))) {
+    const source = (await Bun.file(`src/${file}`).text()).toLowerCase()
+    const foreign = kinds.filter((kind) => !file.startsWith(`payments/providers/${kind}/`) && source.includes(kind))
+    expect(foreign, file).toEqual([])
+  }
+})
 
 test.each(sources)('%s does not fold letter case in SQL, where engines differ', async (file) => {
   const source = await Bun.file(`src/${file}`).text()

@@ -85,7 +85,7 @@ export async function createTestTenant() {
     users,
     tokens,
     as: (name: TestUser) => apiClient(origin, { 'x-api-key': tokens[name] }),
-    stranger: apiClient(origin),
+    anonymous: apiClient(origin),
   }
 }
 

@@ -1,9 +1,10 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
+import { BoundedMap } from '../core/bounded-map'
 import { now, toIsoString } from '../core/clock'
 import { sha256 } from '../core/crypto'
 import { Problem } from '../core/problem'
 import { getSettings } from '../platform/settings/tenant-settings'
-import { prepareOncePerDb } from '../storage/pool'
+import { prepareOncePerDb } from '../storage/prepared-statements'
 import { cached, invalidate } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { verifyAccessToken } from './access-tokens'
@@ -38,6 +39,7 @@ type CachedActor = { actor: Actor; version: number; expires: number; replaced: b
 
 export const API_TOKEN_PATTERN = /^atl_[0-9a-f]{64}$/
 const LAST_USED_INTERVAL_MS = 60_000 // ms between two updates of the last use of an API token
+const MAX_LAST_USES = 10_000 // tokens per tenant
 
 /** The active workspace of a credential, and the roles of its user there. */
 const workspaceColumns = {
@@ -160,7 +162,7 @@ export async function authenticateCookie(tenant: Tenant, token: string): Promise
   if (entry && entry.expires > now()) return entry
 }
 
-const lastUsesByDb = new WeakMap<Tenant['db'], Map<string, number>>()
+const lastUsesByDb = new WeakMap<Tenant['db'], BoundedMap<string, number>>()
 
 /**
  * Returns the actor of an API token, synchronously when it is cached.
@@ -224,14 +226,14 @@ async function toCachedActor(tenant: Tenant, row: ActorRow, by: ActorCredential,
   return { actor, version, expires: Number.POSITIVE_INFINITY, replaced: false }
 }
 
-/** Writes in the background, because a failure only loses a date. */
+/** Records the last use of an API token in the background, at most once a minute. */
 function recordLastUse(tenant: Tenant, token: string) {
-  const lastUses = lastUsesByDb.get(tenant.db) ?? new Map<string, number>()
+  const lastUses = lastUsesByDb.get(tenant.db) ?? new BoundedMap<string, number>(MAX_LAST_USES)
   lastUsesByDb.set(tenant.db, lastUses)
   const time = now()
   if (time - (lastUses.get(token) ?? 0) < LAST_USED_INTERVAL_MS) return
   lastUses.set(token, time)
   const [used, hash] = [toIsoString(time), sha256(token)]
-  // Losing it only loses a last-used date.
+  // Losing it only loses a date.
   tenant.write((tx) => tx.update(apiTokens).set({ used }).where(eq(apiTokens.hash, hash)).run()).catch(() => {})
 }

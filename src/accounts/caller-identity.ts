@@ -1,3 +1,4 @@
+import { isRejection } from '../core/problem'
 import type { Caller } from '../http/idempotency/execution'
 import { clientNetwork } from '../tenancy/client-connection'
 import type { Tenant } from '../tenancy/tenants'
@@ -9,15 +10,20 @@ import { readImpersonationTarget } from './impersonation'
 /**
  * Returns the caller to whom an Idempotency-Key belongs. An invalid credential counts as a guest here; the guard
  * rejects it later.
+ * @throws 503 BUSY when the credential cannot be read: as a guest, the caller would not find the stored answer
  */
 export async function identifyCaller(request: Request, tenant: Tenant): Promise<Caller> {
-  const actor = await findActor(request, tenant).catch(() => undefined) // an invalid credential counts as none
+  const actor = await findActor(request, tenant).catch(ignoreRejection)
   return { name: toCallerName(request, tenant, actor), rights: toRights(actor), isGuest: !actor }
 }
 
 async function findActor(request: Request, tenant: Tenant): Promise<Actor | undefined> {
   const authentication = await authenticate(request, tenant)
   return authentication && ('actor' in authentication ? authentication.actor : authentication.session?.actor)
+}
+
+function ignoreRejection(error: unknown): undefined {
+  if (!isRejection(error)) throw error
 }
 
 /**

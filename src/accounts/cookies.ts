@@ -1,10 +1,10 @@
-import { and, eq, lt } from 'drizzle-orm'
+import { and, eq, isNull, lt } from 'drizzle-orm'
 import { config } from '../config'
 import { now, toIsoString } from '../core/clock'
 import { sha256 } from '../core/crypto'
 import { Problem } from '../core/problem'
 import { isLoopbackHost } from '../http/allowed-origins'
-import { isHttps, requestHost } from '../tenancy/client-connection'
+import { isHttps, originalRequest, requestHost } from '../tenancy/client-connection'
 import { findTenantByHost, type Tenant } from '../tenancy/tenants'
 import type { CookieSession } from './actors'
 import { SESSION_TTL_MS } from './sessions'
@@ -75,30 +75,49 @@ export async function requireOwnHost(request: Request, { tenant }: Tenant) {
   )
 }
 
+/** Returns the Set-Cookie header that removes the session cookie. */
 export const serializeExpiredSessionCookie = (request: Request, tenant: Tenant) =>
   serializeSessionCookie(request, tenant, '', 0)
 
+/** The session cookies that the guard has renewed or expired, until they are added to the responses. */
+const renewedCookies = new WeakMap<Request, string>()
+
+/**
+ * Adds the session cookie that the guard has renewed or expired to the response, unless it sets this cookie itself. The
+ * cookie is not part of what a route answers, so a stored answer never contains it and a replayed one still gets it.
+ */
+export function addRenewedCookie(request: Request, { headers }: Response) {
+  const cookie = renewedCookies.get(originalRequest(request))
+  if (!cookie) return
+  const nameEnd = cookie.indexOf('=') + 1
+  if (!headers.getSetCookie().some((other) => other.startsWith(cookie.slice(0, nameEnd))))
+    headers.append('set-cookie', cookie)
+}
+
+/** Removes the session cookie of a request from the browser by the response. */
+export const expireSessionCookie = (request: Request, tenant: Tenant) =>
+  void renewedCookies.set(originalRequest(request), serializeExpiredSessionCookie(request, tenant))
+
 /** Extends a session that is in use: the thirty days of its cookie begin anew. */
-export async function extendSessionCookie(
-  request: Request,
-  tenant: Tenant,
-  cookie: string,
-  session: CookieSession,
-  headers: Record<string, unknown>,
-) {
-  const time = now()
-  if (session.replaced || session.expires > time + SESSION_TTL_MS - COOKIE_RENEWAL_INTERVAL_MS) return
+export async function extendSessionCookie(request: Request, tenant: Tenant, cookie: string, session: CookieSession) {
+  const [time, before] = [now(), session.expires]
+  if (session.replaced || before > time + SESSION_TTL_MS - COOKIE_RENEWAL_INTERVAL_MS) return
   session.expires = time + SESSION_TTL_MS
   const [hash, used, expires] = [sha256(cookie), toIsoString(time), toIsoString(session.expires)]
-  await tenant.write(async (tx) => {
-    await tx
-      .update(sessionKeys)
-      .set({ expires })
-      .where(and(eq(sessionKeys.hash, hash), lt(sessionKeys.expires, expires)))
-    await tx
-      .update(sessions)
-      .set({ used, expires })
-      .where(eq(sessions._id, session.actor.session ?? ''))
-  })
-  headers['set-cookie'] = serializeSessionCookie(request, tenant, cookie)
+  // Another server may have replaced the cookie meanwhile, and a replaced one must not live longer.
+  const isCurrent = and(eq(sessionKeys.hash, hash), isNull(sessionKeys.spent), lt(sessionKeys.expires, expires))
+  try {
+    const isExtended = await tenant.write(async (tx) => {
+      if (!(await tx.update(sessionKeys).set({ expires }).where(isCurrent).returning().get())) return false
+      await tx
+        .update(sessions)
+        .set({ used, expires })
+        .where(eq(sessions._id, session.actor.session ?? ''))
+      return true
+    })
+    if (isExtended) renewedCookies.set(originalRequest(request), serializeSessionCookie(request, tenant, cookie))
+  } catch {
+    // The session is still valid, so a full disk or a busy database must not reject a read. The next request tries again.
+    session.expires = before
+  }
 }

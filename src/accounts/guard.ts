@@ -12,25 +12,22 @@ import { withClaim } from '../http/idempotency/claim'
 import { reserveBody } from '../tenancy/body-budget'
 import { startProcessing } from '../tenancy/client-connection'
 import { resolveTenant, type Tenant } from '../tenancy/tenants'
-import type { Actor, CookieSession } from './actors'
 import { authenticate } from './authentication'
 import type { Ctx, PublicCtx } from './context'
-import { extendSessionCookie, serializeExpiredSessionCookie } from './cookies'
+import { expireSessionCookie, extendSessionCookie } from './cookies'
 import { createAuditedWrite, impersonate, readImpersonationTarget } from './impersonation'
 import { assertScope, hasPermission, missingRoleMessage, type Permission } from './permissions'
 
-type Headers = Record<string, string | number | string[]>
-type Set = { headers: unknown }
+type CookieUse = { readsCookie?: boolean; renewsCookie?: boolean }
 
 async function authorize(
   request: Request,
-  set: Set,
   area: string,
   permission?: Permission,
-  readsCookie = true,
+  cookieUse: CookieUse = {},
 ): Promise<PublicCtx> {
   const tenant = await resolveTenant(request)
-  const caller = await findCaller(request, tenant, set.headers as Headers, readsCookie)
+  const caller = await findCaller(request, tenant, cookieUse)
   assertScope(caller, area, isRead(request) ? 'read' : 'write')
   const impersonation = readImpersonationTarget(request)
   const actor = impersonation ? await impersonate(tenant, caller, impersonation) : caller
@@ -49,11 +46,12 @@ async function authorize(
 }
 
 /**
- * Authorizes the caller of a request again while a long response is still being sent.
+ * Authorizes the caller of a request again while a long response is still being sent. The session cookie is not renewed,
+ * because the browser would not learn of it.
  * @throws 401, 403 as for a new request
  */
 export const reauthorize = (request: Request, area: string): Promise<PublicCtx> =>
-  authorize(request, { headers: {} }, area)
+  authorize(request, area, undefined, { renewsCookie: false })
 
 /**
  * Authorizes like `reauthorize`, but for routes where a GET may have effects because code of the tenant handles it.
@@ -61,32 +59,25 @@ export const reauthorize = (request: Request, area: string): Promise<PublicCtx> 
  * owner is anonymous.
  */
 export const reauthorizeSameSite = (request: Request, area: string): Promise<PublicCtx> =>
-  authorize(request, { headers: {} }, area, undefined, !(isRead(request) && isCrossSite(request)))
-
-/** Returns the actor of the first credential. An invalid credential is rejected, never ignored. */
-async function findCaller(request: Request, tenant: Tenant, headers: Headers, readsCookie: boolean) {
-  const authentication = await authenticate(request, tenant, { readsCookie })
-  if (!authentication || 'actor' in authentication) return authentication?.actor
-  return acceptSessionCookie(request, tenant, authentication, headers)
-}
+  authorize(request, area, undefined, { readsCookie: !(isRead(request) && isCrossSite(request)) })
 
 /**
- * Returns the actor of a session cookie, and renews the cookie.
- * @throws 401 UNAUTHENTICATED when the session has ended, 403 CROSS_SITE for a write from another site
+ * Returns the actor of the first credential, and renews a session cookie. An invalid credential is rejected, never
+ * ignored.
+ * @throws 401 UNAUTHENTICATED, 403 COOKIE_OF_ANOTHER_HOST, CROSS_SITE for a write by cookie from another site
  */
-async function acceptSessionCookie(
-  request: Request,
-  tenant: Tenant,
-  { cookie, session }: { cookie: string; session: CookieSession | undefined },
-  headers: Headers,
-): Promise<Actor> {
-  if (!session) {
-    headers['set-cookie'] = serializeExpiredSessionCookie(request, tenant)
-    throw new Problem(401, 'UNAUTHENTICATED', 'This session has ended. Sign in again.')
-  }
+async function findCaller(request: Request, tenant: Tenant, { readsCookie, renewsCookie = true }: CookieUse) {
+  const authentication = await authenticate(request, tenant, { readsCookie })
+  if (!authentication || 'actor' in authentication) return authentication?.actor
+  const { cookie, session = rejectEndedSession(request, tenant) } = authentication
   if (!isRead(request)) await assertSameSite(request, tenant)
-  await extendSessionCookie(request, tenant, cookie, session, headers)
+  if (renewsCookie) await extendSessionCookie(request, tenant, cookie, session)
   return session.actor
+}
+
+function rejectEndedSession(request: Request, tenant: Tenant): never {
+  expireSessionCookie(request, tenant)
+  throw new Problem(401, 'UNAUTHENTICATED', 'This session has ended. Sign in again.')
 }
 
 const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
@@ -118,10 +109,10 @@ const skipBody = async () => {}
 const createGuard = <Area extends string>(area: Area, read: ReadBody) =>
   new Elysia({ name: 'guard', seed: `${area} ${read.name}` }).macro({
     can: (permission: Permission) => ({
-      ...createHooks<Ctx>(permission, (request, set) => authorize(request, set, area, permission), read),
+      ...createHooks<Ctx>(permission, (request) => authorize(request, area, permission), read),
       response: { 401: ProblemShape, 403: ProblemShape },
     }),
-    anyone: (_: true) => createHooks<PublicCtx>('anyone', (request, set) => authorize(request, set, area), read),
+    anyone: (_: true) => createHooks<PublicCtx>('anyone', (request) => authorize(request, area), read),
     open: (_: true) =>
       createHooks<PublicCtx>('open', async (request) => withClaim(request, await resolveTenant(request)), read),
     openAtAddress: (_: true) =>
@@ -139,7 +130,7 @@ type ReadBody = (request: Request, judging: BodyInspector) => Promise<unknown>
 /** Returns the shape of a route's body, by the method and the path of the route. */
 export const bodyShapeLookup = slot<(method: string, route: string) => TSchema | undefined>('body shapes')
 
-type HookContext<C> = { request: Request; route: string; set: Set; ctx?: C }
+type HookContext<C> = { request: Request; route: string; ctx?: C }
 
 /**
  * Each request is authorized once: before its body is read or, without a body, before validation. Elysia reads the
@@ -148,14 +139,14 @@ type HookContext<C> = { request: Request; route: string; set: Set; ctx?: C }
  */
 function createHooks<C extends PublicCtx>(
   access: Permission | 'anyone' | 'open',
-  authorizeRequest: (request: Request, set: Set) => PublicCtx | Promise<PublicCtx>,
+  authorizeRequest: (request: Request) => PublicCtx | Promise<PublicCtx>,
   read: ReadBody,
 ) {
   return {
     detail: { 'x-access': access } as object, // an OpenAPI extension, which the type of Elysia lacks
     parse: async (context: HookContext<C>) => {
       noteRoute(context.request, context.route)
-      context.ctx = (await authorizeRequest(context.request, context.set)) as C
+      context.ctx = (await authorizeRequest(context.request)) as C
       const { request, route, ctx } = context
       endAuthorizationCheck(request)
       const checks: BodyInspector = {
@@ -172,7 +163,7 @@ function createHooks<C extends PublicCtx>(
       if (read !== skipBody) startProcessing(context.request)
       if (!context.ctx) {
         noteRoute(context.request, context.route)
-        context.ctx = (await authorizeRequest(context.request, context.set)) as C
+        context.ctx = (await authorizeRequest(context.request)) as C
       }
       endAuthorizationCheck(context.request)
     },

@@ -59,5 +59,6 @@ const matchesValidToken = (purpose: TokenPurpose, token: string) =>
     gt(oneTimeTokens.expires, toIsoString(now())),
   )
 
+/** Removes tokens that expired without being used. */
 export const removeExpired = (tenant: Tenant & Lease) =>
   deleteInBatches(tenant, oneTimeTokens, oneTimeTokens.hash, lt(oneTimeTokens.expires, toIsoString(now())))

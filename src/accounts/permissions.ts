@@ -20,6 +20,7 @@ const PERMITTED_ROLES: Record<Permission, string[] | undefined> = {
   teller: ['admin', 'editor', 'plugin'],
 }
 
+/** Returns whether a user with these roles administers the tenant. */
 export const isPrivileged = (roles: string[]) => roles.includes('admin')
 
 /** Returns whether these roles grant a permission. */

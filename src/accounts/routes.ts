@@ -130,4 +130,5 @@ const meRoutes = new Elysia({ prefix: '/me', tags: ['accounts'] })
     detail: { operationId: 'deleteApiToken', summary: 'Delete an API token' },
   })
 
+/** Routes of sign-in and sign-up, and of the caller's own profile, sessions and API tokens. */
 export const accountRoutes = new Elysia().use(signInRoutes).use(meRoutes)

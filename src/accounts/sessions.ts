@@ -1,4 +1,4 @@
-import { and, eq, gt, isNull, lt, ne } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNull, lt, ne } from 'drizzle-orm'
 import { now, toIsoString } from '../core/clock'
 import { deriveToken, generateToken, sha256 } from '../core/crypto'
 import type { HttpContext } from '../core/etag'
@@ -9,7 +9,7 @@ import type { Lease } from '../jobs/with-lease'
 import { BrokenReference } from '../storage/errors'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'
-import { writeInvalidating } from '../tenancy/cache'
+import { bumpVersion, invalidate, writeInvalidating } from '../tenancy/cache'
 import { deriveKey } from '../tenancy/installation-keys'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
@@ -21,12 +21,17 @@ import { apiTokens, sessionKeys, sessions, users } from './tables'
 /** How long a session lasts without being used, in ms. */
 export const SESSION_TTL_MS = 30 * 86_400_000
 
+/** Revoking all sessions of a user is one write, so their number is bounded. */
+const MAX_SESSIONS_PER_USER = 1_000
+const MAX_REMOVED_AT_ONCE = 100 // sessions, when a user has more than the maximum
+
 /** How long (ms) a spent key still gets its successor, because tabs refresh in parallel. */
 const REUSE_GRACE_MS = 30_000
 
 /**
  * Creates a session. Returns its id and its key: the value of a cookie, or a refresh token. `passwordHash` is the hash
- * of the user's password at the time when they proved who they are.
+ * of the user's password at the time when they proved who they are. Of more than 1,000 sessions, those that were not
+ * used for the longest time end.
  * @throws 401 INVALID_CREDENTIALS when the password was replaced meanwhile, UNAUTHENTICATED when the user was deleted
  */
 export async function createSession(
@@ -42,7 +47,7 @@ export async function createSession(
   const key = await tenant
     .write(async (tx) => {
       if (passwordHash !== undefined) await assertSamePassword(tx, user, passwordHash)
-      await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, toIsoString(time))))
+      await removeLeastUsed(tenant, tx, user)
       await tx
         .insert(sessions)
         .values({ _id: session, user, kind, workspace, ...device, used: dates.created, ...dates })
@@ -53,8 +58,27 @@ export async function createSession(
   return { session, key }
 }
 
-/** Hashing takes a while, and a user who replaces a password relies on all sessions having ended. */
-async function assertSamePassword(tx: Tx, user: string, hash: string | null) {
+/** Removes sessions of a user so that there is room for one more. */
+async function removeLeastUsed(tenant: Tenant, tx: Tx, user: string) {
+  const mine = eq(sessions.user, user)
+  const excess = (await tx.$count(sessions, mine)) + 1 - MAX_SESSIONS_PER_USER
+  if (excess <= 0) return
+  const leastUsed = tx
+    .select({ _id: sessions._id })
+    .from(sessions)
+    .where(mine)
+    .orderBy(asc(sessions.used), asc(sessions._id))
+    .limit(Math.min(excess, MAX_REMOVED_AT_ONCE))
+  await tx.delete(sessions).where(inArray(sessions._id, leastUsed))
+  await bumpVersion(tx, 'actors')
+  tx.afterCommit(() => invalidate(tenant, 'actors'))
+}
+
+/**
+ * Hashing takes a while, and a user who replaces a password relies on all sessions having ended.
+ * @throws 401 INVALID_CREDENTIALS when the hash of the user's password is another one now
+ */
+export async function assertSamePassword(tx: Tx, user: string, hash: string | null) {
   const row = await tx.select({ password: users.password }).from(users).where(eq(users._id, user)).get()
   if (row && row.password !== hash)
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The password was changed just now. Sign in with the new one.')
@@ -106,15 +130,17 @@ export async function rotateRefreshToken(tenant: Tenant, token: string) {
 /**
  * Returns a new cookie for the session of the old one. The old cookie stays valid for 30 s: parallel requests still
  * carry it, and get the same new one.
+ * @throws 401 UNAUTHENTICATED when the session has ended meanwhile
  */
 export async function rotateCookie(tenant: Tenant, session: string, cookie: string): Promise<string> {
   const [time, hash, key] = [now(), sha256(cookie), await deriveKey(tenant.tenant, 'refresh-token')]
   let next = deriveToken(key, cookie)
   return writeInvalidating(tenant, 'actors', async (tx) => {
     if (!(await spendKey(tx, hash, time, toIsoString(time + REUSE_GRACE_MS)))) {
+      let successor = await findKey(tx, next)
       // Another tab may have renewed the new cookie meanwhile.
-      while ((await findKey(tx, next))?.spent) next = deriveToken(key, next)
-      return next
+      for (; successor?.spent; successor = await findKey(tx, next)) next = deriveToken(key, next)
+      return successor ? next : throwSessionEnded()
     }
     await tx
       .delete(sessionKeys)
@@ -122,6 +148,10 @@ export async function rotateCookie(tenant: Tenant, session: string, cookie: stri
     await extendSession(tx, session, time)
     return addKey(tx, session, next, hash)
   })
+}
+
+const throwSessionEnded = (): never => {
+  throw new Problem(401, 'UNAUTHENTICATED', 'This session has ended. Sign in again.')
 }
 
 /** Marks a session key as spent; returns undefined when it was spent before. */
@@ -194,8 +224,7 @@ export async function revokeOtherSessions(tx: Tx, user: string, { session }: Pic
  */
 export async function assertSignedIn(tx: Tx, { session, token }: Pick<Actor, 'session' | 'token'>) {
   const [table, id] = session ? [sessions, session] : [apiTokens, token?._id]
-  if (id && !(await tx.select({ _id: table._id }).from(table).where(eq(table._id, id)).get()))
-    throw new Problem(401, 'UNAUTHENTICATED', 'This session has ended. Sign in again.')
+  if (id && !(await tx.select({ _id: table._id }).from(table).where(eq(table._id, id)).get())) throwSessionEnded()
 }
 
 /** Deletes all API tokens of a user. It must be called in a write that changes the topic `actors`. */

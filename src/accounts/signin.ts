@@ -60,7 +60,7 @@ const rejectMissingCredentials = (input: SignIn) =>
 
 /**
  * Starts the session of a user who has passed the first factor, unless they have a second one.
- * @throws 401 SECOND_FACTOR_REQUIRED
+ * @throws 401 SECOND_FACTOR_REQUIRED, INVALID_CREDENTIALS when the password was replaced meanwhile
  */
 export async function completeFirstFactor(
   tenant: Tenant,
@@ -71,7 +71,10 @@ export async function completeFirstFactor(
 ) {
   if (!(await isTotpEnabled(tenant, user._id))) return startSession(tenant, user, authType, answer, workspace)
   const data = { ...(authType && { authType }), ...(workspace && { workspace }) }
-  const challenge = await tenant.write((tx) => issueOneTimeToken(tx, 'secondFactor', user._id, data))
+  const challenge = await tenant.write(async (tx) => {
+    await sessions.assertSamePassword(tx, user._id, user.password)
+    return issueOneTimeToken(tx, 'secondFactor', user._id, data)
+  })
   throw new Problem(
     401,
     'SECOND_FACTOR_REQUIRED',
@@ -121,6 +124,7 @@ export async function completeSignUp(tenant: Tenant, tx: Tx, user: UserRow) {
   await sendVerification(tenant, tx, user)
 }
 
+/** Returns the error for a sign-up where the tenant does not allow any. */
 export const signupClosed = () =>
   new Problem(403, 'SIGNUP_CLOSED', 'Sign-up is disabled. Ask an administrator for an account.')
 
@@ -155,7 +159,7 @@ export async function renewCookie(ctx: Ctx, { request, set }: HttpContext) {
 export async function signOut(ctx: Ctx, { request, set }: HttpContext) {
   if (ctx.actor.session) await sessions.endSession(ctx, ctx.actor.session)
   if (ctx.actor.via === 'cookie')
-    Object.assign(set.headers as object, { 'set-cookie': serializeExpiredSessionCookie(request, ctx) })
+    Object.assign(set.headers, { 'set-cookie': serializeExpiredSessionCookie(request, ctx) })
   return success
 }
 
@@ -181,7 +185,7 @@ export async function startSession(
 
 function setSessionCookies(tenant: Tenant, key: string, { request, set }: HttpContext, ...others: string[]) {
   setNoStore({ request, set })
-  Object.assign(set.headers as object, { 'set-cookie': [serializeSessionCookie(request, tenant, key), ...others] })
+  Object.assign(set.headers, { 'set-cookie': [serializeSessionCookie(request, tenant, key), ...others] })
 }
 
 async function issueTokens(tenant: Tenant, session: string, user: UserRow, refreshToken: string, answer: HttpContext) {

@@ -42,7 +42,7 @@ export async function get(ctx: Ctx, id: string): Promise<Agent> {
 
 /** Creates an agent, which is stored as an integration, and returns it. @throws 400, also for unknown references */
 export async function create(ctx: Ctx, { sourceId, ...input }: NewAgent, answer: HttpContext): Promise<Agent> {
-  const { rest: integrationFields, target } = splitAgentInput({
+  const { integrationFields, target } = splitAgentInput({
     sourceId: sourceId ?? (await getDefaultSourceId(ctx.db)),
     ...input,
   })
@@ -58,7 +58,7 @@ export async function create(ctx: Ctx, { sourceId, ...input }: NewAgent, answer:
 /** Changes the given fields and returns the agent. @throws 400, 404 AGENT_NOT_FOUND, 412 when the ETag is stale */
 export async function change(ctx: Ctx, id: string, input: AgentChange, answer: HttpContext): Promise<Agent> {
   await getAgentRow(ctx.db, id)
-  const { rest: integrationFields, target } = splitAgentInput(input)
+  const { integrationFields, target } = splitAgentInput(input)
   const applyTo = (before: IntegrationRow) =>
     isAgent(before)
       ? { ...integrationFields, target: { ...before.target, kind: 'ai' as const, ...target } }
@@ -99,10 +99,12 @@ async function getDefaultSourceId(db: Db) {
 
 /** Splits the fields of an agent into those of the integration and those of its target, without undefined ones. */
 function splitAgentInput({ name, active, roles, workspaceRoles, ...target }: AgentChange) {
-  const integrationFields = { name, active, roles, workspaceRoles }
   const withoutUndefined = <Part extends object>(part: Part) =>
     Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined)) as Part
-  return { rest: withoutUndefined(integrationFields), target: withoutUndefined(target) }
+  return {
+    integrationFields: withoutUndefined({ name, active, roles, workspaceRoles }),
+    target: withoutUndefined(target),
+  }
 }
 
 /** Removes `/target` from error paths: an agent has the fields of the target at its top level. */

@@ -1,4 +1,5 @@
 import type { PublicCtx } from '../accounts/context'
+import { toStorableText } from '../core/body'
 import { parseWithShape } from '../core/shapes'
 import { type TargetInvocation, toPayload } from '../integrations/invocation'
 import type { AiTarget } from '../integrations/targets/ai'
@@ -18,7 +19,7 @@ export async function runAiTarget(ctx: PublicCtx, target: AiTarget, invocation: 
   if (signals.some(({ aborted }) => aborted)) abort()
   try {
     const completionRequest = parseWithShape(CompletionRequest, {
-      messages: [{ role: 'user', content: toQuestion(invocation) }],
+      messages: [{ role: 'user', content: toStorableText(toQuestion(invocation)) }],
     })
     const answer = await completeWithoutStream(ctx, { _id, target }, completionRequest, {
       request,

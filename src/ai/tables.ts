@@ -23,6 +23,7 @@ export const threads = sqliteTable(
   ],
 )
 
+/** The messages of threads, in the order of their numbers. */
 export const messages = sqliteTable(
   'thread_messages',
   {

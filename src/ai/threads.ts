@@ -1,4 +1,5 @@
 import { and, asc, eq, inArray } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/context'
 import { users } from '../accounts/tables'
 import { now, toIsoString } from '../core/clock'
@@ -29,12 +30,12 @@ export async function list(
   answer: HttpContext,
 ): Promise<Thread[]> {
   const page = parsePage(query, sortable)
-  const anyOf = (column: typeof user, names: string[] | undefined) => names && inArray(column, names)
+  const anyOf = (column: SQLiteColumn, names: string[] | undefined) => names && inArray(column, names)
   const where = and(
     actor.privileged && !isTrue(parseOptional(query.bypassAdmin)) ? undefined : eq(user, actor.user),
-    anyOf(integration as never, parseNames(query.integration, 'integration')),
+    anyOf(integration, parseNames(query.integration, 'integration')),
     anyOf(user, parseNames(query.user, 'user')),
-    anyOf(workspace as never, parseNames(query.workspace, 'workspace')),
+    anyOf(workspace, parseNames(query.workspace, 'workspace')),
   )
   const rows = await applyPage(page, db.select().from(threads).where(where))
   const items = rows.map((row) => toThread(row, []))

@@ -10,7 +10,7 @@ import { success } from '../core/shapes'
 import { recordCreatedPath } from '../http/idempotency/claim'
 import { Conflict } from '../storage/errors'
 import { type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
-import type { Tx } from '../storage/port'
+import type { Db, Tx } from '../storage/port'
 import { cached, writeInvalidating } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { validateDefinition } from './definition-validation'
@@ -19,6 +19,7 @@ import { assignFieldNumbers } from './field-numbers'
 import type { Model } from './model'
 import { findAlterationRow, loadModel } from './model-loader'
 import { isVisibleTo, mayReadField } from './permissions'
+import { assertReferencesCurrent, withReferences } from './references'
 import { applyRenames } from './schema-diff'
 import type { Blueprint, Definition, NewBlueprint } from './shapes'
 import { blueprints } from './tables'
@@ -107,23 +108,31 @@ export async function validateNew(definition: Definition) {
 
 /** Removes a blueprint, and with `force` also its entities. @throws 404, 409 BLUEPRINT_NOT_EMPTY, 412 when stale */
 export async function remove(ctx: Ctx, key: string, force: boolean, { request }: HttpContext) {
-  const model = await getModel(ctx, key)
-  assertIfMatch(request, etagOf(model.version, model.updated))
-  if (force) await entityStore().removeAll(ctx, model)
-  await writeInvalidating(ctx, 'blueprints', async (tx) => {
-    const rows = await tx.select().from(blueprints)
-    const pointing = rows.find(
-      (other) => other.key !== key && other.definition.fields.some((field) => field.target === key),
-    )
-    if (!force && pointing)
-      throw notEmptyProblem(
-        `The blueprint "${pointing.key}" has a relation to this one. Remove that first, or use ?force=true.`,
-      )
-    if (await entityStore().hasEntities(tx, key))
-      throw notEmptyProblem('This blueprint still has entities. Delete them first, or use ?force=true.')
-    await tx.delete(blueprints).where(eq(blueprints.key, key))
-  })
+  await assertUnchanged(ctx.db, key, request)
+  if (force) await entityStore().removeAll(ctx, await getModel(ctx, key))
+  await withReferences(ctx.db, (references) =>
+    writeInvalidating(ctx, 'blueprints', async (tx) => {
+      await assertReferencesCurrent(tx, references)
+      // Another request may have changed or removed it meanwhile.
+      await assertUnchanged(tx, key, request)
+      const pointing = references.byTarget.get(key)?.find(({ blueprint }) => blueprint !== key)
+      if (!force && pointing)
+        throw notEmptyProblem(
+          `The blueprint "${pointing.blueprint}" has a relation to this one. Remove that first, or use ?force=true.`,
+        )
+      if (await entityStore().hasEntities(tx, key))
+        throw notEmptyProblem('This blueprint still has entities. Delete them first, or use ?force=true.')
+      await tx.delete(blueprints).where(eq(blueprints.key, key))
+    }),
+  )
   return success
+}
+
+/** @throws 404, 412 when the blueprint has changed since the caller read it */
+async function assertUnchanged(db: Db, key: string, request: HttpContext['request']) {
+  const { version, updated } = blueprints
+  const row = await db.select({ version, updated }).from(blueprints).where(eq(blueprints.key, key)).get()
+  assertIfMatch(request, row ? etagOf(row.version, row.updated) : notFound('blueprint'))
 }
 
 const notEmptyProblem = (message: string) => new Problem(409, 'BLUEPRINT_NOT_EMPTY', message)

@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../core/event-loop'
 import { badRequest, type FieldError } from '../core/problem'
 import { suggestName } from '../core/unknown-keys'
 import { fieldTypes } from './fields'
@@ -24,49 +25,87 @@ const OBJECT_PROTOTYPE_KEYS = Object.getOwnPropertyNames(Object.prototype)
 /** Returns whether a key is reserved, so that no field can have it. */
 export const isReserved = (key: string) => RESERVED_FIELD_KEYS.includes(key) || OBJECT_PROTOTYPE_KEYS.includes(key)
 
+const MAX_ERRORS = 100
 const MAX_SCHEMA_CHARACTERS = 20_000 // characters of JSON
 const MAX_FIELDS_WITH_SCHEMA = 10
 
-/** @throws 400 with at most 100 errors when a definition is invalid */
-export async function validateDefinition({ fields, permissions = [], limitations = [], computed = {} }: Definition) {
+/** Unicode classes, and ranges that end beyond ASCII: RE2 takes up to 2 ms for each where case is ignored. */
+const COSTLY_CLASS = /\\[pP]|-(?:\\+x|[^\0-\x7f])/g
+const MAX_COSTLY_CLASSES = 500
+
+/** @throws 400 with the first 100 errors when a definition is invalid */
+export async function validateDefinition(definition: Definition) {
+  assertCompilable(definition)
   const errors: FieldError[] = []
-  const keys = new Set<string>()
+  for await (const error of listErrors(definition)) {
+    errors.push(error)
+    // The search for more would cost more than they are worth.
+    if (errors.length === MAX_ERRORS) break
+  }
+  if (errors.length) badRequest(...errors)
+}
+
+/** @throws 400 when compiling all schemas and patterns would take too long */
+function assertCompilable({ fields, computed = {} }: Definition) {
   if (fields.filter(({ schema }) => schema).length > MAX_FIELDS_WITH_SCHEMA)
     badRequest({ path: '/fields', message: `At most ${MAX_FIELDS_WITH_SCHEMA} fields can have a schema.` })
+  const patterns = [
+    ...fields.flatMap(({ pattern = '', schema }) => [pattern, schema ? JSON.stringify(schema) : '']),
+    ...Object.values(computed),
+  ]
+  if (patterns.reduce((sum, text) => sum + (text.match(COSTLY_CLASS)?.length ?? 0), 0) > MAX_COSTLY_CLASSES)
+    badRequest({
+      path: '/fields',
+      message: `All patterns together can have at most ${MAX_COSTLY_CLASSES} Unicode classes and ranges.`,
+    })
+}
+
+async function* listErrors({
+  fields,
+  permissions = [],
+  limitations = [],
+  computed = {},
+}: Definition): AsyncGenerator<FieldError, void> {
+  const fieldByKey = new Map<string, Field>()
   for (const [index, field] of fields.entries()) {
     const path = `/fields/${index}`
-    const isDuplicate = keys.has(field.key)
-    keys.add(field.key)
-    if (isDuplicate) errors.push({ path: `${path}/key`, message: `The field "${field.key}" is defined twice.` })
+    if (fieldByKey.has(field.key)) yield { path: `${path}/key`, message: `The field "${field.key}" is defined twice.` }
+    else fieldByKey.set(field.key, field)
     if (isReserved(field.key))
-      errors.push({ path: `${path}/key`, message: `"${field.key}" is a reserved name. Choose another one.` })
-    errors.push(...(await validateField(field)).map((error) => ({ ...error, path: path + error.path })))
+      yield { path: `${path}/key`, message: `"${field.key}" is a reserved name. Choose another one.` }
+    for (const error of await validateField(field)) yield { ...error, path: path + error.path }
+    if (field.pattern !== undefined) await yieldToEventLoop()
   }
+  const unknownField = (key: string) => `There is no field "${key}".${suggestName(key, [...fieldByKey.keys()])}`
   for (const [index, { guest, roleBased, workspaceRoleBased }] of permissions.entries())
     if (!guest && !roleBased?.length && !workspaceRoleBased?.length)
-      errors.push({
+      yield {
         path: `/permissions/${index}`,
         message: 'A rule needs guest, roleBased (such as ["user"]) or workspaceRoleBased.',
-      })
+      }
   for (const [index, { properties = [] }] of limitations.entries())
     for (const property of properties) {
-      const field = fields.find(({ key }) => key === property)
-      const addError = (message: string) => errors.push({ path: `/limitations/${index}/properties`, message })
-      if (!field) addError(`There is no field "${property}".${suggestName(property, [...keys])}`)
+      const path = `/limitations/${index}/properties`
+      const field = fieldByKey.get(property)
+      if (!field) yield { path, message: unknownField(property) }
       else if (field.multi || !fieldTypes[field.type].toIndexKey)
-        addError(`"${property}" is a list or an object. Only fields with a single value can be used here.`)
+        yield {
+          path,
+          message: `"${property}" is a list or an object. Only fields with a single value can be used here.`,
+        }
     }
   for (const [key, text] of Object.entries(computed)) {
     const path = `/computed/${key}`
-    const field = fields.find((field) => field.key === key)
-    if (!field) errors.push({ path, message: `There is no field "${key}".${suggestName(key, [...keys])}` })
-    else if (field.default !== undefined)
-      errors.push({ path, message: `"${key}" is computed and cannot have a default.` })
-    await compileFormula(text).catch(({ message }) =>
-      errors.push({ path, message: `The formula of "${key}" cannot be used: ${message}.` }),
+    const field = fieldByKey.get(key)
+    if (!field) yield { path, message: unknownField(key) }
+    else if (field.default !== undefined) yield { path, message: `"${key}" is computed and cannot have a default.` }
+    const error = await compileFormula(text).then(
+      () => undefined,
+      ({ message }: Error) => message,
     )
+    if (error !== undefined) yield { path, message: `The formula of "${key}" cannot be used: ${error}.` }
+    await yieldToEventLoop()
   }
-  if (errors.length) badRequest(...errors.slice(0, 100))
 }
 
 async function validateField(field: Field): Promise<FieldError[]> {

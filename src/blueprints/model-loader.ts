@@ -1,5 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
-import { prepareOncePerDb } from '../storage/pool'
+import { yieldToEventLoop } from '../core/event-loop'
+import { prepareOncePerDb } from '../storage/prepared-statements'
 import type { Tenant } from '../tenancy/tenants'
 import { entityStore } from './entity-store'
 import { compileFormula, type Formula } from './formulas/formula'
@@ -58,7 +59,12 @@ export async function compileModel(
   definition: Definition,
   numbers: Map<string, number>,
 ): Promise<Model> {
-  const fields = await Promise.all(definition.fields.map((field) => compileField(field, numbers.get(field.key) ?? 0)))
+  const fields: ModelField[] = []
+  for (const field of definition.fields) {
+    fields.push(await compileField(field, numbers.get(field.key) ?? 0))
+    // A pattern may take some ms.
+    if (field.pattern !== undefined) await yieldToEventLoop()
+  }
   return {
     ...definition,
     ...row,
@@ -94,9 +100,11 @@ const toFailingFormula = (error: unknown): Formula => ({
   evaluate: () => Promise.reject(error),
 })
 
-const compileFormulas = (fields: ModelField[], computed: Definition['computed'] = {}) =>
-  Promise.all(
-    fields
-      .filter(({ key }) => Object.hasOwn(computed, key))
-      .map(async (field) => ({ field, formula: await compileFormula(computed[field.key]!).catch(toFailingFormula) })),
-  )
+async function compileFormulas(fields: ModelField[], computed: Definition['computed'] = {}) {
+  const formulas: Model['formulas'] = []
+  for (const field of fields.filter(({ key }) => Object.hasOwn(computed, key))) {
+    formulas.push({ field, formula: await compileFormula(computed[field.key]!).catch(toFailingFormula) })
+    await yieldToEventLoop()
+  }
+  return formulas
+}

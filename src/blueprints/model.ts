@@ -147,6 +147,9 @@ const linearRegExp = Object.assign((pattern: string) => ({ test: compileMatcher(
 })
 
 const MAX_SCHEMA_NODES = 500
+// By these Ajv would store the schema, or apply another draft. A property may have such a name, too; then it has a schema.
+const ID_KEYWORDS = ['$id', '$schema', '$anchor']
+const UNSUPPORTED_KEYWORDS = ['$async', '$dynamicRef', '$recursiveRef']
 
 /**
  * Returns a schema with its references resolved inline, so that its size reflects the work of a validation.
@@ -159,19 +162,22 @@ export function dereferenceSchema(schema: Record<string, unknown>): Record<strin
       throw new Error(`with its references resolved it has more than ${MAX_SCHEMA_NODES} nodes.`)
     if (Array.isArray(node)) return node.map(unfold)
     if (node === null || typeof node !== 'object') return node
-    for (const word of ['$async', '$dynamicRef', '$recursiveRef'])
-      if (
-        typeof (node as Record<string, unknown>)[word] === 'boolean' ||
-        typeof (node as Record<string, unknown>)[word] === 'string'
-      )
-        throw new Error(`"${word}" is not supported.`)
-    // With `$id`, `$schema` or `$anchor` Ajv would store the schema, or apply another draft.
-    const { $ref, $id: _, $schema: __, $anchor: ___, ...rest } = node as Record<string, unknown>
-    if (typeof $ref !== 'string')
-      return Object.fromEntries(
-        Object.entries($ref === undefined ? rest : node).map(([key, part]) => [key, unfold(part)]),
-      )
-    const { allOf = [], ...others } = unfold(rest) as { allOf?: unknown[] }
+    const parts = Object.entries(node)
+    for (const [key, part] of parts)
+      if (UNSUPPORTED_KEYWORDS.includes(key) && (typeof part === 'boolean' || typeof part === 'string'))
+        throw new Error(`"${key}" is not supported.`)
+    const { $ref, ...rest } = Object.fromEntries(
+      parts.filter(([key, part]) => typeof part === 'object' || !ID_KEYWORDS.includes(key)),
+    )
+    const isReference = typeof $ref === 'string'
+    const unfolded = Object.fromEntries(
+      Object.entries(isReference || $ref === undefined ? rest : { $ref, ...rest }).map(([key, part]) => [
+        key,
+        unfold(part),
+      ]),
+    )
+    if (!isReference) return unfolded
+    const { allOf = [], ...others }: { allOf?: unknown[] } = unfolded
     return { ...others, allOf: [...allOf, unfold(resolvePointer(schema, $ref))] }
   }
   const { definitions: _, $defs: __, ...dereferenced } = unfold(schema) as Record<string, unknown>

@@ -1,5 +1,6 @@
 import { Busy } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
+import { readDefinitions } from './definitions'
 import type { Definition } from './shapes'
 
 /** A relation field, from the perspective of its target. */
@@ -31,7 +32,7 @@ export type References = {
 export class StaleReferences extends Busy {}
 
 const referencesByDb = new WeakMap<Db, References>()
-const DEFINITIONS_PER_READ = 50 // definitions read by one statement
+const MAX_RETRIES = 3
 
 /** Returns the cached references. They may be stale, so a write that relies on them calls `assertReferencesCurrent`. */
 export async function referencesOf(db: Db): Promise<References> {
@@ -40,17 +41,13 @@ export async function referencesOf(db: Db): Promise<References> {
   // The version is read first: after a concurrent change the references are stale, and are read again.
   const version = await readBlueprintsVersion(db)
   const references: References = { version, byTarget: new Map(), dispatchers: new Map(), withComputedFields: new Set() }
-  for (let last = ''; ; ) {
-    const definitions = (await db.query(`select key, definition from blueprints where key > ? order by key limit ?`, [
-      last,
-      DEFINITIONS_PER_READ,
-    ])) as [string, string][]
-    const end = definitions.at(-1)?.[0] ?? ''
+  let last = ''
+  for await (const definitions of readDefinitions(db)) {
+    const end = definitions.at(-1)![0]
     const fields = 'select blueprint, key, number from fields where blueprint > ? and blueprint <= ?'
-    const rows = definitions.length ? ((await db.query(fields, [last, end])) as [string, string, number][]) : []
+    const rows = (await db.query(fields, [last, end])) as [string, string, number][]
     const numbers = new Map(rows.map(([blueprint, key, number]) => [`${blueprint} ${key}`, number]))
-    for (const [key, definition] of definitions) addDefinition(references, key, JSON.parse(definition), numbers)
-    if (definitions.length < DEFINITIONS_PER_READ) break
+    for (const [key, definition] of definitions) addDefinition(references, key, definition, numbers)
     last = end
   }
   referencesByDb.set(db, references)
@@ -60,6 +57,20 @@ export async function referencesOf(db: Db): Promise<References> {
 /** Must run in the transaction that relies on the references. @throws StaleReferences */
 export async function assertReferencesCurrent(tx: Tx, { version }: References) {
   if ((await readBlueprintsVersion(tx)) !== version) throw new StaleReferences()
+}
+
+/**
+ * Runs work that calls `assertReferencesCurrent`; again, up to three times, when a blueprint has changed since the
+ * references were read. @throws 503 BUSY after that
+ */
+export async function withReferences<T>(db: Db, work: (references: References) => Promise<T>): Promise<T> {
+  for (let retries = 0; ; retries++)
+    try {
+      return await work(await referencesOf(db))
+    } catch (error) {
+      if (!(error instanceof StaleReferences) || retries === MAX_RETRIES) throw error
+      invalidateReferences(db)
+    }
 }
 
 export const invalidateReferences = (db: Db) => void referencesByDb.delete(db)

@@ -1,4 +1,3 @@
-import type { TLiteral } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
 import { ActiveWorkspace } from '../accounts/shapes'
 import { ProblemShape } from '../core/problem'
@@ -14,7 +13,7 @@ export const Field = strictObject({
     '^[a-zA-Z][a-zA-Z0-9_]{0,62}$',
     'Begin the key of a field with a letter, and use only letters, digits and _ (63 characters at most). Names that begin with _ belong to the system.',
   ),
-  type: t.Union(fieldTypeNames.map((name) => t.Literal(name))) as unknown as TLiteral<FieldTypeName>,
+  type: t.Unsafe<FieldTypeName>(t.Union(fieldTypeNames.map((name) => t.Literal(name)))),
   required: optional(t.Boolean()),
   title: optional(line(200)),
   description: optional(text(2_000)),

@@ -26,7 +26,7 @@ import {
 import type { BlueprintChange, BlueprintChangeProblem, Definition } from './shapes'
 import { alterations, blueprints } from './tables'
 
-const MAX_UPDATE_WAIT_MS = 20_000 // ms that a request waits for the preparation, which then goes on
+const MAX_UPDATE_WAIT_MS = 20_000 // how long a request waits for the preparation, which then goes on
 
 /**
  * Changes the fields in `input`. When entities must be altered, the change comes into force for all of them at one
@@ -62,12 +62,15 @@ type Intent = { before: BlueprintRow; change: Omit<PendingChange, 'numbers'>; al
 async function resolveIntent(ctx: Ctx, key: string, input: BlueprintChange, answer: HttpContext): Promise<Intent> {
   const { name, description, ...parts } = input
   disableIdleTimeout(answer.request)
+  let validated: Definition | undefined
   for (const until = performance.now() + MAX_UPDATE_WAIT_MS; ; ) {
     const before = (await findBlueprintRow(ctx, key)) ?? notFound('blueprint')
     assertIfMatch(answer.request, etagOf(before.version, before.updated))
     const wanted: Definition = { ...applyRenames(before.definition, parts.fields), ...parts }
     const alteration = diffDefinitions(before.definition, wanted)
-    await validateDefinition(alteration.definition)
+    // Validation may take a second, which a long wait must not repeat.
+    if (!Bun.deepEquals(alteration.definition, validated)) await validateDefinition(alteration.definition)
+    validated = alteration.definition
     const currentAlteration = await findAlterationRow(ctx, key)
     // During a preparation, only parts that do not concern entities may change.
     if (currentAlteration?.state !== 'preparing' || !concernsEntities(before.definition, alteration.definition)) {

@@ -1,9 +1,9 @@
 import { cached } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { BUILT_IN_WORKSPACE_ROLES, getRestrictions, type Restrictions } from '../workspaces/restrictions'
+import { readDefinitions } from './definitions'
 import { ruleScopeOf } from './permissions'
 import type { Definition, Rule, Warning } from './shapes'
-import { blueprints } from './tables'
 
 type AccessRules = Pick<Definition, 'permissions' | 'permissionScope' | 'limitations'>
 
@@ -12,16 +12,15 @@ const WILDCARD = '*'
 /** Returns the workspace labels and roles that the rules and limitations of all blueprints name. */
 export const listWorkspaceNames = (tenant: Tenant) =>
   cached(tenant, 'blueprints', '\0workspace names', async () => {
-    const definitions = await tenant.db.select({ definition: blueprints.definition }).from(blueprints)
     const [labels, roles] = [new Set<string>(), new Set<string>()]
-    for (const { definition } of definitions) {
-      const { permissions = [], limitations = [] } = definition
-      for (const { workspaceLabelsBased = [], workspaceRoleBased = [] } of permissions) {
-        for (const label of workspaceLabelsBased) labels.add(label)
-        for (const role of workspaceRoleBased) roles.add(role)
+    for await (const definitions of readDefinitions(tenant.db))
+      for (const [, { permissions = [], limitations = [] }] of definitions) {
+        for (const { workspaceLabelsBased = [], workspaceRoleBased = [] } of permissions) {
+          for (const label of workspaceLabelsBased) labels.add(label)
+          for (const role of workspaceRoleBased) roles.add(role)
+        }
+        for (const { workspaceLabels = [] } of limitations) for (const label of workspaceLabels) labels.add(label)
       }
-      for (const { workspaceLabels = [] } of limitations) for (const label of workspaceLabels) labels.add(label)
-    }
     return { labels: [...labels].filter(isConcreteName), roles: [...roles].filter(isConcreteName) }
   })
 

@@ -18,7 +18,7 @@ import { listTenantWarnings } from './warnings'
 
 const hasRegistry = !!config.ATOLL_DATABASE_URL || existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
 
-type Check = { check: string; ok: boolean; told: string }
+type Check = { check: string; ok: boolean; message: string }
 
 /** Lists every setting with its source, and checks whether this installation can work. */
 export const doctor = new Command('doctor')
@@ -44,7 +44,7 @@ export const doctor = new Command('doctor')
         [
           formatTable(settings.map(({ name, value, source, description }) => [name, value, source, description])),
           `At most ${openTenants} tenants stay open at once.`,
-          ...checks.map(({ check, ok, told }) => `${ok ? 'ok     ' : 'PROBLEM'} ${check}: ${told}`),
+          ...checks.map(({ check, ok, message }) => `${ok ? 'ok     ' : 'PROBLEM'} ${check}: ${message}`),
           ...warnings.map(
             ({ tenant, path, message }) => `WARNING ${tenant ? `tenant ${tenant} ` : ''}${path}: ${message}`,
           ),
@@ -71,13 +71,13 @@ function checkDataFolder(): Check {
     return {
       check: 'data folder',
       ok: true,
-      told: `${folder} ${exists ? 'can be written' : 'will be created at the first start'}`,
+      message: `${folder} ${exists ? 'can be written' : 'will be created at the first start'}`,
     }
   } catch {
     return {
       check: 'data folder',
       ok: false,
-      told: `${nearestFolder} is not writable; change its permissions, or set ATOLL_TENANTS`,
+      message: `${nearestFolder} is not writable; change its permissions, or set ATOLL_TENANTS`,
     }
   }
 }
@@ -85,17 +85,17 @@ function checkDataFolder(): Check {
 async function checkSecrets(): Promise<Check> {
   const check = 'secrets'
   if (!hasRegistry && !existsSync(secretsFile))
-    return { check, ok: true, told: 'secrets.json will be created with the first tenant' }
+    return { check, ok: true, message: 'secrets.json will be created with the first tenant' }
   const flaw = hasRegistry ? await findSecretsProblem() : undefined
-  if (flaw) return { check, ok: false, told: flaw }
-  if (config.ATOLL_DATABASE_URL) return { check, ok: true, told: 'the keys in the database match its data' }
+  if (flaw) return { check, ok: false, message: flaw }
+  if (config.ATOLL_DATABASE_URL) return { check, ok: true, message: 'the keys in the database match its data' }
   if (isSecretsFileExposed())
     return {
       check,
       ok: false,
-      told: 'secrets.json is readable by others; chmod 600 it, or start the server, which does',
+      message: 'secrets.json is readable by others; chmod 600 it, or start the server, which does',
     }
-  return { check, ok: true, told: 'only its owner can read secrets.json' }
+  return { check, ok: true, message: 'only its owner can read secrets.json' }
 }
 
 /** Checks whether requests without a known header or host reach a tenant, and whether others could take its hosts. */
@@ -104,14 +104,14 @@ async function checkDefaultTenant(): Promise<Check[]> {
   if (!id) return []
   const check = 'default tenant'
   const defaultTenant = all.find((tenant) => tenant.id === id)
-  if (!defaultTenant) return [{ check, ok: false, told: `there is no tenant "${id}"; change ATOLL_DEFAULT_TENANT` }]
+  if (!defaultTenant) return [{ check, ok: false, message: `there is no tenant "${id}"; change ATOLL_DEFAULT_TENANT` }]
   const hosts = [...defaultTenant.hosts, ...parseList(config.ATOLL_PUBLIC_HOSTS)]
   const own = hosts.length
     ? `${id} answers at ${hosts.join(', ')} and wherever no host is mapped`
     : `${id} answers wherever no host is mapped`
-  if (all.length < 2 || config.ATOLL_HOST_CLAIMS !== 'open' || hosts.length) return [{ check, ok: true, told: own }]
-  const told = `with ATOLL_HOST_CLAIMS=open other tenants can take its hosts: set ATOLL_PUBLIC_HOSTS, or use "atoll tenant hosts ${id} <host>"`
-  return [{ check, ok: false, told }]
+  if (all.length < 2 || config.ATOLL_HOST_CLAIMS !== 'open' || hosts.length) return [{ check, ok: true, message: own }]
+  const message = `with ATOLL_HOST_CLAIMS=open other tenants can take its hosts: set ATOLL_PUBLIC_HOSTS, or use "atoll tenant hosts ${id} <host>"`
+  return [{ check, ok: false, message }]
 }
 
 /** Checks tenants one after the other: there may be more of them than files may be open. */
@@ -119,8 +119,8 @@ async function checkTenants(deep: boolean): Promise<Check[]> {
   const checks: Check[] = []
   for (const { id, status } of await listTenants()) {
     const flaw = await findTenantDamage(id, deep)
-    const told = `${status}, its database opens and is up to date${deep ? ', and all of it can be read' : ''}`
-    checks.push({ check: `tenant ${id}`, ok: !flaw, told: flaw ?? told })
+    const message = `${status}, its database opens and is up to date${deep ? ', and all of it can be read' : ''}`
+    checks.push({ check: `tenant ${id}`, ok: !flaw, message: flaw ?? message })
   }
   return checks
 }
@@ -142,17 +142,18 @@ async function checkUnknownFolders(): Promise<Check[]> {
   return (await listUnknownFolders()).map((name) => ({
     check: `folder ${name}`,
     ok: false,
-    told: `no tenant uses it; import it with "atoll tenant adopt ${name}"`,
+    message: `no tenant uses it; import it with "atoll tenant adopt ${name}"`,
   }))
 }
 
 /** Checks an installation before its first start, or one whose registry is lost while the folders remain. */
 async function checkWithoutRegistry(): Promise<Check[]> {
   const lost = listDataFolders().map((name) => ({
-    name,
-    told: `it is not in a registry; import it with "atoll tenant adopt ${name}"`,
+    check: `folder ${name}`,
+    ok: false,
+    message: `it is not in a registry; import it with "atoll tenant adopt ${name}"`,
   }))
-  return [await checkSecrets(), ...lost.map(({ name, told }) => ({ check: `folder ${name}`, ok: false, told }))]
+  return [await checkSecrets(), ...lost]
 }
 
 /** Runs the checks that need a readable registry. */
@@ -162,11 +163,11 @@ async function checkWithRegistry(deep: boolean): Promise<Check[]> {
     await listTenants()
   } catch (error) {
     const reason = getErrorChain(error).at(-1)
-    const told = `it cannot be read: ${reason instanceof Error ? reason.message : reason}. Restore it from a backup.`
-    return [{ check, ok: false, told }]
+    const message = `it cannot be read: ${reason instanceof Error ? reason.message : reason}. Restore it from a backup.`
+    return [{ check, ok: false, message }]
   }
   const flaws = deep ? await checkRegistry() : []
-  const own: Check = { check, ok: !flaws.length, told: flaws.length ? flaws.join(' ') : 'it can be read' }
+  const own: Check = { check, ok: !flaws.length, message: flaws.length ? flaws.join(' ') : 'it can be read' }
   return [
     own,
     await checkSecrets(),

@@ -38,8 +38,9 @@ const DATABASE_UNAVAILABLE_MESSAGES: Record<string, string> = {
 const DATABASE_DAMAGED_MESSAGES: Record<string, string> = {
   SQLITE_NOTADB: 'registry.db is not a SQLite database. Restore it from a copy, or choose another ATOLL_TENANTS.',
   SQLITE_CORRUPT: 'registry.db is damaged. Restore it from a copy, or choose another ATOLL_TENANTS.',
-  SQLITE_FULL: 'The disk is full. Make room, and try again.',
 }
+
+const DISK_FULL_MESSAGES: Record<string, string> = { SQLITE_FULL: 'The disk is full. Make room, and try again.' }
 
 /**
  * Explains an error that a person can fix. Returns undefined for any other error, which is a bug and needs its stack.
@@ -65,6 +66,8 @@ function explainCause({ code = '', path, syscall = '' }: SystemError): Failure |
   if (refused) return { code: 'DATABASE_UNAVAILABLE', message: refused, exitCode: 2 }
   const damage = DATABASE_DAMAGED_MESSAGES[code]
   if (damage) return { code: 'DATABASE_DAMAGED', message: damage, exitCode: 1 }
+  const shortage = DISK_FULL_MESSAGES[code]
+  if (shortage) return { code: 'STORAGE_FULL', message: shortage, exitCode: 1 }
   const reason = path && WRITE_SYSCALLS.includes(syscall) && WRITE_FAILURE_REASONS[code]
   if (reason) return { code: 'FOLDER_NOT_WRITABLE', message: `"${path}" cannot be written: ${reason}.`, exitCode: 2 }
 }

@@ -52,7 +52,7 @@ export const serve = new Command('serve')
     if (folders.length)
       logError('UNKNOWN_FOLDERS', {
         folders,
-        told: 'No tenant uses these folders. Import one with "atoll tenant adopt <folder>".',
+        message: 'No tenant uses these folders. Import one with "atoll tenant adopt <folder>".',
       })
     const engine = config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite'
     log.info({ event: 'start', version, bun: Bun.version, folder: resolve(config.ATOLL_TENANTS), engine })

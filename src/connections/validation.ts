@@ -1,4 +1,3 @@
-import type { TObject } from '@sinclair/typebox'
 import { badRequest } from '../core/problem'
 import { withKeyPolicy } from '../core/shapes'
 import { listMisspelledKeys, listUnknownKeys } from '../core/unknown-keys'
@@ -19,10 +18,7 @@ export const mergeValues = (before: Values, sent: Values = {}): Values =>
  * it is stored already. @throws 400 with every error
  */
 export function assertValidDraft({ kind, metadata = {}, authentication = {} }: ConnectionDraft, before: Values = {}) {
-  const { metadata: metadataShape, authentication: secretsShape } = kinds[kind] as {
-    metadata: TObject
-    authentication: TObject
-  }
+  const { metadata: metadataShape, authentication: secretsShape } = kinds[kind]
   const strictSecretsShape = { ...secretsShape, ...withKeyPolicy({ strict: true }) }
   const errors = [
     ...listFieldErrors(metadataShape, metadata, '/metadata'),

@@ -3,8 +3,8 @@ import type { PublicCtx } from '../accounts/context'
 import { type HttpContext, isNotModified } from '../core/etag'
 import { notFound } from '../core/problem'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
-import { prepareOncePerDb } from '../storage/pool'
 import type { Tx } from '../storage/port'
+import { prepareOncePerDb } from '../storage/prepared-statements'
 import { builds, components } from './tables'
 
 const MAX_BUILDS_PER_COMPONENT = 10

@@ -22,14 +22,14 @@ export async function runCompilerProcess(limits: CompileLimits, limitSignal: typ
   type Place = { line: number; column: number }
   type Refusal = { message: string; position?: Place | null; errors?: Refusal[] }
 
-  // Macros would run code during compilation.
   const transpiler = new Bun.Transpiler({
     loader: 'tsx',
     target: 'browser',
+    // @ts-expect-error macros would run code during compilation; its types lack that `false` disables them
     macro: false,
     trimUnusedImports: true,
-    tsconfig: { compilerOptions: { jsx: 'react' } } as object,
-  } as unknown as Bun.TranspilerOptions)
+    tsconfig: JSON.stringify({ compilerOptions: { jsx: 'react' } }),
+  })
 
   /** The compiler blocks the main thread, so another thread ends the process when it exceeds its limits. */
   function enforceLimits(limits: CompileLimits, limitSignal: string) {

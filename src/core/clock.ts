@@ -10,8 +10,9 @@ export function moveClock(to: number) {
   offsetMs = to - Date.now()
 }
 
-/** A day in ms. */
+/** An hour in ms. */
 export const HOUR_MS = 3_600_000
+/** A day in ms. */
 export const DAY_MS = 86_400_000
 let [cachedDay, cachedDate] = [Number.NaN, '']
 

@@ -1,7 +1,8 @@
 import { Problem } from './problem'
 
 /** The part of a route's context that an operation needs to read and set headers. */
-export type HttpContext = { request: Request; set: { headers: unknown } }
+export type HttpContext = { request: Request; set: { headers: ResponseHeaders } }
+type ResponseHeaders = Record<string, string | number | string[] | undefined>
 
 /**
  * Returns the ETag of one version of a record. `updated` distinguishes it from an earlier record with the same id,
@@ -10,11 +11,10 @@ export type HttpContext = { request: Request; set: { headers: unknown } }
 export const etagOf = (version: number, updated: number | string, form = 0) =>
   `"${version}${form ? `.${form}` : ''}-${(typeof updated === 'string' ? Date.parse(updated) : updated).toString(36)}"`
 
-export const setEtag = ({ set }: HttpContext, etag: string) => void Object.assign(set.headers as object, { etag })
+export const setEtag = ({ set }: HttpContext, etag: string) => void Object.assign(set.headers, { etag })
 
 /** Forbids caches to store the response, for responses that contain a secret. */
-export const setNoStore = ({ set }: HttpContext) =>
-  void Object.assign(set.headers as object, { 'cache-control': 'no-store' })
+export const setNoStore = ({ set }: HttpContext) => void Object.assign(set.headers, { 'cache-control': 'no-store' })
 
 /** @throws 412 VERSION_MISMATCH when `If-Match` names another version */
 export function assertIfMatch({ headers }: Request, etag: string) {

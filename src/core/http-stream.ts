@@ -38,15 +38,18 @@ export async function fetchExternalStream(
     controller.abort()
   }
   let timer = setTimeout(giveUp, policy.head)
+  let hasHead = false
   const restartTimer = () => {
     clearTimeout(timer)
-    if (!controller.signal.aborted) timer = setTimeout(giveUp, policy.head)
+    // The body of the request may go on after the head of the response.
+    if (!hasHead && !controller.signal.aborted) timer = setTimeout(giveUp, policy.head)
   }
   try {
     const signal = AbortSignal.any([request.signal, controller.signal])
     const { tenant, privateNetwork, http, resolve } = policy
     const options = { privateNetwork, http, resolve, onProgress: restartTimer }
     const message = await sendOutboundRequest(tenant, new URL(url), { ...request, signal }, options)
+    hasHead = true
     return await toUpstreamResponse(message, request.method, policy)
   } catch (cause) {
     throw new UpstreamUnreachable(
@@ -65,9 +68,11 @@ async function toUpstreamResponse(
 ): Promise<UpstreamResponse> {
   const headers = toHeaders(message)
   const { statusCode: status = 502 } = message
-  const empty = [204, 205, 304].includes(status) || method === 'HEAD'
-  if (empty) message.resume()
-  return { status, headers, body: empty ? null : await toUpstreamBody(message, limits) }
+  const isEmpty = [204, 205, 304].includes(status) || method === 'HEAD'
+  // Only a 205 can announce a body that never comes, for which the connection would stay open.
+  if (status === 205) message.destroy()
+  else if (isEmpty) message.resume()
+  return { status, headers, body: isEmpty ? null : await toUpstreamBody(message, limits) }
 }
 
 /** Returns the bytes that arrived with the head when they are the whole body; otherwise a stream with backpressure. */

@@ -22,15 +22,22 @@ const simplifyKey = (key: string) => key.toLowerCase().replace(/[-_ ]/g, '')
  */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return Infinity
-  let [before, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, n) => n)]
+  // Only cells near the diagonal can be within the limit. The cell `k` of the row `i` is in the column `i + k - limit`.
+  const width = 2 * limit + 1
+  let [before, last] = [[] as number[], Array.from({ length: width }, (_, k) => (k < limit ? Infinity : k - limit))]
   for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : Infinity
-      row[j] = Math.min(replaced, last[j]! + 1, row[j - 1]! + 1, swapped)
+    const row: number[] = []
+    for (let k = 0; k < width; k++) {
+      const j = i + k - limit
+      if (j < 1 || j > b.length) row.push(j === 0 ? i : Infinity)
+      else {
+        const replaced = last[k]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+        const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[k]! + 1 : Infinity
+        row.push(Math.min(replaced, (last[k + 1] ?? Infinity) + 1, (row[k - 1] ?? Infinity) + 1, swapped))
+      }
     }
+    if (Math.min(...row) > limit) return Infinity
     ;[before, last] = [last, row]
   }
-  return last[b.length]!
+  return last[b.length - a.length + limit]!
 }

@@ -24,6 +24,9 @@ export class Problem extends Error {
   }
 }
 
+/** Returns whether an error rejects what was asked (a status below 500); other errors are failures that may pass. */
+export const isRejection = (error: unknown) => error instanceof Problem && error.status < 500
+
 /** Returns the error that `notFound` throws. */
 export const notFoundProblem = (what: string) =>
   new Problem(404, `${what.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`, `There is no such ${what}.`)

@@ -21,16 +21,16 @@ export class RateLimiter {
 
   /** Returns the ms until one more event is allowed. Counts nothing. */
   getWaitMs(name: string): number {
-    const times = this.#timesByKey.get(toLimitKey(name)) ?? []
-    const recent = times.filter((past) => past > now() - this.windowMs)
-    return recent.length < this.maxCount ? 0 : recent[recent.length - this.maxCount]! + this.windowMs - now()
+    const time = now()
+    const times = this.#timesWithinWindow(toLimitKey(name), time)
+    return times.length < this.maxCount ? 0 : times[times.length - this.maxCount]! + this.windowMs - time
   }
 
   /** Counts one or several events. Returns the ms to wait when that is too many, else 0 ms. */
   consume(name: string, count = 1): number {
     const time = now()
     const key = toLimitKey(name)
-    const times = (this.#timesByKey.get(key) ?? []).filter((past) => past > time - this.windowMs && past <= time)
+    const times = this.#timesWithinWindow(key, time)
     this.#timesByKey.delete(key)
     this.#timesByKey.set(key, times)
     const excess = times.length + count - this.maxCount
@@ -38,6 +38,10 @@ export class RateLimiter {
     for (let n = 0; n < count; n++) times.push(time)
     return 0
   }
+
+  /** Leaves out later times as well: a test may set the clock back. */
+  #timesWithinWindow = (key: string, time: number) =>
+    (this.#timesByKey.get(key) ?? []).filter((past) => past > time - this.windowMs && past <= time)
 }
 
 const toLimitKey = (name: string) => (name.length > MAX_KEY_LENGTH ? sha256(name) : name)

@@ -147,19 +147,12 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
   const resolvedQuery = await requireResolvedLikes(ctx.db, model, query)
   const deletedCount = await deleteInBatches(ctx, async (tx, references, limit) => {
     await assertFormUnchanged(tx, model)
-    const filterRemovable = async (matches: number[]) =>
-      (
-        (await readMatchingByIds(
-          tx,
-          DELETE_COLUMNS.join(', '),
-          model,
-          visibleScope,
-          resolvedQuery,
-          matches,
-        )) as DeletedEntityRow[]
-      ).map(toDeletedEntity)
+    const filterRemovable = async (ids: number[]) => {
+      const rows = await readMatchingByIds(tx, DELETE_COLUMNS.join(', '), model, visibleScope, resolvedQuery, ids)
+      return (rows as DeletedEntityRow[]).map(toDeletedEntity)
+    }
     const { rows: matches } = await find<DeletedEntityRow>(tx, DELETE_COLUMNS, model, visibleScope, resolvedQuery, {
-      limit: limit,
+      limit,
     })
     const removed = await deleteEntities(tx, takeBatch(matches.map(toDeletedEntity)), {
       references,

@@ -50,7 +50,7 @@ async function readList(
   const after = await parseStart(ctx, model, query, cursor)
   if (query.search) await ensureSearchIndex(ctx, model)
   if (explain)
-    return explainQuery(ctx, model, rowScope, query, (db) => readPage(db, model, rowScope, query, after, () => ''))
+    return explainQuery(db, model, rowScope, query, (db) => readPage(db, model, rowScope, query, after, () => ''))
   const shape = parseResponseShape(model, ctx, request, query)
   const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
   let endOf: ((shown: number) => CursorPosition) | undefined
@@ -97,8 +97,9 @@ async function readPage(
 ) {
   const query = await resolveLikes(db, model, originalQuery)
   const { limit } = query
-  // Many large entities would fill the memory before the page is full, so a large page reads them in slices.
-  const readsWhole = limit <= ENTITIES_PER_READ
+  // Many large entities would fill the memory before the page is full, so a large page reads them in slices, and so does
+  // one with patterns, which have to be checked on more entities than the page shows.
+  const readsWhole = limit <= ENTITIES_PER_READ && !query.likes.length
   // One more row than the page shows tells whether there is a next page.
   const { rows, positionAfter } = await findFiltered<[string | number]>(
     db,

@@ -2,7 +2,9 @@ import type { Ctx } from '../accounts/context'
 import { doubleSum } from '../blueprints/fields/exact-sum'
 import { numberKey } from '../blueprints/fields/index-key-codec'
 import { toIsoString } from '../core/clock'
+import { readFairly } from '../entities/query/fair-reads'
 import type { Event } from '../jobs/outbox'
+import type { Db } from '../storage/port'
 import { findMatching } from './events'
 import type { Filters, Grouping } from './shapes'
 
@@ -19,9 +21,12 @@ type SumQueryInput = Filters & { sum: string; groupBy?: Grouping | '' }
 
 /**
  * Returns the sum of a number in the metadata of matching events. Events without that number are skipped.
- * @throws 400
+ * @throws 400, 503 BUSY
  */
-export async function sumEvents({ db }: Ctx, { sum: path, groupBy, ...query }: SumQueryInput) {
+export const sumEvents = (ctx: Ctx, query: SumQueryInput, request: Request) =>
+  readFairly(ctx, request, (db) => sumMatching(db, query))
+
+async function sumMatching(db: Db, { sum: path, groupBy, ...query }: SumQueryInput) {
   let totalUnits = 0n
   const groups = new Map<string, { units: bigint; count: number }>()
   for await (const event of findMatching(db, query)) {

@@ -4,10 +4,10 @@ import type { Ctx } from '../accounts/context'
 import { config } from '../config'
 import { DAY_MS, now } from '../core/clock'
 import type { HttpContext } from '../core/etag'
-import { yieldToEventLoop } from '../core/event-loop'
 import { slot } from '../core/extension'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
 import { parseOptional } from '../core/shapes'
+import { readFairly } from '../entities/query/fair-reads'
 import { deleteInBatches } from '../jobs/batch-delete'
 import { type Event as EventRow, emit, toPublicEvent } from '../jobs/outbox'
 import { events } from '../jobs/tables'
@@ -18,7 +18,8 @@ import type { Db } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { Event, Filters, NewEvent } from './shapes'
 
-const ROWS_PER_BATCH = 1_000 // rows read before other work gets a turn
+const MAX_METADATA_LENGTH = 64 << 10 // characters as JSON; a page has up to 1,000 events
+const ROWS_PER_BATCH = 500 // rows read before other work gets a turn
 const PERIOD_LENGTHS_MS: Record<string, number> = {
   'last-day': DAY_MS,
   'last-week': 7 * DAY_MS,
@@ -30,26 +31,31 @@ const PERIOD_LENGTHS_MS: Record<string, number> = {
 const { _id, source, kind, eventName, user, workspace, created } = events
 const SORTABLE_COLUMNS = { _id, source, kind, eventName, created }
 
-/** Returns a page of events, newest first. @throws 400 */
-export async function list({ db }: Ctx, query: Filters & GrowingListQuery, answer: HttpContext): Promise<Event[]> {
+/** Returns a page of events, newest first. @throws 400, 503 BUSY */
+export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: HttpContext): Promise<Event[]> {
   const page = parsePage(query, SORTABLE_COLUMNS)
-  const search = parseOptional(query.search)
-  if (search) {
-    // A search scans events in the order of the list until the page is full.
-    const rowsOfPage: EventRow[] = []
-    let [skip, total] = [page.offset, 0]
-    for await (const event of findMatching(db, query, page)) {
-      total++
-      if (skip > 0) skip--
-      else if (rowsOfPage.length <= page.limit) rowsOfPage.push(event)
-      else if (!page.count || page.after) break
-    }
-    const totalCount = page.after && page.count ? (await count({ db }, query)).count : total
-    return respondWithGrowingPage(answer, page, rowsOfPage, async () => totalCount, toPublicEvent)
-  }
+  if (parseOptional(query.search))
+    return readFairly(ctx, answer.request, async (db) => {
+      const { rows, total } = await searchPage(db, query, page)
+      return respondWithGrowingPage(answer, page, rows, async () => total, toPublicEvent)
+    })
+  const { db } = ctx
   const where = toCondition(query)
   const rows = await applyPage(page, db.select().from(events).where(and(where, page.after)))
   return respondWithGrowingPage(answer, page, rows, () => db.$count(events, where), toPublicEvent)
+}
+
+/** Scans events in the order of a page until the page is full, or to the end to count all. */
+async function searchPage(db: Db, query: Filters, page: Page) {
+  const rows: EventRow[] = []
+  let [skip, total] = [page.offset, 0]
+  for await (const event of findMatching(db, query, page)) {
+    total++
+    if (skip > 0) skip--
+    else if (rows.length <= page.limit) rows.push(event)
+    else if (!page.count || page.after) break
+  }
+  return { rows, total: page.after && page.count ? await countMatching(db, query) : total }
 }
 
 export const get = async ({ db }: Ctx, id: string): Promise<Event> =>
@@ -65,11 +71,16 @@ const SYSTEM_SOURCES = ['accounts', 'blueprints', 'entities', 'payments', 'ai', 
 /**
  * Records an event of the caller. The source of a plugin's event is `plugin:<name>`. The source of a caller without the
  * role admin or editor gets the prefix `plugin:`.
- * @throws 400 without a source, kind and eventName, 403 for a source of the system
+ * @throws 400 without a source, kind and eventName, or with too much metadata; 403 for a source of the system
  */
 export async function create(ctx: Ctx, { source, kind, eventName, ...rest }: NewEvent) {
   if (!source && !kind && !eventName)
     badRequest({ path: '/eventName', message: 'An event needs a source, a kind or an eventName.' })
+  if (JSON.stringify(rest.metadata ?? {}).length > MAX_METADATA_LENGTH)
+    badRequest({
+      path: '/metadata',
+      message: `The metadata must have at most ${MAX_METADATA_LENGTH} characters as JSON.`,
+    })
   const { roles, user, workspace } = ctx.actor
   const withDefaults = { source: source ?? 'api', kind: kind ?? 'custom', eventName: eventName ?? 'custom' }
   const plugin = await sourcePluginLookup()(ctx, user)
@@ -86,11 +97,16 @@ export async function create(ctx: Ctx, { source, kind, eventName, ...rest }: New
   return toPublicEvent(await ctx.write((tx) => emit(ctx, tx, { ...newEvent, user, workspace: workspace?._id })))
 }
 
-export async function count({ db }: Pick<Ctx, 'db'>, query: Filters) {
-  if (!parseOptional(query.search)) return { count: await db.$count(events, toCondition(query)) }
+/** Counts matching events. @throws 400, 503 BUSY */
+export async function count(ctx: Ctx, query: Filters, request: Request) {
+  if (!parseOptional(query.search)) return { count: await ctx.db.$count(events, toCondition(query)) }
+  return { count: await readFairly(ctx, request, (db) => countMatching(db, query)) }
+}
+
+async function countMatching(db: Db, query: Filters): Promise<number> {
   let count = 0
   for await (const _ of findMatching(db, query)) count++
-  return { count }
+  return count
 }
 
 /** Returns the distinct kinds, names and sources of all events, for filters in a user interface. */
@@ -113,7 +129,7 @@ export async function* findMatching(
   { keys, order, after } = OLDEST_FIRST,
 ): AsyncGenerator<EventRow> {
   const [where, search] = [toCondition(query), parseOptional(query.search)?.toLowerCase()]
-  for (let behind = after; ; await yieldToEventLoop()) {
+  for (let behind = after; ; await db.yieldToOthers()) {
     const slice = await db
       .select()
       .from(events)

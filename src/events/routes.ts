@@ -18,13 +18,13 @@ export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
     response: FilterOptions,
     detail: { operationId: 'getEventFilterOptions', summary: 'List the values that events can be filtered by' },
   })
-  .get('/count', ({ ctx, query }) => records.count(ctx, query), {
+  .get('/count', ({ ctx, query, request }) => records.count(ctx, query, request), {
     can: 'curator',
     query: EventFilters,
     response: EventCount,
     detail: { operationId: 'countEvents', summary: 'Count events' },
   })
-  .get('/sum', ({ ctx, query }) => sumEvents(ctx, query), {
+  .get('/sum', ({ ctx, query, request }) => sumEvents(ctx, query, request), {
     can: 'curator',
     query: SumQuery,
     response: EventSum,

@@ -1,6 +1,6 @@
 import { and, asc, eq, min } from 'drizzle-orm'
 import type { EventSubscriber } from '../jobs/event-dispatcher'
-import type { Event } from '../jobs/outbox'
+import type { EventHead } from '../jobs/outbox'
 import type { Db } from '../storage/port'
 import { MAX_RUN_DEPTH } from './loop-guard'
 import { buildRunJob } from './run-job'
@@ -39,8 +39,8 @@ async function findListeners(db: Db): Promise<Listener[]> {
   return rows as Listener[]
 }
 
-const shouldRun = ({ _id, since, trigger }: Listener, event: Event) =>
+const shouldRun = ({ _id, since, trigger }: Listener, event: EventHead) =>
   event.seq > since && event.depth < MAX_RUN_DEPTH && event.cause !== _id && matchesEvent(trigger, event)
 
-const toRunJob = ({ _id }: Listener, event: Event) =>
+const toRunJob = ({ _id }: Listener, event: EventHead) =>
   buildRunJob({ integration: _id, depth: event.depth + 1, event: event._id }, `${event._id}_${_id}`)

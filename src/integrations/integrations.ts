@@ -10,11 +10,11 @@ import { lastEventSeq } from '../jobs/event-dispatcher'
 import { deleteQueued } from '../jobs/queue'
 import { applyPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
-import { getTargetKind, toRunOrderingKey } from './run-job'
+import { toRunOrderingKey } from './run-job'
 import { reschedule } from './schedules'
 import type { Filters, IntegrationChange, NewIntegration } from './shapes'
 import { type IntegrationRow, integrations } from './tables'
-import type { Target } from './targets/index'
+import { type Target, validateTarget } from './targets/index'
 import { parseTarget, parseTrigger, prefixPaths } from './validation'
 
 const MAX_INTEGRATIONS = 1_000 // per tenant
@@ -167,21 +167,19 @@ export async function findLambdaUser(tx: Tx, lambda: string): Promise<string | u
 export async function assertValidIntegration(ctx: Ctx, { plugin = null, ...input }: NewIntegration) {
   parseTrigger(input.trigger)
   const target = parseTarget(input.target)
-  if (ctx.actor.privileged)
-    await ctx.write((tx) => assertReferencesExist(tx, { plugin, target, targetKind: target.kind }))
+  if (ctx.actor.privileged) await ctx.write((tx) => assertReferencesExist(tx, { plugin, target }))
 }
 
 /** Returns whether there is a plugin with an id. */
 export const pluginLookup = slot<(tx: Tx, id: string) => Promise<boolean>>('plugins by id')
 
 /** @throws 400 for each reference to something that does not exist */
-async function assertReferencesExist(tx: Tx, row: Pick<IntegrationRow, 'plugin' | 'target' | 'targetKind'>) {
-  const kind = getTargetKind(row)
+async function assertReferencesExist(tx: Tx, row: Pick<IntegrationRow, 'plugin' | 'target'>) {
   const findToolIds = async (ids: string[]) => {
     const rows = ids.length ? await tx.select({ _id, triggerKind }).from(integrations).where(inArray(_id, ids)) : []
     return rows.filter(({ triggerKind }) => triggerKind === 'tool').map(({ _id }) => _id)
   }
-  const errors: FieldError[] = prefixPaths('/target', await kind.validate(tx, row.target as never, findToolIds))
+  const errors: FieldError[] = prefixPaths('/target', await validateTarget(tx, row.target, findToolIds))
   if (row.plugin !== null && !(await pluginLookup()(tx, row.plugin)))
     errors.push({ path: '/plugin', message: 'There is no plugin with this id.' })
   if (errors.length) badRequest(...errors)

@@ -12,8 +12,7 @@ import type { Tenant } from '../tenancy/tenants'
 import type { EventPayload, Invocation } from './invocation'
 import { markEvents, withCause } from './loop-guard'
 import { type IntegrationRow, integrations } from './tables'
-import { targets } from './targets/index'
-import type { TargetKind } from './targets/target-kind'
+import { callTarget, targets } from './targets/index'
 import { matchesEvent } from './triggers/event'
 
 /** The kind of jobs that run an integration in the background. */
@@ -34,10 +33,6 @@ export const buildRunJob = (payload: RunPayload, _id: string = Bun.randomUUIDv7(
   ...{ _id, kind: RUN_JOB, orderingKey: toRunOrderingKey(payload.integration), payload: payload },
 })
 
-/** Returns the kind of an integration's target. */
-export const getTargetKind = ({ targetKind }: Pick<IntegrationRow, 'targetKind'>) =>
-  targets[targetKind] as unknown as TargetKind<never>
-
 /**
  * Runs an integration's target for a caller (`ctx.actor`; anonymous without one). Its events are marked with their
  * cause.
@@ -48,11 +43,7 @@ export const runTarget = (
   invocation: Invocation,
   depth: number,
 ): Promise<Response> =>
-  getTargetKind(row).run(withCause(ctx, { cause: row._id, depth }), row.target as never, {
-    ...invocation,
-    integration: row._id,
-    depth,
-  })
+  callTarget(withCause(ctx, { cause: row._id, depth }), row.target, { ...invocation, integration: row._id, depth })
 
 /** The handler of background runs. A run that is given up is emitted as an event. */
 export const runJob: JobHandler = {
@@ -67,7 +58,7 @@ export const runJob: JobHandler = {
       if (status < 400) return { state: 'done' }
       throw new JobError(`The target answered ${status}.`)
     } catch (error) {
-      throw toJobError(error, job.attempts + 1 >= (getTargetKind(row).maxAttempts ?? Number.POSITIVE_INFINITY))
+      throw toJobError(error, job.attempts + 1 >= (targets[row.targetKind].maxAttempts ?? Number.POSITIVE_INFINITY))
     }
   },
   onSettled: emitFailures,
@@ -102,7 +93,7 @@ async function resolveInvocation(
 }
 
 const toDueEvent = ({ integration, due }: { integration: string; due: number }, _id: string): EventPayload => ({
-  ...{ _id, source: 'plugins', kind: 'schedule', eventName: 'due', description: 'A time has come.' },
+  ...{ _id, source: 'plugins', kind: 'schedule', eventName: 'due', description: 'The schedule is due.' },
   ...{ metadata: { integration, due: toIsoString(due) }, user: null, workspace: null, created: toIsoString(due) },
 })
 
@@ -120,21 +111,21 @@ function toJobError(error: unknown, isLastAttempt: boolean): unknown {
   })
 }
 
-/** Emits an event for each run that was given up. */
+/** Emits an event for each run that was given up. It does not show the target, whose prompt or URL may be secret. */
 async function emitFailures(tenant: Tenant, tx: Tx, endings: [Job, JobResult][]) {
   for (const [job, ending] of endings) {
     if (ending.state !== 'dead') continue
     const { integration, depth } = job.payload as RunPayload
     const row = await tx.select().from(integrations).where(eq(integrations._id, integration)).get()
     if (!row) continue
-    const { name, targetKind, target } = row
+    const { name, targetKind } = row
     const displayName = name ?? integration
     await markEvents(tx, { cause: integration, depth }, () =>
       emit(tenant, tx, {
         ...{ source: 'plugins', kind: 'integration' },
         eventName: targetKind === 'lambda' ? 'lambda-failed' : 'delivery-failed',
         description: `The integration "${displayName}" failed and will not be retried.`,
-        metadata: { integration, name, target, run: job._id, attempts: job.attempts + 1, outcome: ending.outcome },
+        metadata: { integration, name, run: job._id, attempts: job.attempts + 1, outcome: ending.outcome },
       }),
     )
   }

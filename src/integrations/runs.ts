@@ -28,7 +28,7 @@ export async function list(
   setNoStore(answer)
   const page = parsePage(query, sortable)
   const wantedState = parseOptional(query.state) as Job['state'] | undefined
-  const condition = and(eq(jobs.lane, toRunOrderingKey(id)), wantedState && eq(state, wantedState))
+  const condition = and(eq(jobs.orderingKey, toRunOrderingKey(id)), wantedState && eq(state, wantedState))
   const rows = await applyPage(page, ctx.db.select().from(jobs).where(and(condition, page.after)))
   return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(jobs, condition), toRun)
 }
@@ -37,7 +37,7 @@ export async function list(
 export async function replay(ctx: Ctx, id: string, runId: string): Promise<Run> {
   await getIntegration(ctx.db, id)
   return ctx.write(async (tx) => {
-    const condition = and(eq(_id, runId), eq(jobs.lane, toRunOrderingKey(id)))
+    const condition = and(eq(_id, runId), eq(jobs.orderingKey, toRunOrderingKey(id)))
     if (!(await tx.select({ _id }).from(jobs).where(condition).get())) notFound('run')
     await requeue(ctx, tx, runId)
     return toRun((await tx.select().from(jobs).where(condition).get()) ?? notFound('run'))

@@ -5,22 +5,22 @@ import { withKeyPolicy } from '../core/shapes'
 import { listUnknownKeys } from '../core/unknown-keys'
 import { listFieldErrors } from '../core/validation'
 import { NewIntegration } from './shapes'
-import { type Target, targets } from './targets/index'
-import { type Trigger, triggers } from './triggers/index'
-import type { TriggerKind } from './triggers/trigger-kind'
+import { type Target, type TargetName, targets } from './targets/index'
+import { type Trigger, type TriggerName, triggers, validateTrigger } from './triggers/index'
+
+/** What a caller sent as a trigger or a target. Only its kind is known to be valid. */
+type Unparsed<Kind extends string> = { kind: Kind } & Record<string, unknown>
 
 /** Returns the trigger. @throws 400 with every error, also for keys that its kind does not have */
-export function parseTrigger({ kind, ...fields }: { kind: Trigger['kind'] } & Record<string, unknown>): Trigger {
-  const { validate } = triggers[kind] as unknown as TriggerKind<TObject>
-  const validFields = requireValidFields(triggers, kind, fields, '/trigger')
-  const errors = validate?.(validFields) ?? []
+export function parseTrigger(sent: Unparsed<TriggerName>): Trigger {
+  const trigger = requireValidPart<Trigger>(triggers, sent, '/trigger')
+  const errors = validateTrigger(trigger)
   if (errors.length) badRequest(...prefixPaths('/trigger', errors))
-  return { kind, ...validFields } as Trigger
+  return trigger
 }
 
 /** Returns the target. Its references are checked in the write. @throws 400 with every error */
-export const parseTarget = ({ kind, ...fields }: { kind: Target['kind'] } & Record<string, unknown>) =>
-  ({ kind, ...requireValidFields(targets, kind, fields, '/target') }) as Target
+export const parseTarget = (sent: Unparsed<TargetName>) => requireValidPart<Target>(targets, sent, '/target')
 
 /** Returns the errors with `part` before their paths. */
 export const prefixPaths = (part: string, errors: FieldError[]) =>
@@ -28,11 +28,16 @@ export const prefixPaths = (part: string, errors: FieldError[]) =>
 
 type Kinds = Record<string, { shape: TObject }>
 
-function requireValidFields(kinds: Kinds, kind: string, fields: Record<string, unknown>, part: string) {
-  const { shape } = kinds[kind]!
-  const errors = [...listUnknownFields(kinds, kind, fields, part), ...listFieldErrors(shape, fields, part)]
+function requireValidPart<Part extends { kind: string }>(
+  kinds: Kinds,
+  sent: Unparsed<Part['kind']>,
+  path: string,
+): Part {
+  const { kind, ...fields } = sent
+  const errors = [...listUnknownFields(kinds, kind, fields, path), ...listFieldErrors(kinds[kind]!.shape, fields, path)]
   if (errors.length) badRequest(...errors)
-  return fields
+  // It has been checked with the shape of its kind.
+  return sent as Part
 }
 
 function listUnknownFields(kinds: Kinds, kind: string, fields: Record<string, unknown>, part: string): FieldError[] {

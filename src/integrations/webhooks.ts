@@ -11,7 +11,8 @@ import { JobError } from '../jobs/worker'
 import { httpToLambdaRequest } from '../lambdas/request'
 import { disableIdleTimeout } from '../tenancy/client-connection'
 import { assertMayRun } from './permission'
-import { buildRunJob, findActive, getTargetKind, runTarget } from './run-job'
+import { buildRunJob, findActive, runTarget } from './run-job'
+import { targets } from './targets/index'
 
 /** Payment providers and others send many webhooks at once, and retry rejected ones. */
 const throttle = createGuestRateLimit(50, 5_000, 'Too many anonymous calls.')
@@ -29,7 +30,7 @@ export async function callWebhook(tenant: PublicCtx, id: string, request: Reques
   throttle(ctx, row._id, request)
   const text = (await readText(request, config.ATOLL_BODY_LIMIT)) ?? ''
   const input = { ...httpToLambdaRequest(ctx, request, text), ...toCaller(ctx) }
-  if (getTargetKind(row).isBackground) {
+  if (targets[row.targetKind].isBackground) {
     await ctx.write((tx) => enqueue(ctx, tx, buildRunJob({ integration: row._id, depth: 1, asked: input })))
     return Response.json(success, { status: 202 })
   }

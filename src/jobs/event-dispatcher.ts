@@ -2,7 +2,7 @@ import { asc, eq, gt } from 'drizzle-orm'
 import { extensions } from '../core/extension'
 import type { Db, Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
-import type { Event } from './outbox'
+import type { EventHead } from './outbox'
 import { enqueueAll, type NewJob } from './queue'
 import { cursors, events } from './tables'
 import type { JobSource } from './worker'
@@ -18,12 +18,15 @@ export type EventSubscriber = {
    * Returns the jobs for these events, in their order. A job's id is derived from the event and the subscriber. A
    * subscriber gets no events up to the one after which it starts.
    */
-  jobsFor(tenant: Tenant, events: Event[]): Promise<(NewJob & { _id: string })[]>
+  jobsFor(tenant: Tenant, events: EventHead[]): Promise<(NewJob & { _id: string })[]>
 }
 
 const EVENT_CURSOR = 'events'
 const EVENTS_PER_BATCH = 500
 const MAX_JOBS_PER_WRITE = 2_000 // unless a single event makes more
+
+const { seq, _id, source, kind, eventName, cause, depth } = events
+const HEAD_COLUMNS = { seq, _id, source, kind, eventName, cause, depth }
 
 export const eventSubscribers = extensions<EventSubscriber>('event subscribers')
 /** The last event up to which this process has dispatched all. It saves a write for each event without a subscriber. */
@@ -50,7 +53,7 @@ export const eventDispatcher: JobSource = {
       const from = await findPosition(tenant.db)
       if (from === undefined) return
       const batch = await tenant.db
-        .select()
+        .select(HEAD_COLUMNS)
         .from(events)
         .where(gt(events.seq, from))
         .orderBy(asc(events.seq))
@@ -72,7 +75,7 @@ async function findPosition(db: Db): Promise<number | undefined> {
   return Math.max(row?.seq ?? 0, dispatchedUpTo.get(db) ?? 0, Math.min(...startPositions))
 }
 
-async function dispatch(tenant: Tenant, batch: Event[]) {
+async function dispatch(tenant: Tenant, batch: EventHead[]) {
   let part = batch
   let newJobs = await collectJobs(tenant, part)
   while (newJobs.length > MAX_JOBS_PER_WRITE && part.length > 1) {
@@ -88,7 +91,7 @@ async function dispatch(tenant: Tenant, batch: Event[]) {
   dispatchedUpTo.set(tenant.db, seq)
 }
 
-const collectJobs = async (tenant: Tenant, part: Event[]) =>
+const collectJobs = async (tenant: Tenant, part: EventHead[]) =>
   (await Promise.all(eventSubscribers().map((subscriber) => subscriber.jobsFor(tenant, part)))).flat()
 
 const saveCursor = (tx: Tx, seq: number) =>

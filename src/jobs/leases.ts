@@ -26,21 +26,21 @@ const isHeldBy = (name: string, token: number) =>
 type LocalDeadline = number
 
 /**
- * Acquires a lease that is free or has expired, for `ttl` ms. Returns its token, which is greater than any before, or
+ * Acquires a lease that is free or has expired, for `ttlMs`. Returns its token, which is greater than any before, or
  * else the ms for which the lease stays taken, unless it is released earlier.
  */
 export async function acquireLease(
   { db, write }: Store,
   name: string,
-  ttl: number,
+  ttlMs: number,
 ): Promise<{ token: number; until: LocalDeadline } | { left: number }> {
   for (;;) {
     // The lease is read first, so that processes that wait for it do not delay writes.
     const left = await remainingTtl(db, name)
     if (left > 0) return { left }
-    const ours = { holder: LEASE_HOLDER, expires: clockPlus(ttl) }
+    const ours = { holder: LEASE_HOLDER, expires: clockPlus(ttlMs) }
     const acquired = await write(async (tx) => {
-      const until = performance.now() + ttl
+      const until = performance.now() + ttlMs
       const row = await tx
         .insert(leases)
         .values({ name, token: 1, ...ours })
@@ -57,30 +57,30 @@ export async function acquireLease(
   }
 }
 
-/** Renews a lease for `ttl` ms from now. Returns until when it is ours, or undefined when it was lost. */
+/** Renews a lease for `ttlMs` from now. Returns until when it is ours, or undefined when it was lost. */
 export const renewLease = (
   { write }: Store,
   name: string,
   token: number,
-  ttl: number,
+  ttlMs: number,
 ): Promise<LocalDeadline | undefined> =>
   write(async (tx) => {
-    const until = performance.now() + ttl
+    const until = performance.now() + ttlMs
     const renewed = await tx
       .update(leases)
-      .set({ expires: clockPlus(ttl) })
+      .set({ expires: clockPlus(ttlMs) })
       .where(isHeldBy(name, token))
       .returning({ token: leases.token })
       .get()
     return renewed && until
   })
 
-/** Releases a lease, at once or after `cooldown` ms. Returns false when it was lost before. */
-export async function releaseLease({ write }: Store, name: string, token: number, cooldown = 0): Promise<boolean> {
+/** Releases a lease, at once or after `cooldownMs`. Returns false when it was lost before. */
+export async function releaseLease({ write }: Store, name: string, token: number, cooldownMs = 0): Promise<boolean> {
   const freed = await write((tx) =>
     tx
       .update(leases)
-      .set({ holder: null, expires: clockPlus(cooldown) })
+      .set({ holder: null, expires: clockPlus(cooldownMs) })
       .where(isHeldBy(name, token))
       .returning({ token: leases.token })
       .get(),

@@ -21,6 +21,9 @@ export type NewEvent = {
 
 export type Event = typeof events.$inferSelect
 
+/** What decides who receives an event. It is small, unlike the metadata. */
+export type EventHead = Pick<Event, 'seq' | '_id' | 'source' | 'kind' | 'eventName' | 'cause' | 'depth'>
+
 /** Returns an event as the API shows it. */
 export const toPublicEvent = ({ seq: _, cause: __, depth: ___, created, ...event }: Event) => ({
   ...event,

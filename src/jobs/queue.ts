@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, lte, ne, or, sql } from 'drizzle-orm'
 import { DAY_MS, now } from '../core/clock'
-import { prepareOncePerDb } from '../storage/pool'
 import type { Db, Tx } from '../storage/port'
+import { prepareOncePerDb } from '../storage/prepared-statements'
 import type { Tenant } from '../tenancy/tenants'
 import { deleteInBatches } from './batch-delete'
 import { jobs } from './tables'
@@ -34,7 +34,7 @@ export type JobResult =
   /** Given up. The row stays, to be inspected and repeated by hand. */
   | { state: 'dead'; outcome?: unknown }
 
-const isQueuedIn = (orderingKey: string) => and(eq(jobs.lane, orderingKey), eq(jobs.state, 'waiting'))
+const isQueued = (orderingKey: string) => and(eq(jobs.orderingKey, orderingKey), eq(jobs.state, 'waiting'))
 
 const INSERT_JOB = `insert into jobs (_id, kind, lane, payload, state, attempts, due, created)
   values (?, ?, ?, ?, 'waiting', 0, ?, ?) on conflict ("_id") do nothing`
@@ -52,8 +52,7 @@ export async function enqueueAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, new
   const time = now()
   const [busyKeys, rows] = [new Set<string>(), [] as unknown[][]]
   for (const orderingKey of new Set(newJobs.flatMap(({ orderingKey }) => orderingKey ?? [])))
-    if ((await tx.select({ seq: jobs.seq }).from(jobs).where(isQueuedIn(orderingKey)).limit(1)).length)
-      busyKeys.add(orderingKey)
+    if (await hasQueued(tx, orderingKey)) busyKeys.add(orderingKey)
   for (const { _id = Bun.randomUUIDv7(), kind, payload = {}, orderingKey = _id, at = time } of newJobs) {
     rows.push([_id, kind, orderingKey, JSON.stringify(payload), busyKeys.has(orderingKey) ? null : at, time])
     busyKeys.add(orderingKey)
@@ -68,20 +67,20 @@ const ATTEMPT_FILTERS = { fresh: sql`attempts = 0`, retried: sql`attempts > 0` }
 /** `fresh`: never tried. `retried`: the last attempt failed. */
 export type AttemptState = keyof typeof ATTEMPT_FILTERS
 
-const prepareDueJobs = (db: Db, tried: AttemptState) =>
+const prepareDueJobs = (db: Db, attemptState: AttemptState) =>
   db
     .select()
     .from(jobs)
-    .where(and(lte(jobs.due, sql.placeholder('now')), ATTEMPT_FILTERS[tried]))
+    .where(and(lte(jobs.due, sql.placeholder('now')), ATTEMPT_FILTERS[attemptState]))
     .orderBy(asc(jobs.due), asc(jobs.seq))
     .limit(sql.placeholder('limit'))
     .prepare()
 
-const prepareNextJob = (db: Db, tried: AttemptState) =>
+const prepareNextJob = (db: Db, attemptState: AttemptState) =>
   db
     .select({ due: jobs.due })
     .from(jobs)
-    .where(and(isNotNull(jobs.due), ATTEMPT_FILTERS[tried]))
+    .where(and(isNotNull(jobs.due), ATTEMPT_FILTERS[attemptState]))
     .orderBy(asc(jobs.due))
     .limit(1)
     .prepare()
@@ -92,8 +91,8 @@ const statements = prepareOncePerDb((db) => ({
 }))
 
 /** Returns the first due jobs, at most one for each ordering key. */
-export const findDueJobs = (db: Db, tried: AttemptState, limit: number): Promise<Job[]> =>
-  statements(db).due[tried].all({ now: now(), limit })
+export const findDueJobs = (db: Db, attemptState: AttemptState, limit: number): Promise<Job[]> =>
+  statements(db).due[attemptState].all({ now: now(), limit })
 
 /** Returns when the next job is due (ms), or undefined when there is none. */
 export async function findNextDueTime(db: Db): Promise<number | undefined> {
@@ -131,11 +130,11 @@ export async function rescheduleJobs(
 
 /** Returns the waiting jobs of an ordering key, in their order. */
 export const listQueued = (db: Db, orderingKey: string, limit: number): Promise<Job[]> =>
-  db.select().from(jobs).where(isQueuedIn(orderingKey)).orderBy(asc(jobs.seq)).limit(limit)
+  db.select().from(jobs).where(isQueued(orderingKey)).orderBy(asc(jobs.seq)).limit(limit)
 
 /** Tells whether an ordering key has a waiting or running job. */
 export const hasQueued = async (tx: Tx, orderingKey: string): Promise<boolean> =>
-  (await tx.select({ seq: jobs.seq }).from(jobs).where(isQueuedIn(orderingKey)).limit(1)).length > 0
+  (await tx.select({ seq: jobs.seq }).from(jobs).where(isQueued(orderingKey)).limit(1)).length > 0
 
 /** Replaces all waiting jobs of an ordering key with one job. */
 export async function replaceQueued({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob & { orderingKey: string }) {
@@ -146,7 +145,7 @@ export async function replaceQueued({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, 
 }
 
 /** Deletes the waiting jobs of an ordering key. A running job is not retried. */
-export const deleteQueued = (tx: Tx, orderingKey: string) => tx.delete(jobs).where(isQueuedIn(orderingKey)).run()
+export const deleteQueued = (tx: Tx, orderingKey: string) => tx.delete(jobs).where(isQueued(orderingKey)).run()
 
 /** Stores the results of jobs of one ordering key, and makes its next job due. */
 export async function completeJobs(tx: Tx, results: [Job, JobResult][]) {
@@ -164,7 +163,7 @@ export async function completeJobs(tx: Tx, results: [Job, JobResult][]) {
     else deletedSeqs.push(seq)
   }
   if (deletedSeqs.length) await tx.delete(jobs).where(inArray(jobs.seq, deletedSeqs))
-  const orderingKey = results[0]?.[0].lane
+  const orderingKey = results[0]?.[0].orderingKey
   if (orderingKey) await promoteNext(tx, orderingKey)
 }
 
@@ -174,8 +173,8 @@ export async function requeue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, _id: s
   const job = await tx.update(jobs).set(requeued).where(eq(jobs._id, _id)).returning().get()
   if (!job) return false
   // It may come before the job that is due now.
-  await tx.update(jobs).set({ due: null }).where(isQueuedIn(job.lane))
-  await promoteNext(tx, job.lane)
+  await tx.update(jobs).set({ due: null }).where(isQueued(job.orderingKey))
+  await promoteNext(tx, job.orderingKey)
   tx.afterCommit(() => wake(tenant))
   return true
 }

@@ -20,6 +20,13 @@ const BROKEN_TENANT_RETRY_MS = 60_000 // until the next check of a tenant that h
 const CLOCK_JUMP_MS = 1_000 // a greater difference between the clock and `performance.now()` means that the clock was set
 const MAX_TIMER_MS = 2 ** 30 // timers have a maximum delay
 
+/** When a tenant that cannot be served is checked again, by the code of the error, which needs no other log line. */
+const RETRY_DELAYS_MS = new Map([
+  ['TENANT_NOT_FOUND', undefined],
+  ['TENANT_SUSPENDED', SUSPENDED_CHECK_INTERVAL_MS],
+  ...['TENANT_DAMAGED', 'STORAGE_FULL', 'STORAGE_FAILED'].map((code) => [code, BROKEN_TENANT_RETRY_MS] as const),
+])
+
 type TenantWatch = {
   isBusy: boolean
   recheck: boolean
@@ -61,18 +68,10 @@ export function startRunner(): () => void {
         delayMs = await runTenantJobs(await getTenant(id), watch)
       }
     } catch (error) {
-      const problem = getErrorChain(error).find((cause) => cause instanceof Problem)
-      const { status, code } = problem ?? { status: 500, code: 'INTERNAL' }
-      // These errors are logged where they occur.
-      const isReported = ['TENANT_DAMAGED', 'STORAGE_FULL', 'STORAGE_FAILED'].includes(code)
-      if (status >= 500 && !isReported) logError('JOBS_FAILED', { tenant: id, cause: error })
-      delayMs = isReported
-        ? BROKEN_TENANT_RETRY_MS
-        : status >= 500
-          ? RETRY_DELAY_MS
-          : status === 403
-            ? SUSPENDED_CHECK_INTERVAL_MS
-            : undefined
+      const { code = 'INTERNAL' } = getErrorChain(error).find((cause) => cause instanceof Problem) ?? {}
+      const isExpected = RETRY_DELAYS_MS.has(code)
+      if (!isExpected) logError('JOBS_FAILED', { tenant: id, cause: error })
+      delayMs = isExpected ? RETRY_DELAYS_MS.get(code) : RETRY_DELAY_MS
     }
     watch.isBusy = false
     if (signal.aborted) return
@@ -92,7 +91,7 @@ export function startRunner(): () => void {
     })
     if (hasJobs) {
       const leaseResult = await withLease(tenant, 'jobs', (held) => drainLinger(held, watch), {
-        length: JOBS_LEASE_TTL_MS,
+        ttlMs: JOBS_LEASE_TTL_MS,
       })
       if (leaseResult.state !== 'done')
         return Math.min(RETRY_DELAY_MS, 'left' in leaseResult ? leaseResult.left : RETRY_DELAY_MS)
@@ -179,7 +178,7 @@ export async function runDueJobs(tenant: Tenant): Promise<number> {
   await rescheduleByClock(tenant)
   while (await hasWork(tenant)) {
     const leaseResult = await withLease(tenant, 'jobs', (held) => drainJobs(held, () => new Promise(() => {})), {
-      length: JOBS_LEASE_TTL_MS,
+      ttlMs: JOBS_LEASE_TTL_MS,
     })
     if (leaseResult.state === 'done') attempts += leaseResult.value
     else await Bun.sleep(Math.min(100, 'left' in leaseResult ? leaseResult.left : 100))

@@ -49,8 +49,8 @@ export const jobs = sqliteTable(
     _id: text().notNull().unique(),
     /** The kind, which selects the handler. */
     kind: text().notNull(),
-    /** The ordering key. Its jobs run one after the other, in the order of their commits. */
-    lane: text().notNull(),
+    /** Jobs with the same ordering key run one after the other, in the order of their commits. */
+    orderingKey: text('lane').notNull(),
     payload: text({ mode: 'json' }).notNull(),
     state: text().$type<'waiting' | 'done' | 'dead'>().notNull(),
     attempts: integer().notNull(),
@@ -61,10 +61,10 @@ export const jobs = sqliteTable(
     /** The outcome of the latest attempt. */
     outcome: text({ mode: 'json' }),
   },
-  ({ due, seq, lane, state, kind, finished }) => [
+  ({ due, seq, orderingKey, state, kind, finished }) => [
     index('jobs_fresh').on(due, seq).where(sql`due is not null and attempts = 0`),
     index('jobs_retried').on(due, seq).where(sql`due is not null and attempts > 0`),
-    index('jobs_by_lane').on(lane, state, seq),
+    index('jobs_by_lane').on(orderingKey, state, seq),
     index('jobs_by_kind').on(kind, state, finished),
   ],
 )

@@ -25,18 +25,18 @@ const activeLeases = new Map<LeaseHolder, Promise<unknown>>()
 
 /**
  * Runs work that only one process at a time may do for a tenant, unless another process is doing it. The lease is
- * renewed during the work and released when it ends, after a pause of `rest` ms when the work succeeded. `length` (ms)
- * is how long a silent process keeps the lease.
+ * renewed during the work and released when it ends, after a pause of `cooldownMs` when the work succeeded. `ttlMs` is
+ * how long a silent process keeps the lease.
  * @throws the error of the work, except `LeaseLost`
  */
 export async function withLease<S extends Store, T>(
   store: S,
   name: string,
   work: (store: S & Lease) => Promise<T>,
-  { length: ttl = DEFAULT_LEASE_TTL_MS, rest: cooldown = 0 } = {},
+  { ttlMs = DEFAULT_LEASE_TTL_MS, cooldownMs = 0 } = {},
 ): Promise<LeaseResult<T>> {
-  const lease = new LeaseHolder(store, name, ttl)
-  const running = runUnderLease(lease, store, work, cooldown)
+  const lease = new LeaseHolder(store, name, ttlMs)
+  const running = runUnderLease(lease, store, work, cooldownMs)
   activeLeases.set(lease, running)
   return running.finally(() => activeLeases.delete(lease))
 }
@@ -59,7 +59,7 @@ async function runUnderLease<S extends Store, T>(
   lease: LeaseHolder,
   store: S,
   work: (store: S & Lease) => Promise<T>,
-  cooldown: number,
+  cooldownMs: number,
 ): Promise<LeaseResult<T>> {
   const acquired = await lease.acquire()
   if ('left' in acquired) return { state: 'taken', left: acquired.left }
@@ -68,7 +68,7 @@ async function runUnderLease<S extends Store, T>(
   try {
     signal.throwIfAborted()
     const value = await work({ ...store, write, token, signal })
-    await lease.release(cooldown)
+    await lease.release(cooldownMs)
     return signal.aborted ? { state: 'lost' } : { state: 'done', value }
   } catch (error) {
     await lease.release()
@@ -90,7 +90,7 @@ class LeaseHolder {
   constructor(
     private store: Store,
     private name: string,
-    private ttl: number,
+    private ttlMs: number,
   ) {
     this.write = wrapWrite(store.write, async (tx, work) => {
       if (!(await isLeaseHeld(tx, this.name, this.#token))) throw this.markLost()
@@ -99,7 +99,7 @@ class LeaseHolder {
   }
 
   async acquire() {
-    const acquired = await acquireLease(this.store, this.name, this.ttl)
+    const acquired = await acquireLease(this.store, this.name, this.ttlMs)
     if ('token' in acquired) {
       this.#token = acquired.token
       this.#watchExpiry(acquired.until)
@@ -115,9 +115,9 @@ class LeaseHolder {
   }
 
   /** Releases the lease, if it is still ours. */
-  async release(cooldown = 0) {
+  async release(cooldownMs = 0) {
     this.#stop()
-    const pause = this.signal.aborted ? 0 : cooldown
+    const pause = this.signal.aborted ? 0 : cooldownMs
     // When the database does not respond, the lease expires by itself.
     const freed = await releaseLease(this.store, this.name, this.#token, pause).catch(() => true)
     if (!freed) this.markLost()
@@ -133,12 +133,12 @@ class LeaseHolder {
   }
 
   #scheduleRenewal() {
-    this.#renewal = setTimeout(() => this.#renew(), this.ttl / 3).unref()
+    this.#renewal = setTimeout(() => this.#renew(), this.ttlMs / 3).unref()
   }
 
   async #renew() {
     try {
-      const until = await renewLease(this.store, this.name, this.#token, this.ttl)
+      const until = await renewLease(this.store, this.name, this.#token, this.ttlMs)
       if (until === undefined) this.markLost()
       else this.#watchExpiry(until)
     } catch {

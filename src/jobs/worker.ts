@@ -48,13 +48,13 @@ export class JobError extends Error {
 /** Something besides the queue that is checked at each wake. It makes jobs of what it finds. */
 export type JobSource = { hasPending(tenant: Tenant): Promise<boolean>; collect(tenant: Tenant & Lease): Promise<void> }
 
-/** How many lanes are started at once. A lane is the jobs of one ordering key. A tenant gets an eighth of the total. */
-const MAX_STARTING_LANES_PER_TENANT = { fresh: 16, retried: 8 }
-const MAX_STARTING_LANES_TOTAL = { fresh: 128, retried: 64 }
-const MAX_LANES_PER_TENANT = 64
-const SLOW_LANE_MS = 1_000 // after so long a lane probably waits for another server, and others start in its place
-const JOBS_PER_BATCH = 50 // jobs of one lane before other due jobs are looked up
-const LANE_TURN_MS = 1_000 // after so long other lanes get their turn, even if this one has more jobs
+/** How many ordering keys are started at once. A tenant gets an eighth of the total. */
+const MAX_STARTING_PER_TENANT = { fresh: 16, retried: 8 }
+const MAX_STARTING_TOTAL = { fresh: 128, retried: 64 }
+const MAX_RUNNING_PER_TENANT = 64 // ordering keys
+const SLOW_JOB_MS = 1_000 // after so long a job probably waits for another server, and others start in its place
+const JOBS_PER_BATCH = 50 // jobs of one ordering key before other due jobs are looked up
+const TURN_MS = 1_000 // after so long other ordering keys get their turn, even if this one has more jobs
 const SOURCE_POLL_INTERVAL_MS = 200 // between two checks of job sources without a wake
 const RESULT_FLUSH_INTERVAL_MS = 50 // results are stored after so long at the latest
 const DEFAULT_RETRY_FOR_MS = 3 * DAY_MS
@@ -64,10 +64,10 @@ const MAX_RETRY_DELAY_MS = HOUR_MS
 /** Handlers of jobs, by the kind that is stored with a job. */
 export const jobHandlers = registry<JobHandler>('job handlers')
 export const jobSources = extensions<JobSource>('job sources')
-// Lanes whose last attempt failed have a semaphore of their own, so that they do not delay the others.
-const laneSemaphores = {
-  fresh: new FairSemaphore(MAX_STARTING_LANES_TOTAL.fresh, MAX_STARTING_LANES_PER_TENANT.fresh),
-  retried: new FairSemaphore(MAX_STARTING_LANES_TOTAL.retried, MAX_STARTING_LANES_PER_TENANT.retried),
+// Jobs whose last attempt failed have a semaphore of their own, so that they do not delay the others.
+const startSemaphores = {
+  fresh: new FairSemaphore(MAX_STARTING_TOTAL.fresh, MAX_STARTING_PER_TENANT.fresh),
+  retried: new FairSemaphore(MAX_STARTING_TOTAL.retried, MAX_STARTING_PER_TENANT.retried),
 }
 const ATTEMPT_STATES = ['fresh', 'retried'] as const
 
@@ -81,32 +81,43 @@ export async function hasWork(tenant: Tenant): Promise<boolean> {
 /**
  * Runs everything that is due at a tenant, until nothing is. `woken` resolves when there may be more. Returns the
  * number of attempts.
- * @throws the first error of a lane or a job source, in the end
+ * @throws the first error of the queue, a job source or the storing of results, once no job is running
  */
 export async function drainJobs(tenant: Tenant & Lease, woken: () => Promise<void>): Promise<number> {
   const running = new Map<string, Promise<void>>()
   const starting = { fresh: 0, retried: 0 }
-  let laneFreed = Promise.withResolvers<void>()
-  let [attemptCount, laneFailure] = [0, undefined as { error: unknown } | undefined]
-  const startLane = (head: Job, attemptState: AttemptState) => {
+  let placeFreed = Promise.withResolvers<void>()
+  let [attemptCount, failure] = [0, undefined as { error: unknown } | undefined]
+  const start = (head: Job, attemptState: AttemptState) => {
     const work = async () => {
       starting[attemptState]++
-      let lane = Promise.resolve(0)
-      const start = () => {
-        lane = runLane(tenant, head)
-        return waitUntilSlow(lane)
+      let turn = Promise.resolve(0)
+      const runUntilSlow = () => {
+        turn = runTurn(tenant, head)
+        return waitUntilSlow(turn)
       }
-      const slow = await laneSemaphores[attemptState].run(tenant, start).finally(() => starting[attemptState]--)
-      if (slow) laneFreed.resolve()
-      const count = await lane
+      const isSlow = await startSemaphores[attemptState]
+        .run(tenant, runUntilSlow)
+        .finally(() => starting[attemptState]--)
+      if (isSlow) placeFreed.resolve()
+      const count = await turn
       attemptCount += count
     }
     const ended = work()
       .catch((error) => {
-        laneFailure ??= { error }
+        failure ??= { error }
       })
-      .finally(() => running.delete(head.lane))
-    running.set(head.lane, ended)
+      .finally(() => running.delete(head.orderingKey))
+    running.set(head.orderingKey, ended)
+  }
+  const startDue = async () => {
+    for (const attemptState of ATTEMPT_STATES) {
+      const freePlaces = () =>
+        Math.min(MAX_STARTING_PER_TENANT[attemptState] - starting[attemptState], MAX_RUNNING_PER_TENANT - running.size)
+      // Due jobs include those that are running.
+      const heads = freePlaces() > 0 ? await findDueJobs(tenant.db, attemptState, freePlaces() + running.size) : []
+      for (const head of heads) if (freePlaces() > 0 && !running.has(head.orderingKey)) start(head, attemptState)
+    }
   }
   let [hasNews, collectedAt] = [true, 0]
   let sourceFailure: { error: unknown } | undefined
@@ -118,7 +129,7 @@ export async function drainJobs(tenant: Tenant & Lease, woken: () => Promise<voi
     const nextWake = woken().then(() => {
       hasNews = true
     })
-    if (!laneFailure && !tenant.signal.aborted) {
+    if (!failure && !tenant.signal.aborted) {
       // Processes wake only themselves, so sources are also polled.
       if (!sourceFailure && (hasNews || performance.now() - collectedAt > SOURCE_POLL_INTERVAL_MS)) {
         hasNews = false
@@ -127,31 +138,25 @@ export async function drainJobs(tenant: Tenant & Lease, woken: () => Promise<voi
         })
         collectedAt = performance.now()
       }
-      for (const attemptState of ATTEMPT_STATES) {
-        const freePlaces = () =>
-          Math.min(
-            MAX_STARTING_LANES_PER_TENANT[attemptState] - starting[attemptState],
-            MAX_LANES_PER_TENANT - running.size,
-          )
-        // Due jobs include those of running lanes.
-        const heads = freePlaces() > 0 ? await findDueJobs(tenant.db, attemptState, freePlaces() + running.size) : []
-        for (const head of heads) if (freePlaces() > 0 && !running.has(head.lane)) startLane(head, attemptState)
-      }
+      // Running jobs are waited for: with the lease released, another process would run them as well.
+      await startDue().catch((error) => {
+        failure ??= { error }
+      })
     }
     if (!running.size) break
-    await Promise.race([...running.values(), nextWake, laneFreed.promise])
-    laneFreed = Promise.withResolvers<void>()
+    await Promise.race([...running.values(), nextWake, placeFreed.promise])
+    placeFreed = Promise.withResolvers<void>()
   }
-  const failure = laneFailure ?? sourceFailure
-  if (failure) throw failure.error
+  const firstFailure = failure ?? sourceFailure
+  if (firstFailure) throw firstFailure.error
   return attemptCount
 }
 
-/** Waits until a lane has ended or is slow. Returns whether it is slow. */
-async function waitUntilSlow(lane: Promise<unknown>): Promise<boolean> {
+/** Waits until a turn has ended or is slow. Returns whether it is slow. */
+async function waitUntilSlow(turn: Promise<unknown>): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(resolve, SLOW_LANE_MS, true).unref()
-  return Promise.race([lane.then(() => false), promise]).finally(() => clearTimeout(timer))
+  const timer = setTimeout(resolve, SLOW_JOB_MS, true).unref()
+  return Promise.race([turn.then(() => false), promise]).finally(() => clearTimeout(timer))
 }
 
 /** Adjusts due times to the current clock: a clock that was ahead may have set times that are years away. */
@@ -172,9 +177,10 @@ export async function rescheduleByClock(tenant: Tenant): Promise<void> {
 
 export const nextRunAt = ({ db }: Tenant) => findNextDueTime(db)
 
-/** Runs the jobs of a lane in their order, for one turn. Returns the number of attempts. */
-async function runLane(tenant: Tenant & Lease, head: Job): Promise<number> {
-  const jobs = head.lane === head._id ? [head] : await listQueued(tenant.db, head.lane, JOBS_PER_BATCH)
+/** Runs the jobs of an ordering key in their order, for one turn. Returns the number of attempts. */
+async function runTurn(tenant: Tenant & Lease, head: Job): Promise<number> {
+  const { _id, orderingKey } = head
+  const jobs = orderingKey === _id ? [head] : await listQueued(tenant.db, orderingKey, JOBS_PER_BATCH)
   let results: [Job, JobResult][] = []
   const startedAt = performance.now()
   let flushedAt = startedAt
@@ -199,8 +205,8 @@ async function runLane(tenant: Tenant & Lease, head: Job): Promise<number> {
     if ('effect' in result) await flushResults()
     results.push([job, result])
     if ('effect' in result || performance.now() - flushedAt > RESULT_FLUSH_INTERVAL_MS) await flushResults()
-    // The next job of the lane may depend on this one.
-    if (result.state !== 'done' || performance.now() - startedAt > LANE_TURN_MS) break
+    // The next job may depend on this one.
+    if (result.state !== 'done' || performance.now() - startedAt > TURN_MS) break
   }
   await flushResults()
   return attemptCount

@@ -7,13 +7,13 @@ import type { CompileError } from './sandbox/protocol'
 export async function compileCode(tenant: Pick<Tenant, 'tenant'>, code: string): Promise<string> {
   const outcome = await sandboxPool.use(tenant, (sandbox) => sandbox.compile(code))
   if ('js' in outcome) return outcome.js
-  if ('flaws' in outcome) return throwCompileErrors(outcome.flaws)
+  if ('errors' in outcome) return throwCompileErrors(outcome.errors)
   return throwCompileErrors([{ message: 'The code takes too much time or memory to compile.' }])
 }
 
-function throwCompileErrors(flaws: CompileError[]): never {
-  const [first] = flaws
-  const message = flaws.length === 1 ? first!.message : `The code has ${flaws.length} errors. ${first!.message}`
-  const details = flaws.map((flaw) => ({ path: '/code', ...flaw }))
+function throwCompileErrors(errors: CompileError[]): never {
+  const [first] = errors
+  const message = errors.length === 1 ? first!.message : `The code has ${errors.length} errors. ${first!.message}`
+  const details = errors.map((error) => ({ path: '/code', ...error }))
   throw new Problem(400, 'INVALID_INPUT', message, { details })
 }

@@ -11,7 +11,7 @@ export type RunnableLambda = {
   version: number
   js: string
   env: string
-  bounds: RunLimits
+  limits: RunLimits
   serviceRole: string | null
 }
 
@@ -20,6 +20,6 @@ export const getRunnable = (tenant: Tenant, id: string): RunnableLambda | Promis
   cached(tenant, 'lambdas', id, async () => {
     const { lambda, js } = await getLambda(tenant.db, id)
     const { _id, name, version, timeoutMs, memoryMb, serviceRole, env } = lambda
-    const bounds = { time: timeoutMs, memory: memoryMb << 20 }
-    return { _id, name, version, js, env: JSON.stringify(await readValues(tenant, id, env)), bounds, serviceRole }
+    const limits = { time: timeoutMs, memory: memoryMb << 20 }
+    return { _id, name, version, js, env: JSON.stringify(await readValues(tenant, id, env)), limits, serviceRole }
   })

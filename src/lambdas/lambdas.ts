@@ -162,6 +162,7 @@ async function assertWithinQuota(tx: Tx) {
     )
 }
 
+/** Returns a lambda as clients see it, and sets the `ETag` of the answer. */
 export function toLambdaWithEtag(row: Row, answer: HttpContext): Lambda {
   setEtag(answer, etagOf(row.lambda.revision, row.lambda.updated))
   return toLambda(row)

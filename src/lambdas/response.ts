@@ -28,8 +28,8 @@ const FORBIDDEN_HEADERS = new Set([
  * 200.
  * @throws Error with a sentence about an invalid response
  */
-export function toLambdaResponse({ value, shape }: { value: string; shape: ResultFormat }): LambdaResponse {
-  if (shape === 'value') return { status: 200, headers: { 'content-type': JSON_CONTENT_TYPE }, body: value }
+export function toLambdaResponse({ value, format }: { value: string; format: ResultFormat }): LambdaResponse {
+  if (format === 'value') return { status: 200, headers: { 'content-type': JSON_CONTENT_TYPE }, body: value }
   const {
     status,
     headers: rawHeaders = {},
@@ -40,7 +40,7 @@ export function toLambdaResponse({ value, shape }: { value: string; shape: Resul
   const headers = parseHeaders(rawHeaders)
   if (EMPTY_BODY_STATUSES.includes(Number(status)) || body === undefined)
     return { status: Number(status), headers, body: null }
-  if (shape === 'bytes') {
+  if (format === 'bytes') {
     headers['content-type'] ??= 'application/octet-stream'
     return { status: Number(status), headers, body: new Uint8Array(Buffer.from(`${body}`, 'base64')) }
   }
@@ -51,7 +51,8 @@ export function toLambdaResponse({ value, shape }: { value: string; shape: Resul
 function parseHeaders(rawHeaders: unknown): Record<string, string> {
   if (rawHeaders === null || typeof rawHeaders !== 'object' || Array.isArray(rawHeaders))
     throw new Error('The headers of a response must be an object.')
-  const headers: Record<string, string> = {}
+  // Without a prototype, because a header may be called `__proto__`.
+  const headers: Record<string, string> = Object.create(null)
   let size = 0
   for (const [name, value] of Object.entries(rawHeaders)) {
     const lowerName = name.toLowerCase()
@@ -70,6 +71,7 @@ function parseHeaders(rawHeaders: unknown): Record<string, string> {
   return headers
 }
 
+/** Returns the response of a lambda for HTTP. */
 export const toResponse = ({ body, ...init }: LambdaResponse) => new Response(body, init)
 
 /** Why a run has no response. */

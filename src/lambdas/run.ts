@@ -1,6 +1,6 @@
 import type { PublicCtx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
-import { disableIdleTimeout, restoreIdleTimeout } from '../tenancy/client-connection'
+import { disableIdleTimeout } from '../tenancy/client-connection'
 import { serveCalls } from './host-api/host-api'
 import { getRunnable, type RunnableLambda } from './lambda-cache'
 import { inputToLambdaRequest, type LambdaRequest } from './request'
@@ -20,8 +20,6 @@ export type RunOptions = {
   event?: unknown
   /** The request that waits for the run. */
   request?: Request
-  /** No caller waits for the run, so its failure is emitted as an event. */
-  unattended?: boolean
 }
 
 /**
@@ -69,10 +67,9 @@ async function runInPool(
 ): Promise<RunOutcome> {
   const cached = getRunnable(ctx, id)
   const lambda = cached instanceof Promise ? await cached : cached
-  // Otherwise a client connection that is idle for ten seconds would be cut.
+  // The end of the request restores the timeout. The run may be only a part of it, such as a tool of an agent.
   if (options.request) disableIdleTimeout(options.request)
-  const pending = sandboxPool.use(ctx, (sandbox) => runInSandbox(sandbox, ctx, lambda, lambdaRequest, options))
-  const done = await pending.finally(() => options.request && restoreIdleTimeout(options.request))
+  const done = await sandboxPool.use(ctx, (sandbox) => runInSandbox(sandbox, ctx, lambda, lambdaRequest, options))
   logRun(ctx, lambda, options, done)
   return done
 }
@@ -86,7 +83,7 @@ async function runInSandbox(
 ) {
   const [startedAt, startTime] = [now(), performance.now()]
   const logs: LogLine[] = []
-  const deadline = startTime + lambda.bounds.time
+  const deadline = startTime + lambda.limits.time
   const { serviceRole } = lambda
   const context = { ctx: toRunContext(ctx, lambda), deadline, request: options.request, fetchCount: 0, serviceRole }
   const { call, end } = serveCalls(context)
@@ -94,7 +91,7 @@ async function runInSandbox(
     js: lambda.js,
     request: toRequestJson(ctx, lambdaRequest, options),
     env: lambda.env,
-    bounds: lambda.bounds,
+    limits: lambda.limits,
   }
   const result = await sandbox.run(job, { call, line: (line) => void logs.push(line) })
   end()
@@ -145,8 +142,17 @@ function logRun(
   const { answer, failed, logs, started, durationMs: duration } = done
   const status = failed?.status ?? answer!.status
   const error = failed ? { code: failed.code, message: failed.message, stack: failed.stack } : null
-  const { trigger, unattended = false } = options
   const user = ctx.actor?.user ?? null
-  const run = { lambda: _id, version, trigger, status, error, started: toIsoString(started), duration, user, logs }
-  recordRun(ctx, run, name, unattended)
+  const run = {
+    lambda: _id,
+    version,
+    trigger: options.trigger,
+    status,
+    error,
+    started: toIsoString(started),
+    duration,
+    user,
+    logs,
+  }
+  recordRun(ctx, run, name)
 }

@@ -51,7 +51,7 @@ export async function list(
   )
 }
 
-type PendingRun = { run: NewRun; name: string; unattended: boolean }
+type PendingRun = { run: NewRun; name: string }
 
 /** The runs to be written, by tenant. A tenant has a list while `recordRun` is writing its runs. */
 const pendingByTenant = new Map<string, PendingRun[]>()
@@ -59,10 +59,10 @@ let writtenCount = 0
 
 /**
  * Records a finished run after its caller was answered. Runs that arrive during a write are written together. A failure
- * of an unattended run or of a webhook is also emitted as an event.
+ * of a webhook is also emitted as an event; of runs in the background, `run-job.ts` emits those that are given up.
  */
-export async function recordRun({ tenant }: Pick<Tenant, 'tenant'>, run: NewRun, name: string, unattended: boolean) {
-  const pendingRun = { run, name, unattended }
+export async function recordRun({ tenant }: Pick<Tenant, 'tenant'>, run: NewRun, name: string) {
+  const pendingRun = { run, name }
   const pending = pendingByTenant.get(tenant)
   if (pending) return void pending.push(pendingRun)
   pendingByTenant.set(tenant, [])
@@ -88,13 +88,11 @@ async function writeRuns(tenant: string, batch: PendingRun[]) {
 }
 
 /**
- * Returns the failures to emit as events: all of unattended runs, and at most one per minute and lambda of webhooks,
- * because an anonymous caller can make a webhook fail at any rate.
+ * Returns the failures to emit as events: at most one per minute and lambda, and only of webhooks, because an anonymous
+ * caller can make a webhook fail at any rate.
  */
 async function selectReportable(tx: Tx, batch: PendingRun[]): Promise<PendingRun[]> {
-  const failed = batch.filter(
-    ({ run: { error, trigger }, unattended }) => error && (unattended || trigger === 'webhook'),
-  )
+  const failed = batch.filter(({ run: { error, trigger } }) => error && trigger === 'webhook')
   if (!failed.length) return []
   const { eventName, created, metadata } = events
   const recent = await tx
@@ -102,11 +100,7 @@ async function selectReportable(tx: Tx, batch: PendingRun[]): Promise<PendingRun
     .from(events)
     .where(and(eq(eventName, FAILURE_EVENT), gt(created, now() - WEBHOOK_FAILURE_INTERVAL_MS)))
   const reported = new Set(recent.map(({ metadata }) => metadata.lambda))
-  return failed.filter(({ run: { lambda }, unattended }) => {
-    if (!unattended && reported.has(lambda)) return false
-    reported.add(lambda)
-    return true
-  })
+  return failed.filter(({ run: { lambda } }) => !reported.has(lambda) && reported.add(lambda))
 }
 
 /** The event does not contain the thrown error, which only readers of the log may see. */

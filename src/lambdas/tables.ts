@@ -2,6 +2,7 @@ import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlit
 import { timestamp } from '../storage/columns'
 import type { LogLine } from './sandbox/protocol'
 
+/** Lambdas, without their code. */
 export const lambdas = sqliteTable(
   'lambdas',
   {
@@ -24,6 +25,7 @@ export const lambdas = sqliteTable(
   (table) => [index('lambdas_by_time').on(table.created, table._id)],
 )
 
+/** The code of lambdas, by version. */
 export const versions = sqliteTable(
   'lambda_versions',
   {

@@ -12,7 +12,7 @@ export const operations = defineArea({
   jobSources: [eventDispatcher],
   housekeeping: { 'finished jobs': queue.removeOld, 'integrity of files': checkIntegrityWeekly },
   start: () => {
-    const stopHousekeeping = startHousekeeping(housekeepingTasks().values(), config.ATOLL_HOUSEKEEPING * 1_000)
+    const stopHousekeeping = startHousekeeping(housekeepingTasks(), config.ATOLL_HOUSEKEEPING * 1_000)
     const stopRunner = startRunner()
     return {
       stop() {

@@ -9,7 +9,7 @@ const CHECK_INTERVAL_MS = 7 * DAY_MS
 
 /** Checks a tenant's whole database once a week, in whichever process. */
 export const checkIntegrityWeekly: HousekeepingTask = (tenant) =>
-  withLease(tenant, 'integrity-check', (held) => checkIntegrity(held), { rest: CHECK_INTERVAL_MS })
+  withLease(tenant, 'integrity-check', (held) => checkIntegrity(held), { cooldownMs: CHECK_INTERVAL_MS })
 
 /**
  * Reads a tenant's whole database and returns what is wrong with it. Errors are also logged, and emitted as an event if

@@ -77,7 +77,7 @@ export async function assertEntityExists(
   { billableEntityType: type, billableEntityId: id }: Billable,
 ) {
   const table = type === 'user' ? users : workspaces
-  const row = !id.includes('\0') && (await db.select({ _id: table._id }).from(table).where(eq(table._id, id)).get())
+  const row = await db.select({ _id: table._id }).from(table).where(eq(table._id, id)).get()
   if (!row) notFound(type)
 }
 

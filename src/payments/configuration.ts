@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
 import type { ResolvedConnection } from '../connections/kinds/index'
-import { getConnection, withSecrets } from '../connections/resolver'
+import { getConnection, resolveConnection } from '../connections/resolver'
 import * as contentConfigurations from '../content/configurations'
 import type { HttpContext } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
@@ -67,7 +67,7 @@ function assertCurrency({ defaultCurrency: sent }: Metadata) {
 
 async function assertPaymentSource(ctx: Ctx, { paymentSourceId: id }: Metadata) {
   if (typeof id !== 'string' || !id) return
-  const row = id.includes('\0') ? undefined : await getConnection(ctx.db, id).catch(undefinedIfNotFound)
+  const row = await getConnection(ctx.db, id).catch(undefinedIfNotFound)
   if (row && isProviderKind(row.kind)) return
   const message = row
     ? `The connection "${row.name}" is of kind ${row.kind}. Use one of these kinds: ${providerKinds.join(', ')}.`
@@ -103,12 +103,15 @@ export async function getActiveProvider(tenant: Tenant): Promise<ConnectedProvid
     const message = `Connections of kind ${row.kind} do not support payments. Supported: ${providerKinds.join(', ')}.`
     throw new Problem(400, 'UNSUPPORTED_PROVIDER', message)
   }
-  return {
-    connection: (await withSecrets(tenant, row)) as ConnectedProvider['connection'],
-    provider: providerOf(row.kind),
-    kind: row.kind,
-  }
+  return connectProvider(tenant, row.kind, row._id)
 }
+
+/** Returns the provider of a connection. @throws 404 when there is no connection of this kind with the id */
+const connectProvider = async (tenant: Tenant, kind: ProviderKind, id: string): Promise<ConnectedProvider> => ({
+  connection: await resolveConnection(tenant, id, kind),
+  provider: providerOf(kind),
+  kind,
+})
 
 /** Returns undefined for a 404, and throws any other error. */
 export const undefinedIfNotFound = (error: unknown) => {
@@ -121,12 +124,5 @@ export async function getSubscriptionProvider(
   tenant: Tenant,
   { providerKind: kind, providerSourceId: id }: { providerKind: ProviderKind | null; providerSourceId: string | null },
 ): Promise<ConnectedProvider> {
-  if (!kind || !id) return notFound('integration source')
-  const row = await getConnection(tenant.db, id)
-  if (row.kind !== kind) return notFound('integration source')
-  return {
-    connection: (await withSecrets(tenant, row)) as ConnectedProvider['connection'],
-    provider: providerOf(kind),
-    kind,
-  }
+  return kind && id ? connectProvider(tenant, kind, id) : notFound('integration source')
 }

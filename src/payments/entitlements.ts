@@ -1,5 +1,6 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { Tx } from '../storage/port'
+import { subscriptionsOfEntity } from './billable-entity'
 import { plans, subscriptions } from './tables'
 
 /**
@@ -12,14 +13,14 @@ export async function findPlanLimit(
   { user, workspace }: { user: string | null; workspace: string | null },
   { planLimit: name, otherwise = 0 }: { planLimit: string; otherwise?: number },
 ): Promise<number | undefined> {
-  const [type, id] = workspace === null ? (['user', user] as const) : (['workspace', workspace] as const)
+  const id = workspace ?? user
   if (id === null) return otherwise
-  const ofOwner = and(eq(subscriptions.billableEntityType, type), eq(subscriptions.billableEntityId, id))
+  const owner = { billableEntityType: workspace === null ? 'user' : 'workspace', billableEntityId: id } as const
   const candidates = await tx
     .select({ status: subscriptions.status, limits: plans.limits })
     .from(subscriptions)
     .innerJoin(plans, eq(plans._id, subscriptions.planId))
-    .where(and(ofOwner, inArray(subscriptions.status, ['active', 'trialing', 'past_due'])))
+    .where(and(subscriptionsOfEntity(owner), inArray(subscriptions.status, ['active', 'trialing', 'past_due'])))
     .orderBy(subscriptions._id)
   const current = candidates.find(({ status }) => status !== 'past_due') ?? candidates.at(-1)
   if (!current) return otherwise

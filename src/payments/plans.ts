@@ -78,7 +78,7 @@ export const remove = (ctx: Ctx, id: string): Promise<PlanResponse> => change(ct
 
 /** Returns the row of a plan. @throws 404 PLAN_NOT_FOUND */
 export const getPlan = async (db: Pick<Db, 'select'>, id: string): Promise<Plan> =>
-  (!id.includes('\0') && (await db.select().from(plans).where(eq(_id, id)).get())) || notFound('plan')
+  (await db.select().from(plans).where(eq(_id, id)).get()) ?? notFound('plan')
 
 /** Returns the plan with the input applied. The result is validated as a whole. @throws 400 */
 function applyChanges(before: Plan, { monthlyPrice, yearlyPrice, currency: sent, ...input }: NewPlan): Plan {

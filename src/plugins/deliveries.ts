@@ -5,7 +5,6 @@ import { DAY_MS, now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
 import { deleteInBatches } from '../jobs/batch-delete'
-import { toPublicEvent } from '../jobs/outbox'
 import { enqueue, requeue } from '../jobs/queue'
 import { events } from '../jobs/tables'
 import type { Lease } from '../jobs/with-lease'
@@ -63,11 +62,12 @@ export async function replay(ctx: Ctx, id: string, deliveryId: string): Promise<
         'NOT_SUBSCRIBED',
         'No events are sent to this URL. Activate the plugin, or add an active subscription for it.',
       )
+    if (!(await tx.$count(events, eq(events._id, row.event))))
+      throw new Problem(409, 'EVENT_NOT_KEPT', 'The event is too old and was removed, so it cannot be sent again.')
     if (!(await requeue(ctx, tx, deliveryId))) {
-      const storedEvent = await tx.select().from(events).where(eq(events._id, row.event)).get()
-      if (!storedEvent)
-        throw new Problem(409, 'EVENT_NOT_KEPT', 'The event is too old and was removed, so it cannot be sent again.')
-      await enqueue(ctx, tx, buildDeliveryJob({ plugin: id, hookUrl, event: toPublicEvent(storedEvent) }, deliveryId))
+      const { event: _id, source, kind, eventName } = row
+      const eventRef = { _id, source, kind, eventName }
+      await enqueue(ctx, tx, buildDeliveryJob({ plugin: id, hookUrl, event: eventRef }, deliveryId))
     }
     const changes = { state: 'waiting' as const, due: null, updated: toIsoString(now()) }
     await tx.update(deliveries).set(changes).where(condition)

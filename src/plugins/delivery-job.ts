@@ -1,12 +1,15 @@
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { isPrivateNetworkAllowed } from '../connections/url-policy'
+import { toStorableText } from '../core/body'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
 import { FAILURE_MESSAGES, type FailureReason, fetchExternal, UpstreamUnreachable } from '../core/http-client'
 import { TooManyCalls } from '../core/outbound-calls'
-import { emit } from '../jobs/outbox'
+import { type Event, emit, toPublicEvent } from '../jobs/outbox'
 import type { Job, JobResult } from '../jobs/queue'
+import { events } from '../jobs/tables'
 import { JobError, type JobHandler } from '../jobs/worker'
-import type { Tx } from '../storage/port'
+import type { Db, Tx } from '../storage/port'
+import { prepareOncePerDb } from '../storage/prepared-statements'
 import { bumpVersion, invalidate } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import type { DeliveryPayload } from './event-subscriber'
@@ -31,7 +34,12 @@ export const deliveryJob: JobHandler = {
     const isSubscribed = cached?.plugin.subscribedEvents.some((entry) => entry.active && entry.hookUrl === hookUrl)
     if (!cached || !isSubscribed)
       return { state: 'done', outcome: { ...EMPTY_OUTCOME, canceled: true } satisfies Outcome }
-    const body = JSON.stringify(event)
+    const storedEvent = await findEvent(tenant.db, event._id)
+    if (!storedEvent) {
+      const error = 'The event was too old and has been removed.'
+      throw new JobError(error, { outcome: { ...EMPTY_OUTCOME, error } satisfies Outcome, permanent: true })
+    }
+    const body = JSON.stringify(toPublicEvent(storedEvent))
     const headers = {
       ...{ 'content-type': 'application/json', 'user-agent': 'atoll', 'x-atoll-tenant': tenant.tenant },
       ...signWebhook(job._id, body, cached.secrets),
@@ -58,12 +66,7 @@ export const deliveryJob: JobHandler = {
       throw new JobError(error, { outcome: { ...EMPTY_OUTCOME, duration, error } satisfies Outcome })
     }
     const { status, headers: responseHeaders, ok } = response
-    const outcome = {
-      status,
-      duration,
-      answer: decodeAnswer(await response.arrayBuffer()),
-      error: null,
-    } satisfies Outcome
+    const outcome = { status, duration, answer: toStorableText(await response.text()), error: null } satisfies Outcome
     if (ok) return { state: 'done', outcome }
     const error =
       status === 410
@@ -85,8 +88,14 @@ const DELIVERY_FAILURE_MESSAGES: Record<FailureReason, string> = {
   timeout: `The endpoint did not respond within ${DELIVERY_TIMEOUT_MS / 1_000} s.`,
 }
 
-/** Returns an answer as text that both databases can store: without NUL and lone surrogates. */
-const decodeAnswer = (bytes: ArrayBuffer) => new TextDecoder().decode(bytes).replaceAll('\0', '').toWellFormed()
+const statements = prepareOncePerDb((db) => ({
+  event: db
+    .select()
+    .from(events)
+    .where(eq(events._id, sql.placeholder('id')))
+    .prepare(),
+}))
+const findEvent = (db: Db, id: string): Promise<Event | undefined> => statements(db).event.get({ id })
 
 const UPSERT_DELIVERIES = `insert into deliveries (_id, plugin, event, source, kind, event_name, hook_url, state, attempts, status,
     duration, answer, error, due, created, updated) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -1,14 +1,19 @@
 import { eq } from 'drizzle-orm'
 import { sha256 } from '../core/crypto'
 import type { EventSubscriber } from '../jobs/event-dispatcher'
-import { toPublicEvent } from '../jobs/outbox'
+import type { EventHead } from '../jobs/outbox'
 import type { Db } from '../storage/port'
-import { type EventSubscription, plugins } from './tables'
+import { plugins } from './tables'
 
 export const DELIVERY_JOB = 'delivery'
 
-/** The payload of a delivery job: an event, its plugin and the URL to send it to. */
-export type DeliveryPayload = { plugin: string; hookUrl: string; event: ReturnType<typeof toPublicEvent> }
+type EventKey = Pick<EventHead, 'source' | 'kind' | 'eventName'>
+
+/**
+ * The payload of a delivery job: an event, its plugin and the URL to send it to. The rest of the event is read when it
+ * is sent, because thousands of jobs may share it.
+ */
+export type DeliveryPayload = { plugin: string; hookUrl: string; event: EventKey & Pick<EventHead, '_id'> }
 
 /** A subscriber is a plugin at one URL: it receives each event once, and all events in order. */
 const toSubscriberKey = (plugin: string, hookUrl: string) => sha256(`${plugin} ${hookUrl}`).slice(0, 24)
@@ -34,13 +39,13 @@ export const pluginSubscriber: EventSubscriber = {
       plugins.flatMap(({ plugin, entries }) => {
         const matching = entries.filter((entry) => event.seq > entry.since && matchesEvent(entry, event))
         const addresses = new Set(matching.map(({ hookUrl }) => hookUrl))
-        return [...addresses].map((hookUrl) => buildDeliveryJob({ plugin, hookUrl, event: toPublicEvent(event) }))
+        const { _id, source, kind, eventName } = event
+        const eventRef = { _id, source, kind, eventName }
+        return [...addresses].map((hookUrl) => buildDeliveryJob({ plugin, hookUrl, event: eventRef }))
       }),
     )
   },
 }
-
-type EventKey = Pick<EventSubscription, 'source' | 'kind' | 'eventName'>
 
 const matchesEvent = (entry: EventKey, event: EventKey) =>
   (['source', 'kind', 'eventName'] as const).every((name) => entry[name] === '*' || entry[name] === event[name])

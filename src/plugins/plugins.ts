@@ -9,7 +9,7 @@ import { slot } from '../core/extension'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { lastEventSeq } from '../jobs/event-dispatcher'
-import { deleteSecrets, openSecret, withVault } from '../platform/vault/vault'
+import { deleteSecrets, withVault } from '../platform/vault/vault'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { bumpVersion, invalidate, writeInvalidating } from '../tenancy/cache'
@@ -119,10 +119,10 @@ export async function rotateSecret(ctx: Ctx, id: string, secret: string | undefi
   await getPlugin(ctx.db, id)
   const fresh = secret ?? generateSecret()
   assertSecretLength(fresh)
-  const former = await openSecret(ctx, toSecretRef(id))
   const until = toIsoString(now() + SECRET_OVERLAP_MS)
   await withVault(ctx, async (tx, vault) => {
     await getPlugin(tx, id)
+    const former = await vault.open(tx, toSecretRef(id))
     if (former) await vault.seal(tx, toSecretRef(id, 'former'), former)
     await vault.seal(tx, toSecretRef(id), fresh)
     await tx

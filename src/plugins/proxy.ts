@@ -24,6 +24,9 @@ import { signUserToken } from './secrets'
 const MAX_REQUESTS_PER_TENANT = 1_000 // concurrent requests
 const requestCounts = new Map<string, number>()
 
+/** Returns how many requests of a tenant are being forwarded, including the responses that are being read. */
+export const countForwardedRequests = (tenant: string) => requestCounts.get(tenant) ?? 0
+
 /** Forwards a request that matches no route of the platform to the plugin of its path. */
 export const proxyRoutes = new Elysia({ tags: ['plugins'] })
   .use(streamGuard('plugin-calls'))
@@ -140,11 +143,11 @@ async function limitConcurrency(
   request: Request,
   callPlugin: () => Promise<UpstreamResponse>,
 ): Promise<Response> {
-  const count = requestCounts.get(tenant) ?? 0
+  const count = countForwardedRequests(tenant)
   if (count >= MAX_REQUESTS_PER_TENANT) throw new Busy()
   requestCounts.set(tenant, count + 1)
   const release = () => {
-    const remaining = (requestCounts.get(tenant) ?? 1) - 1
+    const remaining = countForwardedRequests(tenant) - 1
     if (remaining) requestCounts.set(tenant, remaining)
     else requestCounts.delete(tenant)
     restoreIdleTimeout(request)
@@ -160,9 +163,15 @@ async function limitConcurrency(
   }
 }
 
-/** Returns a stream that calls `onEnd` when it ends, fails or is canceled. */
+/** Returns a stream that calls `onEnd` once, when it ends, fails or is canceled. */
 function notifyOnEnd(body: ReadableStream<Uint8Array>, onEnd: () => void) {
   const reader = body.getReader()
+  let hasEnded = false
+  // A cancellation also ends the read that is waiting.
+  const end = () => {
+    if (!hasEnded) onEnd()
+    hasEnded = true
+  }
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -174,10 +183,10 @@ function notifyOnEnd(body: ReadableStream<Uint8Array>, onEnd: () => void) {
           // This cuts the connection. Given a reason, Bun would print its stack.
           controller.error()
         }
-        onEnd()
+        end()
       },
       async cancel(reason) {
-        onEnd()
+        end()
         await reader.cancel(reason)
       },
     },

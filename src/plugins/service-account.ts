@@ -6,7 +6,7 @@ import { registerUser } from '../accounts/users/users'
 import { type HttpContext, setNoStore } from '../core/etag'
 import { Busy } from '../storage/errors'
 import type { Db } from '../storage/port'
-import { bumpVersion, invalidate, writeInvalidating } from '../tenancy/cache'
+import { bumpVersion, invalidate } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { getPlugin } from './plugins'
 import { plugins } from './tables'
@@ -18,8 +18,13 @@ import { plugins } from './tables'
 export async function issueToken(ctx: Ctx, id: string, answer: HttpContext) {
   setNoStore(answer)
   const user = await ensureAccount(ctx, id)
-  await writeInvalidating(ctx, 'actors', (tx) => tx.delete(apiTokens).where(eq(apiTokens.user, user)).run())
-  const { token } = await issueApiToken(ctx, user, { nickname: 'plugin' })
+  const { token } = await issueApiToken(ctx, user, { nickname: 'plugin' }, async (tx) => {
+    // The plugin may have been removed with its account.
+    await getPlugin(tx, id)
+    await tx.delete(apiTokens).where(eq(apiTokens.user, user))
+    await bumpVersion(tx, 'actors')
+  })
+  invalidate(ctx, 'actors')
   return { token, user }
 }
 

@@ -115,7 +115,7 @@ export async function respondWithPage<Row>(
   rows: Row[],
   total: () => Promise<number>,
 ): Promise<Row[]> {
-  const headers = set.headers as Record<string, string>
+  const { headers } = set
   if (clamped) headers['x-limit'] = `${limit}`
   if (count) headers['x-total-count'] = `${await total()}`
   if (limit && rows.length > limit) headers.link = toNextLink(url, { page: `${number + 1}` })
@@ -133,7 +133,7 @@ export async function respondWithGrowingPage<Row extends Record<string, unknown>
   total: () => Promise<number>,
   serialize: (row: Row) => Shown,
 ): Promise<Shown[]> {
-  const headers = context.set.headers as Record<string, string>
+  const { headers } = context.set
   const pageRows = rows.slice(0, page.limit)
   const last = pageRows.at(-1)
   if (page.clamped) headers['x-limit'] = `${page.limit}`

@@ -1,23 +1,8 @@
-import { drizzle } from 'drizzle-orm/sqlite-proxy'
-import { yieldToEventLoop } from '../core/event-loop'
 import { logError } from '../core/log'
-import { Problem } from '../core/problem'
 import { DatabaseSlots } from './database-slots'
+import { createDb } from './db'
 import { GroupCommitWriter } from './group-commit'
-import type {
-  AfterCommit,
-  Database,
-  DatabaseLocation,
-  Db,
-  Defer,
-  Engine,
-  Executor,
-  Migrations,
-  RunQuery,
-  Store,
-  Tx,
-  WriteOptions,
-} from './port'
+import type { Database, DatabaseLocation, Db, Engine, Migrations, RunQuery, Store, Tx, WriteOptions } from './port'
 
 type OpenDatabase = { database: Database; writer: GroupCommitWriter }
 type PoolEntry = {
@@ -49,6 +34,8 @@ const IDLE_CHECK_INTERVAL_MS = 10_000
  */
 export class DatabasePool {
   #entries = new Map<string, PoolEntry>()
+  /** The number of entries that are not pinned. */
+  #evictableCount = 0
   #uses = 0
   #closing = new Set<Promise<void>>()
   #slots: DatabaseSlots
@@ -80,7 +67,7 @@ export class DatabasePool {
 
   /** The number of open databases, without pinned ones. */
   get openCount() {
-    return this.#entries.values().reduce((count, { pinned }) => (pinned ? count : count + 1), 0)
+    return this.#evictableCount
   }
 
   isOpen(place: DatabaseLocation): boolean {
@@ -142,7 +129,7 @@ export class DatabasePool {
     } finally {
       entry.users--
       if (!entry.users) entry.onIdle?.()
-      if (this.#entries.size > this.limits.openCount) this.#closeLeastUsed()
+      this.#closeLeastUsed()
     }
   }
 
@@ -163,19 +150,24 @@ export class DatabasePool {
     }
     entry.ready.then(
       (opened) => Object.assign(entry, { opened }),
-      () => {
-        if (this.#entries.get(key) === entry) this.#entries.delete(key)
-      },
+      () => this.#removeEntry(entry),
     )
     this.#entries.set(key, entry)
-    if (this.#entries.size > this.limits.openCount) this.#closeLeastUsed()
+    if (!pinned) this.#evictableCount++
+    this.#closeLeastUsed()
     this.#idleTimer ??= setInterval(() => this.releaseIdleMemory(), IDLE_CHECK_INTERVAL_MS).unref()
     return entry
   }
 
+  #removeEntry(entry: PoolEntry) {
+    if (this.#entries.get(entry.key) !== entry) return
+    this.#entries.delete(entry.key)
+    if (!entry.pinned) this.#evictableCount--
+  }
+
   /** Removes an entry, so that it gets no new uses, and closes it when the running ones have ended. */
   #closeEntry(entry: PoolEntry): Promise<void> {
-    this.#entries.delete(entry.key)
+    this.#removeEntry(entry)
     const closing = (async () => {
       if (entry.users)
         await new Promise<void>((resolve) => {
@@ -199,13 +191,15 @@ export class DatabasePool {
     }
   }
 
+  /** Closes idle databases, the least recently used first, while more than allowed are open. */
   #closeLeastUsed() {
-    const evictable = [...this.#entries.values()].filter(({ pinned }) => !pinned)
-    const idle = evictable
-      .filter(({ users, opened }) => opened && !users)
+    const excess = this.#evictableCount - this.limits.openCount
+    // This runs after each statement, so it looks through the entries only when it must.
+    if (excess <= 0) return
+    const idle = [...this.#entries.values()]
+      .filter(({ pinned, users, opened }) => !pinned && opened && !users)
       .sort((one, other) => one.lastUse - other.lastUse)
-    for (const entry of idle.slice(0, Math.max(0, evictable.length - this.limits.openCount)))
-      this.#closeEntry(entry).catch(logCloseFailure)
+    for (const entry of idle.slice(0, excess)) this.#closeEntry(entry).catch(logCloseFailure)
   }
 }
 
@@ -229,72 +223,4 @@ async function runWrite<T>(
   }, options)
   for (const act of actions) act(read)
   return result
-}
-
-type WriteAccess = Pick<Executor, 'executeMany'> & { defer: Defer; afterCommit: AfterCommit }
-
-function throwReadOnly(): never {
-  throw new Error('Writes need a transaction.')
-}
-const READ_ONLY: WriteAccess = {
-  executeMany: async () => throwReadOnly(),
-  defer: throwReadOnly,
-  afterCommit: throwReadOnly,
-}
-
-/**
- * Returns reads and writes over `query`. Drizzle is created on first use: the most frequent statements need only
- * `query`.
- */
-function createDb(query: RunQuery, { executeMany, defer, afterCommit }: WriteAccess = READ_ONLY): Tx {
-  let instance: ReturnType<typeof createOrm> | undefined
-  const getOrm = () => {
-    instance ??= createOrm(query)
-    return instance
-  }
-  return {
-    query: (sql, params) => (params?.some(hasNul) ? Promise.reject(nulProblem()) : query(sql, params)),
-    executeMany: (sql, rows) =>
-      rows.some((row) => row.some(hasNul)) ? Promise.reject(nulProblem()) : executeMany(sql, rows),
-    defer,
-    afterCommit,
-    vectorSearch: 'javascript',
-    yieldToOthers: yieldToEventLoop,
-    select: ((fields: never) => getOrm().select(fields)) as unknown as Tx['select'],
-    selectDistinct: ((fields: never) => getOrm().selectDistinct(fields)) as unknown as Tx['selectDistinct'],
-    $count: (...of) => getOrm().$count(...of),
-    insert: (table) => getOrm().insert(table),
-    update: (table) => getOrm().update(table),
-    delete: (table) => getOrm().delete(table),
-  }
-}
-
-/** Builds statements without running them. */
-export const statementBuilder: Tx = createDb(() =>
-  Promise.reject(new Error('The statement builder cannot run statements.')),
-)
-
-const createOrm = (query: RunQuery) =>
-  drizzle(async (sql, params, method) => {
-    if (params.some(hasNul)) throw nulProblem()
-    const rows = await query(sql, params)
-    return { rows: method === 'get' ? rows[0]! : rows }
-  })
-
-// PostgreSQL cannot store U+0000, so no engine accepts it.
-const hasNul = (value: unknown) => typeof value === 'string' && value.includes('\0')
-const nulProblem = () => {
-  const message = 'Text must not contain the character U+0000.'
-  return new Problem(400, 'INVALID_INPUT', message, { details: [{ path: '', message }] })
-}
-
-/** Returns a function that prepares frequent statements once for each database. */
-export function prepareOncePerDb<Statements>(prepare: (db: Db) => Statements) {
-  const statementsByDb = new WeakMap<Db, Statements>()
-  return (reader: Db): Statements => {
-    const db = reader.origin ?? reader
-    const statements = statementsByDb.get(db) ?? prepare(db)
-    statementsByDb.set(db, statements)
-    return statements
-  }
 }

@@ -4,7 +4,7 @@ import { config } from '../config'
 import { now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
 import type { Db, RunQuery, Tx } from '../storage/port'
-import { clusterUrls, databases, MAIN_CLUSTER, moveBucketToNode } from './databases'
+import { clusterUrls, databases, hasRegistryFile, MAIN_CLUSTER, moveBucketToNode } from './databases'
 import { hasOtherFileKeys } from './installation-keys'
 import { locationOf, type TenantRecord } from './placement'
 import { registry } from './registry'
@@ -91,8 +91,7 @@ async function insertBucket(tx: Tx, cluster: string): Promise<string> {
 export async function initializeDatabase(): Promise<{ buckets: Bucket[]; adopted: string[] }> {
   assertDatabaseConfigured()
   if (!(await listBuckets()).length) await addBucket()
-  const files = databases.getStore({ tenant: 'registry', file: 'registry.db', identity: '' }, registryMigrations)
-  const [entries, names] = [await files.db.select().from(tenants), await files.db.select().from(hosts)]
+  const { entries, names } = await readLocalRegistry()
   for (const entry of entries) await assertImportable(entry)
   const adopted = await registry.write(async (tx) => {
     const registeredIds = (await tx.select().from(tenants)).map(({ id }) => id)
@@ -103,6 +102,13 @@ export async function initializeDatabase(): Promise<{ buckets: Bucket[]; adopted
     return newEntries.map(({ id }) => id)
   })
   return { buckets: await listBuckets(), adopted }
+}
+
+/** Reads the registry of the local files. Where there is none, none is created: other nodes may share the folder. */
+async function readLocalRegistry() {
+  if (!hasRegistryFile()) return { entries: [], names: [] }
+  const { db } = databases.getStore({ tenant: 'registry', file: 'registry.db', identity: '' }, registryMigrations)
+  return { entries: await db.select().from(tenants), names: await db.select().from(hosts) }
 }
 
 async function assertImportable(entry: TenantRecord) {

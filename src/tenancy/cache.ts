@@ -119,7 +119,10 @@ function regionOf(cache: TenantCache, topic: CacheTopic): CacheRegion {
 async function refreshVersions(db: Db, cache: TenantCache, remoteVersion: number) {
   cache.checkedAt = performance.now()
   cache.remoteVersion = remoteVersion
-  const rows = await db.query('select topic, version from versions')
+  const rows = await db.query('select topic, version from versions').catch((error) => {
+    cache.checkedAt = Number.NEGATIVE_INFINITY // the next read checks again
+    throw error
+  })
   for (const [topic, version] of rows as [CacheTopic, unknown][]) {
     if (cache.versions.get(topic) === version) continue
     cache.versions.set(topic, version)

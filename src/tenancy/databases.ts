@@ -90,8 +90,11 @@ export const databases = new DatabasePool(routingEngine, {
 /** Makes this process the only server of the data folder. @throws ConfigError when another process serves it */
 export const lockDataFolder = async () => {
   // Nodes that share a database share no folder, unless the folder still contains tenants.
-  if (!config.ATOLL_DATABASE_URL || existsSync(join(config.ATOLL_TENANTS, 'registry.db'))) await sqlite.lockFolder()
+  if (!config.ATOLL_DATABASE_URL || hasRegistryFile()) await sqlite.lockFolder()
 }
+
+/** Tells whether the data folder has a registry of its own. */
+export const hasRegistryFile = () => existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
 
 export const tenantFolder = (tenant: string) => join(config.ATOLL_TENANTS, tenant)
 export const createTenantFolder = (tenant: string) =>

@@ -11,7 +11,7 @@ type TenantQueues = Map<string, (() => void)[]>
 export class FairSemaphore {
   #runningByTenant = new Map<string, number>()
   #urgent: TenantQueues = new Map()
-  /** Starts only when no urgent work of any tenant waits. */
+  /** Starts only when no urgent work that waits may start. */
   #lowPriority: TenantQueues = new Map()
   #total = 0
 

@@ -16,7 +16,7 @@ type DueHost = typeof hosts.$inferSelect & { checked: string }
 
 /**
  * Checks the DNS records of proven hosts whose last check was a day ago, of one tenant or of all. A host whose record
- * has been missing for three days is released. A lookup without an answer changes nothing.
+ * has been missing for three days is released. After a lookup without an answer the host stays as it is for another day.
  */
 export async function checkProvenHosts(tenant?: string) {
   const isDue = and(isNotNull(hosts.checked), lte(hosts.checked, toIsoString(now() - HOST_CHECK_INTERVAL_MS)))

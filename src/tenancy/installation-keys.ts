@@ -140,7 +140,7 @@ async function loadAndVerifySecrets(): Promise<Secrets> {
     restrictSecretsFile()
     logError('SECRETS_FILE_WAS_OPEN', {
       file: secretsFile,
-      told: 'Other users of this machine could read the file. Its mode was changed to 0600.',
+      message: 'Other users of this machine could read the file. Its mode was changed to 0600.',
     })
   }
   const [secrets, fingerprint] = [await readSecrets(registry.db.query), await readFingerprint(registry.db.query)]

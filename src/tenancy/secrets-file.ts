@@ -99,6 +99,9 @@ function writeDraft(secrets: Secrets): string {
 function fsyncFolder() {
   if (process.platform === 'win32') return
   const folder = openSync(config.ATOLL_TENANTS, 'r')
-  fsyncSync(folder)
-  closeSync(folder)
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
 }

@@ -70,7 +70,8 @@ export async function listMine(ctx: Ctx, query: ListQuery, answer: HttpContext) 
 
 /**
  * Accepts an invitation, which makes the caller a member with its roles, or declines it. Both delete it.
- * @throws 403 also for roles that have been restricted since, 404, 409 EMAIL_NOT_VERIFIED, TOO_MANY_MEMBERS
+ * @throws 403 WORKSPACES_INACTIVE, or RESTRICTED_ROLE also for roles that have been restricted since
+ * @throws 404 INVITE_NOT_FOUND, 409 EMAIL_NOT_VERIFIED, TOO_MANY_MEMBERS
  */
 export async function answerInvitation(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
   if (isOtherWorkspace(ctx.actor, workspace)) notFound('invite')
@@ -97,7 +98,10 @@ const HOW_TO_VERIFY = 'POST /api/email/verification sends a code to it, and POST
 
 const emailNotVerified = (message: string) => new Problem(409, 'EMAIL_NOT_VERIFIED', message)
 
-/** @throws 409 EMAIL_NOT_VERIFIED when the username or the pending e-mail is the invited address, 404 otherwise */
+/**
+ * @throws 409 EMAIL_NOT_VERIFIED when the username or the pending e-mail address is the invited address
+ * @throws 404 INVITE_NOT_FOUND otherwise
+ */
 async function explainMissingInvite(tx: Tx, workspace: string, user: UserRow | undefined): Promise<never> {
   const pendingKey = user?.pendingEmail ? normalizeForLookup(user.pendingEmail) : ''
   const keys = [user?.usernameKey ?? '', pendingKey].filter((key) => key !== '')
@@ -111,7 +115,11 @@ async function explainMissingInvite(tx: Tx, workspace: string, user: UserRow | u
   )
 }
 
-/** Invites an e-mail address. @throws 403, 404, 409 INVITE_EXISTS, MEMBER_EXISTS, TOO_MANY_INVITES, 429 */
+/**
+ * Invites an e-mail address.
+ * @throws 403 FORBIDDEN, RESTRICTED_ROLE, 404 WORKSPACE_NOT_FOUND, 409 INVITE_EXISTS, MEMBER_EXISTS, TOO_MANY_INVITES
+ * @throws 429 RATE_LIMITED
+ */
 export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
   const restricted = await getCallerRestrictions(ctx)
   return ctx.write(async (tx) => {
@@ -135,7 +143,10 @@ export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
   })
 }
 
-/** Withdraws an invitation. @throws 403, 404 */
+/**
+ * Withdraws an invitation.
+ * @throws 403 FORBIDDEN, 404 WORKSPACE_NOT_FOUND, INVITE_NOT_FOUND
+ */
 export async function remove(ctx: Ctx, workspace: string, id: string) {
   await ctx.write(async (tx) => {
     await requireWorkspaceAdmin(tx, ctx.actor, workspace)
@@ -148,7 +159,7 @@ export async function remove(ctx: Ctx, workspace: string, id: string) {
 /**
  * Replaces all invites of a workspace. An invite to the same address is kept and updated; addresses of members are
  * skipped.
- * @throws 400 for a duplicate address, 403 RESTRICTED_ROLE, 429
+ * @throws 400 INVALID_INPUT for a duplicate address, 403 RESTRICTED_ROLE, 429 RATE_LIMITED
  */
 export async function replaceInvites(
   ctx: Ctx,
@@ -191,7 +202,10 @@ export async function replaceInvites(
 
 type InviteRow = typeof invites.$inferSelect
 
-/** Emits an event and queues a mail for each new invite. @throws 429 */
+/**
+ * Emits an event and queues a mail for each new invite.
+ * @throws 429 RATE_LIMITED
+ */
 async function announceInvites(ctx: Ctx, tx: Tx, workspace: string, added: InviteRow[]) {
   if (!added.length) return
   const wait =

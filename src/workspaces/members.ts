@@ -17,7 +17,10 @@ const MAX_MEMBERS_PER_WORKSPACE = 1_000 // the response of a workspace contains 
 
 const sortable = { _id: members.user, user: members.user, created: members.created }
 
-/** Returns a page of a workspace's members, in the order in which they joined. @throws 404 */
+/**
+ * Returns a page of a workspace's members, in the order in which they joined.
+ * @throws 404 WORKSPACE_NOT_FOUND
+ */
 export async function list({ db, actor }: Ctx, id: string, query: ListQuery, answer: HttpContext) {
   const page = parsePage(query, sortable, 'created')
   const { administers } = await getWorkspaceAccess(db, actor, id)
@@ -27,7 +30,11 @@ export async function list({ db, actor }: Ctx, id: string, query: ListQuery, ans
   return respondWithPage(answer, page, items, () => db.$count(members, condition))
 }
 
-/** Adds a user of the tenant as a member. @throws 403, 404, 409 MEMBER_EXISTS, TOO_MANY_MEMBERS */
+/**
+ * Adds a user of the tenant as a member.
+ * @throws 403 FORBIDDEN, RESTRICTED_ROLE, 404 WORKSPACE_NOT_FOUND, USER_NOT_FOUND
+ * @throws 409 MEMBER_EXISTS, TOO_MANY_MEMBERS
+ */
 export async function add(ctx: Ctx, id: string, { userId, roles }: NewMember) {
   const restricted = await getCallerRestrictions(ctx)
   const access = await writeInvalidating(ctx, 'actors', async (tx) => {
@@ -43,7 +50,10 @@ export async function add(ctx: Ctx, id: string, { userId, roles }: NewMember) {
   return { message: 'The user was added to the workspace.', workspace: await loadWorkspaceDetails(ctx.db, access) }
 }
 
-/** Replaces a member's roles. @throws 403, 404, 409 LAST_WORKSPACE_ADMIN */
+/**
+ * Replaces a member's roles.
+ * @throws 403 FORBIDDEN, RESTRICTED_ROLE, 404 WORKSPACE_NOT_FOUND, MEMBER_NOT_FOUND, 409 LAST_WORKSPACE_ADMIN
+ */
 export async function change(ctx: Ctx, id: string, user: string, roles: string[]) {
   const restricted = await getCallerRestrictions(ctx)
   await writeInvalidating(ctx, 'actors', async (tx) => {
@@ -56,7 +66,10 @@ export async function change(ctx: Ctx, id: string, user: string, roles: string[]
   return { message: 'The roles were updated.', updatedMember: { user, roles }, workspaceId: id }
 }
 
-/** Ends a membership; all members may end their own. @throws 403, 404, 409 LAST_WORKSPACE_ADMIN */
+/**
+ * Ends a membership; all members may end their own.
+ * @throws 403 FORBIDDEN, 404 WORKSPACE_NOT_FOUND, MEMBER_NOT_FOUND, 409 LAST_WORKSPACE_ADMIN
+ */
 export async function remove(ctx: Ctx, id: string, user: string) {
   await writeInvalidating(ctx, 'actors', async (tx) => {
     await (user === ctx.actor.user ? getWorkspaceAccess : requireWorkspaceAdmin)(tx, ctx.actor, id)
@@ -83,12 +96,16 @@ export async function joinWorkspace(tx: Tx, workspace: string, user: string, rol
   await tx.insert(members).values({ workspace, user, roles, created: toIsoString(now()) })
 }
 
+/** Returns the membership of a user in a workspace, or undefined. */
 export const findMember = (db: Db, workspace: string, user: string) =>
   db.select().from(members).where(matchesMember(workspace, user)).get()
 
 const matchesMember = (workspace: string, user: string) => and(eq(members.workspace, workspace), eq(members.user, user))
 
-/** Runs in the writing transaction, so that two concurrent calls cannot each rely on the other admin. @throws 409 */
+/**
+ * It runs in the writing transaction, so that two concurrent calls cannot each rely on the other admin.
+ * @throws 409 LAST_WORKSPACE_ADMIN
+ */
 async function assertNotLastWorkspaceAdmin(tx: Tx, workspace: string, user: string) {
   const allMembers = await tx.select().from(members).where(eq(members.workspace, workspace))
   const admins = allMembers.filter(({ roles }) => roles.includes('admin'))

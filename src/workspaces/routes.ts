@@ -153,4 +153,5 @@ const inviteRoutes = new Elysia({ tags: ['workspaces'] })
     detail: { operationId: 'deleteInvite', summary: 'Withdraw an invitation' },
   })
 
+/** Routes of workspaces, their members and invites. */
 export const allWorkspaceRoutes = new Elysia().use(workspaceRoutes).use(memberRoutes).use(inviteRoutes)

@@ -7,6 +7,7 @@ import { badRequest } from '../core/problem'
 import { loadRe2 } from '../core/re2'
 import { parseOptional } from '../core/shapes'
 import { normalizeForLookup } from '../core/text-normalization'
+import { Busy } from '../storage/errors'
 import {
   applyPage,
   parseNames,
@@ -15,19 +16,23 @@ import {
   respondWithFilteredPage,
   respondWithPage,
 } from '../storage/pagination'
-import type { Db } from '../storage/port'
+import { costlyWork } from '../tenancy/fair-queue'
 import { findInvites, findMembers } from './serializers'
 import type { WorkspacesQuery } from './shapes'
 import { sortable } from './workspaces'
 
 const MAX_PATTERN_LENGTH = 100 // characters
 const MAX_PROGRAM_SIZE = 2_000 // instructions of the compiled pattern, each run at most once per character
+const SLICE_MS = 2 // of matching names, before others get their turn
 
-/** Returns a page of all matching workspaces of the tenant, with the selected fields. @throws 400 */
+/**
+ * Returns a page of all matching workspaces of the tenant, with the selected fields.
+ * @throws 400 INVALID_INPUT
+ */
 export async function searchWorkspaces(ctx: Ctx, query: WorkspacesQuery, answer: HttpContext) {
   const page = parsePage(query, sortable)
   const fields = parseSelect(query.select, SELECTABLE_FIELDS) ?? new Set(DEFAULT_FIELDS)
-  const [where, rowFilter] = [buildConditions(ctx, query), buildRowFilter(ctx.db, query)]
+  const [where, rowFilter] = [buildConditions(ctx, query), buildRowFilter(ctx, query, answer.request)]
   const createQuery = () => ctx.db.select().from(workspaces).where(where)
   const rows = rowFilter
     ? await respondWithFilteredPage(answer, page, createQuery, rowFilter)
@@ -48,24 +53,25 @@ function buildConditions({ db, actor }: Ctx, query: WorkspacesQuery): SQL | unde
 
 type RowFilter = (rows: WorkspaceRow[]) => Promise<WorkspaceRow[]>
 
-/** Returns the filters that are evaluated here: on labels, patterns and text. Undefined without any. @throws 400 */
-function buildRowFilter(db: Db, query: WorkspacesQuery): RowFilter | undefined {
-  const [labels, matches, q] = [
+/**
+ * Returns the filters that are evaluated here: on labels, patterns and text. Returns undefined without any.
+ * @throws 400 INVALID_INPUT for an invalid pattern
+ */
+function buildRowFilter(ctx: Ctx, query: WorkspacesQuery, request: Request): RowFilter | undefined {
+  const [labels, matchesPattern, q] = [
     parseNames(query.labels, 'labels'),
     compilePattern(parseOptional(query.name)),
     parseOptional(query.q),
   ]
-  if (!labels && !matches && q === undefined) return
+  if (!labels && !matchesPattern && q === undefined) return
   const searched = normalizeForLookup(q ?? '')
   const containsQuery = (text: string | null) => !!text && normalizeForLookup(text).includes(searched)
   return async (rows) => {
-    const candidates = rows.filter(
-      ({ name, labels: own }) =>
-        (!labels || own.some((label) => labels.includes(label))) && (!matches || matches(name)),
-    )
+    const labeled = labels ? rows.filter((row) => row.labels.some((label) => labels.includes(label))) : rows
+    const candidates = matchesPattern ? await filterInSlices(ctx, labeled, matchesPattern, request) : labeled
     if (q === undefined) return candidates
     const invites = await findInvites(
-      db,
+      ctx.db,
       candidates.filter(({ name }) => !containsQuery(name)).map(({ _id }) => _id),
     )
     return candidates.filter(
@@ -74,6 +80,24 @@ function buildRowFilter(db: Db, query: WorkspacesQuery): RowFilter | undefined {
         invites.get(_id)?.some((invite) => containsQuery(invite.email) || containsQuery(invite.name)),
     )
   }
+}
+
+/** Filters rows by their names in turns with other costly work: a hostile pattern takes 10 ms for each name. */
+async function filterInSlices(
+  { tenant, actor }: Ctx,
+  rows: WorkspaceRow[],
+  matchesPattern: (name: string) => boolean,
+  { signal }: Request,
+) {
+  const matching: WorkspaceRow[] = []
+  for (let next = 0; next < rows.length; ) {
+    if (signal.aborted) throw new Busy('The client disconnected.')
+    await costlyWork.run({ tenant, caller: actor.user }, async () => {
+      for (const end = performance.now() + SLICE_MS; next < rows.length && performance.now() < end; next++)
+        if (matchesPattern(rows[next]!.name)) matching.push(rows[next]!)
+    })
+  }
+  return matching
 }
 
 const SELECTABLE_FIELDS = ['_id', 'name', 'logo', 'labels', 'tenant', 'members', 'invites', 'created', 'updated']

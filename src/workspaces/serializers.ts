@@ -3,6 +3,7 @@ import { invites, members } from '../accounts/memberships/tables'
 import type { WorkspaceAccess } from '../accounts/memberships/workspace-access'
 import { users } from '../accounts/tables'
 import { fullNameOf } from '../accounts/users/users'
+import { toChunks } from '../core/chunks'
 import type { Db } from '../storage/port'
 
 /** Returns a workspace as it appears in a list. */
@@ -25,11 +26,23 @@ export async function loadWorkspaceDetails(db: Db, access: WorkspaceAccess) {
   }
 }
 
+const WORKSPACES_PER_READ = 10 // each may have 1,000 members and 1,000 invites
+
+/** Returns the rows of many workspaces without blocking other requests. */
+async function readInChunks<Row>(db: Db, ids: string[], read: (ids: string[]) => PromiseLike<Row[]>) {
+  const chunks: Row[][] = []
+  for (const chunk of toChunks(ids, WORKSPACES_PER_READ)) {
+    if (chunks.length) await db.yieldToOthers()
+    chunks.push(await read(chunk))
+  }
+  return chunks.flat()
+}
+
 /** Returns the members of these workspaces, by workspace. */
 export async function findMembers(db: Db, ids: string[], administers: boolean) {
-  const rows = await selectMembers(db)
-    .where(inArray(members.workspace, ids))
-    .orderBy(asc(members.created), asc(members.user))
+  const rows = await readInChunks(db, ids, (chunk) =>
+    selectMembers(db).where(inArray(members.workspace, chunk)).orderBy(asc(members.created), asc(members.user)),
+  )
   return Map.groupBy(
     rows.map((row) => ({ workspace: row.workspace, ...toMember(administers, row) })),
     ({ workspace }) => workspace,
@@ -38,11 +51,9 @@ export async function findMembers(db: Db, ids: string[], administers: boolean) {
 
 /** Returns the invites of these workspaces, by workspace. */
 export async function findInvites(db: Db, ids: string[]) {
-  const rows = await db
-    .select()
-    .from(invites)
-    .where(inArray(invites.workspace, ids))
-    .orderBy(asc(invites.created), asc(invites._id))
+  const rows = await readInChunks(db, ids, (chunk) =>
+    db.select().from(invites).where(inArray(invites.workspace, chunk)).orderBy(asc(invites.created), asc(invites._id)),
+  )
   return Map.groupBy(rows, ({ workspace }) => workspace)
 }
 

@@ -32,6 +32,7 @@ import type { NewWorkspace, WorkspaceChange } from './shapes'
 /** Returns the number of entities that belong to a workspace. */
 export const entityCounter = slot<(db: Db, workspace: string) => Promise<number>>('entity counter')
 
+/** The columns by which lists of workspaces can be sorted. */
 export const sortable = {
   _id: workspaces._id,
   name: workspaces.name,
@@ -54,11 +55,18 @@ export async function list({ db, actor }: Ctx, query: ListQuery, answer: HttpCon
   return respondWithPage(answer, page, rows.map(toWorkspace), () => db.$count(members, condition))
 }
 
-/** Returns a workspace with its members, and with its invites for callers who administer it. @throws 404 */
+/**
+ * Returns a workspace with its members, and with its invites for callers who administer it.
+ * @throws 404 WORKSPACE_NOT_FOUND
+ */
 export const get = async ({ db, actor }: Ctx, id: string) =>
   loadWorkspaceDetails(db, await getWorkspaceAccess(db, actor, id))
 
-/** Creates a workspace, whose creator becomes its admin. @throws 400, 403 */
+/**
+ * Creates a workspace, whose creator becomes its admin.
+ * @throws 400 INVALID_INPUT for a label that is not allowed, 403 FORBIDDEN, WORKSPACES_INACTIVE, RESTRICTED_LABEL,
+ * RESTRICTED_ROLE
+ */
 export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace) {
   assertNotBound(ctx)
   await assertWorkspacesActive(ctx)
@@ -78,7 +86,11 @@ export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace
   return loadWorkspaceDetails(ctx.db, { workspace, roles: ['admin'], administers: true })
 }
 
-/** Changes the sent fields. `invites` replaces all invites. @throws 400, 403, 404, 429 */
+/**
+ * Changes the sent fields. `invites` replaces all invites.
+ * @throws 400 INVALID_INPUT, 403 FORBIDDEN, RESTRICTED_LABEL, RESTRICTED_ROLE, 404 WORKSPACE_NOT_FOUND
+ * @throws 429 RATE_LIMITED
+ */
 export async function change(ctx: Ctx, id: string, { name, logo, labels, invites }: WorkspaceChange) {
   const { workspace: before } = await requireWorkspaceAdmin(ctx.db, ctx.actor, id)
   if (labels) await assertAllowedLabels(ctx, labels, before.labels)
@@ -101,7 +113,8 @@ export async function change(ctx: Ctx, id: string, { name, logo, labels, invites
 
 /**
  * Removes a workspace with its memberships, invites, API tokens, secrets and other data. Its entities are kept, and
- * their number is returned. @throws 403, 404
+ * their number is returned.
+ * @throws 403 FORBIDDEN, 404 WORKSPACE_NOT_FOUND
  */
 export async function remove(ctx: Ctx, id: string) {
   await writeInvalidating(ctx, 'actors', async (tx) => {
@@ -121,7 +134,10 @@ export async function remove(ctx: Ctx, id: string) {
   return { ...success, entities: await entityCounter()(ctx.db, id) }
 }
 
-/** Makes this the active workspace of the caller's session or API token. @throws 403, 404 */
+/**
+ * Makes this the active workspace of the caller's session or API token.
+ * @throws 403 WORKSPACES_INACTIVE, 404 WORKSPACE_NOT_FOUND
+ */
 export async function activate(ctx: Ctx, id: string) {
   const { actor, db } = ctx
   await assertWorkspacesActive(ctx)
@@ -151,7 +167,10 @@ async function assertMayCreate(ctx: Ctx) {
     throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow you to create workspaces.')
 }
 
-/** Labels in `before` may stay when the tenant no longer allows them. @throws 400 */
+/**
+ * Requires that the tenant allows the labels. Those in `before` may stay when it no longer does.
+ * @throws 400 INVALID_INPUT
+ */
 async function assertAllowedLabels(tenant: Tenant, labels: string[], before?: string[]) {
   const { labels: allowedLabels, allowNonLabeledWorkspaces } = await getSettings(tenant, workspaceSettings)
   const unknownLabel = allowedLabels.length

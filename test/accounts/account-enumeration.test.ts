@@ -8,7 +8,7 @@ import { createTestTenant, statusAndCode, type TestResponse } from '../test-tena
 
 useStandardPasswordCost()
 const home = await createTestTenant()
-const { tenant, stranger } = home
+const { tenant, anonymous } = home
 const password = 'correct horse'
 const { hash } = Bun.password
 
@@ -34,7 +34,7 @@ function toComparable({ status, headers, body }: TestResponse) {
   return { status, headers: comparableHeaders, body }
 }
 
-const signIn = (username: string) => stranger.post('/signin', { username, password: 'wrong horse' })
+const signIn = (username: string) => anonymous.post('/signin', { username, password: 'wrong horse' })
 
 test('a failed sign-in gets the same response for unknown and existing users', async () => {
   const nobody = toComparable(await signIn(unknownLogin))
@@ -63,9 +63,9 @@ test('a rate-limited sign-in gets the same response for unknown and existing use
 })
 
 test('POST /api/password/forgot responds alike for unknown and existing addresses, and guessed tokens are rejected', async () => {
-  const forgot = async (email: string) => toComparable(await stranger.post('/password/forgot', { email }))
+  const forgot = async (email: string) => toComparable(await anonymous.post('/password/forgot', { email }))
   expect(await forgot(`user@${home.id}.test`)).toEqual(await forgot('nobody@example.test'))
-  const guess = async (path: string, body: object) => toComparable(await stranger.post(path, body))
+  const guess = async (path: string, body: object) => toComparable(await anonymous.post(path, body))
   const token = 'x'.repeat(43)
   expect((await guess('/password/reset', { token, password })).body.code).toBe('INVALID_TOKEN')
   expect((await guess('/signin', { challenge: token, code: '000000' })).body.code).toBe('INVALID_CHALLENGE')
@@ -95,15 +95,15 @@ test('a password hash of lower cost takes as much work to verify and is replaced
     '$argon2id$v=19$m=64,t=1,p=1$',
   ])
   expect(options).toEqual([{ algorithm: 'argon2id', memoryCost: 19_456 - 32, timeCost: 2 }])
-  expect(statusAndCode(await stranger.post('/signin', { username: 'other', password: '' }))).toEqual([
+  expect(statusAndCode(await anonymous.post('/signin', { username: 'other', password: '' }))).toEqual([
     401,
     'INVALID_CREDENTIALS',
   ])
-  expect((await stranger.post('/signin', { username: 'other', password })).status).toBe(200)
+  expect((await anonymous.post('/signin', { username: 'other', password })).status).toBe(200)
   expect(cost(await storedHash())).toBe(usualCost!)
   verifiedHashes.length = 0
   const hashed = await storedHash()
-  expect((await stranger.post('/signin', { username: 'other', password })).status).toBe(200)
+  expect((await anonymous.post('/signin', { username: 'other', password })).status).toBe(200)
   expect([verifiedHashes, await storedHash()]).toEqual([[hashed], hashed])
   for (const spy of [verifySpy, hashSpy]) spy.mockRestore()
 })

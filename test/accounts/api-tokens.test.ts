@@ -1,12 +1,13 @@
 import { afterEach, expect, test } from 'bun:test'
 import { now, toIsoString } from '../../src/core/clock'
+import { TIME } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { advanceClock, createSignedInClient, MINUTE, resetClock } from './session-fixtures'
 
 const home = await createTestTenant()
-const { stranger } = home
+const { anonymous } = home
 const user = await createSignedInClient(home, 'user')
-const createTokenClient = (token: string) => stranger.with({ 'x-api-key': token })
+const createTokenClient = (token: string) => anonymous.with({ 'x-api-key': token })
 
 afterEach(resetClock)
 
@@ -25,7 +26,7 @@ test('POST /api/me/api-tokens returns the whole token once; the list shows only 
       expiresAt: null,
       lastUsedAt: null,
       workspace: null,
-      created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      created: TIME,
     },
   })
   expect(apiToken.tokenPrefix.length).toBeWithin(6, 17)
@@ -143,9 +144,9 @@ test('an API token is hidden from other users, admins and tenants, whose DELETE 
 })
 
 test('anonymous requests to /api/me/api-tokens get 401', async () => {
-  expect((await stranger.get('/me/api-tokens')).status).toBe(401)
-  expect((await stranger.post('/me/api-tokens', { nickname: 'x' })).status).toBe(401)
-  expect((await stranger.delete('/me/api-tokens/x')).status).toBe(401)
+  expect((await anonymous.get('/me/api-tokens')).status).toBe(401)
+  expect((await anonymous.post('/me/api-tokens', { nickname: 'x' })).status).toBe(401)
+  expect((await anonymous.delete('/me/api-tokens/x')).status).toBe(401)
 })
 
 test.each([

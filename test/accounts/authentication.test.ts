@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { authenticate } from '../../src/accounts/authentication'
+import { UNAUTHENTICATED } from '../expectations'
 import { apiClient, createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 import {
   advanceClock,
@@ -16,7 +17,6 @@ const [home, abroad] = [await createTestTenant(), await createTestTenant()]
 const { origin } = home
 const apiKey = (token: string) => ({ 'x-api-key': token })
 const deadCookie = { cookie: `atoll_${home.id}=${'x'.repeat(43)}` }
-const UNAUTHENTICATED = [401, 'UNAUTHENTICATED']
 const CROSS_SITE = [403, 'CROSS_SITE']
 const REPLAYED_HEADER = 'idempotency-replayed'
 

@@ -27,14 +27,14 @@ describe('session cookies', () => {
     // Browsers do not send tokens by themselves, so tokens are accepted at every host.
     const token = apiClient(theirs.origin, { 'x-api-key': ours.tokens.admin, tenant: ours.id })
     expect((await token.get('/users')).status).toBe(200)
-    expect((await ours.stranger.get('/users', { cookie })).status).toBe(200)
+    expect((await ours.anonymous.get('/users', { cookie })).status).toBe(200)
   })
 
   test('an idempotent repetition at the host of another tenant gets 403 COOKIE_OF_ANOTHER_HOST, not the stored response', async () => {
     const [ours, theirs] = [await createTestTenant(), await createTestTenant()]
     const mine = { ...(await signInForCookie(ours, 'admin')), 'idempotency-key': 'k' }
     const person = { username: 'grace', password: 'a secret of hers' }
-    expect((await ours.stranger.post('/users', person, mine)).status).toBe(201)
+    expect((await ours.anonymous.post('/users', person, mine)).status).toBe(201)
     const there = await apiClient(theirs.origin, { ...mine, tenant: ours.id }).post('/users', person)
     expect([...statusAndCode(there), there.headers.get('idempotency-replayed')]).toEqual([
       ...COOKIE_OF_ANOTHER_HOST,
@@ -72,8 +72,8 @@ describe('session cookies', () => {
       (await signInForCookie(home, 'other')).cookie,
     ]
     for (const cookie of [`${planted}; ${mine}`, `${mine}; ${planted}`, `${mine}; a=b; ${mine}`, `${mine};${mine}`])
-      expect(statusAndCode(await home.stranger.get('/me', { cookie })), cookie).toEqual([401, 'UNAUTHENTICATED'])
-    expect((await home.stranger.get('/me', { cookie: `a=b; ${mine}; a=c` })).body.username).toBe('user')
+      expect(statusAndCode(await home.anonymous.get('/me', { cookie })), cookie).toEqual([401, 'UNAUTHENTICATED'])
+    expect((await home.anonymous.get('/me', { cookie: `a=b; ${mine}; a=c` })).body.username).toBe('user')
   })
 })
 
@@ -95,6 +95,6 @@ describe('session cookies over TLS', () => {
     const loggedOut = readSetCookie(await tlsClient.post('/logout', undefined, { cookie: renewed.cookie }))
     expect([loggedOut.cookie, loggedOut.attributes.includes('Max-Age=0')]).toEqual([`__Host-atoll_${home.id}=`, true])
     // A __Host- cookie is not accepted without TLS.
-    expect(statusAndCode(await home.stranger.get('/me', { cookie }))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await home.anonymous.get('/me', { cookie }))).toEqual([401, 'UNAUTHENTICATED'])
   })
 })

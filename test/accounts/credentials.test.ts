@@ -4,6 +4,7 @@ import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'
 import { config } from '../../src/config'
 import { now } from '../../src/core/clock'
 import { runDueJobs } from '../../src/jobs/runner'
+import { FORBIDDEN, INVALID_TOKEN } from '../expectations'
 import { startSmtpServer } from '../fakes/smtp-server'
 import { type ApiClient, createTestTenant, statusAndCode, type TestUser } from '../test-tenant'
 import { createMailFixture, extractCode, password } from './mail/mail-fixtures'
@@ -18,9 +19,7 @@ import {
 } from './session-fixtures'
 
 const PROOF_REQUIRED = [403, 'PROOF_REQUIRED']
-const FORBIDDEN = [403, 'FORBIDDEN']
 const WRONG_PASSWORD = [403, 'INVALID_CREDENTIALS']
-const INVALID_TOKEN = [400, 'INVALID_TOKEN']
 const newPassword = 'battery staple'
 
 afterEach(resetClock)
@@ -45,9 +44,9 @@ describe.each(Object.keys(guarded))('a change that needs proof: %s', (what) => {
     expect([...statusAndCode(refused), refused.body.details]).toEqual([...PROOF_REQUIRED, { by: 'currentPassword' }])
     expect(statusAndCode(await attempt(ada, { currentPassword: 'wrong horse' }))).toEqual(WRONG_PASSWORD)
     expect((await attempt(ada, { currentPassword: password })).status).toBe(succeeds)
-    const { stranger } = await createMailFixture()
-    const { headers } = await stranger.post('/signin', { username: 'ada', password })
-    const freshClient = stranger.with({ cookie: headers.get('set-cookie')!.split(';')[0]! })
+    const { anonymous } = await createMailFixture()
+    const { headers } = await anonymous.post('/signin', { username: 'ada', password })
+    const freshClient = anonymous.with({ cookie: headers.get('set-cookie')!.split(';')[0]! })
     expect((await attempt(freshClient)).status).toBe(succeeds)
   })
 
@@ -55,7 +54,7 @@ describe.each(Object.keys(guarded))('a change that needs proof: %s', (what) => {
     const own = await createTestTenant()
     const { token } = await issueApiToken(own.tenant, own.users.user, { nickname: 'x', scopes: ['accounts:write'] })
     const before = (await own.as('user').get('/me')).body
-    for (const me of [own.as('user'), own.stranger.with({ 'x-api-key': token })])
+    for (const me of [own.as('user'), own.anonymous.with({ 'x-api-key': token })])
       expect(statusAndCode(await attempt(me))).toEqual(FORBIDDEN)
     const admin = await createSignedInClient(own, 'admin')
     expect(statusAndCode(await attempt(admin.with({ 'x-impersonate-user': own.users.user })))).toEqual(FORBIDDEN)
@@ -93,8 +92,8 @@ describe('proof of identity', () => {
 
   test('an admin needs proof for their own sign-in credentials but not for those of other users', async () => {
     const own = await createTestTenant()
-    const { body } = await own.stranger.post('/signup', { username: 'root', password, authType: 'oauth' })
-    const [_id, root] = [body.payload.user._id, own.stranger.with(bearer(body.payload.token))]
+    const { body } = await own.anonymous.post('/signup', { username: 'root', password, authType: 'oauth' })
+    const [_id, root] = [body.payload.user._id, own.anonymous.with(bearer(body.payload.token))]
     await own.as('admin').put(`/users/${_id}`, { roles: ['admin'] })
     const at = `/users/${_id}`
     advanceClock(11 * MINUTE)
@@ -107,7 +106,7 @@ describe('proof of identity', () => {
     expect((await root.put(at, { ...(await root.get(at)).body, firstName: 'Root' })).status).toBe(200)
     const proven = { username: 'chief', password: newPassword, currentPassword: password }
     expect((await root.put(at, proven)).body.username).toBe('chief')
-    expect((await own.stranger.post('/signin', { username: 'chief', password: newPassword })).status).toBe(200)
+    expect((await own.anonymous.post('/signin', { username: 'chief', password: newPassword })).status).toBe(200)
     expect((await root.put(`/users/${own.users.user}`, { username: 'guest', password })).body.username).toBe('guest')
     // An API token of an admin cannot change their credentials either.
     const admin = own.as('admin')
@@ -139,8 +138,8 @@ describe('a new password together with a new username and e-mail address', () =>
     const asAdmin = await createPasswordlessFixture('admin')
     const changedByAdmin = await asAdmin.me.put(`/users/${asAdmin.users.admin}`, asAdmin.wanted())
     expect([changedByAdmin.status, changedByAdmin.body.username]).toEqual([200, 'countess'])
-    for (const { stranger } of [atProfile, asAdmin])
-      expect(statusAndCode(await stranger.post('/signin', { username: 'countess', password }))).toEqual([
+    for (const { anonymous } of [atProfile, asAdmin])
+      expect(statusAndCode(await anonymous.post('/signin', { username: 'countess', password }))).toEqual([
         401,
         'SECOND_FACTOR_REQUIRED',
       ])
@@ -180,15 +179,15 @@ describe('a new password together with a new username and e-mail address', () =>
 
 describe('a new password', () => {
   test('a new password keeps the API tokens of the user unless endTokens is true, which requires a new password', async () => {
-    const { ada, stranger, token } = await createMailFixture()
+    const { ada, anonymous, token } = await createMailFixture()
     const tokenOf = async () => (await ada.post('/me/api-tokens', { nickname: 'x' })).body.token as string
-    const statusOf = async (key: string) => (await stranger.get('/me', { 'x-api-key': key })).status
+    const statusOf = async (key: string) => (await anonymous.get('/me', { 'x-api-key': key })).status
     const first = await tokenOf()
     await ada.post('/me', { password: newPassword, currentPassword: password })
     expect(await statusOf(first)).toBe(200)
     await ada.post('/me', { password, currentPassword: newPassword, endTokens: true })
     expect(await statusOf(first)).toBe(401)
-    expect((await stranger.get('/me', bearer(token))).status).toBe(200)
+    expect((await anonymous.get('/me', bearer(token))).status).toBe(200)
     expect(statusAndCode(await ada.post('/me', { endTokens: true }))).toEqual([400, 'INVALID_INPUT'])
     expect((await ada.post('/me', { endTokens: false })).status).toBe(200)
   })
@@ -208,7 +207,7 @@ describe('a new password', () => {
     expect(statusAndCode(await own.as('user').post('/me', { password }))).toEqual(FORBIDDEN)
     const user = await createSignedInClient(own, 'user')
     expect((await user.post('/me', { password })).status).toBe(200)
-    expect((await own.stranger.post('/signin', { username: 'user', password })).status).toBe(200)
+    expect((await own.anonymous.post('/signin', { username: 'user', password })).status).toBe(200)
   })
 })
 
@@ -227,21 +226,21 @@ describe('credential changes where mail is configured', () => {
   async function createVerifiedFixture() {
     const [old, next] = [`old-${crypto.randomUUID()}@x.test`, `new-${crypto.randomUUID()}@x.test`]
     const home = await createMailFixture(old)
-    const { ada, stranger, tenant } = home
+    const { ada, anonymous, tenant } = home
     /** The code in the latest mail to an address. */
     const codeTo = async (to: string) => {
       await runDueJobs(tenant)
       return extractCode(box.to(to).at(-1)?.text ?? '')
     }
-    expect((await stranger.post('/email/verify', { token: await codeTo(old) })).status).toBe(200)
+    expect((await anonymous.post('/email/verify', { token: await codeTo(old) })).status).toBe(200)
     const profile = async () => {
       const { email, emailVerified, pendingEmail } = (await ada.get('/me')).body
       return [email, emailVerified, pendingEmail]
     }
-    const verify = async (token: string) => stranger.post('/email/verify', { token })
-    const revert = async (token: string) => stranger.post('/email/revert', { token })
+    const verify = async (token: string) => anonymous.post('/email/verify', { token })
+    const revert = async (token: string) => anonymous.post('/email/revert', { token })
     const signIn = async (username: string, givenPassword = password) =>
-      (await stranger.post('/signin', { username, password: givenPassword })).status
+      (await anonymous.post('/signin', { username, password: givenPassword })).status
     return { ...home, old, next, codeTo, profile, verify, revert, signIn }
   }
 
@@ -273,16 +272,16 @@ describe('credential changes where mail is configured', () => {
   })
 
   test('confirming an address that another user has taken meanwhile gets 409 EMAIL_EXISTS', async () => {
-    const { ada, stranger, old, next, codeTo, profile, verify } = await createVerifiedFixture()
+    const { ada, anonymous, old, next, codeTo, profile, verify } = await createVerifiedFixture()
     await ada.post('/me', { email: next })
     const code = await codeTo(next)
-    expect((await stranger.post('/signup', { username: 'bob', email: next, password })).status).toBe(201)
+    expect((await anonymous.post('/signup', { username: 'bob', email: next, password })).status).toBe(201)
     expect(statusAndCode(await verify(code))).toEqual([409, 'EMAIL_EXISTS'])
     expect(await profile()).toEqual([old, true, next])
   })
 
   test('the old address is notified at once, and its token cancels the pending change and ends sessions and API tokens', async () => {
-    const { ada, old, next, codeTo, profile, verify, revert, stranger } = await createVerifiedFixture()
+    const { ada, old, next, codeTo, profile, verify, revert, anonymous } = await createVerifiedFixture()
     const key = (await ada.post('/me/api-tokens', { nickname: 'theirs' })).body.token
     await ada.post('/me', { email: next })
     const [code, token] = [await codeTo(next), await codeTo(old)]
@@ -293,15 +292,15 @@ describe('credential changes where mail is configured', () => {
     expect(statusAndCode(await revert(token))).toEqual(INVALID_TOKEN)
     expect(statusAndCode(await verify(code))).toEqual(INVALID_TOKEN)
     expect((await ada.get('/me')).status).toBe(401)
-    expect((await stranger.get('/me', { 'x-api-key': key })).status).toBe(401)
-    const { body } = await stranger.post('/signin', { username: old, password, authType: 'oauth' })
-    const back = (await stranger.get('/me', bearer(body.payload.token))).body
+    expect((await anonymous.get('/me', { 'x-api-key': key })).status).toBe(401)
+    const { body } = await anonymous.post('/signin', { username: old, password, authType: 'oauth' })
+    const back = (await anonymous.get('/me', bearer(body.payload.token))).body
     expect([back.email, back.emailVerified, back.pendingEmail]).toEqual([old, true, null])
     expect(await profile().catch(() => [])).toEqual([undefined, undefined, undefined])
   })
 
   test('the token of the old address restores it within seven days despite later changes, and keeps it reserved', async () => {
-    const { ada, old, next, codeTo, verify, revert, signIn, stranger } = await createVerifiedFixture()
+    const { ada, old, next, codeTo, verify, revert, signIn, anonymous } = await createVerifiedFixture()
     await ada.post('/me', { email: next })
     const token = await codeTo(old)
     await verify(await codeTo(next))
@@ -311,25 +310,25 @@ describe('credential changes where mail is configured', () => {
     await ada.post('/me', { password: newPassword, currentPassword: password })
     // Sign-ups with the old address as e-mail address or username are rejected meanwhile.
     for (const signup of [{ username: 'eve', email: old }, { username: old.toUpperCase() }])
-      expect((await stranger.post('/signup', { ...signup, password })).status).toBe(409)
+      expect((await anonymous.post('/signup', { ...signup, password })).status).toBe(409)
     advanceClock(6 * DAY)
     expect((await revert(token)).status).toBe(200)
     expect(statusAndCode(await revert(laterToken))).toEqual(INVALID_TOKEN)
     expect([await signIn(`x${next}`, newPassword), await signIn(old, newPassword)]).toEqual([401, 200])
     // The owner can reset the password by that address again.
-    await stranger.post('/password/forgot', { email: old })
-    expect((await stranger.post('/password/reset', { token: await codeTo(old), password })).status).toBe(200)
+    await anonymous.post('/password/forgot', { email: old })
+    expect((await anonymous.post('/password/reset', { token: await codeTo(old), password })).status).toBe(200)
     expect(await signIn(old)).toBe(200)
   })
 
   test('the token of the old address expires after seven days, and the address becomes available', async () => {
-    const { ada, old, next, codeTo, verify, revert, stranger } = await createVerifiedFixture()
+    const { ada, old, next, codeTo, verify, revert, anonymous } = await createVerifiedFixture()
     await ada.post('/me', { email: next })
     const token = await codeTo(old)
     await verify(await codeTo(next))
     advanceClock(7 * DAY + MINUTE)
     expect(statusAndCode(await revert(token))).toEqual(INVALID_TOKEN)
-    expect((await stranger.post('/signup', { username: 'eve', email: old, password })).status).toBe(201)
+    expect((await anonymous.post('/signup', { username: 'eve', email: old, password })).status).toBe(201)
   })
 
   test('an unverified old address gets a notice without a token', async () => {
@@ -343,17 +342,17 @@ describe('credential changes where mail is configured', () => {
   })
 
   test('a password reset cancels a pending e-mail change and ends every session', async () => {
-    const { ada, old, next, codeTo, verify, stranger } = await createVerifiedFixture()
+    const { ada, old, next, codeTo, verify, anonymous } = await createVerifiedFixture()
     await ada.post('/me', { email: next })
     const code = await codeTo(next)
-    await stranger.post('/password/forgot', { email: old })
-    expect((await stranger.post('/password/reset', { token: await codeTo(old), password: newPassword })).status).toBe(
+    await anonymous.post('/password/forgot', { email: old })
+    expect((await anonymous.post('/password/reset', { token: await codeTo(old), password: newPassword })).status).toBe(
       200,
     )
     expect((await ada.get('/me')).status).toBe(401)
     expect(statusAndCode(await verify(code))).toEqual(INVALID_TOKEN)
-    const { body } = await stranger.post('/signin', { username: old, password: newPassword, authType: 'oauth' })
-    const back = (await stranger.get('/me', bearer(body.payload.token))).body
+    const { body } = await anonymous.post('/signin', { username: old, password: newPassword, authType: 'oauth' })
+    const back = (await anonymous.get('/me', bearer(body.payload.token))).body
     expect([back.email, back.pendingEmail]).toEqual([old, null])
   })
 
@@ -372,10 +371,10 @@ describe('credential changes where mail is configured', () => {
     await ada.post('/me', { email: next })
     const [code, token] = [await codeTo(next), await codeTo(old)]
     const otherTenant = await createTestTenant()
-    expect(statusAndCode(await otherTenant.stranger.post('/email/verify', { token: code }))).toEqual(INVALID_TOKEN)
+    expect(statusAndCode(await otherTenant.anonymous.post('/email/verify', { token: code }))).toEqual(INVALID_TOKEN)
     for (const wrong of [token, code, `${token}x`, 'x'])
-      expect(statusAndCode(await otherTenant.stranger.post('/email/revert', { token: wrong }))).toEqual(INVALID_TOKEN)
+      expect(statusAndCode(await otherTenant.anonymous.post('/email/revert', { token: wrong }))).toEqual(INVALID_TOKEN)
     const otherTenantUser = await signInForTokens(otherTenant, 'user')
-    expect((await otherTenant.stranger.get('/me', bearer(otherTenantUser.token))).status).toBe(200)
+    expect((await otherTenant.anonymous.get('/me', bearer(otherTenantUser.token))).status).toBe(200)
   })
 })

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { setRoles } from '../../src/accounts/users/users'
 import { deriveKey } from '../../src/tenancy/installation-keys'
+import { FORBIDDEN, UNAUTHENTICATED } from '../expectations'
 import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
 import {
   advanceClock,
@@ -16,13 +17,11 @@ import {
 
 const home = await createTestTenant()
 const otherTenant = await createTestTenant()
-const { stranger } = home
+const { anonymous } = home
 const sampleTokens = await signInForTokens(home, 'user')
 
 const toApiKeyHeader = (token: string) => ({ 'x-api-key': token })
-const getUsername = async (headers: Record<string, string>) => (await stranger.get('/me', headers)).body.username
-const UNAUTHENTICATED = [401, 'UNAUTHENTICATED']
-const FORBIDDEN = [403, 'FORBIDDEN']
+const getUsername = async (headers: Record<string, string>) => (await anonymous.get('/me', headers)).body.username
 
 afterEach(resetClock)
 
@@ -40,30 +39,30 @@ describe('credentials', () => {
     const cookie = await signInForCookie(home, 'user')
     const token = bearer((await signInForTokens(home, 'user')).token)
     const answers = [
-      await stranger.get('/me', { ...cookie, ...token, ...toApiKeyHeader(`atl_${'0'.repeat(64)}`) }),
-      await stranger.get('/me', { ...cookie, ...token, ...toApiKeyHeader('x') }),
-      await stranger.get('/me', { ...cookie, ...bearer('x.y.z') }),
-      await stranger.get('/me', { ...cookie, authorization: 'Bearer' }),
-      await stranger.get('/me', { ...cookie, authorization: 'Basic dXNlcjp1c2Vy' }),
+      await anonymous.get('/me', { ...cookie, ...token, ...toApiKeyHeader(`atl_${'0'.repeat(64)}`) }),
+      await anonymous.get('/me', { ...cookie, ...token, ...toApiKeyHeader('x') }),
+      await anonymous.get('/me', { ...cookie, ...bearer('x.y.z') }),
+      await anonymous.get('/me', { ...cookie, authorization: 'Bearer' }),
+      await anonymous.get('/me', { ...cookie, authorization: 'Basic dXNlcjp1c2Vy' }),
     ]
     for (const answer of answers) expect(statusAndCode(answer)).toEqual(UNAUTHENTICATED)
   })
 
   test('an invalid credential gets 401 where anonymous requests are admitted', async () => {
     const path = '/blueprints/nothing/entities'
-    expect((await stranger.get(path)).status).not.toBe(401)
+    expect((await anonymous.get(path)).status).not.toBe(401)
     const invalidCookie = { cookie: `atoll_${home.id}=${'x'.repeat(43)}` }
     for (const bad of [toApiKeyHeader('x'), bearer('x'), invalidCookie])
-      expect(statusAndCode(await stranger.get(path, bad))).toEqual(UNAUTHENTICATED)
+      expect(statusAndCode(await anonymous.get(path, bad))).toEqual(UNAUTHENTICATED)
   })
 
   test('a 401 response to an invalid cookie clears the cookie', async () => {
     const invalidCookie = { cookie: `atoll_${home.id}=${'x'.repeat(43)}` }
     for (const answer of [
-      await stranger.get('/me', invalidCookie),
-      await stranger.post('/me', { name: 'x' }, invalidCookie),
-      await stranger.get('/blueprints/nothing/entities', invalidCookie),
-      await stranger.post('/logout', undefined, invalidCookie),
+      await anonymous.get('/me', invalidCookie),
+      await anonymous.post('/me', { name: 'x' }, invalidCookie),
+      await anonymous.get('/blueprints/nothing/entities', invalidCookie),
+      await anonymous.post('/logout', undefined, invalidCookie),
     ]) {
       expect(statusAndCode(answer)).toEqual(UNAUTHENTICATED)
       expect(clearsSessionCookie(answer, home)).toBe(true)
@@ -71,7 +70,7 @@ describe('credentials', () => {
   })
 
   test('a 401 response because of another credential keeps a valid cookie', async () => {
-    const answer = await stranger.get('/me', { ...(await signInForCookie(home, 'user')), ...bearer('x') })
+    const answer = await anonymous.get('/me', { ...(await signInForCookie(home, 'user')), ...bearer('x') })
     expect(answer.status).toBe(401)
     expect(answer.headers.get('set-cookie')).toBeNull()
   })
@@ -79,16 +78,16 @@ describe('credentials', () => {
   test('open routes ignore credentials', async () => {
     const bad = { ...toApiKeyHeader('x'), cookie: `atoll_${home.id}=x` }
     const { refreshToken } = await signInForTokens(home, 'user')
-    expect((await stranger.post('/token/refresh', { refreshToken }, bad)).status).toBe(200)
+    expect((await anonymous.post('/token/refresh', { refreshToken }, bad)).status).toBe(200)
     for (const path of ['/signin', '/signup'])
       for (const headers of [bad, bearer('x')])
-        expect(statusAndCode(await stranger.post(path, {}, headers))).toEqual([400, 'INVALID_INPUT'])
+        expect(statusAndCode(await anonymous.post(path, {}, headers))).toEqual([400, 'INVALID_INPUT'])
     expect((await callApi('GET', `${home.origin}/health`, { headers: bad })).status).toBe(200)
   })
 
   test('the 401 response explains a credential that was sent in the wrong header or to the wrong tenant', async () => {
     const { token } = await signInForTokens(home, 'user')
-    const explain = async (headers: Record<string, string>, at = stranger) => {
+    const explain = async (headers: Record<string, string>, at = anonymous) => {
       const answer = await at.get('/me', headers)
       expect(statusAndCode(answer)).toEqual(UNAUTHENTICATED)
       return answer.body.message as string
@@ -98,7 +97,7 @@ describe('credentials', () => {
     expect(await explain(toApiKeyHeader(token))).toContain('Authorization: Bearer')
     for (const authorization of ['Basic YWRhOnNlY3JldA==', 'Bearer', 'Digest x'])
       expect(await explain({ authorization })).toStartWith('Only Bearer tokens')
-    expect(await explain(bearer(token), (await createTestTenant()).stranger)).toStartWith(
+    expect(await explain(bearer(token), (await createTestTenant()).anonymous)).toStartWith(
       'This token belongs to another tenant.',
     )
     for (const broken of ['x', 'a.b.c', `${token}x`, 'a.e30.c', 'a.bnVsbA.c', `x.${btoa('{"tid":5}')}`.slice(0, 3)])
@@ -120,19 +119,19 @@ describe('credentials', () => {
       cookie(refreshToken),
       cookie(home.tokens.user),
     ]
-    for (const headers of swapped) expect(statusAndCode(await stranger.get('/me', headers))).toEqual(UNAUTHENTICATED)
+    for (const headers of swapped) expect(statusAndCode(await anonymous.get('/me', headers))).toEqual(UNAUTHENTICATED)
   })
 
   test('the stored hash of a session key is not accepted as cookie', async () => {
     const { cookie } = await signInForCookie(home, 'user')
     const hash = new Bun.CryptoHasher('sha256').update(cookie.split('=')[1] ?? '').digest('hex')
-    expect(statusAndCode(await stranger.get('/me', { cookie: `atoll_${home.id}=${hash}` }))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.get('/me', { cookie: `atoll_${home.id}=${hash}` }))).toEqual(UNAUTHENTICATED)
   })
 })
 
 describe('authorization by roles', () => {
   test('POST /api/blueprints gets 401 without a credential, 403 without the role, and 400 for an empty body with the role', async () => {
-    expect(statusAndCode(await stranger.post('/blueprints', {}))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.post('/blueprints', {}))).toEqual(UNAUTHENTICATED)
     expect(statusAndCode(await home.as('user').post('/blueprints', {}))).toEqual(FORBIDDEN)
     // Callers with a sufficient role reach the validation of the body.
     for (const name of ['editor', 'admin'] as const)
@@ -147,7 +146,7 @@ describe('authorization by roles', () => {
     ]
     const refusals = async () => {
       const answers = []
-      for (const headers of callers) answers.push(await stranger.post('/blueprints', {}, headers))
+      for (const headers of callers) answers.push(await anonymous.post('/blueprints', {}, headers))
       return answers.map(({ status }) => status)
     }
     expect(await refusals()).toEqual([403, 403, 403])
@@ -159,7 +158,7 @@ describe('authorization by roles', () => {
 })
 
 describe('requests from a page of another site', () => {
-  const write = (headers: Record<string, string>) => stranger.post('/me', { metadata: { colour: 'red' } }, headers)
+  const write = (headers: Record<string, string>) => anonymous.post('/me', { metadata: { colour: 'red' } }, headers)
   const host = `${home.id}.test`
 
   test.each([
@@ -177,16 +176,16 @@ describe('requests from a page of another site', () => {
     const answer = await write({ ...cookie, [name]: value })
     expect(statusAndCode(answer)).toEqual([403, 'CROSS_SITE'])
     expect(answer.headers.get('set-cookie')).toBeNull()
-    expect((await stranger.get('/me', cookie)).body.metadata).toEqual({})
-    expect(statusAndCode(await stranger.post('/logout', undefined, { ...cookie, [name]: value }))).toEqual([
+    expect((await anonymous.get('/me', cookie)).body.metadata).toEqual({})
+    expect(statusAndCode(await anonymous.post('/logout', undefined, { ...cookie, [name]: value }))).toEqual([
       403,
       'CROSS_SITE',
     ])
-    expect(statusAndCode(await stranger.delete('/me/sessions/x', { ...cookie, [name]: value }))).toEqual([
+    expect(statusAndCode(await anonymous.delete('/me/sessions/x', { ...cookie, [name]: value }))).toEqual([
       403,
       'CROSS_SITE',
     ])
-    expect((await stranger.get('/me', { ...cookie, [name]: value })).status).toBe(200)
+    expect((await anonymous.get('/me', { ...cookie, [name]: value })).status).toBe(200)
   })
 
   test('a cross-site write gets 403 CROSS_SITE before its body is parsed', async () => {
@@ -225,18 +224,18 @@ describe('credentials at another tenant', () => {
     const { token, refreshToken } = await signInForTokens(home, 'admin')
     for (const headers of [toApiKeyHeader(home.tokens.admin), bearer(token), bearer(refreshToken)])
       for (const path of paths)
-        expect(statusAndCode(await otherTenant.stranger.get(path, headers))).toEqual(UNAUTHENTICATED)
-    expect(statusAndCode(await otherTenant.stranger.post('/token/refresh', { refreshToken }))).toEqual(UNAUTHENTICATED)
-    expect((await stranger.get('/me', bearer(token))).status).toBe(200)
+        expect(statusAndCode(await otherTenant.anonymous.get(path, headers))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await otherTenant.anonymous.post('/token/refresh', { refreshToken }))).toEqual(UNAUTHENTICATED)
+    expect((await anonymous.get('/me', bearer(token))).status).toBe(200)
   })
 
   test('a session cookie gets 401 at another tenant, even under the cookie name of that tenant', async () => {
     const { cookie } = await signInForCookie(home, 'admin')
-    expect(statusAndCode(await otherTenant.stranger.get('/me', { cookie }))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await otherTenant.anonymous.get('/me', { cookie }))).toEqual(UNAUTHENTICATED)
     const renamed = { cookie: cookie.replace(home.id, otherTenant.id) }
     for (const path of paths)
-      expect(statusAndCode(await otherTenant.stranger.get(path, renamed))).toEqual(UNAUTHENTICATED)
-    expect((await stranger.get('/me', { cookie })).status).toBe(200)
+      expect(statusAndCode(await otherTenant.anonymous.get(path, renamed))).toEqual(UNAUTHENTICATED)
+    expect((await anonymous.get('/me', { cookie })).status).toBe(200)
   })
 
   test('credentials of one tenant are rejected when the tenant header names another', async () => {
@@ -246,8 +245,8 @@ describe('credentials at another tenant', () => {
     const renamed = cookie.replace(home.id, otherTenant.id)
     for (const path of paths.slice(0, 3)) {
       for (const headers of [toApiKeyHeader(home.tokens.admin), bearer(token), { cookie }])
-        expect(statusAndCode(await stranger.get(path, { ...headers, ...tenantHeader }))).toEqual(UNAUTHENTICATED)
-      const answer = await stranger.get(path, { cookie: renamed, ...tenantHeader })
+        expect(statusAndCode(await anonymous.get(path, { ...headers, ...tenantHeader }))).toEqual(UNAUTHENTICATED)
+      const answer = await anonymous.get(path, { cookie: renamed, ...tenantHeader })
       expect(statusAndCode(answer)).toEqual([403, 'COOKIE_OF_ANOTHER_HOST'])
     }
     // The header itself works for credentials of that tenant.
@@ -260,8 +259,8 @@ describe('credentials at another tenant', () => {
       (await signInForCookie(otherTenant, 'other')).cookie,
     ]
     const cookie = `theme=dark; ${there}; ${here}`
-    expect((await home.stranger.get('/me', { cookie })).body.username).toBe('user')
-    expect((await otherTenant.stranger.get('/me', { cookie })).body.username).toBe('other')
+    expect((await home.anonymous.get('/me', { cookie })).body.username).toBe('user')
+    expect((await otherTenant.anonymous.get('/me', { cookie })).body.username).toBe('other')
   })
 })
 
@@ -318,38 +317,38 @@ describe('access tokens', () => {
     ['whose claims are not JSON', `${head}.${Buffer.from('sub').toString('base64url')}.${signature}`],
   ])('an access token %s gets 401 UNAUTHENTICATED at every attempt', async (_, forged) => {
     for (let times = 0; times < 2; times++)
-      expect(statusAndCode(await stranger.get('/me', bearer(forged)))).toEqual(UNAUTHENTICATED)
+      expect(statusAndCode(await anonymous.get('/me', bearer(forged)))).toEqual(UNAUTHENTICATED)
   })
 
   test('an access token expires after fifteen minutes, even when it was just used', async () => {
     const { token } = await signInForTokens(home, 'user')
     advanceClock(14 * MINUTE + 55 * SECOND)
-    expect((await stranger.get('/me', bearer(token))).status).toBe(200)
+    expect((await anonymous.get('/me', bearer(token))).status).toBe(200)
     advanceClock(6 * SECOND)
-    expect(statusAndCode(await stranger.get('/me', bearer(token)))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.get('/me', bearer(token)))).toEqual(UNAUTHENTICATED)
   })
 
   test('an access token that is first used after its expiry gets 401', async () => {
     const { token } = await signInForTokens(home, 'user')
     advanceClock(15 * MINUTE + SECOND)
-    expect(statusAndCode(await stranger.get('/me', bearer(token)))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.get('/me', bearer(token)))).toEqual(UNAUTHENTICATED)
   })
 
   test('an access token gets 401 at once after its session was ended elsewhere', async () => {
     const { token } = await signInForTokens(home, 'editor')
-    const [session] = (await stranger.get('/me/sessions', bearer(token))).body.filter(
+    const [session] = (await anonymous.get('/me/sessions', bearer(token))).body.filter(
       ({ current }: { current: boolean }) => current,
     )
-    for (let times = 0; times < 3; times++) expect((await stranger.get('/me', bearer(token))).status).toBe(200)
+    for (let times = 0; times < 3; times++) expect((await anonymous.get('/me', bearer(token))).status).toBe(200)
     expect((await home.as('editor').delete(`/me/sessions/${session._id}`)).status).toBe(200)
-    expect(statusAndCode(await stranger.get('/me', bearer(token)))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.get('/me', bearer(token)))).toEqual(UNAUTHENTICATED)
   })
 
   test('twenty simultaneous requests by one access token all succeed before a logout and all get 401 after it', async () => {
     const { token } = await signInForTokens(home, 'editor')
-    const many = () => Promise.all([...Array(20).keys()].map(() => stranger.get('/me', bearer(token))))
+    const many = () => Promise.all([...Array(20).keys()].map(() => anonymous.get('/me', bearer(token))))
     expect(new Set((await many()).map(({ status }) => status))).toEqual(new Set([200]))
-    await stranger.post('/logout', undefined, bearer(token))
+    await anonymous.post('/logout', undefined, bearer(token))
     expect(new Set((await many()).map(({ status }) => status))).toEqual(new Set([401]))
   })
 })

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
+import { FORBIDDEN, USER_NOT_FOUND } from '../expectations'
 import { apiClient, createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
 import { createWorkspaceFixture, setConfiguration } from '../workspaces/workspace-fixtures'
 import { bearer, signInForCookie, signInForTokens } from './session-fixtures'
-import { actAs, FORBIDDEN, listEvents, USER_NOT_FOUND } from './users/user-fixtures'
+import { actAs, listEvents } from './users/user-fixtures'
 
 const NOTES_PATH = '/blueprints/notes/entities'
 
@@ -100,7 +101,7 @@ describe('impersonation by an admin', () => {
     const target = users.other
     const [cookie, pair] = [await signInForCookie(home, 'admin'), await signInForTokens(home, 'admin')]
     for (const headers of [cookie, bearer(pair.token)])
-      expect((await actAs(home.stranger.with(headers), target).get('/me')).body.username).toBe('other')
+      expect((await actAs(home.anonymous.with(headers), target).get('/me')).body.username).toBe('other')
     for (const caller of ['user', 'editor', 'other'] as const)
       for (const route of ['/me', NOTES_PATH, '/users', '/blueprints'])
         for (const user of [target, users[caller], 'nobody'])
@@ -108,7 +109,7 @@ describe('impersonation by an admin', () => {
     expect(statusAndCode(await home.as('user').with({ 'x-impersonate-workspace': home.workspace }).get('/me'))).toEqual(
       FORBIDDEN,
     )
-    for (const route of ['/me', NOTES_PATH]) expect((await actAs(home.stranger, target).get(route)).status).toBe(401)
+    for (const route of ['/me', NOTES_PATH]) expect((await actAs(home.anonymous, target).get(route)).status).toBe(401)
     // An admin of another tenant is not authenticated here, and users of this tenant are unknown there.
     const otherTenant = await createTestTenant()
     expect(
@@ -262,7 +263,7 @@ describe('records of impersonation', () => {
   test('an impersonating admin gets 403 CROSS_SITE for a write from another site', async () => {
     const home = await createNotesFixture()
     const cookie = await signInForCookie(home, 'admin')
-    const impersonating = actAs(home.stranger.with({ ...cookie, origin: 'https://evil.test' }), home.users.user)
+    const impersonating = actAs(home.anonymous.with({ ...cookie, origin: 'https://evil.test' }), home.users.user)
     expect(statusAndCode(await impersonating.post(NOTES_PATH, { text: 'x' }))).toEqual([403, 'CROSS_SITE'])
   })
 })

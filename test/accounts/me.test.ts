@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
 import { registerUser } from '../../src/accounts/users/users'
+import { TIME } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { bearer, createSignedInClient, readSetCookie, signInForCookie, signInForTokens } from './session-fixtures'
 
 const home = await createTestTenant()
-const { stranger, as } = home
+const { anonymous, as } = home
 
 test('GET /api/me returns the profile of the caller without secrets', async () => {
   const { status, body } = await as('user').get('/me')
@@ -24,7 +25,7 @@ test('GET /api/me returns the profile of the caller without secrets', async () =
     roles: ['user'],
     metadata: {},
     workspace: null,
-    created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    created: TIME,
     isPrivileged: false,
     emailVerified: false,
     pendingEmail: null,
@@ -59,9 +60,9 @@ test('POST /api/me changes the given fields and nothing else', async () => {
 })
 
 test('fullName follows firstName and lastName until it is set, even in a whole profile that is sent back', async () => {
-  const { stranger } = await createTestTenant()
-  const { body } = await stranger.post('/signup', { username: 'mary', password: 'correct horse', authType: 'oauth' })
-  const me = (more: object) => stranger.post('/me', more, { authorization: `Bearer ${body.payload.token}` })
+  const { anonymous } = await createTestTenant()
+  const { body } = await anonymous.post('/signup', { username: 'mary', password: 'correct horse', authType: 'oauth' })
+  const me = (more: object) => anonymous.post('/me', more, { authorization: `Bearer ${body.payload.token}` })
   const first = await me({ ...body.payload.user, firstName: 'Mary' })
   expect([first.status, first.body.fullName]).toEqual([200, 'Mary'])
   expect((await me({ ...first.body, lastName: 'Shelley' })).body.fullName).toBe('Mary Shelley')
@@ -97,7 +98,7 @@ test('POST /api/me ignores fields that users may not change', async () => {
 
 test('POST /api/me accepts a whole profile as it was read', async () => {
   const { _id } = await registerUser(home.tenant, { username: 'plain' }) // without e-mail
-  const plain = stranger.with({ 'x-api-key': (await issueApiToken(home.tenant, _id, { nickname: 'test' })).token })
+  const plain = anonymous.with({ 'x-api-key': (await issueApiToken(home.tenant, _id, { nickname: 'test' })).token })
   for (const me of [as('editor'), plain]) {
     const { body } = await me.get('/me')
     const answer = await me.post('/me', body)
@@ -146,10 +147,10 @@ test('POST /api/me rejects a body that is not an object with 400 INVALID_INPUT',
 })
 
 test('anonymous requests to /api/me get 401, and an API token with a read scope gets 403 for a change', async () => {
-  expect(statusAndCode(await stranger.get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
-  expect(statusAndCode(await stranger.post('/me', { name: 'x' }))).toEqual([401, 'UNAUTHENTICATED'])
+  expect(statusAndCode(await anonymous.get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
+  expect(statusAndCode(await anonymous.post('/me', { name: 'x' }))).toEqual([401, 'UNAUTHENTICATED'])
   const { token } = await issueApiToken(home.tenant, home.users.user, { nickname: 'reader', scopes: ['accounts:read'] })
-  const reader = stranger.with({ 'x-api-key': token })
+  const reader = anonymous.with({ 'x-api-key': token })
   expect(statusAndCode(await reader.post('/me', { name: 'x' }))).toEqual([403, 'FORBIDDEN'])
 })
 
@@ -161,13 +162,13 @@ test('a change of a profile does not affect the user of the same name in another
 
 test('a new password needs the current one and ends all other sessions', async () => {
   const [old, next] = ['correct horse', 'battery staple']
-  const signedUp = await stranger.post('/signup', { username: 'ada', password: old })
+  const signedUp = await anonymous.post('/signup', { username: 'ada', password: old })
   const mine = { cookie: readSetCookie(signedUp).cookie }
-  const ada = stranger.with(mine)
+  const ada = anonymous.with(mine)
   const here = { ...home, users: { ...home.users, user: signedUp.body.payload.user._id } }
   const [phone, tablet] = [await signInForTokens(here, 'user'), await signInForCookie(here, 'user')]
-  expect((await stranger.get('/me', bearer(phone.token))).body.username).toBe('ada')
-  expect((await stranger.get('/me', tablet)).body.username).toBe('ada')
+  expect((await anonymous.get('/me', bearer(phone.token))).body.username).toBe('ada')
+  expect((await anonymous.get('/me', tablet)).body.username).toBe('ada')
 
   const weak = await ada.post('/me', { password: 'short', currentPassword: old })
   expect(statusAndCode(weak)).toEqual([400, 'INVALID_INPUT'])
@@ -175,28 +176,28 @@ test('a new password needs the current one and ends all other sessions', async (
   const wrong = await ada.post('/me', { password: next, currentPassword: 'wrong horse', name: 'Changed' })
   expect(statusAndCode(wrong)).toEqual([403, 'INVALID_CREDENTIALS'])
   expect((await ada.get('/me')).body.name).toBe('')
-  expect((await stranger.get('/me', tablet)).status).toBe(200)
+  expect((await anonymous.get('/me', tablet)).status).toBe(200)
 
   const answer = await ada.post('/me', { password: next, currentPassword: old })
   expect(answer.status).toBe(200)
   expect(JSON.stringify(answer.body)).not.toMatch(/password|argon2|battery staple/i)
   expect((await ada.get('/me')).status).toBe(200)
-  expect((await stranger.get('/me', tablet)).status).toBe(401)
-  expect((await stranger.get('/me', bearer(phone.token))).status).toBe(401)
-  expect((await stranger.post('/token/refresh', { refreshToken: phone.refreshToken })).status).toBe(401)
+  expect((await anonymous.get('/me', tablet)).status).toBe(401)
+  expect((await anonymous.get('/me', bearer(phone.token))).status).toBe(401)
+  expect((await anonymous.post('/token/refresh', { refreshToken: phone.refreshToken })).status).toBe(401)
   expect((await ada.get('/me/sessions')).body).toHaveLength(1)
 
-  const signIn = (password: string) => stranger.post('/signin', { username: 'ada', password })
+  const signIn = (password: string) => anonymous.post('/signin', { username: 'ada', password })
   expect(statusAndCode(await signIn(old))).toEqual([401, 'INVALID_CREDENTIALS'])
   expect((await signIn(next)).status).toBe(200)
 })
 
 test('a user who changes their password by bearer token keeps their own session and tokens', async () => {
   const [old, next] = ['correct horse', 'battery staple']
-  const signedUp = await stranger.post('/signup', { username: 'bob', password: old, authType: 'oauth' })
+  const signedUp = await anonymous.post('/signup', { username: 'bob', password: old, authType: 'oauth' })
   const { token, refreshToken } = signedUp.body.payload
-  const answer = await stranger.post('/me', { password: next, currentPassword: old }, bearer(token))
+  const answer = await anonymous.post('/me', { password: next, currentPassword: old }, bearer(token))
   expect(answer.status).toBe(200)
-  expect((await stranger.get('/me', bearer(token))).status).toBe(200)
-  expect((await stranger.post('/token/refresh', { refreshToken })).status).toBe(200)
+  expect((await anonymous.get('/me', bearer(token))).status).toBe(200)
+  expect((await anonymous.post('/token/refresh', { refreshToken })).status).toBe(200)
 })

@@ -14,9 +14,9 @@ import { signInForCookie, signInForTokens } from './session-fixtures'
 
 useStandardPasswordCost()
 const home = await createTestTenant()
-const { stranger } = home
+const { anonymous } = home
 const password = 'correct horse'
-await stranger.post('/signup', { username: 'ada', password })
+await anonymous.post('/signup', { username: 'ada', password })
 const { hash, verify } = Bun.password
 
 /** Replaces the hashing or the verification of passwords. */
@@ -42,8 +42,8 @@ test('password hashing runs at most HASH_CONCURRENCY hashes at once and leaves a
   watchVerify((...args) => countRunning(verify(...args)))
   const answers = await Promise.all(
     [1, 2, 3].flatMap((n) => [
-      stranger.post('/signup', { username: `guest ${n}`, password }),
-      stranger.post('/signin', { username: 'ada', password }),
+      anonymous.post('/signup', { username: `guest ${n}`, password }),
+      anonymous.post('/signin', { username: 'ada', password }),
     ]),
   )
   expect(answers.map(({ status }) => status)).toEqual([201, 200, 201, 200, 201, 200])
@@ -63,7 +63,7 @@ test('other requests are answered while a password is hashed', async () => {
     overtaken = !done
     return verified
   })
-  expect((await stranger.post('/signin', { username: 'ada', password })).status).toBe(200)
+  expect((await anonymous.post('/signin', { username: 'ada', password })).status).toBe(200)
   expect(overtaken).toBe(true)
 })
 
@@ -75,7 +75,7 @@ test('a failed sign-in verifies one hash of the same cost for a user with a pass
   })
   // A user with a password, one without, and an unknown one.
   for (const username of ['ada', 'user', 'nobody'])
-    expect((await stranger.post('/signin', { username, password: 'wrong horse' })).status).toBe(401)
+    expect((await anonymous.post('/signin', { username, password: 'wrong horse' })).status).toBe(401)
   expect(seen).toHaveLength(3)
   expect(seen[0]).toEqual(['wrong horse', expect.stringMatching('argon2id')])
   expect(seen[1]).toEqual(seen[0])
@@ -88,7 +88,7 @@ test('a sign-in gets 503 BUSY with retry-after while a thousand passwords are wa
   const crowd = Array.from({ length: 1_000 }, () => hashPassword(home.tenant, password))
   const settled = Promise.allSettled(crowd)
   try {
-    const answer = await stranger.post('/signin', { username: 'ada', password })
+    const answer = await anonymous.post('/signin', { username: 'ada', password })
     expect(statusAndCode(answer)).toEqual([503, 'BUSY'])
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
   } finally {
@@ -96,11 +96,11 @@ test('a sign-in gets 503 BUSY with retry-after while a thousand passwords are wa
   }
   const outcomes = new Set((await settled).map(({ status }) => status))
   expect(outcomes).toEqual(new Set(['fulfilled', 'rejected']))
-  expect((await stranger.post('/signin', { username: 'ada', password })).status).toBe(200)
+  expect((await anonymous.post('/signin', { username: 'ada', password })).status).toBe(200)
 })
 
 test('two users with the same password have different hashes', async () => {
-  await stranger.post('/signup', { username: 'bob', password })
+  await anonymous.post('/signup', { username: 'bob', password })
   const rows = await home.tenant.db.select({ username: users.username, password: users.password }).from(users)
   const [ada, bob] = ['ada', 'bob'].map((name) => rows.find(({ username }) => username === name)?.password)
   expect(ada).toStartWith('$argon2id$')
@@ -116,9 +116,9 @@ describe('password hashes', () => {
     const { _id } = await registerUser(home.tenant, { username })
     const before = await hash(password, kind)
     await home.tenant.write((tx) => tx.update(users).set({ password: before }).where(eq(users._id, _id)))
-    const { status } = await stranger.post('/signin', { username, password })
+    const { status } = await anonymous.post('/signin', { username, password })
     const row = await home.tenant.db.select().from(users).where(eq(users._id, _id)).get()
-    const again = await stranger.post('/signin', { username, password })
+    const again = await anonymous.post('/signin', { username, password })
     return { before, statuses: [status, again.status], after: row!.password! }
   }
 
@@ -206,9 +206,9 @@ test('POST /api/signin verifies its password before those of ninety sign-ups of 
   })
   const queuedSignins = spyOn(FairSemaphore.prototype, 'run')
   const queuedSignups = spyOn(FairSemaphore.prototype, 'runLowPriority')
-  const signups = Array.from({ length: 90 }, (_, n) => stranger.post('/signup', { username: `flood ${n}`, password }))
+  const signups = Array.from({ length: 90 }, (_, n) => anonymous.post('/signup', { username: `flood ${n}`, password }))
   while (queuedSignups.mock.calls.length < 90) await Bun.sleep(5)
-  const signin = stranger.post('/signin', { username: 'ada', password })
+  const signin = anonymous.post('/signin', { username: 'ada', password })
   while (!queuedSignins.mock.calls.length) await Bun.sleep(5)
   gate.resolve()
   expect((await signin).status).toBe(200)

@@ -18,9 +18,9 @@ export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const device = { userAgent: 'a browser', address: '192.0.2.1' }
 
 /** Signs a user in for tokens without hashing a password. */
-export async function signInForTokens({ tenant, users, stranger }: TestTenant, name: TestUser): Promise<TokenPair> {
+export async function signInForTokens({ tenant, users, anonymous }: TestTenant, name: TestUser): Promise<TokenPair> {
   const { key } = await createSession(tenant, users[name], 'oauth', device)
-  return (await stranger.post('/token/refresh', { refreshToken: key })).body.payload
+  return (await anonymous.post('/token/refresh', { refreshToken: key })).body.payload
 }
 
 /** Signs a user in for a cookie without hashing a password. */
@@ -31,7 +31,7 @@ export async function signInForCookie({ id, tenant, users }: TestTenant, name: T
 
 /** Returns a client with a fresh session, for requests that API tokens may not make. */
 export const createSignedInClient = async (tenant: TestTenant, name: TestUser) =>
-  tenant.stranger.with(await signInForCookie(tenant, name))
+  tenant.anonymous.with(await signInForCookie(tenant, name))
 
 /** Returns the session cookie of a response as a browser sends it back, and its attributes. */
 export function readSetCookie({ headers }: TestResponse) {

@@ -1,4 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
+import { sessions } from '../../src/accounts/tables'
+import { now } from '../../src/core/clock'
+import { TIME, UNAUTHENTICATED } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import {
   advanceClock,
@@ -15,11 +19,10 @@ import {
 } from './session-fixtures'
 
 const home = await createTestTenant()
-const { stranger } = home
+const { anonymous } = home
 
-const refresh = (refreshToken: string) => stranger.post('/token/refresh', { refreshToken })
-const getStatus = async (headers: Record<string, string>) => (await stranger.get('/me', headers)).status
-const UNAUTHENTICATED = [401, 'UNAUTHENTICATED']
+const refresh = (refreshToken: string) => anonymous.post('/token/refresh', { refreshToken })
+const getStatus = async (headers: Record<string, string>) => (await anonymous.get('/me', headers)).status
 
 afterEach(resetClock)
 
@@ -42,15 +45,15 @@ describe('refresh tokens', () => {
 
   test('POST /api/token/refresh accepts the refresh token as bearer token', async () => {
     const { refreshToken } = await signInForTokens(home, 'user')
-    expect((await stranger.post('/token/refresh', undefined, bearer(refreshToken))).status).toBe(200)
+    expect((await anonymous.post('/token/refresh', undefined, bearer(refreshToken))).status).toBe(200)
   })
 
   test('POST /api/token/refresh without a valid refresh token gets 401 UNAUTHENTICATED', async () => {
     const { token } = await signInForTokens(home, 'user')
     for (const refreshToken of [undefined, null, '', 'x', token, 'x'.repeat(10_000)])
-      expect(statusAndCode(await stranger.post('/token/refresh', { refreshToken }))).toEqual(UNAUTHENTICATED)
-    expect(statusAndCode(await stranger.post('/token/refresh', undefined, bearer(token)))).toEqual(UNAUTHENTICATED)
-    expect(statusAndCode(await stranger.post('/token/refresh', { refreshToken: 5 }))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await anonymous.post('/token/refresh', { refreshToken }))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.post('/token/refresh', undefined, bearer(token)))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.post('/token/refresh', { refreshToken: 5 }))).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('a used refresh token that is sent again after half a minute ends the session', async () => {
@@ -93,7 +96,7 @@ describe('refresh tokens', () => {
     const here = await createTestTenant()
     const { refreshToken } = await signInForTokens(here, 'user')
     const answers = await Promise.all(
-      Array.from({ length: 20 }, () => here.stranger.post('/token/refresh', { refreshToken })),
+      Array.from({ length: 20 }, () => here.anonymous.post('/token/refresh', { refreshToken })),
     )
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
     expect(new Set(answers.map(({ body }) => body.payload.refreshToken)).size).toBe(1)
@@ -134,20 +137,20 @@ describe('refresh tokens', () => {
     const value = cookie.split('=')[1] ?? ''
     for (const credential of ['x', token, value, home.tokens.user]) {
       expect(statusAndCode(await refresh(credential.slice(0, 200)))).toEqual(UNAUTHENTICATED)
-      expect(statusAndCode(await stranger.post('/token/refresh', undefined, bearer(credential)))).toEqual(
+      expect(statusAndCode(await anonymous.post('/token/refresh', undefined, bearer(credential)))).toEqual(
         UNAUTHENTICATED,
       )
     }
-    expect(statusAndCode(await stranger.post('/token/refresh'))).toEqual(UNAUTHENTICATED)
-    expect(statusAndCode(await stranger.post('/token/refresh', {}))).toEqual(UNAUTHENTICATED)
-    expect(statusAndCode(await stranger.post('/token/refresh', undefined, { cookie }))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.post('/token/refresh'))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.post('/token/refresh', {}))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.post('/token/refresh', undefined, { cookie }))).toEqual(UNAUTHENTICATED)
     expect(statusAndCode(await home.as('user').post('/token/refresh'))).toEqual(UNAUTHENTICATED)
   })
 
   test('a refresh token gets 401 at another tenant and stays valid at its own', async () => {
     const otherTenant = await createTestTenant()
     const { refreshToken } = await signInForTokens(home, 'user')
-    expect(statusAndCode(await otherTenant.stranger.post('/token/refresh', { refreshToken }))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await otherTenant.anonymous.post('/token/refresh', { refreshToken }))).toEqual(UNAUTHENTICATED)
     expect((await refresh(refreshToken)).status).toBe(200)
   })
 
@@ -170,11 +173,11 @@ describe('refresh tokens', () => {
 })
 
 describe('session cookies', () => {
-  const renew = (headers: Record<string, string>) => stranger.post('/cookie/refresh', undefined, headers)
+  const renew = (headers: Record<string, string>) => anonymous.post('/cookie/refresh', undefined, headers)
 
   test('POST /api/cookie/refresh exchanges the cookie for another one of the same session', async () => {
     const old = await signInForCookie(home, 'user')
-    const [before] = (await stranger.get('/me/sessions', old)).body.filter(isCurrent)
+    const [before] = (await anonymous.get('/me/sessions', old)).body.filter(isCurrent)
     const answer = await renew(old)
     expect(answer.status).toBe(200)
     const { user } = answer.body.payload
@@ -184,7 +187,7 @@ describe('session cookies', () => {
     expect(cookie).toMatch(new RegExp(`^atoll_${home.id}=[\\w-]{43}$`))
     expect(cookie).not.toBe(old.cookie)
     expect(attributes).toEqual(['HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax'])
-    const [after] = (await stranger.get('/me/sessions', { cookie })).body.filter(isCurrent)
+    const [after] = (await anonymous.get('/me/sessions', { cookie })).body.filter(isCurrent)
     expect(after._id).toBe(before._id)
   })
 
@@ -192,7 +195,7 @@ describe('session cookies', () => {
     const old = await signInForCookie(home, 'user')
     const { cookie } = readSetCookie(await renew(old))
     advanceClock(31 * SECOND)
-    const late = await stranger.get('/me', old)
+    const late = await anonymous.get('/me', old)
     expect(statusAndCode(late)).toEqual(UNAUTHENTICATED)
     expect(clearsSessionCookie(late, home)).toBe(true)
     expect(await getStatus({ cookie })).toBe(200)
@@ -202,7 +205,7 @@ describe('session cookies', () => {
     const old = await signInForCookie(home, 'user')
     const { cookie } = readSetCookie(await renew(old))
     advanceClock(10 * SECOND)
-    const overtaken = await stranger.get('/me', old)
+    const overtaken = await anonymous.get('/me', old)
     expect(overtaken.status).toBe(200)
     expect(overtaken.headers.get('set-cookie')).toBeNull()
     advanceClock(21 * SECOND)
@@ -233,7 +236,7 @@ describe('session cookies', () => {
 
   test('a cookie in use is set again at most once in thirty minutes', async () => {
     const mine = await signInForCookie(home, 'user')
-    const renewed = async () => readSetCookie(await stranger.get('/me', mine))
+    const renewed = async () => readSetCookie(await anonymous.get('/me', mine))
     expect((await renewed()).cookie).toBe('')
     advanceClock(29 * MINUTE)
     expect((await renewed()).cookie).toBe('')
@@ -253,14 +256,14 @@ describe('session cookies', () => {
       expect(await getStatus(mine)).toBe(200)
     }
     advanceClock(30 * DAY + SECOND)
-    const ended = await stranger.get('/me', mine)
+    const ended = await anonymous.get('/me', mine)
     expect(statusAndCode(ended)).toEqual(UNAUTHENTICATED)
     expect(clearsSessionCookie(ended, home)).toBe(true)
   })
 })
 
 describe('POST /api/logout', () => {
-  const signOut = (headers: Record<string, string>) => stranger.post('/logout', undefined, headers)
+  const signOut = (headers: Record<string, string>) => anonymous.post('/logout', undefined, headers)
 
   test('POST /api/logout by cookie ends its session at once, and no other', async () => {
     const [mine, otherSession] = [await signInForCookie(home, 'user'), await signInForCookie(home, 'user')]
@@ -301,11 +304,10 @@ describe('/api/me/sessions', () => {
     const pair = await signInForTokens(here, 'user')
     await signInForCookie(here, 'other')
     const mine = await signInForCookie(here, 'user')
-    const { status, body } = await here.stranger.get('/me/sessions', mine)
+    const { status, body } = await here.anonymous.get('/me/sessions', mine)
     expect(status).toBe(200)
-    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     const common = { _id: expect.any(String), userAgent: 'a browser', address: '192.0.2.1' }
-    const times = { created: time, used: time, expires: time }
+    const times = { created: TIME, used: TIME, expires: TIME }
     expect(body).toHaveLength(2)
     expect(body).toContainEqual({ ...common, ...times, kind: 'cookie', current: true })
     expect(body).toContainEqual({ ...common, ...times, kind: 'oauth', current: false })
@@ -314,12 +316,12 @@ describe('/api/me/sessions', () => {
   })
 
   test('GET /api/me/sessions shows the user agent of the sign-in', async () => {
-    const answer = await stranger.post(
+    const answer = await anonymous.post(
       '/signup',
       { username: 'ada', password: 'correct horse' },
       { 'user-agent': 'Lynx' },
     )
-    const [session] = (await stranger.get('/me/sessions', { cookie: readSetCookie(answer).cookie })).body
+    const [session] = (await anonymous.get('/me/sessions', { cookie: readSetCookie(answer).cookie })).body
     expect(session.userAgent).toBe('Lynx')
   })
 
@@ -332,6 +334,27 @@ describe('/api/me/sessions', () => {
     expect((await me.get('/me/sessions')).body).toEqual([])
   })
 
+  test('a sign-in of a user with 1,000 sessions ends the one that was not used for the longest time', async () => {
+    const own = await createTestTenant()
+    const { tenant, users, anonymous } = own
+    const [oldest, next] = [await signInForCookie(own, 'user'), await signInForCookie(own, 'user')]
+    const others = await signInForCookie(own, 'other')
+    expect((await anonymous.get('/me', oldest)).status).toBe(200)
+    advanceClock(SECOND)
+    const [time, expires] = [now(), now() + DAY]
+    await tenant.write((tx) =>
+      tx.executeMany(
+        `insert into sessions (_id, "user", kind, user_agent, address, created, used, expires)
+         values (?, ?, 'oauth', '', '', ?, ?, ?)`,
+        Array.from({ length: 998 }, () => [Bun.randomUUIDv7(), users.user, time, time, expires]),
+      ),
+    )
+    const newest = await signInForCookie(own, 'user')
+    const statuses = [oldest, next, newest, others].map(async (session) => (await anonymous.get('/me', session)).status)
+    expect(await Promise.all(statuses)).toEqual([401, 200, 200, 200])
+    expect(await tenant.db.$count(sessions, eq(sessions.user, users.user))).toBe(1_000)
+  })
+
   test('DELETE /api/me/sessions/:id ends a session at once', async () => {
     const [mine, phone, tablet] = [
       await signInForCookie(home, 'editor'),
@@ -339,25 +362,25 @@ describe('/api/me/sessions', () => {
       await signInForTokens(home, 'editor'),
     ]
     const idOf = async (headers: Record<string, string>) =>
-      (await stranger.get('/me/sessions', headers)).body.find(isCurrent)._id
+      (await anonymous.get('/me/sessions', headers)).body.find(isCurrent)._id
     for (const lost of [await idOf(phone), await idOf(bearer(tablet.token))]) {
-      const answer = await stranger.delete(`/me/sessions/${lost}`, mine)
+      const answer = await anonymous.delete(`/me/sessions/${lost}`, mine)
       expect([answer.status, answer.body]).toEqual([200, { success: true }])
     }
     expect(await getStatus(phone)).toBe(401)
     expect(await getStatus(bearer(tablet.token))).toBe(401)
     expect(statusAndCode(await refresh(tablet.refreshToken))).toEqual(UNAUTHENTICATED)
     expect(await getStatus(mine)).toBe(200)
-    expect((await stranger.get('/me/sessions', mine)).body).toHaveLength(1)
+    expect((await anonymous.get('/me/sessions', mine)).body).toHaveLength(1)
     const own = await idOf(mine)
-    expect((await stranger.delete(`/me/sessions/${own}`, mine)).status).toBe(200)
+    expect((await anonymous.delete(`/me/sessions/${own}`, mine)).status).toBe(200)
     expect(await getStatus(mine)).toBe(401)
   })
 
   test('a session is hidden from other users, admins and tenants, whose DELETE gets 404 SESSION_NOT_FOUND', async () => {
     const otherTenant = await createTestTenant()
     const mine = await signInForCookie(home, 'user')
-    const { _id } = (await stranger.get('/me/sessions', mine)).body.find(isCurrent)
+    const { _id } = (await anonymous.get('/me/sessions', mine)).body.find(isCurrent)
     for (const client of [home.as('other'), home.as('admin'), otherTenant.as('user')]) {
       expect(JSON.stringify((await client.get('/me/sessions')).body)).not.toContain(_id)
       expect(statusAndCode(await client.delete(`/me/sessions/${_id}`))).toEqual([404, 'SESSION_NOT_FOUND'])
@@ -366,12 +389,12 @@ describe('/api/me/sessions', () => {
   })
 
   test('anonymous requests to /api/me/sessions get 401, and an API token with a read scope gets 403 for DELETE', async () => {
-    expect(statusAndCode(await stranger.get('/me/sessions'))).toEqual(UNAUTHENTICATED)
-    expect(statusAndCode(await stranger.delete('/me/sessions/x'))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.get('/me/sessions'))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.delete('/me/sessions/x'))).toEqual(UNAUTHENTICATED)
     const mine = await signInForCookie(home, 'user')
-    const { token } = (await stranger.post('/me/api-tokens', { nickname: 'reader', scopes: ['accounts:read'] }, mine))
+    const { token } = (await anonymous.post('/me/api-tokens', { nickname: 'reader', scopes: ['accounts:read'] }, mine))
       .body
-    const reader = stranger.with({ 'x-api-key': token })
+    const reader = anonymous.with({ 'x-api-key': token })
     expect((await reader.get('/me/sessions')).status).toBe(200)
     expect(statusAndCode(await reader.delete('/me/sessions/x'))).toEqual([403, 'FORBIDDEN'])
   })

@@ -1,13 +1,14 @@
 import { afterEach, describe, expect, spyOn, test } from 'bun:test'
 import { setServer } from '../../src/tenancy/client-connection'
+import { RATE_LIMITED } from '../expectations'
 import { apiClient, callApi, createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 import { advanceClock, bearer, MINUTE, readSetCookie, resetClock } from './session-fixtures'
 
 const home = await createTestTenant()
-const { stranger } = home
+const { anonymous } = home
 const password = 'correct horse'
 const email = 'Ada@Lovelace.test'
-const { user } = (await stranger.post('/signup', { username: 'Ada', email, password })).body.payload
+const { user } = (await anonymous.post('/signup', { username: 'Ada', email, password })).body.payload
 
 const decodePart = (part = '') => JSON.parse(Buffer.from(part, 'base64url').toString())
 
@@ -17,25 +18,25 @@ afterEach(() => {
 })
 
 test('POST /api/signin returns the user without secrets and sets an HttpOnly cookie with SameSite=Lax', async () => {
-  const answer = await stranger.post('/signin', { username: 'Ada', password })
+  const answer = await anonymous.post('/signin', { username: 'Ada', password })
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({ payload: { user, workspace: null } })
   expect(JSON.stringify(answer.body)).not.toMatch(/password|argon2|correct horse/)
   const { cookie, attributes } = readSetCookie(answer)
   expect(cookie).toMatch(new RegExp(`^atoll_${home.id}=[\\w-]{43}$`))
   expect(attributes).toEqual(['HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax'])
-  expect((await stranger.get('/me', { cookie })).body.username).toBe('Ada')
+  expect((await anonymous.get('/me', { cookie })).body.username).toBe('Ada')
 })
 
 test('responses with tokens or session cookies have cache-control: no-store', async () => {
-  const tokenResponse = await stranger.post('/signin', { username: 'Ada', password, authType: 'oauth' })
+  const tokenResponse = await anonymous.post('/signin', { username: 'Ada', password, authType: 'oauth' })
   const { token, refreshToken } = tokenResponse.body.payload
   const answers = [
     tokenResponse,
-    await stranger.post('/signin', { username: 'Ada', password }),
-    await stranger.post('/signup', { username: 'Bob', password, authType: 'oauth' }),
-    await stranger.post('/token/refresh', { refreshToken }),
-    await stranger.post('/me/api-tokens', { nickname: 'mine' }, bearer(token)),
+    await anonymous.post('/signin', { username: 'Ada', password }),
+    await anonymous.post('/signup', { username: 'Bob', password, authType: 'oauth' }),
+    await anonymous.post('/token/refresh', { refreshToken }),
+    await anonymous.post('/me/api-tokens', { nickname: 'mine' }, bearer(token)),
   ]
   expect(answers.map(({ headers }) => headers.get('cache-control'))).toEqual(answers.map(() => 'no-store'))
 })
@@ -47,13 +48,13 @@ test.each(['/api', '/api/v1'])('POST %s/signin over TLS sets a cookie with the a
 })
 
 test('POST /api/signin with authType oauth returns a 15-minute access token and a refresh token, and sets no cookie', async () => {
-  const answer = await stranger.post('/signin', { username: 'Ada', password, authType: 'oauth' })
+  const answer = await anonymous.post('/signin', { username: 'Ada', password, authType: 'oauth' })
   expect(answer.status).toBe(200)
   const { token, refreshToken } = answer.body.payload
   expect(answer.body).toEqual({ payload: { token, refreshToken, expiresIn: 900, user, workspace: null } })
   expect(refreshToken).toMatch(/^[\w-]{43}$/)
   expect(answer.headers.get('set-cookie')).toBeNull()
-  expect((await stranger.get('/me', bearer(token))).body.username).toBe('Ada')
+  expect((await anonymous.get('/me', bearer(token))).body.username).toBe('Ada')
 
   const [head, claims] = token.split('.')
   expect(decodePart(head)).toEqual({ alg: 'HS256', typ: 'JWT' })
@@ -65,22 +66,22 @@ test('POST /api/signin with authType oauth returns a 15-minute access token and 
 
 test('POST /api/signin accepts the username and the e-mail address in any case and width', async () => {
   const names = ['ADA', 'ＡＤＡ', 'ada@lovelace.test']
-  for (const { body } of await Promise.all(names.map((username) => stranger.post('/signin', { username, password }))))
+  for (const { body } of await Promise.all(names.map((username) => anonymous.post('/signin', { username, password }))))
     expect(body.payload?.user.username).toBe('Ada')
 })
 
 test('POST /api/signin responds alike to a wrong password, an unknown user and a user without a password', async () => {
-  const wrong = await stranger.post('/signin', { username: 'Ada', password: 'wrong horse' })
+  const wrong = await anonymous.post('/signin', { username: 'Ada', password: 'wrong horse' })
   expect(statusAndCode(wrong)).toEqual([401, 'INVALID_CREDENTIALS'])
   expect(wrong.headers.get('set-cookie')).toBeNull()
   // The last one exists, but has no password.
   for (const username of ['nobody', 'nobody@example.test', 'user'])
-    expect((await stranger.post('/signin', { username, password })).body).toEqual(wrong.body)
+    expect((await anonymous.post('/signin', { username, password })).body).toEqual(wrong.body)
 })
 
 test('POST /api/signin rejects an empty password with 400 or 401', async () => {
   for (const username of ['Ada', 'user']) {
-    const { status } = await stranger.post('/signin', { username, password: '' })
+    const { status } = await anonymous.post('/signin', { username, password: '' })
     expect(status).toBeOneOf([400, 401])
   }
 })
@@ -91,24 +92,24 @@ test.each([
   ['with an unknown authType', { authType: 'basic' }],
   ['with a list as username', { username: ['Ada'] }],
 ])('POST /api/signin %s gets 400 INVALID_INPUT', async (_, flaw) => {
-  const answer = await stranger.post('/signin', { username: 'Ada', password, ...flaw })
+  const answer = await anonymous.post('/signin', { username: 'Ada', password, ...flaw })
   expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
 })
 
 test('a user of one tenant gets 401 INVALID_CREDENTIALS at another', async () => {
   const otherTenant = await createTestTenant()
-  const answer = await otherTenant.stranger.post('/signin', { username: 'Ada', password })
+  const answer = await otherTenant.anonymous.post('/signin', { username: 'Ada', password })
   expect(statusAndCode(answer)).toEqual([401, 'INVALID_CREDENTIALS'])
 })
 
 /** Creates a tenant that knows the address of each caller, and a function that tries to sign in from an address. */
 async function createAddressFixture() {
   setServer({ requestIP: ({ headers }) => ({ address: headers.get('x-from') ?? '', port: 1, family: 'IPv4' }) })
-  const { id, origin, stranger } = await createTestTenant()
-  const signedUp = await stranger.post('/signup', { username: 'ada', email, password }, { 'x-from': '192.0.2.200' })
+  const { id, origin, anonymous } = await createTestTenant()
+  const signedUp = await anonymous.post('/signup', { username: 'ada', email, password }, { 'x-from': '192.0.2.200' })
   const attempt = (username: string, from: string, guess = 'wrong horse', more: object = {}, cookie = '') =>
-    stranger.post('/signin', { username, password: guess, ...more }, { 'x-from': from, ...(cookie && { cookie }) })
-  return { id, origin, stranger, attempt, device: readDeviceCookie(signedUp) }
+    anonymous.post('/signin', { username, password: guess, ...more }, { 'x-from': from, ...(cookie && { cookie }) })
+  return { id, origin, anonymous, attempt, device: readDeviceCookie(signedUp) }
 }
 
 /** Returns the device cookie of a response, as a browser sends it back. */
@@ -120,7 +121,6 @@ const readDeviceCookie = ({ headers }: TestResponse) =>
 
 const TEN_ATTEMPTS = [...Array(10).keys()]
 const toCodes = (answers: TestResponse[]) => answers.map(({ body }) => body.code)
-const RATE_LIMITED = [429, 'RATE_LIMITED']
 
 test('ten wrong passwords for an account from one address limit both together with 429 RATE_LIMITED for ten minutes', async () => {
   const { attempt } = await createAddressFixture()
@@ -134,7 +134,9 @@ test('ten wrong passwords for an account from one address limit both together wi
   expect((await attempt('ada', '192.0.2.2', password)).status).toBe(200)
   const otherTenant = await createTestTenant()
   expect(
-    statusAndCode(await otherTenant.stranger.post('/signin', { username: 'ada', password }, { 'x-from': '192.0.2.1' })),
+    statusAndCode(
+      await otherTenant.anonymous.post('/signin', { username: 'ada', password }, { 'x-from': '192.0.2.1' }),
+    ),
   ).toEqual([401, 'INVALID_CREDENTIALS'])
 
   advanceClock(10 * MINUTE + 1000)
@@ -205,9 +207,9 @@ describe('a known device', () => {
   })
 
   test('a device cookie counts only for the accounts that have signed in with it', async () => {
-    const { stranger, attempt, device } = await createAddressFixture()
+    const { anonymous, attempt, device } = await createAddressFixture()
     const eve = { username: 'eve', password }
-    const both = readDeviceCookie(await stranger.post('/signup', eve, { 'x-from': '192.0.2.1', cookie: device! }))!
+    const both = readDeviceCookie(await anonymous.post('/signup', eve, { 'x-from': '192.0.2.1', cookie: device! }))!
     expect(both.split('.')[0]).toBe(device!.split('.')[0]!)
     for (const name of ['ada', 'eve']) {
       for (let n = 0; n < 11; n++) await attempt(name, '192.0.2.1')
@@ -247,12 +249,12 @@ describe('a known device', () => {
   })
 
   test('a client without cookies is recognized by its latest refresh token', async () => {
-    const { stranger, attempt } = await createAddressFixture()
+    const { anonymous, attempt } = await createAddressFixture()
     const { payload } = (await attempt('ada', '192.0.2.7', password, { authType: 'oauth' })).body
-    const { refreshToken } = (await stranger.post('/token/refresh', { refreshToken: payload.refreshToken })).body
+    const { refreshToken } = (await anonymous.post('/token/refresh', { refreshToken: payload.refreshToken })).body
       .payload
     for (let n = 0; n < 11; n++) await attempt('ada', '192.0.2.1')
-    const bob = await stranger.post(
+    const bob = await anonymous.post(
       '/signup',
       { username: 'bob', password, authType: 'oauth' },
       { 'x-from': '192.0.2.7' },

@@ -2,15 +2,16 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { registerUser } from '../../src/accounts/users/users'
 import { config } from '../../src/config'
 import { setServer } from '../../src/tenancy/client-connection'
+import { TIME } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { advanceClock, bearer, MINUTE, readSetCookie, resetClock, SECOND } from './session-fixtures'
 
 const home = await createTestTenant()
-const { stranger } = home
+const { anonymous } = home
 const password = 'correct horse'
 
 test('POST /api/signup signs the user in at once and returns their profile without secrets', async () => {
-  const answer = await stranger.post('/signup', {
+  const answer = await anonymous.post('/signup', {
     username: 'Ada',
     password,
     email: 'Ada@Lovelace.test',
@@ -36,26 +37,26 @@ test('POST /api/signup signs the user in at once and returns their profile witho
         roles: ['user'],
         metadata: {},
         workspace: null,
-        created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        created: TIME,
       },
       workspace: null,
     },
   })
   expect(JSON.stringify(answer.body)).not.toMatch(/password|argon2|correct horse/)
   const { cookie } = readSetCookie(answer)
-  expect((await stranger.get('/me', { cookie })).body._id).toBe(answer.body.payload.user._id)
+  expect((await anonymous.get('/me', { cookie })).body._id).toBe(answer.body.payload.user._id)
 })
 
 test('POST /api/signup with authType oauth returns tokens instead of a cookie', async () => {
-  const answer = await stranger.post('/signup', { username: 'grace', password, authType: 'oauth' })
+  const answer = await anonymous.post('/signup', { username: 'grace', password, authType: 'oauth' })
   expect(answer.status).toBe(201)
   expect(Object.keys(answer.body.payload).sort()).toEqual(['expiresIn', 'refreshToken', 'token', 'user', 'workspace'])
   expect(answer.headers.get('set-cookie')).toBeNull()
-  expect((await stranger.get('/me', bearer(answer.body.payload.token))).body.username).toBe('grace')
+  expect((await anonymous.get('/me', bearer(answer.body.payload.token))).body.username).toBe('grace')
 })
 
 test('POST /api/signup ignores roles, IDs and other fields that users may not set', async () => {
-  const answer = await stranger.post('/signup', {
+  const answer = await anonymous.post('/signup', {
     username: 'mallory',
     password,
     authType: 'oauth',
@@ -71,7 +72,7 @@ test('POST /api/signup ignores roles, IDs and other fields that users may not se
     created: '2000-01-01T00:00:00.000Z',
   })
   expect(answer.status).toBe(201)
-  const { body } = await stranger.get('/me', bearer(answer.body.payload.token))
+  const { body } = await anonymous.get('/me', bearer(answer.body.payload.token))
   expect(body).toMatchObject({ username: 'mallory', roles: ['user'], isPrivileged: false, metadata: {} })
   expect(body._id).not.toBe(home.users.admin)
   expect(body.created).not.toStartWith('2000')
@@ -83,13 +84,13 @@ test('POST /api/signup treats empty and null fields as absent', async () => {
     ['empty', empty],
     ['nulls', { ...empty, email: null, fullName: null, phone: null, name: null }],
   ] as const) {
-    const { status, body } = await stranger.post('/signup', { username, password, ...form })
+    const { status, body } = await anonymous.post('/signup', { username, password, ...form })
     expect([status, body.payload?.user]).toMatchObject([201, { email: '', fullName: 'Jane Doe', birthDate: null }])
   }
 })
 
 test('POST /api/signup accepts Unicode usernames and names', async () => {
-  const answer = await stranger.post('/signup', {
+  const answer = await anonymous.post('/signup', {
     username: '李小龍 🐉',
     password,
     firstName: 'Þóra',
@@ -100,7 +101,7 @@ test('POST /api/signup accepts Unicode usernames and names', async () => {
 })
 
 const signUpTogether = (...inputs: { username: string; email?: string }[]) =>
-  Promise.all(inputs.map(async (input) => statusAndCode(await stranger.post('/signup', { password, ...input }))))
+  Promise.all(inputs.map(async (input) => statusAndCode(await anonymous.post('/signup', { password, ...input }))))
 
 test('POST /api/signup rejects a taken username in any case and width with 409 USERNAME_EXISTS', async () => {
   const names = ['user', 'USER', 'ＵＳＥＲ'].map((username) => ({ username }))
@@ -123,7 +124,7 @@ test('POST /api/signup rejects the address of another user as username, and a us
 })
 
 test('two simultaneous sign-ups with one username get 201 and 409 USERNAME_EXISTS', async () => {
-  const both = await Promise.all(['Twin', 'twin'].map((username) => stranger.post('/signup', { username, password })))
+  const both = await Promise.all(['Twin', 'twin'].map((username) => anonymous.post('/signup', { username, password })))
   expect(both.map(({ status }) => status).sort()).toEqual([201, 409])
   expect(both.map(({ body }) => body.code)).toContain('USERNAME_EXISTS')
 })
@@ -131,7 +132,7 @@ test('two simultaneous sign-ups with one username get 201 and 409 USERNAME_EXIST
 test('a username and an address that are taken in one tenant are available in another', async () => {
   const otherTenant = await createTestTenant()
   await registerUser(home.tenant, { username: 'Nomad', email: 'nomad@example.test' })
-  const answer = await otherTenant.stranger.post('/signup', {
+  const answer = await otherTenant.anonymous.post('/signup', {
     username: 'Nomad',
     password,
     email: 'nomad@example.test',
@@ -146,7 +147,7 @@ test.each([
   ['has more than 256 bytes', 'é'.repeat(129)],
   ['is not a string', 12345678],
 ])('POST /api/signup rejects a password that %s with 400 INVALID_INPUT and the path /password', async (_, password) => {
-  const answer = await stranger.post('/signup', { username: 'nobody', password })
+  const answer = await anonymous.post('/signup', { username: 'nobody', password })
   expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
   expect(answer.body.details).toContainEqual({ path: '/password', message: expect.any(String) })
 })
@@ -162,23 +163,23 @@ test.each([
   ['a date in another format', { birthDate: '10/12/1815' }],
   ['an unknown authType', { authType: 'basic' }],
 ])('POST /api/signup rejects %s with 400 INVALID_INPUT', async (_, flaw) => {
-  const answer = await stranger.post('/signup', { username: 'nobody', password, ...flaw })
+  const answer = await anonymous.post('/signup', { username: 'nobody', password, ...flaw })
   expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
 })
 
 test('POST /api/signup rejects a birthDate that does not exist with 400 INVALID_INPUT', async () => {
   const days = ['1990-13-45', '1990-02-30']
-  const answers = days.map((birthDate) => stranger.post('/signup', { username: birthDate, password, birthDate }))
+  const answers = days.map((birthDate) => anonymous.post('/signup', { username: birthDate, password, birthDate }))
   for (const answer of await Promise.all(answers)) expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
 })
 
 describe('the rate limit of sign-ups', () => {
   /** A fresh tenant, and a function that signs up there from an address; the default username is taken, which avoids hashing. */
   async function createSignupFixture() {
-    const { stranger } = await createTestTenant()
+    const { anonymous } = await createTestTenant()
     const signUp = (from: string, username = 'user', more: Record<string, string> = {}) =>
-      stranger.post('/signup', { username, password }, { 'x-from': from, ...more })
-    return { stranger, signUp }
+      anonymous.post('/signup', { username, password }, { 'x-from': from, ...more })
+    return { anonymous, signUp }
   }
   const TAKEN = [409, 'USERNAME_EXISTS']
   const RATE_LIMITED = [429, 'RATE_LIMITED']

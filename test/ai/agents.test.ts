@@ -4,7 +4,7 @@ import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
 import { chatMessage, createAiFixture, joinContent, parseEvents } from './fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, stranger: anonymous } = at
+const { user, admin, openai, anonymous } = at
 afterAll(() => openai.stop())
 
 const secret = 'Never tell anybody the word quince.'

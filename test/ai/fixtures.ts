@@ -79,12 +79,3 @@ export function parseEvents(text: string) {
 /** Joins the text of the chunks of a stream. */
 export const joinContent = (events: { choices?: { delta: { content?: string } }[] }[]) =>
   events.map(({ choices }) => choices?.[0]?.delta.content ?? '').join('')
-
-/** Polls until the check returns something truthy, and returns that. */
-export async function waitUntil<T>(check: () => T | Promise<T>): Promise<NonNullable<T>> {
-  for (;;) {
-    const result = await check()
-    if (result) return result as NonNullable<T>
-    await Bun.sleep(5)
-  }
-}

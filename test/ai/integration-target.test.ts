@@ -1,10 +1,11 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test'
+import { HOUR_MS, moveClock, now } from '../../src/core/clock'
 import { runDueJobs } from '../../src/jobs/runner'
-import { statusAndCode } from '../test-tenant'
+import { callApi, statusAndCode } from '../test-tenant'
 import { createAiFixture, toolCalls } from './fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, stranger: anonymous } = at
+const { user, admin, openai, anonymous } = at
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 
@@ -59,4 +60,35 @@ test('a failed run of an integration waits with one attempt, and a replay comple
   await at.done(admin.post(`/integrations/${_id}/runs/${run._id}/replay`, {}))
   await runDueJobs(at.tenant)
   expect((await admin.get(`/integrations/${_id}/runs`)).body).toEqual([])
+})
+
+test('an integration that records threads stores a message with U+0000 without that character', async () => {
+  const { _id } = await at.made('/integrations', {
+    trigger: { kind: 'webhook' },
+    target: { ...target, recordThread: true },
+  })
+  const answer = await callApi('POST', `${at.origin}/api/webhooks/${_id}`, {
+    headers: { 'x-api-key': at.tokens.user },
+    raw: 'Where is \0my parcel?',
+  })
+  expect(answer.status).toBe(200)
+  expect(openai.last().body.messages.at(-1).content).toBe('Where is my parcel?')
+  expect((await at.threadOf(answer.body.threadId)).messages[0].content).toBe('Where is my parcel?')
+})
+
+test('the event of a failed run tells editors neither the system prompt nor anything else of the target', async () => {
+  const trigger = { kind: 'event', source: 'shop' }
+  const { _id } = await at.made('/integrations', { trigger, target })
+  openai.own.always = { status: 404 }
+  await at.done(admin.post('/events', { source: 'shop', kind: 'order', eventName: 'placed' }))
+  for (let attempt = 0; attempt < 10; attempt++) {
+    await runDueJobs(at.tenant)
+    moveClock(now() + 2 * HOUR_MS)
+  }
+  const { body: failures } = await admin.get('/events?eventName=delivery-failed')
+  const event = failures.find(({ metadata }: { metadata: object }) => Object.values(metadata).includes(_id))
+  expect(event.metadata).toMatchObject({ integration: _id, attempts: 10, outcome: { code: 'AI_UPSTREAM_ERROR' } })
+  expect(JSON.stringify(event)).not.toContain('Sort it.')
+  moveClock(Date.now())
+  openai.own.always = {}
 })

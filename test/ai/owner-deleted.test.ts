@@ -4,7 +4,8 @@ import { registerUser } from '../../src/accounts/users/users'
 import { housekeepingTasks } from '../../src/jobs/housekeeping'
 import { runDueJobs } from '../../src/jobs/runner'
 import { apiClient, statusAndCode } from '../test-tenant'
-import { chatMessage, createAiFixture, waitUntil } from './fixtures'
+import { waitUntil } from '../wait-until'
+import { chatMessage, createAiFixture } from './fixtures'
 
 const at = await createAiFixture()
 const { tenant, admin, user, openai, main, source } = at

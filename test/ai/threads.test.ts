@@ -1,9 +1,11 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { messages } from '../../src/ai/tables'
+import { now, toIsoString } from '../../src/core/clock'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { chatMessage, createAiFixture, parseEvents, toolCalls } from './fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, main, chat, stranger: anonymous } = at
+const { user, admin, openai, main, chat, anonymous } = at
 const otherUser = at.as('other')
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
@@ -291,4 +293,35 @@ describe('a long conversation', () => {
     openai.own.always = {}
     expect((await at.threadOf(id)).messageSummaries).toEqual([])
   })
+})
+
+/** Inserts messages with these numbers into a thread, as if they had been sent. */
+const insertMessages = (thread: string, numbers: number[], content: string) => {
+  const row = { thread, role: 'user' as const, content, name: null, toolCalls: null, toolCallId: null }
+  const rows = numbers.map((number) => ({
+    ...row,
+    number,
+    ours: false,
+    incomplete: false,
+    created: toIsoString(now()),
+  }))
+  return at.tenant.write((tx) => tx.insert(messages).values(rows))
+}
+
+test.each([
+  ['10,000 messages', [10_000], 1],
+  ['32 MiB of text', Array.from({ length: 32 }, (_, n) => n + 1), 1 << 20],
+])('a thread with %s takes no more and gets 409 THREAD_TOO_LONG', async (_, numbers, length) => {
+  const thread = await at.thread()
+  await insertMessages(thread, numbers, 'x'.repeat(length))
+  expect(statusAndCode(await chat(user, main, {}, thread))).toEqual([409, 'THREAD_TOO_LONG'])
+  expect(openai.requests).toHaveLength(0)
+})
+
+test('messages that a thread has already do not count when a client sends them again', async () => {
+  const thread = await at.thread()
+  await insertMessages(thread, [9_998, 9_999], 'x')
+  const conversation = { messages: [chatMessage('x'), chatMessage('x'), chatMessage('y')] }
+  expect((await chat(user, main, conversation, thread)).status).toBe(200)
+  expect(statusAndCode(await chat(user, main, conversation, thread))).toEqual([409, 'THREAD_TOO_LONG'])
 })

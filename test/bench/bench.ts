@@ -254,7 +254,7 @@ async function creates() {
 
 await reads()
 await creates()
-await runAlone('neighbours', '20000', '1', '1')
+await runAlone('neighbours', `${Math.ceil(rows / 5)}`, '1', '1')
 await database?.stop()
 mkdirSync(join(options.out, '..'), { recursive: true })
 writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`)

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { childrenOf, memoryOf as memory } from '../fakes/child-processes'
 import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { waitUntil } from '../wait-until'
 import { type Figures, measure } from './load'
 import { product, productsBlueprint } from './sample-data'
 
@@ -94,7 +95,3 @@ export async function lambdas(say: (text: string) => void) {
 
 const formatFigures = ({ perSecond, p50, p99, errors }: Figures) =>
   `${Math.round(perSecond)}/s, p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms${errors ? `, ${errors} ERRORS` : ''}`
-
-async function waitUntil(met: () => boolean) {
-  while (!met()) await Bun.sleep(5)
-}

@@ -308,12 +308,12 @@ describe('invalid blueprint definitions', () => {
 
 describe('access to blueprints', () => {
   test('POST, PUT, PATCH and DELETE of blueprints answer 403 to users and 401 to anonymous callers', async () => {
-    const { as, stranger } = await sharedTenant
+    const { as, anonymous } = await sharedTenant
     const key = freshKey()
     await as('admin').post('/blueprints', notesBlueprint({ key }))
     for (const [caller, expected] of [
       [as('user'), [403, 'FORBIDDEN']],
-      [stranger, [401, 'UNAUTHENTICATED']],
+      [anonymous, [401, 'UNAUTHENTICATED']],
     ] as const) {
       expect(statusAndCode(await caller.post('/blueprints', notesBlueprint({ key: freshKey() })))).toEqual([
         ...expected,
@@ -322,8 +322,8 @@ describe('access to blueprints', () => {
       expect(statusAndCode(await caller.patch(`/blueprints/${key}`, { name: 'x' }))).toEqual([...expected])
       expect(statusAndCode(await caller.delete(`/blueprints/${key}`))).toEqual([...expected])
     }
-    expect(statusAndCode(await stranger.get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(statusAndCode(await stranger.get(`/blueprints/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.get(`/blueprints/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('users see blueprints with a rule that applies to them, without the rules, and editors see all blueprints', async () => {
@@ -408,6 +408,17 @@ describe('versions of blueprints', () => {
     expect((await editor.delete(`/blueprints/${key}`, { 'if-match': etags })).status).toBe(200)
   })
 
+  test('two simultaneous DELETE of a blueprint answer 200 and 404 BLUEPRINT_NOT_FOUND', async () => {
+    const editor = (await sharedTenant).as('editor')
+    const path = `/blueprints/${freshKey()}`
+    await editor.post('/blueprints', notesBlueprint({ key: path.slice('/blueprints/'.length) }))
+    const answers = await Promise.all([editor.delete(path), editor.delete(path)])
+    expect(answers.map(statusAndCode).sort()).toEqual([
+      [200, undefined],
+      [404, 'BLUEPRINT_NOT_FOUND'],
+    ])
+  })
+
   test('a blueprint that is created again has a new ETag, so that the former one answers 412 VERSION_MISMATCH', async () => {
     const editor = (await sharedTenant).as('editor')
     const key = freshKey()
@@ -483,6 +494,19 @@ describe('blueprints with entities', () => {
     for (const force of ['', 'undefined', 'false', '0'])
       expect(statusAndCode(await editor.delete(`${path}?force=${force}`))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
     expect((await editor.delete(`${path}?force=1`)).status).toBe(200)
+  })
+
+  test('DELETE with If-Match answers 412 VERSION_MISMATCH when the blueprint changes while its entities are removed', async () => {
+    const { editor, path } = await createBlueprintWithEntity()
+    const lines = Array.from({ length: 3_000 }, (_, n) => JSON.stringify({ title: 'One', count: n })).join('\n')
+    const headers = { 'content-type': 'application/x-ndjson', 'x-api-key': (await sharedTenant).tokens.admin }
+    const url = `${(await sharedTenant).origin}/api${path}/entities/import`
+    expect((await callApi('POST', url, { headers, raw: lines })).body.imported).toBe(3_000)
+    const etag = (await editor.get(path)).headers.get('etag')!
+    const removing = editor.delete(`${path}?force=true`, { 'if-match': etag })
+    expect((await editor.put(path, { name: 'Second' })).status).toBe(200)
+    expect(statusAndCode(await removing)).toEqual([412, 'VERSION_MISMATCH'])
+    expect((await editor.get(path)).body.name).toBe('Second')
   })
 })
 

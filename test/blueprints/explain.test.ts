@@ -104,20 +104,20 @@ test('explain names the roles that a user lacks, and states that admins may do e
 })
 
 test('requests succeed and fail as explain predicts', async () => {
-  const { as, path, users, stranger } = await createThingsFixture([], PERMISSIONS)
+  const { as, path, users, anonymous } = await createThingsFixture([], PERMISSIONS)
   const { body } = await as('admin').get(`${explainPath}?user=${users.user}`)
   const [create, read, , remove] = body.operations
   expect([create.allowed, (await as('user').post(path, {})).status]).toEqual([true, 201])
   expect([read.reach.all, (await as('other').get(path)).body.length]).toEqual([true, 1])
   expect([remove.allowed, (await as('user').delete(`${path}/all?confirm=things`)).status]).toEqual([false, 403])
-  expect(statusAndCode(await stranger.post(path, {}))).toEqual([401, 'UNAUTHENTICATED'])
+  expect(statusAndCode(await anonymous.post(path, {}))).toEqual([401, 'UNAUTHENTICATED'])
 })
 
 test('explain answers 401 or 403 to others than admins, 404 for unknown users and blueprints, and 400 for unknown operations', async () => {
-  const { as, stranger } = await createThingsFixture([], PERMISSIONS)
+  const { as, anonymous } = await createThingsFixture([], PERMISSIONS)
   for (const name of ['user', 'editor'] as const)
     expect(statusAndCode(await as(name).get(explainPath))).toEqual([403, 'FORBIDDEN'])
-  expect(statusAndCode(await stranger.get(explainPath))).toEqual([401, 'UNAUTHENTICATED'])
+  expect(statusAndCode(await anonymous.get(explainPath))).toEqual([401, 'UNAUTHENTICATED'])
   const otherTenant = await createThingsFixture([], PERMISSIONS)
   for (const user of ['nobody', otherTenant.users.user, '%ff', "'", 'x'.repeat(5_000)])
     expect(statusAndCode(await as('admin').get(`${explainPath}?user=${user}`)), user.slice(0, 50)).toEqual([

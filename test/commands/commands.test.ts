@@ -219,14 +219,14 @@ describe('`atoll doctor` and `atoll migrate`', () => {
     db.pragma('user_version = 1000')
     db.close()
     const checked = await runAtoll('doctor --json', at)
-    const checks = checked.json.checks as { check: string; ok: boolean; told: string }[]
+    const checks = checked.json.checks as { check: string; ok: boolean; message: string }[]
     expect(checked.code).toBe(1)
     expect(checks.filter(({ check }) => check.startsWith('tenant')).map(({ check, ok }) => `${check} ${ok}`)).toEqual([
       'tenant a false',
       'tenant b true',
       'tenant c true',
     ])
-    expect(checks.find(({ ok }) => !ok)!.told).toContain('schema 1000')
+    expect(checks.find(({ ok }) => !ok)!.message).toContain('schema 1000')
     const migrated = await runAtoll('migrate --json', at)
     expect(migrated.code).toBe(1)
     expect(migrated.json).toMatchObject([
@@ -352,7 +352,7 @@ describe('messages about failures', () => {
       expect(err.trim().split('\n')).toHaveLength(1)
     }
     const { code, json } = await runAtoll('doctor --json', at)
-    const check = { check: 'registry', ok: false, told: expect.stringContaining('not a database') }
+    const check = { check: 'registry', ok: false, message: expect.stringContaining('not a database') }
     expect([code, json.checks]).toMatchObject([1, expect.arrayContaining([check])])
   })
 

@@ -1,6 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { binaryPath } from '../fakes/binary'
 import { createTempFolder, runAtoll, startAtoll } from '../fakes/cli'
 
 setDefaultTimeout(30_000)
@@ -19,8 +20,7 @@ test('`atoll openapi` prints or writes the document that a server serves, withou
 })
 
 test('`atoll openapi` exits with code 0 and no error when its output pipe is closed early', async () => {
-  const program = [process.execPath, join(process.cwd(), 'src/main.ts'), 'openapi']
-  const piped = ['bash', '-c', 'set -o pipefail; "$@" | head -1', 'bash', ...program]
+  const piped = ['bash', '-c', 'set -o pipefail; "$@" | head -1', 'bash', binaryPath(), 'openapi']
   const read = Bun.spawn(piped, { cwd: createTempFolder(), env: { PATH: process.env.PATH }, stderr: 'pipe' })
   const outcome = await Promise.all([read.stdout.text(), read.stderr.text(), read.exited])
   expect(outcome).toEqual(['{\n', '', 0])

@@ -6,12 +6,13 @@ import {
   createTempFolder,
   createTenantByCli,
   PASSWORD,
-  pollUntil,
   type RunningAtoll,
   runAtoll,
+  SOURCE_COMMAND,
   signIn,
   startAtoll,
 } from '../fakes/cli'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 
@@ -35,7 +36,7 @@ test('a running server soon applies changes of tenants, hosts and users made on 
     return body.code ? `${status} ${body.code}` : `${status} ${body.roles}`
   }
   const expectEventually = async (headers: Record<string, string>, answer: string) =>
-    expect(await pollUntil(me(headers), (text) => text === answer)).toBe(answer)
+    expect(await waitUntil(me(headers), (text) => text === answer)).toBe(answer)
   const atHost = (host: string) => ({ host })
   await expectEventually(headers, '200 admin,user')
   await expectEventually(atHost('acme.test'), '401 UNAUTHENTICATED')
@@ -257,7 +258,7 @@ test('`serve --json` prints nothing but its URL as JSON', async () => {
   await using server = await startAtoll(at, '--json')
   expect((await apiCaller(server.url)('GET', '/health')).status).toBe(200)
   await server.end('SIGTERM')
-  expect(server.told()).toBe(`${JSON.stringify({ url: server.url })}\n`)
+  expect(server.readOutput()).toBe(`${JSON.stringify({ url: server.url })}\n`)
 })
 
 test('ATOLL_ACCESS_TOKEN_TTL sets the lifetime of tokens, and ATOLL_OPEN_TENANTS=0 derives a limit above 0', async () => {
@@ -284,7 +285,8 @@ test('ATOLL_SQLITE_VEC is loaded for every command, and a wrong path exits with 
 
 test('both SQLite drivers read and write the same files', async () => {
   const at = { at: createTempFolder() }
-  const withBetterSqlite = { ...at, env: { ATOLL_SQLITE_DRIVER: 'better-sqlite3' } }
+  // The binary contains only one of them.
+  const withBetterSqlite = { ...at, env: { ATOLL_SQLITE_DRIVER: 'better-sqlite3' }, program: SOURCE_COMMAND }
   await createTenantByCli(withBetterSqlite, 'acme')
   {
     await using server = await startAtoll(withBetterSqlite)

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { COMPILES_CLEANLY, compileTypeScript } from '../blueprints/typegen/typescript-compiler'
+import { binaryPath } from '../fakes/binary'
 import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
 
 setDefaultTimeout(60_000)
@@ -38,7 +39,7 @@ describe('`atoll types`', () => {
 
   test('`atoll types` writes its complete output to a file redirected by the shell', async () => {
     const file = Bun.file(join(at.at, 'redirected.ts'))
-    const program = [process.execPath, join(process.cwd(), 'src/main.ts'), 'types', '--tenant', 'acme', '--client']
+    const program = [binaryPath(), 'types', '--tenant', 'acme', '--client']
     const child = Bun.spawn(program, { cwd: at.at, env: { PATH: process.env.PATH }, stdout: file })
     expect(await child.exited).toBe(0)
     expect(await file.text()).toBe(client)

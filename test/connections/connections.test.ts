@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { resolveAllOfKind, resolveConnection } from '../../src/connections/resolver'
 import { rotateVaultKey } from '../../src/platform/vault/key-rotation'
 import { sealed } from '../../src/platform/vault/tables'
+import { ID, TIME } from '../expectations'
 import { denyPrivateNetwork } from '../plugins/fixtures'
 import { type ApiClient, createTestTenant, statusAndCode } from '../test-tenant'
-import { ID, TIME } from '../workspaces/workspace-fixtures'
 
 setDefaultTimeout(30_000)
 
@@ -97,7 +97,7 @@ describe('CRUD of connections', () => {
     for (const send of requests) {
       for (const name of ['user', 'editor'] as const)
         expect(statusAndCode((await send(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
-      expect(statusAndCode((await send(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode((await send(h.anonymous)) as never)).toEqual([401, 'UNAUTHENTICATED'])
     }
     await admin.delete(`${PATH}/${_id}`)
   })

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
+import { connections } from '../../src/connections/tables'
 import type { ProviderKind } from '../../src/payments/providers/provider'
+import { TIME } from '../expectations'
 import { startSmtpServer } from '../fakes/smtp-server'
 import { allowPrivateNetwork, denyPrivateNetwork, times } from '../plugins/fixtures'
 import { type ApiClient, createTestTenant, type TestResponse } from '../test-tenant'
-import { TIME } from '../workspaces/workspace-fixtures'
 
 setDefaultTimeout(30_000)
 
@@ -36,11 +38,13 @@ const upstream = Bun.serve({
 })
 const url = `http://127.0.0.1:${upstream.port}`
 
+let testTenant: Awaited<ReturnType<typeof createTestTenant>>
 let admin: ApiClient
 let mailServer: Awaited<ReturnType<typeof startSmtpServer>>
 beforeAll(async () => {
   allowPrivateNetwork()
-  admin = (await createTestTenant()).as('admin')
+  testTenant = await createTestTenant()
+  admin = testTenant.as('admin')
   mailServer = await startSmtpServer({
     authOptional: false,
     onAuth: ({ username, password }, _, done) =>
@@ -145,6 +149,17 @@ describe('the status of a connection', () => {
     expect(await status()).toEqual({ status: 'connected', message: 'The server answered 200.', checkedAt: TIME })
     await admin.put(`${PATH}/${_id}`, { authentication: { token: 'other' } })
     expect((await status()).status).toBe('failed')
+  })
+
+  test('the check of a stored connection whose settings no longer fit its kind fails without a request', async () => {
+    const stored = { name: 'Old', kind: 'http', metadata: { url } }
+    const { _id } = (await admin.post(PATH, stored)).body
+    await testTenant.tenant.write((tx) => tx.update(connections).set({ metadata: {} }).where(eq(connections._id, _id)))
+    requests.length = 0
+    expect((await admin.post(`${PATH}/${_id}/status`)).body).toMatchObject({
+      ...{ status: 'failed', message: 'The settings of this connection are not valid for its kind.' },
+    })
+    expect(requests).toEqual([])
   })
 
   test('checks of private addresses fail without a request when the private network is not allowed', async () => {

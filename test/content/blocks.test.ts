@@ -84,16 +84,16 @@ describe('CRUD of blocks', () => {
   })
 
   test('every block route answers 401 to anonymous callers', async () => {
-    const { as, stranger } = await createTestTenant()
+    const { as, anonymous } = await createTestTenant()
     const { body } = await as('user').post('/blocks', heroBlock())
     const path = `/blocks/${body._id}`
     for (const answer of [
-      await stranger.get('/blocks'),
-      await stranger.get(path),
-      await stranger.post('/blocks', heroBlock()),
-      await stranger.put(path, { name: 'x' }),
-      await stranger.patch(path, { name: 'x' }),
-      await stranger.delete(path),
+      await anonymous.get('/blocks'),
+      await anonymous.get(path),
+      await anonymous.post('/blocks', heroBlock()),
+      await anonymous.put(path, { name: 'x' }),
+      await anonymous.patch(path, { name: 'x' }),
+      await anonymous.delete(path),
     ])
       expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
     expect((await as('other').get(path)).body).toEqual(body)

@@ -4,9 +4,9 @@ import { cardComponent, createComponentsFixture } from './fixtures'
 
 describe('the compiled files of a component', () => {
   test('anonymous callers list and read the files of a component, which are immutable and cached by ETag', async () => {
-    const { editor, stranger, origin, fetch } = await createComponentsFixture()
+    const { editor, anonymous, origin, fetch } = await createComponentsFixture()
     const { compiledContent } = (await editor.post('/components', cardComponent())).body
-    const { status, body } = await stranger.get('/static')
+    const { status, body } = await anonymous.get('/static')
     expect(status).toBe(200)
     const address = (kind: string) => expect.stringMatching(new RegExp(`^/api/static/card\\.[0-9a-f]{32}\\.${kind}$`))
     expect(body).toEqual([{ identifier: 'card', js: address('js'), css: address('css') }])

@@ -37,10 +37,10 @@ test('GET /components lists the newest first, or sorts and pages as requested', 
 })
 
 test('GET /components and GET /static link to the next page until the last one', async () => {
-  const { get, stranger } = await createListFixture()
+  const { get, anonymous } = await createListFixture()
   for (const [path, list] of [
     ['/components', get],
-    ['/static', (query: string) => stranger.get(`/static${query}`)],
+    ['/static', (query: string) => anonymous.get(`/static${query}`)],
   ] as const) {
     const pages = [await list('?sort=identifier&limit=2')]
     for (let next = nextPagePath(pages[0]!.headers); next; next = nextPagePath(pages.at(-1)!.headers)) {
@@ -53,16 +53,16 @@ test('GET /components and GET /static link to the next page until the last one',
 })
 
 test('GET /components and GET /static return x-total-count only with count=true', async () => {
-  const { get, stranger } = await createListFixture()
+  const { get, anonymous } = await createListFixture()
   for (const query of ['?count=true', '?count=1&limit=2', '?count=true&page=9', '?$count=true', '?count=&$count=1'])
     expect((await get(query)).headers.get('x-total-count')).toBe('5')
-  expect((await stranger.get('/static?count=true')).headers.get('x-total-count')).toBe('5')
+  expect((await anonymous.get('/static?count=true')).headers.get('x-total-count')).toBe('5')
   for (const query of ['', '?count=false', '?count=0', '?count=undefined'])
     expect((await get(query)).headers.get('x-total-count')).toBeNull()
 })
 
 test('GET /components and GET /static reject invalid limit, page, sort and count with 400 INVALID_INPUT', async () => {
-  const { get, stranger } = await createListFixture()
+  const { get, anonymous } = await createListFixture()
   for (const [query, path] of [
     ['?limit=-1', 'limit'],
     ['?limit=x', 'limit'],
@@ -74,7 +74,7 @@ test('GET /components and GET /static reject invalid limit, page, sort and count
     ['?sort=identifier;--', 'sort'],
     ['?count=maybe', 'count'],
   ] as const)
-    for (const answer of [await get(query), await stranger.get(`/static${query}`)]) {
+    for (const answer of [await get(query), await anonymous.get(`/static${query}`)]) {
       expect([query, ...statusAndCode(answer)]).toEqual([query, 400, 'INVALID_INPUT'])
       expect(answer.body.details[0].path).toBe(path)
     }

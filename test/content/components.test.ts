@@ -117,12 +117,12 @@ describe('CRUD of components', () => {
   })
 
   test('components are read by signed-in users and written by admins and plugins, else 401 or 403', async () => {
-    const { as, stranger } = await createTestTenant()
+    const { as, anonymous } = await createTestTenant()
     const made = await as('admin').post('/components', cardComponent())
     expect(made.status).toBe(201)
     for (const [client, code] of [
       [as('user'), [403, 'FORBIDDEN']],
-      [stranger, [401, 'UNAUTHENTICATED']],
+      [anonymous, [401, 'UNAUTHENTICATED']],
     ] as const) {
       expect(statusAndCode(await client.post('/components', cardComponent({ identifier: 'b' })))).toEqual([...code])
       expect(statusAndCode(await client.post('/components/bulk', { components: [cardComponent()] }))).toEqual([...code])
@@ -131,7 +131,7 @@ describe('CRUD of components', () => {
       expect(statusAndCode(await client.delete('/components/card'))).toEqual([...code])
     }
     for (const path of ['/components', '/components/card'])
-      expect(statusAndCode(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await anonymous.get(path))).toEqual([401, 'UNAUTHENTICATED'])
     expect((await as('user').get('/components')).body).toEqual([made.body])
   })
 
@@ -140,7 +140,7 @@ describe('CRUD of components', () => {
     await one.make('export const a = 1')
     const { js } = await one.paths()
     expect((await otherTenant.editor.get('/components')).body).toEqual([])
-    expect((await otherTenant.stranger.get('/static')).body).toEqual([])
+    expect((await otherTenant.anonymous.get('/static')).body).toEqual([])
     for (const { status } of [
       await otherTenant.editor.get('/components/card'),
       await otherTenant.editor.put('/components/card', {}),

@@ -19,7 +19,7 @@ const joinKeys = ({ body }: { body: { key: string }[] }) => body.map(({ key }) =
 
 describe('CRUD of configurations', () => {
   test('an admin creates, reads, updates by key and deletes a configuration', async () => {
-    const { as, stranger } = await createTestTenant()
+    const { as, anonymous } = await createTestTenant()
     const admin = as('admin')
     const created = await admin.post('/configurations', themeConfiguration())
     expect([created.status, created.body]).toEqual([
@@ -32,7 +32,7 @@ describe('CRUD of configurations', () => {
       },
     ])
     const path = '/configurations/theme'
-    for (const client of [admin, as('user'), stranger]) expect((await client.get(path)).body).toEqual(created.body)
+    for (const client of [admin, as('user'), anonymous]) expect((await client.get(path)).body).toEqual(created.body)
     const changed = await admin.put(path, { description: 'All colours', metadata: { dark: null, size: 3 } })
     expect([changed.status, changed.body]).toEqual([
       200,
@@ -101,10 +101,10 @@ describe('CRUD of configurations', () => {
   })
 
   test('a private or missing configuration answers 401 to anonymous callers and 403 to non-admins', async () => {
-    const { as, stranger } = await createTestTenant()
+    const { as, anonymous } = await createTestTenant()
     await as('admin').post('/configurations', themeConfiguration({ key: 'own', public: false }))
     for (const path of ['/configurations/own', '/configurations/none', '/configurations/auth-configuration']) {
-      expect(statusAndCode(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await anonymous.get(path))).toEqual([401, 'UNAUTHENTICATED'])
       for (const client of [as('user'), as('editor')])
         expect(statusAndCode(await client.get(path))).toEqual([403, 'FORBIDDEN'])
     }
@@ -112,12 +112,12 @@ describe('CRUD of configurations', () => {
   })
 
   test('configurations are written and listed by admins only, else 401 or 403', async () => {
-    const { as, stranger } = await createTestTenant()
+    const { as, anonymous } = await createTestTenant()
     await as('admin').post('/configurations', themeConfiguration())
     for (const [client, code] of [
       [as('user'), [403, 'FORBIDDEN']],
       [as('editor'), [403, 'FORBIDDEN']],
-      [stranger, [401, 'UNAUTHENTICATED']],
+      [anonymous, [401, 'UNAUTHENTICATED']],
     ] as const)
       for (const answer of [
         await client.get('/configurations'),
@@ -173,11 +173,13 @@ test('GET /configurations sorts by key, pages and counts with count=true', async
 
 describe('the app-configuration', () => {
   test('the app-configuration exists from the start and is public, even with invalid credentials', async () => {
-    const { as, stranger } = await createTestTenant()
-    for (const client of [as('admin'), as('user'), stranger, stranger.with({ 'x-api-key': 'nonsense' })])
+    const { as, anonymous } = await createTestTenant()
+    for (const client of [as('admin'), as('user'), anonymous, anonymous.with({ 'x-api-key': 'nonsense' })])
       expect([(await client.get(APP_PATH)).status, (await client.get(APP_PATH)).body]).toEqual([200, { metadata: {} }])
     await as('admin').put(APP_PATH, { logo: 'x' })
-    expect((await stranger.with({ authorization: 'Bearer x' }).get(APP_PATH)).body).toEqual({ metadata: { logo: 'x' } })
+    expect((await anonymous.with({ authorization: 'Bearer x' }).get(APP_PATH)).body).toEqual({
+      metadata: { logo: 'x' },
+    })
     const { body } = await as('admin').get('/configurations')
     expect(body[0]).toMatchObject({ key: 'app-configuration', public: true, metadata: { logo: 'x' } })
   })
@@ -222,12 +224,12 @@ describe('the app-configuration', () => {
   })
 
   test('PUT of the app-configuration with an outdated If-Match answers 412 VERSION_MISMATCH, even for the first write', async () => {
-    const { as, stranger } = await createTestTenant()
+    const { as, anonymous } = await createTestTenant()
     const admin = as('admin')
-    const initial = { 'if-match': (await stranger.get(APP_PATH)).headers.get('etag')! }
+    const initial = { 'if-match': (await anonymous.get(APP_PATH)).headers.get('etag')! }
     const racing = await Promise.all([1, 2, 3].map((n) => admin.put(APP_PATH, { n }, initial)))
     expect(racing.map(({ status }) => status).sort()).toEqual([200, 412, 412])
-    const currentEtag = (await stranger.get(APP_PATH)).headers.get('etag')!
+    const currentEtag = (await anonymous.get(APP_PATH)).headers.get('etag')!
     expect(racing.find(({ status }) => status === 200)!.headers.get('etag')).toBe(currentEtag)
     expect((await admin.put(APP_PATH, { n: 9 }, { 'if-match': currentEtag })).status).toBe(200)
     expect(statusAndCode(await admin.put(APP_PATH, { n: 10 }, { 'if-match': currentEtag }))).toEqual([
@@ -263,7 +265,7 @@ describe('the private configurations of the server', () => {
   const PRIVATE = ['auth-configuration', 'workspace-configuration', 'ai-configuration', 'payments-configuration']
 
   test.each(PRIVATE)('%s is never public, neither by a request nor by its row', async (key) => {
-    const { as, stranger, tenant } = await createTestTenant()
+    const { as, anonymous, tenant } = await createTestTenant()
     const admin = as('admin')
     const refused = await admin.post('/configurations', { key, public: true })
     expect([...statusAndCode(refused), refused.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '/public'])
@@ -271,7 +273,7 @@ describe('the private configurations of the server', () => {
     for (const send of [admin.put, admin.patch])
       expect(statusAndCode(await send(`/configurations/${key}`, { public: true }))).toEqual([400, 'INVALID_INPUT'])
     await tenant.write(async (tx) => void (await tx.query('update configurations set public = 1')))
-    expect(statusAndCode(await stranger.get(`/configurations/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.get(`/configurations/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
     expect(statusAndCode(await as('user').get(`/configurations/${key}`))).toEqual([403, 'FORBIDDEN'])
     expect((await admin.get(`/configurations/${key}`)).body.metadata).toEqual({ own: 1 })
   })

@@ -31,7 +31,7 @@ export async function createComponentsFixture() {
     },
     /** Returns the paths of the files of a component, as anonymous callers get them. */
     paths: async (identifier = 'card'): Promise<{ js: string; css: string }> =>
-      (await testTenant.stranger.get('/static')).body.find(
+      (await testTenant.anonymous.get('/static')).body.find(
         (one: { identifier: string }) => one.identifier === identifier,
       ),
     fetch: (path: string, headers: Record<string, string> = {}) =>

@@ -7,8 +7,9 @@ import { withLease } from '../../src/jobs/with-lease'
 import { configurations } from '../../src/platform/settings/tables'
 import { claimWebsites, findClaimedHosts } from '../../src/tenancy/hosts'
 import { createTenant, deleteTenant, getTenant, getTenantInfo, setHosts } from '../../src/tenancy/tenants'
-import { apiCaller, createTempFolder, createTenantByCli, pollUntil, runAtoll, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
 import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 
@@ -27,7 +28,7 @@ const setWebsites = (testTenant: TestTenant, ...websiteUrls: string[]) =>
   testTenant.as('admin').put(APP_PATH, { websiteUrls })
 const listHosts = async ({ id }: TestTenant) => (await getTenantInfo(id)).hosts
 const listWebsites = async (testTenant: TestTenant) =>
-  (await testTenant.stranger.get(APP_PATH)).body.metadata.websiteUrls
+  (await testTenant.anonymous.get(APP_PATH)).body.metadata.websiteUrls
 /** Whether this tenant answers at a host. */
 const answersAt = async (host: string, testTenant: TestTenant) => {
   const { status } = await callApi('GET', `http://${host}/api/me`, { headers: { 'x-api-key': testTenant.tokens.user } })
@@ -71,7 +72,7 @@ describe('the websites of a tenant', () => {
         .put(APP_PATH, { websiteUrls: [`https://${free}`, `https://${taken}`], logo: 'x' })
       expect([...statusAndCode(answer), answer.body.details]).toEqual([409, 'HOST_TAKEN', { hosts: [taken] }])
     }
-    expect((await otherTenant.stranger.get(APP_PATH)).body).toEqual({
+    expect((await otherTenant.anonymous.get(APP_PATH)).body).toEqual({
       metadata: { websiteUrls: [`https://${own}`] },
       hosts: [{ host: own, state: 'served' }],
     })
@@ -288,7 +289,7 @@ test('another process sees the hosts of websites and keeps them when it sets its
 
   await runAtoll(`tenant hosts ${id} ${cliHost}`, place)
   expect(await readHosts()).toEqual([host, cliHost].sort())
-  const answer = await pollUntil(
+  const answer = await waitUntil(
     () => apiCaller(server.url, { host: cliHost })('GET', `/api${APP_PATH}`),
     ({ status }) => status === 200,
   )

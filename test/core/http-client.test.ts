@@ -63,6 +63,7 @@ describe('a server that violates HTTP', () => {
     '/strange': '999 Request Denied\r\ncontent-length: 5\r\n\r\nhello',
     '/endless': '200 OK\r\n\r\nbegun',
     '/reset': '200 OK\r\ncontent-length: 1000\r\n\r\nbegun',
+    '/no-content': '205 Reset Content\r\ncontent-length: 1000\r\n\r\nbegun',
   }
   const paths: string[] = []
   const sockets = new Set<Socket>()
@@ -104,6 +105,16 @@ describe('a server that violates HTTP', () => {
     }
   })
 
+  test('the connection to a server closes when it announces a body of a response that has none', async () => {
+    expect(await fetchPath('/')).toBe(200)
+    const { port } = misbehavingServer.address() as AddressInfo
+    const init = { method: 'POST', headers: new Headers(), body: null, signal: AbortSignal.timeout(60_000) }
+    const answer = await fetchExternalStream(`http://127.0.0.1:${port}/no-content`, init, { ...bounds, head: 5_000 })
+    expect([answer.status, answer.body]).toEqual([205, null])
+    const socket = [...sockets].at(-1)!
+    if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
+  })
+
   test('a server whose body never ends gives 502 OUTSIDE_UNREACHABLE', async () => {
     expect(await fetchPath('/endless')).toEqual(UNREACHABLE)
   })
@@ -114,6 +125,32 @@ describe('a server that violates HTTP', () => {
     await Bun.sleep(50)
     expect(paths.filter((path) => path === '/reset')).toHaveLength(1)
   })
+})
+
+test('a response goes on beyond the time limit of its head when the request body ends after that head', async () => {
+  let respond: ReadableStreamDefaultController<Uint8Array> | undefined
+  const response = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(new Uint8Array(1))
+      respond = controller
+    },
+  })
+  using duplex = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response(response) })
+  let upload: ReadableStreamDefaultController<Uint8Array> | undefined
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(new Uint8Array(1))
+      upload = controller
+    },
+  })
+  const init = { method: 'POST', headers: new Headers(), body, signal: AbortSignal.timeout(60_000) }
+  const answer = await fetchExternalStream(duplex.url.href, init, { ...bounds, head: 100 })
+  upload!.enqueue(new Uint8Array(1))
+  upload!.close()
+  await Bun.sleep(300)
+  respond!.enqueue(new Uint8Array(2))
+  respond!.close()
+  expect(await new Response(answer.body as ReadableStream).bytes()).toHaveLength(3)
 })
 
 test('fetchExternal returns a redirect instead of following it by default', async () => {

@@ -53,7 +53,7 @@ test('routes refuse long lists and wide objects with 400 INVALID_INPUT and the p
   const answers = [
     await admin.post('/workspaces', { name: 'one', labels: repeatItems(5_000) }),
     await admin.post('/components/bulk', { components: repeatItems(5_000) }),
-    await tenant.stranger.post('/signin', createKeys(5_000)),
+    await tenant.anonymous.post('/signin', createKeys(5_000)),
   ]
   expect(answers.map(statusAndCode)).toEqual(Array(3).fill([400, 'INVALID_INPUT']))
   expect(answers.map(({ body }) => body.details[0].path)).toEqual(['/labels', '/components', ''])

@@ -6,6 +6,7 @@ import { fetchExternal } from '../../src/core/http-client'
 import { countOutboundCalls } from '../../src/core/outbound-calls'
 import type { Problem } from '../../src/core/problem'
 import { times } from '../plugins/fixtures'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 
@@ -67,9 +68,6 @@ const outcomesInOrder = async (calls: Promise<unknown>[]) => {
   return ended
 }
 const countHeld = (...all: Server[]) => all.map(({ held }) => held.length)
-const waitUntil = async (holds: () => boolean) => {
-  while (!holds()) await Bun.sleep(5)
-}
 
 describe('outbound calls', () => {
   test('a tenant runs 8 outbound calls per host, queues 256, and gets 503 BUSY for further ones', async () => {

@@ -114,7 +114,7 @@ describe('the log line of a request', () => {
   test.each(['warn', 'error', 'silent'] as const)('no request line is written at the log level %s', async (level) => {
     setLogLevel(level)
     await t.as('user').get('/me')
-    await t.stranger.get('/blueprints')
+    await t.anonymous.get('/blueprints')
     await Bun.sleep(5)
     expect(lines.filter((line) => 'status' in line)).toEqual([])
   })
@@ -150,7 +150,7 @@ describe('the log line of a refused request', () => {
 
   test('a refused request writes no warning at the log level error', async () => {
     setLogLevel('error')
-    await t.stranger.get('/users')
+    await t.anonymous.get('/users')
     expect(lines).toEqual([])
   })
 })
@@ -204,7 +204,7 @@ describe('the log of a server', () => {
     expect(log[1]).toMatchObject({ url: server.url, tenants: 1 })
     expect(log.at(-2)).toMatchObject({ signal: 'SIGTERM' })
     expect(log.filter(({ route }) => route === '/api/me')).toHaveLength(200)
-    expect(server.told()).toBe(`${JSON.stringify({ url: server.url })}\n`)
+    expect(server.readOutput()).toBe(`${JSON.stringify({ url: server.url })}\n`)
     expect(JSON.stringify(log)).not.toMatch(/hidden|correct horse/)
   })
 

@@ -141,7 +141,7 @@ describe('answers match the OpenAPI document', () => {
     'GET %s answers an admin, a user and a guest as documented',
     async (path) => {
       const url = fillPath(path) + (QUERIES[path] ?? '')
-      for (const who of [admin, t.as('user'), t.stranger])
+      for (const who of [admin, t.as('user'), t.anonymous])
         expect(findMismatch('GET', path, await who.get(url)), url).toBe('')
       expect(findMismatch('GET', path, await admin.get(`${fillPath(path)}?limit=x&$limit=x`))).toBe('')
       expect(findMismatch('GET', path, await admin.get(url, { 'accept-version': 'v9' }))).toBe('')
@@ -170,7 +170,7 @@ describe('answers match the OpenAPI document', () => {
     '%s %s refuses an unknown thing, a wrong body and a missing right as documented',
     async (method, path) => {
       const url = path.replace('/api', '').replace(/:\w+/g, 'none')
-      for (const client of [admin, t.as('user'), t.stranger]) {
+      for (const client of [admin, t.as('user'), t.anonymous]) {
         const send = (body: unknown) =>
           method === 'DELETE' ? client.delete(url) : client[method.toLowerCase() as 'post'](url, body)
         for (const body of [[1], { name: 5 }]) expect(findMismatch(method, path, await send(body)), url).toBe('')

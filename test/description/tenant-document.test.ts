@@ -1,5 +1,8 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020'
+import { type FieldTypeName, fieldTypeNames } from '../../src/blueprints/fields'
+import { freeReadMs } from '../../src/entities/query/fair-reads'
+import { costlyWork } from '../../src/tenancy/fair-queue'
 import { callApi, createTestTenant } from '../test-tenant'
 
 type Schema = { [word: string]: unknown }
@@ -24,6 +27,33 @@ const fields = [
   { key: 'total', type: 'number' },
 ]
 const path = '/api/blueprints/big-deals/entities'
+
+/** Returns a function that tells whether a value fits a schema of the document. */
+function createFits({ schemas }: Document['components']) {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  ajv.addSchema({ $id: 'api', components: { schemas } })
+  return (name: string, value: unknown) => !!ajv.getSchema(`api#/components/schemas/${name}`)?.(value)
+}
+
+type Example = { valid: unknown[]; invalid: unknown[]; schema: Schema }
+const TEXT = { type: 'string' }
+/** Values of each field type, values that also the schema refuses, and the schema. */
+const examples: Record<FieldTypeName, Example> = {
+  string: { valid: ['', 'Zwölf'], invalid: [1, true, {}], schema: TEXT },
+  text: { valid: ['', 'two\nlines'], invalid: [1, []], schema: TEXT },
+  number: { valid: [0, -1.5, 1e300], invalid: ['1', false], schema: { type: 'number' } },
+  integer: { valid: [0, -7, 2 ** 53 - 1], invalid: [0.5, '1'], schema: { type: 'integer' } },
+  decimal: { valid: ['0', '-19.90'], invalid: [19.9, '1,5', '.5', '1e3'], schema: TEXT },
+  boolean: { valid: [true, false], invalid: ['true', 0], schema: { type: 'boolean' } },
+  date: { valid: ['2026-01-31'], invalid: [20260131], schema: { ...TEXT, format: 'date' } },
+  datetime: { valid: ['2026-01-31T12:00:00+02:00'], invalid: [0], schema: { ...TEXT, format: 'date-time' } },
+  time: { valid: ['08:00', '23:59:59'], invalid: ['24:00', '8:00', 8], schema: TEXT },
+  object: { valid: [{}, { a: { b: [1] } }], invalid: ['{}', 1], schema: { type: 'object' } },
+  file: { valid: ['/a.png', 'https://a.test/b'], invalid: [1], schema: TEXT },
+  email: { valid: ['a@b.test'], invalid: [1], schema: { ...TEXT, format: 'email' } },
+  url: { valid: ['https://a.test/?b=c'], invalid: [1], schema: { ...TEXT, format: 'uri' } },
+  relation: { valid: ['one'], invalid: [1, {}], schema: TEXT },
+}
 
 beforeAll(async () => {
   t = await createTestTenant()
@@ -77,9 +107,7 @@ describe('GET /openapi/json?tenant=', () => {
 
   test('the schemas of a tenant accept exactly the entities that the server accepts, and match its answers', async () => {
     const { components } = await fetchDocument('admin')
-    const ajv = new Ajv2020({ strict: false, validateFormats: false })
-    ajv.addSchema({ $id: 'api', components: { schemas: components.schemas } })
-    const fits = (name: string, value: unknown) => !!ajv.getSchema(`api#/components/schemas/${name}`)?.(value)
+    const fits = createFits(components)
     const drafts: [object, boolean][] = [
       [{ title: 'Ship', seats: 3, worth: '19.90', tags: ['a'], place: { city: 'Oslo' }, margin: 0.5 }, true],
       [{ title: 'Ship', seats: 3, worth: null }, true],
@@ -95,6 +123,33 @@ describe('GET /openapi/json?tenant=', () => {
       const { status, body } = await t.as('admin').post('/blueprints/big-deals/entities', draft)
       expect([status, fits('NewBigDeals', draft)], JSON.stringify(draft)).toEqual([good ? 201 : 400, good])
       if (good) expect(fits('BigDeals', body), JSON.stringify(body)).toBeTrue()
+    }
+  })
+
+  test('the schemas of a tenant describe every field type, alone and in lists, as the server validates it', async () => {
+    expect(Object.keys(examples)).toEqual(fieldTypeNames)
+    const admin = t.as('admin')
+    const target = { target: 'all-types' }
+    const fields = fieldTypeNames.flatMap((type) => [
+      { key: type, type, ...(type === 'relation' && target) },
+      { key: `${type}List`, type, multi: true, ...(type === 'relation' && target) },
+    ])
+    expect((await admin.post('/blueprints', { key: 'all-types', name: 'All types', fields })).status).toBe(201)
+    expect((await admin.post('/blueprints/all-types/entities', { identifier: 'one' })).status).toBe(201)
+    const { components } = await fetchDocument('admin')
+    const fits = createFits(components)
+    for (const type of fieldTypeNames) {
+      const { valid, invalid, schema } = examples[type]
+      const { [type]: single, [`${type}List`]: list } = components.schemas.AllTypesProperties?.properties ?? {}
+      expect(single, type).toMatchObject(schema)
+      expect(list, type).toMatchObject({ type: 'array', items: schema })
+      for (const [index, value] of [...valid, ...invalid].entries())
+        for (const draft of [{ [type]: value }, { [`${type}List`]: [value, value] }]) {
+          const isValid = index < valid.length
+          const { status, body } = await admin.post('/blueprints/all-types/entities', draft)
+          expect([status, fits('NewAllTypes', draft)], JSON.stringify(draft)).toEqual([isValid ? 201 : 400, isValid])
+          if (isValid) expect(fits('AllTypes', body), JSON.stringify(body)).toBeTrue()
+        }
     }
   })
 
@@ -115,5 +170,38 @@ describe('GET /openapi/json?tenant=', () => {
       headers: { 'x-api-key': t.tokens.user },
     })
     expect(headers.get('cache-control')).toContain('no-store')
+  })
+
+  test('every reference of the document of a tenant leads to a part of it', async () => {
+    const document = await fetchDocument('admin')
+    const references = new Set(JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g))
+    expect(references).toContain('#/components/schemas/BigDeals')
+    const isMissing = (reference: string) =>
+      reference
+        .split('/')
+        .slice(1)
+        .reduce<unknown>((part, key) => (part as Schema | undefined)?.[key], document) === undefined
+    expect([...references].filter(isMissing)).toEqual([])
+  })
+
+  test('the document of a tenant takes turns with other costly work of the tenant', async () => {
+    const defaults = { ...freeReadMs }
+    Object.assign(freeReadMs, { thread: 0, waiting: 0 })
+    const held = Promise.withResolvers<void>()
+    const occupant = costlyWork.run({ tenant: t.id, caller: 'another caller' }, () => held.promise)
+    try {
+      let hasAnswered = false
+      const answer = fetchDocument('admin').finally(() => {
+        hasAnswered = true
+      })
+      await Bun.sleep(100)
+      expect(hasAnswered).toBe(false)
+      held.resolve()
+      expect(Object.keys((await answer).paths)).toContain(path)
+    } finally {
+      held.resolve()
+      Object.assign(freeReadMs, defaults)
+      await occupant
+    }
   })
 })

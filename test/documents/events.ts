@@ -19,7 +19,13 @@ const KEY = '<blueprint>'
 export const EVENTS: DocumentedEvent[] = [
   event('accounts', 'user', 'user-registered', 'Somebody signed up.', USER),
   event('accounts', 'user', 'user-created', 'An admin created a user.', USER),
-  event('accounts', 'user', 'user-updated', 'A profile, role, passkey or identity changed.', `${USER}, changed`),
+  event(
+    'accounts',
+    'user',
+    'user-updated',
+    'A profile, role, password, passkey, identity or second factor changed.',
+    `${USER}, changed`,
+  ),
   event('accounts', 'user', 'user-removed', 'An admin deleted a user.', USER),
   event('accounts', 'signin', 'signin-failed', 'A limit of failed sign-ins was reached.', 'about, user, of, attempts'),
   event(

@@ -1,22 +1,21 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
-import { delimiter, join, resolve } from 'node:path'
+import { delimiter, join } from 'node:path'
+import { binaryPath } from '../fakes/binary'
 import type { CodeBlock } from './markdown'
 
-const main = resolve(import.meta.dir, '../../src/main.ts')
-
-/** The programs that documents call and that a machine may lack, as scripts. */
-const PROGRAMS = {
+/** Returns the programs that documents call and that a machine may lack, as scripts. */
+const listPrograms = (): Record<string, string> => ({
   // A command that fails must end the example, and none may wait forever.
   curl: `exec "$REAL_CURL" --silent --show-error --fail-with-body --max-time 20 "$@"`,
-  atoll: `exec '${process.execPath}' '${main}' "$@"`,
+  atoll: `exec '${binaryPath()}' "$@"`,
   npx: `exec "$@"`,
-}
+})
 
 /** Makes a folder with these programs, and returns a PATH that begins with it. */
 function createPath(folder: string) {
   const bin = join(folder, 'bin')
   mkdirSync(bin, { recursive: true })
-  const programs: Record<string, string> = { ...PROGRAMS }
+  const programs = listPrograms()
   if (!Bun.which('jq')) programs.jq = `exec '${process.execPath}' '${join(import.meta.dir, 'jq.ts')}' "$@"`
   for (const [name, script] of Object.entries(programs)) {
     writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`)

@@ -37,8 +37,8 @@ const requestAll = (client: ApiClient, path: string) =>
 
 describe('blueprints without a matching rule', () => {
   test('a blueprint without rules is reachable for admins only, and answers 403 to everybody else', async () => {
-    const { as, stranger, path, admin, listIdentifiers } = await createTwoEntities([])
-    for (const client of [as('user'), as('editor'), stranger])
+    const { as, anonymous, path, admin, listIdentifiers } = await createTwoEntities([])
+    for (const client of [as('user'), as('editor'), anonymous])
       for (const answer of await requestAll(client, path)) expect(statusAndCode(answer)).toEqual(FORBIDDEN)
     expect(await listIdentifiers(admin)).toEqual(['mine', 'nobodys', 'theirs'])
     expect((await admin.put(`${path}/theirs`, { title: 'x' })).status).toBe(200)
@@ -46,14 +46,14 @@ describe('blueprints without a matching rule', () => {
   })
 
   test('users without a matching role get 403, and anonymous callers get 401', async () => {
-    const { as, stranger, path } = await createTwoEntities(fullAccessRules('tenant', 'boss'))
+    const { as, anonymous, path } = await createTwoEntities(fullAccessRules('tenant', 'boss'))
     for (const name of ['user', 'editor'] as TestUser[])
       for (const answer of await requestAll(as(name), path)) expect(statusAndCode(answer)).toEqual(FORBIDDEN)
-    for (const answer of await requestAll(stranger, path)) expect(statusAndCode(answer)).toEqual(UNAUTHENTICATED)
+    for (const answer of await requestAll(anonymous, path)) expect(statusAndCode(answer)).toEqual(UNAUTHENTICATED)
   })
 
   test('callers without a rule for the operation get 403 or 401, even if other operations are allowed', async () => {
-    const { as, stranger, path } = await createTwoEntities([
+    const { as, anonymous, path } = await createTwoEntities([
       rule('read', 'tenant', 'user'),
       { operation: 'create', guest: true },
     ])
@@ -61,8 +61,8 @@ describe('blueprints without a matching rule', () => {
     expect(statusAndCode(await as('user').put(`${path}/mine`, { title: 'x' }))).toEqual(FORBIDDEN)
     expect(statusAndCode(await as('user').delete(`${path}/mine`))).toEqual(FORBIDDEN)
     expect(statusAndCode(await as('user').delete(`${path}/all?confirm=things`))).toEqual(FORBIDDEN)
-    expect(statusAndCode(await stranger.get(path))).toEqual(UNAUTHENTICATED)
-    expect(statusAndCode(await stranger.delete(`${path}/mine`))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await anonymous.get(path))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.delete(`${path}/mine`))).toEqual(FORBIDDEN)
   })
 
   test('a caller without access gets 403 whether the entity exists or not', async () => {
@@ -81,9 +81,9 @@ describe('rules by role', () => {
   })
 
   test('a rule for the role * allows every signed-in user, and rejects anonymous callers with 401', async () => {
-    const { as, stranger, path } = await createTwoEntities(fullAccessRules('tenant', '*'))
+    const { as, anonymous, path } = await createTwoEntities(fullAccessRules('tenant', '*'))
     for (const name of ['user', 'other', 'editor'] as TestUser[]) expect((await as(name).get(path)).status).toBe(200)
-    for (const answer of await requestAll(stranger, path)) expect(statusAndCode(answer)).toEqual(UNAUTHENTICATED)
+    for (const answer of await requestAll(anonymous, path)) expect(statusAndCode(answer)).toEqual(UNAUTHENTICATED)
   })
 
   test('changed rules apply to the next request', async () => {
@@ -196,8 +196,10 @@ describe('guests', () => {
     operations.map((operation) => ({ operation, guest: true, scope: 'tenant' }))
 
   test('a rule for guests allows its operations to anonymous callers and signed-in users', async () => {
-    const { stranger, as, path, listIdentifiers } = await createTwoEntities(guest('read', 'create', 'update', 'delete'))
-    for (const client of [stranger, as('user')]) {
+    const { anonymous, as, path, listIdentifiers } = await createTwoEntities(
+      guest('read', 'create', 'update', 'delete'),
+    )
+    for (const client of [anonymous, as('user')]) {
       expect(await listIdentifiers(client)).toEqual(['mine', 'nobodys', 'theirs'])
       const { status, body } = await client.post(path, { title: 'x', user: 'y', workspace: 'z' })
       expect(status).toBe(201)
@@ -205,53 +207,53 @@ describe('guests', () => {
       expect((await client.put(`${path}/${body._id}`, { title: 'y' })).status).toBe(200)
       expect((await client.delete(`${path}/${body._id}`)).status).toBe(200)
     }
-    expect((await stranger.post(path, {})).body.user).toBeNull()
+    expect((await anonymous.post(path, {})).body.user).toBeNull()
   })
 
   test('a guest rule of scope user reaches no entities for anonymous callers', async () => {
-    const { stranger, as, path, listIdentifiers } = await createTwoEntities([
+    const { anonymous, as, path, listIdentifiers } = await createTwoEntities([
       { operation: 'read', guest: true, scope: 'user' },
     ])
-    expect(await listIdentifiers(stranger)).toEqual([])
-    expect(statusAndCode(await stranger.get(`${path}/nobodys`))).toEqual(NOT_FOUND)
+    expect(await listIdentifiers(anonymous)).toEqual([])
+    expect(statusAndCode(await anonymous.get(`${path}/nobodys`))).toEqual(NOT_FOUND)
     expect(await listIdentifiers(as('user'))).toEqual(['mine'])
   })
 
   test('an anonymous caller with an invalid credential gets 401, even where guests may read', async () => {
-    const { stranger, path } = await createTwoEntities(guest('read'))
-    expect((await stranger.get(path)).status).toBe(200)
+    const { anonymous, path } = await createTwoEntities(guest('read'))
+    expect((await anonymous.get(path)).status).toBe(200)
     for (const headers of [{ 'x-api-key': 'atl_x' }, { authorization: 'Bearer x' }] as Record<string, string>[])
-      expect(statusAndCode(await stranger.with(headers).get(path))).toEqual(UNAUTHENTICATED)
+      expect(statusAndCode(await anonymous.with(headers).get(path))).toEqual(UNAUTHENTICATED)
   })
 
   test('guests get 429 RATE_LIMITED after ten writes in five seconds, and signed-in users do not', async () => {
-    const { stranger, as, path, admin } = await createTwoEntities(guest('read', 'create', 'update', 'delete'))
+    const { anonymous, as, path, admin } = await createTwoEntities(guest('read', 'create', 'update', 'delete'))
     await admin.post('/blueprints', { key: 'others', name: 'O', fields: [], permissions: guest('create') })
-    for (let n = 0; n < 4; n++) expect((await stranger.post(path, { title: `${n}` })).status).toBe(201)
-    for (let n = 0; n < 4; n++) expect((await stranger.put(`${path}/mine`, { title: `${n}` })).status).toBe(200)
-    expect((await stranger.delete(`${path}/mine`)).status).toBe(200)
-    expect((await stranger.delete(`${path}/all?confirm=things&title=0`)).status).toBe(200)
+    for (let n = 0; n < 4; n++) expect((await anonymous.post(path, { title: `${n}` })).status).toBe(201)
+    for (let n = 0; n < 4; n++) expect((await anonymous.put(`${path}/mine`, { title: `${n}` })).status).toBe(200)
+    expect((await anonymous.delete(`${path}/mine`)).status).toBe(200)
+    expect((await anonymous.delete(`${path}/all?confirm=things&title=0`)).status).toBe(200)
     for (const answer of [
-      await stranger.post(path, {}),
-      await stranger.put(`${path}/theirs`, {}),
-      await stranger.patch(`${path}/theirs`, {}),
-      await stranger.delete(`${path}/theirs`),
-      await stranger.delete(`${path}/all?confirm=things`),
+      await anonymous.post(path, {}),
+      await anonymous.put(`${path}/theirs`, {}),
+      await anonymous.patch(`${path}/theirs`, {}),
+      await anonymous.delete(`${path}/theirs`),
+      await anonymous.delete(`${path}/all?confirm=things`),
     ]) {
       expect(statusAndCode(answer)).toEqual([429, 'RATE_LIMITED'])
       expect(Number(answer.headers.get('retry-after'))).toBeWithin(1, 6)
     }
-    expect((await stranger.get(path)).status).toBe(200)
+    expect((await anonymous.get(path)).status).toBe(200)
     expect((await as('user').post(path, {})).status).toBe(201)
-    expect((await stranger.post('/blueprints/others/entities', {})).status).toBe(201)
+    expect((await anonymous.post('/blueprints/others/entities', {})).status).toBe(201)
 
     const away = await createTwoEntities(guest('create'))
-    expect((await away.stranger.post(away.path, {})).status).toBe(201)
+    expect((await away.anonymous.post(away.path, {})).status).toBe(201)
 
     const before = now()
     try {
       moveClock(before + 5_001)
-      expect((await stranger.post(path, {})).status).toBe(201)
+      expect((await anonymous.post(path, {})).status).toBe(201)
     } finally {
       moveClock(Date.now())
     }

@@ -92,7 +92,7 @@ describe('the scope workspace', () => {
   })
 
   test('the scope workspace limits lists, searches, counts, charts, exports and DELETE /all', async () => {
-    const { as, path, seen, south, stranger } = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
+    const { as, path, seen, south, anonymous } = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
     const user = as('user')
     for (const query of ['title=one', 'title[$ne]=x&title=one', '$q=one', 'identifier[$in]=n1,s1'])
       expect([query, await seen('user', query)]).toEqual([query, ['n1']])
@@ -106,7 +106,7 @@ describe('the scope workspace', () => {
       { name: 'two', value: 1 },
     ])
     expect((await user.get(`${path}/export?format=ndjson`)).body.trim().split('\n')).toHaveLength(2)
-    expect(statusAndCode(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.get(path))).toEqual([401, 'UNAUTHENTICATED'])
     const removed = await user.delete(`${path}/all?confirm=things`)
     expect([removed.body, await seen('admin')]).toEqual([{ success: true, deletedCount: 2 }, ['old', 's1']])
   })
@@ -146,7 +146,7 @@ describe('the scope workspace', () => {
     const fixture = await createTwoWorkspaces(inWorkspace({ roleBased: ['*'] }))
     const { _id } = await registerUser(fixture.tenant, { username: 'lonely' })
     const { token } = await issueApiToken(fixture.tenant, _id, { nickname: 'x' })
-    const lonely = fixture.stranger.with({ 'x-api-key': token })
+    const lonely = fixture.anonymous.with({ 'x-api-key': token })
     expect(await fixture.seen(lonely)).toEqual([])
     expect(statusAndCode(await lonely.get(`${fixture.path}/n1`))).toEqual(NOT_FOUND)
     expect(statusAndCode(await lonely.post(fixture.path, {}))).toEqual(FORBIDDEN)

@@ -1,11 +1,13 @@
-import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
 import { registerUser } from '../../src/accounts/users/users'
 import { moveClock, now } from '../../src/core/clock'
 import { yieldToEventLoop } from '../../src/core/event-loop'
+import { freeReadMs } from '../../src/entities/query/fair-reads'
 import { removeOld } from '../../src/events/events'
 import { emit, emitAll } from '../../src/jobs/outbox'
 import { withLease } from '../../src/jobs/with-lease'
+import { costlyWork } from '../../src/tenancy/fair-queue'
 import { createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 
 setDefaultTimeout(30_000)
@@ -20,7 +22,7 @@ async function createEventsFixture() {
     'editor',
   ])
   const { token } = await issueApiToken(testTenant.tenant, curator._id, { nickname: 'test' })
-  return { ...testTenant, curator: { _id: curator._id, ...testTenant.stranger.with({ 'x-api-key': token }) } }
+  return { ...testTenant, curator: { _id: curator._id, ...testTenant.anonymous.with({ 'x-api-key': token }) } }
 }
 const eventNamesOf = ({ body }: TestResponse) => body.map(({ eventName }: { eventName: string }) => eventName)
 
@@ -97,12 +99,24 @@ describe('event records', () => {
     },
   )
 
+  test('POST /api/events refuses metadata of more than 65,536 characters as JSON with 400 INVALID_INPUT', async () => {
+    const { curator } = await createEventsFixture()
+    const createWith = (length: number) =>
+      curator.post('/events', { kind: 'order', metadata: { a: 'x'.repeat(length) } })
+    expect((await createWith(65_536 - '{"a":""}'.length)).status).toBe(201)
+    const refused = await createWith(65_536)
+    expect([statusAndCode(refused), refused.body.details]).toEqual([
+      [400, 'INVALID_INPUT'],
+      [{ path: '/metadata', message: 'The metadata must have at most 65536 characters as JSON.' }],
+    ])
+  })
+
   test('users can neither read nor create events, and plugins can create but not read them', async () => {
-    const { as, stranger } = await createEventsFixture()
+    const { as, anonymous } = await createEventsFixture()
     for (const path of ['', '/count', '/filter-options', '/sum?sum=x', '/x']) {
       expect(statusAndCode(await as('user').get(`/events${path}`))).toEqual([403, 'FORBIDDEN'])
       expect(statusAndCode(await as('editor').get(`/events${path}`))).toEqual([403, 'FORBIDDEN'])
-      expect(statusAndCode(await stranger.get(`/events${path}`))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await anonymous.get(`/events${path}`))).toEqual([401, 'UNAUTHENTICATED'])
     }
     expect(statusAndCode(await as('user').post('/events', {}))).toEqual([403, 'FORBIDDEN'])
     expect((await as('editor').post('/events', { source: 'accounts' })).body.source).toBe('plugin:accounts')
@@ -271,4 +285,38 @@ describe('event records', () => {
     const count = (await curator.get('/events/count?search=placed-39')).body
     expect(count).toEqual({ count: 111 })
   })
+})
+
+describe('scans of events', () => {
+  const defaults = { ...freeReadMs }
+  // Every read is costly from its second statement on.
+  beforeAll(() => Object.assign(freeReadMs, { thread: 0, waiting: 0 }))
+  afterAll(() => void Object.assign(freeReadMs, defaults))
+
+  test.each(['events?search=placed-59&count=true', 'events/count?search=placed-59', 'events/sum?sum=amount'])(
+    'GET /api/%s takes turns with other costly work of its tenant, and reads by id do not',
+    async (path) => {
+      const { curator, tenant, id } = await createEventsFixture()
+      const newEvent = (n: number) => ({
+        ...{ source: 'shop', kind: 'order', eventName: `placed-${n}`, metadata: { amount: 1 } },
+      })
+      await tenant.write((tx) => emitAll(tenant, tx, times(600).map(newEvent)))
+      const expected = await curator.get(`/${path}`)
+      expect(expected.status).toBe(200)
+      const [{ _id }] = (await curator.get('/events?limit=1')).body
+      const held = Promise.withResolvers<void>()
+      const occupant = costlyWork.run({ tenant: id, caller: 'another caller' }, () => held.promise)
+      let hasAnswered = false
+      const answer = curator.get(`/${path}`).finally(() => {
+        hasAnswered = true
+      })
+      for (const _ of times(5)) expect((await curator.get(`/events/${_id}`)).status).toBe(200)
+      await Bun.sleep(50)
+      expect(hasAnswered).toBe(false)
+      held.resolve()
+      await occupant
+      const { status, body } = await answer
+      expect([status, body]).toEqual([200, expected.body])
+    },
+  )
 })

@@ -2,8 +2,10 @@ import { mkdtempSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { binaryPath } from './binary'
 
-const SOURCE_COMMAND = [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
+/** Runs the source instead of the binary. */
+export const SOURCE_COMMAND = [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
 
 export type RunOptions = {
   /** Settings in addition to the default ones. */
@@ -13,11 +15,11 @@ export type RunOptions = {
   stdin?: string
   /** The process is killed after this time (ms). */
   timeout?: number
-  /** The program that is run instead of the source. */
+  /** The program that is run instead of the compiled binary. */
   program?: string[]
 }
 
-/** Creates a folder in the one that is removed after the run. */
+/** Creates a folder in that of this process, which the next run removes. */
 export const createTempFolder = () => mkdtempSync(join(process.env.ATOLL_TENANTS ?? tmpdir(), 'outside-'))
 
 const DEFAULT_ENV = {
@@ -31,7 +33,7 @@ const DEFAULT_ENV = {
 /** Runs a command to its end. `json` is its parsed output. */
 export async function runAtoll(
   command: string | string[],
-  { at, env, stdin = '', timeout = 20_000, program = SOURCE_COMMAND }: RunOptions,
+  { at, env, stdin = '', timeout = 20_000, program = [binaryPath()] }: RunOptions,
 ) {
   const args = typeof command === 'string' ? command.split(' ').filter(Boolean) : command
   const child = Bun.spawn([...program, ...args], {
@@ -57,7 +59,7 @@ function tryParseJson(text: string): any {
 }
 
 /** Starts a server on a free port, for `await using`: it ends with the block, even if that throws. */
-export async function startAtoll({ at, env, program = SOURCE_COMMAND }: RunOptions, ...options: string[]) {
+export async function startAtoll({ at, env, program = [binaryPath()] }: RunOptions, ...options: string[]) {
   const child = Bun.spawn([...program, 'serve', ...options], {
     cwd: at,
     env: { ...DEFAULT_ENV, ...env },
@@ -92,7 +94,7 @@ export async function startAtoll({ at, env, program = SOURCE_COMMAND }: RunOptio
       /** Waits until the output contains a match, and returns it. */
       until,
       /** Returns what the server has printed so far. */
-      told: () => printed.all,
+      readOutput: () => printed.all,
       /** Sends the signal, waits for the end, and returns the exit code. */
       end,
       exited: child.exited,
@@ -136,16 +138,6 @@ export function sendRaw(port: number, pieces: (string | Uint8Array)[], idleTimeo
 
 /** Returns the status of a raw answer; 0 when there was none. */
 export const parseStatus = (answer: string) => Number(/^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1] ?? 0)
-
-/** Polls until the answer fits, or for 10 s, which is enough for a busy machine. Returns the last answer. */
-export async function pollUntil<T>(ask: () => Promise<T>, fits: (answer: T) => boolean): Promise<T> {
-  const until = performance.now() + 2 * 5_000
-  for (;;) {
-    const answer = await ask()
-    if (fits(answer) || performance.now() > until) return answer
-    await Bun.sleep(50)
-  }
-}
 
 /** Returns a client of a real server, which waits as long as it takes. */
 export const apiCaller =

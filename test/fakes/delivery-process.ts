@@ -1,5 +1,5 @@
-// A process that emits events and delivers them until it is killed: `bun delivery-process.ts <tenant>`. It begins with
-// the first line that it reads, a number, and prints the number of each event that was committed.
+// A process that emits events and delivers them until it is killed: `delivery-process <tenant>`. It begins with the
+// first line that it reads, a number, and prints the number of each event that was committed.
 import { writeSync } from 'node:fs'
 import '../../src/app'
 import { emitAll } from '../../src/jobs/outbox'

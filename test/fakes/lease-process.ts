@@ -12,8 +12,8 @@ import type { DatabaseLocation, Migrations, Store } from '../../src/storage/port
 
 export type LeaseContest = {
   place: DatabaseLocation
-  /** The length of the lease, in ms. */
-  length: number
+  /** How long a silent process keeps the lease. */
+  ttlMs: number
   /** The folder of the SQLite files; with `url` the database is on PostgreSQL. */
   folder?: string
   url?: string
@@ -62,7 +62,7 @@ export const incrementCounter = (
 
 /** Repeats until the work has started: on a busy machine a short lease may be over before. */
 async function runWithLease(
-  { store, length }: OpenedContest,
+  { store, ttlMs }: OpenedContest,
   work: (held: Store & Lease) => Promise<void>,
 ): Promise<LeaseResult<void>> {
   let started = false
@@ -71,7 +71,7 @@ async function runWithLease(
     return work(held)
   }
   for (;;) {
-    const outcome = await withLease(store, 'work', startWork, { length }).catch((error) => {
+    const outcome = await withLease(store, 'work', startWork, { ttlMs }).catch((error) => {
       if (!(error instanceof Busy)) throw error
     })
     if (outcome && started) return outcome
@@ -128,32 +128,32 @@ const contestants = {
   },
 
   /** Counts as fast as it can for a while. Sometimes it stalls for longer than its lease lasts. */
-  async count({ store, length }: OpenedContest) {
+  async count({ store, ttlMs }: OpenedContest) {
     const result: Record<string, number> = { written: 0, refused: 0 }
     const until = performance.now() + COUNT_DURATION_MS
     let stepCount = 0
     const work = async (held: Store & Lease) => {
       for (let left = 5; left && !held.signal.aborted; left--) {
         const n = (await readCounter(held)) + 1
-        if (++stepCount % 15 === 3) Bun.sleepSync(3 * length)
+        if (++stepCount % 15 === 3) Bun.sleepSync(3 * ttlMs)
         const wrote = await outcomeOf(incrementCounter(held, n))
         result[wrote] = (result[wrote] ?? 0) + 1
       }
     }
     while (performance.now() < until) {
-      await runWithLease({ store, length }, work)
+      await runWithLease({ store, ttlMs }, work)
       await Bun.sleep(Math.random() * 10)
     }
     printJson(result)
   },
 }
-type OpenedContest = { store: Store; length: number }
+type OpenedContest = { store: Store; ttlMs: number }
 export type Role = keyof typeof contestants
 
 if (import.meta.main) {
   const [, , role, json = ''] = process.argv
   const contest: LeaseContest = JSON.parse(json)
   const { storage, store } = openContest(contest)
-  await contestants[role as Role]({ store, length: contest.length })
+  await contestants[role as Role]({ store, ttlMs: contest.ttlMs })
   await storage.close()
 }

@@ -1,4 +1,4 @@
-/** A delivery as the receiver got it. */
+/** A delivery as it was received. */
 export type ReceivedDelivery = {
   path: string
   id: string
@@ -7,12 +7,15 @@ export type ReceivedDelivery = {
   body: { _id: string } & Record<string, unknown>
 }
 
-/** Starts a server that receives events. `answer` returns the response, or its status, to each delivery. */
-export function startWebhookReceiver(
-  answer: (got: ReceivedDelivery) => Response | number | Promise<Response | number> = () => 200,
-) {
-  const got: ReceivedDelivery[] = []
-  const own = { answer }
+/** Returns the response to a delivery, or only its status. */
+type Answer = (delivery: ReceivedDelivery) => Response | number | Promise<Response | number>
+
+/** A server that receives events. Its `answer` can be replaced at any time. */
+type WebhookReceiver = { deliveries: ReceivedDelivery[]; answer: Answer; url: string; stop(): Promise<void> }
+
+/** Starts a server that receives events, and answers 200 to each. */
+export function startWebhookReceiver(): WebhookReceiver {
+  const deliveries: ReceivedDelivery[] = []
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -22,11 +25,12 @@ export function startWebhookReceiver(
       const text = await request.text()
       const { pathname: path } = new URL(request.url)
       const delivery = { path, id: headers['webhook-id']!, headers, text, body: text ? JSON.parse(text) : undefined }
-      got.push(delivery)
-      const reply = await own.answer(delivery)
+      deliveries.push(delivery)
+      const reply = await receiver.answer(delivery)
       return typeof reply === 'number' ? new Response(null, { status: reply }) : reply
     },
   })
-  return { got, own, url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) }
+  const url = `http://127.0.0.1:${server.port}`
+  const receiver: WebhookReceiver = { deliveries, answer: () => 200, url, stop: () => server.stop(true) }
+  return receiver
 }
-export type WebhookReceiver = ReturnType<typeof startWebhookReceiver>

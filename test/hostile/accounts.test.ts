@@ -14,32 +14,29 @@ import {
   signInForCookie,
   signInForTokens,
 } from '../accounts/session-fixtures'
+import { FORBIDDEN, INVALID_INPUT, RATE_LIMITED, UNAUTHENTICATED } from '../expectations'
 import { apiClient, createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 import { createWorkspace } from '../workspaces/workspace-fixtures'
 
-const INVALID = [400, 'INVALID_INPUT']
-const FORBIDDEN = [403, 'FORBIDDEN']
-const UNAUTHENTICATED = [401, 'UNAUTHENTICATED']
-const RATE_LIMITED = [429, 'RATE_LIMITED']
 const password = 'correct horse'
 
 const testTenant = await createTestTenant()
-const { stranger, tenant, users, as, id } = testTenant
-const signedUp = await stranger.post('/signup', { username: 'ada', email: `ada@${id}.test`, password })
+const { anonymous, tenant, users, as, id } = testTenant
+const signedUp = await anonymous.post('/signup', { username: 'ada', email: `ada@${id}.test`, password })
 expect(signedUp.status).toBe(201)
 
 describe('a session', () => {
   test('POST /api/signin with a session cookie creates a new session and never adopts the cookie', async () => {
     const otherCookie = (await signInForCookie(testTenant, 'other')).cookie
     for (const cookie of [`atoll_${id}=chosen-by-somebody-else`, otherCookie]) {
-      const answer = await stranger.post('/signin', { username: 'ada', password }, { cookie })
+      const answer = await anonymous.post('/signin', { username: 'ada', password }, { cookie })
       const own = readSetCookie(answer).cookie
       expect(own).toStartWith(`atoll_${id}=`)
       expect(own).not.toBe(cookie)
-      expect((await stranger.get('/me', { cookie: own })).body.username).toBe('ada')
+      expect((await anonymous.get('/me', { cookie: own })).body.username).toBe('ada')
     }
-    expect((await stranger.get('/me', { cookie: otherCookie })).body.username).toBe('other')
-    expect(statusAndCode(await stranger.get('/me', { cookie: `atoll_${id}=chosen-by-somebody-else` }))).toEqual(
+    expect((await anonymous.get('/me', { cookie: otherCookie })).body.username).toBe('other')
+    expect(statusAndCode(await anonymous.get('/me', { cookie: `atoll_${id}=chosen-by-somebody-else` }))).toEqual(
       UNAUTHENTICATED,
     )
   })
@@ -50,7 +47,7 @@ describe('a session', () => {
     const swapped = value.replace(/[a-zA-Z]/g, (sign) =>
       sign === sign.toLowerCase() ? sign.toUpperCase() : sign.toLowerCase(),
     )
-    expect((await stranger.get('/me', { cookie })).body.username).toBe('user')
+    expect((await anonymous.get('/me', { cookie })).body.username).toBe('user')
     const { refreshToken, token } = await signInForTokens(testTenant, 'user')
     for (const wrong of [
       ...[
@@ -73,17 +70,17 @@ describe('a session', () => {
         testTenant.tokens.user,
       ],
     ])
-      expect(statusAndCode(await stranger.get('/me', { cookie: `${name}=${wrong}` })), wrong).toEqual(UNAUTHENTICATED)
+      expect(statusAndCode(await anonymous.get('/me', { cookie: `${name}=${wrong}` })), wrong).toEqual(UNAUTHENTICATED)
     // A cookie with another name is ignored, and its sender is anonymous.
     for (const other of [`x${name}`, `${name}_auth`, name.toUpperCase(), 'atoll_'])
-      expect(statusAndCode(await stranger.get('/me', { cookie: `${other}=${value}` })), other).toEqual(UNAUTHENTICATED)
-    expect((await stranger.get('/me', { cookie: `theme=dark; ${cookie}; atoll_x=1` })).status).toBe(200)
+      expect(statusAndCode(await anonymous.get('/me', { cookie: `${other}=${value}` })), other).toEqual(UNAUTHENTICATED)
+    expect((await anonymous.get('/me', { cookie: `theme=dark; ${cookie}; atoll_x=1` })).status).toBe(200)
   })
 })
 
 /** All routes that store a name or an e-mail address. */
 const submitters: Record<string, (name: string) => Promise<TestResponse>> = {
-  username: (username) => stranger.post('/signup', { username, password }),
+  username: (username) => anonymous.post('/signup', { username, password }),
   'first name': (firstName) => as('user').post('/me', { firstName }),
   'last name': (lastName) => as('user').post('/me', { lastName }),
   'full name': (fullName) => as('user').post('/me', { fullName }),
@@ -119,7 +116,7 @@ test.each(Object.keys(submitters))(
   'a %s with control characters or ten kilobytes is refused with 400 INVALID_INPUT',
   async (what) => {
     for (const [how, text] of Object.entries(BAD_NAMES))
-      expect(statusAndCode(await submitters[what]!(text)), how).toEqual(INVALID)
+      expect(statusAndCode(await submitters[what]!(text)), how).toEqual(INVALID_INPUT)
   },
 )
 
@@ -141,30 +138,30 @@ test.each([
   'ada@localhost',
 ])('the invalid e-mail address %j is refused with 400 INVALID_INPUT', async (email) => {
   const all = [
-    stranger.post('/signup', { username: 'x', password, email }),
-    stranger.post('/password/forgot', { email }),
+    anonymous.post('/signup', { username: 'x', password, email }),
+    anonymous.post('/password/forgot', { email }),
     as('admin').post('/users', { username: 'x', email }),
     ...['address', 'address of an invite'].map((what) => submitters[what]!(email)),
   ]
-  for (const answer of await Promise.all(all)) expect(statusAndCode(answer)).toEqual(INVALID)
+  for (const answer of await Promise.all(all)) expect(statusAndCode(answer)).toEqual(INVALID_INPUT)
 })
 
 test.each([
-  ['a username', '/signin', { username: 'a'.repeat(10 << 10), password }, INVALID],
-  ['a password', '/signin', { username: 'ada', password: 'a'.repeat(10 << 10) }, INVALID],
-  ['a new password', '/signup', { username: 'x', password: 'a'.repeat(10 << 10) }, INVALID],
-  ['a challenge', '/signin', { challenge: 'a'.repeat(10 << 10), code: '000000' }, INVALID],
-  ['a code', '/signin', { challenge: 'a', code: '0'.repeat(10 << 10) }, INVALID],
+  ['a username', '/signin', { username: 'a'.repeat(10 << 10), password }, INVALID_INPUT],
+  ['a password', '/signin', { username: 'ada', password: 'a'.repeat(10 << 10) }, INVALID_INPUT],
+  ['a new password', '/signup', { username: 'x', password: 'a'.repeat(10 << 10) }, INVALID_INPUT],
+  ['a challenge', '/signin', { challenge: 'a'.repeat(10 << 10), code: '000000' }, INVALID_INPUT],
+  ['a code', '/signin', { challenge: 'a', code: '0'.repeat(10 << 10) }, INVALID_INPUT],
   ['a refresh token', '/token/refresh', { refreshToken: 'a'.repeat(10 << 10) }, UNAUTHENTICATED],
-  ['a verification token', '/email/verify', { token: 'a'.repeat(10 << 10) }, INVALID],
+  ['a verification token', '/email/verify', { token: 'a'.repeat(10 << 10) }, INVALID_INPUT],
 ])('%s of ten kilobytes is refused', async (_, path, body, refused) => {
-  expect(statusAndCode(await stranger.post(path, body))).toEqual(refused)
+  expect(statusAndCode(await anonymous.post(path, body))).toEqual(refused)
 })
 
 test('a credential header of eight kilobytes answers 401, and an impersonation header 404 USER_NOT_FOUND', async () => {
   const long = 'a'.repeat(8 << 10)
   for (const headers of [{ 'x-api-key': long }, bearer(long), { authorization: long }])
-    expect(statusAndCode(await stranger.get('/me', headers as Record<string, string>))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await anonymous.get('/me', headers as Record<string, string>))).toEqual(UNAUTHENTICATED)
   const impersonation = { 'x-impersonate-user': long, 'x-impersonate-workspace': long }
   expect(statusAndCode(await as('admin').get('/me', impersonation))).toEqual([404, 'USER_NOT_FOUND'])
 })
@@ -197,7 +194,7 @@ describe('privilege escalation', () => {
         tenant: 'other',
       },
     }
-    const { body } = await stranger.post('/signup', { username: 'eve', password, authType: 'oauth', ...more })
+    const { body } = await anonymous.post('/signup', { username: 'eve', password, authType: 'oauth', ...more })
     const eve = apiClient(testTenant.origin, bearer(body.payload.token))
     await eve.post('/me', { ...more, metadata: { roles: ['admin'] } })
     const me = (await eve.get('/me')).body
@@ -246,7 +243,7 @@ describe('privilege escalation', () => {
   test('an API token with read scope gets mails without text and html, which contain sign-in links', async () => {
     const verified = 'update users set email_verified = 1 where username = ?'
     await tenant.write((tx) => tx.query(verified, ['ada']))
-    await stranger.post('/password/forgot', { email: `ada@${id}.test` })
+    await anonymous.post('/password/forgot', { email: `ada@${id}.test` })
     await runDueJobs(tenant)
     const { token } = await issueApiToken(tenant, users.admin, { nickname: 'x', scopes: ['accounts:read'] })
     const reader = apiClient(testTenant.origin, { 'x-api-key': token })
@@ -297,7 +294,7 @@ describe('limits of outgoing mail', () => {
 })
 
 test('secrets appear in no log, event, mail or answer except the one that issues them', async () => {
-  const { id, tenant, stranger, as, users } = await createTestTenant()
+  const { id, tenant, anonymous, as, users } = await createTestTenant()
   const lines: string[] = []
   const spies = (['log', 'error', 'warn', 'info'] as const).map((name) =>
     spyOn(console, name).mockImplementation((...all) => void lines.push(all.join(' '))),
@@ -313,15 +310,15 @@ test('secrets appear in no log, event, mail or answer except the one that issues
     },
   })
   const email = `ada@${id}.test`
-  const up = await stranger.post('/signup', { username: 'ada', email, password, authType: 'oauth' })
+  const up = await anonymous.post('/signup', { username: 'ada', email, password, authType: 'oauth' })
   const { token, refreshToken, user } = up.body.payload
-  const ada = stranger.with(bearer(token))
+  const ada = anonymous.with(bearer(token))
   const { secret } = (await ada.post('/me/totp')).body
   const code = codeAt(decodeBase32(secret), stepAt(now()))
   const recovery = (await ada.post('/me/totp/confirm', { code })).body.recoveryCodes as string[]
   const apiToken = (await ada.post('/me/api-tokens', { nickname: 'x' })).body.token as string
-  const challenge = (await stranger.post('/signin', { username: 'ada', password })).body.details.challenge as string
-  const sessionKey = readSetCookie(await stranger.post('/signin', { challenge, code: recovery[0] })).cookie.split(
+  const challenge = (await anonymous.post('/signin', { username: 'ada', password })).body.details.challenge as string
+  const sessionKey = readSetCookie(await anonymous.post('/signin', { challenge, code: recovery[0] })).cookie.split(
     '=',
   )[1]!
   const reset = await tenant.write((tx) => issueOneTimeToken(tx, 'passwordReset', user._id, { emailKey: email }))
@@ -339,7 +336,7 @@ test('secrets appear in no log, event, mail or answer except the one that issues
     metadata: { providers: { google: { clientId: 'x', clientSecret: 'secret of the client' } } },
   })
   const { key } = await createSession(tenant, users.user, 'oauth', { userAgent: 'x', address: '192.0.2.1' })
-  await stranger.post('/token/refresh', { refreshToken: key })
+  await anonymous.post('/token/refresh', { refreshToken: key })
   await runDueJobs(tenant)
   for (const path of ['/me', '/me/sessions', '/me/api-tokens', '/me/totp', '/invites'])
     await recordAnswers(ada).get(path)

@@ -115,6 +115,17 @@ test('a property named "$ref" is validated like any other property', async () =>
   expect(await postData({ a: { $ref: 'x' } })).toBe(400)
 })
 
+test('properties named "$id", "$schema" and "$anchor" are validated like any other property', async () => {
+  const postData = await createSchemaFixture({
+    $id: 'https://a.test/schema',
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    properties: { $id: { type: 'string' }, $schema: { type: 'number' }, $anchor: { type: 'null' } },
+    additionalProperties: false,
+  })
+  expect(await postData({ $id: 'a', $schema: 1, $anchor: null })).toBe(201)
+  for (const data of [{ $id: 1 }, { $schema: 'x' }, { $anchor: 'x' }]) expect(await postData(data)).toBe(400)
+})
+
 test('uniqueItems checks a list of 2,400 objects in less than 2 seconds of processor time', async () => {
   const postData = await createSchemaFixture({ properties: { list: { uniqueItems: true } } })
   const list = Array.from({ length: 2_400 }, (_, n) => ({ n, more: [`${n}`] }))

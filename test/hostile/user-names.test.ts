@@ -5,7 +5,7 @@ import { bearer, signInForTokens } from '../accounts/session-fixtures'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 
 const testTenant = await createTestTenant()
-const { stranger } = testTenant
+const { anonymous } = testTenant
 const password = 'correct horse'
 const { hash } = Bun.password
 const originalRateLimits = config.ATOLL_RATE_LIMITS
@@ -26,15 +26,15 @@ test('POST /api/signup refuses a taken username or e-mail with 409 before it has
     [{ username: email }, 'USERNAME_EXISTS'],
     [{ username: 'somebody', email }, 'EMAIL_EXISTS'],
   ] as const)
-    expect(statusAndCode(await stranger.post('/signup', { password, ...input }))).toEqual([409, code])
+    expect(statusAndCode(await anonymous.post('/signup', { password, ...input }))).toEqual([409, code])
   expect(spy).not.toHaveBeenCalled()
-  expect((await stranger.post('/signup', { password, username: 'somebody' })).status).toBe(201)
+  expect((await anonymous.post('/signup', { password, username: 'somebody' })).status).toBe(201)
   expect(spy).toHaveBeenCalledTimes(1)
 })
 
 test('a flood of sign-ups at one tenant gets 503 BUSY while users of another tenant can sign in', async () => {
   const flooded = await createTestTenant()
-  expect((await stranger.post('/signup', { username: 'ada', password })).status).toBe(201)
+  expect((await anonymous.post('/signup', { username: 'ada', password })).status).toBe(201)
   const passwordHash = await hash(password, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
   const gate = Promise.withResolvers<void>()
   spyOn(Bun.password, 'hash').mockImplementation(async () => {
@@ -42,12 +42,12 @@ test('a flood of sign-ups at one tenant gets 503 BUSY while users of another ten
     return passwordHash
   })
   const flood = Array.from({ length: 150 }, (_, n) =>
-    flooded.stranger.post('/signup', { username: `guest ${n}`, password }),
+    flooded.anonymous.post('/signup', { username: `guest ${n}`, password }),
   )
   const refused = await Promise.race(flood)
   expect(statusAndCode(refused)).toEqual([503, 'BUSY'])
-  const signedIn = stranger.post('/signin', { username: 'ada', password })
-  const another = flooded.stranger.post('/signup', { username: 'too late', password })
+  const signedIn = anonymous.post('/signin', { username: 'ada', password })
+  const another = flooded.anonymous.post('/signup', { username: 'too late', password })
   expect(statusAndCode(await another)).toEqual([503, 'BUSY'])
   gate.resolve()
   expect((await signedIn).status).toBe(200)
@@ -70,22 +70,22 @@ const INVISIBLE = [
 ]
 
 test('POST /api/signup refuses a taken username or e-mail with added invisible characters', async () => {
-  const { tenant, stranger } = await createTestTenant()
+  const { tenant, anonymous } = await createTestTenant()
   const taken = [409, 'USERNAME_EXISTS']
   await registerUser(tenant, { username: 'root', email: 'root@example.test' })
   for (const mark of INVISIBLE) {
     const shown = JSON.stringify(mark)
     for (const username of [`root${mark}`, `${mark}root`, `ro${mark}ot`, `R${mark}O${mark}ｏt`])
-      expect((await stranger.post('/signup', { username, password })).status, shown).toBeOneOf([400, 409])
-    expect(statusAndCode(await stranger.post('/signup', { username: `ro${mark}ot`, password })), shown).toEqual(taken)
+      expect((await anonymous.post('/signup', { username, password })).status, shown).toBeOneOf([400, 409])
+    expect(statusAndCode(await anonymous.post('/signup', { username: `ro${mark}ot`, password })), shown).toEqual(taken)
     const address = { username: 'fresh', email: `ro${mark}ot@example.test` }
-    expect((await stranger.post('/signup', { ...address, password })).status, shown).toBeOneOf([400, 409])
+    expect((await anonymous.post('/signup', { ...address, password })).status, shown).toBeOneOf([400, 409])
   }
 })
 
 test('POST /api/me refuses a taken username with added invisible characters with 409 USERNAME_EXISTS', async () => {
   const t = await createTestTenant()
-  const user = t.stranger.with(bearer((await signInForTokens(t, 'user')).token))
+  const user = t.anonymous.with(bearer((await signInForTokens(t, 'user')).token))
   for (const mark of INVISIBLE)
     expect(statusAndCode(await user.post('/me', { username: `adm${mark}in` }))).toEqual([409, 'USERNAME_EXISTS'])
   expect((await user.get('/me')).body.username).toBe('user')
@@ -93,11 +93,14 @@ test('POST /api/me refuses a taken username with added invisible characters with
 
 test('a username of invisible characters only is refused with 400 INVALID_INPUT', async () => {
   const t = await createTestTenant()
-  const { stranger } = t
-  const user = stranger.with(bearer((await signInForTokens(t, 'user')).token))
+  const { anonymous } = t
+  const user = anonymous.with(bearer((await signInForTokens(t, 'user')).token))
   for (const username of [...INVISIBLE, INVISIBLE.join(''), '', ' ', '\u00a0']) {
     const shown = JSON.stringify(username)
-    expect(statusAndCode(await stranger.post('/signup', { username, password })), shown).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await anonymous.post('/signup', { username, password })), shown).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
     expect(statusAndCode(await user.post('/me', { username })), shown).toEqual([400, 'INVALID_INPUT'])
   }
 })

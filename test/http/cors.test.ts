@@ -188,7 +188,7 @@ describe('CORS for other sites', () => {
   test('a static file is granted to every origin', async () => {
     const editor = home.as('editor')
     await editor.post('/components', { identifier: 'card', content: 'export const a = 1' })
-    const [{ js }] = (await home.stranger.get('/static')).body
+    const [{ js }] = (await home.anonymous.get('/static')).body
     for (const origin of ['https://evil.example', ownOrigin()]) {
       const { headers } = await callApi('GET', `${home.origin}${js}`, { headers: { origin } })
       expect([headers.get('access-control-allow-origin'), headers.get('vary')]).toEqual(['*', 'tenant'])

@@ -110,7 +110,7 @@ describe('POST with an Idempotency-Key', () => {
   })
 
   test('a response 400 or 409 is replayed under an Idempotency-Key, but a 401 is not', async () => {
-    const { user, path, stranger, count } = await createThingsFixture()
+    const { user, path, anonymous, count } = await createThingsFixture()
     const [bad, conflict, unknown] = [createKey(), createKey(), createKey()]
     await user.post(path, { title: 'x', code: 'c' })
     for (const replayed of [null, 'true']) {
@@ -118,7 +118,7 @@ describe('POST with an Idempotency-Key', () => {
       expect([...statusAndCode(wrong), wrong.headers.get(REPLAYED_HEADER)]).toEqual([400, 'INVALID_INPUT', replayed])
       const taken = await user.post(path, { title: 'y', code: 'c' }, conflict)
       expect([...statusAndCode(taken), taken.headers.get(REPLAYED_HEADER)]).toEqual([409, 'UNIQUE_VIOLATION', replayed])
-      const nobody = await stranger.post(path, { title: 'x' }, unknown)
+      const nobody = await anonymous.post(path, { title: 'x' }, unknown)
       expect([...statusAndCode(nobody), nobody.headers.get(REPLAYED_HEADER)]).toEqual([401, 'UNAUTHENTICATED', null])
     }
     expect(await count()).toBe(1)
@@ -181,13 +181,13 @@ describe('POST with an Idempotency-Key', () => {
   })
 
   test('a repeated POST of an anonymous caller is replayed, but their rejected requests are not stored', async () => {
-    const { stranger, path, count, storedKeys } = await createThingsFixture([
+    const { anonymous, path, count, storedKeys } = await createThingsFixture([
       { operation: 'create', scope: 'tenant', guest: true },
     ])
     const same = createKey()
     for (const replayed of [null, 'true'])
-      expect((await stranger.post(path, { title: 'x' }, same)).headers.get(REPLAYED_HEADER)).toBe(replayed)
-    expect((await stranger.post(path, {}, createKey())).status).toBe(400)
+      expect((await anonymous.post(path, { title: 'x' }, same)).headers.get(REPLAYED_HEADER)).toBe(replayed)
+    expect((await anonymous.post(path, {}, createKey())).status).toBe(400)
     expect([await count(), (await storedKeys()).length]).toEqual([1, 1])
   })
 
@@ -223,10 +223,10 @@ describe('POST with an Idempotency-Key', () => {
 
 describe('storage of a response with secrets', () => {
   test('a response with secrets is replayed, and the database contains neither secrets nor an unkeyed hash of the request', async () => {
-    const { origin, stranger, storedKeys } = await createThingsFixture()
+    const { origin, anonymous, storedKeys } = await createThingsFixture()
     const [same, account] = [createKey(), { username: 'ada-lovelace', password: 'correct-horse', authType: 'oauth' }]
-    const first = await stranger.post('/signup', account, same)
-    const again = await stranger.post('/signup', account, same)
+    const first = await anonymous.post('/signup', account, same)
+    const again = await anonymous.post('/signup', account, same)
     expect([first.status, again.status, again.headers.get(REPLAYED_HEADER)]).toEqual([201, 201, 'true'])
     const { token, refreshToken } = first.body.payload
     expect(again.body.payload.refreshToken).toBe(refreshToken)
@@ -251,16 +251,16 @@ describe('storage of a response with secrets', () => {
 
 describe('replay of a response with secrets', () => {
   const signUp = async (
-    { stranger }: Pick<Awaited<ReturnType<typeof createThingsFixture>>, 'stranger'>,
+    { anonymous }: Pick<Awaited<ReturnType<typeof createThingsFixture>>, 'anonymous'>,
     username: string,
-  ) => (await stranger.post('/signup', { username, password: 'correct-horse', authType: 'oauth' })).body.payload
+  ) => (await anonymous.post('/signup', { username, password: 'correct-horse', authType: 'oauth' })).body.payload
 
   test('a response with tokens is not replayed to another user who sends the same key and body', async () => {
     const own = await createThingsFixture()
     const [ada, eve] = [await signUp(own, 'ada-lovelace'), await signUp(own, 'eve')]
     const same = createKey()
     const refresh = (token?: string) =>
-      own.stranger.post('/token/refresh', undefined, { ...same, ...(token && { authorization: `Bearer ${token}` }) })
+      own.anonymous.post('/token/refresh', undefined, { ...same, ...(token && { authorization: `Bearer ${token}` }) })
     const first = await refresh(ada.refreshToken)
     expect([first.status, first.body.payload.user.username]).toEqual([200, 'ada-lovelace'])
     const again = await refresh(ada.refreshToken)
@@ -287,8 +287,8 @@ describe('replay of a response with secrets', () => {
     await signUp(own, 'ada-lovelace')
     const [same, account] = [createKey(), { username: 'ada-lovelace', password: 'correct-horse' }]
     const [first, again] = [
-      await own.stranger.post('/signin', account, same),
-      await own.stranger.post('/signin', account, same),
+      await own.anonymous.post('/signin', account, same),
+      await own.anonymous.post('/signin', account, same),
     ]
     expect([again.headers.get(REPLAYED_HEADER), again.headers.getSetCookie()]).toEqual([
       'true',
@@ -398,10 +398,10 @@ describe('a request whose response was lost', () => {
 })
 
 test('a renewal of the session cookie in a failed request leaves the Idempotency-Key usable', async () => {
-  const { stranger, path, tenant, origin, as, count } = await createThingsFixture(fullAccessRules('tenant', '*'))
+  const { anonymous, path, tenant, origin, as, count } = await createThingsFixture(fullAccessRules('tenant', '*'))
   await as('admin').get('/me')
-  await stranger.post('/signup', { username: 'ada-lovelace', password: 'correct-horse' })
-  const signedIn = await stranger.post('/signin', { username: 'ada-lovelace', password: 'correct-horse' })
+  await anonymous.post('/signup', { username: 'ada-lovelace', password: 'correct-horse' })
+  const signedIn = await anonymous.post('/signin', { username: 'ada-lovelace', password: 'correct-horse' })
   const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!
   const ada = apiClient(origin, { cookie })
   moveClock(Date.now() + 3_600_000)

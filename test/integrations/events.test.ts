@@ -4,9 +4,9 @@ import { moveClock, now } from '../../src/core/clock'
 import type { NewEvent } from '../../src/jobs/outbox'
 import { lambdas } from '../../src/lambdas/tables'
 import { resetClock } from '../accounts/session-fixtures'
+import { TIME } from '../expectations'
 import { emitAndDeliver, newOrderEvent, times } from '../plugins/fixtures'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { TIME } from '../workspaces/workspace-fixtures'
 import { createIntegrationsFixture, type IntegrationsFixture, listJobs } from './fixtures'
 
 setDefaultTimeout(30_000)
@@ -185,7 +185,7 @@ describe('integrations with an event trigger', () => {
       expect(statusAndCode(await client.get(path))).toEqual([403, 'FORBIDDEN'])
       expect(statusAndCode(await client.post(`${path}/${otherRun._id}/replay`))).toEqual([403, 'FORBIDDEN'])
     }
-    expect(statusAndCode(await h.stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await h.anonymous.get(path))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('a failing integration does not delay another integration with the same trigger', async () => {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { ID, TIME } from '../expectations'
 import { type ApiClient, createTestTenant, statusAndCode } from '../test-tenant'
-import { ID, TIME } from '../workspaces/workspace-fixtures'
 import { createIntegrationsFixture, type IntegrationsFixture } from './fixtures'
 
 setDefaultTimeout(30_000)
@@ -87,7 +87,7 @@ describe('CRUD of integrations', () => {
     for (const send of requests) {
       for (const name of ['user', 'editor'] as const)
         expect(statusAndCode((await send(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
-      expect(statusAndCode((await send(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode((await send(h.anonymous)) as never)).toEqual([401, 'UNAUTHENTICATED'])
     }
     await h.clear()
   })

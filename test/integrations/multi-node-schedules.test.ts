@@ -11,9 +11,9 @@ const env = { ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ...(databaseUrl && { ATOLL_DATA
 
 test('a schedule runs once each second on several servers, and goes on when one of them is stopped', async () => {
   const receiver = startWebhookReceiver()
-  const { got, url } = receiver
+  const { deliveries, url } = receiver
   const waitForRuns = async (count: number) => {
-    while (got.length < count) await Bun.sleep(20)
+    while (deliveries.length < count) await Bun.sleep(20)
   }
   const places = Array.from({ length: NODES }, () => ({ at: createTempFolder(), env }))
   const id = `timed-${crypto.randomUUID().slice(0, 8)}`
@@ -28,12 +28,12 @@ test('a schedule runs once each second on several servers, and goes on when one 
     const body = { trigger: { kind: 'schedule', cron: '* * * * * *' }, target: { kind: 'http', url } }
     expect((await admin('POST', '/api/integrations', body)).status).toBe(201)
     await waitForRuns(2)
-    const listDueTimes = () => got.map(({ body }) => (body.metadata as { due: string }).due)
-    expect(new Set(listDueTimes()).size).toBe(got.length)
+    const listDueTimes = () => deliveries.map(({ body }) => (body.metadata as { due: string }).due)
+    expect(new Set(listDueTimes()).size).toBe(deliveries.length)
     expect(listDueTimes()).toEqual(listDueTimes().toSorted())
 
     await first!.end('SIGTERM')
-    const before = got.length
+    const before = deliveries.length
     if (NODES === 1) servers.push(await startAtoll(places[0]!))
     await waitForRuns(before + 2)
     expect(listDueTimes()).toEqual(listDueTimes().toSorted())

@@ -10,7 +10,7 @@ import { createIntegrationsFixture, type IntegrationsFixture, listJobs } from '.
 setDefaultTimeout(30_000)
 
 const receiver = startWebhookReceiver()
-const { got, own, url } = receiver
+const { deliveries, url } = receiver
 let h: IntegrationsFixture
 beforeAll(async () => {
   allowPrivateNetwork()
@@ -18,8 +18,8 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await h.clear()
-  got.length = 0
-  own.answer = () => 200
+  deliveries.length = 0
+  receiver.answer = () => 200
 })
 afterEach(resetClock)
 afterAll(async () => {
@@ -35,7 +35,7 @@ const advanceTo = async (moment: string) => {
 }
 const createSchedule = (cron: string, more: object = {}) =>
   h.integration({ kind: 'schedule', cron, ...more }, { kind: 'http', url })
-const receivedDueTimes = () => got.map(({ body }) => (body.metadata as { due: string }).due)
+const receivedDueTimes = () => deliveries.map(({ body }) => (body.metadata as { due: string }).due)
 const listNextDueTimes = async () =>
   (await listJobs(h.tenant, 'schedule')).flatMap(([, , due]) => (due === null ? [] : toIsoString(due)))
 
@@ -44,10 +44,10 @@ describe('schedules', () => {
     setTime('2031-05-01T10:00:30Z')
     const { _id } = await createSchedule('*/5 * * * *')
     await advanceTo('2031-05-01T10:04:59Z')
-    expect(got).toEqual([])
+    expect(deliveries).toEqual([])
     await advanceTo('2031-05-01T10:05:01Z')
     expect(receivedDueTimes()).toEqual(['2031-05-01T10:05:00.000Z'])
-    expect(got[0]!.body).toMatchObject({
+    expect(deliveries[0]!.body).toMatchObject({
       source: 'plugins',
       kind: 'schedule',
       eventName: 'due',
@@ -55,7 +55,7 @@ describe('schedules', () => {
     })
     await h.due()
     await advanceTo('2031-05-01T10:09:00Z')
-    expect(got.length).toBe(1)
+    expect(deliveries.length).toBe(1)
     await advanceTo('2031-05-01T10:10:00Z')
     expect(receivedDueTimes()).toEqual(['2031-05-01T10:05:00.000Z', '2031-05-01T10:10:00.000Z'])
   })
@@ -74,9 +74,9 @@ describe('schedules', () => {
   test('a schedule runs again after a run that failed while the clock was ahead', async () => {
     setTime('2031-07-10T10:04:00Z')
     await createSchedule('*/5 * * * *')
-    own.answer = () => 503
+    receiver.answer = () => 503
     await advanceTo('2031-07-10T10:05:01Z')
-    own.answer = () => 200
+    receiver.answer = () => 200
     await advanceTo('2031-07-01T10:05:30Z')
     // The pending run replaces the times until it succeeds.
     await advanceTo('2031-07-01T10:15:01Z')
@@ -97,7 +97,7 @@ describe('schedules', () => {
     setTime('2031-05-01T10:00:30Z')
     await createSchedule('* * * * *')
     await advanceTo('2031-05-03T12:34:56Z')
-    expect(got.length).toBe(1)
+    expect(deliveries.length).toBe(1)
     expect(await listNextDueTimes()).toEqual(['2031-05-03T12:35:00.000Z'])
     await advanceTo('2031-05-03T12:35:00Z')
     expect(receivedDueTimes()[1]).toBe('2031-05-03T12:35:00.000Z')
@@ -106,10 +106,10 @@ describe('schedules', () => {
   test('a schedule with a run that waits for its retry skips the times until the retry succeeds', async () => {
     setTime('2031-05-01T10:00:30Z')
     await createSchedule('* * * * *')
-    own.answer = () => 500
+    receiver.answer = () => 500
     for (const minute of times(10)) await advanceTo(`2031-05-01T10:0${minute}:59Z`)
     expect(new Set(receivedDueTimes())).toEqual(new Set(['2031-05-01T10:01:00.000Z']))
-    own.answer = () => 200
+    receiver.answer = () => 200
     await advanceTo('2031-05-01T12:00:00Z')
     await advanceTo('2031-05-01T12:01:00Z')
     expect(receivedDueTimes().at(-1)).toBe('2031-05-01T12:01:00.000Z')
@@ -163,7 +163,7 @@ describe('schedules', () => {
     await h.admin.put(`/integrations/${_id}`, { active: false })
     expect(await listNextDueTimes()).toEqual([])
     await advanceTo('2031-05-02T10:00:00Z')
-    expect(got).toEqual([])
+    expect(deliveries).toEqual([])
     await h.admin.put(`/integrations/${_id}`, { active: true })
     expect(await listNextDueTimes()).toEqual(['2031-05-02T17:00:00.000Z'])
     await h.admin.put(`/integrations/${_id}`, { trigger: { kind: 'webhook' } })
@@ -203,6 +203,6 @@ describe('schedules', () => {
     setTime('2031-05-01T10:01:00Z')
     await Promise.all(times(8).map(() => h.due()))
     expect(receivedDueTimes()).toEqual(['2031-05-01T10:01:00.000Z', '2031-05-01T10:01:00.000Z'])
-    expect(new Set(got.map(({ headers }) => headers['idempotency-key'])).size).toBe(2)
+    expect(new Set(deliveries.map(({ headers }) => headers['idempotency-key'])).size).toBe(2)
   })
 })

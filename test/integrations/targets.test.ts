@@ -11,7 +11,7 @@ import { createIntegrationsFixture, type IntegrationsFixture, listJobs } from '.
 setDefaultTimeout(30_000)
 
 const receiver = startWebhookReceiver()
-const { got, own, url } = receiver
+const { deliveries, url } = receiver
 let h: IntegrationsFixture
 let mailServer: Awaited<ReturnType<typeof startSmtpServer>>
 beforeAll(async () => {
@@ -21,9 +21,9 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await h.clear()
-  got.length = 0
+  deliveries.length = 0
   mailServer.letters.length = 0
-  own.answer = () => 200
+  receiver.answer = () => 200
 })
 afterEach(resetClock)
 afterAll(async () => {
@@ -55,24 +55,24 @@ describe('the target http', () => {
     await h.integration(SHOP_TRIGGER, { kind: 'http', sourceId, path: '/orders?x=1', method: 'PUT' })
     await emitAndDeliver(h.tenant, newOrderEvent(1))
     const [event] = (await h.admin.get('/events?kind=order&limit=1')).body
-    expect(got.map(({ path, body }) => [path, body])).toEqual([['/base/orders', event]])
-    expect(got[0]!.headers).toMatchObject({
+    expect(deliveries.map(({ path, body }) => [path, body])).toEqual([['/base/orders', event]])
+    expect(deliveries[0]!.headers).toMatchObject({
       'x-key': 's3cret',
       'content-type': 'application/json',
       'user-agent': 'atoll',
     })
-    expect(got[0]!.headers['idempotency-key']).toContain(event._id)
-    expect(got[0]!.headers.host).toBe(new URL(url).host)
+    expect(deliveries[0]!.headers['idempotency-key']).toContain(event._id)
+    expect(deliveries[0]!.headers.host).toBe(new URL(url).host)
   })
 
   test('the http target of a webhook receives the request, and the caller gets its answer without cookies', async () => {
-    own.answer = () =>
+    receiver.answer = () =>
       new Response('<ok/>', { status: 201, headers: { 'content-type': 'text/xml', 'set-cookie': 'a=1' } })
     const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'http', url: `${url}/hook` })
     const answer = await h.as('user').post(`/webhooks/${_id}?a=1`, { n: 1 })
     expect([answer.status, answer.body, answer.headers.get('content-type')]).toEqual([201, '<ok/>', 'text/xml'])
     expect(answer.headers.get('set-cookie')).toBeNull()
-    expect(got[0]!.body).toMatchObject({
+    expect(deliveries[0]!.body).toMatchObject({
       method: 'POST',
       query: { a: '1' },
       body: { n: 1 },
@@ -80,10 +80,10 @@ describe('the target http', () => {
       user: { _id: h.users.user, roles: ['user'] },
       workspace: null,
     })
-    expect(got[0]!.text).not.toContain(h.tokens.user)
+    expect(deliveries[0]!.text).not.toContain(h.tokens.user)
     await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url, method: 'GET' } })
     await h.as('user').get(`/webhooks/${_id}`)
-    expect(got[1]!.text).toBe('')
+    expect(deliveries[1]!.text).toBe('')
   })
 
   test('a webhook whose http target is unreachable or not allowed answers 502 OUTSIDE_UNREACHABLE', async () => {
@@ -96,23 +96,26 @@ describe('the target http', () => {
     ).toEqual([400, 'INVALID_INPUT'])
     expect(statusAndCode(await h.as('user').post(`/webhooks/${_id}`))).toEqual([502, 'OUTSIDE_UNREACHABLE'])
     allowPrivateNetwork()
-    expect(got).toEqual([])
+    expect(deliveries).toEqual([])
   })
 
   test('an http target that fails is retried in order with the same key for three days, then emits delivery-failed', async () => {
-    own.answer = () => 503
+    receiver.answer = () => 503
     const { _id } = await h.integration(SHOP_TRIGGER, { kind: 'http', url })
     await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
     moveClock(now() + 3_600_000)
     await h.due()
-    expect(got.map(({ body }) => (body.metadata as { n: number }).n)).toEqual([1, 1])
-    expect(new Set(got.map(({ headers }) => headers['idempotency-key'])).size).toBe(1)
+    expect(deliveries.map(({ body }) => (body.metadata as { n: number }).n)).toEqual([1, 1])
+    expect(new Set(deliveries.map(({ headers }) => headers['idempotency-key'])).size).toBe(1)
     moveClock(now() + 3 * 86_400_000)
     await h.due()
     const [event] = await listFailures()
-    expect(event.metadata).toMatchObject({ integration: _id, outcome: { message: 'The target answered 503.' } })
+    expect(event.metadata).toEqual({
+      ...{ integration: _id, name: null, run: expect.any(String), attempts: expect.any(Number) },
+      outcome: expect.objectContaining({ message: 'The target answered 503.' }),
+    })
     // The second event has its own three days.
-    own.answer = () => 200
+    receiver.answer = () => 200
     await h.due()
     expect((await listJobs(h.tenant, 'integration')).filter(([, , , , state]) => state === 'waiting')).toEqual([])
   })

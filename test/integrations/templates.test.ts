@@ -2,12 +2,13 @@ import { expect, test } from 'bun:test'
 import { renderTemplate } from '../../src/integrations/templates'
 import { inputToLambdaRequest } from '../../src/lambdas/request'
 
+const MAX_LENGTH = 1_000
 const render = (template: string, body: unknown) =>
-  renderTemplate(template, {
-    _id: 'x',
-    trigger: 'webhook',
-    input: inputToLambdaRequest({ body, query: { page: '2' } }),
-  })
+  renderTemplate(
+    template,
+    { _id: 'x', trigger: 'webhook', input: inputToLambdaRequest({ body, query: { page: '2' } }) },
+    MAX_LENGTH,
+  )
 
 test('a template replaces {{path}} with the value of the input at any depth', () => {
   const body = { name: 'Ada', n: 0, no: false, none: null, list: [{ name: 'a' }, 'b'], 'a b': 1 }
@@ -54,4 +55,11 @@ test('a template renders paths into values that are no objects as empty text', (
   for (const body of ['text', 7, null, undefined, ['a']]) expect(render('[{{body.name}}]', body)).toBe('[]')
   expect(render('{{body}}', 'text')).toBe('text')
   expect(render('{{body.0}}', ['a'])).toBe('a')
+})
+
+test('a template that repeats a long value is filled up to the limit, without building the whole text', () => {
+  const before = process.memoryUsage.rss()
+  const text = render('{{body.text}}'.repeat(7_000), { text: 'x'.repeat(1 << 20) })
+  expect(text).toBe('x'.repeat(MAX_LENGTH))
+  expect(process.memoryUsage.rss() - before).toBeLessThan(256 << 20)
 })

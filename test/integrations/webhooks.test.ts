@@ -3,9 +3,9 @@ import { config } from '../../src/config'
 import { handleRequest } from '../../src/gateway'
 import { setServer } from '../../src/tenancy/client-connection'
 import { advanceClock, resetClock, signInForCookie } from '../accounts/session-fixtures'
-import { waitUntil } from '../lambdas/fixtures'
 import { times } from '../plugins/fixtures'
 import { type ApiClient, callApi, statusAndCode } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 import { createIntegrationsFixture, type IntegrationsFixture } from './fixtures'
 
 setDefaultTimeout(30_000)
@@ -53,6 +53,16 @@ describe('webhooks', () => {
     for (const method of ['GET', 'DELETE'])
       expect((await send(method, path)).body).toMatchObject({ method, body: null, rawBody: '' })
     expect((await send('GET', `/v1${path}`)).body).toMatchObject({ path: `/api${path}` })
+  })
+
+  test('rejects JSON that is nested more than 1,000 levels deep with 400 INVALID_INPUT, and passes it on as text', async () => {
+    const nest = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+    const post = async (depth: number, type: string) =>
+      send('POST', echoPath, { raw: nest(depth), headers: { 'content-type': type } })
+    expect((await post(1_000, 'application/json')).body.rawBody).toBe(nest(1_000))
+    for (const depth of [1_001, 400_000])
+      expect(statusAndCode(await post(depth, 'application/json'))).toEqual([400, 'INVALID_INPUT'])
+    expect((await post(200_000, 'text/plain')).body).toMatchObject({ body: nest(200_000), rawBody: nest(200_000) })
   })
 
   test('rejects a body with a JSON content type that is not JSON with 400 MALFORMED_BODY', async () => {
@@ -133,7 +143,10 @@ describe('webhooks', () => {
         await waitUntil(logs, ({ body }) => body.length === count)
       }
     }
-    await Promise.all([...times(5).map(() => h.stranger.post(path)), ...times(5).map(() => h.stranger.post(otherPath))])
+    await Promise.all([
+      ...times(5).map(() => h.anonymous.post(path)),
+      ...times(5).map(() => h.anonymous.post(otherPath)),
+    ])
     await waitForRuns(5)
     const first = (await failures()).slice(0, -before || undefined)
     expect(first).toHaveLength(2)
@@ -143,7 +156,7 @@ describe('webhooks', () => {
     expect(new Set(first.map(({ metadata }: { metadata: { lambda: string } }) => metadata.lambda)).size).toBe(2)
     expect(JSON.stringify(first)).not.toContain('secret')
     advanceClock(61_000)
-    for (const one of [path, otherPath]) await h.stranger.post(one)
+    for (const one of [path, otherPath]) await h.anonymous.post(one)
     await waitForRuns(6)
     expect((await failures()).length - before).toBe(4)
   })
@@ -165,22 +178,22 @@ describe('webhooks', () => {
     const inactive = await h.integration({ kind: 'webhook' }, target, { active: false, guest: true })
     const scheduled = await h.integration({ kind: 'schedule', cron: '0 0 1 1 *' }, target, { guest: true })
     for (const id of ['none', '%00', inactive._id, scheduled._id])
-      for (const client of [admin, h.as('user'), h.stranger])
+      for (const client of [admin, h.as('user'), h.anonymous])
         for (const method of ['get', 'post', 'put', 'delete'] as const)
           expect(statusAndCode(await client[method](`/webhooks/${id}`))).toEqual(NOT_FOUND)
     await admin.put(`/integrations/${inactive._id}`, { active: true })
-    expect((await h.stranger.post(`/webhooks/${inactive._id}`)).body).toBe(1)
+    expect((await h.anonymous.post(`/webhooks/${inactive._id}`)).body).toBe(1)
     await admin.delete(`/integrations/${inactive._id}`)
-    expect(statusAndCode(await h.stranger.post(`/webhooks/${inactive._id}`))).toEqual(NOT_FOUND)
+    expect(statusAndCode(await h.anonymous.post(`/webhooks/${inactive._id}`))).toEqual(NOT_FOUND)
   })
 
   test('a webhook answers anonymous callers with 401 unless it has guest: true', async () => {
-    expect(statusAndCode(await h.stranger.post(echoPath, { n: 1 }))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await h.anonymous.post(echoPath, { n: 1 }))).toEqual([401, 'UNAUTHENTICATED'])
     const open = await h.webhook('({ user }) => ({ user })', { guest: true, roles: ['nobody'] })
-    expect((await h.stranger.post(open)).body).toEqual({ user: null })
+    expect((await h.anonymous.post(open)).body).toEqual({ user: null })
     expect((await h.as('user').post(open)).body.user._id).toBe(h.users.user)
     // Senders may have credentials that are no credentials of the API.
-    const sender = h.stranger.with({ authorization: 'Basic YWRhOnNlY3JldA==' })
+    const sender = h.anonymous.with({ authorization: 'Basic YWRhOnNlY3JldA==' })
     expect((await sender.post(open)).body).toEqual({ user: null })
     expect(statusAndCode(await sender.post(echoPath))).toEqual([401, 'UNAUTHENTICATED'])
   })
@@ -213,19 +226,19 @@ describe('webhooks', () => {
     })
     expect((await h.as('editor').post(path, 'hello')).body).toMatchObject({ text: 'hello', user: h.users.editor })
     expect((await h.as('user').post(path, 'no')).status).toBe(500)
-    expect((await h.stranger.post(path, 'no')).status).toBe(500)
+    expect((await h.anonymous.post(path, 'no')).status).toBe(500)
     const find = await h.webhook(`(_, atoll) => atoll.entities('notes').find()`, { guest: true })
-    expect((await h.stranger.get(find)).body.length).toBe(1)
+    expect((await h.anonymous.get(find)).body.length).toBe(1)
     const lambdaId = await h.lambda(`(request, atoll) => atoll.entities('notes').create({ text: request.body })`, {
       serviceRole: 'plugin',
     })
     const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'lambda', lambdaId }, { guest: true })
-    expect((await h.stranger.post(`/webhooks/${_id}`, 'by its own right')).body.text).toBe('by its own right')
+    expect((await h.anonymous.post(`/webhooks/${_id}`, 'by its own right')).body.text).toBe('by its own right')
   })
 
   test('a POST with a cookie from the page of another site answers 403 CROSS_SITE', async () => {
     const headers = await signInForCookie(h, 'user')
-    const browser = h.stranger.with(headers)
+    const browser = h.anonymous.with(headers)
     expect((await browser.post(echoPath, {}, { origin: h.origin })).status).toBe(200)
     expect(statusAndCode(await browser.post(echoPath, {}, { origin: 'https://evil.test' }))).toEqual([
       403,
@@ -234,7 +247,7 @@ describe('webhooks', () => {
   })
 
   test('a GET or HEAD from another site is anonymous despite its cookie', async () => {
-    const browser = h.stranger.with(await signInForCookie(h, 'user'))
+    const browser = h.anonymous.with(await signInForCookie(h, 'user'))
     const open = await h.webhook('({ user }) => ({ user: user?._id ?? null })', { guest: true })
     const crossSite = { 'sec-fetch-site': 'cross-site' }
     expect((await browser.get(open, crossSite)).body).toEqual({ user: null })
@@ -273,7 +286,7 @@ describe('webhooks', () => {
     const path = await h.webhook('() => 1', { guest: true })
     let address = '192.0.2.1'
     setServer({ requestIP: () => ({ address, family: 'IPv4', port: 1 }) as never })
-    const calls = await Promise.all(Array.from({ length: 60 }, () => h.stranger.post(path)))
+    const calls = await Promise.all(Array.from({ length: 60 }, () => h.anonymous.post(path)))
     const refused = calls.filter(({ status }) => status === 429)
     expect([refused.length, refused[0]!.body.code, Number(refused[0]!.headers.get('retry-after')) > 0]).toEqual([
       10,
@@ -282,10 +295,10 @@ describe('webhooks', () => {
     ])
     expect((await h.as('user').post(path)).status).toBe(200)
     address = '192.0.2.2'
-    expect((await h.stranger.post(path)).status).toBe(200)
+    expect((await h.anonymous.post(path)).status).toBe(200)
     address = '192.0.2.1'
     advanceClock(5_001)
-    expect((await h.stranger.post(path)).status).toBe(200)
+    expect((await h.anonymous.post(path)).status).toBe(200)
     setServer(undefined)
   })
 

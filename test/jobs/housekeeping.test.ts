@@ -7,9 +7,10 @@ import { type HousekeepingTask, startHousekeeping } from '../../src/jobs/houseke
 import { withLease } from '../../src/jobs/with-lease'
 import type { Tenant } from '../../src/tenancy/tenants'
 import { advanceClock, DAY, resetClock, signInForTokens } from '../accounts/session-fixtures'
-import { apiCaller, createTempFolder, pollUntil, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, startAtoll } from '../fakes/cli'
 import { databaseUrl } from '../storage/engines'
 import { createTestTenant } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 afterEach(resetClock)
@@ -55,7 +56,7 @@ describe('removeExpired', () => {
     expect(await countRows(t.tenant, 'sessions')).toBe(3)
     expect(await withLease(t.tenant, 'housekeeping', removeExpired)).toMatchObject({ state: 'done' })
     expect([await countRows(t.tenant, 'sessions'), await countRows(t.tenant, 'session_keys')]).toEqual([1, 2])
-    expect((await t.stranger.post('/token/refresh', { refreshToken: live.refreshToken })).status).toBe(200)
+    expect((await t.anonymous.post('/token/refresh', { refreshToken: live.refreshToken })).status).toBe(200)
   })
 
   test('removeExpired removes a session by the movable clock and not before it expires', async () => {
@@ -101,17 +102,22 @@ describe('startHousekeeping', () => {
   /** Starts housekeeping twice, as on two nodes, and records the tenants of all runs. */
   function startTestHousekeeping(task: (tenant: string) => Promise<void> = async () => {}, every = 6_000) {
     const runs: string[] = []
-    const tasks: HousekeepingTask[] = [
-      async ({ tenant }) => {
-        runs.push(tenant)
-        await task(tenant)
-      },
-    ]
+    const lastRuns: string[] = []
+    const tasks = new Map<string, HousekeepingTask>([
+      [
+        'first',
+        async ({ tenant }) => {
+          runs.push(tenant)
+          await task(tenant)
+        },
+      ],
+      ['last', async ({ tenant }) => void lastRuns.push(tenant)],
+    ])
     const ends = [startHousekeeping(tasks, every), startHousekeeping(tasks, every)]
     const end = () => {
       for (const one of ends) one()
     }
-    return { runs, end, [Symbol.dispose]: end }
+    return { runs, lastRuns, end, [Symbol.dispose]: end }
   }
 
   test('housekeeping runs once per interval for a tenant in use and never for an unused one', async () => {
@@ -129,7 +135,7 @@ describe('startHousekeeping', () => {
   test('housekeeping runs again when its interval has passed', async () => {
     const { as } = await createTestTenant()
     using housekeeping = startTestHousekeeping(undefined, 300)
-    const runCount = await pollUntil(
+    const runCount = await waitUntil(
       async () => {
         await as('user').get('/me')
         return housekeeping.runs.length
@@ -145,7 +151,7 @@ describe('startHousekeeping', () => {
     using housekeeping = startTestHousekeeping(async (tenant) => {
       if (tenant === one.id) throw new Error('broken')
     })
-    const done = await pollUntil(
+    const done = await waitUntil(
       async () => {
         for (const { as } of [one, other]) await as('user').get('/me')
         return housekeeping.runs.filter((id) => id === one.id).length
@@ -155,6 +161,25 @@ describe('startHousekeeping', () => {
     expect(done).toBeGreaterThanOrEqual(2)
     expect(housekeeping.runs.filter((id) => id === other.id)).toHaveLength(1)
     expect(errors.mock.calls.flat().join()).toContain('HOUSEKEEPING_FAILED')
+    expect(errors.mock.calls.flat().join()).toContain('"task":"first"')
+    expect(housekeeping.lastRuns).toContain(one.id)
+  })
+
+  test('a tenant gets housekeeping while that of other tenants takes long', async () => {
+    // One more than there are nodes.
+    const tenants = [await createTestTenant(), await createTestTenant(), await createTestTenant()]
+    const held = Promise.withResolvers<void>()
+    using housekeeping = startTestHousekeeping(() => held.promise)
+    await waitUntil(
+      async () => {
+        for (const { as } of tenants) await as('user').get('/me')
+        return housekeeping.runs
+      },
+      (runs) => tenants.every(({ id }) => runs.includes(id)),
+    )
+    expect(housekeeping.lastRuns).toEqual([])
+    held.resolve()
+    await waitUntil(() => housekeeping.lastRuns.length === tenants.length)
   })
 
   test('housekeeping does not run after it was stopped, nor with an interval of 0', async () => {
@@ -179,7 +204,7 @@ describe('housekeeping of a server', () => {
     await insertEndedSession(tenant, users.user, 300)
     await insertEndedSession(other.tenant, other.users.user, 1)
     await using server = await startAtoll(runOptions())
-    const left = await pollUntil(
+    const left = await waitUntil(
       async () => {
         await apiCaller(server.url, { tenant: id })('GET', '/api/me')
         return countRows(tenant, 'sessions')
@@ -194,7 +219,7 @@ describe('housekeeping of a server', () => {
     const { id, tenant, users } = await createTestTenant()
     await insertEndedSession(tenant, users.user, 40_000)
     await using server = await startAtoll(runOptions())
-    await pollUntil(
+    await waitUntil(
       async () => {
         await apiCaller(server.url, { tenant: id })('GET', '/api/me')
         return readLease(tenant)

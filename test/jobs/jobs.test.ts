@@ -1,12 +1,15 @@
-import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterEach, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
 import { moveClock, now } from '../../src/core/clock'
+import { logOutput } from '../../src/core/log'
 import { emit } from '../../src/jobs/outbox'
 import { enqueue, type Job, type JobResult, type NewJob, replaceQueued, requeue } from '../../src/jobs/queue'
 import { runDueJobs, startRunner } from '../../src/jobs/runner'
-import { JobError, type JobHandler } from '../../src/jobs/worker'
+import { drainJobs, JobError, type JobHandler } from '../../src/jobs/worker'
+import { Conflict } from '../../src/storage/errors'
 import { setStatus, type Tenant } from '../../src/tenancy/tenants'
 import { useTestArea } from '../test-area'
 import { createTestTenant } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 
@@ -37,8 +40,18 @@ const enqueueJobs = (tenant: Tenant, ...jobs: NewJob[]) =>
     for (const job of jobs) await enqueue(tenant, tx, job)
   })
 const readRows = ({ db }: Tenant) => db.query('select state, attempts, due, outcome from jobs order by seq')
-const waitUntil = async (met: () => unknown) => {
-  while (!(await met())) await Bun.sleep(5)
+/** Returns a database whose prepared statements fail while a condition holds. */
+function failWhen<Target extends object>(target: Target, hasFailed: () => boolean): Target {
+  const get = (_: Target, key: keyof Target) => {
+    const value: unknown = target[key]
+    if (typeof value !== 'function') return value
+    return (...args: unknown[]) => {
+      if (key === 'all' && hasFailed()) throw new Error('The connection was lost.')
+      const result = value.apply(target, args)
+      return result instanceof Promise || typeof result !== 'object' || !result ? result : failWhen(result, hasFailed)
+    }
+  }
+  return new Proxy(target, { get: get as ProxyHandler<Target>['get'] })
 }
 let stopRunner: () => void = () => {}
 // Even after a failed test: a runner that keeps going would run the jobs of all later tests.
@@ -422,6 +435,48 @@ describe('the job runner', () => {
     await setStatus(id, 'active')
     await waitUntil(() => done.length === 2)
     stopRunner()
+  })
+
+  test('the runner soon repeats a job whose result could not be stored because of a conflict', async () => {
+    const { tenant } = await createTestTenant()
+    using errors = spyOn(logOutput, 'write').mockImplementation(() => {})
+    const { kind } = registerTestKind(() => ({
+      state: 'done',
+      effect: async () => {
+        if (tries++ < 2) throw new Conflict()
+      },
+    }))
+    let tries = 0
+    stopRunner = startRunner()
+    await enqueueJobs(tenant, { kind })
+    await waitUntil(async () => !(await readRows(tenant)).length, Boolean, 5_000)
+    expect(tries).toBe(3)
+    expect(errors.mock.calls.flat().join()).toContain('JOBS_FAILED')
+  })
+
+  test('jobs that run are waited for when the next due jobs cannot be read', async () => {
+    const { tenant } = await createTestTenant()
+    const [held, woken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let isRunning = false
+    const { kind, done } = registerTestKind(() => {
+      isRunning = true
+      return held.promise
+    })
+    await enqueueJobs(tenant, { kind, payload: 'held' })
+    const lease = { token: 1, signal: new AbortController().signal }
+    const db = failWhen(tenant.db, () => isRunning)
+    const wakes = [woken.promise]
+    const draining = drainJobs({ ...tenant, ...lease, db }, () => wakes.shift() ?? new Promise(() => {}))
+    const outcome = draining.then(
+      () => 'drained',
+      (error: Error) => error.message,
+    )
+    await waitUntil(() => isRunning)
+    woken.resolve()
+    expect(await Promise.race([outcome, Bun.sleep(100).then(() => 'waiting')])).toBe('waiting')
+    held.resolve()
+    expect(await outcome).toBe('The connection was lost.')
+    expect(done).toEqual(['held'])
   })
 
   test('two concurrent runs of due jobs run each job once', async () => {

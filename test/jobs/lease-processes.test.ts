@@ -52,10 +52,10 @@ describe.skipIf(process.platform !== 'linux').each(databases)('leases of process
     for (const storage of opened) await storage.close()
   })
 
-  async function createContest(length: number) {
+  async function createContest(ttlMs: number) {
     const tenant = crypto.randomUUID()
     const place = { tenant, file: `${tenant}.db`, identity: Bun.randomUUIDv7() as string, bucket: 'contests' }
-    const contest: LeaseContest = { place, length, ...where }
+    const contest: LeaseContest = { place, ttlMs, ...where }
     const { storage, store } = openContest(contest)
     opened.push(storage)
     await store.write((tx) => tx.query('insert into counters (n) select 0 where not exists (select 1 from counters)'))

@@ -30,9 +30,9 @@ const waitForAbort = ({ signal }: Lease) =>
   })
 
 /** Tries until it gets the lease, and returns its token. */
-async function acquireEventually(store: Store, name: string, length: number) {
+async function acquireEventually(store: Store, name: string, ttlMs: number) {
   for (;;) {
-    const token = tokenOf(await acquireLease(store, name, length))
+    const token = tokenOf(await acquireLease(store, name, ttlMs))
     if (token) return token
     await Bun.sleep(5)
   }
@@ -133,20 +133,23 @@ describe.each(engines)('%s: leases', (_, engine) => {
 
   test('a lease cannot be acquired during its rest after the work', async () => {
     const [one, two] = createStores()
-    expect(await withLease(one, 'work', async () => 'done', { rest: MINUTE })).toEqual({ state: 'done', value: 'done' })
+    expect(await withLease(one, 'work', async () => 'done', { cooldownMs: MINUTE })).toEqual({
+      state: 'done',
+      value: 'done',
+    })
     expect(remainingOf(await withLease(two, 'work', async () => 'done'))).toBeWithin(1, MINUTE + 1)
   })
 
   test('a lease does not rest after work that failed', async () => {
     const [one, two] = createStores()
-    const failed = withLease(one, 'work', () => Promise.reject(new Error('broken')), { rest: MINUTE })
+    const failed = withLease(one, 'work', () => Promise.reject(new Error('broken')), { cooldownMs: MINUTE })
     await expect(failed).rejects.toThrow('broken')
     expect(await withLease(two, 'work', async () => 1)).toEqual({ state: 'done', value: 1 })
   })
 
   test('withLease renews the lease while its work runs and releases it when the work ends', async () => {
     const [one, two] = createStores()
-    const length = 2_000
+    const ttlMs = 2_000
     const outcome = await withLease(
       one,
       'work',
@@ -159,7 +162,7 @@ describe.each(engines)('%s: leases', (_, engine) => {
         await writeOnce(held)
         return held.signal.aborted
       },
-      { length },
+      { ttlMs },
     )
     expect(outcome).toEqual({ state: 'done', value: false })
     expect(await countWrites(one)).toBe(1)
@@ -234,7 +237,7 @@ describe.each(engines)('%s: leases', (_, engine) => {
           await two.write((tx) => tx.query("update leases set holder = 'other', token = token + 1"))
           expect(await waitForAbort(held)).toBeInstanceOf(LeaseLost)
         },
-        { length: 300 },
+        { ttlMs: 300 },
       )
       expect(outcome).toEqual({ state: 'lost' })
     })
@@ -286,7 +289,7 @@ describe.each(engines)('%s: leases', (_, engine) => {
         await waitForAbort(held)
         broken = false
       },
-      { length: 500 },
+      { ttlMs: 500 },
     )
     expect(outcome).toEqual({ state: 'lost' })
     expect(await acquireEventually(two, 'work', MINUTE)).toBe(2)
@@ -294,7 +297,7 @@ describe.each(engines)('%s: leases', (_, engine) => {
 
   test('a single failed renewal does not end a lease', async () => {
     const [one] = createStores()
-    const length = 3_000
+    const ttlMs = 3_000
     let failing = 0
     const write: Store['write'] = (work) => (failing-- > 0 ? Promise.reject(new Error('busy')) : one.write(work))
     const outcome = await withLease(
@@ -306,7 +309,7 @@ describe.each(engines)('%s: leases', (_, engine) => {
         while ((await readExpiry(one)) === first) await Bun.sleep(20)
         expect(failing).toBeLessThan(1)
       },
-      { length },
+      { ttlMs },
     )
     expect(outcome.state).toBe('done')
   })
@@ -352,7 +355,7 @@ describe.each(engines)('%s: leases', (_, engine) => {
 
   test('withLease does not renew the lease after its work has ended', async () => {
     const [one] = createStores()
-    await withLease(one, 'work', async () => {}, { length: 150 })
+    await withLease(one, 'work', async () => {}, { ttlMs: 150 })
     const freed = await readExpiry(one)
     await Bun.sleep(400)
     expect(await readExpiry(one)).toBe(freed)

@@ -1,8 +1,10 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { apiCaller, createTempFolder, pollUntil, runAtoll, startAtoll } from '../fakes/cli'
+import { binaryPath } from '../fakes/binary'
+import { apiCaller, createTempFolder, runAtoll, startAtoll } from '../fakes/cli'
 import { startWebhookReceiver } from '../fakes/webhook-receiver'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(120_000)
 
@@ -57,7 +59,7 @@ test.skipIf(process.platform !== 'linux')(
     let maxOpen = 0
     const watching = setInterval(() => {
       maxOpen = Math.max(maxOpen, databasesOpenIn(server.pid))
-    }, 2)
+    }, 20)
     try {
       const visit = async ([tenant, token]: [string, string]) => {
         const call = apiCaller(server.url, { tenant, 'x-api-key': token })
@@ -72,7 +74,7 @@ test.skipIf(process.platform !== 'linux')(
       // All tenants within the interval in which the server closes unused ones.
       for (let n = 0; n < entries.length; n += 4) await Promise.all(entries.slice(n, n + 4).map(visit))
       const until = performance.now() + 30_000
-      const countDelivered = () => new Set(receiver.got.map(({ path }) => path)).size
+      const countDelivered = () => new Set(receiver.deliveries.map(({ path }) => path)).size
       while (countDelivered() < TENANT_COUNT && performance.now() < until) await Bun.sleep(50)
       expect(countDelivered()).toBe(TENANT_COUNT)
       await Bun.sleep(11_000) // until the server has checked its open tenants
@@ -92,12 +94,7 @@ test.skipIf(!Bun.which('prlimit'))(
   async () => {
     const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full' } }
     await createTenants(at.at, 120)
-    const program = [
-      Bun.which('prlimit')!,
-      '--nofile=160:160',
-      process.execPath,
-      join(import.meta.dir, '../../src/main.ts'),
-    ]
+    const program = [Bun.which('prlimit')!, '--nofile=160:160', binaryPath()]
     const migrated = await runAtoll('migrate --json', { ...at, program, timeout: 60_000 })
     expect([migrated.code, migrated.json.length]).toEqual([0, 120])
     const doctor = await runAtoll('doctor --json', { ...at, program, timeout: 60_000 })
@@ -111,12 +108,7 @@ test.skipIf(!Bun.which('prlimit'))(
     const env = { ATOLL_OPEN_TENANTS: '60', ATOLL_DURABILITY: 'full' }
     const at = { at: createTempFolder(), env }
     const tokens = Object.entries(await createTenants(at.at, 30))
-    const program = [
-      Bun.which('prlimit')!,
-      '--nofile=150:150',
-      process.execPath,
-      join(import.meta.dir, '../../src/main.ts'),
-    ]
+    const program = [Bun.which('prlimit')!, '--nofile=150:150', binaryPath()]
     await using server = await startAtoll({ ...at, program })
     const statuses = new Set<string>()
     const create = async ([tenant, token]: [string, string], key: string) => {
@@ -129,6 +121,6 @@ test.skipIf(!Bun.which('prlimit'))(
     expect(statuses).toContain('503 BUSY')
     const first = tokens[0]!
     const open = () => apiCaller(server.url, { tenant: first[0], 'x-api-key': first[1] })('GET', '/api/me')
-    expect((await pollUntil(open, ({ status }) => status === 200)).status).toBe(200)
+    expect((await waitUntil(open, ({ status }) => status === 200)).status).toBe(200)
   },
 )

@@ -51,9 +51,9 @@ describe.skipIf(!isLinux)('the confinement of a sandbox process', () => {
     expect(await child.ready).toBeTrue()
     const job = { js: 'export default () => new Date().getTimezoneOffset()', request: '{}', env: '{}' }
     const listener = { call: async () => ({ ok: true, answer: 'null' }), line() {} }
-    const ending = await child.run({ ...job, bounds: { time: 20_000, memory: 1 << 20 } }, listener)
+    const ending = await child.run({ ...job, limits: { time: 20_000, memory: 1 << 20 } }, listener)
     // The time zone was read before the process lost its access to files.
-    expect(ending).toEqual({ value: `${systemOffset()}`, shape: 'value' })
+    expect(ending).toEqual({ value: `${systemOffset()}`, format: 'value' })
   })
 
   test('each thread of a sandbox process has no_new_privs and a seccomp filter', async () => {

@@ -22,12 +22,3 @@ export function toResult(answer: TestResponse) {
   const { error, result } = answer.body
   return error ? [error.code, error.message] : result
 }
-
-/** Reads until the value is complete, for what the server writes after its answer. */
-export async function waitUntil<T>(read: () => Promise<T>, isDone: (value: T) => boolean): Promise<T> {
-  for (let tries = 0; ; tries++) {
-    const value = await read()
-    if (isDone(value) || tries > 500) return value
-    await Bun.sleep(10)
-  }
-}

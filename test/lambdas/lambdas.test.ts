@@ -99,7 +99,7 @@ describe('CRUD of lambdas', () => {
     for (const [client, expected] of [
       [testTenant.as('editor'), [403, 'FORBIDDEN']],
       [testTenant.as('user'), [403, 'FORBIDDEN']],
-      [testTenant.stranger, [401, 'UNAUTHENTICATED']],
+      [testTenant.anonymous, [401, 'UNAUTHENTICATED']],
     ] as const)
       for (const answer of [
         ...[await client.get('/lambdas'), await client.get(path), await client.post('/lambdas', draft())],

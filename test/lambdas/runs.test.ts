@@ -16,7 +16,8 @@ import { runs } from '../../src/lambdas/tables'
 import { times } from '../plugins/fixtures'
 import { useTestArea } from '../test-area'
 import { apiClient, createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
-import { createLambda, runOnce, toResult, waitUntil } from './fixtures'
+import { waitUntil } from '../wait-until'
+import { createLambda, runOnce, toResult } from './fixtures'
 
 /** What the host call `test.hold` does in the test that uses it. */
 let holdCall: (n: number) => Promise<unknown> = async () => {}
@@ -210,6 +211,7 @@ describe('the HTTP answer of a lambda', () => {
     ['{ status: 200, headers: { nel: "{}" } }', /cannot set the header "nel"/],
     ['{ status: 200, headers: { "Report-To": "{}" } }', /cannot set the header "report-to"/],
     ['{ status: 200, headers: { a: "x".repeat(9000) } }', /at most 8192/],
+    [`{ status: 200, headers: JSON.parse('{"__proto__":"1","a":"' + "x".repeat(9000) + '"}') }`, /at most 8192/],
   ])('rejects an invalid status, header or cookie of an answer with LAMBDA_FAILED: %s', async (value, message) => {
     expect(await runOnce(admin, `() => (${value})`)).toEqual(['LAMBDA_FAILED', expect.stringMatching(message)])
   })
@@ -531,22 +533,25 @@ describe('failing lambdas', () => {
     expect(await readRefusal(runFor(asUser, '/lambdas/none'))).toEqual([404, 'LAMBDA_NOT_FOUND'])
   })
 
-  test('a failed unattended run emits a lambda-failed event without the message, and an attended run emits none', async () => {
+  test('failed webhook runs emit one lambda-failed event a minute without the message, and other runs emit none', async () => {
     const path = await createLambda(admin, '() => { throw new Error("alone") }', { name: 'nightly' })
     const events = async () =>
       (await admin.get('/events?source=plugins&eventName=lambda-failed')).body.filter(
         ({ metadata }: { metadata: { lambda: string } }) => metadata.lambda === path.slice(9),
       )
-    expect(await readRefusal(runFor(asUser, path, { trigger: 'execute' }))).toEqual([500, 'LAMBDA_FAILED'])
-    expect(
-      await readRefusal(runFor(undefined, path, { trigger: 'schedule', unattended: true, event: {} })),
-    ).toMatchObject([500, 'LAMBDA_FAILED'])
-    const found = await waitUntil(events, (all) => all.length > 0)
+    for (const trigger of ['execute', 'schedule', 'webhook', 'webhook'])
+      expect(await readRefusal(runFor(undefined, path, { trigger, event: {} }))).toEqual([500, 'LAMBDA_FAILED'])
+    const log = await waitUntil(
+      async () => (await admin.get(`${path}/logs`)).body,
+      (runs) => runs.length === 4,
+    )
+    expect(log).toHaveLength(4)
+    const found = await events()
     expect(JSON.stringify(found)).not.toContain('alone')
     expect(found).toMatchObject([
       {
         ...{ kind: 'lambda', user: null },
-        metadata: { lambda: path.slice(9), name: 'nightly', version: 1, trigger: 'schedule', code: 'LAMBDA_FAILED' },
+        metadata: { lambda: path.slice(9), name: 'nightly', version: 1, trigger: 'webhook', code: 'LAMBDA_FAILED' },
       },
     ])
   })

@@ -13,9 +13,9 @@ const nested = (open: string, close: string) => `'${open}'.repeat(10_000) + '${c
 
 const runToEnd = (body: string) =>
   new Promise((ended) => {
-    const bounds = { time: 300, memory: 64 << 20 }
+    const limits = { time: 300, memory: 64 << 20 }
     new SandboxRun(
-      { run: 1, js: `export default () => ${body}`, request: '{}', env: '{}', bounds },
+      { run: 1, js: `export default () => ${body}`, request: '{}', env: '{}', limits },
       () => {},
       ended,
     ).start()

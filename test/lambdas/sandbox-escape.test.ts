@@ -3,7 +3,8 @@ import { config } from '../../src/config'
 import { lambdaProcesses } from '../fakes/child-processes'
 import { databaseUrl } from '../storage/engines'
 import { createTestTenant, type TestResponse } from '../test-tenant'
-import { createLambda, runOnce, toModule, toResult, waitUntil } from './fixtures'
+import { waitUntil } from '../wait-until'
+import { createLambda, runOnce, toModule, toResult } from './fixtures'
 
 const attacker = await createTestTenant()
 const victim = await createTestTenant()

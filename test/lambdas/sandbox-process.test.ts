@@ -3,9 +3,9 @@ import type { Problem } from '../../src/core/problem'
 import { SandboxPool } from '../../src/lambdas/sandbox/pool'
 import { type RunInput, SandboxProcess } from '../../src/lambdas/sandbox/sandbox-process'
 import { childrenOf, isRunning, memoryOf } from '../fakes/child-processes'
-import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { databaseUrl } from '../storage/engines'
-import { waitUntil } from './fixtures'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 
@@ -14,12 +14,12 @@ const test = databaseUrl ? testing.skip : testing
 const onLinux = process.platform === 'linux' ? test : testing.skip
 
 const newInput = (body: string, more: Partial<RunInput> = {}): RunInput => ({
-  ...{ js: `export default ${body}`, request: '{}', env: '{}', bounds: { time: 5_000, memory: 64 << 20 } },
+  ...{ js: `export default ${body}`, request: '{}', env: '{}', limits: { time: 5_000, memory: 64 << 20 } },
   ...more,
 })
 const silent = { call: async () => ({ ok: true, answer: 'null' }), line: () => {} }
 const [firstTenant, otherTenant] = [{ tenant: 'one' }, { tenant: 'other' }]
-const bounds = {
+const limits = {
   maxProcesses: 2,
   maxWaiting: 1,
   waitTimeoutMs: 10_000,
@@ -28,19 +28,19 @@ const bounds = {
 }
 
 test('a sandbox process runs one lambda after the other, and is replaced when it had to be killed', async () => {
-  const pool = new SandboxPool({ ...bounds, maxProcesses: 1 })
+  const pool = new SandboxPool({ ...limits, maxProcesses: 1 })
   const seen = new Set<SandboxProcess>()
   const run = (body: string) =>
     pool.use(firstTenant, (child) => {
       seen.add(child)
-      return child.run(newInput(body, { bounds: { time: 100, memory: 64 << 20 } }), silent)
+      return child.run(newInput(body, { limits: { time: 100, memory: 64 << 20 } }), silent)
     })
-  for (let n = 0; n < 3; n++) expect(await run('() => 1')).toEqual({ value: '1', shape: 'value' })
+  for (let n = 0; n < 3; n++) expect(await run('() => 1')).toEqual({ value: '1', format: 'value' })
   // A loop that the engine interrupts costs no process.
   expect(await run('() => { for (;;); }')).toEqual({ failure: 'timeout' })
   expect(seen.size).toBe(1)
   expect(await run('() => [].indexOf.call({ length: 2 ** 53 - 1 }, 1)')).toEqual({ failure: 'timeout' })
-  expect(await run('() => 2')).toEqual({ value: '2', shape: 'value' })
+  expect(await run('() => 2')).toEqual({ value: '2', format: 'value' })
   expect(seen.size).toBe(2)
 })
 
@@ -64,7 +64,7 @@ test('globals, prototypes and timers that a lambda changes are fresh for the nex
 })
 
 test('a tenant gets half of the processes, and its calls that wait too long or exceed the queue answer 503 LAMBDA_BUSY', async () => {
-  const pool = new SandboxPool({ ...bounds, waitTimeoutMs: 50 })
+  const pool = new SandboxPool({ ...limits, waitTimeoutMs: 50 })
   const firstRun = Promise.withResolvers<void>()
   const long = pool.use(firstTenant, () => firstRun.promise)
   const late = pool.use(firstTenant, async () => 'late').catch(({ code }: Problem) => code)
@@ -80,7 +80,7 @@ test('a tenant gets half of the processes, and its calls that wait too long or e
 
 onLinux('idle sandbox processes end, and a later run starts a new one', async () => {
   const before = new Set(childrenOf(process.pid))
-  const pool = new SandboxPool({ ...bounds, idleTimeoutMs: 20, lastIdleTimeoutMs: 20 })
+  const pool = new SandboxPool({ ...limits, idleTimeoutMs: 20, lastIdleTimeoutMs: 20 })
   expect(await pool.use(firstTenant, (child) => child.run(newInput('() => 1'), silent))).toMatchObject({ value: '1' })
   const countProcesses = () => childrenOf(process.pid).filter((pid) => !before.has(pid)).length
   expect(
@@ -97,7 +97,7 @@ onLinux(
   async () => {
     const before = new Set(childrenOf(process.pid))
     const listProcesses = () => childrenOf(process.pid).filter((pid) => !before.has(pid))
-    const pool = new SandboxPool({ ...bounds, idleTimeoutMs: 20 })
+    const pool = new SandboxPool({ ...limits, idleTimeoutMs: 20 })
     pool.prewarm()
     const [first] = listProcesses()
     pool.prewarm()
@@ -186,7 +186,7 @@ onLinux('a tenant with lambdas that is in use has one sandbox process ready befo
   }
   await using server = await startAtoll(place)
   await signIn(server.url, 'acme')
-  const ready = await pollUntil(
+  const ready = await waitUntil(
     async () => childrenOf(server.pid),
     (all) => all.length > 0,
   )

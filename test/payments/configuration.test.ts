@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
+import { FORBIDDEN, UNAUTHENTICATED } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createPaymentsFixture, expectOk, FORBIDDEN, UNAUTHENTICATED } from './fixtures'
+import { createPaymentsFixture, expectOk } from './fixtures'
 
 const PATH = '/payments/configuration'
 const DEFAULTS = { isEnabled: false, defaultCurrency: 'USD', gracePeriodDays: 3 }
@@ -104,7 +105,7 @@ test('POST and PUT /configurations reject an unknown currency and unusable redir
 test('GET and PUT /payments/configuration get 403 from users and 401 without credentials', async () => {
   for (const client of [at.as('user'), at.as('editor')])
     for (const sent of [client.get(PATH), client.put(PATH, {})]) expect(statusAndCode(await sent)).toEqual(FORBIDDEN)
-  for (const sent of [at.stranger.get(PATH), at.stranger.put(PATH, {})])
+  for (const sent of [at.anonymous.get(PATH), at.anonymous.put(PATH, {})])
     expect(statusAndCode(await sent)).toEqual(UNAUTHENTICATED)
 })
 

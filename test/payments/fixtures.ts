@@ -7,10 +7,6 @@ import { type TransitionInput, transition } from '../../src/payments/subscriptio
 import type { Trigger } from '../../src/payments/subscriptions/transitions'
 import { apiClient, createTestTenant, type TestResponse, type TestUser } from '../test-tenant'
 
-export const ID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)
-export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-export const FORBIDDEN = [403, 'FORBIDDEN']
-export const UNAUTHENTICATED = [401, 'UNAUTHENTICATED']
 export const NO_PLAN = [404, 'PLAN_NOT_FOUND']
 export const NO_SUBSCRIPTION = [404, 'SUBSCRIPTION_NOT_FOUND']
 

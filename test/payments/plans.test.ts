@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
+import { FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createPaymentsFixture, expectOk, FORBIDDEN, ID, NO_PLAN, TIME, UNAUTHENTICATED } from './fixtures'
+import { createPaymentsFixture, expectOk, NO_PLAN } from './fixtures'
 
 const at = await createPaymentsFixture()
-const { admin, as, stranger: anonymous } = at
+const { admin, as, anonymous } = at
 
 describe('plans', () => {
   test('a plan is returned with its provider ids to admins, and without them to users and the public', async () => {
@@ -44,9 +45,9 @@ describe('plans', () => {
   test('GET /plans/public sorts by sortOrder and price, with plans without a price last, and supports limit, count and sort', async () => {
     const own = await createPaymentsFixture()
     await own.createPlan({ name: 'First', monthlyPrice: 90, yearlyPrice: 900, sortOrder: -1 })
-    const names = (await expectOk(own.stranger.get('/plans/public'))).map(({ name }: { name: string }) => name)
+    const names = (await expectOk(own.anonymous.get('/plans/public'))).map(({ name }: { name: string }) => name)
     expect(names).toEqual(['First', 'Free', 'Pro', 'Made to measure'])
-    const { body, headers } = await own.stranger.get('/plans/public?limit=2&count=true&sort=-name')
+    const { body, headers } = await own.anonymous.get('/plans/public?limit=2&count=true&sort=-name')
     expect(body.map(({ name }: { name: string }) => name)).toEqual(['Pro', 'Made to measure'])
     expect([headers.get('x-total-count'), headers.get('link')]).toEqual(['4', expect.stringContaining('rel="next"')])
   })
@@ -117,7 +118,7 @@ describe('plans', () => {
       for (const answer of [admin.get(`/plans/${id}`), admin.put(`/plans/${id}`, body), admin.delete(`/plans/${id}`)])
         expect(statusAndCode(await answer)).toEqual(NO_PLAN)
     const otherTenant = await createTestTenant()
-    expect(await expectOk(otherTenant.stranger.get('/plans/public'))).toEqual([])
+    expect(await expectOk(otherTenant.anonymous.get('/plans/public'))).toEqual([])
     expect(statusAndCode(await otherTenant.as('admin').get(path))).toEqual(NO_PLAN)
   })
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
+import { FORBIDDEN } from '../expectations'
 import { statusAndCode } from '../test-tenant'
-import { createPaymentsFixture, expectOk, FORBIDDEN } from './fixtures'
+import { createPaymentsFixture, expectOk } from './fixtures'
 
 /** Creates a tenant with a workspace of "user", in which "other" is a member without the role admin. */
 async function createWorkspaceFixture() {

@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
 import { Webhook } from 'standardwebhooks'
 import { moveClock, now } from '../../src/core/clock'
 import { removeOld as removeOldEvents } from '../../src/events/events'
 import { emitAll } from '../../src/jobs/outbox'
 import { runDueJobs } from '../../src/jobs/runner'
+import { events } from '../../src/jobs/tables'
 import { withLease } from '../../src/jobs/with-lease'
 import { removeOld } from '../../src/plugins/deliveries'
 import { type ReceivedDelivery, startWebhookReceiver } from '../fakes/webhook-receiver'
@@ -22,15 +24,15 @@ setDefaultTimeout(30_000)
 
 const HOUR_MS = 3_600_000
 const receiver = startWebhookReceiver()
-const { got, own, url } = receiver
+const { deliveries, url } = receiver
 let h: Awaited<ReturnType<typeof createTestTenant>>
 beforeAll(async () => {
   h = await createTestTenant()
 })
 beforeEach(() => {
   allowPrivateNetwork()
-  got.length = 0
-  own.answer = () => 200
+  deliveries.length = 0
+  receiver.answer = () => 200
 })
 afterEach(async () => {
   moveClock(Date.now())
@@ -46,16 +48,16 @@ const listDeliveries = async ({ _id }: { _id: string }, query = '') =>
   (await h.as('admin').get(`/plugins/${_id}/deliveries?${query}`)).body
 const getPlugin = async ({ _id }: { _id: string }) => (await h.as('admin').get(`/plugins/${_id}`)).body
 const receivedNumbers = (path?: string) =>
-  got.filter((one) => !path || one.path === path).map(({ body }) => (body.metadata as { n: number }).n)
+  deliveries.filter((one) => !path || one.path === path).map(({ body }) => (body.metadata as { n: number }).n)
 const verify = (secret: string, { text, headers }: ReceivedDelivery) => new Webhook(secret).verify(text, headers)
 
 describe('the delivery of events to plugins', () => {
   test('a subscribed event is delivered as GET /events shows it, signed as a Standard Webhook', async () => {
     const { secret, ...made } = await createOrderPlugin(h.as('admin'), [`${url}/hooks`])
     await emitAndDeliver(h.tenant, newOrderEvent(1))
-    const [one] = got
+    const [one] = deliveries
     const [event] = (await h.as('admin').get('/events?kind=order')).body
-    expect([got.length, one!.body, one!.path]).toEqual([1, event, '/hooks'])
+    expect([deliveries.length, one!.body, one!.path]).toEqual([1, event, '/hooks'])
     expect(one!.headers).toMatchObject({ 'content-type': 'application/json', 'x-atoll-tenant': h.id })
     expect(verify(secret, one!)).toEqual(event)
     expect(() => verify(`whsec_${Buffer.alloc(32).toString('base64')}`, one!)).toThrow()
@@ -103,7 +105,7 @@ describe('the delivery of events to plugins', () => {
       [],
       [1],
     ])
-    expect(new Set(got.map(({ id }) => id)).size).toBe(got.length)
+    expect(new Set(deliveries.map(({ id }) => id)).size).toBe(deliveries.length)
   })
 
   test('a plugin may subscribe to events of the platform itself, such as user-created', async () => {
@@ -111,13 +113,13 @@ describe('the delivery of events to plugins', () => {
     await h.as('admin').post('/plugins', { name: 'greeter', subscribedEvents })
     await h.as('admin').post('/users', { username: 'newcomer' })
     await runDueJobs(h.tenant)
-    expect(got.map(({ body }) => body.metadata)).toEqual([expect.objectContaining({ username: 'newcomer' })])
+    expect(deliveries.map(({ body }) => body.metadata)).toEqual([expect.objectContaining({ username: 'newcomer' })])
   })
 
   test('each address receives the events in the order in which they were emitted', async () => {
     await createOrderPlugin(h.as('admin'), [`${url}/a`, `${url}/b`])
     await createOrderPlugin(h.as('admin'), [`${url}/c`])
-    own.answer = () => Bun.sleep(Math.random() * 2).then(() => 200)
+    receiver.answer = () => Bun.sleep(Math.random() * 2).then(() => 200)
     for (const n of times(5))
       await h.tenant.write((tx) =>
         emitAll(
@@ -183,7 +185,7 @@ describe('the delivery of events to plugins', () => {
 
   test('deliveries that wait for a plugin are canceled when it is deactivated', async () => {
     const made = await createOrderPlugin(h.as('admin'), [url])
-    own.answer = () => 500
+    receiver.answer = () => 500
     await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
     await h.as('admin').put(`/plugins/${made._id}`, { active: false })
     moveClock(now() + HOUR_MS)
@@ -197,7 +199,7 @@ describe('the delivery of events to plugins', () => {
 describe('failing deliveries', () => {
   test('a failed delivery is retried with the same id, and later events wait for it', async () => {
     const { secret, ...made } = await createOrderPlugin(h.as('admin'), [url])
-    own.answer = () => new Response('Not now!', { status: 503 })
+    receiver.answer = () => new Response('Not now!', { status: 503 })
     await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
     const [failing] = await listDeliveries(made)
     expect(failing).toMatchObject({
@@ -209,30 +211,30 @@ describe('failing deliveries', () => {
     })
     expect(Date.parse(failing.nextAttempt) - now()).toBeWithin(500, 1_251)
     expect((await getPlugin(made)).health).toMatchObject({ status: 'failing', lastError: 'The endpoint answered 503.' })
-    own.answer = () => 204
+    receiver.answer = () => 204
     moveClock(now() + 1_300)
     await runDueJobs(h.tenant)
     expect(receivedNumbers()).toEqual([1, 1, 2])
-    expect(new Set(got.map(({ id }) => id)).size).toBe(2)
+    expect(new Set(deliveries.map(({ id }) => id)).size).toBe(2)
     expect(await listDeliveries(made, 'sort=created')).toMatchObject([
       { state: 'delivered', attempts: 2, status: 204, error: null, nextAttempt: null },
       { state: 'delivered', attempts: 1 },
     ])
     expect((await getPlugin(made)).health.status).toBe('ok')
-    expect(verify(secret, got[0]!)).toBeTruthy()
+    expect(verify(secret, deliveries[0]!)).toBeTruthy()
   })
 
   test('a delivery fails when it is redirected, cannot connect or is not allowed to call the address', async () => {
     const made = await createOrderPlugin(h.as('admin'), [`${url}/a`, 'http://127.0.0.1:1/', 'http://nowhere.invalid/'])
-    own.answer = () => Response.redirect(`${url}/elsewhere`, 302)
+    receiver.answer = () => Response.redirect(`${url}/elsewhere`, 302)
     await emitAndDeliver(h.tenant, newOrderEvent(1))
     const errors = (await listDeliveries(made)).map(({ error }: { error: string }) => error).sort()
     expect(errors).toEqual([...Array(2).fill('The connection was refused or closed.'), 'The endpoint answered 302.'])
-    expect(got.map(({ path }) => path)).toEqual(['/a'])
+    expect(deliveries.map(({ path }) => path)).toEqual(['/a'])
     denyPrivateNetwork()
     moveClock(now() + 2_000)
     await runDueJobs(h.tenant)
-    expect(got).toHaveLength(1)
+    expect(deliveries).toHaveLength(1)
     expect((await listDeliveries(made)).map(({ error }: { error: string }) => error)).toEqual(
       Array(3).fill('Requests to this address are not allowed.'),
     )
@@ -246,7 +248,7 @@ describe('failing deliveries', () => {
       [120, 120_000],
       [1e9, HOUR_MS],
     ] as const) {
-      own.answer = after(seconds)
+      receiver.answer = after(seconds)
       await emitAndDeliver(h.tenant, ...(seconds === 120 ? [newOrderEvent(1)] : []))
       const [{ nextAttempt }] = await listDeliveries(made)
       expect(Date.parse(nextAttempt) - now()).toBeWithin(ms - 2_000, ms + 1)
@@ -257,7 +259,7 @@ describe('failing deliveries', () => {
   test('a delivery is dead after three days, which emits a delivery-failed event, and can be replayed', async () => {
     const admin = h.as('admin')
     const made = await createOrderPlugin(admin, [url])
-    own.answer = () => 500
+    receiver.answer = () => 500
     await emitAndDeliver(h.tenant, newOrderEvent(1))
     moveClock(now() + 71 * HOUR_MS)
     await runDueJobs(h.tenant)
@@ -277,7 +279,7 @@ describe('failing deliveries', () => {
     moveClock(now() + 100 * HOUR_MS)
     expect(await runDueJobs(h.tenant)).toBe(0)
 
-    own.answer = () => 200
+    receiver.answer = () => 200
     const replayed = await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`)
     expect([replayed.status, replayed.body.state]).toEqual([200, 'waiting'])
     await runDueJobs(h.tenant)
@@ -285,8 +287,38 @@ describe('failing deliveries', () => {
     // A delivered event may be replayed, too.
     await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`)
     await runDueJobs(h.tenant)
-    expect(new Set(got.map(({ id }) => id))).toEqual(new Set([dead._id]))
-    expect(got).toHaveLength(5)
+    expect(new Set(deliveries.map(({ id }) => id))).toEqual(new Set([dead._id]))
+    expect(deliveries).toHaveLength(5)
+  })
+
+  test('the jobs of many subscribers do not copy the metadata of their event, which each receives whole', async () => {
+    const hookUrls = times(20).map((n) => `${url}/${n}`)
+    await createOrderPlugin(h.as('admin'), hookUrls)
+    receiver.answer = () => 500
+    const metadata = { n: 1, text: 'x'.repeat(60_000) }
+    await emitAndDeliver(h.tenant, { ...newOrderEvent(1), metadata })
+    expect(deliveries.map(({ body }) => body.metadata)).toEqual(hookUrls.map(() => metadata))
+    const jobs = await h.tenant.db.query("select payload from jobs where kind = 'delivery' and state = 'waiting'")
+    expect(jobs).toHaveLength(20)
+    expect(JSON.stringify(jobs).length).toBeLessThan(metadata.text.length)
+  })
+
+  test('a delivery is dead once its event was removed, and its replay is 409 EVENT_NOT_KEPT', async () => {
+    const admin = h.as('admin')
+    const made = await createOrderPlugin(admin, [url])
+    receiver.answer = () => 500
+    // The newest event is never removed.
+    await emitAndDeliver(h.tenant, newOrderEvent(1), { ...newOrderEvent(2), source: 'other' })
+    await h.tenant.write((tx) => tx.delete(events).where(eq(events.source, 'shop')))
+    moveClock(now() + HOUR_MS)
+    await runDueJobs(h.tenant)
+    const [dead] = await listDeliveries(made)
+    expect(dead).toMatchObject({ state: 'dead', attempts: 2, error: 'The event was too old and has been removed.' })
+    expect(deliveries).toHaveLength(1)
+    expect(statusAndCode(await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`))).toEqual([
+      409,
+      'EVENT_NOT_KEPT',
+    ])
   })
 
   test('a failed delivery of a delivery-failed event emits no further delivery-failed event', async () => {
@@ -296,7 +328,7 @@ describe('failing deliveries', () => {
     ]
     const { body } = await h.as('admin').post('/plugins', { name: 'unlucky', subscribedEvents })
     const before = (await h.as('admin').get('/events/count?source=plugins')).body.count
-    own.answer = () => 500
+    receiver.answer = () => 500
     await emitAndDeliver(h.tenant, newOrderEvent(1))
     for (const _ of times(4)) {
       moveClock(now() + 73 * HOUR_MS)
@@ -314,7 +346,7 @@ describe('failing deliveries', () => {
   test('an endpoint that answers 410 has its subscription deactivated until an admin activates it again', async () => {
     const admin = h.as('admin')
     const made = await createOrderPlugin(admin, [`${url}/gone`, `${url}/here`])
-    own.answer = ({ path }) => (path === '/gone' ? 410 : 200)
+    receiver.answer = ({ path }) => (path === '/gone' ? 410 : 200)
     await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2), newOrderEvent(3))
     await emitAndDeliver(h.tenant, newOrderEvent(4))
     expect([receivedNumbers('/gone'), receivedNumbers('/here')]).toEqual([[1], [1, 2, 3, 4]])
@@ -329,7 +361,7 @@ describe('failing deliveries', () => {
     // Sending the plugin back as it was read changes nothing; `active: true` resumes the subscription.
     await admin.put(`/plugins/${made._id}`, { subscribedEvents })
     await emitAndDeliver(h.tenant, newOrderEvent(5))
-    own.answer = () => 200
+    receiver.answer = () => 200
     await admin.put(`/plugins/${made._id}`, {
       subscribedEvents: subscribedEvents.map((one: object) => ({ ...one, active: true })),
     })
@@ -355,7 +387,7 @@ describe('a delivery while the tenant has too many outbound calls', () => {
 
   test('a postponed retry keeps its attempts and its error, and shows its next attempt', async () => {
     const made = await createOrderPlugin(h.as('admin'), [url])
-    own.answer = () => 500
+    receiver.answer = () => 500
     await emitAndDeliver(h.tenant, newOrderEvent(1))
     const [before] = await listDeliveries(made)
     const release = exhaustOutboundCalls(h.tenant, url)
@@ -373,16 +405,19 @@ describe('the signature of deliveries', () => {
     const { secret, ...made } = await createOrderPlugin(h.as('admin'), [url])
     const { body } = await h.as('admin').post(`/plugins/${made._id}/rotate-secret`)
     await emitAndDeliver(h.tenant, newOrderEvent(1))
-    expect([verify(secret, got[0]!), verify(body.secret, got[0]!)]).toEqual([got[0]!.body, got[0]!.body])
+    expect([verify(secret, deliveries[0]!), verify(body.secret, deliveries[0]!)]).toEqual([
+      deliveries[0]!.body,
+      deliveries[0]!.body,
+    ])
     moveClock(now() + 24 * HOUR_MS + 1_000)
     await emitAndDeliver(h.tenant, newOrderEvent(2))
-    expect(got[1]!.headers['webhook-signature']!.split(' ')).toHaveLength(1)
+    expect(deliveries[1]!.headers['webhook-signature']!.split(' ')).toHaveLength(1)
     await withLease(h.tenant, 'test', removeOld)
     expect(await h.tenant.db.query("select name from sealed where purpose = 'plugin'")).toEqual([['secret']])
     moveClock(Date.now())
     await emitAndDeliver(h.tenant, newOrderEvent(3))
-    expect(verify(body.secret, got[2]!)).toEqual(got[2]!.body)
-    expect(() => verify(secret, got[2]!)).toThrow()
+    expect(verify(body.secret, deliveries[2]!)).toEqual(deliveries[2]!.body)
+    expect(() => verify(secret, deliveries[2]!)).toThrow()
   })
 })
 
@@ -414,7 +449,7 @@ describe('the delivery log of a plugin', () => {
       [`${'x'.repeat(1_023)}ä`, `${'x'.repeat(1_023)}\ufffd`],
     ]
     for (const [n, [answer, storedAnswer]] of answers.entries()) {
-      own.answer = () => new Response(answer)
+      receiver.answer = () => new Response(answer)
       await emitAndDeliver(h.tenant, newOrderEvent(n))
       expect((await listDeliveries(made, 'limit=1'))[0]).toMatchObject({
         state: 'delivered',

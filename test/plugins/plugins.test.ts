@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { app } from '../../src/app'
 import { config } from '../../src/config'
+import { readSecrets } from '../../src/plugins/secrets'
 import { createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 import { allowPrivateNetwork, denyPrivateNetwork, exhaustOutboundCalls, times } from './fixtures'
 
@@ -137,7 +138,7 @@ describe('CRUD of plugins', () => {
     for (const route of routes) {
       for (const name of ['user', 'editor'] as const)
         expect(statusAndCode(await send(h.as(name), route)), route.join(' ')).toEqual([403, 'FORBIDDEN'])
-      expect((await send(h.stranger, route)).status, route.join(' ')).toBe(401)
+      expect((await send(h.anonymous, route)).status, route.join(' ')).toBe(401)
       if (route[1].includes(_id))
         expect(statusAndCode(await send(otherTenant.as('admin'), route)), route.join(' ')).toEqual([
           404,
@@ -225,6 +226,27 @@ describe('the secret of a plugin', () => {
     expect((await admin.post(`/plugins/${made._id}/rotate-secret`, { name: 'of nothing here' })).status).toBe(200)
     expect(statusAndCode(await admin.post('/plugins/nobody/rotate-secret'))).toEqual([404, 'PLUGIN_NOT_FOUND'])
   })
+
+  test('after several rotations at once the former secret is one that a rotation has returned', async () => {
+    const made = await createPlugin({ secret })
+    const path = `/plugins/${made._id}/rotate-secret`
+    const answers = await Promise.all(times(4).map(() => h.as('admin').post(path)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    const [current, former] = await readSecrets(h.tenant, made._id, true)
+    const issued = answers.map(({ body }) => body.secret)
+    expect(issued).toContain(current)
+    expect(issued).toContain(former)
+    expect(former).not.toBe(current)
+  })
+
+  test('a rotation replaces a secret whose key is lost', async () => {
+    const made = await createPlugin({ secret })
+    await h.tenant.write((tx) => tx.query('update sealed set text = ? where owner = ?', ['bG9zdA==', made._id]))
+    const { status, body } = await h.as('admin').post(`/plugins/${made._id}/rotate-secret`)
+    expect(status).toBe(200)
+    expect(await readSecrets(h.tenant, made._id, false)).toEqual([body.secret])
+  })
+
   test('the database contains no plugin secret in plain text', async () => {
     await createPlugin({ secret })
     const rows = await h.tenant.db.query('select * from plugins')
@@ -329,7 +351,7 @@ describe('the API token of a plugin', () => {
     const made = await createPlugin({ name: 'Teller' })
     const first = await h.as('admin').post(`/plugins/${made._id}/token`)
     expect([first.status, first.headers.get('cache-control')]).toEqual([201, 'no-store'])
-    const plugin = h.stranger.with({ 'x-api-key': first.body.token })
+    const plugin = h.anonymous.with({ 'x-api-key': first.body.token })
     expect((await plugin.get('/me')).body).toMatchObject({
       _id: first.body.user,
       roles: ['plugin'],
@@ -349,11 +371,22 @@ describe('the API token of a plugin', () => {
     const second = await h.as('admin').post(`/plugins/${made._id}/token`)
     expect(second.body.user).toBe(first.body.user)
     expect((await plugin.get('/me')).status).toBe(401)
-    const pluginWithNewToken = h.stranger.with({ 'x-api-key': second.body.token })
+    const pluginWithNewToken = h.anonymous.with({ 'x-api-key': second.body.token })
     expect((await pluginWithNewToken.get('/me')).status).toBe(200)
     await h.as('admin').delete(`/plugins/${made._id}`)
     expect((await pluginWithNewToken.get('/me')).status).toBe(401)
     expect(statusAndCode(await h.as('admin').get(`/users/${first.body.user}`))).toEqual([404, 'USER_NOT_FOUND'])
+  })
+
+  test('only one of several tokens that are issued at once is valid', async () => {
+    const made = await createPlugin()
+    const path = `/plugins/${made._id}/token`
+    await h.as('admin').post(path)
+    const answers = await Promise.all(times(4).map(() => h.as('admin').post(path)))
+    const statuses: number[] = []
+    for (const { body } of answers)
+      statuses.push((await h.anonymous.with({ 'x-api-key': body.token }).get('/me')).status)
+    expect(statuses.toSorted()).toEqual([200, 401, 401, 401])
   })
 
   test('a plugin whose user an admin has deleted gets a new user with its next token', async () => {

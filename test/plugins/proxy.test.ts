@@ -4,12 +4,13 @@ import { jwtVerify } from 'jose'
 import { issueApiToken } from '../../src/accounts/api-tokens'
 import { config } from '../../src/config'
 import { listen } from '../../src/gateway'
-import { closeStreams } from '../../src/plugins/proxy'
+import { closeStreams, countForwardedRequests } from '../../src/plugins/proxy'
 import { signInForCookie } from '../accounts/session-fixtures'
 import { memoryOf } from '../fakes/child-processes'
 import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { type RecordedRequest, startHttpUpstream } from '../fakes/http-upstream'
 import { createTestTenant, type TestResponse } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 import { allowPrivateNetwork, denyPrivateNetwork, times } from './fixtures'
 
 setDefaultTimeout(60_000)
@@ -392,6 +393,20 @@ describe('streaming through the proxy', () => {
     closeStreams()
     expect((await reader.read()).done).toBeTrue()
     while (upstream.broken() === before) await Bun.sleep(5)
+  })
+
+  test('each request counts until its response ends, and once, however its caller leaves', async () => {
+    const isForwarding = (count: number) => waitUntil(() => countForwardedRequests(h.id) === count)
+    await isForwarding(0)
+    const controllers = times(3).map(() => new AbortController())
+    for (const { signal } of controllers) await (await call('/crm/events', { signal })).body!.getReader().read()
+    expect(countForwardedRequests(h.id)).toBe(3)
+    const before = upstream.broken()
+    controllers[0]!.abort()
+    await waitUntil(() => upstream.broken() > before)
+    expect(countForwardedRequests(h.id)).toBe(2)
+    closeStreams()
+    await isForwarding(0)
   })
 
   test('the proxy forwards another request while 300 event streams are open', async () => {

@@ -29,6 +29,13 @@ describe.skipIf(!databaseUrl)('`atoll postgres`', () => {
       ['gone', false, true],
     ])
     await using server = await startAtoll(at)
+    // Nothing is in the folder, so another node may use it, too.
+    await using node = await startAtoll(at)
+    for (const [id, { url }] of [
+      ['one', server],
+      ['two', node],
+    ] as const)
+      expect((await apiCaller(url, await signIn(url, id))('GET', '/api/me')).status).toBe(200)
     for (const id of ['one', 'two'])
       expect((await apiCaller(server.url, await signIn(server.url, id))('GET', '/api/me')).status).toBe(200)
   }, 30_000)

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { findPostgresBin, startPostgres } from '../fakes/postgres'
 import { databaseUrl } from '../storage/engines'
+import { waitUntil } from '../wait-until'
 
 // This test has a PostgreSQL server of its own, because it kills it.
 describe.skipIf(!databaseUrl || !findPostgresBin())('a killed PostgreSQL server', () => {
@@ -36,9 +37,10 @@ describe.skipIf(!databaseUrl || !findPostgresBin())('a killed PostgreSQL server'
         await Bun.sleep(700)
         await database.start()
         const after = acknowledged.length
-        await pollUntil(
-          async () => acknowledged.length,
+        await waitUntil(
+          () => acknowledged.length,
           (count) => count > after + 20,
+          30_000,
         )
         expect(acknowledged.length).toBeGreaterThan(after)
       }

@@ -68,6 +68,33 @@ describe.skipIf(!databaseUrl)('a lost PostgreSQL connection', async () => {
     expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
   })
 
+  test('connections lost after the commit and while its outcome is read do not repeat the write', async () => {
+    const store = await createCounter()
+    cuttingProxy.cut('after', 'insert into commits')
+    for (const when of ['before', 'after'] as const) cuttingProxy.cut(when, 'select from commits')
+    await increment(store)
+    expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
+  })
+
+  test('a write whose outcome cannot be read is refused with 503 BUSY and not repeated', async () => {
+    const store = await createCounter()
+    cuttingProxy.cut('after', 'insert into commits')
+    for (let n = 0; n < 3; n++) cuttingProxy.cut('before', 'select from commits')
+    await expect(increment(store)).rejects.toMatchObject({ status: 503, code: 'BUSY' })
+    expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
+  })
+
+  test('a write that cannot lock its tenant is refused with 503 BUSY', async () => {
+    const store = await createCounter()
+    await queryDatabase(
+      server,
+      'create policy unlockable on interruptions.tenant_lock as restrictive for update using (false)',
+    )
+    await expect(increment(store)).rejects.toMatchObject({ status: 503, code: 'BUSY' })
+    await queryDatabase(server, 'drop policy unlockable on interruptions.tenant_lock')
+    expect(await increment(store)).toEqual([[1]])
+  })
+
   test('connections lost among 120 writes apply acknowledged writes once and rejected ones not at all', async () => {
     const store = await createCounter()
     for (let n = 0; n < 6; n++) {

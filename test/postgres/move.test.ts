@@ -6,6 +6,7 @@ import { addBucket } from '../../src/tenancy/buckets'
 import { databases, tenantFolder } from '../../src/tenancy/databases'
 import { moveTenant } from '../../src/tenancy/move'
 import { deleteTenant, getTenantInfo } from '../../src/tenancy/tenants'
+import { binaryPath } from '../fakes/binary'
 import {
   apiCaller,
   createTempFolder,
@@ -44,10 +45,10 @@ describe.skipIf(!databaseUrl)('moveTenant', () => {
     const t = await createTestTenant()
     const admin = t.as('admin')
     const signUp = { username: 'zoe', password: 'correct horse', email: `zoe@${t.id}.test` }
-    expect((await t.stranger.post('/signup', signUp)).status).toBe(201)
-    const signIn = async () => (await t.stranger.post('/signin', { ...signUp, authType: 'oauth' })).body.payload
+    expect((await t.anonymous.post('/signup', signUp)).status).toBe(201)
+    const signIn = async () => (await t.anonymous.post('/signin', { ...signUp, authType: 'oauth' })).body.payload
     const session = await signIn()
-    const zoe = t.stranger.with({ authorization: `Bearer ${session.token}` })
+    const zoe = t.anonymous.with({ authorization: `Bearer ${session.token}` })
     expect((await admin.post('/blueprints', blueprint('things'))).status).toBe(201)
     for (let n = 0; n < 300; n++)
       expect((await admin.post('/blueprints/things/entities', entityInput(n))).status).toBe(201)
@@ -265,7 +266,6 @@ describe.skipIf(!databaseUrl)('`atoll tenant move` beside a running server', () 
   })
 
   test('a killed `atoll tenant move` leaves the tenant complete in one place, and the next move succeeds', async () => {
-    const program = [process.execPath, join(import.meta.dir, '../../src/main.ts')]
     const env = { PATH: process.env.PATH ?? '', ...at.env, ATOLL_DURABILITY: 'normal' }
     await withLoad(async () => {
       // While it copies; while it applies changes or blocks writes; and after the old home is marked, but not the registry.
@@ -277,7 +277,7 @@ describe.skipIf(!databaseUrl)('`atoll tenant move` beside a running server', () 
         ['main/atoll_b0001', /Writes waited/, 5],
       ]
       for (const [to, moment, later] of moments) {
-        const child = Bun.spawn([...program, 'tenant', 'move', 'acme', '--to', to], {
+        const child = Bun.spawn([binaryPath(), 'tenant', 'move', 'acme', '--to', to], {
           cwd: at.at,
           env,
           stderr: 'pipe',

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { databaseUrl } from '../storage/engines'
+import { waitUntil } from '../wait-until'
 
 const env = { ATOLL_DATABASE_URL: databaseUrl ?? '' }
 
@@ -24,7 +25,7 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     const more = { fields: [...fields, { key: 'size', type: 'integer' }] }
     expect((await onFirst('PUT', '/api/blueprints/things', more)).status).toBe(200)
     const began = performance.now()
-    const seen = await pollUntil(
+    const seen = await waitUntil(
       () => onSecond('POST', '/api/blueprints/things/entities', { name: 'a', size: 3 }),
       ({ status }) => status === 201,
     )
@@ -32,7 +33,7 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     expect(performance.now() - began).toBeLessThan(1_000 + 3_000) // a busy machine takes its time
 
     await onFirst('POST', '/api/logout')
-    const answer = await pollUntil(
+    const answer = await waitUntil(
       () => onSecond('GET', '/api/me'),
       ({ status }) => status === 401,
     )
@@ -87,7 +88,7 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     const expectRolesOnSecond = async (wanted: string[] | undefined) => {
       const fits = ({ body }: { body: { workspace: { roles: string[] } | null } }) =>
         Bun.deepEquals(body.workspace?.roles, wanted)
-      expect(fits(await pollUntil(() => onSecond('GET', '/api/me'), fits))).toBe(true)
+      expect(fits(await waitUntil(() => onSecond('GET', '/api/me'), fits))).toBe(true)
     }
     await expectRolesOnSecond(['member'])
     await boss('PUT', `${at}/members/${userId}`, { roles: ['lead'] })

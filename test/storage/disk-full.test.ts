@@ -1,8 +1,10 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { explainFailure } from '../../src/commands/failure'
 import { toStorageError } from '../../src/storage/errors'
-import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(60_000)
 
@@ -77,7 +79,7 @@ test.skipIf(!strace)(
       { stdout: 'ignore', stderr: 'ignore' },
     )
     try {
-      const failed = await pollUntil(
+      const failed = await waitUntil(
         () => create(`during-${crypto.randomUUID()}`),
         ({ status }) => status !== 201,
       )
@@ -89,7 +91,7 @@ test.skipIf(!strace)(
     }
     expect(
       (
-        await pollUntil(
+        await waitUntil(
           () => create('after'),
           ({ status }) => status !== 503,
         )
@@ -108,4 +110,9 @@ test('toStorageError maps the codes of every engine for a full disk to 507 STORA
       status: 507,
       code: 'STORAGE_FULL',
     })
+})
+
+test('a command that finds the disk full fails with STORAGE_FULL and exit code 1', () => {
+  const failure = explainFailure(Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' }))
+  expect(failure).toMatchObject({ code: 'STORAGE_FULL', exitCode: 1 })
 })

@@ -116,7 +116,7 @@ test('the links of every keyset list lead to its end in any order, even when sor
   const paid = { providerKind: 'stripe', billableEntityType: 'user', currency: 'USD', status: 'paid' }
   const job = {
     kind: 'integration',
-    lane: `integration ${integration}`,
+    orderingKey: `integration ${integration}`,
     state: 'dead',
     payload: { event: 'e' },
     due: null,

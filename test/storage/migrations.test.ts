@@ -69,6 +69,31 @@ test.each(fileEngines)('%s: open runs each migration once and stores the schema 
   await close()
 })
 
+test.each(fileEngines)(
+  '%s: words whose field number is ambiguous are removed, so that a search collects them again',
+  async (_, make) => {
+    const folder = freshFolder()
+    const at = tenantMigrations.sqlite.findIndex((text) => text.includes('delete from search_progress'))
+    const before = { sqlite: tenantMigrations.sqlite.slice(0, at), postgres: [] }
+    const old = await make({ folder }).open(location, before)
+    await old.transaction(async ({ query }) => {
+      await query(`insert into blueprints (key, _id, name, description, definition, version, created, updated)
+      values ('things', 'b1', 'Things', '', '{}', 1, 0, 0)`)
+      await query("insert into search_progress (blueprint, done, upto) values ('things', 1, 1)")
+      await query("insert into search_words (rowid, words) values (1, 'f12a')")
+    })
+    await old.close()
+    const { query, transaction, close } = await make({ folder }).open(location, tenantMigrations)
+    const found = "select rowid from search_words where words match 'f12a'"
+    expect([await query('select * from search_progress'), await query(found)]).toEqual([[], []])
+    await transaction(
+      async ({ query }) => void (await query("insert into search_words (rowid, words) values (1, 'f12a')")),
+    )
+    expect(await query(found)).toEqual([[1]])
+    await close()
+  },
+)
+
 test.each(fileEngines)('%s: a failing migration leaves the database unchanged', async (_, make) => {
   const folder = freshFolder()
   const good = 'create table a (x integer) strict'

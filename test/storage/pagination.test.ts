@@ -4,12 +4,12 @@ import { type ApiClient, apiClient, createTestTenant, statusAndCode } from '../t
 
 /** Lists other than entities, with five items each, and the property that sorts them. */
 async function createLists(): Promise<{ path: string; by: ApiClient; name: string }[]> {
-  const { as, stranger, origin } = await createTestTenant()
+  const { as, anonymous, origin } = await createTestTenant()
   const admin = as('admin')
   const credentials = { username: 'list', password: 'correct-horse', authType: 'oauth' }
-  expect((await stranger.post('/signup', { ...credentials, authType: undefined })).status).toBe(201)
+  expect((await anonymous.post('/signup', { ...credentials, authType: undefined })).status).toBe(201)
   let token = ''
-  for (let n = 0; n < 4; n++) token = (await stranger.post('/signin', credentials)).body.payload.token
+  for (let n = 0; n < 4; n++) token = (await anonymous.post('/signin', credentials)).body.payload.token
   const own = apiClient(origin, { authorization: `Bearer ${token}` })
   for (let n = 0; n < 5; n++) {
     await admin.post('/blueprints', { key: `b${n}`, name: 'B', fields: [] })

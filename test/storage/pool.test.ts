@@ -8,6 +8,7 @@ import { BrokenReference, Busy, Conflict, StorageFault } from '../../src/storage
 import { GroupCommitWriter } from '../../src/storage/group-commit'
 import { DatabasePool } from '../../src/storage/pool'
 import type { Database, Engine, ExecuteMany, RunQuery, Tx } from '../../src/storage/port'
+import { cpuMsSince } from '../hostile/cpu-time'
 import { engines, fileEngines, freshFolder, sqlite } from './engines'
 import { freshLocation, increment, insertThing, listCounts, listIds, migrations, range, things } from './fixtures'
 
@@ -550,6 +551,17 @@ test('the least recently used database is closed first', async () => {
   for (const id of ['a', 'b', 'a', 'c']) await store(id).db.query('select 1')
   expect(notes.filter((note) => note.startsWith('close'))).toEqual(['close b'])
   expect(storage.openCount).toBe(2)
+})
+
+test('a query stays cheap when the limit of open databases is reached and another one is pinned', async () => {
+  const { storage, store } = createFakePool(5_000)
+  await storage.getStore({ tenant: 'p', file: 'pinned', pinned: true }, migrations).db.query('select 1')
+  for (const id of range(5_000)) await store(`${id}`).db.query('select 1')
+  const { db } = store('0')
+  const start = process.cpuUsage()
+  for (const _ of range(5_000)) await db.query('select 1')
+  expect(cpuMsSince(start)).toBeLessThan(1_000)
+  expect(storage.openCount).toBe(5_000)
 })
 
 test('ten concurrent queries open a database once', async () => {

@@ -16,7 +16,6 @@ import {
   apiCaller,
   createTempFolder,
   createTenantByCli,
-  pollUntil,
   type RunningAtoll,
   runAtoll,
   signIn,
@@ -24,10 +23,11 @@ import {
 } from '../fakes/cli'
 import { createDatabase, queryDatabase } from '../fakes/postgres'
 import { databaseUrl } from '../storage/engines'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(60_000)
 
-const findCheck = (json: { checks: { check: string; ok: boolean; told: string }[] }, name: string) =>
+const findCheck = (json: { checks: { check: string; ok: boolean; message: string }[] }, name: string) =>
   json.checks.find(({ check }) => check === name)
 const statusAndCode = async (server: RunningAtoll, tenant: string) => {
   const { status, body } = await apiCaller(server.url, { tenant, 'x-api-key': `atl_${'0'.repeat(64)}` })(
@@ -57,7 +57,7 @@ describe('a tenant with a damaged database file', () => {
       expect(doctor.code).toBe(1)
       expect(findCheck(doctor.json, 'tenant acme')).toMatchObject({
         ok: false,
-        told: expect.stringContaining('Restore it'),
+        message: expect.stringContaining('Restore it'),
       })
       expect(findCheck(doctor.json, 'tenant other')).toMatchObject({ ok: true })
       await using server = await startAtoll(at)
@@ -97,7 +97,7 @@ describe('a lost registry', () => {
     await createTenantByCli(at, 'acme')
     for (const end of ['', '-wal', '-shm']) rmSync(join(at.at, `tenants/registry.db${end}`), { force: true })
     const before = await runAtoll('doctor --json', at)
-    expect([before.code, findCheck(before.json, 'folder acme')?.told]).toEqual([
+    expect([before.code, findCheck(before.json, 'folder acme')?.message]).toEqual([
       1,
       expect.stringContaining('tenant adopt acme'),
     ])
@@ -161,7 +161,7 @@ test('`doctor --deep` reports the tenant whose database has damaged pages, and n
   writeFileSync(file, bytes)
   const { code, json } = await runAtoll('doctor --deep --json', at)
   expect([code, findCheck(json, 'tenant acme')?.ok, findCheck(json, 'tenant other')?.ok]).toEqual([1, false, true])
-  expect(findCheck(json, 'tenant acme')?.told).toContain('Restore it')
+  expect(findCheck(json, 'tenant acme')?.message).toContain('Restore it')
 })
 
 describe('the keys in secrets.json', () => {
@@ -191,7 +191,7 @@ describe('the keys in secrets.json', () => {
       expect(err.trim().split('\n')).toHaveLength(1)
       expect(existsSync(file)).toBe(left)
       const doctor = await runAtoll('doctor --json', at)
-      expect([doctor.code, findCheck(doctor.json, 'secrets')?.told]).toEqual([1, expect.stringMatching(reason)])
+      expect([doctor.code, findCheck(doctor.json, 'secrets')?.message]).toEqual([1, expect.stringMatching(reason)])
       writeFileSync(file, good, { mode: 0o600 })
       expect((await runAtoll('doctor --json', at)).code).toBe(0)
       await using server = await startAtoll(at)
@@ -256,7 +256,7 @@ describe.skipIf(!databaseUrl)('damage on PostgreSQL', () => {
       const { code, err } = await runAtoll('serve', at)
       expect([code, err]).toEqual([2, expect.stringMatching(reason)])
       const doctor = await runAtoll('doctor --json', at)
-      expect(findCheck(doctor.json, 'secrets')).toMatchObject({ ok: false, told: expect.stringMatching(reason) })
+      expect(findCheck(doctor.json, 'secrets')).toMatchObject({ ok: false, message: expect.stringMatching(reason) })
       await queryDatabase(
         url,
         `${AS_REGISTRY}; delete from atoll_registry.secrets where name = 'keys';
@@ -275,7 +275,7 @@ describe.skipIf(!databaseUrl)('damage on PostgreSQL', () => {
     await queryDatabase(url, 'delete from atoll_b0001.tenant_lock where tenant_id = $1', [uid])
     expect(findCheck((await runAtoll('doctor --json', at)).json, 'tenant acme')).toMatchObject({ ok: false })
     await using server = await startAtoll(at)
-    const answer = await pollUntil(
+    const answer = await waitUntil(
       () => statusAndCode(server, 'acme'),
       ([status]) => status === 503,
     )

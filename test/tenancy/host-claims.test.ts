@@ -215,7 +215,7 @@ describe('host claims with ATOLL_HOST_CLAIMS=dns', () => {
     delete names.texts[`_atoll.${host}`]
     expect(await dayLater()).toBeFalse()
     expect(await hostsOf(t)).toEqual([`${t.id}.test`])
-    const { body } = await t.stranger.get(APP)
+    const { body } = await t.anonymous.get(APP)
     expect(body.hosts).toMatchObject([{ host, state: 'unproven' }])
     addProofRecord(t, host)
     await runHostTasks(t)

@@ -10,7 +10,6 @@ import {
   createTempFolder,
   createTenantByCli,
   parseStatus,
-  pollUntil,
   type RunningAtoll,
   runAtoll,
   sendRaw,
@@ -18,6 +17,7 @@ import {
   startAtoll,
 } from '../fakes/cli'
 import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
 
@@ -387,7 +387,7 @@ test('the only tenant serves unmapped hosts; with two tenants only ATOLL_DEFAULT
     const made = await runAtoll('tenant create other', at)
     expect([made.code, made.err]).toEqual([0, expect.stringContaining('Set ATOLL_DEFAULT_TENANT')])
     const isNotFound = (answer: string) => answer === '404 TENANT_NOT_FOUND'
-    expect(await pollUntil(() => me(server, unmapped), isNotFound)).toBe('404 TENANT_NOT_FOUND')
+    expect(await waitUntil(() => me(server, unmapped), isNotFound)).toBe('404 TENANT_NOT_FOUND')
     expect(await me(server, { host: 'acme.test', authorization: token })).toBe('root')
   }
   for (const [setting, answer] of [
@@ -425,7 +425,7 @@ describe('a server while the command line deletes tenants', () => {
     expect(made.status).toBe(201)
     await runAtoll('tenant delete acme --yes', at)
     await createTenantByCli(at, 'acme')
-    expect((await pollUntil(me(server, old), ({ status }) => status === 401)).status).toBe(401)
+    expect((await waitUntil(me(server, old), ({ status }) => status === 401)).status).toBe(401)
     const call = apiCaller(server.url, await signIn(server.url, 'acme'))
     expect((await call('GET', '/api/blueprints')).body).toEqual([])
     expect((await call('POST', '/api/blueprints', { key: 'new', name: 'New', fields: [] })).status).toBe(201)
@@ -442,7 +442,7 @@ describe('a server while the command line deletes tenants', () => {
     await using server = await startAtoll(at)
     for (let round = 0; round < 2; round++) {
       const ask = me(server, { tenant: 'acme', 'x-api-key': UNKNOWN_TOKEN })
-      await pollUntil(ask, ({ status }) => status === 401)
+      await waitUntil(ask, ({ status }) => status === 401)
       await me(server, { tenant: 'other', 'x-api-key': UNKNOWN_TOKEN })() // which closes acme
       expect((await runAtoll('tenant delete acme --yes', at)).code).toBe(0)
       await ask()

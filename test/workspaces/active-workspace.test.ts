@@ -2,13 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { setRoles } from '../../src/accounts/users/users'
 import { bearer, signInForCookie, signInForTokens } from '../accounts/session-fixtures'
 import { createThingsFixture, recordStatements } from '../entities/fixtures'
+import { WORKSPACE_NOT_FOUND } from '../expectations'
 import { type ApiClient, createTestTenant, statusAndCode } from '../test-tenant'
-import {
-  createWorkspace,
-  createWorkspaceFixture,
-  WORKSPACE_NOT_FOUND,
-  type WorkspaceFixture,
-} from './workspace-fixtures'
+import { createWorkspace, createWorkspaceFixture, type WorkspaceFixture } from './workspace-fixtures'
 
 const getActiveWorkspace = async (client: ApiClient) => (await client.get('/me')).body.workspace
 const toActiveOffice = (home: WorkspaceFixture, roles: string[]) => ({
@@ -23,8 +19,8 @@ async function createClients(home: WorkspaceFixture, name: 'user' | 'other' | 'a
   const { token } = await signInForTokens(home, name)
   return [
     ['an API token', home.as(name)],
-    ['a bearer token', home.stranger.with(bearer(token))],
-    ['a cookie', home.stranger.with(await signInForCookie(home, name))],
+    ['a bearer token', home.anonymous.with(bearer(token))],
+    ['a cookie', home.anonymous.with(await signInForCookie(home, name))],
   ]
 }
 
@@ -63,30 +59,30 @@ describe('POST /api/workspaces/:id/activate', () => {
       expect((await client.post(`${home.at}/activate`)).status).toBe(200)
       expect(await getActiveWorkspace(client)).toEqual(toActiveOffice(home, []))
     }
-    expect(statusAndCode(await home.stranger.post(`${home.at}/activate`))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await home.anonymous.post(`${home.at}/activate`))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('an active workspace is kept through a refresh of the tokens', async () => {
     const home = await createWorkspaceFixture()
     const { refreshToken, token } = await signInForTokens(home, 'user')
-    const client = home.stranger.with(bearer(token))
+    const client = home.anonymous.with(bearer(token))
     await client.post(`${home.at}/activate`)
-    const { body } = await home.stranger.post('/token/refresh', { refreshToken })
+    const { body } = await home.anonymous.post('/token/refresh', { refreshToken })
     expect(body.payload.workspace).toEqual(toActiveOffice(home, ['admin']))
     expect(body.payload.user.workspace).toEqual(toActiveOffice(home, ['admin']))
-    expect(await getActiveWorkspace(home.stranger.with(bearer(body.payload.token)))).toEqual(
+    expect(await getActiveWorkspace(home.anonymous.with(bearer(body.payload.token)))).toEqual(
       toActiveOffice(home, ['admin']),
     )
   })
 
   test('an active workspace is kept through a refresh of the cookie', async () => {
     const home = await createWorkspaceFixture()
-    const client = home.stranger.with(await signInForCookie(home, 'user'))
+    const client = home.anonymous.with(await signInForCookie(home, 'user'))
     await client.post(`${home.at}/activate`)
     const answer = await client.post('/cookie/refresh')
     expect(answer.body.payload.workspace).toEqual(toActiveOffice(home, ['admin']))
     const cookie = answer.headers.get('set-cookie')!.split(';')[0]!
-    expect(await getActiveWorkspace(home.stranger.with({ cookie }))).toEqual(toActiveOffice(home, ['admin']))
+    expect(await getActiveWorkspace(home.anonymous.with({ cookie }))).toEqual(toActiveOffice(home, ['admin']))
   })
 })
 
@@ -94,8 +90,8 @@ describe('POST /api/signin with a workspace', () => {
   test('a sign-in with a workspace activates it for a member; others get 404 WORKSPACE_NOT_FOUND', async () => {
     const home = await createTestTenant()
     const password = 'correct horse'
-    const { body } = await home.stranger.post('/signup', { username: 'ada', password })
-    const ada = home.stranger.with({ cookie: '' })
+    const { body } = await home.anonymous.post('/signup', { username: 'ada', password })
+    const ada = home.anonymous.with({ cookie: '' })
     const { _id } = await createWorkspace(home.as('user'))
     const signIn = (more: object) => ada.post('/signin', { username: 'ada', password, ...more })
     expect(statusAndCode(await signIn({ workspace: _id }))).toEqual(WORKSPACE_NOT_FOUND)
@@ -118,9 +114,9 @@ describe('an API token for a workspace', () => {
     workspace: string,
     name: 'user' | 'other' | 'admin' = 'user',
   ) {
-    const maker = home.stranger.with(await signInForCookie(home, name))
+    const maker = home.anonymous.with(await signInForCookie(home, name))
     const answer = await maker.post('/me/api-tokens', { nickname: 'bot', workspace })
-    return { answer, tokenClient: home.stranger.with({ 'x-api-key': answer.body.token }) }
+    return { answer, tokenClient: home.anonymous.with({ 'x-api-key': answer.body.token }) }
   }
 
   test('an API token for a workspace always acts in it and gets 404 WORKSPACE_NOT_FOUND for others', async () => {
@@ -197,7 +193,7 @@ describe('an API token for a workspace', () => {
     expect((await getActiveWorkspace(tokenClient)).roles).toEqual(['lead'])
     await home.as('user').delete(home.at)
     expect(statusAndCode(await tokenClient.get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
-    const otherUser = home.stranger.with(await signInForCookie(home, 'other'))
+    const otherUser = home.anonymous.with(await signInForCookie(home, 'other'))
     expect(JSON.stringify((await otherUser.get('/me/api-tokens')).body)).not.toContain(home.workspace)
   })
 })
@@ -242,8 +238,8 @@ describe('the active workspace of a user', () => {
     const { _id } = await createWorkspace(home.as('user'))
     for (const client of [
       home.as('user'),
-      home.stranger.with(bearer((await signInForTokens(home, 'user')).token)),
-      home.stranger.with(await signInForCookie(home, 'user')),
+      home.anonymous.with(bearer((await signInForTokens(home, 'user')).token)),
+      home.anonymous.with(await signInForCookie(home, 'user')),
     ]) {
       await client.post(`/workspaces/${_id}/activate`)
       await client.get(home.path)

@@ -4,9 +4,10 @@ import { runDueJobs } from '../../src/jobs/runner'
 import { extractCode } from '../accounts/mail/mail-fixtures'
 import { createSignedInClient } from '../accounts/session-fixtures'
 import { nextPagePath } from '../entities/fixtures'
+import { FORBIDDEN, ID, TIME, WORKSPACE_NOT_FOUND } from '../expectations'
 import { startSmtpServer } from '../fakes/smtp-server'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createWorkspace, createWorkspaceFixture, FORBIDDEN, ID, TIME, WORKSPACE_NOT_FOUND } from './workspace-fixtures'
+import { createWorkspace, createWorkspaceFixture } from './workspace-fixtures'
 
 const INVITE_NOT_FOUND = [404, 'INVITE_NOT_FOUND']
 afterEach(() => {
@@ -92,13 +93,13 @@ describe('invites to a workspace', () => {
   })
 
   test('a user who has not verified the invited address gets 409 EMAIL_NOT_VERIFIED with the next step in the message', async () => {
-    const { as, at, workspace, stranger, tenant } = await createWorkspaceFixture()
+    const { as, at, workspace, anonymous, tenant } = await createWorkspaceFixture()
     const box = await startSmtpServer()
     config.ATOLL_SMTP_URL = box.url
     const password = 'correct horse'
     const signUp = async (person: object) => {
-      const { body } = await stranger.post('/signup', { password, authType: 'oauth', ...person })
-      return stranger.with({ authorization: `Bearer ${body.payload.token}` })
+      const { body } = await anonymous.post('/signup', { password, authType: 'oauth', ...person })
+      return anonymous.with({ authorization: `Bearer ${body.payload.token}` })
     }
     for (const name of ['eve', 'ada', 'bob']) await as('user').post(`${at}/invites`, { email: `${name}@x.test` })
     const [eve, ada, bob] = [
@@ -134,14 +135,14 @@ describe('invites to a workspace', () => {
   })
 
   test('invites are created and withdrawn by admins of the workspace and tenant only; others get 403, 404 or 401', async () => {
-    const { as, stranger, at, invite } = await createInviteFixture()
-    const tryAs = (client: typeof stranger) =>
+    const { as, anonymous, at, invite } = await createInviteFixture()
+    const tryAs = (client: typeof anonymous) =>
       Promise.all([client.post(`${at}/invites`, { email: 'a@x.test' }), client.delete(`${at}/invites/${invite._id}`)])
     for (const answer of await tryAs(as('other'))) expect(statusAndCode(answer)).toEqual(FORBIDDEN)
     for (const answer of await tryAs(as('editor'))) expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
-    for (const answer of await tryAs(stranger)) expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
+    for (const answer of await tryAs(anonymous)) expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
     for (const { status } of await tryAs(as('admin'))) expect(status).toBeOneOf([200, 201])
-    for (const answer of [await stranger.get('/invites'), await stranger.post('/invites', accept('x'))])
+    for (const answer of [await anonymous.get('/invites'), await anonymous.post('/invites', accept('x'))])
       expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
   })
 

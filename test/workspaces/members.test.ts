@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { registerUser } from '../../src/accounts/users/users'
 import { nextPagePath } from '../entities/fixtures'
+import { FORBIDDEN, TIME, WORKSPACE_NOT_FOUND } from '../expectations'
 import { statusAndCode } from '../test-tenant'
-import { createWorkspace, createWorkspaceFixture, FORBIDDEN, TIME, WORKSPACE_NOT_FOUND } from './workspace-fixtures'
+import { createWorkspace, createWorkspaceFixture } from './workspace-fixtures'
 
 const LAST_WORKSPACE_ADMIN = [409, 'LAST_WORKSPACE_ADMIN']
 const toRoles = (body: { user: string; roles: string[] }[]) =>
@@ -64,7 +65,7 @@ describe('members of a workspace', () => {
   })
 
   test('members are managed by admins of the workspace and tenant only; others get 403, 404 or 401', async () => {
-    const { as, stranger, at, users } = await createWorkspaceFixture()
+    const { as, anonymous, at, users } = await createWorkspaceFixture()
     const tryAs = (client: ReturnType<typeof as>) =>
       Promise.all([
         client.post(`${at}/members`, { userId: users.editor, roles: ['admin'] }),
@@ -73,7 +74,7 @@ describe('members of a workspace', () => {
       ])
     for (const answer of await tryAs(as('other'))) expect(statusAndCode(answer)).toEqual(FORBIDDEN)
     for (const answer of await tryAs(as('editor'))) expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
-    for (const answer of await tryAs(stranger)) expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
+    for (const answer of await tryAs(anonymous)) expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
     expect(statusAndCode(await as('other').put(`${at}/members/${users.other}`, { roles: ['admin'] }))).toEqual(
       FORBIDDEN,
     )

@@ -4,7 +4,7 @@ import { createTestTenant, statusAndCode } from '../test-tenant'
 import { createWorkspace } from './workspace-fixtures'
 
 const home = await createTestTenant()
-const { as, users, stranger } = home
+const { as, users, anonymous } = home
 const admin = as('admin')
 const ids: Record<string, string> = {}
 const searchWorkspaces = (query: Record<string, string>) => admin.get(`/workspaces/all?${new URLSearchParams(query)}`)
@@ -23,6 +23,41 @@ beforeAll(async () => {
   await as('user').post(`/workspaces/${ids.Beta}/members`, { userId: users.editor, roles: [] })
 })
 
+test('a search by a costly pattern lets other work of the event loop run between the names', async () => {
+  const { tenant, as } = await createTestTenant()
+  const name = 'ab'.repeat(100)
+  await tenant.write((tx) =>
+    tx.executeMany(
+      'insert into workspaces (_id, name, labels, created, updated) values (?, ?, ?, ?, ?)',
+      Array.from({ length: 20 }, () => [Bun.randomUUIDv7(), name, '[]', 0, 0]),
+    ),
+  )
+  let turns = 0
+  const counting = setInterval(() => turns++)
+  const search = new URLSearchParams({ name: '([ab]{0,30}){30}c' })
+  const { status, body } = await as('admin').get(`/workspaces/all?${search}`)
+  clearInterval(counting)
+  expect([status, body]).toEqual([200, []])
+  expect(turns).toBeGreaterThan(5)
+})
+
+test('a search finds the workspaces, members and invites of more workspaces than are read at once', async () => {
+  const own = await createTestTenant()
+  for (let n = 0; n < 12; n++) {
+    const { _id } = await createWorkspace(own.as('user'), { name: `Team ${n}` })
+    await own.as('user').post(`/workspaces/${_id}/invites`, { email: `person${n}@x.test` })
+  }
+  const select = 'select=name,members,invites&sort=name'
+  const { body } = await own.as('admin').get(`/workspaces/all?q=person1&${select}`)
+  expect(body).toMatchObject(
+    [1, 10, 11].map((n) => ({
+      name: `Team ${n}`,
+      invites: [{ email: `person${n}@x.test` }],
+      members: [{ user: own.users.user }],
+    })),
+  )
+})
+
 test('GET /api/workspaces/all lists all workspaces of the tenant to admins; others get 403 and anonymous requests 401', async () => {
   const { status, body } = await admin.get('/workspaces/all?sort=created')
   expect([status, body]).toEqual([
@@ -37,7 +72,7 @@ test('GET /api/workspaces/all lists all workspaces of the tenant to admins; othe
   ])
   for (const name of ['user', 'editor'] as const)
     expect(statusAndCode(await as(name).get('/workspaces/all'))).toEqual([403, 'FORBIDDEN'])
-  expect(statusAndCode(await stranger.get('/workspaces/all'))).toEqual([401, 'UNAUTHENTICATED'])
+  expect(statusAndCode(await anonymous.get('/workspaces/all'))).toEqual([401, 'UNAUTHENTICATED'])
 })
 
 describe('filters of GET /api/workspaces/all', () => {

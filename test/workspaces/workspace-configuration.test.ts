@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { FORBIDDEN } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createWorkspace, createWorkspaceFixture, FORBIDDEN, setConfiguration } from './workspace-fixtures'
+import { createWorkspace, createWorkspaceFixture, setConfiguration } from './workspace-fixtures'
 
 const setWorkspaceConfiguration = (
   home: Awaited<ReturnType<typeof createTestTenant>>,
@@ -96,13 +97,13 @@ describe('the configuration of workspaces', () => {
 })
 
 test('the setting allowSignup: false rejects sign-ups with 403 SIGNUP_CLOSED and keeps sign-ins possible', async () => {
-  const { stranger, tenant } = await createTestTenant()
+  const { anonymous, tenant } = await createTestTenant()
   const person = { username: 'ada', password: 'correct horse' }
-  expect((await stranger.post('/signup', person)).status).toBe(201)
+  expect((await anonymous.post('/signup', person)).status).toBe(201)
   await setConfiguration(tenant, 'auth-configuration', { allowSignup: false })
-  expect(statusAndCode(await stranger.post('/signup', { ...person, username: 'bob' }))).toEqual([403, 'SIGNUP_CLOSED'])
-  expect(statusAndCode(await stranger.post('/signup', person))).toEqual([403, 'SIGNUP_CLOSED'])
-  expect((await stranger.post('/signin', person)).status).toBe(200)
+  expect(statusAndCode(await anonymous.post('/signup', { ...person, username: 'bob' }))).toEqual([403, 'SIGNUP_CLOSED'])
+  expect(statusAndCode(await anonymous.post('/signup', person))).toEqual([403, 'SIGNUP_CLOSED'])
+  expect((await anonymous.post('/signin', person)).status).toBe(200)
   await setConfiguration(tenant, 'auth-configuration', { allowSignup: true })
-  expect((await stranger.post('/signup', { ...person, username: 'bob' })).status).toBe(201)
+  expect((await anonymous.post('/signup', { ...person, username: 'bob' })).status).toBe(201)
 })

@@ -5,11 +5,6 @@ import { writeInvalidating } from '../../src/tenancy/cache'
 import type { Tenant } from '../../src/tenancy/tenants'
 import { type ApiClient, createTestTenant } from '../test-tenant'
 
-export const FORBIDDEN = [403, 'FORBIDDEN']
-export const WORKSPACE_NOT_FOUND = [404, 'WORKSPACE_NOT_FOUND']
-export const ID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)
-export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-
 /** Creates a workspace as this client. */
 export async function createWorkspace(client: ApiClient, body: object = {}) {
   const answer = await client.post('/workspaces', { name: 'Office', ...body })

@@ -18,7 +18,7 @@ async function createCallersFixture() {
   const signedIn = async (name: 'user' | 'other' | 'editor' | 'admin') =>
     apiClient(home.origin, bearer((await signInForTokens(home, name)).token))
   const clients: Record<Caller, ApiClient> = {
-    anonymous: home.stranger,
+    anonymous: home.anonymous,
     user: await byToken(plainUser._id),
     elsewhere: await signedIn('editor'),
     member: await signedIn('other'),

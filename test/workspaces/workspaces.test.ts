@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
 import { nextPagePath } from '../entities/fixtures'
+import { FORBIDDEN, ID, TIME, WORKSPACE_NOT_FOUND } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
-import { createWorkspace, createWorkspaceFixture, FORBIDDEN, ID, TIME, WORKSPACE_NOT_FOUND } from './workspace-fixtures'
+import { createWorkspace, createWorkspaceFixture } from './workspace-fixtures'
 
 const toNames = (body: { name: string }[]) => body.map(({ name }) => name)
 
@@ -79,7 +80,7 @@ describe('/api/workspaces', () => {
   })
 
   test('a workspace is readable for its members, writable for its admins, and unknown to others (404)', async () => {
-    const { as, stranger, at, users } = await createWorkspaceFixture()
+    const { as, anonymous, at, users } = await createWorkspaceFixture()
     const [member, editor] = [as('other'), as('editor')]
     const read = await member.get(at)
     expect([read.status, read.body.isPrivilegedUser]).toEqual([200, false])
@@ -87,7 +88,7 @@ describe('/api/workspaces', () => {
       expect(statusAndCode(answer)).toEqual(FORBIDDEN)
     for (const answer of [await editor.get(at), await editor.put(at, { name: 'Mine' }), await editor.delete(at)])
       expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
-    for (const answer of [await stranger.get(at), await stranger.post('/workspaces', { name: 'x' })])
+    for (const answer of [await anonymous.get(at), await anonymous.post('/workspaces', { name: 'x' })])
       expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
     expect((await as('user').get(at)).body).toMatchObject({ name: 'Office', members: [{ user: users.user }, {}] })
   })
@@ -180,7 +181,7 @@ test('an API token with the scope workspaces:read can read workspaces and gets 4
     nickname: 'reader',
     scopes: ['workspaces:read'],
   })
-  const reader = home.stranger.with({ 'x-api-key': token })
+  const reader = home.anonymous.with({ 'x-api-key': token })
   expect((await reader.get(home.at)).status).toBe(200)
   for (const answer of [await reader.post(`${home.at}/activate`), await reader.put(home.at, { name: 'x' })])
     expect(statusAndCode(answer)).toEqual(FORBIDDEN)

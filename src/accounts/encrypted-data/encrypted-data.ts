@@ -11,7 +11,8 @@ import { users } from '../tables'
 
 const MAX_DATA_BYTES = 64 << 10 // as JSON
 
-const ownerTables = { workspace: workspaces, user: users } satisfies Record<string, SQLiteTable & { _id: SQLiteColumn }>
+type OwnerTable = SQLiteTable & { _id: SQLiteColumn }
+const ownerTables = { workspace: workspaces, user: users } satisfies Record<string, OwnerTable>
 
 /** The kinds of owners of encrypted data. */
 export type OwnerKind = keyof typeof ownerTables
@@ -23,7 +24,7 @@ export type OwnerKind = keyof typeof ownerTables
 export async function get(ctx: Ctx, purpose: OwnerKind, owner: string, id: string | undefined, answer: HttpContext) {
   setNoStore(answer)
   const secretRef = toSecretRef(purpose, owner, id)
-  await assertOwnerExists(ctx.db, ctx, secretRef)
+  await assertOwnerExists(ctx.db, ctx, purpose, owner)
   const text = await openSecret(ctx, secretRef)
   return text === null ? null : (JSON.parse(text) as Record<string, unknown>)
 }
@@ -34,11 +35,11 @@ export async function get(ctx: Ctx, purpose: OwnerKind, owner: string, id: strin
  */
 export async function put(ctx: Ctx, purpose: OwnerKind, owner: string, id: string | undefined, data: object) {
   const [secretRef, text] = [toSecretRef(purpose, owner, id), JSON.stringify(data)]
-  await assertOwnerExists(ctx.db, ctx, secretRef)
+  await assertOwnerExists(ctx.db, ctx, purpose, owner)
   if (Buffer.byteLength(text) > MAX_DATA_BYTES)
     throw new Problem(413, 'BODY_TOO_LARGE', `The data must have at most ${MAX_DATA_BYTES} bytes as JSON.`)
   await withVault(ctx, async (tx, vault) => {
-    await assertOwnerExists(tx, ctx, secretRef)
+    await assertOwnerExists(tx, ctx, purpose, owner)
     await vault.seal(tx, secretRef, text)
   })
   return {}
@@ -50,13 +51,8 @@ const toSecretRef = (purpose: OwnerKind, owner: string, id = ''): SecretRef => {
   return { purpose, owner, name }
 }
 
-async function assertOwnerExists(db: Db, { actor }: Ctx, { purpose, owner }: SecretRef) {
-  if (purpose === 'workspace' && isOtherWorkspace(actor, owner)) notFound(purpose)
-  const { _id } = ownerTables[purpose as OwnerKind]
-  const row = await db
-    .select({ _id })
-    .from(ownerTables[purpose as OwnerKind])
-    .where(eq(_id, owner))
-    .get()
-  if (!row) notFound(purpose)
+async function assertOwnerExists(db: Db, { actor }: Ctx, kind: OwnerKind, owner: string) {
+  if (kind === 'workspace' && isOtherWorkspace(actor, owner)) notFound(kind)
+  const table: OwnerTable = ownerTables[kind]
+  if (!(await db.select({ _id: table._id }).from(table).where(eq(table._id, owner)).get())) notFound(kind)
 }

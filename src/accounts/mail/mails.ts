@@ -5,7 +5,6 @@ import { normalizeForLookup } from '../../core/text-normalization'
 import { deleteInBatches } from '../../jobs/batch-delete'
 import { enqueue } from '../../jobs/queue'
 import type { Lease } from '../../jobs/with-lease'
-import type { TemplateName } from '../../platform/mail/templates'
 import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../../storage/pagination'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
@@ -14,9 +13,10 @@ import { devices, mails } from './tables'
 
 export type MailRow = typeof mails.$inferSelect
 
+/** A mail to be queued. */
 export type NewMail = {
   to: string
-  template: TemplateName
+  template: MailRow['template']
   /** The id of the recipient, if they are a user. */
   user?: string
   /** Values for the template. They are not secret: tokens are issued when the mail is sent. */
@@ -35,6 +35,21 @@ export async function queueMail(tenant: Pick<Tenant, 'tenant'>, tx: Tx, ...newMa
     rows,
   )
   await Promise.all(rows.map(([mail]) => enqueue(tenant, tx, { kind: 'mail', payload: { mail } })))
+}
+
+const MAX_MAILS_PER_HOUR = 20 // per address
+
+/**
+ * Queues a mail that a stranger can cause again and again, unless as many of its kind wait for the address as it gets
+ * in an hour: the others would arrive for days.
+ */
+export async function queueRepeatableMail(tenant: Pick<Tenant, 'tenant'>, tx: Tx, mail: NewMail) {
+  const isWaiting = and(
+    eq(mails.recipientKey, normalizeForLookup(mail.to)),
+    eq(mails.template, mail.template),
+    eq(mails.state, 'waiting'),
+  )
+  if ((await tx.$count(mails, isWaiting)) < MAX_MAILS_PER_HOUR) await queueMail(tenant, tx, mail)
 }
 
 const sortable = { _id: mails._id, created: mails.created, sent: mails.sent, to: mails.recipient }
@@ -60,8 +75,6 @@ export async function listMails(
   return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(mails, matchesQuery), toMail)
 }
 
-const MAX_MAILS_PER_HOUR = 20 // per address
-
 /**
  * Returns when (ms) an address may get another mail, so that nobody can flood it by requests in the name of its owner.
  */
@@ -81,10 +94,5 @@ const DEVICE_RETENTION_MS = 180 * DAY_MS
 /** Removes mails after 30 days, and devices that were not used for 180 days. */
 export async function removeOld(tenant: Tenant & Lease) {
   await deleteInBatches(tenant, mails, mails._id, lt(mails.created, toIsoString(now() - MAIL_RETENTION_MS)))
-  await tenant.write((tx) =>
-    tx
-      .delete(devices)
-      .where(lt(devices.seen, toIsoString(now() - DEVICE_RETENTION_MS)))
-      .run(),
-  )
+  await deleteInBatches(tenant, devices, devices.device, lt(devices.seen, toIsoString(now() - DEVICE_RETENTION_MS)))
 }

@@ -4,7 +4,7 @@ import { sha256 } from '../../core/crypto'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { users } from '../tables'
-import { queueMail } from './mails'
+import { queueRepeatableMail } from './mails'
 import { devices } from './tables'
 
 /** The device on which a session begins, as its owner would recognise it. */
@@ -31,7 +31,7 @@ export async function notifyNewDevice(
   if (!otherDevice) return
   const { email, emailVerified } = (await tx.select().from(users).where(eq(users._id, user)).get())!
   if (!email || !emailVerified) return
-  await queueMail(tenant, tx, {
+  await queueRepeatableMail(tenant, tx, {
     to: email,
     template: 'newDevice',
     user,

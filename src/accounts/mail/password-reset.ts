@@ -12,8 +12,9 @@ import { consumeOneTimeToken, findOneTimeToken } from '../one-time-tokens'
 import { hashPassword } from '../passwords'
 import { countAttempt } from '../signin-throttle'
 import { users } from '../tables'
+import { emitUserUpdated } from '../users/events'
 import { requireValidPassword } from '../users/users'
-import { queueMail } from './mails'
+import { queueRepeatableMail } from './mails'
 import { throwInvalidToken } from './verification'
 
 /**
@@ -31,6 +32,7 @@ export async function requestPasswordReset(tenant: Tenant, email: string, reques
   return success
 }
 
+/** Queues the mail of a password reset if a user has verified the address that was entered. */
 export const passwordResetJob: JobHandler = {
   async run(tenant: Tenant, { payload }: Job) {
     const emailKey = normalizeForLookup((payload as { email: string }).email)
@@ -38,7 +40,7 @@ export const passwordResetJob: JobHandler = {
     // An unverified address may belong to a stranger.
     if (!user?.email || !user.emailVerified) return { state: 'done' }
     const mail = { to: user.email, template: 'passwordReset', user: user._id } as const
-    return { state: 'done', effect: (tx) => queueMail(tenant, tx, mail) }
+    return { state: 'done', effect: (tx) => queueRepeatableMail(tenant, tx, mail) }
   },
 }
 
@@ -58,7 +60,8 @@ export async function resetPassword(tenant: Tenant, token: string, password: str
     if (!user?.emailVerified || user.emailKey !== data.emailKey) return throwInvalidToken()
     await revokeSignIns(tx, _id)
     const change = { password: hash, version: user.version + 1, updated: toIsoString(now()) }
-    await tx.update(users).set(change).where(eq(users._id, _id))
+    const changed = await tx.update(users).set(change).where(eq(users._id, _id)).returning().get()
+    await emitUserUpdated(tenant, tx, user, changed)
   })
   return success
 }

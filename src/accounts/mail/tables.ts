@@ -1,4 +1,5 @@
 import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import type { TemplateName } from '../../platform/mail/templates'
 import { timestamp } from '../../storage/columns'
 import { users } from '../tables'
 
@@ -10,7 +11,7 @@ export const mails = sqliteTable(
     recipient: text().notNull(),
     /** The normalized address. */
     recipientKey: text('recipient_key').notNull(),
-    template: text({ enum: ['verification', 'passwordReset', 'invitation', 'newDevice', 'emailChanged'] }).notNull(),
+    template: text().$type<TemplateName>().notNull(),
     /** The id of the recipient, if they are a user. */
     user: text(),
     /** Values for the template; nothing secret. */

@@ -12,14 +12,14 @@ import { countAttempt } from '../signin-throttle'
 import { type UserRow, users } from '../tables'
 import { emitUserUpdated } from '../users/events'
 import { assertLoginAvailable, getUser, toLoginKeys } from '../users/users'
-import { queueMail } from './mails'
+import { queueRepeatableMail } from './mails'
 
 type VerifiableUser = Pick<UserRow, '_id' | 'email' | 'emailVerified' | 'pendingEmail'>
 
 /** Queues a verification code to the address of a user that is pending or not verified yet, if there is one. */
 export async function sendVerification(tenant: Pick<Tenant, 'tenant'>, tx: Tx, user: VerifiableUser) {
   const to = user.pendingEmail ?? (user.emailVerified ? null : user.email)
-  if (to) await queueMail(tenant, tx, { to, template: 'verification', user: user._id })
+  if (to) await queueRepeatableMail(tenant, tx, { to, template: 'verification', user: user._id })
 }
 
 /**

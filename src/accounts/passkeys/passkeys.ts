@@ -6,9 +6,9 @@ import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../sto
 import type { Ctx } from '../context'
 import { assertNotApiToken } from '../permissions'
 import { assertNotLastMethod } from '../signin-methods'
-import { listProviders as providersOf } from '../social/provider-config'
+import { listProviders } from '../social/provider-config'
 import { users } from '../tables'
-import { emitUserEvent } from '../users/events'
+import { emitMethodsChanged } from '../users/events'
 import { passkeys } from './tables'
 
 const sortable = { _id: passkeys._id, name: passkeys.name, created: passkeys.created, lastUsedAt: passkeys.used }
@@ -40,12 +40,11 @@ export async function rename(ctx: Ctx, id: string, name: string) {
  */
 export async function remove(ctx: Ctx, id: string) {
   assertNotApiToken(ctx)
-  const providers = await providersOf(ctx)
+  const providers = await listProviders(ctx)
   await ctx.write(async (tx) => {
     if (!(await tx.delete(passkeys).where(isOwnPasskey(ctx, id)).returning().get())) notFound('passkey')
     await assertNotLastMethod(tx, ctx.actor.user, providers)
-    const user = await tx.select().from(users).where(eq(users._id, ctx.actor.user)).get()
-    await emitUserEvent(ctx, tx, 'user-updated', user!, { changed: ['passkeys'] })
+    await emitMethodsChanged(ctx, tx, ctx.actor.user, 'passkeys')
   })
   return success
 }
@@ -56,9 +55,9 @@ export async function remove(ctx: Ctx, id: string) {
  */
 export async function removeAllForUser(ctx: Ctx, _id: string) {
   await ctx.write(async (tx) => {
-    const user = (await tx.select().from(users).where(eq(users._id, _id)).get()) ?? notFound('user')
+    if (!(await tx.select({ _id: users._id }).from(users).where(eq(users._id, _id)).get())) notFound('user')
     const removed = await tx.delete(passkeys).where(eq(passkeys.user, _id)).returning({ _id: passkeys._id })
-    if (removed.length) await emitUserEvent(ctx, tx, 'user-updated', user, { changed: ['passkeys'] })
+    if (removed.length) await emitMethodsChanged(ctx, tx, _id, 'passkeys')
   })
   return success
 }

@@ -7,7 +7,7 @@ import { assertNotApiToken } from '../permissions'
 import { requireRecentAuth } from '../reauthentication'
 import { assertSignedIn } from '../sessions'
 import type { Proof } from '../shapes'
-import { emitUserEvent } from '../users/events'
+import { emitMethodsChanged } from '../users/events'
 import { fullNameOf, getUser } from '../users/users'
 import { CHALLENGE_TTL_MS, consumeChallenge, issueChallenge } from './challenges'
 import { toPasskey } from './passkeys'
@@ -84,13 +84,12 @@ export async function register(ctx: Ctx, { name = 'Passkey', credential }: NewPa
     backedUp: registration.credentialBackedUp,
     created: toIsoString(now()),
   }
-  const user = await getUser(ctx, _id)
   const inserted = await ctx.write(async (tx) => {
     await assertSignedIn(tx, ctx.actor)
     const existing = await tx.select({ _id: passkeys._id }).from(passkeys).where(eq(passkeys.user, _id))
     assertBelowPasskeyLimit(existing.length)
     const inserted = await tx.insert(passkeys).values(row).onConflictDoNothing().returning().get()
-    if (inserted) await emitUserEvent(ctx, tx, 'user-updated', user, { changed: ['passkeys'] })
+    if (inserted) await emitMethodsChanged(ctx, tx, _id, 'passkeys')
     return inserted
   })
   if (!inserted) throw new Problem(409, 'PASSKEY_EXISTS', 'This passkey is already registered. Use another device.')

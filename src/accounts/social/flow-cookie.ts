@@ -60,6 +60,7 @@ export async function requireFlowState(
   throw invalidState()
 }
 
+/** Returns the 400 INVALID_STATE for a flow that this browser has not begun, or that has expired. */
 export const invalidState = () =>
   new Problem(400, 'INVALID_STATE', 'The sign-in has expired or was started in another browser. Start again.')
 

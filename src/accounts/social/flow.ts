@@ -48,7 +48,7 @@ export async function startLinking(
   const { user, session = '' } = ctx.actor
   const link = await ctx.write((tx) => issueOneTimeToken(tx, 'linking', user, { session }))
   const cookie = await serializeFlowCookie(answer.request, ctx, { ...flow, link })
-  Object.assign(answer.set.headers as object, { 'set-cookie': cookie })
+  Object.assign(answer.set.headers, { 'set-cookie': cookie })
   return { url: address }
 }
 
@@ -171,8 +171,8 @@ function withQuery(address: string, values: Record<string, string | undefined>):
 /** Returns a Response of its own, because several cookies may have to be set. */
 function redirectTo({ set }: HttpContext, location: string, ...cookies: string[]): Response {
   const headers = new Headers({ location, 'cache-control': 'no-store' })
-  const setHeaders = set.headers as Record<string, string>
-  for (const cookie of [...cookies, setHeaders['set-cookie']]) if (cookie) headers.append('set-cookie', cookie)
-  delete setHeaders['set-cookie']
+  const sessionCookies = [set.headers['set-cookie'] ?? []].flat()
+  for (const cookie of [...cookies, ...sessionCookies]) headers.append('set-cookie', `${cookie}`)
+  delete set.headers['set-cookie']
   return new Response(null, { status: 302, headers })
 }

@@ -7,9 +7,8 @@ import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../sto
 import type { Ctx } from '../context'
 import { assertNotApiToken } from '../permissions'
 import { assertNotLastMethod } from '../signin-methods'
-import { users } from '../tables'
-import { emitUserEvent } from '../users/events'
-import { listProviders as providersOf } from './provider-config'
+import { emitMethodsChanged } from '../users/events'
+import { listProviders } from './provider-config'
 import { identities } from './tables'
 
 type IdentityRow = typeof identities.$inferSelect
@@ -38,15 +37,14 @@ export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
 export async function remove(ctx: Ctx, id: string) {
   assertNotApiToken(ctx)
   const { user: _id } = ctx.actor
-  const providers = await providersOf(ctx)
+  const providers = await listProviders(ctx)
   await ctx.write(async (tx) => {
     const mine = await tx.select().from(identities).where(eq(identities.user, _id))
     const { provider, subject } = mine.find((one) => toIdentityId(one) === id) ?? notFound('identity')
     const isIdentity = and(eq(identities.provider, provider), eq(identities.subject, subject))
     await tx.delete(identities).where(isIdentity)
     await assertNotLastMethod(tx, _id, providers)
-    const user = await tx.select().from(users).where(eq(users._id, _id)).get()
-    await emitUserEvent(ctx, tx, 'user-updated', user!, { changed: ['identities'] })
+    await emitMethodsChanged(ctx, tx, _id, 'identities')
   })
   return success
 }

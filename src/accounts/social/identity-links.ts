@@ -14,7 +14,7 @@ import { consumeOneTimeToken } from '../one-time-tokens'
 import { email as emailShape, Registration, url as urlShape } from '../shapes'
 import { completeSignUp, signupClosed } from '../signin'
 import { sessions, type UserRow, users } from '../tables'
-import { emitUserEvent } from '../users/events'
+import { emitMethodsChanged } from '../users/events'
 import { registerUser } from '../users/users'
 import { invalidState } from './flow-cookie'
 import type { Profile } from './providers/provider'
@@ -77,6 +77,7 @@ async function linkByEmail(tenant: Tenant, provider: string, profile: Profile) {
     if (!user) return
     if (!user.emailVerified) await revokeAllCredentials(tx, user._id)
     await insertIdentity(tx, provider, profile, user._id)
+    await emitMethodsChanged(tenant, tx, user._id, 'identities')
     if (user.emailVerified) return user
     const change = { emailVerified: true, version: user.version + 1, updated: toIsoString(now()) }
     return tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
@@ -114,8 +115,7 @@ export async function linkIdentity(tenant: Tenant, provider: string, profile: Pr
         `You have ${MAX_IDENTITIES_PER_USER} identities already. Delete one first.`,
       )
     await insertIdentity(tx, provider, validProfile, session.user)
-    const user = await tx.select().from(users).where(eq(users._id, session.user)).get()
-    await emitUserEvent(tenant, tx, 'user-updated', user!, { changed: ['identities'] })
+    await emitMethodsChanged(tenant, tx, session.user, 'identities')
   })
 }
 

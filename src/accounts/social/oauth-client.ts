@@ -29,6 +29,7 @@ const toOAuthOptions = ({ tenant }: ProviderConfig) => ({
 /** The secrets of a flow, which nobody but the browser knows. */
 export type FlowSecrets = { state: string; nonce: string; verifier: string }
 
+/** Returns new random secrets for a flow. */
 export const createFlowSecrets = (): FlowSecrets => ({
   state: oauth.generateRandomState(),
   nonce: oauth.generateRandomNonce(),

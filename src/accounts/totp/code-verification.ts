@@ -39,6 +39,7 @@ export async function countCodeAttempt(tenant: Tenant, user: string, request: Re
   return subjects
 }
 
+/** Returns the error for a code that is wrong or was used before; 401 during a sign-in, 403 otherwise. */
 export const invalidCode = (status: 401 | 403) =>
   new Problem(status, 'INVALID_CODE', 'The code is incorrect or was already used. Wait for the next one.')
 

@@ -40,6 +40,7 @@ export function encodeBase32(bytes: Uint8Array): string {
   return bits.replace(/.{1,5}/g, (five) => BASE32_ALPHABET[Number.parseInt(five.padEnd(5, '0'), 2)]!)
 }
 
+/** Decodes base32 without padding, in upper case. */
 export function decodeBase32(text: string): Uint8Array {
   const bits = [...text].map((sign) => BASE32_ALPHABET.indexOf(sign).toString(2).padStart(5, '0')).join('')
   return Uint8Array.from(bits.match(/.{8}/g) ?? [], (byte) => Number.parseInt(byte, 2))

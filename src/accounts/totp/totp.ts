@@ -11,6 +11,7 @@ import { assertSignedIn } from '../sessions'
 import type { Proof } from '../shapes'
 import { recordSuccess } from '../signin-throttle'
 import { users } from '../tables'
+import { emitMethodsChanged } from '../users/events'
 import { getUser } from '../users/users'
 import {
   countCodeAttempt,
@@ -70,6 +71,7 @@ export async function confirm(ctx: Ctx, code: string, { request, set }: HttpCont
     if (row.confirmed) throw totpExists()
     if (!(await consumeConfirmation(tx))) throw invalidCode(403)
     await tx.insert(recoveryCodes).values(rows)
+    await emitMethodsChanged(ctx, tx, user, 'totp')
   })
   await recordSuccess(ctx, subjects)
   return { recoveryCodes: codes }
@@ -87,7 +89,7 @@ export async function remove(ctx: Ctx, code: string, { request }: HttpContext) {
   const consumeCode = await prepareCodeUse(ctx, user, code)
   await ctx.write(async (tx) => {
     if (!(await consumeCode(tx))) throw invalidCode(403)
-    await deleteTotp(tx, user)
+    await deleteTotp(ctx, tx, user)
   })
   await recordSuccess(ctx, subjects)
   return success
@@ -101,14 +103,15 @@ export async function removeForUser(ctx: Ctx, user: string) {
   if (user === ctx.actor.user || user === ctx.actor.impersonator) throw codeRequired()
   await ctx.write(async (tx) => {
     if (!(await tx.select({ _id: users._id }).from(users).where(eq(users._id, user)).get())) notFound('user')
-    await deleteTotp(tx, user)
+    await deleteTotp(ctx, tx, user)
   })
   return success
 }
 
-/** Deletes a user's second factor, also an unconfirmed one. */
-export async function deleteTotp(tx: Tx, user: string) {
-  await tx.delete(totp).where(eq(totp.user, user))
+/** Deletes a user's second factor, also an unconfirmed one, which had no effect yet. */
+async function deleteTotp(ctx: Ctx, tx: Tx, user: string) {
+  const deleted = await tx.delete(totp).where(eq(totp.user, user)).returning().get()
+  if (deleted?.confirmed) await emitMethodsChanged(ctx, tx, user, 'totp')
   await tx.delete(recoveryCodes).where(eq(recoveryCodes.user, user))
   await deleteSecrets(tx, toTotpSecretRef(user).purpose, user)
 }

@@ -2,8 +2,8 @@ import { and, eq, gt, inArray, ne, or, sql } from 'drizzle-orm'
 import { isIsoDate, now, toIsoString } from '../../core/clock'
 import { badRequest, type FieldError, notFound, Problem } from '../../core/problem'
 import { normalizeForLookup } from '../../core/text-normalization'
-import { prepareOncePerDb } from '../../storage/pool'
 import type { Db, Tx } from '../../storage/port'
+import { prepareOncePerDb } from '../../storage/prepared-statements'
 import { writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Actor } from '../actors'
@@ -50,7 +50,7 @@ type PrivilegedFields = Partial<Pick<UserRow, 'emailVerified' | 'profileImage' |
  */
 export async function registerUser(
   tenant: Tenant,
-  { password, ...input }: NewUserFields,
+  { password, authType: _, ...input }: NewUserFields,
   roles = ['user'],
   afterInsert?: (tx: Tx, user: UserRow) => Promise<unknown>,
   privilegedFields: PrivilegedFields = {},
@@ -60,13 +60,13 @@ export async function registerUser(
   await assertLoginAvailable(tenant.db, { _id: '', ...toLoginKeys(input) })
   const passwordHash = password === undefined ? null : await hash(tenant, password)
   const time = toIsoString(now())
-  const { authType: _, ...fields } = { authType: undefined, ...input }
-  assertBirthDate(fields)
+  assertBirthDate(input)
   const row = {
     _id: Bun.randomUUIDv7(),
-    ...fields,
-    ...{ email: fields.email || null, fullName: fields.fullName || null },
-    ...toLoginKeys(fields),
+    ...input,
+    ...{ email: input.email || null, fullName: input.fullName || null },
+    usernameKey: normalizeForLookup(input.username),
+    ...toLoginKeys(input),
     emailVerified: false,
     password: passwordHash,
     roles,
@@ -79,11 +79,7 @@ export async function registerUser(
   }
   return tenant.write(async (tx) => {
     await assertLoginAvailable(tx, row)
-    const user = await tx
-      .insert(users)
-      .values(row as typeof users.$inferInsert)
-      .returning()
-      .get()
+    const user = await tx.insert(users).values(row).returning().get()
     await afterInsert?.(tx, user)
     return user
   })
@@ -95,13 +91,14 @@ export async function registerUser(
  * @throws 400 INVALID_INPUT, 404 USER_NOT_FOUND
  */
 export async function setPassword(tenant: Tenant, name: string, password: string) {
-  const user = (await findByLogin(tenant, name)) ?? notFound('user')
+  const { _id } = (await findByLogin(tenant, name)) ?? notFound('user')
   const hash = await hashPassword(tenant, requireValidPassword(password))
   await writeInvalidating(tenant, 'actors', async (tx) => {
-    await revokeOtherSessions(tx, user._id, {})
-    await revokeOneTimeTokens(tx, 'verification', user._id)
-    const change = { password: hash, pendingEmail: null, version: user.version + 1, updated: toIsoString(now()) }
-    await tx.update(users).set(change).where(eq(users._id, user._id))
+    await revokeOtherSessions(tx, _id, {})
+    await revokeOneTimeTokens(tx, 'verification', _id)
+    const version = sql`${users.version} + 1`
+    const change = { password: hash, pendingEmail: null, version, updated: toIsoString(now()) }
+    if (!(await tx.update(users).set(change).where(eq(users._id, _id)).returning().get())) notFound('user')
   })
 }
 
@@ -156,6 +153,7 @@ export async function findUserSummaries(db: Db, ids: string[]) {
   )
 }
 
+/** Returns the full name of a user, composed of first and last name if they have entered none; it may be empty. */
 export const fullNameOf = ({ fullName, firstName, lastName }: Pick<UserRow, 'fullName' | 'firstName' | 'lastName'>) =>
   fullName ?? [firstName, lastName].filter(Boolean).join(' ')
 

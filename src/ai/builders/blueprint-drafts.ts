@@ -7,10 +7,10 @@ import type { CompletionRequest } from '../shapes'
 import { completeWithoutStream } from '../turn/completion'
 import { callerGoneProblem } from '../turn/errors'
 import { getUsableSource } from './builders'
-import { assertMayCreateDrafts, createDrafts, parseDrafts, toDraftSchema } from './draft-tool'
+import { assertMayCreateDrafts } from './draft-tool'
+import { blueprints } from './kinds/blueprints'
 import type { BlueprintDraftRequest, DraftedBlueprints } from './shapes'
 
-const DRAFT_KIND = 'blueprints'
 const MAX_RETRIED_DRAFT_LENGTH = 20_000 // characters of an invalid draft that the model gets to see again
 
 /** An example for models. The built-in source answers with it by default. */
@@ -34,21 +34,21 @@ const EXAMPLE_BLUEPRINTS = {
 }
 
 const SYSTEM_PROMPT = `You design the data of applications. Answer with JSON alone: {"blueprints": [...]}, of this JSON Schema:
-${JSON.stringify(toDraftSchema(DRAFT_KIND))}
-A blueprint describes entities as a table does rows. Each entity has _id, identifier, created, updated, user and workspace
-already: no field is called so. A field of the type "relation" has a "target": the key of another blueprint. Rules in
+${JSON.stringify(blueprints.toModelSchema())}
+A blueprint describes entities as a table does rows. Each entity already has _id, identifier, created, updated, user and
+workspace: no field may have one of these names. A field of the type "relation" has a "target": the key of another blueprint. Rules in
 "permissions" say who may do what; without any, only admins may. For example:
 ${JSON.stringify(EXAMPLE_BLUEPRINTS)}`
 
 const responseFormat: CompletionRequest['response_format'] = {
   type: 'json_schema',
   json_schema: {
-    name: DRAFT_KIND,
+    name: blueprints.plural,
     schema: {
       ...{
         type: 'object',
-        properties: { [DRAFT_KIND]: { type: 'array', items: { type: 'object' } } },
-        required: [DRAFT_KIND],
+        properties: { [blueprints.plural]: { type: 'array', items: { type: 'object' } } },
+        required: [blueprints.plural],
       },
       examples: [EXAMPLE_BLUEPRINTS],
     },
@@ -68,7 +68,7 @@ export async function draftBlueprints(
   request: Request,
 ): Promise<DraftedBlueprints> {
   await getUsableSource(ctx, sourceId)
-  if (draftRequest.create) await assertMayCreateDrafts(ctx, [DRAFT_KIND])
+  if (draftRequest.create) await assertMayCreateDrafts(ctx, ['blueprints'])
   const abortController = new AbortController()
   const abort = () => abortController.abort(callerGoneProblem())
   if (request.signal.aborted) abort()
@@ -76,11 +76,11 @@ export async function draftBlueprints(
   disableIdleTimeout(request)
   try {
     const state = { usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, usesResponseFormat: true }
-    const blueprints = await draftWithRetry(ctx, { sourceId, draftRequest, request, abortController, state })
+    const valid = await draftWithRetry(ctx, { sourceId, draftRequest, request, abortController, state })
     const created = draftRequest.create
-      ? (await createDrafts(ctx, DRAFT_KIND, blueprints, request)).map((row) => row.created)
+      ? (await valid.create(request)).map((blueprint) => blueprint.created)
       : undefined
-    return { blueprints, ...(created && { created }), usage: state.usage } as DraftedBlueprints
+    return { blueprints: valid.drafts, ...(created && { created }), usage: state.usage }
   } finally {
     request.signal.removeEventListener('abort', abort)
     restoreIdleTimeout(request)
@@ -96,18 +96,20 @@ type DraftContext = {
   state: DraftCallState
 }
 
-async function draftWithRetry(ctx: Ctx, context: DraftContext): Promise<unknown[]> {
+type ValidBlueprints = Awaited<ReturnType<typeof blueprints.parse>>
+
+async function draftWithRetry(ctx: Ctx, context: DraftContext): Promise<ValidBlueprints> {
   const first = await askSource(ctx, context, SYSTEM_PROMPT)
   const firstResult = await parseDraftText(ctx, first)
-  if ('drafts' in firstResult) return firstResult.drafts
-  const retryPrompt = `${SYSTEM_PROMPT}\n\nThis was drafted before:\n${first.slice(0, MAX_RETRIED_DRAFT_LENGTH).toWellFormed()}\n\nIt cannot be used. Draft all of it again, without these flaws:\n${JSON.stringify(firstResult.flaws)}`
+  if ('drafts' in firstResult) return firstResult
+  const retryPrompt = `${SYSTEM_PROMPT}\n\nThis was drafted before:\n${first.slice(0, MAX_RETRIED_DRAFT_LENGTH).toWellFormed()}\n\nIt is invalid. Draft all of it again, without these errors:\n${JSON.stringify(firstResult.errors)}`
   const secondResult = await parseDraftText(ctx, await askSource(ctx, context, retryPrompt))
-  if ('drafts' in secondResult) return secondResult.drafts
+  if ('drafts' in secondResult) return secondResult
   throw new Problem(
     502,
     'AI_DRAFT_INVALID',
     'The AI source drafted invalid blueprints. Describe what you need in more detail, or choose another model.',
-    { details: secondResult.flaws },
+    { details: secondResult.errors },
   )
 }
 
@@ -138,19 +140,19 @@ async function askSource(ctx: Ctx, context: DraftContext, systemPrompt: string):
   return choices[0]?.message.content ?? ''
 }
 
-async function parseDraftText(ctx: Ctx, text: string): Promise<{ drafts: unknown[] } | { flaws: FieldError[] }> {
+async function parseDraftText(ctx: Ctx, text: string): Promise<ValidBlueprints | { errors: FieldError[] }> {
   try {
-    return { drafts: await parseDrafts(ctx, DRAFT_KIND, wrapBlueprints(extractJson(text))) }
+    return await blueprints.parse(ctx, wrapBlueprints(extractJson(text)))
   } catch (error) {
     if (!(error instanceof Problem) || error.status !== 400) throw error
-    return { flaws: (error.more.details as FieldError[]).slice(0, 100) }
+    return { errors: (error.more.details as FieldError[]).slice(0, 100) }
   }
 }
 
 /** Some models leave out the surrounding object, or the list around a single blueprint. */
 function wrapBlueprints(value: unknown) {
-  if (Array.isArray(value)) return { [DRAFT_KIND]: value }
-  return value !== null && typeof value === 'object' && 'fields' in value ? { [DRAFT_KIND]: [value] } : value
+  if (Array.isArray(value)) return { [blueprints.plural]: value }
+  return value !== null && typeof value === 'object' && 'fields' in value ? { [blueprints.plural]: [value] } : value
 }
 
 /** Returns the JSON of an answer, for some models surround it with words. Returns undefined if there is none. */

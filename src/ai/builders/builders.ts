@@ -33,9 +33,9 @@ const buildSystemPrompt = ({
   subject,
   draftKinds,
 }: Builder) => `You help to build an application on a platform. You draft ${subject}.
-Look at what there is before you draft something that belongs to it. Draft by calling ${draftKinds.map((name) => `draft_${name}`).join(', ')};
-never write drafts into your answer. What is refused you correct and draft again. Where it is not clear what is wanted, ask.
-At the end say in few words what you have drafted, in the language of the user.`
+Look at what exists before you draft something that belongs to it. Draft by calling ${draftKinds.map((name) => `draft_${name}`).join(', ')};
+never write drafts into your answer. Correct drafts that are refused, and draft them again. Ask if you are not sure what the
+user wants. At the end, say in a few words what you have drafted, in the language of the user.`
 
 /** Returns the completion of a source, without any system prompt of ours. @throws what `complete` throws, and 403, 404 */
 export async function completeWithSource(

@@ -20,27 +20,27 @@ type Lookup = {
 
 const lookups = {
   blueprints: {
-    ...{ description: 'Lists the blueprints that there are.', area: 'blueprints', list: blueprints.list },
+    ...{ description: 'Lists the existing blueprints.', area: 'blueprints', list: blueprints.list },
     fields: ['key', 'name', 'description', 'fields'],
   },
   blocks: {
-    ...{ description: 'Lists the blocks that there are.', area: 'blocks', list: blocks.list },
+    ...{ description: 'Lists the existing blocks.', area: 'blocks', list: blocks.list },
     fields: ['_id', 'name', 'description', 'contentType'],
   },
   integrations: {
-    ...{ description: 'Lists the integrations that there are.', area: 'integrations', list: integrations.list },
+    ...{ description: 'Lists the existing integrations.', area: 'integrations', list: integrations.list },
     ...{ administered: true, fields: ['_id', 'name', 'active', 'trigger', 'target'] },
   },
   sources: {
     ...{
-      description: 'Lists the integration sources that targets go by.',
+      description: 'Lists the integration sources that targets may use.',
       area: 'integrations',
       list: connections.list,
     },
     ...{ administered: true, fields: ['_id', 'name', 'kind'] },
   },
   lambdas: {
-    ...{ description: 'Lists the lambdas that there are.', area: 'lambdas', list: lambdas.list },
+    ...{ description: 'Lists the existing lambdas.', area: 'lambdas', list: lambdas.list },
     ...{ administered: true, fields: ['_id', 'name', 'description'] },
   },
 } satisfies Record<string, Lookup>

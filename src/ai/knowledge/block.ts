@@ -2,9 +2,9 @@
 export type Block = {
   text: string
   /** The headings above it, such as `Guide > Installing`. */
-  place: string
+  headings: string
   /** Whether its lines must be kept as they are. */
-  code?: boolean
+  isCode?: boolean
   /** Whether it begins a section of the file. */
-  begins?: boolean
+  startsSection?: boolean
 }

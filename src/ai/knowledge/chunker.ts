@@ -30,14 +30,14 @@ export function* splitIntoChunks(content: unknown, name = ''): Generator<string>
       yield ''
       continue
     }
-    const startsNewChunk = block.begins && size >= MIN_CHUNK_LENGTH
+    const startsNewChunk = block.startsSection && size >= MIN_CHUNK_LENGTH
     if (size && (startsNewChunk || size + block.text.length > MAX_CHUNK_LENGTH)) {
       yield formatChunk()
       ;[pieces, size] = [[], 0]
     }
-    if (!size) headings = shortenHeadings(block.place)
+    if (!size) headings = shortenHeadings(block.headings)
     if (block.text.length > MAX_CHUNK_LENGTH) {
-      for (const piece of block.code ? splitLines(block.text) : splitSentences(block.text))
+      for (const piece of block.isCode ? splitLines(block.text) : splitSentences(block.text))
         yield headings && piece ? `${headings}\n\n${piece}` : piece
       continue
     }

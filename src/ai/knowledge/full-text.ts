@@ -32,6 +32,7 @@ const toIndexText = (store: number, text: string) =>
     .map((word) => toTerm(store, word))
     .join(' ') || `${store}`
 
+/** Removes the words of chunks from the full-text index. */
 export const unindexChunks = (tx: Tx, store: number, numbers: number[]) =>
   tx.executeMany(
     'delete from search_chunks where store = ? and rowid = ?',

@@ -46,12 +46,12 @@ function* readBlocks(
   const line = toLine(path, value)
   if (line.length < maxLength) return { lines: [line], size: line.length + 1 }
   yield* flushParents()
-  yield { text: line, place: '' }
+  yield { text: line, headings: '' }
 }
 
 type FlushPending = () => Iterable<Block>
 
-const toBlock = ({ lines }: Lines): Block => ({ text: lines.join('\n'), place: '', code: true })
+const toBlock = ({ lines }: Lines): Block => ({ text: lines.join('\n'), headings: '', isCode: true })
 
 const toLine = (path: string, value: unknown) =>
   `${path ? `${path}: ` : ''}${typeof value === 'string' ? value : JSON.stringify(value)}`

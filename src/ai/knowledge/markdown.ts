@@ -14,12 +14,11 @@ export function* readMarkdownBlocks(text: string): Generator<Block> {
   const headings: string[] = []
   let [lines, startsSection, fence] = [[] as string[], false, '']
   let size = 0
-  const place = () => headings.filter(Boolean).join(' > ')
-  const block = (code = false): Block[] => {
+  const block = (isCode = false): Block[] => {
     const text = lines.join('\n').trim()
     ;[lines, size] = [[], 0]
     if (!text) return []
-    const finished = { text, place: place(), code, begins: startsSection }
+    const finished = { text, headings: headings.filter(Boolean).join(' > '), isCode, startsSection }
     startsSection = false
     return [finished]
   }
@@ -33,7 +32,7 @@ export function* readMarkdownBlocks(text: string): Generator<Block> {
   for (const line of readLines(text)) {
     charactersSincePause += line.length + COST_PER_LINE
     if (charactersSincePause > CHARACTERS_BETWEEN_PAUSES) {
-      yield { text: '', place: '' }
+      yield { text: '', headings: '' }
       charactersSincePause = 0
     }
     if (size > MAX_BLOCK_LENGTH) yield* block(!!fence)

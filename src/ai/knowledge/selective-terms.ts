@@ -3,7 +3,6 @@ import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { indexChunks, toStems, unindexChunks } from './full-text'
 import type { StoreRow } from './stores'
-import { searchFiles } from './tables'
 
 const MAX_QUESTION_WORDS = 48
 const MAX_TERMS_PER_SEARCH = 1_000 // words, over all stores
@@ -106,5 +105,9 @@ async function indexNextChunks(
     rows.map(([number, text]) => [number, text] as const),
   )
   if (rows.length === CHUNKS_PER_BATCH) return rows.at(-1)![2]
-  await tx.insert(searchFiles).values({ file }).onConflictDoNothing()
+  // The file may have been removed meanwhile.
+  await tx.query(
+    'insert into search_files (file) select _id from knowledge_files where _id = ? on conflict (file) do nothing',
+    [file],
+  )
 }

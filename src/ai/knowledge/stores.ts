@@ -30,9 +30,9 @@ export async function create(ctx: Ctx, sourceId: string, input: NewVectorStore) 
     return badRequest({ path: '/subjectId', message: `subjectId is required for the scope ${input.scope}.` })
   await assertMayWrite(ctx, input.scope, subjectId, agent._id)
   const key = { source: sourceId, integration: agent._id, scope: input.scope, subject: subjectId }
-  const { row, fresh: isNew } = await ctx.write((tx) => findOrCreateStore(tx, key, input.expirationAfterDays))
+  const { row, isNew } = await ctx.write((tx) => findOrCreateStore(tx, key, input.expirationAfterDays))
   const message = isNew ? 'The vector store was created.' : 'The vector store already exists.'
-  return { fresh: isNew, answer: { success: true as const, message, vectorStore: toVectorStore(ctx, row) } }
+  return { isNew, answer: { success: true as const, message, vectorStore: toVectorStore(ctx, row) } }
 }
 
 type StoreKey = Pick<StoreRow, 'source' | 'integration' | 'scope' | 'subject'>
@@ -43,10 +43,10 @@ async function findOrCreateStore(tx: Tx, key: StoreKey, days?: number) {
   const existing = await findStore(tx, key)
   if (existing && isExpired(existing)) await expireStores(tx, eq(seq, existing.seq))
   else if (existing) {
-    if (days === undefined || days === existing.expirationAfterDays) return { row: existing, fresh: false }
+    if (days === undefined || days === existing.expirationAfterDays) return { row: existing, isNew: false }
     const expiry = { expirationAfterDays: days, expires: computeExpiry(Date.parse(existing.created), days) }
     await tx.update(vectorStores).set(expiry).where(eq(seq, existing.seq))
-    return { row: { ...existing, ...expiry }, fresh: false }
+    return { row: { ...existing, ...expiry }, isNew: false }
   }
   // An expired store keeps its number until its words are removed, so numbers are not reused before.
   const [last] = await tx.select({ seq: max(seq) }).from(vectorStores)
@@ -59,7 +59,7 @@ async function findOrCreateStore(tx: Tx, key: StoreKey, days?: number) {
     })
     .returning()
     .get()
-  return { row, fresh: true }
+  return { row, isNew: true }
 }
 
 const computeExpiry = (from: number, days?: number) => (days === undefined ? null : toIsoString(from + days * DAY_MS))
@@ -159,12 +159,14 @@ export function subjectsByScope({ actor }: { actor?: Ctx['actor'] }, thread?: st
 const isOfSubjects = (own: Map<StoreScope, string>) =>
   or(...[...own].map(([ownScope, ownSubject]) => and(eq(scope, ownScope), eq(subject, ownSubject))))
 
+/** Returns the condition that a store belongs to an agent and to one of the subjects. */
 export const isOfAgent = (agent: string, own: Map<StoreScope, string>) => and(eq(integration, agent), isOfSubjects(own))
 
 /** Returns the stores that match and have not expired, oldest first. */
 export const listStores = (db: Db, where: SQL): Promise<StoreRow[]> =>
   db.select().from(vectorStores).where(and(where, isNotExpired())).orderBy(created, _id)
 
+/** Returns the condition that a store has one of these ids. */
 export const hasIdIn = (ids: string[]) => inArray(_id, ids)
 
 const toVectorStore = ({ tenant }: Ctx, row: StoreRow): VectorStore => ({

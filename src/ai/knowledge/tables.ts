@@ -55,6 +55,7 @@ export const knowledgeFiles = sqliteTable(
   ],
 )
 
+/** The parts of files that the search finds. */
 export const knowledgeChunks = sqliteTable(
   'knowledge_chunks',
   {

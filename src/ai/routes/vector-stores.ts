@@ -27,8 +27,8 @@ export const vectorStoreRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/sto
   .post(
     '/',
     async ({ ctx, params, body }) => {
-      const { fresh, answer } = await stores.create(ctx, params.sourceId, body)
-      return status(fresh ? 201 : 200, answer)
+      const { isNew, answer } = await stores.create(ctx, params.sourceId, body)
+      return status(isNew ? 201 : 200, answer)
     },
     {
       can: 'user',

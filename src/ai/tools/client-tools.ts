@@ -7,6 +7,7 @@ import type { Tools } from './tools'
 /** The definition of a tool in the format of OpenAI's API. */
 export type OpenAiTool = OpenAI.ChatCompletionFunctionTool
 
+/** Returns the definition of a tool for a model. */
 export const toOpenAiTool = ({
   name,
   description,

@@ -131,8 +131,8 @@ function toParameterSchema({ type, kind, title, description, multi, schema, targ
 const toQuerySchema = (fields: ModelField[]) => ({
   type: 'object',
   description:
-    `What they must be like: {"<field>": value} or {"<field>": {"$lt": value}} with $lt, $gt, $lte, $gte, $ne, $in, $like; ` +
-    `"$q": words that they contain, "$sort": "-<field>", "$limit": default ${DEFAULT_FIND_LIMIT}, at most ${MAX_FIND_LIMIT}, "$skip". ` +
+    `The conditions: {"<field>": value} or {"<field>": {"$lt": value}} with $lt, $gt, $lte, $gte, $ne, $in, $like; ` +
+    `"$q": words that the entities contain, "$sort": "-<field>", "$limit": default ${DEFAULT_FIND_LIMIT}, at most ${MAX_FIND_LIMIT}, "$skip". ` +
     `Fields: ${fields.map(({ key, type }) => `${key} (${type})`).join(', ')}.`.slice(0, 4_000),
 })
 

@@ -4,8 +4,9 @@ import { tryParseJson } from '../../core/json'
 import { Problem } from '../../core/problem'
 import { MAX_RUN_DEPTH } from '../../integrations/loop-guard'
 import { mayRun } from '../../integrations/permission'
-import { getTargetKind, runTarget } from '../../integrations/run-job'
+import { runTarget } from '../../integrations/run-job'
 import { type IntegrationRow, integrations as table } from '../../integrations/tables'
+import { targets } from '../../integrations/targets/index'
 import type { Trigger } from '../../integrations/triggers/index'
 import { inputToLambdaRequest } from '../../lambdas/request'
 import type { Tool, ToolContext, ToolKind } from './tool'
@@ -45,7 +46,7 @@ async function runIntegrationTool(
   { ctx, request, signal, depth, query, agents }: ToolContext,
   body: Record<string, unknown>,
 ) {
-  assertScope(ctx.actor, getTargetKind(row).area, 'write')
+  assertScope(ctx.actor, targets[row.targetKind].area, 'write')
   if (depth >= MAX_RUN_DEPTH)
     throw new Problem(409, 'TOO_DEEP', 'Agents call each other in a cycle. This call was not made.')
   if (row.targetKind === 'ai' && --agents.left < 0)

@@ -7,7 +7,7 @@ import type { CompletionRequest } from '../shapes'
 import { estimateTokens } from '../token-estimate'
 import { type ExpectedUsage, reserveBudget } from '../usage/budgets'
 import { calculateCost } from '../usage/prices'
-import { callerGoneProblem, shutdownProblem } from './errors'
+import { callerGoneProblem, shutdownProblem, toTurnProblem } from './errors'
 import type { TokenUsage } from './model-call'
 import { toCompletion } from './openai-response'
 import { streamTurn } from './sse-stream'
@@ -114,8 +114,8 @@ async function prepareOrRecordFailure(
   } catch (error) {
     const { code } = error instanceof Problem ? error : { code: 'INTERNAL' }
     if (usage.prompt || code.startsWith('AI_UPSTREAM'))
-      await recordFailedStart(ctx, agent, completionRequest, { how: options, usage, started: startTime, code })
-    throw error
+      await recordFailedStart(ctx, agent, completionRequest, { options, usage, startTime, code })
+    throw toTurnProblem(error, options.abortController.signal)
   }
 }
 

@@ -37,6 +37,12 @@ export function toProblem(error: unknown): unknown {
   return upstreamProblem('The AI source could not be reached, or its answer broke off.')
 }
 
+/** Returns the problem for the caller of a turn: why it was aborted, or else what `toProblem` returns. */
+export function toTurnProblem(error: unknown, { aborted, reason }: AbortSignal): unknown {
+  if (!aborted) return toProblem(error)
+  return reason instanceof Problem ? reason : callerGoneProblem()
+}
+
 /** Recognizes errors of the client by their shape, so that its package need not be loaded here. */
 const isApiError = (cause: unknown): cause is APIError => cause instanceof Error && 'requestID' in cause
 

@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, lt } from 'drizzle-orm'
+import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import { toStorableText } from '../../core/body'
 import { now, toIsoString } from '../../core/clock'
 import type { Db } from '../../storage/port'
@@ -34,6 +34,14 @@ export async function readRecentMessages(db: Db, thread: string): Promise<Messag
     if (batch.length < MESSAGES_PER_READ) break
   }
   return rows.reverse()
+}
+
+/** Returns the bytes of all messages of a thread. The database knows their lengths without reading them. */
+export async function measureThread(db: Db, thread: string): Promise<number> {
+  const { content, toolCalls } = messages
+  const bytes = sql<number>`sum(octet_length(${content}) + coalesce(octet_length(${toolCalls}), 0))`
+  const [total] = await db.select({ bytes }).from(messages).where(eq(messages.thread, thread))
+  return Number(total?.bytes ?? 0)
 }
 
 const countCharacters = ({ content, toolCalls }: MessageRow) =>
@@ -91,8 +99,8 @@ function formatForSummary(latest: ThreadSummary | undefined, rows: MessageRow[],
   return [latest && `Before that, in short: ${latest.content}`, ...lines].filter(Boolean).join('\n')
 }
 
-const SUMMARY_PROMPT = `Sum up this conversation in at most 200 words, so that you can go on with it: what is wanted, what was
-found out, what was decided. Names, numbers and ids stay as they are. Answer with the summary alone.`
+const SUMMARY_PROMPT = `Sum up this conversation in at most 200 words, so that you can continue it later: what the user wants, what
+was found out, and what was decided. Keep names, numbers and ids as they are. Answer with the summary alone.`
 
 /** Has a model summarize a conversation. Returns no content if that fails. @throws the reason when it is aborted */
 export async function requestSummary({ client }: Source, model: string, text: string, signal: AbortSignal) {
@@ -113,6 +121,7 @@ export async function requestSummary({ client }: Source, model: string, text: st
   }
 }
 
+/** Returns a stored message as clients and models know it. */
 export const toMessage = ({ role, content, name, toolCalls, toolCallId }: MessageRow): NewMessage => ({
   ...{ role, content },
   ...(name !== null && { name }),

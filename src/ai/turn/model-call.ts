@@ -23,13 +23,13 @@ const MAX_PLAUSIBLE_TOKENS = 1_000_000_000 // a higher reported number is ignore
 export type OnText = (words: string[]) => void | Promise<void>
 
 /**
- * Calls a model and returns its reply. `so` holds what was received so far, also after an error.
- * @throws SourceCallError, MalformedReply, the reason of the signal, and what `say` throws
+ * Calls a model and returns its reply. `reply` holds what was received so far, also after an error.
+ * @throws SourceCallError, MalformedReply, the reason of the signal, and what `onText` throws
  */
 export async function callModel(
   { client: { chat } }: Source,
   params: Params,
-  { signal, so: reply, say: onText, stream }: { signal: AbortSignal; so: ReplyBuilder; say: OnText; stream: boolean },
+  { signal, reply, onText, stream }: { signal: AbortSignal; reply: ReplyBuilder; onText: OnText; stream: boolean },
 ): Promise<Reply> {
   if (stream) {
     const options = { stream: true, stream_options: { include_usage: true } } as const
@@ -123,8 +123,8 @@ export class ReplyBuilder {
         function: { name, arguments: call.arguments },
       }))
     const content = toStorableText(this.content)
-    const countUsage = this.countUsage({ model, ...params })
-    return { content, calls, finish: this.#finish, model: this.#model || model, usage: countUsage }
+    const usage = this.countUsage({ model, ...params })
+    return { content, calls, finish: this.#finish, model: this.#model || model, usage }
   }
 
   /** Returns the usage that the source reported, or else an estimate. */

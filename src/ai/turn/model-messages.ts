@@ -1,4 +1,4 @@
-import { and, inArray } from 'drizzle-orm'
+import { inArray } from 'drizzle-orm'
 import type OpenAI from 'openai'
 import type { PublicCtx } from '../../accounts/context'
 import { sha256 } from '../../core/crypto'
@@ -55,8 +55,8 @@ export function assertValidMessages(messages: NewMessage[], { allowSystemMessage
 
 /** @throws 400 when a message answers a tool call that is not in the conversation */
 export function assertToolCallsExist(before: NewMessage[], sent: NewMessage[]) {
-  const { taken } = matchToolResults([...before, ...sent])
-  if (sent.some((message) => message.role === 'tool' && !taken.has(message)))
+  const { matched } = matchToolResults([...before, ...sent])
+  if (sent.some((message) => message.role === 'tool' && !matched.has(message)))
     badRequest({
       path: '/messages',
       message: 'The tool_call_id of a message does not match any tool call of the conversation.',
@@ -68,7 +68,7 @@ export function assertToolCallsExist(before: NewMessage[], sent: NewMessage[]) {
  * text that there is none. Results of calls that are not among the messages are left out.
  */
 export function toModelMessages(messages: NewMessage[], storedResults: ReadonlyMap<string, string>): ModelMessage[] {
-  const { answersTo: resultsByMessage } = matchToolResults(messages)
+  const { resultsByMessage } = matchToolResults(messages)
   return messages.flatMap((message): ModelMessage[] => {
     const { role, tool_calls: calls } = message
     if (role === 'tool') return []
@@ -91,7 +91,7 @@ function toPlainMessage({ role, content, name }: NewMessage): ModelMessage {
 /** Matches results to calls. The first result of a call counts, until a call with the same id follows. */
 function matchToolResults(messages: NewMessage[]) {
   const resultsByMessage = new Map<NewMessage, Map<string, string>>()
-  const taken = new Set<NewMessage>()
+  const matched = new Set<NewMessage>()
   const openCalls = new Map<string, NewMessage>()
   for (const message of messages) {
     const { role, content, tool_calls: calls = [], tool_call_id: id = '' } = message
@@ -101,9 +101,9 @@ function matchToolResults(messages: NewMessage[]) {
     if (!callingMessage) continue
     openCalls.delete(id)
     resultsByMessage.get(callingMessage)!.set(id, content ?? '')
-    taken.add(message)
+    matched.add(message)
   }
-  return { answersTo: resultsByMessage, taken }
+  return { resultsByMessage, matched }
 }
 
 /** Identifies a call by more than its id, because some servers reuse ids. */
@@ -127,6 +127,6 @@ export async function loadStoredResults(ctx: PublicCtx, integration: string | nu
   const rows = await ctx.db
     .select()
     .from(toolResults)
-    .where(and(inArray(_id, [...keysById.keys()])))
+    .where(inArray(_id, [...keysById.keys()]))
   return new Map(rows.map(({ _id, content }) => [keysById.get(_id)!, content]))
 }

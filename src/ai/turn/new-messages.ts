@@ -21,9 +21,10 @@ export function findNewMessages(storedRows: MessageRow[], sent: NewMessage[]): N
   const clientMessages = sent.filter(({ role, tool_call_id: id }) => role !== 'tool' || !serverCallIds.has(id ?? ''))
   const storedItems = toItems(storedRows, serverCallIds)
   const sentItems = clientMessages.map((one) => toItem(one))
+  const storedIndexes = indexCalls(storedItems)
   for (let n = sentItems.length - 1; n >= 0; n--) {
-    const index = findItem(sentItems[n]!, storedItems)
-    if (index >= 0)
+    const index = storedIndexes.get(toKey(sentItems[n]!))
+    if (index !== undefined)
       return clientMessages.slice(n + 1 + countCommonPrefix(storedItems.slice(index + 1), sentItems.slice(n + 1)))
   }
   for (let length = Math.min(storedItems.length, sentItems.length); length > 0; length--)
@@ -31,13 +32,24 @@ export function findNewMessages(storedRows: MessageRow[], sent: NewMessage[]): N
   return clientMessages
 }
 
-/** Returns the index of a call or a result, or -1. The last match counts, because some servers reuse ids. */
-function findItem(item: ConversationItem, storedItems: ConversationItem[]): number {
-  if (item.kind === 'said') return -1
-  if (item.kind === 'calls') return storedItems.findLastIndex((one) => isSameItem(one, item))
-  const callsIndex = storedItems.findLastIndex((one) => one.kind === 'calls' && one.ids.includes(item.id))
-  return storedItems.findIndex((one, n) => n > callsIndex && isSameItem(one, item))
+/**
+ * Returns the indexes of calls and results by their keys. The last calls with the same ids count, because some servers
+ * reuse ids, and the first result after them.
+ */
+function indexCalls(items: ConversationItem[]): Map<string, number> {
+  const indexByKey = new Map<string, number>()
+  for (const [n, item] of items.entries()) {
+    const key = toKey(item)
+    if (item.kind === 'calls') {
+      for (const id of item.ids) indexByKey.delete(toKey({ kind: 'answer', id }))
+      indexByKey.set(key, n)
+    } else if (item.kind === 'answer' && !indexByKey.has(key)) indexByKey.set(key, n)
+  }
+  return indexByKey
 }
+
+/** Texts have no key: the same one may be said again. */
+const toKey = (item: ConversationItem) => (item.kind === 'said' ? '' : JSON.stringify(item))
 
 /** Returns how many items at the beginning of both lists are the same. */
 function countCommonPrefix(items: ConversationItem[], others: ConversationItem[]): number {

@@ -85,17 +85,24 @@ class SseWriter {
   async waitForStart(work: Promise<void>) {
     // Later errors are sent as events by the work itself.
     work.catch(() => {})
-    const timer = setTimeout(this.#firstSend.resolve, HEARTBEAT_MS)
+    const timer = setTimeout(() => this.#start(), HEARTBEAT_MS)
     await Promise.race([this.#firstSend.promise, work]).finally(() => clearTimeout(timer))
+  }
+
+  #start() {
     this.hasStarted = true
+    this.#firstSend.resolve()
   }
 
   /** Sends a text as soon as the client reads. Drops it if the client has gone. */
   async send(text: string) {
-    this.hasStarted = true
-    this.#firstSend.resolve()
+    this.#start()
     if (!this.#isPulled) await this.#demand.promise
-    if (this.#isClosed) return
+    if (!this.#isClosed) this.#enqueue(text)
+  }
+
+  /** Answers the read of the client that is waiting. */
+  #enqueue(text: string) {
     this.#isPulled = false
     this.#demand = Promise.withResolvers()
     this.#controller.enqueue(this.#encoder.encode(text))
@@ -106,7 +113,7 @@ class SseWriter {
   }
 
   #tick() {
-    if (this.#isPulled && this.hasStarted) this.#controller.enqueue(this.#encoder.encode(HEARTBEAT_COMMENT))
+    if (this.#isPulled && this.hasStarted) this.#enqueue(HEARTBEAT_COMMENT)
     else if (performance.now() - this.#lastPullTime > MAX_STALL_MS) {
       this.#disconnect()
       this.#controller.error()

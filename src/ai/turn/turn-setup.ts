@@ -12,7 +12,7 @@ import { estimateTokens } from '../token-estimate'
 import { parseClientTools } from '../tools/client-tools'
 import { MAX_AGENT_RUNS, type RemainingAgentRuns } from '../tools/tool'
 import { loadTools, type Tools } from '../tools/tools'
-import { readRecentMessages, requestSummary, selectHistory, toMessage } from './history'
+import { measureThread, readRecentMessages, requestSummary, selectHistory, toMessage } from './history'
 import type { TokenUsage } from './model-call'
 import {
   assertToolCallsExist,
@@ -26,6 +26,7 @@ import { findNewMessages } from './new-messages'
 import { Turn, type TurnInput } from './turn'
 
 const MAX_THREAD_MESSAGES = 10_000 // per thread
+const MAX_THREAD_BYTES = 32 << 20 // of all its messages, which a read of the thread returns at once
 const MAX_MESSAGE_LENGTH = 1 << 20 // characters
 
 export type TurnOptions = {
@@ -70,7 +71,7 @@ export async function prepareTurn(
   const clientToolsByName = parseClientTools(completionRequest.clientTools ?? [], tools)
   const resumed = parseOptional(id) ? await resumeThread(ctx as Ctx, agent, sent, id!) : undefined
   const startsThread = !resumed && !!target.recordThread && !!ctx.actor && !!agent._id
-  const newMessages = resumed?.fresh ?? sent
+  const newMessages = resumed?.newMessages ?? sent
   assertToolCallsExist(resumed?.rows.map(toMessage) ?? [], newMessages)
   const { signal } = abortController
   const turn = new Turn({
@@ -132,13 +133,15 @@ async function resumeThread(ctx: Ctx, { _id }: ChatTarget, sent: NewMessage[], i
       message: `A message of a thread may have at most ${MAX_MESSAGE_LENGTH} characters.`,
     })
   const rows = await readRecentMessages(ctx.db, id)
-  if ((rows.at(-1)?.number ?? 0) + sent.length > MAX_THREAD_MESSAGES)
+  const newMessages = findNewMessages(rows, sent)
+  const count = (rows.at(-1)?.number ?? 0) + newMessages.length
+  if (count > MAX_THREAD_MESSAGES || (await measureThread(ctx.db, id)) >= MAX_THREAD_BYTES)
     throw new Problem(
       409,
       'THREAD_TOO_LONG',
-      `A thread may have at most ${MAX_THREAD_MESSAGES} messages. Start a new one.`,
+      `A thread may have at most ${MAX_THREAD_MESSAGES} messages, and ${MAX_THREAD_BYTES >> 20} MiB of text. Start a new one.`,
     )
-  return { thread, rows, fresh: findNewMessages(rows, sent) }
+  return { thread, rows, newMessages }
 }
 
 /** Returns the excerpts from the agent's vector stores that match the last user message. */

@@ -14,7 +14,7 @@ import { getSource } from '../sources/sources'
 import { messages, threads, toolResults } from '../tables'
 import { insertThread } from '../threads'
 import { buildUsageRow, recordCompletion, type UsageStatus } from '../usage/usage-record'
-import { callerGoneProblem, toProblem } from './errors'
+import { toTurnProblem } from './errors'
 import type { TokenUsage } from './model-call'
 import { toStoredResultId } from './model-messages'
 import type { Turn, TurnMessage } from './turn'
@@ -84,7 +84,7 @@ const toTurnMessageRow = ({ role, content, toolCalls, toolCallId, incomplete }: 
 })
 
 /** Returns the title of a thread: the first words of its first message, or null if there are none. */
-export function toTitle(text: string) {
+function toTitle(text: string) {
   const line = text.trim().replace(/\s+/g, ' ')
   const title = line.length <= MAX_TITLE_LENGTH ? line : `${line.slice(0, MAX_TITLE_LENGTH - 1).replace(/\s\S*$/, '')}…`
   return title.toWellFormed() || null
@@ -104,12 +104,7 @@ export async function recordFailedStart(
   ctx: PublicCtx,
   { _id, target }: ChatTarget,
   { model }: CompletionRequest,
-  {
-    how: options,
-    usage,
-    started: startTime,
-    code,
-  }: { how: TurnOptions; usage: TokenUsage; started: number; code: string },
+  { options, usage, startTime, code }: { options: TurnOptions; usage: TokenUsage; startTime: number; code: string },
 ) {
   const row = await buildUsageRow(ctx, {
     kind: 'completion',
@@ -123,11 +118,10 @@ export async function recordFailedStart(
 
 /** Saves a failed turn, and only logs it if that fails too. Returns the error for the caller. */
 export async function saveFailedTurn(turn: Turn, error: unknown): Promise<unknown> {
-  const { aborted, reason } = turn.signal
-  const problem = !aborted ? toProblem(error) : reason instanceof Problem ? reason : callerGoneProblem()
+  const problem = toTurnProblem(error, turn.signal)
   const code = problem instanceof Problem ? problem.code : 'INTERNAL'
   const { tenant } = turn.input.ctx
-  await saveTurn(turn, aborted ? 'aborted' : 'failed', code).catch((cause) =>
+  await saveTurn(turn, turn.signal.aborted ? 'aborted' : 'failed', code).catch((cause) =>
     logError('TURN_NOT_KEPT', { tenant, cause }),
   )
   return problem

@@ -17,7 +17,7 @@ import type { ModelHistory } from './history'
 import { callModel, type OnText, ReplyBuilder, type TokenUsage } from './model-call'
 import type { ModelMessage } from './model-messages'
 
-export const DEFAULT_TOOL_ROUNDS = 8 // if the integration does not set maxToolRounds
+const DEFAULT_TOOL_ROUNDS = 8 // if the integration does not set maxToolRounds
 const TOOL_CONCURRENCY = 8 // calls of one round
 const MAX_TOOL_RESULT_CHARACTERS = 2 << 20 // characters of all tool results of a turn
 
@@ -115,8 +115,8 @@ export class Turn {
     const params = { ...this.#modelParameters(), messages, ...(tools && this.#toolParameters()) }
     try {
       const reply = await callModel(this.input.source, params, {
-        ...{ signal: this.signal, so: replyBuilder, stream },
-        say: (words) => {
+        ...{ signal: this.signal, reply: replyBuilder, stream },
+        onText: (words) => {
           this.text += words.join('')
           return onText(words)
         },

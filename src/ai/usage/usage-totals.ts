@@ -9,6 +9,7 @@ import { type AiUsageTotal, type Grouping, USAGE_GROUPINGS } from './shapes'
 
 const { model, user, workspace, integration, source, thread, status, kind } = usage
 const columns = { model, user, workspace, integration, source, thread, status, kind }
+const MAX_GROUPS = 100_000
 const SUM_FIELDS = ['promptTokens', 'completionTokens', 'totalTokens', 'cost', 'count'] as const
 
 /** Returns the groupings that a query names. @throws 400 for unknown ones */
@@ -23,7 +24,7 @@ export function parseGroupings(groupBy: string | undefined): Grouping[] {
 /**
  * Returns the total usage of each group, ordered by the groupings unless `sort` says otherwise. The database sums up days,
  * and months are summed up here, because date functions differ between the engines.
- * @throws 400 for an unknown sort key
+ * @throws 400 for an unknown sort key, or too many groups
  */
 export async function computeTotals({ db }: Ctx, by: Grouping[], where: SQL | undefined, sort: string | undefined) {
   const compare = compareBy(sort, by)
@@ -39,6 +40,12 @@ export async function computeTotals({ db }: Ctx, by: Grouping[], where: SQL | un
     .from(usage)
     .where(where)
     .groupBy(...Object.values(keys))
+    .limit(MAX_GROUPS + 1)
+  if (rows.length > MAX_GROUPS)
+    badRequest({
+      path: 'groupBy',
+      message: `There are more than ${MAX_GROUPS} groups. Add a filter, or group by less.`,
+    })
   const groups = new Map<string, AiUsageTotal>()
   for (const { day, count, prompt, completion, cost, ...row } of rows) {
     const date = day === undefined ? '' : toIsoString(Math.floor(Number(day)) * DAY_MS)

@@ -1,4 +1,5 @@
 import { and, gte, inArray, lt, type SQL } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../../accounts/context'
 import { DAY_MS, isIsoDate, toIsoString } from '../../core/clock'
 import { type HttpContext, setNoStore } from '../../core/etag'
@@ -35,8 +36,9 @@ export async function list(ctx: Ctx, query: UsageQuery, answer: HttpContext): Pr
 function toCondition(query: UsageFilters): SQL | undefined {
   const fieldErrors: FieldError[] = []
   const anyOf = (name: keyof typeof filterColumns) => {
+    const column: SQLiteColumn = filterColumns[name]
     const names = parseNames(query[name], name)
-    return names && inArray(filterColumns[name], names as never[])
+    return names && inArray(column, names)
   }
   const parseTime = (path: 'from' | 'to') => {
     const text = parseOptional(query[path])

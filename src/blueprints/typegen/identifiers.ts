@@ -9,12 +9,21 @@ const toTypeIdentifiers = (name: string): TypeIdentifiers => ({
   change: `${name}Change`,
 })
 
+const COMMENT_OR_LITERAL = /\/\*[\s\S]*?\*\/|\/\/.*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`((?:\\.|[^`\\])*)`/g
+
+/** Returns the capitalized identifiers of a TypeScript source, without the words of its comments and literals. */
+function listIdentifiers(source: string): Set<string> {
+  const code = source.replace(COMMENT_OR_LITERAL, (_, template = '') => ` ${template.match(/\$\{[^}]*\}/g) ?? ''} `)
+  return new Set(code.match(/\b[A-Z]\w*/g))
+}
+
 /**
  * Returns names for the types of blueprints by key: `order-items` becomes `OrderItems`, `NewOrderItems` and so on. When
- * one of them is taken, by a word in `others` or by an earlier blueprint, all names of the blueprint get a number.
+ * one of them is taken, by an identifier of the file's `source` or by an earlier blueprint, all names of the blueprint
+ * get a number.
  */
-export function assignIdentifiers(keys: string[], others: string): Map<string, TypeIdentifiers> {
-  const usedIdentifiers = new Set(others.match(/\b[A-Z]\w*/g))
+export function assignIdentifiers(keys: string[], source: string): Map<string, TypeIdentifiers> {
+  const usedIdentifiers = listIdentifiers(source)
   const attemptsByName = new Map<string, number>()
   const identifiers = new Map<string, TypeIdentifiers>()
   for (const key of keys) {

@@ -1,19 +1,40 @@
 import type { Static, TObject } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
 import { t } from 'elysia'
 import { webAddress } from '../../core/shapes'
 
+/** The tenant of a connection, and its settings and secrets. */
+type ConnectionValues<Metadata = unknown, Authentication = unknown> = {
+  tenant: string
+  metadata: Metadata
+  authentication: Authentication
+}
+
 /** A kind of server: its settings, its secrets, and a check of the connection. */
-export type ConnectionKind<Metadata extends TObject, Authentication extends TObject> = {
+type ConnectionKind<Metadata extends TObject, Authentication extends TObject, Values = ConnectionValues> = {
   metadata: Metadata
   /** No secret is required: a connection may be created before they are known. `check` reports missing ones. */
   authentication: Authentication
   /** Makes a small call without side effects. Returns a sentence. @throws NotConnected, 502 OUTSIDE_UNREACHABLE, 503 */
-  check(of: { tenant: string; metadata: Static<Metadata>; authentication: Static<Authentication> }): Promise<string>
+  check(values: Values): Promise<string>
 }
 
-export const defineKind = <Metadata extends TObject, Authentication extends TObject>(
-  definition: ConnectionKind<Metadata, Authentication>,
-) => definition
+/** Returns a kind whose check takes the values of any connection, and passes on only those that have its shapes. */
+export const defineKind = <Metadata extends TObject, Authentication extends TObject>({
+  check,
+  ...shapes
+}: ConnectionKind<
+  Metadata,
+  Authentication,
+  ConnectionValues<Static<Metadata>, Static<Authentication>>
+>): ConnectionKind<Metadata, Authentication> => ({
+  ...shapes,
+  async check({ tenant, metadata, authentication }) {
+    if (Value.Check(shapes.metadata, metadata) && Value.Check(shapes.authentication, authentication))
+      return check({ tenant, metadata, authentication })
+    throw new NotConnected('The settings of this connection are not valid for its kind.')
+  },
+})
 
 /** The server did not accept the connection. The message is a sentence without secrets. */
 export class NotConnected extends Error {}

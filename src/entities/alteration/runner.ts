@@ -51,7 +51,7 @@ async function runUnderLease({ tenant: id }: Tenant, key: string): Promise<numbe
   // Not the tenant of a request, whose writes may be bound to the response.
   const tenant = await getTenant(id)
   const outcome = await withLease(tenant, `alteration ${key}`, (leased) => runSteps(tenant, leased, key), {
-    length: LEASE_MS,
+    ttlMs: LEASE_MS,
   })
   return outcome.state === 'done' ? undefined : outcome.state === 'taken' ? outcome.left : RETRY_MS
 }

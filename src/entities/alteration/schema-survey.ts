@@ -32,14 +32,14 @@ export async function surveyChange({ db }: Tenant, model: Model, next: Model, di
       report.entities++
       if (transformed.errors.length) report.breaking++
       else if (transformed.index.length || !Bun.deepEquals(transformed.doc, before)) report.rewritten++
-      for (const trouble of transformed.errors) addObstacle(report.problems, trouble, entity)
+      for (const error of transformed.errors) addProblem(report.problems, error, entity)
       if (!transformed.errors.length) for (const counter of duplicates) await counter.add(db, entity, transformed)
       if (diff.recomputes) await yieldToEventLoop()
     }
     from = end
     await yieldToEventLoop()
   }
-  const duplicateProblems = duplicates.flatMap((counter) => counter.toObstacles())
+  const duplicateProblems = duplicates.flatMap((counter) => counter.toProblems())
   return {
     ...report,
     breaking: report.breaking + duplicateProblems.reduce((sum, { count }) => sum + count, 0),
@@ -53,7 +53,7 @@ export const newUniqueFields = ({ diff, next }: AlterationPlan) =>
     .filter(({ key, unique }) => unique && diff.reindexedKeys.has(key))
     .map((field) => ({ key: field.key, number: field.number, label: fieldLabel(field) }))
 
-function addObstacle(
+function addProblem(
   problems: BlueprintChangeProblem[],
   { field, code, message }: TransformError,
   { identifier }: MarkedEntity,
@@ -97,7 +97,7 @@ class DuplicateCounter {
     if (group.identifiers.length < MAX_EXAMPLES) group.identifiers.push(identifier)
   }
 
-  toObstacles(): BlueprintChangeProblem[] {
+  toProblems(): BlueprintChangeProblem[] {
     if (!this.#count) return []
     const duplicates = [...this.#groups.values()]
     const examples = duplicates.flatMap(({ identifiers }) => identifiers).slice(0, MAX_EXAMPLES)

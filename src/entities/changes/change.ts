@@ -1,4 +1,6 @@
+import type { Model } from '../../blueprints/model'
 import type { MatchableEntity } from '../query/matches'
+import { toSearchTerms } from '../search/tokenizer'
 import { type EntityHeader, extractDocumentJson, parseHeader } from '../store/serializer'
 import type { LoggedEntity, NumberedChange } from './change-log'
 
@@ -7,6 +9,7 @@ export class EntityVersion implements MatchableEntity {
   #system?: EntityHeader
   #keys?: MatchableEntity['keys']
   #doc?: MatchableEntity['doc']
+  #searchTerms?: { model: Model; terms: Set<string> }
 
   constructor(private row: LoggedEntity) {}
 
@@ -24,6 +27,13 @@ export class EntityVersion implements MatchableEntity {
   get doc() {
     this.#doc ??= JSON.parse(extractDocumentJson(this.row.shown)) as MatchableEntity['doc']
     return this.#doc
+  }
+
+  /** Returns the search terms under a model, collected once for all subscribers. */
+  searchTerms(model: Model): Set<string> {
+    if (this.#searchTerms?.model !== model)
+      this.#searchTerms = { model, terms: new Set(toSearchTerms(model, this.doc).split(' ')) }
+    return this.#searchTerms.terms
   }
 }
 

@@ -34,22 +34,22 @@ export class SseSubscriber implements FeedConsumer {
   #controller?: StreamController
 
   /**
-   * Sends the text `due` first, then the changes after number `lastNumber`. Event ids end with the `seal`. Calls `free`
-   * when the stream ends.
+   * Sends the text `initialText` first, then the changes after number `lastNumber`. Event ids end with the `seal`. Calls
+   * `release` when the stream ends.
    */
   constructor(
-    private subscription: { ctx: PublicCtx; request: Request; question: StreamQuery },
+    private subscription: { ctx: PublicCtx; request: Request; streamQuery: StreamQuery },
     private feed: Feed,
     private view: View,
     private lastNumber: number,
-    { seal, due, free }: { seal: string; due: string; free: () => void },
+    { seal, initialText, release }: { seal: string; initialText: string; release: () => void },
   ) {
     this.#seal = seal
-    this.#pendingText = due
+    this.#pendingText = initialText
     const leave = feed.join(this)
     this.#release = () => {
       leave()
-      free()
+      release()
     }
     this.stream = new ReadableStream<Uint8Array>(
       {
@@ -140,7 +140,7 @@ export class SseSubscriber implements FeedConsumer {
 
   /** Returns what the subscriber may see now. Throws what a new subscription would throw. */
   async #refreshView(): Promise<View> {
-    const { ctx, request, question: streamQuery } = this.subscription
+    const { ctx, request, streamQuery } = this.subscription
     const freshCtx = await reauthorize(request, 'entities')
     this.#checkedAt = performance.now()
     // The tenant was replaced, or its database moved.

@@ -36,13 +36,10 @@ export async function subscribe(originalCtx: PublicCtx, key: string, request: Re
     const last = await enableLog(ctx, key)
     const start = await resolveStart(ctx, request.headers.get('last-event-id') || lastEventId, last, view)
     disableIdleTimeout(request)
-    const { stream } = new SseSubscriber(
-      { ctx, request, question: streamQuery },
-      getFeed(ctx, key, last),
-      view,
-      start.number,
-      { ...start, free: release },
-    )
+    const { stream } = new SseSubscriber({ ctx, request, streamQuery }, getFeed(ctx, key, last), view, start.number, {
+      ...start,
+      release,
+    })
     return new Response(stream, { headers })
   } catch (error) {
     release()
@@ -56,7 +53,11 @@ async function resolveStart(ctx: PublicCtx, id: string | null, last: number, vie
   const [number, since] = [Number(text), Number(sinceText)]
   // Bun sends the head of a response with the first chunk of its body, so there is always something to send.
   if (since <= number && number <= last && isTimingSafeEqual(seal, await createSeal(ctx, view, since)))
-    return { number, seal, due: ':\n\n' }
+    return { number, seal, initialText: ':\n\n' }
   const fresh = await createSeal(ctx, view, last)
-  return { number: last, seal: fresh, due: id ? formatReset(last, fresh) : formatEvent('ready', last, fresh, '{}') }
+  return {
+    number: last,
+    seal: fresh,
+    initialText: id ? formatReset(last, fresh) : formatEvent('ready', last, fresh, '{}'),
+  }
 }

@@ -8,11 +8,12 @@ import { readFairly } from '../query/fair-reads'
 import { countFiltered, requireResolvedLikes, resolveLikes } from '../query/like-filter'
 import { parseQuery } from '../query/query-parser'
 import type { ResolvedName } from '../query/target'
+import { compareValues } from '../query/value-order'
 import { getQueryString, readConsistently, splitPageOptions, withoutPrivilege } from '../request'
 import { ensureSearchIndex } from '../search/search-index'
 import { aggregate } from './aggregation'
 import { type ParameterNames, parseChartQuery } from './chart-query'
-import { type DataPoint, isAxesType, toPieOption as pieOf, toAxesOption } from './echarts'
+import { type DataPoint, isAxesType, toAxesOption, toPieOption } from './echarts'
 import { type Amount, createGrouping, type Group, type GroupPosition } from './grouping'
 import { readGroupNames } from './values'
 
@@ -34,7 +35,7 @@ export async function sum(originalCtx: PublicCtx, key: string, http: HttpContext
 /** Returns the ECharts options of a pie chart whose slices are the values of a property. */
 export async function pie(originalCtx: PublicCtx, key: string, http: HttpContext) {
   const { groups = [], label } = await readGroups(originalCtx, key, http, { by: 'x', needs: 'x' })
-  return pieOf(label, groups)
+  return toPieOption(label, groups)
 }
 
 /** Returns the ECharts options of a chart with the values of a property on its x axis. @throws 404 CHART_NOT_FOUND */
@@ -90,29 +91,21 @@ async function computeGroups(
   const result = { value: amountOf(all), label: sum ? seriesLabel(sum) : 'count' }
   if (!grouping) return { ...result, groups: undefined }
 
-  const positions = grouping.fillGaps([...groups.keys()].sort(comparePositions))
+  const positions = grouping.fillGaps([...groups.keys()].sort(compareValues))
   const total = positions.length + (unknown.count ? 1 : 0)
   const [start, end] = [query.skip, query.skip + query.limit]
-  const page = positions.slice(start, end).map((place) => groups.get(place) ?? emptyGroup(place))
+  const page = positions.slice(start, end).map((position) => groups.get(position) ?? emptyGroup(position))
   const labels = await readGroupNames(db, model, by, grouping, page)
   const points: DataPoint[] = page.map((group, at) => ({ name: labels[at]!, value: amountOf(group) }))
   if (unknown.count && start < total && total <= end) points.push({ name: UNKNOWN_LABEL, value: amountOf(unknown) })
   const headers: Record<string, string> = {}
   if (query.count) headers['x-total-count'] = `${total}`
   if (query.limit && end < total) headers.link = `<${nextPageUrl(request, end)}>; rel="next"`
-  Object.assign(set.headers as object, headers)
+  Object.assign(set.headers, headers)
   return { ...result, groups: points }
 }
 
-/** Sorts texts by code points, as lists do, where JavaScript would compare UTF-16 code units. */
-function comparePositions(one: GroupPosition, other: GroupPosition) {
-  if (one === other) return 0
-  if (typeof one === 'number' || typeof other === 'number') return one < other ? -1 : 1
-  let at = 0
-  while (one.charCodeAt(at) === other.charCodeAt(at)) at++
-  return (one.codePointAt(at) ?? -1) - (other.codePointAt(at) ?? -1)
-}
-const emptyGroup = (place: GroupPosition): Group => ({ count: 0, units: 0n, position: place, first: 0, key: '' })
+const emptyGroup = (position: GroupPosition): Group => ({ count: 0, units: 0n, position, first: 0, key: '' })
 const seriesLabel = ({ target }: ResolvedName) =>
   target.at === 'field' ? (target.field.title ?? target.field.key) : 'sum'
 

@@ -11,7 +11,7 @@ import type { FieldTarget } from '../query/sql-conditions'
 import { and, commaList, fragment, type SqlFragment } from '../store/sql-fragments'
 
 /** A value for each selected expression, the number of entities that have all these values, and the first of them. */
-export type ScannedRow = [...texts: (string | number | null)[], count: number, first: number]
+export type ScannedRow = [...values: (string | number | null)[], count: number, first: number]
 
 const LARGE_ENTITIES_PER_READ = 100 // entities per slice when each row has a list or document, which may be large
 

@@ -21,11 +21,11 @@ export type Grouping = {
   /** Whether each distinct value is its own group. */
   exact: boolean
   toPosition(key: string): GroupPosition
-  toName(place: GroupPosition): GroupName
+  toName(position: GroupPosition): GroupName
   /** Whether the name may differ from the value as it was written, which then has to be read from an entity. */
-  losesNotation(place: GroupPosition): boolean
+  losesNotation(position: GroupPosition): boolean
   /** Adds the missing positions between the first and the last. */
-  fillGaps(places: GroupPosition[]): GroupPosition[]
+  fillGaps(positions: GroupPosition[]): GroupPosition[]
 }
 
 export const intervals = ['day', 'week', 'month', 'year'] as const
@@ -42,24 +42,24 @@ export function createGrouping({ target, kind }: ResolvedName, interval?: Interv
     selected: isHeaderTime ? fragment(`${selected.sql} / ${DAY_MS}`, ...selected.params) : selected,
     exact: false,
     losesNotation: () => false,
-    fillGaps: (places: GroupPosition[]) => places,
+    fillGaps: (positions: GroupPosition[]) => positions,
   }
   if (moment && interval)
     return {
       ...base,
       toPosition: (key) => startOfInterval[interval](new Date(moment(key))),
-      toName: (place) => toIsoString(place as number).split('T')[0]!,
-      fillGaps: (places) => fillIntervalGaps(places as number[], interval),
+      toName: (position) => toIsoString(position as number).split('T')[0]!,
+      fillGaps: (positions) => fillIntervalGaps(positions as number[], interval),
     }
   const toPhase = moment ? (key: string) => new Date(moment(key)).getUTCDay() : kind?.toHour
-  if (toPhase) return { ...base, toPosition: toPhase, toName: (place) => place }
+  if (toPhase) return { ...base, toPosition: toPhase, toName: (position) => position }
   const [toName, losesNotation] = kind ? [kind.fromIndexKey, kind.losesNotation] : [parsePartKey, isTruncatedPart]
   return {
     ...base,
     exact: true,
     toPosition: (key) => key,
-    toName: (place) => (toName?.(place as string) ?? place) as GroupName,
-    losesNotation: (place) => !!losesNotation?.(place as string),
+    toName: (position) => (toName?.(position as string) ?? position) as GroupName,
+    losesNotation: (position) => !!losesNotation?.(position as string),
   }
 }
 

@@ -7,45 +7,51 @@ import { isAbout, orderedSource, timeOrderedSource } from './id-set'
 import type { IndexWalk } from './index-walk'
 import { byCreated, isCreated, isNullable } from './order'
 import type { Query } from './query-parser'
+import { dropUselessPrefixes } from './ranked-search'
 import {
   fullScan,
   indexLookup,
   indexScan,
   isColumnCondition,
+  matchSql,
   rankedScan,
   type Scan,
+  SEARCH_WORDS_TABLE,
   subqueryScan,
   textScan,
 } from './scans'
 import { conditionSql, type IndexCondition, indexWhere, isIndexCondition, scopeSql } from './sql-conditions'
-import type { Condition } from './target'
+import type { Condition, Order } from './target'
 
 /** Returns a scan of a query's entities in order of time, which can be read in slices. */
-export const chooseTimeOrderedScan = async (db: Db, model: Model, rowScope: RowScope, query: Query): Promise<Scan> =>
-  (await chooseAccessPath(db, model, rowScope, { ...query, ranked: false, order: [byCreated(true)] })).scan
+export async function chooseTimeOrderedScan(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<Scan> {
+  if (query.search !== undefined) return textScan(model, await dropUselessPrefixes(db, query.search))
+  return (await chooseAccessPath(db, model, rowScope, { ...query, ranked: false, order: [byCreated(true)] })).scan
+}
 
 /**
  * A condition that was considered as the access path, with the number of index rows that meet it, as far as counted.
+ * `reach` stands for the caller's row scope, as a query plan calls it. An `ordered` scan reads its rows by time.
  */
 export type Candidate = { condition: Condition | 'reach'; rows: number; scan: Scan; ordered: boolean }
 
 /**
- * The rows to scan, and the candidates that were considered. With `indexWalk`, the scan may read many rows that do not
- * match, so the beginning of that index is tried first.
+ * How to read a query. With `bounded`, the scan is known to read few rows that do not match, so one statement is
+ * enough; otherwise the query is broad, and is read in steps. The first step tries the beginning of `indexWalk`.
  */
-export type AccessPath = { scan: Scan; indexWalk?: IndexWalk; candidates: Candidate[] }
+export type AccessPath = { scan: Scan; bounded: boolean; indexWalk?: IndexWalk; candidates: Candidate[] }
 
+/** Chooses how to read a query, by the number of rows that meet each of its conditions. */
 export async function chooseAccessPath(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<AccessPath> {
-  if (query.ranked) return { scan: rankedScan(model, query.search!), candidates: [] }
+  if (query.ranked) return { scan: rankedScan(model, query.search!), bounded: true, candidates: [] }
   const choice = await chooseScan(db, model, rowScope, query)
-  const { scan = fullScan(model), candidates } = choice
-  return { scan, candidates, indexWalk: chooseWalk(model, rowScope, query, choice) }
+  return { ...choice, scan: choice.scan ?? fullScan(model), indexWalk: chooseWalk(model, rowScope, query, choice) }
 }
 
-/** A scan, missing when only an order leads to the rows. `bounded`: it is known to read few rows that do not match. */
+/** A choice of `chooseScan`. The scan is missing when only an order leads to the rows. */
 type ScanChoice = { scan?: Scan; bounded: boolean; candidates: Candidate[] }
 
-/** Returns the index in the requested order; none when the scan reads few rows anyway. */
+/** Returns the index to walk in the requested order; none when the scan is bounded, or for a search. */
 function chooseWalk(
   model: Model,
   rowScope: RowScope,
@@ -74,7 +80,11 @@ function chooseWalk(
  */
 async function chooseScan(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<ScanChoice> {
   const { conditions, order, search } = query
-  if (search !== undefined) return { scan: textScan(model, search), bounded: true, candidates: [] }
+  if (search !== undefined) {
+    const rows = await estimateRows(db, SEARCH_WORDS_TABLE, matchSql(await dropUselessPrefixes(db, search)))
+    // The scan may be cached, and a longer word may be written meanwhile, so it keeps its prefixes.
+    return { scan: textScan(model, search), bounded: rows < thresholds.few, candidates: [] }
+  }
   const byTime = order.length === 1 && isCreated(order[0]!.target)
   const indexed = conditions.filter(isIndexCondition)
   const equal = indexed.filter((one) => one.is === 'in' && one.values.length === 1)
@@ -101,10 +111,11 @@ async function chooseScan(db: Db, model: Model, rowScope: RowScope, query: Query
   const [cheapest] = candidates
   if (cheapest && cheapest.rows < thresholds.few) return { scan: cheapest.scan, bounded: true, candidates }
   const ordered = candidates.find(({ ordered }) => ordered)
-  // In order, no row is read in vain: by time within one owner's scope, or in the whole blueprint by a field that is
-  // never null.
+  // In the order of an index, no row is read in vain: by time within one owner's scope, or in the whole blueprint by a
+  // field that is never null.
+  const [{ target }] = order as [Order]
   const coversScope = rowScope.all || (byTime && (rowScope.user === undefined || rowScope.workspace === undefined))
-  const bounded = coversScope && !conditions.length && !(order[0] && isNullable(order[0].target))
+  const bounded = coversScope && !conditions.length && !isNullable(target) && !!orderedSource(model, target)
   return { scan: ordered?.scan ?? (byTime ? fullScan(model) : undefined), bounded, candidates }
 }
 

@@ -11,6 +11,8 @@ export const thresholds = {
   sorted: 2_000,
   /** Rows of an index that one statement reads. */
   slice: 20_000,
+  /** With this many matches of a search, a rank says little, and computing it for all would be slow. */
+  ranked: 500,
   /** Rows that one statement scans when it reads the entity of each. */
   rows: 2_000,
 }

@@ -54,7 +54,8 @@ function toOpposite(condition: Condition): IndexCondition | undefined {
 /** Counts by the index alone. An entity with several values is in it several times. */
 async function countByIndex(db: Db, model: Model, condition: IndexCondition) {
   const equal = condition.is === 'in' && condition.values.length === 1
-  if (!equal && !condition.target.single) return (await findMatchingIds(db, model, { all: true }, [condition])).size
+  if (!equal && !condition.target.single)
+    return (await findMatchingIds(db, model, { all: true }, { conditions: [condition] })).size
   const by = equal ? VALUE_ORDER.slice(1) : VALUE_ORDER
   return countRows(db, { from: 'entity_index i', where: indexWhere(condition), by })
 }

@@ -68,7 +68,9 @@ function toAad({ _id }: Model, { order, ranked, search = '' }: Query): string {
     const of = target.at === 'column' ? target.column : `${target.label} ${target.field.type}`
     return `${descending ? '-' : '+'}${of}`
   })
-  return JSON.stringify([_id, ...(ranked ? [search] : terms)])
+  // The terms of earlier versions had no letter after the number of the field; their cursors stay valid.
+  const searchedTerms = search.replace(/\bf(\d+)w/g, 'f$1')
+  return JSON.stringify([_id, ...(ranked ? [searchedTerms] : terms)])
 }
 
 /** Sorted numbers are stored as differences, which is shorter. */

@@ -1,4 +1,3 @@
-import type { PublicCtx } from '../../accounts/context'
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
@@ -13,10 +12,10 @@ type ExplainedStatement = { sql: string; rows: number; ms: number }
 /**
  * Returns the plan of a query, for privileged callers: which rows are scanned and why, which conditions are checked on
  * each row, and all statements of a page with the number of their rows. The page is read without cached estimates.
- * Statements are shown without their values.
+ * Statements are shown without their values; their time includes waiting for others.
  */
 export async function explainQuery(
-  { db }: PublicCtx,
+  db: Db,
   model: Model,
   rowScope: RowScope,
   query: Query,
@@ -25,6 +24,8 @@ export async function explainQuery(
   const statements: ExplainedStatement[] = []
   const recording: Db = {
     ...db,
+    // Estimates are cached by the origin.
+    origin: undefined,
     query: async (sql, params) => {
       const began = performance.now()
       const rows = await db.query(sql, params)

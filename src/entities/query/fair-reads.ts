@@ -1,4 +1,5 @@
 import type { PublicCtx } from '../../accounts/context'
+import { createDb } from '../../storage/db'
 import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
 import { clientNetwork } from '../../tenancy/client-connection'
@@ -31,8 +32,8 @@ class FairReads {
   ) {
     this.#payer = { tenant, caller: actor?.user ?? `at ${clientNetwork(request)}` }
     this.db = {
-      ...db,
-      query: (sql, params) => this.#query(db, sql, params),
+      ...createDb((sql, params) => this.#query(db, sql, params)),
+      vectorSearch: db.vectorSearch,
       yieldToOthers: () => this.#pause(db),
       origin: db,
     }

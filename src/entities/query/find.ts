@@ -2,17 +2,18 @@ import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { shownColumnSql } from '../store/serializer'
-import { and, fragment } from '../store/sql-fragments'
-import { chooseAccessPath } from './access-path'
-import { ESTIMATE_TTL_MS } from './cardinality'
+import { and, oneOf, toChunks } from '../store/sql-fragments'
+import { type AccessPath, chooseAccessPath } from './access-path'
+import { ESTIMATE_TTL_MS, estimateRows, thresholds } from './cardinality'
 import type { CursorPosition } from './cursor'
 import { type IndexWalk, type TieGroup, walkIndex } from './index-walk'
 import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
 import type { Query } from './query-parser'
-import { findRanked, type RankedCursor } from './ranked-search'
+import { dropUselessPrefixes, findRanked, type RankedCursor } from './ranked-search'
 import { filterSql, fullScan, textScan } from './scans'
 import { buildSelect, type FindRequest, type FindResult, type PageWindow, type Statement } from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
+import { sortInSlices } from './slice-sort'
 import type { Condition, Order } from './target'
 
 /**
@@ -40,16 +41,33 @@ export async function find<Row extends unknown[]>(
   const cached = position ? undefined : statements.get(name)
   if (cached && cached.until > performance.now()) return toResult(await db.query(cached.sql, cached.params))
 
-  const { scan, indexWalk } = await chooseAccessPath(db, model, rowScope, query)
+  const path = await chooseAccessPath(db, model, rowScope, query)
+  const { scan } = path
   const window = { limit, skip: query.skip, position }
-  const rows =
-    indexWalk &&
-    ((await findByWalk(request, indexWalk, window)) ??
-      (canSortFromSet(request) && (await sortFromSet(request, window))))
+  const rows = path.bounded ? undefined : await findInSteps(request, path, window)
   if (rows) return toResult(rows)
   const statement = buildSelect(request, scan, toOrderTerms(query.order, scan.time, first), window)
   if (!position) statements.set(name, { ...statement, until: performance.now() + ESTIMATE_TTL_MS })
   return toResult(await db.query(statement.sql, statement.params))
+}
+
+/**
+ * Finds a page of a broad query in bounded steps. Returns undefined when the blueprint is small, so that one statement
+ * is enough.
+ */
+async function findInSteps(
+  request: FindRequest,
+  { indexWalk }: AccessPath,
+  window: PageWindow,
+): Promise<unknown[][] | undefined> {
+  const page = indexWalk && (await findByWalk(request, indexWalk, window))
+  if (page) return page
+  const { db, model, query } = request
+  const search = query.search && (await dropUselessPrefixes(db, query.search))
+  if (canSortFromSet(request)) return sortFromSet({ ...request, query: { ...query, search } }, window)
+  const all = fullScan(model)
+  if ((await estimateRows(db, all.from, all.where)) < thresholds.few) return
+  return sortInSlices(request, search === undefined ? all : textScan(model, search), window)
 }
 
 /**
@@ -105,16 +123,19 @@ export const readShownByIds = async (db: Db, model: Model, rowScope: RowScope, q
   )
 
 /** Returns columns of those of the given entities that match. */
-export function readMatchingByIds(
+export async function readMatchingByIds(
   db: Db,
   columns: string,
   model: Model,
   rowScope: RowScope,
   query: Query,
   ids: number[],
-) {
+): Promise<unknown[][]> {
   const scan = query.search === undefined ? fullScan(model) : textScan(model, query.search)
-  const numbers = fragment(`e.seq in (${ids.map(() => '?').join(', ')})`, ...ids)
-  const { sql, params } = and([filterSql(scan, rowScope, query.conditions), numbers])
-  return db.query(`select ${columns} from ${scan.from} where ${sql}`, params)
+  const rows: unknown[][] = []
+  for (const chunk of toChunks(ids)) {
+    const { sql, params } = and([filterSql(scan, rowScope, query.conditions), oneOf('e.seq', chunk)])
+    rows.push(...(await db.query(`select ${columns} from ${scan.from} where ${sql}`, params)))
+  }
+  return rows
 }

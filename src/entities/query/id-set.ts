@@ -3,13 +3,23 @@ import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
-import { fullScan } from './scans'
+import type { Query } from './query-parser'
+import { splitIntoRanges } from './ranges'
+import { fullScan, matchSql, SEARCH_WORDS_TABLE } from './scans'
 import { comparisonSql, conditionSql, type FieldTarget, type IndexCondition, scopeSql } from './sql-conditions'
 import { type Condition, type Predicate, type Target, targetKey } from './target'
 
-/** A set of entities, identified by their numbers. */
+const IDS_PER_PAGE = 1 << 15 // entity numbers; a page takes 4 KiB
+
+/**
+ * A set of entities, identified by their numbers: a bit for each, in pages. On PostgreSQL, tenants share a sequence, so
+ * the numbers of one tenant can be few and far apart.
+ */
 export class IdSet {
-  #marks = new Uint8Array(1 << 12)
+  #pages = new Map<number, Uint32Array>()
+  /** The page that was used last; numbers mostly come in runs. */
+  #page: Uint32Array | undefined
+  #pageNumber = -1
   size = 0
 
   static of(entities: Iterable<number>) {
@@ -18,40 +28,55 @@ export class IdSet {
     return ids
   }
 
-  has = (entity: number) => this.#marks[entity] === 1
+  has(entity: number): boolean {
+    const page = this.#findPage(entity)
+    return page !== undefined && (page[(entity % IDS_PER_PAGE) >>> 5]! & (1 << (entity & 31))) !== 0
+  }
 
   add(entity: number) {
-    if (entity >= this.#marks.length) {
-      const grown = new Uint8Array(2 ** Math.ceil(Math.log2(entity + 1)))
-      grown.set(this.#marks)
-      this.#marks = grown
-    }
-    if (this.#marks[entity]) return
-    this.#marks[entity] = 1
+    if (this.has(entity)) return
+    this.#page ??= new Uint32Array(IDS_PER_PAGE / 32)
+    this.#pages.set(this.#pageNumber, this.#page)
+    this.#page[(entity % IDS_PER_PAGE) >>> 5]! |= 1 << (entity & 31)
     this.size++
   }
 
   delete(entity: number) {
     if (!this.has(entity)) return
-    this.#marks[entity] = 0
+    this.#page![(entity % IDS_PER_PAGE) >>> 5]! &= ~(1 << (entity & 31))
     this.size--
   }
 
   copy() {
     const copy = new IdSet()
-    copy.#marks = this.#marks.slice()
+    for (const [number, page] of this.#pages) copy.#pages.set(number, page.slice())
     copy.size = this.size
     return copy
   }
 
   /** Yields the numbers in ascending order. */
   *[Symbol.iterator]() {
-    for (let at = this.#marks.indexOf(1); at >= 0; at = this.#marks.indexOf(1, at + 1)) yield at
+    for (const number of [...this.#pages.keys()].sort((one, other) => one - other))
+      for (const [at, word] of this.#pages.get(number)!.entries())
+        for (let rest = word; rest; rest &= rest - 1)
+          yield number * IDS_PER_PAGE + at * 32 + 31 - Math.clz32(rest & -rest)
+  }
+
+  #findPage(entity: number) {
+    const number = Math.floor(entity / IDS_PER_PAGE)
+    if (number !== this.#pageNumber) {
+      this.#pageNumber = number
+      this.#page = this.#pages.get(number)
+    }
+    return this.#page
   }
 }
 
-/** Rows of an index in the order of `by`, which is unique; `entity` is the column with the entity's number. */
-export type IndexSource = { from: string; where: SqlFragment; entity: string; by: string[] }
+/**
+ * Rows of an index in the order of `by`, which is unique; `entity` is the column with the entity's number. The index
+ * leads to the rows that meet `where`; the `test` is checked on each of them.
+ */
+export type IndexSource = { from: string; where: SqlFragment; test?: SqlFragment; entity: string; by: string[] }
 
 export const VALUE_ORDER = ['i.value', 'i.created', 'i.entity']
 const TIME_ORDER = ['e.created', 'e.seq']
@@ -105,11 +130,12 @@ export const timeOrderedSource = ({ target, ...test }: IndexCondition): IndexSou
 function conditionSources(model: Model, condition: Condition): { sources: IndexSource[]; not: boolean } {
   const { target, ...test } = condition
   const at = target.at === 'column' ? target.column : 'i.value'
-  const whole = targetSource(model, target, [])
+  const isInIndex = targetSource(model, target, []) !== undefined
   const whether = test.is === 'present' || test.is === 'absent'
   // An empty list has no row in the index.
-  const hidden = whether && target.at === 'field' && !target.single && !target.path
-  if (!whole || hidden) return { sources: [columnSource(model, [conditionSql(condition)], TIME_ORDER)], not: false }
+  const isEmptyListPossible = whether && target.at === 'field' && !target.single && !target.path
+  if (!isInIndex || isEmptyListPossible)
+    return { sources: [{ ...columnSource(model, [], TIME_ORDER), test: conditionSql(condition) }], not: false }
   if (whether)
     return { sources: [targetSource(model, target, [fragment(`${at} is not null`)])!], not: test.is === 'absent' }
   if (test.is === 'between') return { sources: [targetSource(model, target, [comparisonSql(at, test)])!], not: false }
@@ -136,6 +162,7 @@ async function scopeSources(db: Db, model: Model, rowScope: Extract<RowScope, { 
   return { sources: sourcesInScope(model, rowScope), not: false }
 }
 
+/** Returns the number of rows that the indexes lead to, at most about `limit`; tests are not applied. */
 async function estimateSize(db: Db, sources: IndexSource[], limit: number) {
   let size = 0
   for (const { from, where } of sources) size += size < limit ? await estimateRows(db, from, where, limit) : 0
@@ -148,28 +175,24 @@ const sourcesInScope = (model: Model, { user, workspace }: Extract<RowScope, { a
     .filter(({ user, workspace }) => (user ?? workspace) !== undefined)
     .map((one) => columnSource(model, scopeSql({ all: false, ...one }), TIME_ORDER))
 
-/** Yields the entities of a source in its order or reversed, in slices that grow from `first` rows. */
-export async function* scanIds(db: Db, source: IndexSource, descending = false, first = thresholds.slice) {
-  const { from, where, entity, by } = source
-  const order = `order by ${by.map((one) => `${one} ${descending ? 'desc' : 'asc'}`).join(', ')}`
-  const beyond = `(${by.join(', ')}) ${descending ? '<' : '>'} (${by.map(() => '?').join(', ')})`
-  let after: SqlFragment[] = []
-  for (let size = first; ; size = Math.min(thresholds.slice, size * 8)) {
-    const { sql, params } = and([where, ...after])
+/**
+ * Yields the entities of a source in its order or reversed, in slices that grow from `first` rows. With a test, it
+ * reads the entity of each row, so the slices are smaller.
+ */
+export async function* scanIds(
+  db: Db,
+  { from, where, test, entity, by }: IndexSource,
+  descending = false,
+  first = thresholds.slice,
+): AsyncGenerator<number[]> {
+  const order = by.map((one) => `${one} ${descending ? 'desc' : 'asc'}`).join(', ')
+  const size = test ? thresholds.rows : thresholds.slice
+  for await (const { conditions } of splitIntoRanges(db, { from, where, by, descending, size, first })) {
+    const { sql, params } = and([where, ...conditions, ...(test ? [test] : [])])
+    const rows = `select ${entity} as seq from ${from} where ${sql} order by ${order}`
     // As one text, because a row per entity would take more time and memory than everything else.
-    const rows = `select ${entity} as seq from ${from} where ${sql} ${order} limit ?`
-    const [joined] = await db.query(`select group_concat(cast(n.seq as text), ',') from (${rows}) as n`, [
-      ...params,
-      size,
-    ])
-    const entities = JSON.parse(`[${joined?.[0] ?? ''}]`) as number[]
-    yield entities
-    if (entities.length < size) return
-    const next = `select ${by.join(', ')} from ${from} where ${sql} ${order} limit 1 offset ?`
-    const [last] = await db.query(next, [...params, size - 1])
-    if (!last) return
-    after = [fragment(beyond, ...last)]
-    await db.yieldToOthers()
+    const [joined] = await db.query(`select group_concat(cast(n.seq as text), ',') from (${rows}) as n`, params)
+    yield JSON.parse(`[${joined?.[0] ?? ''}]`)
   }
 }
 
@@ -177,28 +200,32 @@ export async function* scanIds(db: Db, source: IndexSource, descending = false, 
 const MAX_COMPARED_SIZE = 20_000
 
 /**
- * Returns the entities that meet all conditions, by the indexes alone: the smallest set, intersected with the next, and
- * so on. Once the result is small (`thresholds.sorted`), it may contain entities that fail the remaining conditions.
+ * Returns the entities that meet all conditions and contain the words, by the indexes alone: the smallest set,
+ * intersected with the next, and so on. Once the result is small (`thresholds.sorted`), it may contain entities that
+ * fail the remaining conditions. Words are never left out, because the other conditions are what readers check again.
  */
 export async function findMatchingIds(
   db: Db,
   model: Model,
   rowScope: RowScope,
-  conditions: Condition[],
+  { conditions, search }: Pick<Query, 'conditions' | 'search'>,
 ): Promise<IdSet> {
   const sets = conditions.flatMap((condition, at) => {
     const { target } = condition
     // All conditions about one value form one set.
-    const leading = conditions.findIndex((id) => isAbout(target, id) && id.is !== 'not in')
+    const leading = conditions.findIndex((one) => isAbout(target, one) && one.is !== 'not in')
     const source = leading >= 0 && isAbout(target, condition) ? orderedSource(model, target, conditions) : undefined
     if (!source) return conditionSources(model, condition)
     return leading === at ? { sources: [source], not: false } : []
   })
   if (!rowScope.all) sets.push(await scopeSources(db, model, rowScope))
-  if (sets.every(({ not }) => not)) sets.push({ sources: [columnSource(model, [], TIME_ORDER)], not: false })
+  const words = search === undefined ? [] : [{ sources: [wordSource(search)], not: false }]
+  if (!words.length && sets.every(({ not }) => not))
+    sets.push({ sources: [columnSource(model, [], TIME_ORDER)], not: false })
   const sized = []
   for (const set of sets) sized.push({ ...set, size: await estimateSize(db, set.sources, MAX_COMPARED_SIZE) })
-  const [smallest, ...others] = sized.sort((id, other) => Number(id.not) - Number(other.not) || id.size - other.size)
+  sized.sort((one, other) => Number(one.not) - Number(other.not) || one.size - other.size)
+  const [smallest, ...others] = [...words, ...sized]
   let ids = new IdSet()
   for (const source of smallest!.sources)
     for await (const entities of scanIds(db, source)) for (const id of entities) ids.add(id)
@@ -208,6 +235,14 @@ export async function findMatchingIds(
   }
   return ids
 }
+
+/** Returns the rows of the entities that contain the words. */
+const wordSource = (search: string): IndexSource => ({
+  from: SEARCH_WORDS_TABLE,
+  where: matchSql(search),
+  entity: 'w.rowid',
+  by: ['w.rowid'],
+})
 
 async function intersect(db: Db, ids: IdSet, sources: IndexSource[]): Promise<IdSet> {
   const both = new IdSet()

@@ -6,7 +6,10 @@ import { fullScan, type Scan } from './scans'
 import { buildSelect, type FindRequest, type PageWindow } from './select-sql'
 import type { Condition, Target } from './target'
 
-/** An index in the order of the first sort field, and the conditions that all its rows meet. */
+/**
+ * An index in the order of the first sort field, and the conditions that all its rows meet. The target is that of the
+ * sort field, and missing for the time of creation.
+ */
 export type IndexWalk = { source: IndexSource; covered: Condition[]; target?: Target }
 
 /** A group of entities with the same value that is too large to sort. It contains the whole page or only its end. */

@@ -12,6 +12,7 @@ import { find } from './find'
 import { endOfPrefix, findPrefixes, type LikePattern, matchesPattern, matchesPrefix } from './like-pattern'
 import { byCreated } from './order'
 import type { Query } from './query-parser'
+import { splitIntoRanges } from './ranges'
 import type { FindResult } from './select-sql'
 import type { FieldTarget } from './sql-conditions'
 import { type Condition, type LikeCondition, type Target, targetName } from './target'
@@ -46,57 +47,80 @@ export async function requireResolvedLikes(db: Db, model: Model, query: Query): 
   return resolved
 }
 
-type TextSource = { of: string; from: string; where: SqlFragment; start: string }
+/**
+ * Where the texts of a target are: in the column `of`, with the prefix `start`. An index has them in order, unless they
+ * are `unsorted`.
+ */
+type TextSource = { of: string; from: string; where: SqlFragment; start: string; unsorted?: true }
 
-/** Returns the column and rows in which the texts of a target are sorted. */
 function getTextSource(model: Model, target: Target): TextSource {
-  if (target.at === 'column')
-    return { of: target.column, from: 'entities e', where: fragment('e.blueprint = ?', model.key), start: '' }
+  if (target.at === 'column') {
+    const source = { of: target.column, from: 'entities e', where: fragment('e.blueprint = ?', model.key), start: '' }
+    return target.column === 'e._id' ? { ...source, unsorted: true } : source
+  }
   const where = fragment('i.field = ? and i.path = ?', target.field.number, target.path)
   // The keys of texts in an object begin with this letter.
   return { of: 'i.value', from: 'entity_index i', where, start: target.path ? 's' : '' }
 }
 
+/** Returns the SQL for whether a text of the source begins like this. */
+function prefixSql({ of, start }: TextSource, prefix: string): SqlFragment {
+  const end = endOfPrefix(start + prefix)
+  return and([fragment(`${of} >= ?`, start + prefix), ...(end === undefined ? [] : [fragment(`${of} < ?`, end)])])
+}
+
+async function hasPrefix(db: Db, source: TextSource, prefix: string): Promise<boolean> {
+  // Ids are always in lower case. No index would find their beginnings within a blueprint.
+  if (source.unsorted) return prefix === prefix.toLowerCase()
+  const { sql, params } = and([source.where, prefixSql(source, prefix)])
+  return (await db.query(`select 1 from ${source.from} where ${sql} limit 1`, params)).length > 0
+}
+
+/** Yields the different texts of a source that begin like this, in slices. */
+async function* readTexts(db: Db, source: TextSource, prefix: string): AsyncGenerator<string[]> {
+  const { of, from, where, unsorted } = source
+  const isWanted = prefixSql(source, prefix)
+  if (unsorted) {
+    for await (const { conditions } of splitIntoRanges(db, { from, where, by: ['e.created', 'e.seq'] })) {
+      const { sql, params } = and([where, ...conditions, isWanted])
+      yield (await db.query(`select ${of} from ${from} where ${sql}`, params)).flat() as string[]
+    }
+    return
+  }
+  for (let after: SqlFragment[] = []; ; ) {
+    const { sql, params } = and([where, isWanted, ...after])
+    const rows = (await db.query(
+      `select s.value, count(*) from (select ${of} as value from ${from} where ${sql} order by ${of} limit ?) as s
+       group by s.value order by s.value`,
+      [...params, INDEX_ROWS_PER_READ],
+    )) as [string, number][]
+    yield rows.map(([value]) => value)
+    if (rows.reduce((sum, [, count]) => sum + Number(count), 0) < INDEX_ROWS_PER_READ) return
+    after = [fragment(`${of} > ?`, rows.at(-1)![0])]
+    await db.yieldToOthers()
+  }
+}
+
 /** Returns the condition that is equivalent to a pattern, or undefined when too many texts match. */
 async function toCondition(db: Db, model: Model, { target, pattern }: LikeCondition): Promise<Condition | undefined> {
-  const { of, from, where, start } = getTextSource(model, target)
-  const texts: string[] = []
-  const hasRows = async (where: SqlFragment) =>
-    (await db.query(`select 1 from ${from} where ${where.sql} limit 1`, where.params)).length > 0
-  const prefixSql = (text: string) => {
-    const end = endOfPrefix(start + text)
-    return and([
-      where,
-      fragment(`${of} >= ?`, start + text),
-      ...(end === undefined ? [] : [fragment(`${of} < ?`, end)]),
-    ])
-  }
-  const { starts: prefixes, only } = await findPrefixes(pattern, (text) => hasRows(prefixSql(text)))
+  const source = getTextSource(model, target)
+  const { prefixes, areSufficient } = await findPrefixes(pattern, (text) => hasPrefix(db, source, text))
   const [prefix = '', ...others] = prefixes
-  if (only && prefix && !others.length) {
-    const end = endOfPrefix(start + prefix)
+  if (areSufficient && prefix && !others.length) {
+    const end = endOfPrefix(source.start + prefix)
     const to = end === undefined ? undefined : { value: end, open: true }
-    return { target, is: 'between', from: { value: start + prefix, open: false }, to }
+    return { target, is: 'between', from: { value: source.start + prefix, open: false }, to }
   }
-  for (const text of prefixes) {
-    for (let after: SqlFragment[] = []; ; ) {
-      const { sql, params } = and([prefixSql(text), ...after])
-      const rows = (await db.query(
-        `select s.value, count(*) from (select ${of} as value from ${from} where ${sql} order by ${of} limit ?) as s
-         group by s.value order by s.value`,
-        [...params, INDEX_ROWS_PER_READ],
-      )) as [string, number][]
-      for (const [value] of rows) {
+  const matching: string[] = []
+  for (const text of prefixes)
+    for await (const values of readTexts(db, source, text)) {
+      for (const value of values) {
         const match = isMatch(db, target, pattern, value)
-        if (match && (match === true || (await match))) texts.push(value)
+        if (match && (match === true || (await match))) matching.push(value)
       }
-      if (texts.length > MAX_RESOLVED_TEXTS) return
-      if (rows.reduce((sum, [, count]) => sum + count, 0) < INDEX_ROWS_PER_READ) break
-      after = [fragment(`${of} > ?`, rows.at(-1)![0])]
-      await db.yieldToOthers()
+      if (matching.length > MAX_RESOLVED_TEXTS) return
     }
-  }
-  return { target, is: 'in', values: texts }
+  return { target, is: 'in', values: matching }
 }
 
 /**

@@ -48,21 +48,21 @@ export const matchesPrefix = (pattern: LikePattern, start: string) =>
 const MAX_PREFIXES = 16
 
 /**
- * Returns the beginnings of matching texts, in all existing variants of case as far as these are few, and as `only`
- * whether every text with such a beginning matches.
+ * Returns the beginnings of matching texts, in all existing variants of case as far as these are few. When they are
+ * sufficient, every text with such a beginning matches.
  */
 export async function findPrefixes({ parts }: LikePattern, exists: (start: string) => Promise<boolean>) {
-  let [starts, read] = [[''], 0]
+  let [prefixes, read] = [[''], 0]
   for (const part of parts) {
     const variants = part < 0 ? [] : getCaseVariants(part)
-    if (!variants.length || starts.length * variants.length > MAX_PREFIXES) break
+    if (!variants.length || prefixes.length * variants.length > MAX_PREFIXES) break
     const longer: string[] = []
-    for (const start of starts)
+    for (const start of prefixes)
       for (const variant of variants) if (await exists(start + variant)) longer.push(start + variant)
-    starts = longer
+    prefixes = longer
     read++
   }
-  return { starts, only: read === parts.length - 1 && parts[read] === ANY_CHARACTERS }
+  return { prefixes, areSufficient: read === parts.length - 1 && parts[read] === ANY_CHARACTERS }
 }
 
 /** Returns the first text, in byte order, after all texts with this beginning; undefined when there is none. */

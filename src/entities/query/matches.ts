@@ -1,16 +1,22 @@
 import { isTruncated } from '../../blueprints/fields/index-key-codec'
 import type { Model } from '../../blueprints/model'
-import { matchesWords, toSearchTerms } from '../search/tokenizer'
+import { matchesWords } from '../search/tokenizer'
 import type { Doc } from '../store/doc'
 import type { IndexKeys } from '../store/index-keys'
 import type { EntityHeader } from '../store/serializer'
 import { findLongText } from './like-filter'
-import { matchesPattern as fitsPattern } from './like-pattern'
+import { matchesPattern } from './like-pattern'
 import type { Query } from './query-parser'
 import type { Condition, LikeCondition, Predicate, Target } from './target'
+import { compareValues } from './value-order'
 
-/** An entity that is matched in memory, by the keys that the database compares. */
-export type MatchableEntity = { system: EntityHeader; keys: IndexKeys; doc: Doc }
+/** An entity that is matched in memory, by the keys that the database compares, and the search terms of its texts. */
+export type MatchableEntity = {
+  system: EntityHeader
+  keys: IndexKeys
+  doc: Doc
+  searchTerms(model: Model): Set<string>
+}
 
 /**
  * Returns whether a list with this query would contain the entity; the counterpart of `sql-conditions.ts` in memory.
@@ -22,7 +28,7 @@ export const matchesQuery = (
 ) =>
   conditions.every((condition) => matchesCondition(condition, entity)) &&
   likes.every((like) => matchesLike(like, entity)) &&
-  (search === undefined || matchesWords(search, toSearchTerms(model, entity.doc)))
+  (search === undefined || matchesWords(search, entity.searchTerms(model)))
 
 /** Returns whether a condition holds for an entity with these values. */
 export function matchesCondition(
@@ -47,10 +53,10 @@ function getValues(target: Target, keys: IndexKeys, system?: EntityHeader): (str
 /** Returns whether one of the texts of an entity matches a pattern. */
 function matchesLike({ target, pattern }: LikeCondition, { system, keys, doc }: MatchableEntity): boolean {
   const values = getValues(target, keys, system).map(String)
-  if (target.at === 'column') return values.some((text) => fitsPattern(pattern, text))
+  if (target.at === 'column') return values.some((text) => matchesPattern(pattern, text))
   const texts = target.path ? values.filter((key) => key.startsWith('s')).map((key) => key.slice(1)) : values
   const toWholeText = (text: string) => (isTruncated(text) ? findLongText(doc[target.field.key], text) : text)
-  return texts.some((text) => fitsPattern(pattern, toWholeText(text)))
+  return texts.some((text) => matchesPattern(pattern, toWholeText(text)))
 }
 
 const HEADER_KEYS = {
@@ -71,7 +77,3 @@ function matchesPredicate(test: Predicate, values: (string | number)[]): boolean
   }
   return values.some((value) => test.values.includes(value)) === (test.is === 'in')
 }
-
-/** Compares texts by their bytes, as the databases do. */
-const compareValues = (one: string | number, other: string | number) =>
-  typeof one === 'number' ? Math.sign(one - Number(other)) : Buffer.compare(Buffer.from(one), Buffer.from(`${other}`))

@@ -4,6 +4,7 @@ import type { Model } from '../../blueprints/model'
 import { mayReadField } from '../../blueprints/permissions'
 import type { Scope } from '../../blueprints/shapes'
 import { isFlag, isTrue } from '../../core/shapes'
+import { parseNames } from './name-list'
 
 /** The related entities that a query embeds: paths of relations, and sets of entities that refer to the result. */
 export type PopulateOptions = { populate: true | string[][]; sets: ReverseRequest[] }
@@ -26,7 +27,7 @@ export function parsePopulate(
   function parsePaths(): true | string[][] {
     const text = options.get('$populate') ?? 'false'
     if (isFlag(text)) return isTrue(text) || []
-    const paths = splitNames(text).map((path) => path.split('.'))
+    const paths = parseNames(text).map((path) => path.split('.'))
     for (const path of paths)
       if (path.length > MAX_DEPTH)
         addError('$populate', `"${path.join('.')}" is nested more than ${MAX_DEPTH} relations deep.`)
@@ -35,7 +36,7 @@ export function parsePopulate(
 
   function parseReverse() {
     const sets: ReverseRequest[] = []
-    for (const text of splitNames(options.get('$outerPopulate') ?? '')) {
+    for (const text of parseNames(options.get('$outerPopulate') ?? '')) {
       const [, key, blueprint, scope] = /^([a-zA-Z][a-zA-Z0-9_]{0,62}):([^:]+):(\w+)$/.exec(text) ?? []
       const field = key && model.field.get(key)
       if (!key || !blueprint || !scope || !SCOPES.includes(scope))
@@ -53,9 +54,3 @@ export function parsePopulate(
     return sets
   }
 }
-
-const splitNames = (text: string) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean)

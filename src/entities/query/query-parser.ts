@@ -8,8 +8,10 @@ import { isFlag, isTrue } from '../../core/shapes'
 import { suggestName } from '../../core/unknown-keys'
 import { tokenize, toMatchQuery } from '../search/tokenizer'
 import { fieldLabel, isIndexed, isSingleValued, MAX_PATH_LENGTH } from '../store/index-keys'
+import { parseNames } from './name-list'
 import { getTypeAtPath } from './object-paths'
 import { mergeRanges, OPERATORS, parseCondition, parseLike } from './operators'
+import { byCreated } from './order'
 import { type PopulateOptions, parsePopulate } from './populate-options'
 import type { Condition, LikeCondition, Order, ResolvedName, Target } from './target'
 
@@ -17,6 +19,7 @@ import type { Condition, LikeCondition, Order, ResolvedName, Target } from './ta
 export type Query = {
   readonly conditions: Condition[]
   readonly likes: LikeCondition[]
+  /** What entities are sorted by, at least one term. */
   order: Order[]
   /** The words to search for, as a full-text expression; empty when no field can contain them. */
   search?: string
@@ -116,21 +119,21 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string): 
   }
   if (conditions.length + likes.length > MAX_FILTERS) addError('', `A query has at most ${MAX_FILTERS} filters.`)
 
-  const parts = (options.get('$sort') ?? '-created').split(',').map((part) => part.trim())
-  const order = [...new Set(parts.filter(Boolean))]
-  if (order.length > MAX_SORT_FIELDS) addError('$sort', `Sort by at most ${MAX_SORT_FIELDS} fields.`)
+  const sortNames = [...new Set(parseNames(options.get('$sort') ?? ''))]
+  if (sortNames.length > MAX_SORT_FIELDS) addError('$sort', `Sort by at most ${MAX_SORT_FIELDS} fields.`)
+  const order = sortNames.flatMap((part) => {
+    const descending = part.startsWith('-')
+    const resolved = resolveName(model, actor, part.replace(/^[+-]/, ''))
+    if (resolved && typeof resolved !== 'string' && (resolved.target.at === 'column' || resolved.target.single))
+      return [{ target: resolved.target, descending }]
+    addError('$sort', unsortableMessage(model, part))
+    return []
+  })
   const limit = number('$limit', DEFAULT_LIMIT)
   const query: Query & { skip: number; select?: string[]; search?: string } = {
     conditions: mergeRanges(conditions),
     likes,
-    order: order.flatMap((part) => {
-      const descending = part.startsWith('-')
-      const resolved = resolveName(model, actor, part.replace(/^[+-]/, ''))
-      if (resolved && typeof resolved !== 'string' && (resolved.target.at === 'column' || resolved.target.single))
-        return [{ target: resolved.target, descending }]
-      addError('$sort', unsortableMessage(model, part))
-      return []
-    }),
+    order: order.length ? order : [byCreated(true)],
     ranked: false,
     limit: Math.min(limit, MAX_LIMIT),
     clamped: limit > MAX_LIMIT,
@@ -144,7 +147,7 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string): 
   const words = parseWords()
   if (words.length) {
     query.search = toMatchQuery(words, searchedFields())
-    query.ranked = !!query.search && !options.has('$sort')
+    query.ranked = !!query.search && !order.length
   }
   if (options.has('$select')) query.select = parseSelect(options.get('$select')!)
   if (flaws.length) badRequest(...flaws.slice(0, 100))
@@ -172,21 +175,15 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string): 
     return words
   }
   function searchedFields() {
-    const named = options
-      .get('$qProps')
-      ?.split(',')
-      .map((key) => key.trim())
+    const named = options.has('$qProps') ? parseNames(options.get('$qProps')!) : undefined
     const able = model.fields.filter((field) => field.kind.isSearchable && mayReadField(field, actor))
-    for (const key of named?.filter(Boolean) ?? [])
+    for (const key of named ?? [])
       if (!able.some((field) => field.key === key))
         addError('$qProps', `"${key}" is not a searchable text field of "${model.key}".`)
     return able.filter(({ key }) => !named || named.includes(key)).map(({ number }) => number)
   }
   function parseSelect(text: string) {
-    const keys = text
-      .split(',')
-      .map((key) => key.trim())
-      .filter(Boolean)
+    const keys = parseNames(text)
     for (const key of keys) {
       const field = model.field.get(key)
       if (!(field ? mayReadField(field, actor) : Object.hasOwn(COLUMN_FIELDS, key) || key === 'metadata'))

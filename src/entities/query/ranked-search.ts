@@ -17,8 +17,6 @@ const [FIRST_CHARACTER, LAST_CHARACTER] = ['0', '\u{10ffff}']
 
 /** The number of results that are ranked. The cursor has to list them all, so later results come by time. */
 const MAX_RANKED_SHOWN = 300
-/** With this many matches, a rank says little, and computing it for all would be slow. */
-const MAX_RANKED_MATCHES = 500
 /** This many of the latest matches are read first, and more when too few of them meet the conditions. */
 const FIRST_RANGE_ROWS = 200 // rows of words
 
@@ -27,50 +25,72 @@ export async function findRanked<Row extends unknown[]>(
   request: RankedRequest,
   { shown, from }: RankedCursor = { shown: [] },
 ): Promise<FindResult<Row>> {
-  const { db, columns, model, rowScope, query, limit } = request
+  const { db, model, rowScope, query, limit } = request
   const { skip } = query
   const search = await dropUselessPrefixes(db, query.search ?? '')
   const byTime =
     from !== undefined ||
     shown.length >= MAX_RANKED_SHOWN ||
-    (await estimateRows(db, SEARCH_WORDS_TABLE, matchSql(search), MAX_RANKED_MATCHES)) >= MAX_RANKED_MATCHES
+    (await estimateRows(db, SEARCH_WORDS_TABLE, matchSql(search), thresholds.ranked)) >= thresholds.ranked
   const scan = byTime ? rankedScan(model, search) : await rankByRareWords(db, model, search)
   const where = [filterSql(scan, rowScope, query.conditions)]
   if (shown.length) where.push(noneOf('e.seq', shown))
   if (from !== undefined) where.push(fragment('e.seq < ?', from))
-  const by = byTime ? 'w.rowid desc' : 'w.rank, e.seq desc'
-  const readRows = (more: SqlFragment[], limit: number, skip: number) => {
-    const { sql, params } = and([...where, ...more])
-    const columnList = [...columns, 'e.seq'].join(', ')
-    return db.query(`select ${columnList} from ${scan.from} where ${sql} order by ${by} limit ? offset ?`, [
-      ...params,
-      limit,
-      skip,
-    ])
-  }
-  let rows: unknown[][] = []
-  if (!byTime) rows = await readRows([], limit, skip)
-  else {
-    const wordRows = and([matchSql(search), ...(from === undefined ? [] : [fragment('w.rowid < ?', from)])])
-    const first = FIRST_RANGE_ROWS + 2 * (skip + limit)
-    for await (const { conditions } of splitIntoRanges(db, {
-      from: SEARCH_WORDS_TABLE,
-      where: wordRows,
-      by: ['w.rowid'],
-      descending: true,
-      first,
-    })) {
-      rows.push(...(await readRows(conditions, skip + limit - rows.length, 0)))
-      if (rows.length >= skip + limit) break
-    }
-    rows = rows.slice(skip)
-  }
+  const wordRows = and([matchSql(search), ...(from === undefined ? [] : [fragment('w.rowid < ?', from)])])
+  const rows = byTime
+    ? await findLatest(request, scan, where, wordRows)
+    : await selectRows(request, scan, where, 'w.rank, e.seq desc', { limit, skip })
   const numbers = rows.map((row) => row.at(-1) as number)
   return {
     rows: rows as Row[],
     positionAfter: (count) =>
       byTime ? { shown, from: numbers[count - 1]! } : { shown: [...shown, ...numbers.slice(0, count)] },
   }
+}
+
+/** Returns the columns and the numbers of the entities of a scan. */
+function selectRows(
+  { db, columns }: RankedRequest,
+  { from }: Scan,
+  where: SqlFragment[],
+  by: string,
+  { limit, skip }: { limit: number; skip: number },
+) {
+  const { sql, params } = and(where)
+  const columnList = [...columns, 'e.seq'].join(', ')
+  return db.query(`select ${columnList} from ${from} where ${sql} order by ${by} limit ? offset ?`, [
+    ...params,
+    limit,
+    skip,
+  ])
+}
+
+/** Returns the page of the latest matches among the rows of words. Matches before the page are only counted. */
+async function findLatest(request: RankedRequest, scan: Scan, where: SqlFragment[], wordRows: SqlFragment) {
+  const { db, query, limit } = request
+  const rows: unknown[][] = []
+  let { skip } = query
+  for await (const { conditions } of splitIntoRanges(db, {
+    from: SEARCH_WORDS_TABLE,
+    where: wordRows,
+    by: ['w.rowid'],
+    descending: true,
+    first: FIRST_RANGE_ROWS + 2 * (skip + limit),
+  })) {
+    const range = [...where, ...conditions]
+    if (skip) {
+      const { sql, params } = and(range)
+      const [[counted] = []] = await db.query(`select count(*) from ${scan.from} where ${sql}`, params)
+      if (Number(counted) <= skip) {
+        skip -= Number(counted)
+        continue
+      }
+    }
+    rows.push(...(await selectRows(request, scan, range, 'w.rowid desc', { limit: limit - rows.length, skip })))
+    skip = 0
+    if (rows.length >= limit) break
+  }
+  return rows
 }
 
 /**
@@ -87,7 +107,7 @@ async function rankByRareWords(db: Db, model: Model, search: string): Promise<Sc
 }
 
 /** Turns a prefix into a plain word when no longer word has it, because a prefix search collects all matches first. */
-async function dropUselessPrefixes(db: Db, search: string): Promise<string> {
+export async function dropUselessPrefixes(db: Db, search: string): Promise<string> {
   const prefixes = search.match(/[^ (]+(?=\*)/g) ?? []
   const selectLonger = 'select 1 from search_vocabulary where term >= ? and term < ? limit 1'
   const needed = await Promise.all(

@@ -1,11 +1,11 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
-import { and, commaList, fragment, type SqlFragment } from '../store/sql-fragments'
+import { and, commaList, fragment, oneOf, type SqlFragment } from '../store/sql-fragments'
 import type { CursorPosition } from './cursor'
 import { afterPositionSql, type OrderTerm, orderBySql, type SortPosition } from './order'
 import type { Query } from './query-parser'
-import { filterSql, type Scan } from './scans'
+import { filterSql, fullScan, type Scan } from './scans'
 import type { Order } from './target'
 
 /**
@@ -52,4 +52,21 @@ export function buildSelect(
     sql: `select ${selectList.sql} from ${scan.from} where ${sql} order by ${by.sql} limit ? offset ?`,
     params: [...selectList.params, ...(scan.fromParams ?? []), ...params, ...by.params, limit, skip],
   }
+}
+
+/**
+ * Reads the given entities in the order of the terms. All conditions except words are checked again, because the
+ * entities may have changed meanwhile.
+ */
+export async function readRowsByIds(
+  request: FindRequest,
+  ids: number[],
+  terms: OrderTerm[],
+  window: PageWindow,
+): Promise<unknown[][]> {
+  if (!ids.length) return []
+  // Without the blueprint, the only usable index of entities is that of their numbers.
+  const scan = { ...fullScan(request.model), where: oneOf('e.seq', ids) }
+  const { sql, params } = buildSelect(request, scan, terms, window)
+  return request.db.query(sql, params)
 }

@@ -21,8 +21,11 @@ export function tokenize(text: string): string[] {
 
 const MAX_TERMS_BYTES = 800_000 // bytes of an entity's words; PostgreSQL's limit is one megabyte
 
-/** Returns the stored term of a word. A field number belongs to one blueprint, so terms of blueprints do not mix. */
-const toTerm = (field: number, word: string) => `f${field}${word}`
+/**
+ * Returns the stored term of a word. A field number belongs to one blueprint, so terms of blueprints do not mix. The
+ * letter between number and word keeps field 1 with the word `2a` apart from field 12 with the word `a`.
+ */
+const toTerm = (field: number, word: string) => `f${field}w${word}`
 
 /** Returns the search terms of an entity: each word of its texts once, with the field that contains it. */
 export const toSearchTerms = (model: Model, doc: Doc): string => toJointTerms([model, doc])
@@ -62,11 +65,10 @@ export const TERM_SEPARATOR = ' AND '
 /** The separator between the fields of a word. */
 const FIELD_SEPARATOR = ' OR '
 
-/** Returns whether the terms of `toSearchTerms` match an expression of `toMatchQuery`. */
-export function matchesWords(search: string, terms: string): boolean {
-  const words = new Set(terms.split(' '))
+/** Returns whether an entity with these search terms matches an expression of `toMatchQuery`. */
+export function matchesWords(search: string, terms: Set<string>): boolean {
   const hasTerm = (term: string) =>
-    term.endsWith('*') ? words.values().some((word) => word.startsWith(term.slice(0, -1))) : words.has(term)
+    term.endsWith('*') ? terms.values().some((one) => one.startsWith(term.slice(0, -1))) : terms.has(term)
   return (
     !!search && search.split(TERM_SEPARATOR).every((part) => part.slice(1, -1).split(FIELD_SEPARATOR).some(hasTerm))
   )

@@ -2,7 +2,10 @@ import { isTruncated, numberKey, numberOf, textKey, textOf } from '../../bluepri
 import type { Model, ModelField } from '../../blueprints/model'
 import { badRequest } from '../../core/problem'
 
-/** The index keys by which an entity is found: `f<number>` or `f<number>.<path>` to a key or to several. */
+/**
+ * The index keys by which an entity is found, by labels: `f12` for the field with number 12, `f12.city` for a path into
+ * it. A field with several values has a list of keys.
+ */
 export type IndexKeys = Record<string, string | string[]>
 
 /** A row of the index without its entity: field number, path, value. */
@@ -10,10 +13,14 @@ export type IndexRow = [field: number, path: string, value: string]
 
 const MAX_INDEX_ROWS = 2_000 // rows of one entity
 
-/** Returns the index key of a value in an object. Such values can be of any type, so their keys begin with the type. */
+/**
+ * Returns the index key of a value in an object. Such values can be of any type, so their keys begin with a letter for
+ * it (`s`, `n`, `b`), and the types sort apart.
+ */
 export const toPartKey = (value: string | number | boolean) =>
   typeof value === 'string' ? `s${textKey(value)}` : typeof value === 'number' ? `n${numberKey(value)}` : `b${value}`
 
+/** Returns whether the text of an index key in an object is longer than the index keeps. */
 export const isTruncatedPart = (key: string) => key.startsWith('s') && isTruncated(key.slice(1))
 
 /** Returns the value of an index key, or its beginning if the key is truncated. */
@@ -22,6 +29,7 @@ export function parsePartKey(key: string): string | number | boolean {
   return key.startsWith('s') ? textOf(rest) : key.startsWith('n') ? numberOf(rest) : rest === 'true'
 }
 
+/** Returns the label of a field, or of a path into it, in `IndexKeys`. */
 export const fieldLabel = ({ number }: Pick<ModelField, 'number'>, path = '') =>
   path ? `f${number}.${path}` : `f${number}`
 
@@ -75,15 +83,15 @@ function getIndexedNumbers(model: Model) {
 export const MAX_PATH_LENGTH = 256
 
 /** Returns the index keys of the scalars in an object by their dotted paths, which lead through lists. */
-function collectParts(value: unknown, path = '', collected = new Map<string, Set<string>>(), count = { of: 0 }) {
-  if (Array.isArray(value)) for (const one of value) collectParts(one, path, collected, count)
+function collectParts(value: unknown, path = '', collected = new Map<string, Set<string>>(), counter = { values: 0 }) {
+  if (Array.isArray(value)) for (const one of value) collectParts(one, path, collected, counter)
   else if (value !== null && typeof value === 'object') {
     for (const [key, part] of Object.entries(value))
-      if (key) collectParts(part, path ? `${path}.${key}` : key, collected, count)
+      if (key) collectParts(part, path ? `${path}.${key}` : key, collected, counter)
   } else if (value !== null && path) {
     if (path.length > MAX_PATH_LENGTH)
       badRequest({ path: '', message: `The path of a value is longer than ${MAX_PATH_LENGTH} characters.` })
-    if (++count.of > MAX_INDEX_ROWS) throwTooManyValues(count.of)
+    if (++counter.values > MAX_INDEX_ROWS) throwTooManyValues(counter.values)
     const partKeys = collected.get(path) ?? new Set()
     collected.set(path, partKeys.add(toPartKey(value as string | number | boolean)))
   }

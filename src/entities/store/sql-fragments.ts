@@ -1,10 +1,13 @@
 /** A part of a statement with its parameters. */
 export type SqlFragment = { sql: string; params: unknown[] }
 
+/** Returns a part of a statement; `params` are the values of its question marks, in order. */
 export const fragment = (sql: string, ...params: unknown[]): SqlFragment => ({ sql, params })
 const joinFragments = (parts: SqlFragment[], by: string) =>
   fragment(parts.map(({ sql }) => sql).join(by), ...parts.flatMap(({ params }) => params))
+/** Returns the SQL for whether all conditions hold, at least one. */
 export const and = (parts: SqlFragment[]) => joinFragments(parts, ' and ')
+/** Returns the parts as a list, such as that of the columns to select. */
 export const commaList = (parts: SqlFragment[]) => joinFragments(parts, ', ')
 
 /** Returns the SQL for whether an expression equals one of the values. */

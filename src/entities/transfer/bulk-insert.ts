@@ -3,7 +3,7 @@ import { isInScope, type RowScope } from '../../blueprints/permissions'
 import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import * as rows from '../store/rows'
-import type { ReadableScopes } from '../write/constraints'
+import { findReadable, type ReadableScopes } from '../write/constraints'
 import { type DeletedEntityRow, toDeletedEntity } from '../write/deletion'
 import { type EntityDraft, type InsertedEntity, insertPrepared, prepareEntity } from '../write/insert'
 import type { SizeLimit } from './size-limit'
@@ -30,7 +30,8 @@ export async function insertBulk(
     const others = drafts.flatMap(({ doc }, n) =>
       ([doc[key] ?? []].flat() as string[]).filter((name) => !((earlier?.get(name) ?? n) < n)),
     )
-    if (!(await areAllReadable(tx, target, readableScopes, others))) return
+    const readable = others.length ? await findReadable(tx, target, readableScopes.get(target), others) : undefined
+    if (others.some((identifier) => !readable?.has(identifier))) return
   }
   const time = now()
   return insertPrepared(
@@ -61,16 +62,6 @@ const earlierPositions = (drafts: EntityDraft[], rowScope: RowScope | undefined)
   new Map(
     drafts.flatMap((draft, n) => (rowScope && isInScope(rowScope, draft) ? [[draft.identifier, n] as const] : [])),
   )
-
-async function areAllReadable(tx: Tx, target: string, readableScopes: ReadableScopes, identifiers: string[]) {
-  const [rowScope, wanted] = [readableScopes.get(target), [...new Set(identifiers)]]
-  const select = 'select "user", workspace from entities where blueprint = ? and identifier in'
-  const found = (await selectIn(tx, select, [target], wanted)) as [string | null, string | null][]
-  return (
-    found.length === wanted.length &&
-    (!wanted.length || (!!rowScope && found.every(([user, workspace]) => isInScope(rowScope, { user, workspace }))))
-  )
-}
 
 /** Returns those of the names that are the identifier or `_id` of an entity. */
 export async function findExistingNames(tx: Tx, model: Model, names: string[]): Promise<Set<string>> {

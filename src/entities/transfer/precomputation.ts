@@ -10,7 +10,7 @@ import { type Operation, withIdentifier } from './operation'
 import { SizeLimit } from './size-limit'
 
 type ComputeRequest = { doc: Doc; identity: EntityIdentity }
-type ComputeResult = ComputeRequest & ({ whole: ComputedDoc } | { error: unknown })
+type ComputeResult = ComputeRequest & ({ computedDoc: ComputedDoc } | { error: unknown })
 
 const MAX_ATTEMPTS = 200
 
@@ -59,12 +59,12 @@ export class Precomputation {
     if (!this.model.formulas.length) return draft as ComputedDoc
     const doc = withoutComputed(this.model, draft)
     const result = this.#results.get(operation)
-    if (!result || !Bun.deepEquals({ doc: result.doc, known: result.identity }, { doc, known: identity })) {
+    if (!result || !Bun.deepEquals({ doc: result.doc, identity: result.identity }, { doc, identity })) {
       this.#requests.set(operation, { doc, identity })
       return doc as ComputedDoc
     }
     if ('error' in result) throw result.error
-    return result.whole
+    return result.computedDoc
   }
 
   /** @throws NotPrecomputed */
@@ -88,9 +88,9 @@ export class Precomputation {
     const sizeLimit = new SizeLimit()
     for (const [operation, request] of this.#requests) {
       const result = await Promise.resolve(computeFields(model, request.doc, request.identity, ctx.actor))
-        .then((whole) => {
-          sizeLimit.consume(JSON.stringify(whole).length)
-          return { whole }
+        .then((computedDoc) => {
+          sizeLimit.consume(JSON.stringify(computedDoc).length)
+          return { computedDoc }
         })
         .catch((error: unknown) => ({ error }))
       this.#results.set(operation, { ...request, doc: withoutComputed(model, request.doc), ...result })

@@ -11,6 +11,7 @@ import { IS_SEARCHED } from '../search/search-index'
 import type { Doc } from '../store/doc'
 import type { IndexKeys } from '../store/index-keys'
 import type { StoredEntity } from '../store/rows'
+import { oneOf, toChunks } from '../store/sql-fragments'
 import type { EntityIdentity } from './computed-fields'
 import { assertMayCompare, hiddenConflict } from './hidden-conflicts'
 
@@ -84,17 +85,31 @@ export async function assertReferencesExist(
 ) {
   for (const { key, target } of model.fields) {
     if (!target || doc[key] === undefined || Bun.deepEquals(doc[key], stored[key])) continue
-    const rowScope = readableScopes.get(target)
-    for (const identifier of [doc[key]].flat() as string[]) {
-      const [row] = await tx.query('select "user", workspace from entities where blueprint = ? and identifier = ?', [
-        target,
-        identifier,
-      ])
-      const [user, workspace] = (row ?? []) as [string | null, string | null]
-      if (!row || !rowScope || !isInScope(rowScope, { user, workspace }))
-        badRequest({ path: `/${key}`, message: `There is no entity "${identifier}" of "${target}".` })
-    }
+    const identifiers = [doc[key]].flat() as string[]
+    const readable = await findReadable(tx, target, readableScopes.get(target), identifiers)
+    const missing = identifiers.find((identifier) => !readable.has(identifier))
+    if (missing !== undefined)
+      badRequest({ path: `/${key}`, message: `There is no entity "${missing}" of "${target}".` })
   }
+}
+
+/** Returns those of the identifiers that belong to entities in the row scope. */
+export async function findReadable(
+  tx: Tx,
+  blueprint: string,
+  rowScope: RowScope | undefined,
+  identifiers: string[],
+): Promise<Set<string>> {
+  const readable = new Set<string>()
+  if (!rowScope) return readable
+  for (const chunk of toChunks([...new Set(identifiers)])) {
+    const { sql, params } = oneOf('identifier', chunk)
+    const select = `select identifier, "user", workspace from entities where blueprint = ? and ${sql}`
+    const rows = (await tx.query(select, [blueprint, ...params])) as [string, string | null, string | null][]
+    for (const [identifier, user, workspace] of rows)
+      if (isInScope(rowScope, { user, workspace })) readable.add(identifier)
+  }
+  return readable
 }
 
 /** Returns the rows of the blueprint's relation targets that the caller may read. */

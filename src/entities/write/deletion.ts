@@ -112,8 +112,9 @@ export async function withReferenceGraph<T>(
 }
 
 /**
- * Removes entities, and treats all entities that refer to them as their relations demand, regardless of their owner. References
- * from entities that are removed as well do not block, so cycles can be removed. Returns all removed entities.
+ * Removes entities, and treats all entities that refer to them as their relations demand, regardless of their owner.
+ * References from entities that are removed as well do not block, so cycles can be removed. Returns all removed
+ * entities.
  * @throws RestrictedDelete
  */
 export async function deleteEntities(

@@ -6,7 +6,7 @@ import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { conditionSql, indexWhere, isIndexCondition } from '../query/sql-conditions'
 import type { Condition } from '../query/target'
-import { fieldLabel, type IndexKeys, isIndexed as inIndex } from '../store/index-keys'
+import { fieldLabel, type IndexKeys, isIndexed } from '../store/index-keys'
 import type { EntityHeader } from '../store/serializer'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 
@@ -84,7 +84,7 @@ function ownerSql({ scope }: Limitation, { user, workspace }: EntityOwner): SqlF
 /** Returns the conditions for equal values of the fields; missing values are equal to each other. */
 const equalityConditions = (fields: ModelField[], keys: IndexKeys) =>
   fields.map((field): Condition => {
-    const [label, indexed] = [fieldLabel(field), inIndex(field)]
+    const [label, indexed] = [fieldLabel(field), isIndexed(field)]
     const value = keys[label] as string | undefined
     const target = { at: 'field', field, path: '', label, single: true, indexed } as const
     return value === undefined ? { target, is: 'absent' } : { target, is: 'in', values: [value] }

@@ -7,6 +7,7 @@ import { wrapWrite } from '../../storage/write-wrapper'
 const KEY_RETENTION_MS = 24 * HOUR_MS
 const CLAIM_LEASE_MS = 5_000 // ms; a process that does not renew its claim for this long counts as dead
 
+/** Returns the error for a request that repeats one which is not answered yet. */
 export const inProgress = () =>
   new Problem(
     409,
@@ -26,6 +27,7 @@ export class Claim {
   /** Whether another request has the claim. */
   lost = false
   #renewal?: Timer
+  #hasEnded = false
 
   constructor(
     readonly name: string,
@@ -39,6 +41,8 @@ export class Claim {
       claimsByTx.set(tx, this)
       tx.afterCommit(() => {
         this.held = true
+        // A streamed response may write for the first time after its beginning was stored as the answer.
+        if (this.#hasEnded) return
         // The next renewal makes up for a failed one.
         this.#renewal ??= setInterval(() => write((tx) => this.#renew(tx)).catch(() => {}), CLAIM_LEASE_MS / 3).unref()
       })
@@ -48,6 +52,7 @@ export class Claim {
 
   /** Is called when the work has ended, successfully or not. */
   stopRenewal() {
+    this.#hasEnded = true
     clearInterval(this.#renewal)
   }
 

@@ -2,7 +2,7 @@ import { config } from '../../config'
 import { now } from '../../core/clock'
 import { sha256 } from '../../core/crypto'
 import { decrypt, encrypt } from '../../core/encryption'
-import { badRequest, Problem } from '../../core/problem'
+import { badRequest, isRejection, Problem } from '../../core/problem'
 import { PROCESS_ID } from '../../core/process-id'
 import { inheritRequestId } from '../../core/request-id'
 import { Busy } from '../../storage/errors'
@@ -55,9 +55,7 @@ export async function executeOnce(
 ): Promise<Response> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     badRequest({ path: 'Idempotency-Key', message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.' })
-  // The route itself answers the error.
-  const tenant = await Promise.resolve(resolveTenant(request)).catch(() => undefined)
-  // A request without a tenant is rejected anyway.
+  const tenant = await findTenant(request)
   if (!tenant) return work(request)
   const caller = await identifyCaller(request, tenant)
   const { pathname = '' } = URL.parse(request.url) ?? {}
@@ -74,6 +72,16 @@ export async function executeOnce(
   } finally {
     queue.delete(name)
     ownTurn.resolve()
+  }
+}
+
+/** Returns the tenant of a request, or undefined when there is none: then the route answers without storing anything. */
+async function findTenant(request: Request): Promise<Tenant | undefined> {
+  try {
+    return await resolveTenant(request)
+  } catch (error) {
+    // A failure that passes must not let the route do its work without its key.
+    if (isGuarded(request) && !isRejection(error)) throw error
   }
 }
 
@@ -126,6 +134,8 @@ async function replay(
   const { tenant, caller, name } = call
   disableIdleTimeout(hashedRequest.request)
   const fingerprint = await hashedRequest.read()
+  // The work of this request was reading the body when another server acquired the claim.
+  if (fingerprint === undefined) throw inProgress()
   const until = performance.now() + MAX_WAIT_MS
   for (let row = existing; ; row = await findKey(tenant, name)) {
     // The first request was rejected after all, but the body of this one has been read already.

@@ -42,11 +42,13 @@ export class HashedRequest {
   }
 
   /**
-   * Reads the body if nothing else does, and returns the fingerprint.
+   * Reads the body if nothing else does. Returns the fingerprint, or undefined when something else has read only a part
+   * of the body.
    * @throws 400 for an unreadable body, 413 BODY_TOO_LARGE
    */
-  async read(): Promise<string> {
-    const limit = Math.max(config.ATOLL_BODY_LIMIT, config.ATOLL_IMPORT_LIMIT)
+  async read(): Promise<string | undefined> {
+    const { ATOLL_BODY_LIMIT, ATOLL_AI_BODY_LIMIT, ATOLL_UPLOAD_LIMIT, ATOLL_IMPORT_LIMIT } = config
+    const limit = Math.max(ATOLL_BODY_LIMIT, ATOLL_AI_BODY_LIMIT, ATOLL_UPLOAD_LIMIT, ATOLL_IMPORT_LIMIT)
     const reader = this.#ended || this.#body?.locked ? undefined : this.#body?.getReader()
     for (let size = 0; reader && !this.#ended; ) {
       const { value } = await reader.read().catch(throwUnreadableBody)
@@ -55,7 +57,7 @@ export class HashedRequest {
       reader.cancel().catch(() => {}) // the request is refused in any case
       throw new Problem(413, 'BODY_TOO_LARGE', `The body is too large. The limit is ${limit} bytes.`)
     }
-    return this.fingerprint ?? ''
+    return this.fingerprint
   }
 
   #hashWhileReading(body: ReadableStream<Uint8Array>) {

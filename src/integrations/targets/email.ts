@@ -10,6 +10,7 @@ import { renderTemplate } from '../templates'
 import { type TargetKind, validateSource } from './target-kind'
 
 const MAX_RECIPIENTS = 50 // per mail
+const MAX_ADDRESSES_LENGTH = 32_000 // characters of all recipients
 const MAX_SUBJECT_LENGTH = 300 // characters
 const MAX_TEXT_LENGTH = 100_000
 
@@ -30,9 +31,9 @@ export const email: TargetKind<typeof shape> = {
   isBackground: true,
   validate: (tx, { sourceId }) => validateSource(tx, sourceId, 'email'),
   async run(ctx, { sourceId, to, ...target }, invocation) {
-    const recipients = parseRecipients(renderTemplate(to, invocation))
-    const subject = renderTemplate(target.subject, invocation).slice(0, MAX_SUBJECT_LENGTH)
-    const text = renderTemplate(target.text, invocation).slice(0, MAX_TEXT_LENGTH)
+    const recipients = parseRecipients(renderTemplate(to, invocation, MAX_ADDRESSES_LENGTH))
+    const subject = renderTemplate(target.subject, invocation, MAX_SUBJECT_LENGTH)
+    const text = renderTemplate(target.text, invocation, MAX_TEXT_LENGTH)
     if (!sourceId) {
       const mails = recipients.map((to) => ({ to, template: 'message' as const, data: { subject, text } }))
       await ctx.write((tx) => queueMail(ctx, tx, ...mails))

@@ -10,19 +10,21 @@ import type { TargetInvocation } from '../invocation'
 /** Returns which of these ids are integrations with the trigger `tool`. */
 export type FindToolIds = (ids: string[]) => Promise<string[]>
 
-/** A kind of target: the shape of its fields besides `kind`, the check of its references, and how it runs. */
-export type TargetKind<Shape extends TObject> = {
-  shape: Shape
+/** A kind of target: the shape of its fields besides `kind`, and what is done with them. */
+export type TargetKind<Shape extends TObject> = { shape: Shape } & TargetActions<Static<Shape>>
+
+/** How targets with these fields are checked and run. */
+export type TargetActions<Fields> = {
   /** The area that the scopes of an API token must allow to write when the target runs as a tool. */
   area: string
   /** Returns an error for each invalid or missing reference. Paths are relative to the target. */
-  validate(tx: Tx, target: Static<Shape>, findToolIds: FindToolIds): Promise<FieldError[]>
+  validate(tx: Tx, target: Fields, findToolIds: FindToolIds): Promise<FieldError[]>
   /**
    * Runs the target for a caller (`ctx.actor`; anonymous without one). A response with a status of 400 or more has
    * failed.
    * @throws Problem, and a permanent JobError when a retry cannot help
    */
-  run(ctx: PublicCtx, target: Static<Shape>, invocation: TargetInvocation): Promise<Response>
+  run(ctx: PublicCtx, target: Fields, invocation: TargetInvocation): Promise<Response>
   /** The maximum number of attempts of a background run; default: attempts for three days. */
   maxAttempts?: number
   /** Whether callers are answered at once, and the target runs in the background. */

@@ -10,6 +10,7 @@ import type { CallContext, HostCall } from './host-api'
 export const find: HostCall = async (context, blueprint, query) =>
   pages.list(requireScope(context, 'read'), requireName(blueprint), buildRequest(context, 'GET', query))
 
+/** Returns one entity. @throws what `GET` at `/api/blueprints/:key/entities/:identifier` throws */
 export const get: HostCall = async (context, blueprint, identifier, query) =>
   entities.get(
     requireScope(context, 'read'),
@@ -18,6 +19,7 @@ export const get: HostCall = async (context, blueprint, identifier, query) =>
     buildRequest(context, 'GET', query),
   )
 
+/** Creates an entity and returns it. @throws what `POST` at `/api/blueprints/:key/entities` throws */
 export const create: HostCall = async (context, blueprint, entity) =>
   entities.create(
     requireScope(context, 'write'),
@@ -26,6 +28,7 @@ export const create: HostCall = async (context, blueprint, entity) =>
     buildRequest(context, 'POST'),
   )
 
+/** Changes the given fields of an entity and returns it. @throws what `PUT` throws */
 export const update: HostCall = async (context, blueprint, identifier, changes) => {
   const ctx = requireScope(context, 'write')
   return entities.update(
@@ -37,6 +40,7 @@ export const update: HostCall = async (context, blueprint, identifier, changes) 
   )
 }
 
+/** Removes an entity. @throws what `DELETE` throws */
 export const remove: HostCall = async (context, blueprint, identifier) =>
   entities.remove(
     requireScope(context, 'write'),

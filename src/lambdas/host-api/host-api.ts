@@ -20,7 +20,7 @@ export type CallContext = {
 }
 
 /** A function of `atoll` in lambdas. The lambda's input is not validated yet. */
-export type HostCall = (asking: CallContext, ...input: unknown[]) => Promise<unknown>
+export type HostCall = (context: CallContext, ...input: unknown[]) => Promise<unknown>
 
 const MAX_CONCURRENT_CALLS = 8 // calls of one run
 const MAX_ANSWER_LENGTH = 4 << 20 // characters

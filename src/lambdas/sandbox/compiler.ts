@@ -30,8 +30,8 @@ export function compileSource(code: string): CompileResult {
       return toFailure(`The compiled code has more than ${MAX_OUTPUT_LENGTH} characters.`)
     return checkSyntax(js, js === code)
   } catch (error) {
-    const { errors } = error as TranspileError
-    return { flaws: (errors?.length ? errors : [error as TranspileError]).slice(0, 20).map(toCompileError) }
+    const { errors = [] } = error as TranspileError
+    return { errors: (errors.length ? errors : [error as TranspileError]).slice(0, 20).map(toCompileError) }
   }
 }
 
@@ -57,7 +57,7 @@ function checkSyntax(js: string, isUnchanged: boolean): CompileResult {
   if (!syntaxError) return { js }
   const [, line, column] = /lambda\.js:(\d+):(\d+)/.exec(syntaxError.stack ?? '') ?? []
   const position = isUnchanged && line ? { line: Number(line), column: Number(column) } : undefined
-  return { flaws: [toCompileError({ message: `${syntaxError.message}`, position })] }
+  return { errors: [toCompileError({ message: `${syntaxError.message}`, position })] }
 }
 
 function toCompileError({ message: rawMessage, position }: TranspileError): CompileError {
@@ -75,4 +75,4 @@ function toSentence(rawMessage: string): string {
   return `${rawMessage.slice(0, 300)}.`
 }
 
-const toFailure = (message: string): CompileResult => ({ flaws: [{ message }] })
+const toFailure = (message: string): CompileResult => ({ errors: [{ message }] })

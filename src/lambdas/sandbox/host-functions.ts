@@ -22,7 +22,7 @@ const MAX_LOG_LENGTH = 64 << 10 // characters per run, including the overhead of
 const LOG_LINE_OVERHEAD = 32
 const MAX_CALLS = 1_000 // per run
 const MAX_TIMERS = 1_000 // per run
-const SHAPES: readonly ResultFormat[] = ['value', 'answer', 'bytes']
+const RESULT_FORMATS: readonly ResultFormat[] = ['value', 'answer', 'bytes']
 const HASHES = ['sha1', 'sha256', 'sha384', 'sha512'] as const
 const ENCODINGS = ['utf8', 'latin1', 'hex', 'base64', 'base64url']
 const URL_PARTS = [
@@ -84,8 +84,8 @@ export function createHostFunctions(context: QuickJSContext, currentRun: () => C
       currentRun().timer(number(id!), Math.min(Math.max(number(ms!), 1), 60_000))
       return undefined
     },
-    end(value, shape) {
-      currentRun().end({ value: text(value!, MAX_OUTPUT_LENGTH), shape: oneOf(SHAPES, shape!) })
+    end(value, format) {
+      currentRun().end({ value: text(value!, MAX_OUTPUT_LENGTH), format: oneOf(RESULT_FORMATS, format!) })
       return undefined
     },
     fail(name, message, stack) {
@@ -94,7 +94,7 @@ export function createHostFunctions(context: QuickJSContext, currentRun: () => C
       currentRun().end(memory ? { failure: 'memory' } : { failure: 'failed', error })
       return undefined
     },
-    chance: () => context.newNumber(Math.random()),
+    randomNumber: () => context.newNumber(Math.random()),
     url(href, base, name, value) {
       const url = URL.parse(text(href!, 64 << 10), text(base!, 64 << 10) || undefined)
       if (!url) return context.null

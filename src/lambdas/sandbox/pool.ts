@@ -15,7 +15,7 @@ export class SandboxPool {
   #idle: { child: SandboxProcess; timer: Timer }[] = []
 
   constructor(
-    private bounds: {
+    private limits: {
       /** The maximum number of processes; one tenant gets at most half of them. */
       maxProcesses: number
       /** How many runs of one tenant may wait, and how long (ms). */
@@ -26,7 +26,7 @@ export class SandboxPool {
       lastIdleTimeoutMs: number
     },
   ) {
-    const { maxProcesses, maxWaiting, waitTimeoutMs } = bounds
+    const { maxProcesses, maxWaiting, waitTimeoutMs } = limits
     this.#semaphore = new FairSemaphore(maxProcesses, maxWaiting, {
       perTenant: Math.ceil(maxProcesses / 2),
       timeoutMs: waitTimeoutMs,
@@ -60,7 +60,7 @@ export class SandboxPool {
     if (first) clearTimeout(first.timer)
     this.#idle = others
     const child = first?.child.isReusable ? first.child : tryStartProcess()
-    if (child) this.#idle.unshift(this.#withIdleTimer(child, this.bounds.lastIdleTimeoutMs))
+    if (child) this.#idle.unshift(this.#withIdleTimer(child, this.limits.lastIdleTimeoutMs))
   }
 
   #acquire(): SandboxProcess {
@@ -75,7 +75,7 @@ export class SandboxPool {
   /** A process that was killed is replaced at once, so that the next run need not wait for a start. */
   #release(used: SandboxProcess) {
     const child = used.isReusable ? used : tryStartProcess()
-    const { idleTimeoutMs, lastIdleTimeoutMs } = this.bounds
+    const { idleTimeoutMs, lastIdleTimeoutMs } = this.limits
     if (child) this.#idle.push(this.#withIdleTimer(child, this.#idle.length ? idleTimeoutMs : lastIdleTimeoutMs))
   }
 

@@ -3,11 +3,11 @@ import type { WebHostFunctions } from './web-apis'
 
 /** The functions of the process that the sandbox can call. */
 export type HostFunctions = WebHostFunctions & {
-  chance(): number
+  randomNumber(): number
   call(id: number, name: string, input: string): void
   log(level: LogLevel, text: string): void
   timer(id: number, ms: number): void
-  end(value: string, shape: ResultFormat): void
+  end(value: string, format: ResultFormat): void
   fail(name: string, message: string, stack: string): void
 }
 
@@ -15,8 +15,8 @@ export type HostFunctions = WebHostFunctions & {
 export type GuestFunctions = {
   start(loading: unknown, request: string, env: string): void
   failed(error: unknown): void
-  answered(call: number, ok: boolean, answer: string): void
-  rang(timer: number): void
+  settleCall(call: number, ok: boolean, answer: string): void
+  fireTimer(timer: number): void
 }
 
 /**
@@ -25,20 +25,20 @@ export type GuestFunctions = {
  * `keys` …), which a lambda cannot replace.
  */
 export function installPrelude(host: HostFunctions, signing: object): GuestFunctions {
-  type Waiting = { resolve(answer: unknown): void; reject(error: unknown): void; place: string | undefined }
-  type Asked = { status: number; headers: Record<string, string>; body: string }
+  type PendingCall = { resolve(answer: unknown): void; reject(error: unknown): void; stack: string | undefined }
+  type FetchAnswer = { status: number; headers: Record<string, string>; body: string }
 
   const { parse, stringify } = JSON
   const { keys } = Object
   const { isView } = ArrayBuffer
-  const calls = new Map<number, Waiting>()
+  const calls = new Map<number, PendingCall>()
   const timers = new Map<number, () => void>()
   let last = 0
 
   const call = (name: string, ...input: unknown[]) =>
     new Promise<unknown>((resolve, reject) => {
       const id = ++last
-      calls.set(id, { resolve, reject, place: new AtollError().stack })
+      calls.set(id, { resolve, reject, stack: new AtollError().stack })
       host.call(id, name, stringify(input))
     })
 
@@ -75,7 +75,7 @@ export function installPrelude(host: HostFunctions, signing: object): GuestFunct
     const { method = 'GET', headers = {}, body } = init
     const pairs = Symbol.iterator in headers ? [...(headers as Iterable<[string, string]>)] : Object.entries(headers)
     const sentBody = body === undefined || body === null ? null : `${body}`
-    const answer = (await call('fetch', `${url}`, `${method}`, pairs, sentBody)) as Asked
+    const answer = (await call('fetch', `${url}`, `${method}`, pairs, sentBody)) as FetchAnswer
     const headerMap = new Map(Object.entries(answer.headers))
     return {
       status: answer.status,
@@ -131,7 +131,7 @@ export function installPrelude(host: HostFunctions, signing: object): GuestFunct
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true })
 
   // The engine's own generator would start with the same seed in each run.
-  Math.random = () => host.chance()
+  Math.random = () => host.randomNumber()
 
   const truncate = (value: unknown, maxLength: number) => String(value).slice(0, maxLength)
 
@@ -176,13 +176,13 @@ export function installPrelude(host: HostFunctions, signing: object): GuestFunct
         failed(error)
       }
     },
-    answered(id, ok, answer) {
-      const waiting = calls.get(id)
+    settleCall(id, ok, answer) {
+      const pendingCall = calls.get(id)
       calls.delete(id)
       const value = parse(answer)
-      if (ok) waiting?.resolve(value)
-      else waiting?.reject(Object.assign(new AtollError(value.message), value, { stack: waiting.place }))
+      if (ok) pendingCall?.resolve(value)
+      else pendingCall?.reject(Object.assign(new AtollError(value.message), value, { stack: pendingCall.stack }))
     },
-    rang: (id) => timers.get(id)?.(),
+    fireTimer: (id) => timers.get(id)?.(),
   }
 }

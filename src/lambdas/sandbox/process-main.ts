@@ -57,12 +57,12 @@ const monitorReady = new Promise((resolve) => {
 })
 
 const send = (message: Message) => void process.send?.(message)
-const isWornOut = () => getGrowthBytes() > MAX_ENGINE_GROWTH_BYTES
+const hasGrown = () => getGrowthBytes() > MAX_ENGINE_GROWTH_BYTES
 let currentRun: SandboxRun | undefined
 
 async function compileAndReply({ run, compile: code }: Extract<Command, { compile: string }>) {
   await monitorReady
-  send({ run, end: compileSource(code), worn: isWornOut() })
+  send({ run, end: compileSource(code), isWornOut: hasGrown() })
 }
 
 process.on('disconnect', () => process.exit())
@@ -70,9 +70,9 @@ process.on('message', (order: Command) => {
   const { run } = order
   if ('compile' in order) return void compileAndReply(order)
   if ('call' in order) return currentRun?.number === run ? currentRun.resolveCall(order) : undefined
-  currentRun = new SandboxRun(order, send, (end, sound) => {
+  currentRun = new SandboxRun(order, send, (end, isIntact) => {
     currentRun = undefined
-    send({ run, end, worn: !sound || isWornOut() })
+    send({ run, end, isWornOut: !isIntact || hasGrown() })
   })
   currentRun.start()
 })

@@ -4,7 +4,7 @@ export type RunLimits = { time: number; memory: number }
 /** A message to a sandbox process. Everything from and to a lambda is text. */
 export type Command =
   | { run: number; compile: string }
-  | { run: number; js: string; request: string; env: string; bounds: RunLimits }
+  | { run: number; js: string; request: string; env: string; limits: RunLimits }
   | { run: number; call: number; ok: boolean; answer: string }
 
 /** A message from a sandbox process. */
@@ -13,7 +13,7 @@ export type Message =
   | { ready: true; missing: string[] }
   | { run: number; call: number; name: string; input: string }
   | { run: number; line: LogLine }
-  | { run: number; end: RunResult | CompileResult; worn: boolean }
+  | { run: number; end: RunResult | CompileResult; isWornOut: boolean }
 
 /** A line of a lambda's log: `at` is ms since the run began. */
 export type LogLine = { at: number; level: LogLevel; text: string }
@@ -24,7 +24,7 @@ export type ResultFormat = 'value' | 'answer' | 'bytes'
 
 /** How a run ended. `value` is JSON. */
 export type RunResult =
-  | { value: string; shape: ResultFormat }
+  | { value: string; format: ResultFormat }
   | { failure: 'timeout' | 'memory' }
   | { failure: 'failed'; error: ThrownError }
 
@@ -32,5 +32,5 @@ export type RunResult =
 export type ThrownError = { name: string; message: string; stack: string }
 
 /** The compiled code, or its errors with their positions. */
-export type CompileResult = { js: string } | { flaws: CompileError[] }
+export type CompileResult = { js: string } | { errors: CompileError[] }
 export type CompileError = { message: string; line?: number; column?: number }

@@ -13,7 +13,7 @@ const SPAWN_COMMAND = IS_COMPILED
   : [process.execPath, fileURLToPath(new URL('./process-main.ts', import.meta.url))]
 
 /** The input of a run. `request` and `env` are JSON. */
-export type RunInput = { js: string; request: string; env: string; bounds: RunLimits }
+export type RunInput = { js: string; request: string; env: string; limits: RunLimits }
 
 /** Answers the host calls of a lambda, and receives its log. `input` and `answer` are JSON. */
 export type RunListener = {
@@ -86,7 +86,7 @@ export class SandboxProcess {
 
   /** Runs a lambda until it ends. 500 ms after its time limit the process is killed. */
   run(job: RunInput, listener: RunListener): Promise<RunResult | SandboxCrash> {
-    return this.#execute(job, job.bounds.time + KILL_GRACE_MS, listener) as Promise<RunResult | SandboxCrash>
+    return this.#execute(job, job.limits.time + KILL_GRACE_MS, listener) as Promise<RunResult | SandboxCrash>
   }
 
   /** Compiles the code of a lambda. */
@@ -128,7 +128,7 @@ export class SandboxProcess {
     if ('line' in message) current.listener?.line(message.line)
     else if ('call' in message) this.#answerCall(current, message.call, message.name, message.input)
     else {
-      if (message.worn) this.kill()
+      if (message.isWornOut) this.kill()
       this.#settle(message.end)
     }
   }

@@ -28,10 +28,10 @@ export class SandboxRun implements CurrentRun {
   constructor(
     private command: RunCommand,
     private send: (message: Message) => void,
-    /** `sound`: whether the engine is intact and can be reused. */
-    private onEnd: (ending: RunResult, sound: boolean) => void,
+    /** `isIntact`: whether the engine can be reused. */
+    private onEnd: (result: RunResult, isIntact: boolean) => void,
   ) {
-    const { time, memory } = command.bounds
+    const { time, memory } = command.limits
     this.number = command.run
     resetRuntime(this, memory)
     this.#after(time, () => this.end({ failure: 'timeout' }))
@@ -50,11 +50,11 @@ export class SandboxRun implements CurrentRun {
   resolveCall({ call, ok, answer }: Extract<Command, { call: number }>) {
     this.#pendingCalls--
     const { true: yes, false: no } = context
-    this.#step(() => this.#callGuest('answered', context.newNumber(call), ok ? yes : no, context.newString(answer)))
+    this.#step(() => this.#callGuest('settleCall', context.newNumber(call), ok ? yes : no, context.newString(answer)))
   }
 
   isOverdue() {
-    this.#isTimedOut ||= performance.now() - this.#startedAt > this.command.bounds.time
+    this.#isTimedOut ||= performance.now() - this.#startedAt > this.command.limits.time
     return this.#isTimedOut || !!this.#result
   }
 
@@ -68,7 +68,7 @@ export class SandboxRun implements CurrentRun {
   }
 
   timer(id: number, ms: number) {
-    this.#after(ms, () => this.#step(() => this.#callGuest('rang', context.newNumber(id))))
+    this.#after(ms, () => this.#step(() => this.#callGuest('fireTimer', context.newNumber(id))))
   }
 
   end(ending: RunResult) {

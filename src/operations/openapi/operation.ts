@@ -49,7 +49,7 @@ export function operationOf({ method, path, hooks }: Route, parts: DocumentParts
   const ofTenant = path.startsWith('/api/')
   const route = { method, path, access, ofTenant, conditional: '412' in declared }
   const parameters = [...parametersOf(path, hooks, detail.parameters ?? [], parts), ...sharedHeadersOf(route, parts)]
-  const isList = parameters.some((parameter) => 'name' in parameter && /^\$?(page)$/.test(`${parameter.name}`))
+  const isList = parameters.some((parameter) => 'name' in parameter && ['page', '$page'].includes(`${parameter.name}`))
   const statuses = [...Object.keys(declared), ...errorStatusesOf(route, !!requestBody, isJson(requestBody))]
   const responses = Object.fromEntries(
     [...new Set(statuses)].sort().map((status) => [status, toResponse(status, declared[status], isList, parts)]),

@@ -44,11 +44,17 @@ export const openapiRoutes = (app: () => AnyElysia) => {
     .get('/openapi/start.js', () => toResponse(START_SCRIPT, 'text/javascript;charset=utf-8'), HIDDEN_ROUTE)
     .get(
       '/openapi/json',
-      ({ query, request, set }) => {
+      async ({ query, request }) => {
         document ??= buildOpenApi(app().routes)
         if (!query.tenant) return document
-        set.headers['cache-control'] = 'private, no-store'
-        return buildTenantOpenApi(document, request, query.tenant)
+        const json = await buildTenantOpenApi(document, request, query.tenant)
+        return new Response(json, {
+          headers: {
+            'content-type': 'application/json;charset=utf-8',
+            'content-length': `${json.byteLength}`,
+            'cache-control': 'private, no-store',
+          },
+        })
       },
       { ...HIDDEN_ROUTE, query: t.Object({ tenant: t.Optional(t.String()) }) },
     )

@@ -1,4 +1,4 @@
-import { asc } from 'drizzle-orm'
+import { asc, eq } from 'drizzle-orm'
 import type { Ctx, PublicCtx } from '../../accounts/context'
 import { reauthorize } from '../../accounts/guard'
 import { fieldTypes } from '../../blueprints/fields'
@@ -7,7 +7,9 @@ import type { Definition, Field, Operation } from '../../blueprints/shapes'
 import { blueprints } from '../../blueprints/tables'
 import { assignIdentifiers } from '../../blueprints/typegen/identifiers'
 import { Problem } from '../../core/problem'
+import { weakCached } from '../../core/weak-cache'
 import { jsonContent, toParameter } from '../../entities/parameters'
+import { readFairly } from '../../entities/query/fair-reads'
 import { EntityDeleted } from '../../entities/shapes'
 import { linkOriginalRequest } from '../../tenancy/client-connection'
 import { buildOpenApi, type Document } from './document'
@@ -15,31 +17,44 @@ import { toFieldSchema } from './field-schemas'
 import type { Route } from './operation'
 import type { Schema } from './schema'
 
-const BLUEPRINTS_PER_TURN = 20 // before other requests get their turn
-
 /**
- * Returns the OpenAPI document with the blueprints of a tenant: a schema and paths for each, with the operations and
- * fields that the caller may use.
- * @throws 401 UNAUTHENTICATED for guests, and the errors of `reauthorize`
+ * Returns the OpenAPI document, as JSON in UTF-8, with the blueprints of a tenant: a schema and paths for each, with the
+ * operations and fields that the caller may use.
+ * @throws 401 UNAUTHENTICATED for guests, 503 BUSY, and the errors of `reauthorize`
  */
-export async function buildTenantOpenApi(base: Document, request: Request, id: string): Promise<Document> {
+export async function buildTenantOpenApi(
+  base: Document,
+  request: Request,
+  id: string,
+): Promise<Uint8Array<ArrayBuffer>> {
   const ctx = await authenticateFor(request, id)
-  const rows = await ctx.db.select().from(blueprints).orderBy(asc(blueprints.key))
-  const names = assignIdentifiers(
-    rows.map(({ key }) => key),
-    Object.keys(base.components.schemas).join(' '),
-  )
-  const schemas: Record<string, Schema> = {}
-  const routes: Route[] = []
-  for (const [index, { key, name, definition }] of rows.entries()) {
-    const entity = names.get(key)?.entity ?? key
-    const described = describeBlueprint(ctx, { key, name, definition }, entity)
-    if (described.routes.length) Object.assign(schemas, described.schemas)
-    routes.push(...described.routes)
-    if (index % BLUEPRINTS_PER_TURN === BLUEPRINTS_PER_TURN - 1) await new Promise(setImmediate)
-  }
-  return mergeDocuments(base, buildOpenApi(routes), schemas)
+  return readFairly(ctx, request, async (db) => {
+    const rows = await db.select({ key: blueprints.key }).from(blueprints).orderBy(asc(blueprints.key))
+    const keys = rows.map(({ key }) => key)
+    const names = assignIdentifiers(keys, Object.keys(base.components.schemas).join(' '))
+    const paths: Buffer[] = []
+    const schemas: Buffer[] = []
+    for (const key of keys) {
+      await db.yieldToOthers()
+      const row = await db.select().from(blueprints).where(eq(blueprints.key, key)).get()
+      const described = row && describeBlueprint(ctx, row, names.get(key)?.entity ?? key)
+      if (!described?.routes.length) continue
+      paths.push(toFurtherMembers(buildOpenApi(described.routes).paths))
+      schemas.push(toFurtherMembers(described.schemas))
+    }
+    const { beforePaths, beforeSchemas } = splitDocument(base)
+    return Buffer.concat([beforePaths, ...paths, beforeSchemas, ...schemas, Buffer.from('}}}')])
+  })
 }
+
+/** Returns the members of an object, to be appended to those of another. */
+const toFurtherMembers = (object: object) => Buffer.from(`,${JSON.stringify(object).slice(1, -1)}`)
+
+/** Returns the JSON of a document with its paths and schemas last, split where each can be extended. */
+const splitDocument = weakCached(({ paths, components: { schemas, ...components }, ...rest }: Document) => ({
+  beforePaths: Buffer.from(`${JSON.stringify({ ...rest, paths }).slice(0, -2)}`),
+  beforeSchemas: Buffer.from(`},"components":${JSON.stringify({ ...components, schemas }).slice(0, -2)}`),
+}))
 
 /** Authenticates the caller for the tenant that the URL names. */
 async function authenticateFor(request: Request, id: string): Promise<Ctx> {
@@ -53,14 +68,6 @@ async function authenticateFor(request: Request, id: string): Promise<Ctx> {
 }
 
 const isSignedIn = (ctx: PublicCtx): ctx is Ctx => ctx.actor !== undefined
-
-function mergeDocuments(base: Document, added: Document, schemas: Record<string, Schema>): Document {
-  const components: Document['components'] = { ...base.components, schemas: {} }
-  for (const kind of ['responses', 'parameters', 'securitySchemes'])
-    components[kind] = { ...added.components[kind], ...base.components[kind] }
-  components.schemas = { ...base.components.schemas, ...added.components.schemas, ...schemas }
-  return { ...base, paths: { ...base.paths, ...added.paths }, components }
-}
 
 type BlueprintRow = { key: string; name: string; definition: Definition }
 

@@ -31,7 +31,14 @@ import { type Plan, type Subscription, subscriptions, VARYING_CHECKOUT_AMOUNT } 
 const CHECKOUT_CLAIM_MS = 60_000
 
 /** A checkout that is not started at the provider yet. `before` is the previous row of the subscription, if any. */
-export type PreparedCheckout = { subscription: Subscription; plan: Plan; before?: Subscription; amount: number }
+export type PreparedCheckout = {
+  subscription: Subscription
+  plan: Plan
+  before?: Subscription
+  /** The price of each cycle, in minor units. */
+  amount: number
+  connected: ConnectedProvider
+}
 
 /**
  * The result of a preparation: the subscription is free and active, another subscription has to be canceled first
@@ -57,28 +64,35 @@ export async function prepareCheckout(
   const inTheWay = current ?? (input.reset && (await findPastDue(tx, row)))
   await assertNoOtherCheckout(tx, row)
   const subscription = await applyCoupon(tx, row, input.couponCode)
-  const amount = priceOf(subscription)!
-  if (amount > 0) assertPayable(source, subscription, plan)
+  const amount = priceOf(subscription) ?? throwUnpriced(plan)
+  const connected = amount > 0 ? requirePayable(source, subscription, plan) : undefined
   if (inTheWay) return { inTheWay }
-  if (amount === 0) return { free: await activateFree(tx, ctx, subscription, before) }
+  if (!connected) return { free: await activateFree(tx, ctx, subscription, before) }
   const claimed = {
     ...subscription,
-    ...providerFields(source as ConnectedProvider, subscription),
+    ...providerFields(connected, subscription),
     checkoutUntil: now() + CHECKOUT_CLAIM_MS,
     checkoutAmount: [null, amount].includes(subscription.checkoutAmount) ? amount : VARYING_CHECKOUT_AMOUNT,
   }
   await saveSubscription(tx, ctx, claimed, before)
-  return { subscription: claimed, plan, before, amount }
+  return { subscription: claimed, plan, before, amount, connected }
 }
 
 /** Loads a pending subscription of the caller. */
 async function loadPendingSubscription(tx: Tx, ctx: Ctx, id: string) {
   const before = requireOwn(ctx, await getSubscription(tx, id))
   const plan = await getActivePlan(tx, before.planId)
-  if (plan.dynamic && !before.dynamicAmount)
-    throw new Problem(400, 'DYNAMIC_AMOUNT_NOT_SET', 'An administrator must set the price of this subscription first.')
+  if (plan.dynamic && !before.dynamicAmount) throwUnpriced(plan)
   if (before.status !== 'pending') throw notPendingProblem(before)
   return { row: before, plan, before }
+}
+
+/** @throws 400 DYNAMIC_AMOUNT_NOT_SET */
+function throwUnpriced({ dynamic }: Plan): never {
+  const message = dynamic
+    ? 'An administrator must set the price of this subscription first.'
+    : 'This subscription has no price, because its plan had none. Create a new subscription.'
+  throw new Problem(400, 'DYNAMIC_AMOUNT_NOT_SET', message)
 }
 
 export const notPendingProblem = ({ status }: Pick<Subscription, 'status'>) =>
@@ -131,12 +145,14 @@ async function assertNoOtherCheckout(tx: Tx, row: Subscription) {
     gt(subscriptions.checkoutUntil, now()),
   )
   const other = await tx.select({ _id: subscriptions._id }).from(subscriptions).where(busy).get()
-  if (!other) return
-  throw new Problem(409, 'ACTIVE_SUBSCRIPTION_EXISTS', 'Another checkout is being started. Try again in a moment.', {
-    details: { existingSubscriptionId: other._id },
+  if (other) throw otherCheckoutProblem(other._id)
+}
+
+export const otherCheckoutProblem = (existingSubscriptionId: string) =>
+  new Problem(409, 'ACTIVE_SUBSCRIPTION_EXISTS', 'Another checkout is being started. Try again in a moment.', {
+    details: { existingSubscriptionId },
     headers: { 'retry-after': '1' },
   })
-}
 
 /** Applies the given coupon, or checks that the attached one can still be redeemed. */
 async function applyCoupon(tx: Tx, row: Subscription, code: string | null | undefined) {
@@ -145,15 +161,21 @@ async function applyCoupon(tx: Tx, row: Subscription, code: string | null | unde
   return row
 }
 
-function assertPayable(source: ConnectedProvider | Problem, { billingCycle }: Subscription, plan: Plan) {
+/** Returns the provider of a checkout. @throws `source` if it is a problem, 400 MISSING_EXTERNAL_PRICE_ID */
+function requirePayable(source: ConnectedProvider | Problem, row: Subscription, plan: Plan): ConnectedProvider {
   if (source instanceof Problem) throw source
   const { provider, connection, kind } = source
+  const externalIds = plan.externalIds[kind] ?? {}
   provider.assertPriceConfigured?.(connection, {
-    externalIds: plan.externalIds[kind] ?? {},
-    billingCycle,
-    dynamic: plan.dynamic,
+    externalIds,
+    billingCycle: row.billingCycle,
+    dynamic: hasOwnPrice(row),
   })
+  return source
 }
+
+/** Returns whether the price was set for this subscription alone, whatever its plan is now. */
+export const hasOwnPrice = ({ dynamicAmount }: Subscription) => dynamicAmount !== null
 
 /** Returns the link to a provider. The ids of a previous connection are dropped. */
 const providerFields = ({ kind, connection }: ConnectedProvider, { providerSourceId }: Subscription) => ({

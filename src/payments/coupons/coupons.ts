@@ -65,7 +65,7 @@ export const remove = (ctx: Ctx, id: string) => change(ctx, id, { isActive: fals
 
 /** @throws 404 COUPON_NOT_FOUND */
 const getCoupon = async (db: Pick<Db, 'select'>, id: string): Promise<Coupon> =>
-  (!id.includes('\0') && (await db.select().from(coupons).where(eq(_id, id)).get())) || notFound('coupon')
+  (await db.select().from(coupons).where(eq(_id, id)).get()) ?? notFound('coupon')
 
 /** Returns the coupon with a code, ignoring case and surrounding spaces. */
 export const findByCode = async (db: Pick<Db, 'select'>, code: string): Promise<Coupon | undefined> =>

@@ -10,7 +10,7 @@ import { type Coupon, coupons, type Plan, plans, redemptions, type Subscription 
 import { findByCode, toCoupon } from './coupons'
 
 const MAX_COUPON_ATTEMPTS = 60 // per caller and window
-const COUPON_ATTEMPT_WINDOW_MS = 60_000 // ms
+const COUPON_ATTEMPT_WINDOW_MS = 60_000
 
 const attemptLimiter = new RateLimiter(MAX_COUPON_ATTEMPTS, COUPON_ATTEMPT_WINDOW_MS)
 

@@ -4,6 +4,7 @@ import { emit } from '../../jobs/outbox'
 import type { Tx } from '../../storage/port'
 import { createRowWriter, prepareQuery } from '../../storage/prepared-statements'
 import type { Tenant } from '../../tenancy/tenants'
+import { providerOf } from '../providers'
 import type { ProviderInvoice, ProviderKind } from '../providers/provider'
 import { type Invoice, invoices, type Subscription } from '../tables'
 
@@ -83,4 +84,19 @@ export async function upsertInvoice(
     workspace: row.billableEntityType === 'workspace' ? row.billableEntityId : null,
   })
   return true
+}
+
+/** Voids the open invoices that stand for failed payments, after another invoice of the subscription was paid. */
+export async function voidPlaceholderInvoices(
+  tx: Tx,
+  ctx: Pick<Tenant, 'tenant'>,
+  subscription: Subscription,
+  kind: ProviderKind,
+) {
+  const { isPlaceholderInvoice } = providerOf(kind)
+  if (!isPlaceholderInvoice) return
+  const isOpen = and(eq(invoices.subscriptionId, subscription._id), eq(invoices.status, 'open'))
+  for (const { externalInvoiceId, amount, currency } of await tx.select().from(invoices).where(isOpen))
+    if (isPlaceholderInvoice(externalInvoiceId, subscription))
+      await upsertInvoice(tx, ctx, subscription, kind, { externalInvoiceId, amount, currency, status: 'void' })
 }

@@ -1,26 +1,16 @@
-import { and, eq, inArray } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
 import type { HttpContext } from '../../core/etag'
-import { badRequest, notFound } from '../../core/problem'
-import {
-  applyPage,
-  type GrowingListQuery,
-  parseNames,
-  parsePage,
-  respondWithGrowingPage,
-} from '../../storage/pagination'
+import { notFound } from '../../core/problem'
+import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../../storage/pagination'
 import { callerEntityFilter, requireOwn } from '../billable-entity'
+import { filterByParameter } from '../list-filter'
 import { fromMinorUnits } from '../money'
 import type { Invoice as InvoiceResponse } from '../shapes'
 import { type Invoice, invoices } from '../tables'
 
 const { _id, status, amount, subscriptionId, billableEntityType, billableEntityId, paidAt, created, updated } = invoices
 const sortable = { _id, status, amount, subscriptionId, paidAt, created, updated }
-const ALLOWED_FILTER_VALUES: Partial<Record<keyof Filters, string[]>> = {
-  billableEntityType: ['user', 'workspace'],
-  status: ['paid', 'open', 'void'],
-}
 
 type Filters = { billableEntityType?: string; billableEntityId?: string; status?: string }
 
@@ -30,20 +20,10 @@ export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: 
   const page = parsePage(query, sortable)
   // Only admins may choose the entity. Everyone may filter by status.
   const filters: Filters = { ...query, ...callerEntityFilter(ctx) }
-  const anyOf = (column: SQLiteColumn, path: keyof Filters) => {
-    const values = parseNames(filters[path], path)
-    const unknown = values?.find((value) => ALLOWED_FILTER_VALUES[path] && !ALLOWED_FILTER_VALUES[path].includes(value))
-    if (unknown)
-      badRequest({
-        path,
-        message: `Unknown ${path} "${unknown}". Use one of: ${ALLOWED_FILTER_VALUES[path]?.join(', ')}.`,
-      })
-    return values && inArray(column, values)
-  }
   const where = and(
-    anyOf(billableEntityType, 'billableEntityType'),
-    anyOf(billableEntityId, 'billableEntityId'),
-    anyOf(status, 'status'),
+    filterByParameter(billableEntityType, filters, 'billableEntityType', ['user', 'workspace']),
+    filterByParameter(billableEntityId, filters, 'billableEntityId'),
+    filterByParameter(status, filters, 'status', ['paid', 'open', 'void']),
   )
   const rows = await applyPage(page, db.select().from(invoices).where(and(where, page.after)))
   return respondWithGrowingPage(answer, page, rows, () => db.$count(invoices, where), toInvoice)
@@ -51,8 +31,8 @@ export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: 
 
 /** Returns an invoice. @throws 404 INVOICE_NOT_FOUND, 403 when it belongs to another entity */
 export async function get(ctx: Ctx, id: string): Promise<InvoiceResponse> {
-  const row = !id.includes('\0') && (await ctx.db.select().from(invoices).where(eq(_id, id)).get())
-  return toInvoice(requireOwn(ctx, row || notFound('invoice')))
+  const row = await ctx.db.select().from(invoices).where(eq(_id, id)).get()
+  return toInvoice(requireOwn(ctx, row ?? notFound('invoice')))
 }
 
 const toInvoice = ({ amount, items, ...invoice }: Invoice): InvoiceResponse => ({

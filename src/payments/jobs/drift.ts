@@ -1,8 +1,9 @@
+import { DAY_MS, toIsoString } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { ProviderKind, ProviderSubscription } from '../providers/provider'
 import { emitSubscriptionEvent } from '../subscriptions/subscription-events'
-import { TERMINAL_STATUSES } from '../subscriptions/transitions'
+import { hasEnded } from '../subscriptions/transitions'
 import type { Invoice, Subscription } from '../tables'
 
 /** The differences between a subscription and its state at the provider, such as after a lost event. */
@@ -21,7 +22,7 @@ const counts = new Map<ProviderKind, number>()
 /** Returns how many differences this process has found, by provider. */
 export const driftCounts = (): ReadonlyMap<ProviderKind, number> => counts
 
-const PERIOD_TOLERANCE_MS = 86_400_000 // ms
+const PERIOD_TOLERANCE_MS = DAY_MS
 
 /** Returns the differences, or undefined if there are none. `invoices` are those that are stored here. */
 export function driftOf(row: Subscription, theirs: ProviderSubscription, invoices: KnownInvoice[]): Drift | undefined {
@@ -43,20 +44,20 @@ export function missingInvoices({ invoices: theirInvoices, status }: ProviderSub
 function stateDrift(row: Subscription, { status, periodEnd, cancelAtPeriodEnd }: ProviderSubscription): Drift {
   // A pending state at the provider says nothing yet.
   if (status === 'pending') return {}
-  const over = [row.status, status].map((state) => TERMINAL_STATUSES.includes(state))
-  if (over[0] && over[1]) return {}
+  const [isEndedHere, isEndedThere] = [hasEnded(row), hasEnded({ status })]
+  if (isEndedHere && isEndedThere) return {}
   const ours = row.currentPeriodEnd === null ? 0 : Date.parse(row.currentPeriodEnd)
   // The provider's calendar may differ from ours by a few hours.
-  const moved = periodEnd !== undefined && Math.abs(periodEnd - ours) > PERIOD_TOLERANCE_MS
-  const both = !over[0] && !over[1]
+  const hasMoved = periodEnd !== undefined && Math.abs(periodEnd - ours) > PERIOD_TOLERANCE_MS
+  const areBothRunning = !isEndedHere && !isEndedThere
   return {
     ...(row.status !== status && { status: { ours: row.status, theirs: status } }),
-    ...(both &&
+    ...(areBothRunning &&
       cancelAtPeriodEnd !== undefined &&
       cancelAtPeriodEnd !== row.cancelAtPeriodEnd && {
         cancelAtPeriodEnd: { ours: row.cancelAtPeriodEnd, theirs: cancelAtPeriodEnd },
       }),
-    ...(both && moved && { periodEnd: { ours: row.currentPeriodEnd, theirs: new Date(periodEnd).toISOString() } }),
+    ...(areBothRunning && hasMoved && { periodEnd: { ours: row.currentPeriodEnd, theirs: toIsoString(periodEnd) } }),
   }
 }
 

@@ -1,4 +1,3 @@
-import { eq } from 'drizzle-orm'
 import { DAY_MS, HOUR_MS, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { JobResult } from '../../jobs/queue'
@@ -15,8 +14,9 @@ import {
   scheduleProviderCancel,
 } from '../subscriptions/schedule'
 import { transition } from '../subscriptions/state-machine'
-import { TERMINAL_STATUSES } from '../subscriptions/transitions'
-import { type Subscription, subscriptions } from '../tables'
+import { findSubscription } from '../subscriptions/subscriptions'
+import { hasEnded } from '../subscriptions/transitions'
+import type { Subscription } from '../tables'
 import { reconcile } from './reconciliation'
 
 const MAX_CHECKS_AFTER_END = 84 // with growing pauses of up to an hour: about three days
@@ -29,35 +29,27 @@ export const lifecycleJob: JobHandler = {
   retryFor: Number.POSITIVE_INFINITY,
   async run(tenant, { payload, attempts }): Promise<JobResult> {
     const { subscription: id, asked: lastCheckAt } = payload as LifecyclePayload
-    const row = await findSubscription(tenant, id)
+    const row = await findSubscription(tenant.db, id)
     if (!row) return { state: 'done' }
     const grace = (await getSettings(tenant, paymentsSettings)).gracePeriodDays * DAY_MS
     const time = now()
-    const shouldReconcile =
-      isLinked(row) && (TERMINAL_STATUSES.includes(row.status) || isDue(row, grace) || time >= lastCheckAt + HOUR_MS)
+    const shouldReconcile = isLinked(row) && (hasEnded(row) || isDue(row, grace) || time >= lastCheckAt + HOUR_MS)
     const isReconciled = !shouldReconcile || (await isAnswered(reconcile(tenant, row)))
-    if (TERMINAL_STATUSES.includes(row.status)) {
+    if (hasEnded(row)) {
       if (isReconciled || attempts >= MAX_CHECKS_AFTER_END) return { state: 'done' }
       throw new JobError('The payment provider could not be reached.')
     }
-    const after = isDue((await findSubscription(tenant, id)) ?? row, grace)
+    const after = isDue((await findSubscription(tenant.db, id)) ?? row, grace)
       ? await tenant.write((tx) => endIfDue(tx, tenant, id, grace))
-      : await findSubscription(tenant, id)
+      : await findSubscription(tenant.db, id)
     if (!after) return { state: 'done' }
     const checkedAt = shouldReconcile ? time : lastCheckAt
     // An ended subscription is checked once more, because the provider may have another invoice.
-    const due = TERMINAL_STATUSES.includes(after.status)
-      ? isLinked(after)
-        ? time + HOUR_MS
-        : undefined
-      : nextCheckAt(after, grace, checkedAt)
+    const due = hasEnded(after) ? (isLinked(after) ? time + HOUR_MS : undefined) : nextCheckAt(after, grace, checkedAt)
     if (due === undefined) return { state: 'done' }
     return { state: 'again', due, payload: { subscription: id, asked: checkedAt } satisfies LifecyclePayload }
   },
 }
-
-const findSubscription = ({ db }: Pick<Tenant, 'db'>, id: string): Promise<Subscription | undefined> =>
-  db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
 
 const isDue = (row: Subscription, grace: number) => (nextEndOf(row, grace)?.at ?? Number.POSITIVE_INFINITY) <= now()
 
@@ -73,7 +65,7 @@ const isAnswered = (reconciliation: Promise<void>): Promise<boolean> =>
 
 /** Ends a subscription whose time is up, here and at the provider. Returns its current row. */
 async function endIfDue(tx: Tx, tenant: Tenant, id: string, grace: number): Promise<Subscription | undefined> {
-  const row = await tx.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
+  const row = await findSubscription(tx, id)
   const nextEnd = row && nextEndOf(row, grace)
   if (!nextEnd || nextEnd.at > now()) return row
   const { subscription } = await transition(tx, tenant, row, nextEnd.trigger)

@@ -1,20 +1,13 @@
-import { eq } from 'drizzle-orm'
-import { DAY_MS, HOUR_MS, now } from '../../core/clock'
+import { HOUR_MS, now } from '../../core/clock'
 import type { JobHandler } from '../../jobs/worker'
 import type { Tenant } from '../../tenancy/tenants'
 import { type ConnectedProvider, getSubscriptionProvider, undefinedIfNotFound } from '../configuration'
 import { throwJobFailure } from '../subscriptions/cancellation'
 import type { ProviderLink } from '../subscriptions/schedule'
-import { TERMINAL_STATUSES } from '../subscriptions/transitions'
-import { type Subscription, subscriptions } from '../tables'
+import { findSubscription } from '../subscriptions/subscriptions'
+import { hasEnded } from '../subscriptions/transitions'
+import type { Subscription } from '../tables'
 import { reconcile, recordMissedInvoices } from './reconciliation'
-
-/**
- * How long, in ms, a customer may still approve a PayPal subscription, which cannot be canceled before. PayPal documents no
- * limit for subscriptions; its approval tokens are valid for 3 hours by default, or for 72 hours
- * (https://developer.paypal.com/api/nvp-soap/troubleshooting/10411, github.com/paypal/paypal-checkout-components/issues/369).
- */
-const APPROVAL_WINDOW_MS = 3 * DAY_MS
 
 /**
  * Cancels a checkout or a subscription at the provider that is not used here. If it was paid meanwhile, and the local
@@ -24,13 +17,13 @@ export const cancelOrphanedJob: JobHandler = {
   retryFor: Number.POSITIVE_INFINITY,
   async run(tenant, { payload, created }) {
     const { subscription: id, ...link } = payload as { subscription: string } & ProviderLink
-    const row = await findSubscription(tenant, id)
+    const row = await findSubscription(tenant.db, id)
     const source = row && (await getSubscriptionProvider(tenant, link).catch(undefinedIfNotFound))
     if (!row || !source) return { state: 'done' }
     const external = await resolveExternalId(source, link).catch(throwJobFailure)
     const orphan = { ...row, ...link, externalSubscriptionId: external ?? null }
     const isUsed = await isInUse(tenant, row, orphan).catch(throwJobFailure)
-    const current = (await findSubscription(tenant, id)) ?? row
+    const current = (await findSubscription(tenant.db, id)) ?? row
     // The subscription was paid by an earlier checkout, so the later one must not be paid too.
     if (isEarlierCheckout(current, orphan)) {
       const later = { ...current, externalSubscriptionId: null }
@@ -39,13 +32,10 @@ export const cancelOrphanedJob: JobHandler = {
     if (isUsed) return { state: 'done' }
     const isEnded = await source.provider.cancel(source.connection, orphan).catch(throwJobFailure)
     if (isEnded && external) await recordMissedInvoices(tenant, source, row, external).catch(throwJobFailure)
-    if (isEnded || now() - created > APPROVAL_WINDOW_MS) return { state: 'done' }
+    if (isEnded || now() - created > (source.provider.approvalWindowMs ?? 0)) return { state: 'done' }
     return { state: 'again', due: now() + HOUR_MS }
   },
 }
-
-const findSubscription = ({ db }: Tenant, id: string): Promise<Subscription | undefined> =>
-  db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
 
 const isEarlierCheckout = (
   row: Subscription,
@@ -67,11 +57,11 @@ async function resolveExternalId(
 
 /** Returns whether the subscription uses the orphan, or uses it from now on. @throws what `reconcile` throws */
 async function isInUse(tenant: Tenant, row: Subscription, orphan: Subscription): Promise<boolean> {
-  if (TERMINAL_STATUSES.includes(row.status)) return false
+  if (hasEnded(row)) return false
   const { externalSubscriptionId: id, externalCheckoutId: checkout } = orphan
   if (id === null) return checkout === row.externalCheckoutId
   if (row.externalSubscriptionId === id) return true
   if (row.status !== 'pending') return false
   await reconcile(tenant, { ...orphan, drift: row.drift })
-  return (await findSubscription(tenant, row._id))?.externalSubscriptionId === id
+  return (await findSubscription(tenant.db, row._id))?.externalSubscriptionId === id
 }

@@ -3,14 +3,13 @@ import { now } from '../../core/clock'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { type ConnectedProvider, getSubscriptionProvider } from '../configuration'
-import { upsertInvoice } from '../invoices/invoice-store'
+import { upsertInvoice, voidPlaceholderInvoices } from '../invoices/invoice-store'
 import type { ProviderKind, ProviderSubscription } from '../providers/provider'
 import { scheduleProviderCancel } from '../subscriptions/schedule'
 import { transition } from '../subscriptions/state-machine'
 import { getSubscription } from '../subscriptions/subscriptions'
-import { TERMINAL_STATUSES } from '../subscriptions/transitions'
+import { hasEnded } from '../subscriptions/transitions'
 import { invoices, type Subscription, subscriptions } from '../tables'
-import { voidFailedInvoices } from '../webhooks/event-handler'
 import { retryParkedEvents } from '../webhooks/retry-schedule'
 import { driftOf, missingInvoices, recordDrift } from './drift'
 
@@ -69,7 +68,7 @@ async function upsertMissedInvoices(
   const missed = missingInvoices(theirs, await listInvoicesOf(tx, kind, row))
   for (const invoice of missed) {
     await upsertInvoice(tx, tenant, row, kind, invoice)
-    if (kind === 'paypal' && invoice.status === 'paid') await voidFailedInvoices(tx, tenant, row)
+    if (invoice.status === 'paid') await voidPlaceholderInvoices(tx, tenant, row, kind)
   }
   return missed.map(({ externalInvoiceId }) => externalInvoiceId)
 }
@@ -91,11 +90,11 @@ async function repair(
   theirs: ProviderSubscription,
   { fetchedAt, isReported }: RepairContext,
 ): Promise<boolean> {
-  const { invoices: _, ...standing } = theirs
+  const { invoices: _, ...state } = theirs
   await upsertMissedInvoices(tx, tenant, row, kind, theirs)
   const { externalSubscriptionId } = theirs
-  if (TERMINAL_STATUSES.includes(row.status)) {
-    if (TERMINAL_STATUSES.includes(theirs.status) || theirs.status === 'pending') return true
+  if (hasEnded(row)) {
+    if (hasEnded(theirs) || theirs.status === 'pending') return true
     // The subscription ended here, so it is ended at the provider too.
     if (!isReported) await scheduleProviderCancel(tx, tenant, row._id, { ...row, externalSubscriptionId })
     return false
@@ -103,7 +102,7 @@ async function repair(
   if (theirs.status === 'pending') return true
   // Providers report times in seconds, so later events within the current second must still count.
   const occurredAt = Math.max(fetchedAt - (fetchedAt % 1000), row.lastEventAt ?? 0)
-  const input = { ...standing, occurredAt, providerKind: kind, externalSubscriptionId, isReported }
+  const input = { ...state, occurredAt, providerKind: kind, externalSubscriptionId, isReported }
   const { outcome, subscription } = await transition(tx, tenant, row, 'updated', input)
   if (row.externalSubscriptionId !== subscription.externalSubscriptionId)
     await retryParkedEvents(tx, tenant, kind, externalSubscriptionId)

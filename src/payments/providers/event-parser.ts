@@ -1,22 +1,43 @@
+import { tryParseJson } from '../../core/json'
 import { Problem } from '../../core/problem'
+import type { ProviderEvent } from './provider'
 import { decodeUtf8 } from './webhook-signature'
 
-/** Returns the JSON object of a verified body. @throws 400 INVALID_INPUT when it is none */
-export function parseEventBody<Event>(raw: Uint8Array): Partial<Event> {
-  try {
-    const event: unknown = JSON.parse(decodeUtf8(raw) ?? '')
-    if (typeof event === 'object' && event !== null && !Array.isArray(event)) return event as Partial<Event>
-  } catch {
-    // Refused below.
+/** Returns what an event says about the object that it is about. */
+export type EventReader<Data> = (data: Data, occurredAt: number) => Partial<ProviderEvent>
+
+/** The parts of an event, of which nothing is known yet but that they come from the provider. */
+type EventParts<Data> = { id?: unknown; type?: unknown; occurredAt?: unknown; data?: Data | null }
+
+/**
+ * Returns a parser of verified bodies. Events without a reader have no meaning. `Data` has the fields, all optional, that the
+ * readers take from the objects of events. The parser throws 400 INVALID_INPUT for a body that is no event.
+ */
+export function createEventParser<Body, Data extends object>(
+  select: (body: Partial<Body>) => EventParts<Data>,
+  readers: Record<string, EventReader<Data>>,
+) {
+  const readerByType = toMap(readers)
+  return (raw: Uint8Array): ProviderEvent => {
+    const { id, type, occurredAt, data } = select(parseEventBody<Body>(raw))
+    const event = requireEventHead(id, type, parseTime(occurredAt))
+    if (typeof data !== 'object' || data === null) return event
+    return { ...event, ...readerByType.get(event.type)?.(data, event.occurredAt) }
   }
-  return throwInvalidEvent()
 }
 
-/** Returns the fields that every event has. @throws 400 INVALID_INPUT when one is missing or invalid */
-export function requireEventHead(id: unknown, type: unknown, occurredAt: number) {
+function parseEventBody<Body>(raw: Uint8Array): Partial<Body> {
+  const body = tryParseJson(decodeUtf8(raw) ?? '')
+  return typeof body === 'object' && body !== null && !Array.isArray(body)
+    ? (body as Partial<Body>)
+    : throwInvalidEvent()
+}
+
+/** Returns the fields that every event has. */
+function requireEventHead(id: unknown, type: unknown, occurredAt: number | undefined) {
   if (typeof id !== 'string' || !id || id.length > 255 || typeof type !== 'string' || !type || type.length > 255)
     return throwInvalidEvent()
-  return isTime(occurredAt) ? { id, type, occurredAt: Math.trunc(occurredAt) } : throwInvalidEvent()
+  return occurredAt === undefined ? throwInvalidEvent() : { id, type, occurredAt }
 }
 
 const throwInvalidEvent = (): never => {
@@ -43,3 +64,13 @@ export function parsePeriod(start: unknown, end: unknown) {
 
 /** Returns the value if it is a text that is not empty. */
 export const nonEmptyText = (value: unknown) => (typeof value === 'string' && value ? value : undefined)
+
+/** Returns the tenant and the subscription from the metadata that a checkout has sent. */
+export const parseOwnMetadata = (metadata: Record<string, unknown> | null | undefined) => ({
+  tenant: nonEmptyText(metadata?.tenant),
+  subscriptionId: nonEmptyText(metadata?.subscription) ?? nonEmptyText(metadata?.subscriptionId),
+})
+
+/** Returns a map with the entries of an object. Unlike the object, it has no other keys, such as `constructor`. */
+export const toMap = <Value>(entries: Record<string, Value>): ReadonlyMap<string, Value> =>
+  new Map(Object.entries(entries))

@@ -5,7 +5,7 @@ import { logError } from '../../core/log'
 import { providerErrorProblem } from './errors'
 import type { ProviderKind } from './provider'
 
-const REQUEST_TIMEOUT_MS = 8_000 // ms; connections are cut after ten idle seconds
+const REQUEST_TIMEOUT_MS = 8_000 // connections are cut after ten idle seconds
 const MAX_RESPONSE_BYTES = 4 << 20
 
 /** A provider refused a request, with a status and perhaps a code. Its messages are left out, for they may hold secrets. */
@@ -36,7 +36,7 @@ export async function callProvider<T>(kind: ProviderKind, work: () => Promise<T>
 
 /**
  * Returns a new idempotency key for each attempt of a repeatable request, such as a cancellation: for a reused key, a
- * provider may repeat an old failure for days (https://docs.stripe.com/api/idempotent_requests).
+ * provider may repeat an old failure for days.
  */
 export const attemptKey = (...parts: unknown[]) => [...parts, Bun.randomUUIDv7()].join(':')
 
@@ -70,8 +70,8 @@ export async function sendRequest(tenant: string, url: string, init: RequestInit
 }
 
 /**
- * Sends a request for the package of a vendor, and makes sure that it can read the response. Stripe's package throws an
- * uncatchable error for anything but an object, and takes a failure without an `error` for a success.
+ * Sends a request for the package of a vendor, and makes sure that it can read the response. A package may throw an
+ * uncatchable error for anything but an object, and take a failure without an `error` for a success.
  * @throws UpstreamUnreachable, ProviderResponseError
  */
 export async function requestObject(

@@ -1,33 +1,27 @@
 import type { ResolvedConnection } from '../../connections/kinds/index'
-import type { Cycle, Span } from '../billing-period'
+import type { Cycle } from '../billing-period'
 import type { EventMeaning } from '../subscriptions/transitions'
-import type { EntityType, ExternalIds, InvoiceItem, ProviderKind, Subscription } from '../tables'
+import type { ExternalIds, InvoiceItem, ProviderKind, Subscription } from '../tables'
 
 export type { ProviderKind }
 
 /** The order of a checkout. Amounts are in minor units of the currency. */
 export type CheckoutOrder = {
-  tenant: string
   subscriptionId: string
-  entity: { type: EntityType; id: string }
   planName: string
   /** The provider's ids of the plan and its prices, as far as the plan has them. */
   externalIds: ExternalIds
-  /** The price of each cycle after the discount. */
+  /** The price of each cycle, less the discount. */
   amount: number
-  /** The price of each cycle before the discount. */
-  basePrice: number
   currency: string
   billingCycle: Cycle
   /** Whether the price was set for this subscription alone. */
   dynamic: boolean
-  /** The discount that `amount` includes, and how long it lasts; forever if `benefit` is null. */
-  discount: { couponId: string; code: string; benefit: Span | null } | null
+  /** Whether `amount` is the price that the plan has now, so that the plan's price at the provider can be used. */
+  isPlanPrice: boolean
   successUrl?: string
   cancelUrl?: string
   customer: { name?: string; email?: string }
-  /** Whether the checkout is embedded in a page of the tenant. */
-  embedded: boolean
   /**
    * The idempotency key: the same for the same order, another one if anything differs. A provider that replays answers must
    * not return a canceled checkout; use `attemptKey(order.key)`.
@@ -134,6 +128,17 @@ export type Provider<Kind extends ProviderKind = ProviderKind> = {
    * @throws 502 PROVIDER_ERROR when the provider has to verify the body itself, and fails
    */
   verifyWebhook(connection: ResolvedConnection<Kind>, raw: Uint8Array, headers: Headers): Promise<boolean>
+  /** Whether `verifyWebhook` sends requests to the provider, so that guests may cause only a limited number of them. */
+  verifiesRemotely?: true
   /** Parses a verified body. @throws 400 INVALID_INPUT when it is no event */
   parseEvent(raw: Uint8Array): ProviderEvent
+  /** How long, in ms, a customer may still approve a checkout for which `cancel` returns false. */
+  approvalWindowMs?: number
+  /**
+   * Returns an open invoice that stands for a failed payment, where the provider has no id for it and `event` has no invoice.
+   * Returns undefined if the amount is unknown.
+   */
+  createPlaceholderInvoice?(subscription: Subscription, event: ProviderEvent): ProviderInvoice | undefined
+  /** Returns whether an id is that of such an invoice, which is voided when another one of the subscription is paid. */
+  isPlaceholderInvoice?(externalInvoiceId: string, subscription: Subscription): boolean
 }

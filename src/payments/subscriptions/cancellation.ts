@@ -7,15 +7,15 @@ import { enqueue } from '../../jobs/queue'
 import { JobError, type JobHandler } from '../../jobs/worker'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import { requireBuyer, requireOwn } from '../billable-entity'
+import { requireBuyer, requireOwn, subscriptionsOfEntity } from '../billable-entity'
 import { getSubscriptionProvider, undefinedIfNotFound } from '../configuration'
 import { type Subscription, subscriptions } from '../tables'
 import { CANCEL_JOB } from './job-kinds'
-import { isLinked, scheduleProviderCancel } from './schedule'
+import { isLinked, isSameLink, scheduleProviderCancel } from './schedule'
 import { toSubscription } from './serializer'
 import { transition } from './state-machine'
-import { getSubscription } from './subscriptions'
-import { TERMINAL_STATUSES } from './transitions'
+import { findSubscription, getSubscription } from './subscriptions'
+import { hasEnded, TERMINAL_STATUSES } from './transitions'
 
 /**
  * Cancels a subscription, at the provider first. If the provider fails, the subscription continues, is marked with
@@ -47,10 +47,9 @@ export async function cancelNow(tenant: Tenant, row: Subscription, by?: string):
 /** Cancels a subscription here. If it could not be canceled at the provider yet, queues another attempt. */
 async function applyCancel(tx: Tx, tenant: Tenant, row: Subscription, isEnded: boolean, by?: string) {
   const { subscription } = await transition(tx, tenant, row, 'canceled', { by })
-  if (!isEnded) await scheduleProviderCancel(tx, tenant, row._id, subscription, now() + CANCEL_RECHECK_DELAY_MS)
-  // The checkout was paid while it was being canceled.
-  else if (subscription.externalSubscriptionId !== row.externalSubscriptionId)
-    await scheduleProviderCancel(tx, tenant, row._id, subscription)
+  // The checkout was paid, or another one was started, while it was being canceled.
+  if (!isSameLink(subscription, row)) await scheduleProviderCancel(tx, tenant, row._id, subscription)
+  else if (!isEnded) await scheduleProviderCancel(tx, tenant, row._id, subscription, now() + CANCEL_RECHECK_DELAY_MS)
   return subscription
 }
 
@@ -72,8 +71,7 @@ export async function cancelAtProvider(tenant: Tenant, row: Subscription): Promi
 const requestCancel = (tenant: Tenant, { _id }: Subscription) =>
   tenant.write(async (tx) => {
     const row = await getSubscription(tx, _id)
-    if (!row.cancelRequested && !TERMINAL_STATUSES.includes(row.status))
-      await enqueueCancel(tx, tenant, row, now() + CANCEL_RETRY_DELAY_MS)
+    if (!row.cancelRequested && !hasEnded(row)) await enqueueCancel(tx, tenant, row, now() + CANCEL_RETRY_DELAY_MS)
   })
 
 async function enqueueCancel(tx: Tx, tenant: Pick<Tenant, 'tenant'>, { _id }: Subscription, at: number) {
@@ -84,27 +82,25 @@ async function enqueueCancel(tx: Tx, tenant: Pick<Tenant, 'tenant'>, { _id }: Su
 
 /** Cancels the subscriptions of a deleted user or workspace. A job cancels those that are linked to a provider. */
 export async function cancelForDeletedOwner(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { type, id }: DeletedOwner) {
-  const { billableEntityType, billableEntityId, status } = subscriptions
   const unendedOfOwner = and(
-    eq(billableEntityType, type),
-    eq(billableEntityId, id),
-    notInArray(status, TERMINAL_STATUSES),
+    subscriptionsOfEntity({ billableEntityType: type, billableEntityId: id }),
+    notInArray(subscriptions.status, TERMINAL_STATUSES),
   )
   for (const row of await tx.select().from(subscriptions).where(unendedOfOwner))
     if (isLinked(row)) await enqueueCancel(tx, tenant, row, now())
     else await transition(tx, tenant, row, 'canceled')
 }
 
-const CANCEL_RETRY_DELAY_MS = 5_000 // ms
-const CANCEL_RECHECK_DELAY_MS = HOUR_MS // ms
+const CANCEL_RETRY_DELAY_MS = 5_000
+const CANCEL_RECHECK_DELAY_MS = HOUR_MS
 
 /** Cancels a subscription at the provider after the first attempt has failed. */
 export const cancelJob: JobHandler = {
   retryFor: Number.POSITIVE_INFINITY,
   async run(tenant, { payload }) {
     const { subscription: id } = payload as { subscription: string }
-    const row = await tenant.db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
-    if (!row?.cancelRequested || TERMINAL_STATUSES.includes(row.status)) return { state: 'done' }
+    const row = await findSubscription(tenant.db, id)
+    if (!row?.cancelRequested || hasEnded(row)) return { state: 'done' }
     const isEnded = await cancelAtProvider(tenant, row).catch(throwJobFailure)
     return { state: 'done', effect: (tx) => applyCancel(tx, tenant, row, isEnded) }
   },

@@ -3,7 +3,7 @@ import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import type { Billable } from '../billable-entity'
+import { type Billable, subscriptionsOfEntity } from '../billable-entity'
 import type { Cycle } from '../billing-period'
 import { toMinorUnits } from '../money'
 import { getPlan } from '../plans'
@@ -26,6 +26,10 @@ export function requirePositiveAmount(amount: unknown, currency: string): number
   throw new Problem(400, 'INVALID_AMOUNT', `The amount must be positive and at least the smallest unit of ${currency}.`)
 }
 
+/** Returns the price of a plan for a cycle, in minor units. */
+export const planPriceOf = ({ monthlyPrice, yearlyPrice }: Plan, cycle: Cycle) =>
+  cycle === 'yearly' ? yearlyPrice : monthlyPrice
+
 /**
  * Returns a pending subscription, which is not inserted yet. `amount` (minor units) is the price that an admin has set for a
  * dynamic plan, if any.
@@ -37,10 +41,9 @@ export function newSubscription(
   amount: number | null,
 ): Subscription {
   const time = toIsoString(now())
-  const price = billingCycle === 'yearly' ? plan.yearlyPrice : plan.monthlyPrice
   return {
     ...{ _id: Bun.randomUUIDv7(), planId: plan._id, ...entity, status: 'pending', billingCycle },
-    ...{ currency: plan.currency, basePrice: plan.dynamic ? amount : price },
+    ...{ currency: plan.currency, basePrice: plan.dynamic ? amount : planPriceOf(plan, billingCycle) },
     ...{ dynamicAmount: plan.dynamic ? amount : null },
     ...{ couponId: null, couponCode: null, discount: null, couponBenefitEndsAt: null },
     ...{ currentPeriodStart: null, currentPeriodEnd: null, trialEndsAt: null, pastDueSince: null },
@@ -59,9 +62,8 @@ export const withCoupon = (subscription: Subscription, { _id, code, discount, be
 
 /** Inserts a pending subscription. @throws 409 TOO_MANY_SUBSCRIPTIONS when its entity has too many pending ones */
 export async function insertPending(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription) {
-  const { billableEntityType: type, billableEntityId: id } = row
-  const ofEntity = and(eq(subscriptions.billableEntityType, type), eq(subscriptions.billableEntityId, id))
-  if ((await tx.$count(subscriptions, and(ofEntity, eq(subscriptions.status, 'pending')))) >= MAX_PENDING_SUBSCRIPTIONS)
+  const pendingOfEntity = and(subscriptionsOfEntity(row), eq(subscriptions.status, 'pending'))
+  if ((await tx.$count(subscriptions, pendingOfEntity)) >= MAX_PENDING_SUBSCRIPTIONS)
     throw new Problem(
       409,
       'TOO_MANY_SUBSCRIPTIONS',

@@ -17,8 +17,8 @@ import { REPRICE_JOB } from './job-kinds'
 import { requirePositiveAmount, withCoupon } from './new-subscription'
 import { scheduleBenefitEnd, scheduleLifecycle } from './schedule'
 import { priceOf, toSubscription } from './serializer'
-import { assertNotEnded, getSubscription } from './subscriptions'
-import { TERMINAL_STATUSES } from './transitions'
+import { assertNotEnded, findSubscription, getSubscription } from './subscriptions'
+import { hasEnded } from './transitions'
 
 /**
  * Sets the price of a subscription to a dynamic plan, from the next cycle on.
@@ -115,17 +115,14 @@ async function dryRun(
 }
 
 /** Returns whether a provider bills the subscription. */
-export const isBilled = ({ status, providerKind, externalSubscriptionId }: Subscription) =>
-  providerKind !== null &&
-  externalSubscriptionId !== null &&
-  status !== 'pending' &&
-  !TERMINAL_STATUSES.includes(status)
+const isBilled = (row: Subscription) =>
+  row.providerKind !== null && row.externalSubscriptionId !== null && row.status !== 'pending' && !hasEnded(row)
 
 /** Queues a job that sends the price of a subscription to its provider, at once or at a time (ms). */
-export const enqueueReprice = (tenant: Pick<Tenant, 'tenant'>, tx: Tx, _id: string, at?: number) =>
+const enqueueReprice = (tenant: Pick<Tenant, 'tenant'>, tx: Tx, _id: string, at?: number) =>
   enqueue(tenant, tx, { kind: REPRICE_JOB, payload: { subscription: _id }, at })
 
-const REPRICE_DELAY_MS = 60_000 // ms; longer than a provider may take
+const REPRICE_DELAY_MS = 60_000 // longer than a provider may take
 
 /** @throws 502 PROVIDER_ERROR */
 async function repriceAtProvider(tenant: Tenant, row: Subscription, amount: number) {
@@ -150,7 +147,7 @@ export const repriceJob: JobHandler = {
     const { subscription: id } = payload as { subscription: string }
     let sentPrice: number | undefined
     for (;;) {
-      const row = await tenant.db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
+      const row = await findSubscription(tenant.db, id)
       const price = row && isBilled(row) ? priceOf(row) : null
       // The price may change meanwhile, and another process may send that price first, so it is read again.
       if (!row || price === null || price === sentPrice) return { state: 'done' }

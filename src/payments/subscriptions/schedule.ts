@@ -4,6 +4,7 @@ import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Subscription } from '../tables'
 import { CANCEL_ORPHANED_JOB, LIFECYCLE_JOB, REPRICE_JOB } from './job-kinds'
+import { hasEnded } from './transitions'
 
 type TenantRef = Pick<Tenant, 'tenant'>
 
@@ -23,7 +24,11 @@ export type ProviderLink = Pick<
 export const isLinked = ({ providerKind, externalSubscriptionId, externalCheckoutId }: ProviderLink) =>
   providerKind !== null && (externalSubscriptionId ?? externalCheckoutId) !== null
 
-const hasEnded = ({ status }: Subscription) => status === 'canceled' || status === 'expired'
+/** Returns whether two links lead to the same subscription and checkout. */
+export const isSameLink = (
+  one: Pick<ProviderLink, 'externalSubscriptionId' | 'externalCheckoutId'>,
+  other: Pick<ProviderLink, 'externalSubscriptionId' | 'externalCheckoutId'>,
+) => one.externalSubscriptionId === other.externalSubscriptionId && one.externalCheckoutId === other.externalCheckoutId
 
 /** Returns when (ms) and by which trigger a subscription ends, if it does. `grace` is the grace period in ms. */
 export function nextEndOf(row: Subscription, grace: number) {

@@ -15,14 +15,7 @@ import { nextFields, nextProviderLink } from './next-state'
 import { rescheduleLifecycle, scheduleBenefitEnd, scheduleLifecycle, scheduleProviderCancel } from './schedule'
 import { priceOf } from './serializer'
 import { emitStatusChange, emitWebhookFailure } from './subscription-events'
-import {
-  ACTIVE_STATUSES,
-  hasActiveStatus,
-  type Status,
-  TERMINAL_STATUSES,
-  TRANSITIONS,
-  type Trigger,
-} from './transitions'
+import { ACTIVE_STATUSES, hasActiveStatus, hasEnded, type Status, TRANSITIONS, type Trigger } from './transitions'
 
 /** The input of a transition, besides its trigger. */
 export type TransitionInput = ProviderState & {
@@ -75,7 +68,7 @@ export async function transition(
   const before = row ?? notFound('subscription')
   if (input.invoice) await upsertInvoiceForTrigger(tx, ctx, before, meaning, input.invoice, input.providerKind)
   // The provider is asked once more, because an ended subscription got an invoice.
-  if (input.invoice && TERMINAL_STATUSES.includes(before.status)) await scheduleLifecycle(tx, ctx, before)
+  if (input.invoice && hasEnded(before)) await scheduleLifecycle(tx, ctx, before)
   if (meaning === 'voided') return { subscription: before, outcome: 'applied' }
   const { occurredAt } = input
   if (occurredAt !== undefined && before.lastEventAt !== null && occurredAt < before.lastEventAt)
@@ -116,8 +109,8 @@ async function cancelPastDue(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscript
 
 /**
  * Returns whether the provider may charge another amount than the current price: that of an earlier checkout, of an earlier
- * price, or of a coupon that was lost. If our last checkout did not create the subscription, the customer may have chosen its
- * price.
+ * price, or of a coupon that was lost. If our last checkout did not create the subscription, or there was none, the customer
+ * may have chosen its price.
  */
 function isMispriced(before: Subscription, after: Subscription) {
   const { externalSubscriptionId: previousExternalId, status } = before
@@ -126,7 +119,7 @@ function isMispriced(before: Subscription, after: Subscription) {
   const isOther =
     (previousExternalId !== null || status !== 'pending') && previousExternalId !== after.externalSubscriptionId
   const isBilledNow = hasActiveStatus(after) && after.externalSubscriptionId !== null
-  return isBilledNow && (isOther || (previousPrice !== null && previousPrice !== priceOf(after)))
+  return isBilledNow && (isOther || previousPrice !== priceOf(after))
 }
 
 const selectById = prepareQuery((tx) =>
@@ -145,7 +138,7 @@ function nextStatus(
 ): Status | undefined {
   // An update without a status keeps it, as does a paid invoice of zero, such as that of a trial.
   const stays = !trigger || (trigger === 'paid' && invoice?.amount === 0 && ['pending', 'trialing'].includes(status))
-  if (stays) return TERMINAL_STATUSES.includes(status) ? undefined : status
+  if (stays) return hasEnded({ status }) ? undefined : status
   return TRANSITIONS[status][trigger]
 }
 
@@ -168,6 +161,8 @@ async function findObstacle(
     if (isDecided || (providerKind && (await findByExternalId(tx, providerKind, external)))) return foreign
   }
   if (!to || !ACTIVE_STATUSES.includes(to) || hasActiveStatus(before)) return
+  // No checkout of ours can have led to a payment.
+  if (before.basePrice === null) return { why: 'An administrator has not set the price of this subscription.' }
   const other = await findActiveSubscription(tx, before)
   const why = 'The entity already has an active subscription.'
   return other && { why, existingSubscriptionId: other._id }
@@ -227,7 +222,7 @@ async function cancelSurplusAtProvider(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row:
   const kind = input.providerKind ?? row.providerKind
   if (!external || !kind) return
   const owner = await findByExternalId(tx, kind, external)
-  if (owner && !TERMINAL_STATUSES.includes(owner.status)) return
+  if (owner && !hasEnded(owner)) return
   const providerSourceId = input.providerSourceId ?? row.providerSourceId
   const attachment = { providerKind: kind, externalSubscriptionId: external, externalCheckoutId: null }
   await scheduleProviderCancel(tx, ctx, row._id, { ...attachment, providerSourceId })

@@ -1,9 +1,8 @@
-import { and, eq, inArray, type SQL } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { and, eq, inArray } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
 import type { HttpContext } from '../../core/etag'
 import { badRequest, notFound, Problem } from '../../core/problem'
-import { applyPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../../storage/pagination'
+import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
 import type { Db } from '../../storage/port'
 import {
   assertEntityExists,
@@ -15,13 +14,14 @@ import {
   subscriptionsOfEntity,
 } from '../billable-entity'
 import { countCouponAttempt, requireRedeemableByCode } from '../coupons/validation'
+import { filterByParameter } from '../list-filter'
 import { toAdminPlan } from '../plans'
 import type { NewSubscription } from '../shapes'
 import { plans, type Subscription, subscriptions } from '../tables'
 import { getActivePlan, insertPending, newSubscription, requirePositiveAmount, withCoupon } from './new-subscription'
 import { toSubscription } from './serializer'
 import { emitStatusChange } from './subscription-events'
-import { ACTIVE_STATUSES, type Status, TRANSITIONS } from './transitions'
+import { ACTIVE_STATUSES, hasEnded, type Status, TRANSITIONS } from './transitions'
 
 const { _id, status, planId, billableEntityType, billableEntityId, currentPeriodEnd, created, updated } = subscriptions
 const sortable = { _id, status, planId, billableEntityType, billableEntityId, currentPeriodEnd, created, updated }
@@ -57,20 +57,13 @@ export async function listOfWorkspaces({ db }: Ctx, query: Filters & ListQuery, 
 }
 
 /** @throws 400 for an unknown status or entity type */
-function listConditions(query: Filters): SQL | undefined {
-  const anyOf = (column: SQLiteColumn, path: keyof Filters, allowed?: string[]) => {
-    const values = parseNames(query[path], path)
-    const unknown = allowed && values?.find((value) => !allowed.includes(value))
-    if (unknown) badRequest({ path, message: `Unknown ${path} "${unknown}". Use one of: ${allowed.join(', ')}.` })
-    return values && inArray(column, values)
-  }
-  return and(
-    anyOf(billableEntityType, 'billableEntityType', ['user', 'workspace']),
-    anyOf(billableEntityId, 'billableEntityId'),
-    anyOf(planId, 'planId'),
-    anyOf(status, 'status', Object.keys(TRANSITIONS)),
+const listConditions = (query: Filters) =>
+  and(
+    filterByParameter(billableEntityType, query, 'billableEntityType', ['user', 'workspace']),
+    filterByParameter(billableEntityId, query, 'billableEntityId'),
+    filterByParameter(planId, query, 'planId'),
+    filterByParameter(status, query, 'status', Object.keys(TRANSITIONS)),
   )
-}
 
 /** Returns the active or trialing subscription of the caller's entity with the limits of its plan, or null. */
 export async function getCurrent(ctx: Ctx) {
@@ -86,9 +79,13 @@ export async function getCurrent(ctx: Ctx) {
 /** Returns a subscription. @throws 404 SUBSCRIPTION_NOT_FOUND, 403 when it belongs to another entity */
 export const get = async (ctx: Ctx, id: string) => toSubscription(requireOwn(ctx, await getSubscription(ctx.db, id)))
 
-/** @throws 404 SUBSCRIPTION_NOT_FOUND */
+/** Returns the row of a subscription. @throws 404 SUBSCRIPTION_NOT_FOUND */
 export const getSubscription = async (db: Pick<Db, 'select'>, id: string): Promise<Subscription> =>
-  (!id.includes('\0') && (await db.select().from(subscriptions).where(eq(_id, id)).get())) || notFound('subscription')
+  (await findSubscription(db, id)) ?? notFound('subscription')
+
+/** Returns the row of a subscription, if there is one. */
+export const findSubscription = async (db: Pick<Db, 'select'>, id: string): Promise<Subscription | undefined> =>
+  db.select().from(subscriptions).where(eq(_id, id)).get()
 
 /**
  * Creates a pending subscription. Admins name its entity, and may set the price for a dynamic plan; other callers subscribe
@@ -118,11 +115,11 @@ export async function create(ctx: Ctx, input: NewSubscription) {
 }
 
 /** @throws 409 SUBSCRIPTION_ENDED */
-export function assertNotEnded({ status }: { status: Status }) {
-  if (status === 'canceled' || status === 'expired')
-    throw new Problem(
-      409,
-      'SUBSCRIPTION_ENDED',
-      `A subscription that is ${status} cannot be changed. Create a new one.`,
-    )
+export function assertNotEnded(row: { status: Status }) {
+  if (!hasEnded(row)) return
+  throw new Problem(
+    409,
+    'SUBSCRIPTION_ENDED',
+    `A subscription that is ${row.status} cannot be changed. Create a new one.`,
+  )
 }

@@ -79,3 +79,4 @@ export const TRANSITIONS: Record<Status, Partial<Record<Trigger, Status>>> = {
 export const ACTIVE_STATUSES: Status[] = ['active', 'trialing']
 export const TERMINAL_STATUSES: Status[] = ['canceled', 'expired']
 export const hasActiveStatus = ({ status }: { status: Status }) => ACTIVE_STATUSES.includes(status)
+export const hasEnded = ({ status }: { status: Status }) => TERMINAL_STATUSES.includes(status)

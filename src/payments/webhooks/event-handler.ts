@@ -1,13 +1,12 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { toIsoString } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import { prepareQuery } from '../../storage/prepared-statements'
 import type { Tenant } from '../../tenancy/tenants'
-import { upsertInvoice } from '../invoices/invoice-store'
+import { voidPlaceholderInvoices } from '../invoices/invoice-store'
+import { providerOf } from '../providers'
 import type { ProviderEvent, ProviderKind } from '../providers/provider'
-import { priceOf } from '../subscriptions/serializer'
 import { transition } from '../subscriptions/state-machine'
-import { invoices, type ProviderEventRow, type Subscription, subscriptions } from '../tables'
+import { type ProviderEventRow, type Subscription, subscriptions } from '../tables'
 import { retryParkedEvents } from './retry-schedule'
 
 /** The result of an event. `outcome` is a sentence that explains it. */
@@ -32,17 +31,19 @@ export async function applyEvent(
   if (!subscription && !subscriptionId && !externalSubscriptionId)
     return { status: 'ignored', subscriptionId: null, outcome: 'The event names no subscription.' }
   if (!subscription) return { status: 'parked', subscriptionId, outcome: 'The subscription of this event is unknown.' }
-  if (meaning === 'expired' && isObsoleteCheckout(subscription, event))
+  if (meaning === 'expired' && isObsoleteCheckout(subscription, event, senders))
     return { status: 'processed', subscriptionId: subscription._id, outcome: 'The checkout of this event is obsolete.' }
+  const isFailure = meaning === 'payment failed'
   const { subscription: after, why } = await transition(tx, ctx, subscription, effectiveMeaning(subscription, event), {
     ...event,
-    invoice: event.invoice ?? unpaidPaypalInvoice(kind, subscription, event),
+    invoice:
+      event.invoice ?? (isFailure ? providerOf(kind).createPlaceholderInvoice?.(subscription, event) : undefined),
     providerKind: kind,
     providerSourceId: senders.has(subscription.providerSourceId ?? '') ? subscription.providerSourceId! : source,
   })
   if (after.externalSubscriptionId && after.externalSubscriptionId !== subscription.externalSubscriptionId)
     await retryParkedEvents(tx, ctx, kind, after.externalSubscriptionId)
-  if (kind === 'paypal' && meaning === 'paid') await voidFailedInvoices(tx, ctx, after)
+  if (meaning === 'paid') await voidPlaceholderInvoices(tx, ctx, after, kind)
   return { status: 'processed', subscriptionId: subscription._id, outcome: why ?? null }
 }
 
@@ -52,24 +53,18 @@ function effectiveMeaning(row: Subscription, { meaning, status, externalSubscrip
   return isOwn && meaning === 'activated' && status === undefined && row.status === 'trialing' ? 'updated' : meaning!
 }
 
-/** Returns an open invoice for a failed payment of PayPal, whose event may name no amount. */
-function unpaidPaypalInvoice(kind: ProviderKind, subscription: Subscription, { meaning, occurredAt }: ProviderEvent) {
-  const amount = priceOf(subscription)
-  const { externalSubscriptionId: external, currency } = subscription
-  if (kind !== 'paypal' || meaning !== 'payment failed' || !external || !amount) return
-  return { externalInvoiceId: `${external}-${toIsoString(occurredAt).slice(0, 10)}`, amount, currency }
+/** Returns whether a checkout that has expired is obsolete: it was paid, or another one was started. */
+function isObsoleteCheckout(
+  { status, externalCheckoutId, providerSourceId }: Subscription,
+  { externalCheckoutId: checkout }: ProviderEvent,
+  senders: Set<string>,
+) {
+  const isOfOtherConnection = providerSourceId !== null && !senders.has(providerSourceId)
+  if (status === 'pending' && isOfOtherConnection) return true
+  return checkout !== undefined && (status !== 'pending' || (externalCheckoutId ?? checkout) !== checkout)
 }
 
-/** Returns whether an expired checkout is obsolete: it was paid, or another one was started. */
-const isObsoleteCheckout = (
-  { status, externalCheckoutId }: Subscription,
-  { externalCheckoutId: checkout }: ProviderEvent,
-) =>
-  checkout !== undefined && (status !== 'pending' || (externalCheckoutId !== null && externalCheckoutId !== checkout))
-
-/**
- * Returns the subscription of an event: by the provider's id, else by our id, else by the id of its checkout.
- */
+/** Returns the subscription of an event: by the provider's id, else by our id, else by the id of its checkout. */
 async function findSubscriptionOfEvent(
   tx: Tx,
   kind: ProviderKind,
@@ -95,15 +90,3 @@ const selectByExternalId = prepareQuery((tx) =>
       ),
     ),
 )
-
-/** Voids the open PayPal invoices of a subscription: a failed payment has no id there, and is paid by another one. */
-export async function voidFailedInvoices(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription: Subscription) {
-  const { subscriptionId, status } = invoices
-  const open = await tx
-    .select()
-    .from(invoices)
-    .where(and(eq(subscriptionId, subscription._id), eq(status, 'open')))
-  for (const { externalInvoiceId, amount, currency } of open)
-    if (externalInvoiceId.startsWith(`${subscription.externalSubscriptionId}-`))
-      await upsertInvoice(tx, ctx, subscription, 'paypal', { externalInvoiceId, amount, currency, status: 'void' })
-}

@@ -1,5 +1,4 @@
 import { and, eq, inArray, lt } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../../accounts/context'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import type { HttpContext } from '../../core/etag'
@@ -7,14 +6,9 @@ import { notFound } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
 import { deleteInBatches } from '../../jobs/batch-delete'
 import type { Lease } from '../../jobs/with-lease'
-import {
-  applyPage,
-  type GrowingListQuery,
-  parseNames,
-  parsePage,
-  respondWithGrowingPage,
-} from '../../storage/pagination'
+import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../../storage/pagination'
 import type { Tenant } from '../../tenancy/tenants'
+import { filterByParameter } from '../list-filter'
 import { type ProviderEventRow, providerEvents } from '../tables'
 import { reapply } from './event-store'
 import type { ProviderEvent, ProviderEventDetails, ProviderEventFilters } from './shapes'
@@ -29,12 +23,11 @@ export async function list(
   answer: HttpContext,
 ): Promise<ProviderEvent[]> {
   const page = parsePage(query, sortable)
-  const anyOf = (column: SQLiteColumn, names: string[] | undefined) => names && inArray(column, names)
   const subscription = parseOptional(query.subscriptionId)
   const conditions = and(
-    anyOf(status, parseNames(query.status, 'status')),
-    anyOf(providerKind, parseNames(query.providerKind, 'providerKind')),
-    anyOf(type, parseNames(query.type, 'type')),
+    filterByParameter(status, query, 'status'),
+    filterByParameter(providerKind, query, 'providerKind'),
+    filterByParameter(type, query, 'type'),
     subscription === undefined ? undefined : eq(subscriptionId, subscription),
   )
   const rows = await applyPage(page, db.select().from(providerEvents).where(and(conditions, page.after)))
@@ -52,8 +45,7 @@ export const replay = async (ctx: Ctx, id: string): Promise<ProviderEvent> =>
   toProviderEvent(await reapply(ctx, await getProviderEvent(ctx.db, id)))
 
 const getProviderEvent = async (db: Ctx['db'], id: string): Promise<ProviderEventRow> =>
-  (!id.includes('\0') && (await db.select().from(providerEvents).where(eq(_id, id)).get())) ||
-  notFound('provider event')
+  (await db.select().from(providerEvents).where(eq(_id, id)).get()) ?? notFound('provider event')
 
 const toProviderEvent = ({ source, occurredAt, nextAt, body: _, ...row }: ProviderEventRow): ProviderEvent => ({
   ...row,

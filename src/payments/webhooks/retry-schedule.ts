@@ -8,20 +8,20 @@ import { type ProviderEventRow, providerEvents } from '../tables'
 
 export const RETRY_EVENTS_JOB = 'payments-inbox'
 
-const FIRST_RETRY_DELAY_MS = 5_000 // ms
-const MAX_RETRY_DELAY_MS = HOUR_MS // ms
+const FIRST_RETRY_DELAY_MS = 5_000
+const MAX_RETRY_DELAY_MS = HOUR_MS
 const RETRY_EVENTS_FOR_MS = 30 * DAY_MS
 
 const { _id, status, providerKind, externalSubscriptionId } = providerEvents
 
 /**
- * Returns when (ms) an event is retried: every 5 seconds for an hour, then ever more rarely, up to once an hour. Returns
- * undefined after 30 days.
+ * Returns when (ms) an event is retried: every 5 seconds for an hour, then ever more rarely, but at least once an hour.
+ * Returns undefined after 30 days.
  */
 export function nextRetryAt({ created }: Pick<ProviderEventRow, 'created'>): number | undefined {
   const age = now() - Date.parse(created)
   if (age > RETRY_EVENTS_FOR_MS) return
-  return now() + (age < MAX_RETRY_DELAY_MS ? FIRST_RETRY_DELAY_MS : Math.min(MAX_RETRY_DELAY_MS, age / 60))
+  return now() + (age < MAX_RETRY_DELAY_MS ? FIRST_RETRY_DELAY_MS : Math.min(MAX_RETRY_DELAY_MS, Math.round(age / 60)))
 }
 
 /** Queues a retry job. If two are queued, one of them runs after this transaction, so no third is needed. */

@@ -17,8 +17,7 @@ import { decodeUtf8 } from '../providers/webhook-signature'
 import { storeAndApply } from './event-store'
 import { ParsedEvent, type ProviderEventReceipt } from './shapes'
 
-/** Only PayPal can verify its webhooks, so the number of requests to it that guests can cause is limited. */
-const throttlePaypal = createGuestRateLimit(300, 10_000, 'Too many webhooks.')
+const throttleRemoteVerification = createGuestRateLimit(300, 10_000, 'Too many webhooks.')
 
 /**
  * Receives a webhook of a provider, verifies its signature, and stores and applies its event. Duplicates have no effect.
@@ -52,14 +51,15 @@ function parseEvent(kind: ProviderKind, raw: Uint8Array) {
 
 /** Returns the id of the connection whose secret signed a body, or undefined. @throws 502 when a check failed */
 async function verifySender(ctx: PublicCtx, kind: ProviderKind, raw: Uint8Array, request: Request) {
-  if (kind === 'paypal') {
-    throttlePaypal(ctx, kind, request)
+  const provider = providerOf(kind)
+  if (provider.verifiesRemotely) {
+    throttleRemoteVerification(ctx, kind, request)
     disableIdleTimeout(request)
   }
   let failure: unknown
   for (const connection of await resolveAllOfKind(ctx, kind))
     try {
-      if (await providerOf(kind).verifyWebhook(connection, raw, request.headers)) return connection._id
+      if (await provider.verifyWebhook(connection, raw, request.headers)) return connection._id
     } catch (error) {
       failure ??= error
     }

@@ -2,6 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import type { templateSettings } from './template-settings'
 
 export type TemplateName = keyof Static<typeof templateSettings.shape>
+/** The texts of a mail, with placeholders that `fillTemplate` replaces. */
 export type Template = {
   subject: string
   text: string
@@ -11,6 +12,7 @@ export type Template = {
   html?: string
   link?: string
 }
+/** The content of a mail. */
 export type Mail = { subject: string; text: string; html: string }
 
 const API_URL_TEMPLATE = '{{#api}}{{api}}{{/api}}{{^api}}/api{{/api}}'
@@ -100,15 +102,18 @@ const toHeaderLine = (text: string) =>
 /**
  * Fills a template: `{{name}}` is replaced by a value; names may contain dots. The text between `{{#name}}` and
  * `{{/name}}` is kept where there is such a value, the text between `{{^name}}` and `{{/name}}` where there is none.
+ * Stops with the value that reaches `maxLength` characters, because a template may repeat a long value.
  */
 export function fillTemplate(
   template: string,
   values: Record<string, string>,
   encode = (text: string) => text,
+  maxLength = Number.POSITIVE_INFINITY,
 ): string {
   const sections: boolean[] = []
   let [output, hidden] = ['', 0]
   for (const piece of template.split(/(\{\{[#^/]?[\w.]{1,200}\}\})/)) {
+    if (output.length >= maxLength) break
     const [, kind, name = ''] = /^\{\{([#^/]?)([\w.]{1,200})\}\}$/.exec(piece) ?? []
     const value = Object.hasOwn(values, name) ? values[name]! : ''
     if (kind === '#' || kind === '^') {

@@ -10,13 +10,16 @@ import { configurations } from './tables'
 /** Settings of a tenant: the key of the configuration that holds them, and their shape with defaults. */
 export type Settings<Shape extends TObject = TObject> = { key: string; shape: Shape }
 
+/** Returns settings whose configuration has this key, with the exact types of key and shape. */
 export const defineSettings = <Key extends string, Shape extends TObject>(key: Key, shape: Shape) => ({ key, shape })
 
 /** Shapes of the settings that the server reads, by the key of their configuration. */
 export const settingsShapes = registry<TObject>('settings of tenants')
 
+/** Returns the shapes of settings by the key of their configuration. */
 export const toShapes = (...settings: Settings[]) => Object.fromEntries(settings.map(({ key, shape }) => [key, shape]))
 
+/** Returns the shape of a list of names; default: an empty list. */
 export const nameList = (description: string) =>
   t.Array(t.String({ minLength: 1, maxLength: 100 }), { maxItems: 1_000, default: [], description })
 

@@ -11,8 +11,12 @@ import { sealed } from './tables'
 /** The place of a secret: its purpose, its owner, and its name among the owner's secrets. */
 export type SecretRef = { purpose: string; owner: string; name: string }
 
-/** Stores secrets in a transaction, together with its other writes. */
-export type Vault = { seal(tx: Tx, place: SecretRef, text: string): Promise<void> }
+/** Reads and stores secrets in a transaction, together with its other writes. */
+export type Vault = {
+  seal(tx: Tx, ref: SecretRef, text: string): Promise<void>
+  /** Returns a secret, or null when there is none, or no key decrypts it any more. */
+  open(tx: Tx, ref: SecretRef): Promise<string | null>
+}
 
 /**
  * Encrypts a text for this tenant, and replaces the earlier one.
@@ -38,6 +42,15 @@ export async function withVault<T>(tenant: Tenant, work: (tx: Tx, vault: Vault) 
           .insert(sealed)
           .values(row)
           .onConflictDoUpdate({ target: [purpose, owner, name], set: row })
+      },
+      async open(tx, ref) {
+        const row = await tx.select().from(sealed).where(matchesRef(ref)).get()
+        if (row && row.key > keys.current) throw new StaleVaultKey()
+        try {
+          return row ? openText(tenant, keys, row) : null
+        } catch {
+          return null
+        }
       },
     }
     try {

@@ -1,10 +1,11 @@
+import { eq } from 'drizzle-orm'
 import { emailChanges } from '../../../src/accounts/mail/tables'
 import { issueOneTimeToken, type TokenPurpose } from '../../../src/accounts/one-time-tokens'
 import { passkeys } from '../../../src/accounts/passkeys/tables'
 import { createSession } from '../../../src/accounts/sessions'
 import { identities } from '../../../src/accounts/social/tables'
 import { codeAt, decodeBase32, stepAt } from '../../../src/accounts/totp/codes'
-import { deleteTotp } from '../../../src/accounts/totp/totp'
+import { totp } from '../../../src/accounts/totp/tables'
 import { now, toIsoString } from '../../../src/core/clock'
 import { apiClient } from '../../test-tenant'
 import { createAuthenticator } from '../passkeys/passkey-fixtures'
@@ -61,7 +62,7 @@ export async function issueRevertToken({ tenant, someone }: Pick<TenantFixture, 
 
 /** Starts TOTP for the requester; returns a code, and a function that confirms TOTP and returns a recovery code. */
 async function startTotp({ tenant, origin }: TenantFixture, { user, headers }: Requester) {
-  await tenant.write((tx) => deleteTotp(tx, user))
+  await tenant.write((tx) => tx.delete(totp).where(eq(totp.user, user)))
   const me = apiClient(origin, headers)
   const { secret } = (await me.post('/me/totp')).body
   const code = secret ? codeAt(decodeBase32(secret), stepAt(now())) : '000000'
@@ -93,8 +94,8 @@ async function insertIdentity(at: TenantFixture, by: Requester) {
 export const requests: Record<string, BuildRequest> = {
   'POST /api/signin': () => ({ body: { username: 'ada', password } }),
   'POST /api/signup': (at) => ({ body: { username: at.name(), password } }),
-  'POST /api/signin/passkey/': async ({ stranger, device }) => ({
-    body: { credential: device.get((await stranger.post('/signin/passkey/options')).body) },
+  'POST /api/signin/passkey/': async ({ anonymous, device }) => ({
+    body: { credential: device.get((await anonymous.post('/signin/passkey/options')).body) },
   }),
   'POST /api/token/refresh': async ({ tenant, users }) => ({
     body: { refreshToken: (await createSession(tenant, users.other, 'oauth', device)).key },

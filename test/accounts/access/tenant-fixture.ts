@@ -10,7 +10,8 @@ import { deliveries } from '../../../src/plugins/tables'
 import { tenantTables } from '../../storage/schema-facts'
 import { apiClient, callApi, fullAccessRules, type TestResponse } from '../../test-tenant'
 import { createWorkspaceFixture } from '../../workspaces/workspace-fixtures'
-import { createAuthenticator, createSignedInClient, registerPasskey } from '../passkeys/passkey-fixtures'
+import { createAuthenticator, registerPasskey } from '../passkeys/passkey-fixtures'
+import { createSignedInClient } from '../session-fixtures'
 
 /** Every route that the app registers below /api, except those of plugins, which have tests of their own. */
 export const routes = app.routes

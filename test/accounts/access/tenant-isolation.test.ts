@@ -77,7 +77,7 @@ attempts.push(...impersonatedAttempts)
 const toComparable = ({ status, body }: TestResponse) => [status, body]
 
 test('each credential is accepted at its own tenant', async () => {
-  const usernameBy = async (headers: Record<string, string>) => (await ours.stranger.get('/me', headers)).body.username
+  const usernameBy = async (headers: Record<string, string>) => (await ours.anonymous.get('/me', headers)).body.username
   expect(await usernameBy(carriers['as our cookie']!(secrets.session))).toBe('admin')
   expect(await usernameBy(carriers['as bearer token']!(secrets.access))).toBe('admin')
   expect(await usernameBy(carriers['as API token']!(secrets['API token']))).toBe('admin')
@@ -130,7 +130,7 @@ test('open routes respond to foreign credentials as to anonymous requests', asyn
   }
 })
 
-const credential = ours.device.get((await ours.stranger.post('/signin/passkey/options')).body)
+const credential = ours.device.get((await ours.anonymous.post('/signin/passkey/options')).body)
 
 /** The body by which an open route takes a token, and its response to an invalid token. */
 const tokenRoutes: Record<string, [body: (secret: string) => object, refusal: [number, string]]> = {
@@ -183,7 +183,7 @@ test('an admin cannot impersonate users or enter workspaces of another tenant an
 })
 
 test('tokens are still valid at their own tenant after the rejected attempts at another', async () => {
-  const statusOf = async (name: string, body: object) => (await ours.stranger.post(name, body)).status
+  const statusOf = async (name: string, body: object) => (await ours.anonymous.post(name, body)).status
   const { 'password reset': reset, verification, redirect, refresh, challenge } = secrets
   expect(await statusOf('/token/refresh', { refreshToken: refresh })).toBe(200)
   expect(await statusOf('/email/verify', { token: verification })).toBe(200)

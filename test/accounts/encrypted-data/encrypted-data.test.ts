@@ -2,8 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { configurations } from '../../../src/platform/settings/tables'
 import { setMinimumKey } from '../../../src/platform/vault/key-rotation'
 import { deleteSecrets, openSecret, sealSecret, withVault } from '../../../src/platform/vault/vault'
+import { FORBIDDEN, WORKSPACE_NOT_FOUND } from '../../expectations'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { createWorkspaceFixture, FORBIDDEN, WORKSPACE_NOT_FOUND } from '../../workspaces/workspace-fixtures'
+import { createWorkspaceFixture } from '../../workspaces/workspace-fixtures'
 
 const toEncryptedIdHeader = (id: string) => ({ 'x-encrypted-id': id })
 const SEALED_UNREADABLE = [500, 'SEALED_UNREADABLE']
@@ -31,12 +32,12 @@ describe.each(['workspaces', 'users'] as const)('encrypted data of %s', (kind) =
   })
 
   test('encrypted data are accessible to admins only; users get 403, anonymous requests 401 and unknown owners 404', async () => {
-    const { as, stranger, admin, path } = await createFixture()
+    const { as, anonymous, admin, path } = await createFixture()
     await admin.post(path, { token: 'hush' })
     for (const name of ['user', 'other', 'editor'] as const)
       for (const answer of [await as(name).get(path), await as(name).post(path, {})])
         expect(statusAndCode(answer)).toEqual(FORBIDDEN)
-    for (const answer of [await stranger.get(path), await stranger.post(path, {})])
+    for (const answer of [await anonymous.get(path), await anonymous.post(path, {})])
       expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
     const code = kind === 'users' ? 'USER_NOT_FOUND' : 'WORKSPACE_NOT_FOUND'
     for (const id of ['x', '%00', '%zz'])

@@ -3,25 +3,24 @@ import { runDueJobs } from '../../../src/jobs/runner'
 import { createTestTenant, type TestResponse } from '../../test-tenant'
 
 export const password = 'correct horse'
-export const INVALID_TOKEN = [400, 'INVALID_TOKEN']
 
 type TestTenant = Awaited<ReturnType<typeof createTestTenant>>
 
 /** Creates a tenant and a signed-up user, with functions that read the mail of the tenant. */
 export async function createMailFixture(email = 'ada@lovelace.test') {
   const home = await createTestTenant()
-  const signedUp = await home.stranger.post('/signup', { username: 'ada', email, password, authType: 'oauth' })
+  const signedUp = await home.anonymous.post('/signup', { username: 'ada', email, password, authType: 'oauth' })
   const { user, token } = signedUp.body.payload
   const mail = createMailReader(home)
   /** Verifies the address of the user by the mailed code. */
   const verify = async () => {
-    const answer = await home.stranger.post('/email/verify', { token: await mail.codeOf('verification') })
+    const answer = await home.anonymous.post('/email/verify', { token: await mail.codeOf('verification') })
     expect(answer.status).toBe(200)
   }
   return {
     ...home,
     ...{ token, user, email, verify },
-    ada: home.stranger.with({ authorization: `Bearer ${token}` }),
+    ada: home.anonymous.with({ authorization: `Bearer ${token}` }),
     ...mail,
   }
 }

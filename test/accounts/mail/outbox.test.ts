@@ -1,15 +1,18 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { and, eq } from 'drizzle-orm'
 import { queueMail, removeOld } from '../../../src/accounts/mail/mails'
+import { mails } from '../../../src/accounts/mail/tables'
 import { config } from '../../../src/config'
 import { runDueJobs } from '../../../src/jobs/runner'
 import { withLease } from '../../../src/jobs/with-lease'
 import { toPlainDevice, toPlainName } from '../../../src/platform/mail/plain-text'
 import { renderMail } from '../../../src/platform/mail/templates'
 import { setHosts } from '../../../src/tenancy/tenants'
+import { ID, TIME } from '../../expectations'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { createWorkspace, ID, setConfiguration, TIME } from '../../workspaces/workspace-fixtures'
+import { createWorkspace, setConfiguration } from '../../workspaces/workspace-fixtures'
 import { advanceClock, DAY, resetClock } from '../session-fixtures'
-import { createMailFixture } from './mail-fixtures'
+import { createMailFixture, password } from './mail-fixtures'
 
 afterEach(resetClock)
 
@@ -34,11 +37,11 @@ describe('the outbox without a mail server', () => {
   })
 
   test('the outbox is accessible to admins of its tenant only; users get 403 and anonymous requests 401', async () => {
-    const { as, stranger, outbox } = await createMailFixture()
+    const { as, anonymous, outbox } = await createMailFixture()
     await outbox()
     for (const name of ['user', 'editor'] as const)
       expect(statusAndCode(await as(name).get('/mails'))).toEqual([403, 'FORBIDDEN'])
-    expect(statusAndCode(await stranger.get('/mails'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.get('/mails'))).toEqual([401, 'UNAUTHENTICATED'])
     const otherTenant = await createTestTenant()
     expect((await otherTenant.as('admin').get('/mails')).body).toEqual([])
   })
@@ -88,7 +91,7 @@ describe('text of users in mails', () => {
   const scamText = 'Your account is locked, call +1 555 0100 or see http://evil.example'
 
   test('the verification mail contains no text that the sign-up provided', async () => {
-    const { stranger, outbox } = await createMailFixture()
+    const { anonymous, outbox } = await createMailFixture()
     const person = {
       username: scamText,
       firstName: scamText,
@@ -97,7 +100,7 @@ describe('text of users in mails', () => {
       name: scamText,
     }
     const email = 'victim@x.test'
-    expect((await stranger.post('/signup', { ...person, email, password: 'correct horse' })).status).toBe(201)
+    expect((await anonymous.post('/signup', { ...person, email, password: 'correct horse' })).status).toBe(201)
     const { subject, text, html } = (await outbox()).at(-1)
     expect(withoutIds(`${subject}${text}${html}`)).not.toMatch(/evil|locked|555/)
   })
@@ -153,7 +156,7 @@ describe('text of users in mails', () => {
 
 describe('mails of a tenant without a website', () => {
   test('a mail without a website to link to names the API routes at the first host of the tenant', async () => {
-    const { id, outbox, stranger, as } = await createMailFixture()
+    const { id, outbox, anonymous, as } = await createMailFixture()
     const at = `https://${id}.test/api`
     expect((await outbox())[0].text).toContain(`POST ${at}/email/verify.`)
     const { _id } = await createWorkspace(as('user'))
@@ -161,7 +164,7 @@ describe('mails of a tenant without a website', () => {
     const { text } = (await outbox()).at(-1)
     for (const route of ['POST', 'GET'].map((method) => `${method} ${at}/invites`)) expect(text).toContain(route)
     expect(text).toContain(`${at}/email/verify`)
-    expect((await stranger.get('/invites')).status).toBe(401)
+    expect((await anonymous.get('/invites')).status).toBe(401)
   })
 
   test('a mail names the port of a localhost host, and only the path where the tenant has no host', async () => {
@@ -178,6 +181,22 @@ describe('mails of a tenant without a website', () => {
     )
     expect(await sentFrom()).toContain('POST /api/email/verify.')
   })
+})
+
+test('an address has at most twenty waiting mails of one kind that strangers can cause', async () => {
+  const { tenant, anonymous, verify, outbox } = await createMailFixture()
+  await verify()
+  const countWaiting = (template: 'newDevice') =>
+    tenant.db.$count(mails, and(eq(mails.template, template), eq(mails.state, 'waiting')))
+  for (let n = 0; n < 24; n++) {
+    const browser = { 'user-agent': `browser ${n}` }
+    expect((await anonymous.post('/signin', { username: 'ada', password }, browser)).status).toBe(200)
+  }
+  expect(await countWaiting('newDevice')).toBe(20)
+  await outbox()
+  expect(await countWaiting('newDevice')).toBe(0)
+  expect((await anonymous.post('/signin', { username: 'ada', password }, { 'user-agent': 'another' })).status).toBe(200)
+  expect(await countWaiting('newDevice')).toBe(1)
 })
 
 describe('mail templates of a tenant', () => {

@@ -5,25 +5,25 @@ import { issueOneTimeToken } from '../../../src/accounts/one-time-tokens'
 import { users } from '../../../src/accounts/tables'
 import { runDueJobs } from '../../../src/jobs/runner'
 import { writeInvalidating } from '../../../src/tenancy/cache'
+import { INVALID_INPUT, INVALID_TOKEN } from '../../expectations'
 import { useStandardPasswordCost } from '../../password-cost'
 import { createTestTenant, statusAndCode, type TestResponse } from '../../test-tenant'
 import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
-import { createMailFixture, INVALID_TOKEN, password } from './mail-fixtures'
+import { createMailFixture, password } from './mail-fixtures'
 
 afterEach(resetClock)
 // A reset happens while other requests hash a password.
 useStandardPasswordCost()
 
 const newPassword = 'battery staple'
-const INVALID_INPUT = [400, 'INVALID_INPUT']
 
 async function createResetFixture() {
   const home = await createMailFixture()
   await home.verify()
-  await home.stranger.post('/password/forgot', { email: 'ADA@Lovelace.test' })
+  await home.anonymous.post('/password/forgot', { email: 'ADA@Lovelace.test' })
   const reset = (token: string, chosen = newPassword) =>
-    home.stranger.post('/password/reset', { token, password: chosen })
-  const signIn = (givenPassword: string) => home.stranger.post('/signin', { username: 'ada', password: givenPassword })
+    home.anonymous.post('/password/reset', { token, password: chosen })
+  const signIn = (givenPassword: string) => home.anonymous.post('/signin', { username: 'ada', password: givenPassword })
   const hash = await Bun.password.hash(newPassword)
   /** Starts a request that hashes a password, and resets the password before the request ends. */
   const replaceMeanwhile = async (begin: () => Promise<TestResponse>) => {
@@ -49,39 +49,39 @@ describe('POST /api/password/reset', () => {
   })
 
   test('a password reset requires a verified address; otherwise no mail is sent and tokens get 400 INVALID_TOKEN', async () => {
-    const { stranger, outbox, codeOf, tenant, user } = await createMailFixture()
-    expect((await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })).status).toBe(200)
+    const { anonymous, outbox, codeOf, tenant, user } = await createMailFixture()
+    expect((await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })).status).toBe(200)
     await runDueJobs(tenant)
     expect((await outbox()).map(({ template }: { template: string }) => template)).toEqual(['verification'])
     // A token from a time when the address was verified is rejected, too.
     const data = { emailKey: 'ada@lovelace.test' }
     const token = await tenant.write((tx) => issueOneTimeToken(tx, 'passwordReset', user._id, data))
-    expect(statusAndCode(await stranger.post('/password/reset', { token, password: newPassword }))).toEqual(
+    expect(statusAndCode(await anonymous.post('/password/reset', { token, password: newPassword }))).toEqual(
       INVALID_TOKEN,
     )
-    await stranger.post('/email/verify', { token: await codeOf('verification') })
-    expect((await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })).status).toBe(200)
+    await anonymous.post('/email/verify', { token: await codeOf('verification') })
+    expect((await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })).status).toBe(200)
     await runDueJobs(tenant)
     expect((await outbox()).map(({ template }: { template: string }) => template)).toContain('passwordReset')
   })
 
   test('a password reset works with an address that an admin set', async () => {
-    const { as, stranger, codeOf } = await createMailFixture()
+    const { as, anonymous, codeOf } = await createMailFixture()
     const person = { username: 'grace', email: 'grace@navy.test', password }
     expect((await as('admin').post('/users', person)).status).toBe(201)
-    await stranger.post('/password/forgot', { email: 'grace@navy.test' })
-    const answer = await stranger.post('/password/reset', {
+    await anonymous.post('/password/forgot', { email: 'grace@navy.test' })
+    const answer = await anonymous.post('/password/reset', {
       token: await codeOf('passwordReset'),
       password: newPassword,
     })
     expect(answer.status).toBe(200)
-    expect((await stranger.post('/signin', { username: 'grace', password: newPassword })).status).toBe(200)
+    expect((await anonymous.post('/signin', { username: 'grace', password: newPassword })).status).toBe(200)
   })
 
   test('POST /api/password/forgot responds alike for all addresses and sends mail only to existing users', async () => {
-    const { stranger, outbox, tenant, verify } = await createMailFixture()
+    const { anonymous, outbox, tenant, verify } = await createMailFixture()
     await verify()
-    const requestReset = (email: string) => stranger.post('/password/forgot', { email })
+    const requestReset = (email: string) => anonymous.post('/password/forgot', { email })
     const answers = [await requestReset('ada@lovelace.test'), await requestReset('nobody@lovelace.test')]
     expect(answers.map(({ status, body }) => [status, body])).toEqual(answers.map(() => [200, { success: true }]))
     // The work before the response is the same, too: the user is looked up later.
@@ -90,17 +90,17 @@ describe('POST /api/password/reset', () => {
     await runDueJobs(tenant)
     const sent = (await outbox()).filter(({ template }: { template: string }) => template === 'passwordReset')
     expect(sent.map(({ to }: { to: string }) => to)).toEqual(['ada@lovelace.test'])
-    expect(statusAndCode(await stranger.post('/password/forgot', { email: 'nobody' }))).toEqual(INVALID_INPUT)
+    expect(statusAndCode(await anonymous.post('/password/forgot', { email: 'nobody' }))).toEqual(INVALID_INPUT)
   })
 
   test('the eleventh POST /api/password/forgot within ten minutes gets 429 RATE_LIMITED, for known and unknown addresses', async () => {
     for (const email of ['ada@lovelace.test', 'nobody@lovelace.test']) {
-      const { stranger } = await createMailFixture()
-      const requestReset = () => stranger.post('/password/forgot', { email })
+      const { anonymous } = await createMailFixture()
+      const requestReset = () => anonymous.post('/password/forgot', { email })
       for (let n = 0; n < 10; n++) expect((await requestReset()).status).toBe(200)
       expect(statusAndCode(await requestReset())).toEqual([429, 'RATE_LIMITED'])
       // Sign-ins are not limited by that.
-      expect((await stranger.post('/signin', { username: 'ada', password })).status).toBe(200)
+      expect((await anonymous.post('/signin', { username: 'ada', password })).status).toBe(200)
       advanceClock(11 * MINUTE)
       expect((await requestReset()).status).toBe(200)
       resetClock()
@@ -108,9 +108,9 @@ describe('POST /api/password/reset', () => {
   })
 
   test('a reset token is accepted once, even in simultaneous requests, and invalidates older tokens', async () => {
-    const { stranger, codeOf, reset } = await createResetFixture()
+    const { anonymous, codeOf, reset } = await createResetFixture()
     const older = await codeOf('passwordReset')
-    await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })
+    await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })
     const token = await codeOf('passwordReset')
     expect(token).not.toBe(older)
     const answers = await Promise.all([reset(token), reset(token)])
@@ -119,21 +119,21 @@ describe('POST /api/password/reset', () => {
   })
 
   test('a password reset revokes all API tokens of the user and of nobody else', async () => {
-    const { ada, as, stranger, codeOf, reset } = await createResetFixture()
+    const { ada, as, anonymous, codeOf, reset } = await createResetFixture()
     const key = (await ada.post('/me/api-tokens', { nickname: 'theirs' })).body.token
-    expect((await stranger.get('/me', { 'x-api-key': key })).status).toBe(200)
+    expect((await anonymous.get('/me', { 'x-api-key': key })).status).toBe(200)
     await reset(await codeOf('passwordReset'))
-    expect((await stranger.get('/me', { 'x-api-key': key })).status).toBe(401)
+    expect((await anonymous.get('/me', { 'x-api-key': key })).status).toBe(401)
     expect((await as('user').get('/me')).status).toBe(200)
   })
 
   test('a sign-in by the old password that is running during a reset gets 401 INVALID_CREDENTIALS', async () => {
-    const { signIn, stranger, replaceMeanwhile } = await createResetFixture()
+    const { signIn, anonymous, replaceMeanwhile } = await createResetFixture()
     const answer = await replaceMeanwhile(() => signIn(password))
     expect(statusAndCode(answer)).toEqual([401, 'INVALID_CREDENTIALS'])
     expect(answer.headers.getSetCookie()).toEqual([])
     const person = { username: 'ada', password: newPassword, authType: 'oauth' }
-    expect((await stranger.post('/signin', person)).status).toBe(200)
+    expect((await anonymous.post('/signin', person)).status).toBe(200)
   })
 
   test.each([
@@ -149,14 +149,14 @@ describe('POST /api/password/reset', () => {
   })
 
   test('a reset token is valid for one hour, at one tenant and for one purpose', async () => {
-    const { codeOf, reset, stranger, signIn } = await createResetFixture()
+    const { codeOf, reset, anonymous, signIn } = await createResetFixture()
     const [token, verificationToken] = [await codeOf('passwordReset'), await codeOf('verification')]
     const otherTenant = await createTestTenant()
-    expect(statusAndCode(await otherTenant.stranger.post('/password/reset', { token, password: newPassword }))).toEqual(
-      INVALID_TOKEN,
-    )
+    expect(
+      statusAndCode(await otherTenant.anonymous.post('/password/reset', { token, password: newPassword })),
+    ).toEqual(INVALID_TOKEN)
     expect(statusAndCode(await reset(verificationToken))).toEqual(INVALID_TOKEN)
-    expect(statusAndCode(await stranger.post('/email/verify', { token }))).toEqual(INVALID_TOKEN)
+    expect(statusAndCode(await anonymous.post('/email/verify', { token }))).toEqual(INVALID_TOKEN)
     advanceClock(61 * MINUTE)
     expect(statusAndCode(await reset(token))).toEqual(INVALID_TOKEN)
     expect((await signIn(password)).status).toBe(200)
@@ -189,9 +189,9 @@ describe('a sign-in from a new device', () => {
   const from = (agent: string) => ({ 'user-agent': agent })
 
   test('a sign-in from a new device is reported to the user by mail, once per device', async () => {
-    const { stranger, codeOf, outbox } = await createMailFixture()
-    await stranger.post('/email/verify', { token: await codeOf('verification') })
-    const signIn = (agent: string) => stranger.post('/signin', { username: 'ada', password }, from(agent))
+    const { anonymous, codeOf, outbox } = await createMailFixture()
+    await anonymous.post('/email/verify', { token: await codeOf('verification') })
+    const signIn = (agent: string) => anonymous.post('/signin', { username: 'ada', password }, from(agent))
     await signIn('Netscape 4')
     await signIn('Netscape 4')
     const notices = (await outbox()).filter(({ template }: { template: string }) => template === 'newDevice')
@@ -201,8 +201,8 @@ describe('a sign-in from a new device', () => {
   })
 
   test('a sign-in from a new device is not reported to an unverified address', async () => {
-    const { stranger, outbox } = await createMailFixture()
-    await stranger.post('/signin', { username: 'ada', password }, from('Netscape 4'))
+    const { anonymous, outbox } = await createMailFixture()
+    await anonymous.post('/signin', { username: 'ada', password }, from('Netscape 4'))
     expect((await outbox()).map(({ template }: { template: string }) => template)).toEqual(['verification'])
   })
 })

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
-import { createSession } from '../../../src/accounts/sessions'
 import { type ApiClient, createTestTenant, type TestUser } from '../../test-tenant'
+import { createSignedInClient } from '../session-fixtures'
 
 /** Deviations of an authenticator or a browser from the protocol. */
 export type AuthenticatorFault = {
@@ -26,10 +26,12 @@ const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url')
 
 /** Returns an authenticator with one passkey (ES256), together with the browser that shows a page of this origin. */
-export function createAuthenticator(origin: string) {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+export function createAuthenticator(
+  origin: string,
+  { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  credential: Buffer = randomBytes(32),
+) {
   const { x, y } = publicKey.export({ format: 'jwk' })
-  const credential = randomBytes(32)
   const own = { counter: 0, userHandle: '' }
 
   const clientData = (type: string, challenge: string, fault: AuthenticatorFault) =>
@@ -107,17 +109,6 @@ export function createAuthenticator(origin: string) {
   }
 }
 export type Authenticator = ReturnType<typeof createAuthenticator>
-
-type TestTenant = Awaited<ReturnType<typeof createTestTenant>>
-
-/** Returns a client with a fresh session, without hashing a password. */
-export async function createSignedInClient(
-  { tenant, users, id, stranger }: TestTenant,
-  name: TestUser,
-): Promise<ApiClient> {
-  const { key } = await createSession(tenant, users[name], 'cookie', { userAgent: 'a browser', address: '192.0.2.1' })
-  return stranger.with({ cookie: `atoll_${id}=${key}` })
-}
 
 /** Registers a passkey for the user of a client. */
 export async function registerPasskey(client: ApiClient, device: Authenticator, name?: string) {

@@ -1,12 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
 import { callApi, createTestTenant, statusAndCode } from '../../test-tenant'
-import { advanceClock, MINUTE, readSetCookie, resetClock, signInForCookie } from '../session-fixtures'
+import {
+  advanceClock,
+  createSignedInClient,
+  MINUTE,
+  readSetCookie,
+  resetClock,
+  signInForCookie,
+} from '../session-fixtures'
 import {
   type AuthenticatorFault,
   createAuthenticator,
   createPasskeyFixture,
-  createSignedInClient,
   flags,
   registerPasskey,
   signInWithPasskey,
@@ -29,8 +35,8 @@ afterAll(() => {
 
 describe('sign-in by passkey', () => {
   test('a sign-in by passkey needs no username and returns a cookie or tokens as a sign-in by password does', async () => {
-    const { stranger, device, users, person } = home
-    const options = await stranger.post('/signin/passkey/options')
+    const { anonymous, device, users, person } = home
+    const options = await anonymous.post('/signin/passkey/options')
     expect([options.status, options.headers.get('cache-control')]).toEqual([200, 'no-store'])
     expect(options.body).toEqual({
       rpId: `${home.id}.test`,
@@ -38,48 +44,48 @@ describe('sign-in by passkey', () => {
       timeout: 300_000,
       userVerification: 'required',
     })
-    const cookie = await stranger.post('/signin/passkey', { credential: device.get(options.body) })
+    const cookie = await anonymous.post('/signin/passkey', { credential: device.get(options.body) })
     expect([cookie.status, cookie.headers.get('cache-control')]).toEqual([200, 'no-store'])
     expect(cookie.body).toEqual({
       payload: { user: expect.objectContaining({ _id: users.user, username: 'user' }), workspace: null },
     })
     const { attributes, cookie: pair } = readSetCookie(cookie)
     expect(attributes).toEqual(['HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax'])
-    expect((await stranger.get('/me', { cookie: pair })).body._id).toBe(users.user)
-    const tokens = await signInWithPasskey(stranger, device, {}, { authType: 'oauth' })
+    expect((await anonymous.get('/me', { cookie: pair })).body._id).toBe(users.user)
+    const tokens = await signInWithPasskey(anonymous, device, {}, { authType: 'oauth' })
     expect(tokens.headers.get('set-cookie')).toBeNull()
     expect(Object.keys(tokens.body.payload).sort()).toEqual(['expiresIn', 'refreshToken', 'token', 'user', 'workspace'])
     const [used] = (await person.get('/me/passkeys')).body
     expect(used.lastUsedAt).toMatch(/Z$/)
-    expect((await signInWithPasskey(stranger, device, {}, { authType: 'saml' })).status).toBe(400)
+    expect((await signInWithPasskey(anonymous, device, {}, { authType: 'saml' })).status).toBe(400)
   })
 
   test('a sign-in by passkey can start in a workspace of the user; another workspace gets 404 WORKSPACE_NOT_FOUND', async () => {
-    const { stranger, device, as } = home
+    const { anonymous, device, as } = home
     const { _id } = (await as('user').post('/workspaces', { name: 'Office' })).body
-    const inside = await signInWithPasskey(stranger, device, {}, { workspace: _id })
+    const inside = await signInWithPasskey(anonymous, device, {}, { workspace: _id })
     expect(inside.body.payload.workspace).toMatchObject({ _id, name: 'Office' })
     const foreign = (await as('other').post('/workspaces', { name: 'Elsewhere' })).body._id
-    const outside = await signInWithPasskey(stranger, device, {}, { workspace: foreign })
+    const outside = await signInWithPasskey(anonymous, device, {}, { workspace: foreign })
     expect(statusAndCode(outside)).toEqual([404, 'WORKSPACE_NOT_FOUND'])
     expect(outside.headers.get('set-cookie')).toBeNull()
   })
 
   test('a challenge is accepted once, even in simultaneous requests, and for five minutes; otherwise 401 INVALID_CHALLENGE', async () => {
-    const { stranger, device } = home
-    const requestOptions = async () => (await stranger.post('/signin/passkey/options')).body
+    const { anonymous, device } = home
+    const requestOptions = async () => (await anonymous.post('/signin/passkey/options')).body
     const credential = device.get(await requestOptions())
-    const answers = await Promise.all([1, 2, 3].map(() => stranger.post('/signin/passkey', { credential })))
+    const answers = await Promise.all([1, 2, 3].map(() => anonymous.post('/signin/passkey', { credential })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
-    expect(statusAndCode(await stranger.post('/signin/passkey', { credential }))).toEqual(INVALID_CHALLENGE)
+    expect(statusAndCode(await anonymous.post('/signin/passkey', { credential }))).toEqual(INVALID_CHALLENGE)
     const late = device.get(await requestOptions())
     advanceClock(6 * MINUTE)
-    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: late }))).toEqual(INVALID_CHALLENGE)
+    expect(statusAndCode(await anonymous.post('/signin/passkey', { credential: late }))).toEqual(INVALID_CHALLENGE)
     // A rejected response uses up its challenge, too.
     const options = await requestOptions()
     const bad = device.get(options, { flags: PRESENT })
-    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: bad }))).toEqual(INVALID_PASSKEY)
-    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: device.get(options) }))).toEqual(
+    expect(statusAndCode(await anonymous.post('/signin/passkey', { credential: bad }))).toEqual(INVALID_PASSKEY)
+    expect(statusAndCode(await anonymous.post('/signin/passkey', { credential: device.get(options) }))).toEqual(
       INVALID_CHALLENGE,
     )
   })
@@ -94,13 +100,13 @@ describe('sign-in by passkey', () => {
     ['has the handle of another user', { userHandle: Buffer.from('somebody').toString('base64url') }],
     ['comes from a cross-origin frame', { crossOrigin: true }],
   ])('a sign-in by passkey that %s gets 401 INVALID_PASSKEY', async (_, flaw) => {
-    const answer = await signInWithPasskey(home.stranger, home.device, flaw)
+    const answer = await signInWithPasskey(home.anonymous, home.device, flaw)
     expect([...statusAndCode(answer), answer.headers.get('set-cookie')]).toEqual([...INVALID_PASSKEY, null])
   })
 
   test('a forged or damaged passkey response gets 401, and malformed client data get 400 INVALID_INPUT', async () => {
-    const { stranger, device, origin } = home
-    const requestOptions = async () => (await stranger.post('/signin/passkey/options')).body
+    const { anonymous, device, origin } = home
+    const requestOptions = async () => (await anonymous.post('/signin/passkey/options')).body
     const changed = (text: string) => {
       const bytes = Buffer.from(text, 'base64url')
       bytes[bytes.length - 1]! ^= 1
@@ -109,59 +115,59 @@ describe('sign-in by passkey', () => {
     for (const part of ['signature', 'authenticatorData'] as const) {
       const credential = device.get(await requestOptions())
       credential.response[part] = changed(credential.response[part])
-      expect(statusAndCode(await stranger.post('/signin/passkey', { credential })), part).toEqual(INVALID_PASSKEY)
+      expect(statusAndCode(await anonymous.post('/signin/passkey', { credential })), part).toEqual(INVALID_PASSKEY)
     }
     // A signature by another key, and the ID of another credential.
     const [options, thief] = [await requestOptions(), createAuthenticator(origin)]
     const { signature } = thief.get(options).response
     const mine = device.get(options)
     const forged = { ...mine, response: { ...mine.response, signature } }
-    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: forged }))).toEqual(INVALID_PASSKEY)
+    expect(statusAndCode(await anonymous.post('/signin/passkey', { credential: forged }))).toEqual(INVALID_PASSKEY)
     const borrowed = { ...thief.get(await requestOptions()), id: device.id, rawId: device.id }
-    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: borrowed }))).toEqual(INVALID_PASSKEY)
-    expect(statusAndCode(await signInWithPasskey(stranger, thief))).toEqual(INVALID_PASSKEY)
+    expect(statusAndCode(await anonymous.post('/signin/passkey', { credential: borrowed }))).toEqual(INVALID_PASSKEY)
+    expect(statusAndCode(await signInWithPasskey(anonymous, thief))).toEqual(INVALID_PASSKEY)
     const nonsense = {
       ...device.get(await requestOptions()),
       response: { clientDataJSON: 'bnVsbA', authenticatorData: 'AA', signature: 'AA' },
     }
-    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: nonsense }))).toEqual(INVALID_CHALLENGE)
+    expect(statusAndCode(await anonymous.post('/signin/passkey', { credential: nonsense }))).toEqual(INVALID_CHALLENGE)
     for (const clientDataJSON of ['', 'a b', 'x'.repeat(5_000)]) {
       const credential = { ...mine, response: { ...mine.response, clientDataJSON } }
-      expect(statusAndCode(await stranger.post('/signin/passkey', { credential }))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await anonymous.post('/signin/passkey', { credential }))).toEqual([400, 'INVALID_INPUT'])
     }
   })
 
   test('a sign-in by passkey whose counter does not increase gets 401 INVALID_PASSKEY', async () => {
-    const { stranger, origin } = home
+    const { anonymous, origin } = home
     const device = createAuthenticator(origin)
     device.own.counter = 5
     await registerPasskey(await createSignedInClient(home, 'other'), device)
     for (const counter of [0, 4, 5])
-      expect(statusAndCode(await signInWithPasskey(stranger, device, { counter }))).toEqual(INVALID_PASSKEY)
-    expect((await signInWithPasskey(stranger, device, { counter: 9 })).status).toBe(200)
-    expect(statusAndCode(await signInWithPasskey(stranger, device, { counter: 8 }))).toEqual(INVALID_PASSKEY)
-    const both = await Promise.all([1, 2].map(() => signInWithPasskey(stranger, device, { counter: 10 })))
+      expect(statusAndCode(await signInWithPasskey(anonymous, device, { counter }))).toEqual(INVALID_PASSKEY)
+    expect((await signInWithPasskey(anonymous, device, { counter: 9 })).status).toBe(200)
+    expect(statusAndCode(await signInWithPasskey(anonymous, device, { counter: 8 }))).toEqual(INVALID_PASSKEY)
+    const both = await Promise.all([1, 2].map(() => signInWithPasskey(anonymous, device, { counter: 10 })))
     expect(both.map(({ status }) => status).sort()).toEqual([200, 401])
   })
 
   test('a sign-in by passkey updates backedUp of the passkey', async () => {
-    const { stranger, device, person } = home
-    await signInWithPasskey(stranger, device, { flags: PRESENT | VERIFIED | ELIGIBLE | BACKED_UP })
+    const { anonymous, device, person } = home
+    await signInWithPasskey(anonymous, device, { flags: PRESENT | VERIFIED | ELIGIBLE | BACKED_UP })
     expect((await person.get('/me/passkeys')).body[0].backedUp).toBe(true)
   })
 
   test('a sign-in by passkey ignores the session cookie of another user', async () => {
-    const { stranger, device, users } = home
-    const answer = await signInWithPasskey(stranger.with(await signInForCookie(home, 'other')), device)
+    const { anonymous, device, users } = home
+    const answer = await signInWithPasskey(anonymous.with(await signInForCookie(home, 'other')), device)
     expect(answer.body.payload.user._id).toBe(users.user)
   })
 
   test('ten failed sign-ins by passkey emit an event, make the next one get 429 RATE_LIMITED, and options are limited, too', async () => {
-    const { stranger, device, as, users } = await createPasskeyFixture()
+    const { anonymous, device, as, users } = await createPasskeyFixture()
     config.ATOLL_RATE_LIMITS = 'on'
     for (let n = 0; n < 10; n++)
-      expect(statusAndCode(await signInWithPasskey(stranger, device, { flags: PRESENT }))).toEqual(INVALID_PASSKEY)
-    const limited = await signInWithPasskey(stranger, device)
+      expect(statusAndCode(await signInWithPasskey(anonymous, device, { flags: PRESENT }))).toEqual(INVALID_PASSKEY)
+    const limited = await signInWithPasskey(anonymous, device)
     expect([...statusAndCode(limited), Number(limited.headers.get('retry-after')) > 0]).toEqual([
       429,
       'RATE_LIMITED',
@@ -171,9 +177,9 @@ describe('sign-in by passkey', () => {
     const failures = events.map(({ metadata }: { metadata: object }) => metadata)
     expect(failures).toContainEqual({ about: 'account', user: users.user, of: 'passkey', address: '', attempts: 10 })
     advanceClock(11 * MINUTE)
-    expect((await signInWithPasskey(stranger, device)).status).toBe(200)
-    let answer = await stranger.post('/signin/passkey/options')
-    for (let n = 0; n < 60 && answer.status === 200; n++) answer = await stranger.post('/signin/passkey/options')
+    expect((await signInWithPasskey(anonymous, device)).status).toBe(200)
+    let answer = await anonymous.post('/signin/passkey/options')
+    for (let n = 0; n < 60 && answer.status === 200; n++) answer = await anonymous.post('/signin/passkey/options')
     expect(statusAndCode(answer)).toEqual([429, 'RATE_LIMITED'])
     config.ATOLL_RATE_LIMITS = 'off'
   })
@@ -216,17 +222,17 @@ describe('completing a passkey registration', () => {
   })
 
   test('a passkey registration is completed only by the user who started it, once and within five minutes', async () => {
-    const { person, origin, stranger } = home
+    const { person, origin, anonymous } = home
     const requestOptions = async () => (await person.post('/me/passkeys/options')).body
     const device = createAuthenticator(origin)
     const credential = device.create(await requestOptions())
     const thief = await createSignedInClient(home, 'other')
     expect(statusAndCode(await thief.post('/me/passkeys', { credential }))).toEqual(GONE)
     const asSignIn = device.get({ rpId: home.id, challenge: (await requestOptions()).challenge })
-    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: asSignIn }))).toEqual(INVALID_CHALLENGE)
+    expect(statusAndCode(await anonymous.post('/signin/passkey', { credential: asSignIn }))).toEqual(INVALID_CHALLENGE)
     const options = {
       ...(await requestOptions()),
-      challenge: (await stranger.post('/signin/passkey/options')).body.challenge,
+      challenge: (await anonymous.post('/signin/passkey/options')).body.challenge,
     }
     expect(statusAndCode(await person.post('/me/passkeys', { credential: device.create(options) }))).toEqual(GONE)
     expect((await person.post('/me/passkeys', { credential })).status).toBe(201)
@@ -260,8 +266,8 @@ describe('the page that uses passkeys', () => {
   const from = (origin: string) => ({ origin })
 
   test('passkey options are returned to pages of the tenant’s host and websites; other pages get 403 UNKNOWN_ORIGIN', async () => {
-    const { as, stranger, origin, id } = await createPasskeyFixture()
-    const start = (headers?: Record<string, string>) => stranger.post('/signin/passkey/options', undefined, headers)
+    const { as, anonymous, origin, id } = await createPasskeyFixture()
+    const start = (headers?: Record<string, string>) => anonymous.post('/signin/passkey/options', undefined, headers)
     expect((await start(from(origin))).body.rpId).toBe(`${id}.test`)
     expect((await start(from(origin.replace('http:', 'https:')))).body.rpId).toBe(`${id}.test`)
     const website = `https://app.${id}.test:8443`
@@ -302,10 +308,10 @@ describe('the page that uses passkeys', () => {
   })
 
   test('a passkey signs in only at the host where it was registered', async () => {
-    const { as, stranger, device, id, person } = await createPasskeyFixture()
+    const { as, anonymous, device, id, person } = await createPasskeyFixture()
     const website = `https://shop-${id}.test`
     await as('admin').put('/configurations/app-configuration', { metadata: { websiteUrls: [website] } })
-    const page = stranger.with(from(website))
+    const page = anonymous.with(from(website))
     const options = (await page.post('/signin/passkey/options')).body
     // Browsers offer a passkey only at its own host, and the server rejects it elsewhere.
     const foreign = device.get(options, { host: `${id}.test`, origin: website })

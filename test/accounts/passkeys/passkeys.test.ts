@@ -1,13 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
-import {
-  createAuthenticator,
-  createPasskeyFixture,
-  createSignedInClient,
-  registerPasskey,
-  signInWithPasskey,
-} from './passkey-fixtures'
+import { advanceClock, createSignedInClient, MINUTE, resetClock } from '../session-fixtures'
+import { createAuthenticator, createPasskeyFixture, registerPasskey, signInWithPasskey } from './passkey-fixtures'
 
 afterEach(resetClock)
 
@@ -53,7 +47,7 @@ describe('passkeys of a user', () => {
   })
 
   test('passkeys are accessible to their owner only; API tokens and impersonating admins get 403, and other users 404', async () => {
-    const { as, stranger, users, made } = home
+    const { as, anonymous, users, made } = home
     const path = `/me/passkeys/${made.body._id}`
     const impersonation = { 'x-impersonate-user': users.user }
     for (const caller of [as('user'), as('admin').with(impersonation)])
@@ -64,8 +58,8 @@ describe('passkeys of a user', () => {
         await caller.delete(path),
       ])
         expect(statusAndCode(answer)).toEqual([403, 'FORBIDDEN'])
-    expect(statusAndCode(await stranger.get('/me/passkeys'))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(statusAndCode(await stranger.post('/me/passkeys/options'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.get('/me/passkeys'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.post('/me/passkeys/options'))).toEqual([401, 'UNAUTHENTICATED'])
     const otherUser = await createSignedInClient(home, 'editor')
     for (const answer of [await otherUser.put(path, { name: 'x' }), await otherUser.delete(path)])
       expect(statusAndCode(answer)).toEqual([404, 'PASSKEY_NOT_FOUND'])
@@ -77,15 +71,15 @@ describe('passkeys of a user', () => {
     const same = await createSignedInClient(otherTenant, 'user')
     expect((await same.get('/me/passkeys')).body).toEqual([])
     expect(statusAndCode(await same.delete(`/me/passkeys/${home.made.body._id}`))).toEqual([404, 'PASSKEY_NOT_FOUND'])
-    const options = (await otherTenant.stranger.post('/signin/passkey/options')).body
+    const options = (await otherTenant.anonymous.post('/signin/passkey/options')).body
     const credential = home.device.get({ ...options, rpId: `${otherTenant.id}.test` }, { origin: otherTenant.origin })
-    expect(statusAndCode(await otherTenant.stranger.post('/signin/passkey', { credential }))).toEqual([
+    expect(statusAndCode(await otherTenant.anonymous.post('/signin/passkey', { credential }))).toEqual([
       401,
       'INVALID_PASSKEY',
     ])
     // A challenge of one tenant is invalid at the other.
-    const homeOptions = (await home.stranger.post('/signin/passkey/options')).body
-    const replayed = await otherTenant.stranger.post('/signin/passkey', { credential: home.device.get(homeOptions) })
+    const homeOptions = (await home.anonymous.post('/signin/passkey/options')).body
+    const replayed = await otherTenant.anonymous.post('/signin/passkey', { credential: home.device.get(homeOptions) })
     expect(statusAndCode(replayed)).toEqual([401, 'INVALID_CHALLENGE'])
   })
 
@@ -117,8 +111,8 @@ describe('passkeys of a user', () => {
     const [remaining, deletedDevice, remainingDevice] =
       answers[0]!.status === 200 ? [second, one, two] : [first, two, one]
     expect(statusAndCode(await remove(remaining))).toEqual([409, 'LAST_SIGN_IN_METHOD'])
-    expect(statusAndCode(await signInWithPasskey(home.stranger, deletedDevice))).toEqual([401, 'INVALID_PASSKEY'])
-    expect((await signInWithPasskey(home.stranger, remainingDevice)).status).toBe(200)
+    expect(statusAndCode(await signInWithPasskey(home.anonymous, deletedDevice))).toEqual([401, 'INVALID_PASSKEY'])
+    expect((await signInWithPasskey(home.anonymous, remainingDevice)).status).toBe(200)
     await tenant.write((tx) => tx.query('update users set password = ? where _id = ?', ['x', users.admin]))
     expect((await remove(remaining)).body).toEqual({ success: true })
     expect(statusAndCode(await remove(remaining))).toEqual([404, 'PASSKEY_NOT_FOUND'])
@@ -167,10 +161,10 @@ describe('registration of a passkey', () => {
   })
 
   test('starting a passkey registration needs a sign-in within ten minutes or the current password', async () => {
-    const { stranger, as } = await createTestTenant()
+    const { anonymous, as } = await createTestTenant()
     const password = 'correct horse'
-    const signedUp = await stranger.post('/signup', { username: 'ada', password })
-    const ada = stranger.with({ cookie: signedUp.headers.get('set-cookie')!.split(';')[0]! })
+    const signedUp = await anonymous.post('/signup', { username: 'ada', password })
+    const ada = anonymous.with({ cookie: signedUp.headers.get('set-cookie')!.split(';')[0]! })
     const start = (proof?: object) => ada.post('/me/passkeys/options', proof)
     expect((await start()).status).toBe(200)
     expect(statusAndCode(await start({ currentPassword: 'wrong horse' }))).toEqual([403, 'INVALID_CREDENTIALS'])

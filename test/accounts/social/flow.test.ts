@@ -32,11 +32,12 @@ describe('sign-in by a provider', () => {
   test.each(NAMES)(
     'a first sign-in by the provider %s creates a user and a session, and a later one finds the same user',
     async (name) => {
-      const { browser } = await createSocialFixture(at)
+      const { browser, id } = await createSocialFixture(at)
       const visitor = browser()
       const { status, location, headers } = await visitor.signIn(name)
       expect([status, location]).toEqual([302, '/'])
       expect(headers.get('cache-control')).toBe('no-store')
+      expect([...visitor.jar.keys()].sort()).toEqual([`atoll_${id}`, `atoll_${id}_device`])
       const { body } = await visitor.get('/me')
       expect(body).toMatchObject({ email: 'ada@lovelace.test', fullName: 'Ada Lovelace', roles: ['user'] })
       expect(body.emailVerified).toBe(name !== 'facebook')
@@ -80,15 +81,15 @@ describe('sign-in by a provider', () => {
   })
 
   test('GET /api/auth/providers lists the configured providers to everyone, and their secrets are never exposed', async () => {
-    const { stranger, as, tenant } = await createSocialFixture(at)
-    expect((await stranger.get('/auth/providers')).body).toEqual(NAMES)
+    const { anonymous, as, tenant } = await createSocialFixture(at)
+    expect((await anonymous.get('/auth/providers')).body).toEqual(NAMES)
     const shown = await as('admin').get('/configurations/auth-configuration')
     expect(JSON.stringify(shown.body)).not.toContain('cret: ')
     expect(JSON.stringify(await tenant.db.query('select * from configurations'))).not.toContain('cret: ')
     const unconfigured = await createTestTenant()
-    expect((await unconfigured.stranger.get('/auth/providers')).body).toEqual([])
+    expect((await unconfigured.anonymous.get('/auth/providers')).body).toEqual([])
     for (const name of ['google', 'corp', 'constructor', 'nobody'])
-      expect(statusAndCode(await unconfigured.stranger.get(`/auth/${name}`))).toEqual([400, 'PROVIDER_NOT_CONFIGURED'])
+      expect(statusAndCode(await unconfigured.anonymous.get(`/auth/${name}`))).toEqual([400, 'PROVIDER_NOT_CONFIGURED'])
   })
 
   test('the callback accepts only the browser, provider, state and tenant of the sign-in, and only once (400 INVALID_STATE)', async () => {
@@ -148,7 +149,7 @@ describe('sign-in by a provider from a website', () => {
   const query = `?returnUrl=${encodeURIComponent(back)}&state=mine%20%26`
 
   test('a website exchanges its redirect token for a session or tokens, once and within a minute', async () => {
-    const { browser, stranger } = await createSocialFixture(at)
+    const { browser, anonymous } = await createSocialFixture(at)
     const visitor = browser()
     const { status, location } = await visitor.signIn('corp', query)
     expect(status).toBe(302)
@@ -159,20 +160,20 @@ describe('sign-in by a provider from a website', () => {
     expect([cookie.status, cookie.body.payload.user.email]).toEqual([200, 'ada@lovelace.test'])
     expect((await visitor.get('/me')).body.email).toBe('ada@lovelace.test')
     const INVALID_REDIRECT_TOKEN = [401, 'INVALID_REDIRECT_TOKEN']
-    expect(statusAndCode(await stranger.post('/auth/callback', { rt }))).toEqual(INVALID_REDIRECT_TOKEN)
+    expect(statusAndCode(await anonymous.post('/auth/callback', { rt }))).toEqual(INVALID_REDIRECT_TOKEN)
 
     const second = new URL((await visitor.signIn('corp', query)).location).searchParams.get('rt')!
     const otherTenant = await createTestTenant()
-    expect(statusAndCode(await otherTenant.stranger.post('/auth/callback', { rt: second }))).toEqual(
+    expect(statusAndCode(await otherTenant.anonymous.post('/auth/callback', { rt: second }))).toEqual(
       INVALID_REDIRECT_TOKEN,
     )
-    const tokens = await stranger.post(`/auth/callback?rt=${second}&authType=oauth`)
+    const tokens = await anonymous.post(`/auth/callback?rt=${second}&authType=oauth`)
     expect(tokens.body.payload).toMatchObject({ token: expect.any(String), refreshToken: expect.any(String) })
     const third = new URL((await visitor.signIn('corp', query)).location).searchParams.get('rt')!
     advanceClock(61 * SECOND)
-    expect(statusAndCode(await stranger.post('/auth/callback', { rt: third }))).toEqual(INVALID_REDIRECT_TOKEN)
+    expect(statusAndCode(await anonymous.post('/auth/callback', { rt: third }))).toEqual(INVALID_REDIRECT_TOKEN)
     for (const body of [{}, undefined])
-      expect(statusAndCode(await stranger.post('/auth/callback', body))).toEqual(INVALID_REDIRECT_TOKEN)
+      expect(statusAndCode(await anonymous.post('/auth/callback', body))).toEqual(INVALID_REDIRECT_TOKEN)
   })
 
   test.each([
@@ -223,9 +224,9 @@ describe('sign-in by a provider from a website', () => {
   })
 
   test('a redirect token is exchanged only from its own website or the host of the tenant; other pages get 403 CROSS_SITE', async () => {
-    const { browser, origin, stranger } = await createSocialFixture(at)
+    const { browser, origin, anonymous } = await createSocialFixture(at)
     const rt = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
-    const exchange = (headers: Record<string, string>) => stranger.post(`/auth/callback?rt=${rt}`, undefined, headers)
+    const exchange = (headers: Record<string, string>) => anonymous.post(`/auth/callback?rt=${rt}`, undefined, headers)
     const foreign: Record<string, string>[] = [
       { origin: 'https://evil.test' },
       { origin: 'null' },
@@ -236,13 +237,13 @@ describe('sign-in by a provider from a website', () => {
     const headers = { origin: 'https://app.example.com', 'sec-fetch-site': 'cross-site' }
     expect((await exchange(headers)).headers.get('set-cookie')).toContain('HttpOnly')
     const own = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
-    expect((await stranger.post('/auth/callback', { rt: own }, { origin })).status).toBe(200)
+    expect((await anonymous.post('/auth/callback', { rt: own }, { origin })).status).toBe(200)
   })
 
   test('three simultaneous exchanges of one redirect token create one session', async () => {
-    const { browser, stranger } = await createSocialFixture(at)
+    const { browser, anonymous } = await createSocialFixture(at)
     const rt = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
-    const answers = await Promise.all([1, 2, 3].map(() => stranger.post('/auth/callback', { rt })))
+    const answers = await Promise.all([1, 2, 3].map(() => anonymous.post('/auth/callback', { rt })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
   })
 
@@ -273,18 +274,18 @@ describe('accounts of users of a provider', () => {
   const REFUSED = [409, 'EMAIL_EXISTS']
 
   test('an identity is linked to the user with the same address if both sides have verified it', async () => {
-    const { browser, stranger, tenant } = await createSocialFixture(at)
-    const own = await stranger.post('/signup', { username: 'lady', email: 'Ada@Lovelace.test', password })
+    const { browser, anonymous, tenant } = await createSocialFixture(at)
+    const own = await anonymous.post('/signup', { username: 'lady', email: 'Ada@Lovelace.test', password })
     await tenant.write((tx) => tx.query('update users set email_verified = 1 where username = ?', ['lady']))
     const visitor = browser()
     await visitor.signIn('github')
     expect((await visitor.get('/me')).body._id).toBe(own.body.payload.user._id)
-    expect((await stranger.post('/signin', { username: 'lady', password })).status).toBe(200)
+    expect((await anonymous.post('/signin', { username: 'lady', password })).status).toBe(200)
   })
 
   test('an identity with an unverified address is not linked to an existing user and gets 409 EMAIL_EXISTS', async () => {
-    const { browser, stranger } = await createSocialFixture(at)
-    await stranger.post('/signup', { username: 'lady', email: 'ada@lovelace.test', password })
+    const { browser, anonymous } = await createSocialFixture(at)
+    await anonymous.post('/signup', { username: 'lady', email: 'ada@lovelace.test', password })
     at.own.person = { ...ada, email_verified: false }
     for (const name of NAMES) expect(statusAndCode(await browser().signIn(name))).toEqual(REFUSED)
     at.own.person = ada
@@ -292,10 +293,10 @@ describe('accounts of users of a provider', () => {
   })
 
   test('a verified identity takes over the account with its unverified address and revokes all other access', async () => {
-    const { browser, stranger, tenant } = await createSocialFixture(at)
+    const { browser, anonymous, tenant } = await createSocialFixture(at)
     const body = { username: 'thief', email: 'ada@lovelace.test', password, authType: 'oauth' }
-    const { token, refreshToken, user } = (await stranger.post('/signup', body)).body.payload
-    const thief = stranger.with({ authorization: `Bearer ${token}` })
+    const { token, refreshToken, user } = (await anonymous.post('/signup', body)).body.payload
+    const thief = anonymous.with({ authorization: `Bearer ${token}` })
     const key = (await thief.post('/me/api-tokens', { nickname: 'x' })).body.token
     const link = "insert into identities (provider, subject, \"user\", created) values ('github', '666', ?, 0)"
     await tenant.write((tx) => tx.query(link, [user._id]))
@@ -303,9 +304,9 @@ describe('accounts of users of a provider', () => {
     await visitor.signIn('google')
     expect((await visitor.get('/me')).body).toMatchObject({ _id: user._id, emailVerified: true })
     expect((await thief.get('/me')).status).toBe(401)
-    expect((await stranger.get('/me', { 'x-api-key': key })).status).toBe(401)
-    expect((await stranger.post('/token/refresh', { refreshToken })).status).toBe(401)
-    expect((await stranger.post('/signin', { username: 'thief', password })).status).toBe(401)
+    expect((await anonymous.get('/me', { 'x-api-key': key })).status).toBe(401)
+    expect((await anonymous.post('/token/refresh', { refreshToken })).status).toBe(401)
+    expect((await anonymous.post('/signin', { username: 'thief', password })).status).toBe(401)
     at.own.person = { ...ada, sub: '666', email: 'thief@x.test' }
     const thiefBrowser = browser()
     await thiefBrowser.signIn('github')
@@ -313,8 +314,8 @@ describe('accounts of users of a provider', () => {
   })
 
   test('a new user gets a free username, and equal subject IDs at two providers are different users', async () => {
-    const { browser, stranger } = await createSocialFixture(at)
-    await stranger.post('/signup', { username: 'ADA', password })
+    const { browser, anonymous } = await createSocialFixture(at)
+    await anonymous.post('/signup', { username: 'ADA', password })
     at.own.person = { ...ada, email: 'other@x.test' }
     const [one, two] = [browser(), browser()]
     await one.signIn('corp')
@@ -421,13 +422,13 @@ describe('an untrustworthy provider', () => {
 })
 
 test('a caller gets 429 RATE_LIMITED after starting sixty sign-ins within a minute, and other tenants are not affected', async () => {
-  const { stranger } = await createSocialFixture(at)
-  for (let n = 0; n < 60; n++) expect((await stranger.get('/auth/github')).status).toBe(302)
-  expect(statusAndCode(await stranger.get('/auth/corp'))).toEqual([429, 'RATE_LIMITED'])
+  const { anonymous } = await createSocialFixture(at)
+  for (let n = 0; n < 60; n++) expect((await anonymous.get('/auth/github')).status).toBe(302)
+  expect(statusAndCode(await anonymous.get('/auth/corp'))).toEqual([429, 'RATE_LIMITED'])
   const otherTenant = await createSocialFixture(at)
-  expect((await otherTenant.stranger.get('/auth/corp')).status).toBe(302)
+  expect((await otherTenant.anonymous.get('/auth/corp')).status).toBe(302)
   advanceClock(61 * SECOND)
-  expect((await stranger.get('/auth/corp')).status).toBe(302)
+  expect((await anonymous.get('/auth/corp')).status).toBe(302)
 })
 
 test('a callback without the cookie of the sign-in gets 400 INVALID_STATE', async () => {

@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
 import { issueApiToken } from '../../../src/accounts/api-tokens'
 import { issueDeviceCookie } from '../../../src/accounts/device-cookie'
+import { completeFirstFactor } from '../../../src/accounts/signin'
+import { oneTimeTokens, users } from '../../../src/accounts/tables'
 import { codeAt, decodeBase32, stepAt } from '../../../src/accounts/totp/codes'
+import { getUser } from '../../../src/accounts/users/users'
 import { now } from '../../../src/core/clock'
 import { setServer } from '../../../src/tenancy/client-connection'
 import { callApi, createTestTenant, statusAndCode, type TestResponse } from '../../test-tenant'
@@ -17,15 +21,15 @@ const FACTOR_REQUIRED = [401, 'SECOND_FACTOR_REQUIRED']
 /** A user with confirmed TOTP, and the codes of their authenticator app. */
 async function createTotpFixture() {
   const fixture = await createMailFixture()
-  const { ada, stranger } = fixture
+  const { ada, anonymous } = fixture
   const { secret, uri } = (await ada.post('/me/totp')).body
   const code = () => codeAt(decodeBase32(secret), stepAt(now()))
   const confirmed = await ada.post('/me/totp/confirm', { code: code() })
   advanceClock(MINUTE)
-  const signIn = (more = {}) => stranger.post('/signin', { username: 'ada', password, ...more })
+  const signIn = (more = {}) => anonymous.post('/signin', { username: 'ada', password, ...more })
   const createChallenge = async (more = {}) => (await signIn(more)).body.details.challenge as string
   const answer = (challenge: string, code: string, more: Record<string, string> = {}) =>
-    stranger.post('/signin', { challenge, code }, more)
+    anonymous.post('/signin', { challenge, code }, more)
   const device = {
     cookie: (await issueDeviceCookie(new Request(fixture.origin), fixture.tenant, fixture.user._id)).split(';')[0]!,
   }
@@ -48,7 +52,7 @@ async function createTotpFixture() {
 
 describe('TOTP as a second factor', () => {
   test('TOTP is required at sign-in only after POST /api/me/totp/confirm has received a valid code', async () => {
-    const { ada, stranger, user } = await createMailFixture()
+    const { ada, anonymous, user } = await createMailFixture()
     const { status, body, headers } = await ada.post('/me/totp')
     expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
     expect(body).toEqual({
@@ -56,7 +60,7 @@ describe('TOTP as a second factor', () => {
       uri: expect.stringContaining(`secret=${body.secret}`),
     })
     expect((await ada.get('/me/totp')).body).toEqual({ enabled: false, recoveryCodes: 0 })
-    expect((await stranger.post('/signin', { username: 'ada', password })).status).toBe(200)
+    expect((await anonymous.post('/signin', { username: 'ada', password })).status).toBe(200)
     expect(statusAndCode(await ada.post('/me/totp/confirm', { code: '000000' }))).toEqual(WRONG_CODE)
     const code = codeAt(decodeBase32(body.secret), stepAt(now()))
     const confirmed = await ada.post('/me/totp/confirm', { code: `${code.slice(0, 3)} ${code.slice(3)}` })
@@ -64,7 +68,7 @@ describe('TOTP as a second factor', () => {
     expect(confirmed.body.recoveryCodes).toHaveLength(10)
     for (const one of confirmed.body.recoveryCodes) expect(one).toMatch(/^([a-z2-7]{4}-){3}[a-z2-7]{4}$/)
     expect((await ada.get('/me/totp')).body).toEqual({ enabled: true, recoveryCodes: 10 })
-    expect(statusAndCode(await stranger.post('/signin', { username: 'ada', password }))).toEqual(FACTOR_REQUIRED)
+    expect(statusAndCode(await anonymous.post('/signin', { username: 'ada', password }))).toEqual(FACTOR_REQUIRED)
     expect(user.username).toBe('ada')
   })
 
@@ -83,17 +87,27 @@ describe('TOTP as a second factor', () => {
     expect(cookie.body.payload.token).toBeUndefined()
   })
 
+  test('a password that was replaced while it was verified gets 401 INVALID_CREDENTIALS and no challenge', async () => {
+    const { tenant, user, origin } = await createTotpFixture()
+    const verified = await getUser(tenant, user._id)
+    await tenant.write((tx) => tx.update(users).set({ password: 'another hash' }).where(eq(users._id, user._id)))
+    const answer = { request: new Request(origin), set: { headers: {} } }
+    const signedIn = completeFirstFactor(tenant, verified, undefined, answer)
+    await expect(signedIn).rejects.toMatchObject({ status: 401, code: 'INVALID_CREDENTIALS' })
+    expect(await tenant.db.$count(oneTimeTokens, eq(oneTimeTokens.purpose, 'secondFactor'))).toBe(0)
+  })
+
   test('a sign-in with a wrong password gets 401 INVALID_CREDENTIALS although the user has TOTP', async () => {
     const { signIn } = await createTotpFixture()
     expect(statusAndCode(await signIn({ password: 'wrong horse' }))).toEqual([401, 'INVALID_CREDENTIALS'])
   })
 
   test('a sign-in after a password reset by mail still gets 401 SECOND_FACTOR_REQUIRED', async () => {
-    const { stranger, codeOf, signIn, verify } = await createTotpFixture()
+    const { anonymous, codeOf, signIn, verify } = await createTotpFixture()
     await verify()
-    await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })
+    await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })
     const token = await codeOf('passwordReset')
-    await stranger.post('/password/reset', { token, password: 'battery staple' })
+    await anonymous.post('/password/reset', { token, password: 'battery staple' })
     expect(statusAndCode(await signIn({ password: 'battery staple' }))).toEqual(FACTOR_REQUIRED)
   })
 
@@ -116,7 +130,7 @@ describe('TOTP as a second factor', () => {
     const INVALID_CHALLENGE = [401, 'INVALID_CHALLENGE']
     const challenge = await createChallenge()
     const otherTenant = await createTestTenant()
-    expect(statusAndCode(await otherTenant.stranger.post('/signin', { challenge, code: code() }))).toEqual(
+    expect(statusAndCode(await otherTenant.anonymous.post('/signin', { challenge, code: code() }))).toEqual(
       INVALID_CHALLENGE,
     )
     expect((await answer(challenge, code())).status).toBe(200)
@@ -198,12 +212,12 @@ describe('TOTP as a second factor', () => {
   })
 
   test('a challenge gets 401 INVALID_CHALLENGE after the user or an admin has changed the password', async () => {
-    const { answer, createChallenge, ada, as, user, code, stranger } = await createTotpFixture()
+    const { answer, createChallenge, ada, as, user, code, anonymous } = await createTotpFixture()
     const old = await createChallenge()
     expect((await ada.post('/me', { password: 'battery staple', currentPassword: password })).status).toBe(200)
     const INVALID_CHALLENGE = [401, 'INVALID_CHALLENGE']
     expect(statusAndCode(await answer(old, code()))).toEqual(INVALID_CHALLENGE)
-    const { body } = await stranger.post('/signin', { username: 'ada', password: 'battery staple' })
+    const { body } = await anonymous.post('/signin', { username: 'ada', password: 'battery staple' })
     await as('admin').put(`/users/${user._id}`, { password: 'paper clip box' })
     expect(statusAndCode(await answer(body.details.challenge, code()))).toEqual(INVALID_CHALLENGE)
   })
@@ -246,8 +260,8 @@ describe('TOTP as a second factor', () => {
   })
 
   test('TOTP settings require a session of the user, and only an admin of the tenant can remove TOTP of another user', async () => {
-    const { as, stranger, user, signIn } = await createTotpFixture()
-    expect(statusAndCode(await stranger.get('/me/totp'))).toEqual([401, 'UNAUTHENTICATED'])
+    const { as, anonymous, user, signIn } = await createTotpFixture()
+    expect(statusAndCode(await anonymous.get('/me/totp'))).toEqual([401, 'UNAUTHENTICATED'])
     expect(statusAndCode(await as('user').post('/me/totp'))).toEqual([403, 'FORBIDDEN'])
     expect(statusAndCode(await as('user').delete(`/users/${user._id}/totp`))).toEqual([403, 'FORBIDDEN'])
     const otherTenant = await createTestTenant()
@@ -259,7 +273,7 @@ describe('TOTP as a second factor', () => {
   })
 
   test('an admin cannot remove their own TOTP by DELETE /api/users/:id/totp, whatever credential or impersonation they use', async () => {
-    const { as, stranger, tenant, token: ada, user, signIn } = await createTotpFixture()
+    const { as, anonymous, tenant, token: ada, user, signIn } = await createTotpFixture()
     const { _id } = (await as('admin').post('/users', { username: 'grace', roles: ['admin'] })).body
     await as('admin').put(`/users/${user._id}`, { roles: ['admin'] })
     const { token } = await issueApiToken(tenant, user._id, { nickname: 'leaked', scopes: ['accounts:write'] })
@@ -267,7 +281,7 @@ describe('TOTP as a second factor', () => {
       for (const impersonated of ['', _id])
         expect(
           statusAndCode(
-            await stranger.delete(`/users/${user._id}/totp`, { ...credential, 'x-impersonate-user': impersonated }),
+            await anonymous.delete(`/users/${user._id}/totp`, { ...credential, 'x-impersonate-user': impersonated }),
           ),
         ).toEqual([403, 'FORBIDDEN'])
     expect(statusAndCode(await signIn())).toEqual(FACTOR_REQUIRED)

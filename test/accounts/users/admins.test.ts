@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { FORBIDDEN } from '../../expectations'
 import { createTestTenant, fullAccessRules, statusAndCode } from '../../test-tenant'
 import { bearer, createSignedInClient, signInForTokens } from '../session-fixtures'
-import { createUser, FORBIDDEN, LAST_ADMIN } from './user-fixtures'
+import { createUser, LAST_ADMIN } from './user-fixtures'
 
 describe('the last admin of a tenant', () => {
   test('deleting or demoting the last admin gets 409 LAST_ADMIN until there is another admin', async () => {
@@ -52,7 +53,7 @@ describe('changed roles of a user', () => {
   test('changed roles apply to API tokens and sessions at the next request', async () => {
     const own = await createTestTenant()
     const pair = await signInForTokens(own, 'user')
-    const kinds = [own.as('user'), own.stranger.with(bearer(pair.token))]
+    const kinds = [own.as('user'), own.anonymous.with(bearer(pair.token))]
     const admin = own.as('admin')
     for (const roles of [['admin'], ['user'], ['user', 'admin'], []]) {
       expect((await admin.put(`/users/${own.users.user}`, { roles })).status).toBe(200)
@@ -104,8 +105,8 @@ test('an API token of an admin can access users only within its scopes', async (
   const own = await createTestTenant()
   const createScopedClient = async (scopes: string[]) => {
     const pair = await signInForTokens(own, 'admin')
-    const created = await own.stranger.with(bearer(pair.token)).post('/me/api-tokens', { nickname: 'x', scopes })
-    return own.stranger.with({ 'x-api-key': created.body.token })
+    const created = await own.anonymous.with(bearer(pair.token)).post('/me/api-tokens', { nickname: 'x', scopes })
+    return own.anonymous.with({ 'x-api-key': created.body.token })
   }
   const [reader, otherClient] = [
     await createScopedClient(['users:read']),

@@ -1,5 +1,9 @@
 import { afterEach, expect, test } from 'bun:test'
+import { findOrCreateUser } from '../../../src/accounts/social/identity-links'
+import { codeAt, decodeBase32, stepAt } from '../../../src/accounts/totp/codes'
+import { now } from '../../../src/core/clock'
 import { createTestTenant } from '../../test-tenant'
+import { createMailFixture } from '../mail/mail-fixtures'
 import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
 import { createUser, listEvents } from './user-fixtures'
 
@@ -7,9 +11,9 @@ afterEach(resetClock)
 
 test('user events record who changed which fields of which user, without the values', async () => {
   const own = await createTestTenant()
-  const { as, stranger, users } = own
+  const { as, anonymous, users } = own
   const admin = as('admin')
-  const signed = await stranger.post('/signup', { username: 'grace', password: 'correct-horse', email: 'g@x.test' })
+  const signed = await anonymous.post('/signup', { username: 'grace', password: 'correct-horse', email: 'g@x.test' })
   const grace = signed.body.payload.user._id
   const ada = await createUser(own, { username: 'ada', roles: ['captain'], password: 'correct-horse' })
   await admin.put(`/users/${ada._id}`, { roles: ['user'], phone: '+44 1815', password: 'battery-staple' })
@@ -35,9 +39,9 @@ test('user events record who changed which fields of which user, without the val
 
 test('rejected requests and requests without changes emit no user events', async () => {
   const own = await createTestTenant()
-  const { as, stranger, users } = own
+  const { as, anonymous, users } = own
   const admin = as('admin')
-  await stranger.post('/signup', { username: 'user', password: 'correct-horse' })
+  await anonymous.post('/signup', { username: 'user', password: 'correct-horse' })
   await admin.post('/users', { username: 'USER' })
   await admin.put(`/users/${users.user}`, { username: 'admin' })
   await admin.put(`/users/${users.admin}`, { roles: [] })
@@ -48,10 +52,29 @@ test('rejected requests and requests without changes emit no user events', async
   expect(await listEvents(own, 'source=accounts')).toEqual([])
 })
 
+test('a second factor, a reset password and an identity that is linked by its address emit user-updated', async () => {
+  const { ada, tenant, codeOf, anonymous, verify, user, as } = await createMailFixture()
+  await verify()
+  const { secret } = (await ada.post('/me/totp')).body
+  await ada.post('/me/totp/confirm', { code: codeAt(decodeBase32(secret), stepAt(now())) })
+  expect((await as('admin').delete(`/users/${user._id}/totp`)).status).toBe(200)
+  expect((await as('admin').delete(`/users/${user._id}/totp`)).status).toBe(200)
+  await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })
+  const reset = { token: await codeOf('passwordReset'), password: 'battery staple' }
+  expect((await anonymous.post('/password/reset', reset)).status).toBe(200)
+  const profile = { subject: '4711', email: 'ada@lovelace.test', emailVerified: true }
+  expect((await findOrCreateUser(tenant, 'google', profile))._id).toBe(user._id)
+  const events = await listEvents({ as }, 'eventName=user-updated')
+  expect(events.map(({ metadata }) => [metadata.user, metadata.changed])).toEqual(
+    [['totp'], ['totp'], ['password'], ['identities']].map((changed) => [user._id, changed]),
+  )
+  expect(JSON.stringify(events)).not.toMatch(/staple|argon2|4711/)
+})
+
 test('a signin-failed event is emitted once when failed sign-ins of an account become rate-limited', async () => {
   const own = await createTestTenant()
   const { _id } = await createUser(own, { username: 'grace', password: 'correct-horse' })
-  const fail = (username: string) => own.stranger.post('/signin', { username, password: 'wrong-horse' })
+  const fail = (username: string) => own.anonymous.post('/signin', { username, password: 'wrong-horse' })
   const listFailures = () => listEvents(own, 'eventName=signin-failed')
   for (let n = 0; n < 10; n++) expect((await fail('grace')).status).toBe(401)
   expect(await listFailures()).toEqual([])
@@ -81,7 +104,7 @@ test('twenty simultaneous failed sign-ins emit one signin-failed event', async (
   const own = await createTestTenant()
   await createUser(own, { username: 'grace' })
   const answers = await Promise.all(
-    Array.from({ length: 20 }, () => own.stranger.post('/signin', { username: 'grace', password: 'wrong-horse' })),
+    Array.from({ length: 20 }, () => own.anonymous.post('/signin', { username: 'grace', password: 'wrong-horse' })),
   )
   expect(answers.filter(({ status }) => status === 429)).toHaveLength(10)
   expect(await listEvents(own, 'eventName=signin-failed')).toHaveLength(1)

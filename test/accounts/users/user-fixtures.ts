@@ -1,11 +1,7 @@
 import { expect } from 'bun:test'
 import type { ApiClient, createTestTenant } from '../../test-tenant'
 
-export const FORBIDDEN = [403, 'FORBIDDEN']
-export const USER_NOT_FOUND = [404, 'USER_NOT_FOUND']
 export const LAST_ADMIN = [409, 'LAST_ADMIN']
-export const ID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)
-export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 type TestTenant = Pick<Awaited<ReturnType<typeof createTestTenant>>, 'as'>
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
+import { FORBIDDEN, ID, TIME, USER_NOT_FOUND } from '../../expectations'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { createWorkspace } from '../../workspaces/workspace-fixtures'
 import { bearer, signInForTokens } from '../session-fixtures'
-import { createUser, FORBIDDEN, ID, TIME, USER_NOT_FOUND } from './user-fixtures'
+import { createUser } from './user-fixtures'
 
 describe('/api/users', () => {
   test('an admin creates, reads, changes and deletes users with all fields that admins may set', async () => {
@@ -76,12 +77,12 @@ describe('/api/users', () => {
       expect(JSON.stringify(body)).toContain('risk')
       expect(JSON.stringify(body)).not.toMatch(/password|argon2|horse|hash/i)
     }
-    const signed = await own.stranger.post('/signin', {
+    const signed = await own.anonymous.post('/signin', {
       username: 'plain',
       password: 'correct-horse',
       authType: 'oauth',
     })
-    const self = own.stranger.with(bearer(signed.body.payload.token))
+    const self = own.anonymous.with(bearer(signed.body.payload.token))
     for (const answer of [signed, await self.get('/me'), await self.post('/me', { firstName: 'P' })]) {
       expect(answer.status).toBe(200)
       expect(JSON.stringify(answer.body)).not.toMatch(/internal|risk/)
@@ -153,7 +154,7 @@ describe('/api/users', () => {
   })
 
   test('users and roles are accessible to admins only; others get 403 and anonymous requests 401', async () => {
-    const { as, stranger, users } = await createTestTenant()
+    const { as, anonymous, users } = await createTestTenant()
     for (const caller of ['user', 'editor'] as const)
       for (const answer of [
         await as(caller).get('/users'),
@@ -165,8 +166,8 @@ describe('/api/users', () => {
         await as(caller).delete(`/users/${users[caller]}`),
       ])
         expect(statusAndCode(answer)).toEqual(FORBIDDEN)
-    expect((await stranger.get('/users')).status).toBe(401)
-    expect((await stranger.post('/users', {})).status).toBe(401)
+    expect((await anonymous.get('/users')).status).toBe(401)
+    expect((await anonymous.post('/users', {})).status).toBe(401)
   })
 
   test('a user of another tenant gets 404 USER_NOT_FOUND and appears in no list', async () => {
@@ -193,22 +194,22 @@ describe('a password that an admin sets', () => {
   test('a password set by an admin allows sign-in and ends the sessions of the user, but keeps their API tokens', async () => {
     const own = await createTestTenant()
     const pair = await signInForTokens(own, 'user')
-    const before = own.stranger.with(bearer(pair.token))
+    const before = own.anonymous.with(bearer(pair.token))
     expect((await before.get('/me')).status).toBe(200)
     expect((await own.as('admin').put(`/users/${own.users.user}`, { password: 'battery-staple' })).status).toBe(200)
     expect((await before.get('/me')).status).toBe(401)
-    expect((await own.stranger.post('/token/refresh', { refreshToken: pair.refreshToken })).status).toBe(401)
+    expect((await own.anonymous.post('/token/refresh', { refreshToken: pair.refreshToken })).status).toBe(401)
     expect((await own.as('user').get('/me')).status).toBe(200)
-    expect((await own.stranger.post('/signin', { username: 'user', password: 'battery-staple' })).status).toBe(200)
+    expect((await own.anonymous.post('/signin', { username: 'user', password: 'battery-staple' })).status).toBe(200)
   })
 
   test('an admin who sets their own password keeps the current session and loses the others', async () => {
     const own = await createTestTenant()
     const [here, there] = [await signInForTokens(own, 'admin'), await signInForTokens(own, 'admin')]
-    const self = own.stranger.with(bearer(here.token))
+    const self = own.anonymous.with(bearer(here.token))
     expect((await self.put(`/users/${own.users.admin}`, { password: 'battery-staple' })).status).toBe(200)
     expect((await self.get('/me')).status).toBe(200)
-    expect((await own.stranger.with(bearer(there.token)).get('/me')).status).toBe(401)
+    expect((await own.anonymous.with(bearer(there.token)).get('/me')).status).toBe(401)
   })
 })
 
@@ -217,7 +218,7 @@ describe('deletion of a user', () => {
     const own = await createTestTenant()
     const admin = own.as('admin')
     const pair = await signInForTokens(own, 'user')
-    const session = own.stranger.with(bearer(pair.token))
+    const session = own.anonymous.with(bearer(pair.token))
     const workspace = await createWorkspace(own.as('user'))
     const at = `/workspaces/${workspace._id}`
     await admin.post(`${at}/members`, { userId: own.users.other, roles: ['member'] })
@@ -226,7 +227,7 @@ describe('deletion of a user', () => {
 
     expect((await admin.delete(`/users/${own.users.user}`)).status).toBe(200)
     for (const client of [session, own.as('user')]) expect((await client.get('/me')).status).toBe(401)
-    expect((await own.stranger.post('/token/refresh', { refreshToken: pair.refreshToken })).status).toBe(401)
+    expect((await own.anonymous.post('/token/refresh', { refreshToken: pair.refreshToken })).status).toBe(401)
     expect((await own.tenant.db.query("select count(*) from sealed where purpose = 'user'"))[0]).toEqual([0])
     // The last admin of a workspace may be deleted; an admin of the tenant can appoint another.
     const remaining = (await admin.get(at)).body
@@ -242,7 +243,7 @@ describe('deletion of a user', () => {
     const own = await createTestTenant()
     const { _id } = await createUser(own, { username: 'grace', password: 'correct-horse' })
     const tries = Promise.all(
-      [1, 2, 3, 4].map(() => own.stranger.post('/signin', { username: 'grace', password: 'correct-horse' })),
+      [1, 2, 3, 4].map(() => own.anonymous.post('/signin', { username: 'grace', password: 'correct-horse' })),
     )
     expect((await own.as('admin').delete(`/users/${_id}`)).status).toBe(200)
     for (const { status } of await tries) expect(status).toBeOneOf([200, 401])

@@ -4,10 +4,11 @@ import { config } from '../../../src/config'
 import { handleRequest } from '../../../src/gateway'
 import { checkProperty } from '../../property-runner'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { createAiFixture, waitUntil } from '../fixtures'
+import { waitUntil } from '../../wait-until'
+import { createAiFixture } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, source, stranger: anonymous } = at
+const { user, admin, openai, source, anonymous } = at
 const editor = at.as('editor')
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())

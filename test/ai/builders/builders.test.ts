@@ -3,7 +3,7 @@ import { callApi, createTestTenant, statusAndCode } from '../../test-tenant'
 import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, source, stranger: anonymous } = at
+const { user, admin, openai, source, anonymous } = at
 const editor = at.as('editor')
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())

@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { handleRequest } from '../../../src/gateway'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { chatMessage, createAiFixture, waitUntil } from '../fixtures'
+import { waitUntil } from '../../wait-until'
+import { chatMessage, createAiFixture } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, source, stranger: anonymous } = at
+const { user, admin, openai, source, anonymous } = at
 const path = `/ai/sources/${source}/storage`
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
@@ -90,7 +91,10 @@ describe('the usage of embeddings', () => {
     await waitUntil(() => openai.requests.length)
     leaving.abort()
     await sent.catch(() => {})
-    const [row] = await waitUntil(async () => (await listUsage(`?integration=${agent}`)).slice(0, 1))
+    const [row] = await waitUntil(
+      () => listUsage(`?integration=${agent}`),
+      (rows) => rows.length > 0,
+    )
     expect(row).toMatchObject(embeddingRow({ status: 'aborted', estimated: true, promptTokens: 5 }))
   })
 

@@ -1,9 +1,12 @@
 import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
+import { ensureIndexed } from '../../../src/ai/knowledge/selective-terms'
 import { removeExpiredStores } from '../../../src/ai/knowledge/store-removal'
+import { vectorStores } from '../../../src/ai/knowledge/tables'
 import { withLease } from '../../../src/jobs/with-lease'
 import { advanceClock, DAY, resetClock } from '../../accounts/session-fixtures'
+import { ID, TIME } from '../../expectations'
 import { createTestTenant, statusAndCode, type TestUser } from '../../test-tenant'
-import { ID, TIME } from '../../workspaces/workspace-fixtures'
 import { createKnowledgeFixture, type KnowledgeFixture } from './knowledge-fixtures'
 
 setDefaultTimeout(30_000)
@@ -113,7 +116,10 @@ describe('a vector store', () => {
     const store = await fixture.store('admin', agent._id, 'tenant')
     const other = await createTestTenant()
     for (const way of ['', '/upload', '/clear']) {
-      expect(statusAndCode(await fixture.stranger.post(`${storagePath()}${way}`, {}))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await fixture.anonymous.post(`${storagePath()}${way}`, {}))).toEqual([
+        401,
+        'UNAUTHENTICATED',
+      ])
       const body = { integrationId: agent._id, scope: 'tenant', content: 'x' }
       expect(statusAndCode(await other.as('admin').post(`${storagePath()}${way}`, body))).toEqual([
         404,
@@ -500,4 +506,23 @@ test('the full-text index of a store is rebuilt by a question when its rows are 
     await tx.executeMany('delete from search_chunks where store = ? and rowid = ?', rows)
   })
   for (const n of [0, 350, 699]) expect((await fixture.retrieve('user', own, `moved${n}`)).text).toContain(`moved${n}.`)
+})
+
+test('a file that is removed while its words are indexed again leaves no row in the index', async () => {
+  const own = await fixture.agent(['user'])
+  const store = await fixture.store('user', own._id, 'user', fixture.users.user)
+  await fixture.upload('user', store, 'Soon gone.')
+  const { tenant } = fixture
+  const rowsBefore = (await countRows('search_files')) - 1
+  await tenant.write((tx) =>
+    tx.query('delete from search_files where file in (select _id from knowledge_files where store = ?)', [store]),
+  )
+  const [row] = await tenant.db.select().from(vectorStores).where(eq(vectorStores._id, store))
+  const query: typeof tenant.db.query = async (...statement) => {
+    const rows = await tenant.db.query(...statement)
+    await fixture.as('user').post(`${storagePath()}/clear`, { vectorStoreId: store })
+    return rows
+  }
+  await ensureIndexed({ ...tenant, db: { ...tenant.db, query } }, [row!])
+  expect(await countRows('search_files')).toBe(rowsBefore)
 })

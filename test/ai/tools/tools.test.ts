@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../../src/accounts/api-tokens'
+import { setServer } from '../../../src/tenancy/client-connection'
 import { createTestTenant, fullAccessRules, statusAndCode } from '../../test-tenant'
 import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls } from '../fixtures'
 
@@ -204,7 +205,7 @@ describe('server tools', () => {
           : body.messages.at(-1).role === 'tool'
             ? {}
             : toolCalls(...names.map((name): [string, object, string] => [name, {}, name]))
-      await at.done(chat(at.stranger.with({ 'x-api-key': token }), id))
+      await at.done(chat(at.anonymous.with({ 'x-api-key': token }), id))
       openai.own.always = {}
       const results = lastResults()
       return Object.fromEntries(names.map((name) => [name, results[name]?.error?.message ?? 'done']))
@@ -444,4 +445,17 @@ describe('client tools', () => {
     expect(body.choices[0].message.content).toBe('Sorry.')
     expect(lastResults().c1.error.code).toBe('INVALID_ARGUMENTS')
   })
+})
+
+test('the connection of a completion may stay idle until the end, also after a lambda has run as a tool', async () => {
+  const timeouts: [seconds: number, modelCalls: number][] = []
+  setServer({ requestIP: () => null, timeout: (_, seconds) => void timeouts.push([seconds, openai.requests.length]) })
+  try {
+    const agent = await at.agent({ tools: [countTool] })
+    openai.reply(toolCalls(['count', { n: 2 }, 'c1']), { text: 'Four.' })
+    expect((await chat(user, agent)).status).toBe(200)
+    expect(timeouts.filter(([seconds]) => seconds > 0)).toEqual([[10, 2]])
+  } finally {
+    setServer(undefined)
+  }
 })

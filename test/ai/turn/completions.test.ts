@@ -3,7 +3,7 @@ import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { chatMessage, createAiFixture, joinContent, parseEvents } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, main, stranger: anonymous, chat } = at
+const { user, admin, openai, main, anonymous, chat } = at
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 

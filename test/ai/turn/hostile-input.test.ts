@@ -1,6 +1,10 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { NewMessage } from '../../../src/ai/shapes'
+import { abortAllTurns } from '../../../src/ai/turn/completion'
+import { findNewMessages } from '../../../src/ai/turn/new-messages'
 import { handleRequest } from '../../../src/gateway'
 import { statusAndCode } from '../../test-tenant'
+import { waitUntil } from '../../wait-until'
 import { chatMessage, createAiFixture, parseEvents, toolCalls } from '../fixtures'
 
 const at = await createAiFixture()
@@ -224,6 +228,20 @@ test('a conversation of 50,000 tool calls is accepted within the timeout', async
   expect((await chat(user, main, { messages: [...messages, toolResult('0.0'), chatMessage('x')] })).status).toBe(200)
 }, 20_000)
 
+test('2,000 messages that match none of the 1,000 messages of a thread are compared in a moment', () => {
+  const call = (id: string) => ({ id, type: 'function' as const, function: { name: 'a', arguments: '{}' } })
+  const stored = Array.from({ length: 1_000 }, (_, n) => ({
+    ...{ thread: 't', number: n + 1, role: 'assistant' as const, content: '', name: null, toolCallId: null },
+    ...{ toolCalls: [call(`stored ${n}`)], ours: false, incomplete: false, created: '' },
+  }))
+  const sent = Array.from({ length: 2_000 }, (_, n) =>
+    n % 2 ? chatMessage('x', 'assistant') : toolResult(`sent ${n}`),
+  ) as NewMessage[]
+  const startTime = performance.now()
+  expect(findNewMessages(stored, sent)).toEqual(sent)
+  expect(performance.now() - startTime).toBeLessThan(100)
+})
+
 test('request parameters are accepted up to their exact bounds and rejected with 400 beyond them', async () => {
   const cases: [object, number][] = [
     [{ temperature: 2, frequency_penalty: -2, presence_penalty: 2, stop: ['a', 'b', 'c', 'd'] }, 200],
@@ -321,4 +339,17 @@ test('concurrent turns of one thread are all stored, each as a whole', async () 
   const { messages } = await at.threadOf(thread)
   const pairs = questions.map((_, n) => [messages[n * 2].content, messages[n * 2 + 1].content])
   expect(pairs.toSorted()).toEqual(questions.map((one) => [one, `to ${one}`]))
+})
+
+test('a server that shuts down answers a completion that still waits for its embedding with 503 BUSY', async () => {
+  const id = await at.agent({ vectorStores: ['user'] })
+  await at.done(uploadFile(id))
+  openai.clear()
+  openai.own.always = { hang: 0 }
+  const pending = [chat(user, id), chat(user, id, { stream: true })]
+  await waitUntil(() => openai.requests.length === 2)
+  abortAllTurns()
+  for (const { status, headers, body } of await Promise.all(pending))
+    expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'BUSY', '5'])
+  expect((await at.usage()).slice(0, 4).map(({ status }) => status)).toEqual(Array(4).fill('aborted'))
 })

@@ -2,8 +2,10 @@ import { afterAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { OpenAI } from 'openai'
 import { abortAllTurns, acquireTurnSlot } from '../../../src/ai/turn/completion'
+import { config } from '../../../src/config'
 import { handleRequest, listen } from '../../../src/gateway'
-import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls, waitUntil } from '../fixtures'
+import { waitUntil } from '../../wait-until'
+import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls } from '../fixtures'
 
 const at = await createAiFixture()
 const { user, openai, main, chat, tokens, id: tenant } = at
@@ -239,8 +241,14 @@ test('a server that shuts down ends streams with the error BUSY, answers others 
   expect((await at.usage()).slice(0, 2).map(({ status }) => status)).toEqual(['aborted', 'aborted'])
 })
 
-test('a stream whose client reads nothing for a minute is aborted', async () => {
-  openai.own.always = { text: 'x'.repeat(100), pieces: 100, hang: 50 }
+test.each([
+  ['while the model answers', { text: 'x'.repeat(100), pieces: 100, hang: 50 }, 'x'],
+  ['after a heartbeat, while the model is silent', { hang: 1 }, ': still here'],
+])('a stream whose client reads nothing for a minute is aborted: %s', async (_, plan, last) => {
+  openai.own.always = plan
+  const { length: rowsBefore } = await at.usage()
+  const { ATOLL_AI_TIMEOUT } = config
+  config.ATOLL_AI_TIMEOUT = 10 * 60_000
   const { setInterval: every, performance } = globalThis
   const spies = [
     spyOn(globalThis, 'setInterval').mockImplementation(((work: () => void) => every(work, 5)) as never),
@@ -253,14 +261,19 @@ test('a stream whose client reads nothing for a minute is aborted', async () => 
       new Request(url, { method: 'POST', headers: { host: `${tenant}.test`, ...headers }, body }),
     )
     const reader = stream!.getReader()
-    await reader.read()
+    for (let text = ''; !text.includes(last); ) text += new TextDecoder().decode((await reader.read()).value)
     const later = performance.now() + 61_000
     spies[1]!.mockImplementation((() => later) as never)
     await waitUntil(() => openai.left.length)
     spies[1]!.mockRestore()
-    await waitUntil(async () => (await at.usage())[0]!.status === 'aborted')
+    const [row] = await waitUntil(async () => {
+      const rows = await at.usage()
+      return rows.length > rowsBefore ? rows : undefined
+    })
+    expect(row!.status).toBe('aborted')
   } finally {
     for (const spy of spies) spy.mockRestore()
+    config.ATOLL_AI_TIMEOUT = ATOLL_AI_TIMEOUT
     openai.own.always = {}
   }
 })

@@ -3,7 +3,8 @@ import { reserveBudget } from '../../../src/ai/usage/budgets'
 import { moveClock } from '../../../src/core/clock'
 import { handleRequest } from '../../../src/gateway'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { chatMessage, createAiFixture, toolCalls, waitUntil } from '../fixtures'
+import { waitUntil } from '../../wait-until'
+import { chatMessage, createAiFixture, toolCalls } from '../fixtures'
 
 const at = await createAiFixture()
 const { user, admin, openai, main, chat, tenant } = at
@@ -254,7 +255,7 @@ test.each([
 test('PUT ai-configuration accepts budgets from admins only, and others get 401 or 403', async () => {
   const body = { metadata: { budgets: [] } }
   expect(statusAndCode(await user.put('/configurations/ai-configuration', body))).toEqual([403, 'FORBIDDEN'])
-  expect(statusAndCode(await at.stranger.put('/configurations/ai-configuration', body))).toEqual([
+  expect(statusAndCode(await at.anonymous.put('/configurations/ai-configuration', body))).toEqual([
     401,
     'UNAUTHENTICATED',
   ])

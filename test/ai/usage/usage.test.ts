@@ -10,7 +10,7 @@ import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { chatMessage, createAiFixture, toolCalls } from '../fixtures'
 
 const at = await createAiFixture()
-const { user, admin, openai, main, stranger: anonymous, chat } = at
+const { user, admin, openai, main, anonymous, chat } = at
 const originalTimeout = config.ATOLL_AI_TIMEOUT
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
@@ -368,4 +368,23 @@ test('housekeeping removes usage rows after ATOLL_AI_USAGE_RETENTION days, and s
   const sums = (await tenant.db.query('select _id from ai_spent order by _id')) as [string][]
   expect(new Set(sums.map(([id]) => id.slice(0, 7)))).toEqual(new Set([toIsoString(old - 1000).slice(0, 7)]))
   await own.openai.stop()
+})
+
+test('GET /ai/usage?groupBy rejects more than 100,000 groups with 400 INVALID_INPUT', async () => {
+  const { tenant, as } = await createTestTenant()
+  const columns =
+    '_id, created, source, model, thread, prompt_tokens, completion_tokens, cost, estimated, status, duration_ms, kind'
+  const insert = `insert into ai_usage (${columns})
+    with recursive n (i) as (select ? + 1 union all select i + 1 from n where i < ?)
+    select cast(i as text), 1, 'echo', 'm', cast(i as text), 1, 1, 0, 0, 'completed', 1, 'completion' from n`
+  // A write has a deadline.
+  for (let first = 0; first <= 100_000; first += 9_091)
+    await tenant.write((tx) => tx.query(insert, [first, first + 9_091]))
+  const getUsage = (query: string) => as('admin').get(`/ai/usage?${query}`)
+  expect((await getUsage('groupBy=thread')).body).toMatchObject({
+    code: 'INVALID_INPUT',
+    details: [{ path: 'groupBy', message: expect.stringContaining('100000') }],
+  })
+  expect((await getUsage('groupBy=thread&thread=7')).body).toMatchObject([{ thread: '7', count: 1 }])
+  expect((await getUsage('groupBy=model')).body).toMatchObject([{ model: 'm', count: 100_001 }])
 })

@@ -322,7 +322,7 @@ describe('the generated client', () => {
   })
 
   test('the client signs in with an API key, a token or a token function, or sends no credentials', async () => {
-    const { body } = await fixture.stranger.post('/signup', {
+    const { body } = await fixture.anonymous.post('/signup', {
       username: 'tess',
       password: 'correct horse',
       authType: 'oauth',

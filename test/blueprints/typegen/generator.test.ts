@@ -215,7 +215,19 @@ describe('the generated types of blueprints', () => {
     const keys = [
       ...['a-b', 'a_b', 'ab', 'new-ab', 'ab-change', 'ab-properties', 'a--b-', 'a1', 'a-1'],
       ...['entity', 'blueprints', 'kind', 'promise', 'response', 'array', 'string', 'record', 'omit', 'error', 'json'],
-      ...['atoll-error', 'url-search-params', 'async-generator', 'order-items', 'types', 'client', 'all', 'then'],
+      ...[
+        'atoll-error',
+        'url-search-params',
+        'async-generator',
+        'order-items',
+        'types',
+        'client',
+        'all',
+        'then',
+        'words',
+        'first',
+        'bearer',
+      ],
     ]
     const { text, admin } = await createTypesFixture(
       ...keys.map((key) => ({ key, fields: [{ key: key.replace(/\W/g, ''), type: 'string' }] })),
@@ -236,6 +248,22 @@ describe('the generated types of blueprints', () => {
     const names = [...(await text()).matchAll(named)].map(([, name]) => name!)
     await admin.post('/blueprints', { key: 'a-b_', name: 'x', fields: [] })
     expect([...(await text()).matchAll(named)].map(([, name]) => name!)).toEqual(expect.arrayContaining(names))
+  })
+
+  test('names are taken by identifiers of the file, and not by words of its comments and texts', async () => {
+    const { text } = await createTypesFixture(...['words', 'bearer', 'entity'].map((key) => ({ key, fields: [] })))
+    for (const path of PATHS) {
+      const named = (await text(path)).matchAll(/interface (\w+) extends Entity</g)
+      expect([...named].map(([, name]) => name!)).toEqual(['Bearer', 'Entity2', 'Words'])
+    }
+    const source = `
+      /** Words of a Comment, don't count: "Text". */
+      const first: First = 'Single' + "Double \\" Quoted" // Line
+      type Both = \`Template \${First}\${infer Second} End\`
+    `
+    const keys = ['words', 'comment', 'text', 'single', 'quoted', 'line', 'template', 'end', 'first', 'second', 'both']
+    const names = [...assignIdentifiers(keys, source).values()].map(({ entity }) => entity)
+    expect(names.filter((name) => name.endsWith('2'))).toEqual(['First2', 'Second2', 'Both2'])
   })
 
   test('assignIdentifiers finds unique names for 20,000 similar keys', () => {
@@ -283,7 +311,7 @@ describe('the generated types of blueprints', () => {
   })
 
   test('types and client answer 401 or 403 to callers who may not edit blueprints', async () => {
-    const { as, stranger, origin, tenant, users } = await createTypesFixture(EVERY_FIELD_TYPE)
+    const { as, anonymous, origin, tenant, users } = await createTypesFixture(EVERY_FIELD_TYPE)
     const createLimitedClient = async (...scopes: string[]) =>
       apiClient(origin, { 'x-api-key': (await issueApiToken(tenant, users.admin, { nickname: 'x', scopes })).token })
     const [readsBlueprints, writesEntities] = [
@@ -292,7 +320,7 @@ describe('the generated types of blueprints', () => {
     ]
     for (const path of PATHS) {
       expect(statusAndCode(await as('user').get(path))).toEqual([403, 'FORBIDDEN'])
-      expect(statusAndCode(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await anonymous.get(path))).toEqual([401, 'UNAUTHENTICATED'])
       expect(statusAndCode(await writesEntities.get(path))).toEqual([403, 'FORBIDDEN'])
       expect((await readsBlueprints.get(path)).status).toBe(200)
     }

@@ -107,12 +107,12 @@ describe('PUT of a blueprint with dryRun=true', () => {
   })
 
   test('a dry run rejects users with 403, anonymous callers with 401, and invalid fields with 400', async () => {
-    const { as, stranger, dry } = await createFilledFixture([title], [{ title: 'x' }])
+    const { as, anonymous, dry } = await createFilledFixture([title], [{ title: 'x' }])
     expect(statusAndCode(await as('user').put(`${BLUEPRINT_PATH}?dryRun=true`, { fields: [] }))).toEqual([
       403,
       'FORBIDDEN',
     ])
-    expect(statusAndCode(await stranger.put(`${BLUEPRINT_PATH}?dryRun=true`, { fields: [] }))).toEqual([
+    expect(statusAndCode(await anonymous.put(`${BLUEPRINT_PATH}?dryRun=true`, { fields: [] }))).toEqual([
       401,
       'UNAUTHENTICATED',
     ])

@@ -9,8 +9,9 @@ import { advanceClock, DAY, resetClock, SECOND } from '../../accounts/session-fi
 import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
 import { databaseUrl } from '../../storage/engines'
 import { fullAccessRules } from '../../test-tenant'
+import { waitUntil } from '../../wait-until'
 import { createThingsFixture } from '../fixtures'
-import { startTestServer, summarize, waitUntil } from './stream-client'
+import { startTestServer, summarize } from './stream-client'
 
 setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 afterEach(resetClock)

@@ -82,9 +82,3 @@ export function startTestServer() {
     },
   }
 }
-
-/** Waits until the condition holds; throws after the timeout. */
-export async function waitUntil(holds: () => boolean | Promise<boolean>, timeout = 10_000) {
-  for (const end = performance.now() + timeout; !(await holds()); await Bun.sleep(5))
-    if (performance.now() > end) throw new Error('The condition did not hold in time.')
-}

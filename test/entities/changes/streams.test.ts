@@ -15,8 +15,9 @@ import {
   signInForTokens,
 } from '../../accounts/session-fixtures'
 import { fullAccessRules } from '../../test-tenant'
+import { waitUntil } from '../../wait-until'
 import { createThingsFixture } from '../fixtures'
-import { type Follower, openStream, startTestServer, summarize, waitUntil } from './stream-client'
+import { type Follower, openStream, startTestServer, summarize } from './stream-client'
 
 setDefaultTimeout(30_000)
 const { listener, changes, server } = startTestServer()
@@ -158,12 +159,12 @@ describe('streams of callers who lose access', () => {
     const by = (headers: Record<string, string>) => openStream(changes(), { tenant: own.id, ...headers })
     const streams = await Promise.all([by(bearer(pair.token)), by(cookie), by({ 'x-api-key': own.tokens.user })])
     for (const one of streams) expect((await one.next())?.event).toBe('ready')
-    await own.stranger.with(bearer(pair.token)).post('/logout')
+    await own.anonymous.with(bearer(pair.token)).post('/logout')
     await expectEnd(streams[0]!)
-    await own.stranger.with(cookie).post('/logout')
+    await own.anonymous.with(cookie).post('/logout')
     await expectEnd(streams[1]!)
     const session = await signInForTokens(own, 'user')
-    const mine = own.stranger.with(bearer(session.token))
+    const mine = own.anonymous.with(bearer(session.token))
     for (const { _id } of (await mine.get('/me/api-tokens')).body) await mine.delete(`/me/api-tokens/${_id}`)
     await expectEnd(streams[2]!)
   })

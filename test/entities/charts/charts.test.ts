@@ -19,7 +19,7 @@ const fixture = await createThingsFixture([
   { key: 'loose', type: 'string', indexed: false },
   { key: 'heap', type: 'string', indexed: false, multi: true },
 ])
-const { as, path, stranger } = fixture
+const { as, path, anonymous } = fixture
 const chartPath = (chart: string, query = '') => `/blueprints/things/charts/${chart}?${query}`
 const getChart = async (type: string, query = '') => (await as('user').get(chartPath(type, query))).body
 const getGroups = async (query: string) => {
@@ -367,7 +367,7 @@ describe('access to charts', () => {
   const all = ['count', 'sum?sum=stock', 'pie?x=name', 'line?x=name', 'nothing?x=name']
 
   test('charts get 401 for anonymous callers, and 403 for callers without a rule', async () => {
-    const { as, stranger } = await createThingsFixture(
+    const { as, anonymous } = await createThingsFixture(
       [
         { key: 'name', type: 'string' },
         { key: 'stock', type: 'integer' },
@@ -375,7 +375,7 @@ describe('access to charts', () => {
       fullAccessRules('user', 'friend'),
     )
     for (const one of all) {
-      expect(statusAndCode(await stranger.get(`/blueprints/things/charts/${one}`)), one).toEqual([
+      expect(statusAndCode(await anonymous.get(`/blueprints/things/charts/${one}`)), one).toEqual([
         401,
         'UNAUTHENTICATED',
       ])
@@ -386,10 +386,10 @@ describe('access to charts', () => {
 
   test('charts are open to anonymous callers where guests may read', async () => {
     const permissions = [...fullAccessRules('tenant', 'user'), { operation: 'read', scope: 'tenant', guest: true }]
-    const { as, stranger, path } = await createThingsFixture([{ key: 'name', type: 'string' }], permissions)
+    const { as, anonymous, path } = await createThingsFixture([{ key: 'name', type: 'string' }], permissions)
     await as('user').post(path, { name: 'a' })
-    expect((await stranger.get(chartPath('count'))).body).toEqual({ count: 1 })
-    expect((await stranger.get(chartPath('pie', 'x=name'))).body.series[0].data).toEqual([{ name: 'a', value: 1 }])
+    expect((await anonymous.get(chartPath('count'))).body).toEqual({ count: 1 })
+    expect((await anonymous.get(chartPath('pie', 'x=name'))).body.series[0].data).toEqual([{ name: 'a', value: 1 }])
   })
 
   test('charts contain only entities in the scope of the caller', async () => {
@@ -418,6 +418,6 @@ describe('access to charts', () => {
     const otherTenant = await createThingsFixture([{ key: 'name', type: 'string' }])
     expect((await otherTenant.as('user').get(chartPath('count'))).body).toEqual({ count: 0 })
     expect((await otherTenant.as('user').get(chartPath('pie', 'x=name'))).body.series[0].data).toEqual([])
-    expect(statusAndCode(await stranger.get(chartPath('count')))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.get(chartPath('count')))).toEqual([401, 'UNAUTHENTICATED'])
   })
 })

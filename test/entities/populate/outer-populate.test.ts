@@ -57,12 +57,12 @@ describe('$outerPopulate', () => {
   })
 
   test('$outerPopulate lists only entities of the given scope', async () => {
-    const { booksByAuthor, user, other, stranger, admin, at } = await createBooksFixture()
+    const { booksByAuthor, user, other, anonymous, admin, at } = await createBooksFixture()
     expect((await booksByAuthor('books:books:user')).ann).toEqual(['two'])
     expect((await booksByAuthor('books:books:user', other)).ann).toEqual(['three'])
     expect((await booksByAuthor('books:books:user', admin)).ann).toEqual(['one'])
     expect((await booksByAuthor('books:books:workspace')).ann).toEqual([])
-    expect(statusAndCode(await stranger.get(at('authors', '?$outerPopulate=a:books:tenant')))).toEqual([
+    expect(statusAndCode(await anonymous.get(at('authors', '?$outerPopulate=a:books:tenant')))).toEqual([
       401,
       'UNAUTHENTICATED',
     ])
@@ -130,13 +130,13 @@ describe('access to entities of $outerPopulate', () => {
       { ...books, permissions: [] },
       { key: 'others', permissions: [] },
     )
-    const { add, user, stranger, admin, at } = own
+    const { add, user, anonymous, admin, at } = own
     await admin.put('/blueprints/authors', {
       permissions: [...fullAccessRules('tenant', 'user'), { operation: 'read', scope: 'tenant', guest: true }],
     })
     await add('authors', 'ann')
     await add('books', 'one', { author: 'ann' })
-    for (const client of [user, stranger])
+    for (const client of [user, anonymous])
       for (const key of ['books', 'others'])
         expect((await client.get(at('authors', `?$outerPopulate=s:${key}:tenant`))).body[0].s, key).toEqual([])
   })

@@ -235,7 +235,7 @@ describe('access to related entities', () => {
         permissions: [...fullAccessRules('tenant', 'user'), { operation: 'read', scope: 'tenant', guest: true }],
       },
     )
-    const { add, user, other, admin, stranger, at } = own
+    const { add, user, other, admin, anonymous, at } = own
     await add('notes', 'mine', { text: 'my secret' }, user)
     await add('notes', 'theirs', { text: 'their secret' }, other)
     await add('vaults', 'gold', { of: 'mine' })
@@ -246,8 +246,8 @@ describe('access to related entities', () => {
     expect(mine.notes.map((note) => (typeof note === 'string' ? note : note.text))).toEqual(['my secret', 'theirs'])
     expect(mine.vault as unknown).toBe('gold')
     expect((await read(other)).notes).toMatchObject(['mine', { text: 'their secret' }])
-    expect(await read(stranger)).toMatchObject({ notes: ['mine', 'theirs'], vault: 'gold' })
-    expect(await read(stranger, '$populate=true')).toMatchObject({ notes: ['mine', 'theirs'], vault: 'gold' })
+    expect(await read(anonymous)).toMatchObject({ notes: ['mine', 'theirs'], vault: 'gold' })
+    expect(await read(anonymous, '$populate=true')).toMatchObject({ notes: ['mine', 'theirs'], vault: 'gold' })
     expect((await read(admin)).vault.of).toMatchObject({ text: 'my secret' })
     expect((await read(admin, '$populate=notes,vault.of&bypassAdmin=true')).notes).toEqual(['mine', 'theirs'])
   })
@@ -263,8 +263,8 @@ describe('access to related entities', () => {
   })
 
   test('an anonymous caller gets 401 before $populate is validated', async () => {
-    const { stranger, at } = await createBooksFixture()
-    expect(statusAndCode(await stranger.get(at('books', '?$populate=nothing')))).toEqual([401, 'UNAUTHENTICATED'])
+    const { anonymous, at } = await createBooksFixture()
+    expect(statusAndCode(await anonymous.get(at('books', '?$populate=nothing')))).toEqual([401, 'UNAUTHENTICATED'])
   })
 })
 

@@ -68,8 +68,8 @@ describe('$explain', () => {
 
   test('$explain rejects users with 403 and anonymous callers with 401, and is off for falsy values', async () => {
     expect(statusAndCode(await explainQuery('stock=7', 'user'))).toEqual([403, 'FORBIDDEN'])
-    const { stranger, path, as } = await fixture
-    expect(statusAndCode(await stranger.get(`${path}?$explain=true`))).toEqual([401, 'UNAUTHENTICATED'])
+    const { anonymous, path, as } = await fixture
+    expect(statusAndCode(await anonymous.get(`${path}?$explain=true`))).toEqual([401, 'UNAUTHENTICATED'])
     for (const off of ['false', '0', '', 'undefined'])
       expect((await as('user').get(`${path}?$explain=${off}&stock=7`)).body).toHaveLength(25)
     const nonsense = await as('user').get(`${path}?$explain=maybe`)

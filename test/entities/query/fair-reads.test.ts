@@ -65,6 +65,24 @@ test.each(COSTLY)('%s waits in the queue of its tenant, while a read by identifi
   expect([status, body]).toEqual([200, expected.body])
 })
 
+test('an explained list waits in the queue of its tenant, too', async () => {
+  const own = await createFilledFixture()
+  const path = `${own.path}?$explain=true&stage=won&worth[$gte]=10`
+  const free = occupyQueue(own.id)
+  let answered = false
+  const explained = own
+    .as('admin')
+    .get(path)
+    .finally(() => {
+      answered = true
+    })
+  for (let n = 0; n < 5; n++) expect((await own.as('user').get(`${own.path}/thing-${n}`)).status).toBe(200)
+  await Bun.sleep(20)
+  expect(answered).toBe(false)
+  await free()
+  expect((await explained).body.shown).toBe(20)
+})
+
 test('costly reads of one tenant do not wait for those of another', async () => {
   const [own, otherTenant] = [await createFilledFixture(), await createFilledFixture()]
   const free = occupyQueue(own.id)

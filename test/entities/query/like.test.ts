@@ -222,16 +222,16 @@ describe('characters in patterns', () => {
 
   test('findPrefixes returns the beginnings of a pattern in every case, with few lookups', async () => {
     for (const one of letters) {
-      const { starts } = await findPrefixes(parsePattern(`${one}%`), async () => true)
-      if (!starts.some((start) => one.startsWith(start))) expect(starts, one).toContain(one)
+      const { prefixes } = await findPrefixes(parsePattern(`${one}%`), async () => true)
+      if (!prefixes.some((start) => one.startsWith(start))) expect(prefixes, one).toContain(one)
     }
     const lookups: string[] = []
-    const { starts, only } = await findPrefixes(parsePattern('Product 1%2'), async (start) => {
+    const { prefixes, areSufficient } = await findPrefixes(parsePattern('Product 1%2'), async (start) => {
       lookups.push(start)
       return 'Product 1'.startsWith(start)
     })
-    expect([starts, only, lookups.length < 30]).toEqual([['Product 1'], false, true])
-    expect(await findPrefixes(parsePattern('1%'), async () => true)).toEqual({ starts: ['1'], only: true })
+    expect([prefixes, areSufficient, lookups.length < 30]).toEqual([['Product 1'], false, true])
+    expect(await findPrefixes(parsePattern('1%'), async () => true)).toEqual({ prefixes: ['1'], areSufficient: true })
   })
 
   test('endOfPrefix returns a text behind all texts with the prefix in byte order', () => {

@@ -89,3 +89,16 @@ test('matchesQuery finds the same entities as a list for random queries, on ever
       },
     ),
   ))
+
+test('the search terms of a version are collected once, however many subscribers search it', async () => {
+  const { tenant } = tenants[0]!
+  const ctx = { ...tenant, actor }
+  const answer = { request: new Request('http://a'), set: { headers: {} } }
+  await create(ctx, { key: 'notes', name: 'Notes', fields: [{ key: 'text', type: 'text' }], permissions: [] }, answer)
+  const model = await getModel(tenant, 'notes')
+  const version = new EntityVersion({ shown: '"identifier":"a","metadata":{"text":"Two words"}', keys: '{}' })
+  const parsed = parseQuery(model, actor, '$q=wor')
+  expect(matchesQuery(model, parsed, version)).toBe(true)
+  expect(version.searchTerms(model)).toBe(version.searchTerms(model))
+  expect(version.searchTerms({ ...model })).not.toBe(version.searchTerms(model))
+})

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { statusAndCode } from '../../test-tenant'
+import { fullAccessRules, statusAndCode } from '../../test-tenant'
 import { createThingsFixture, identifiers, nextPagePath } from '../fixtures'
 
 const fields: { key: string; type: string; target?: string; multi?: true; indexed?: false }[] = [
@@ -506,6 +506,15 @@ describe('$sort', () => {
     expect(await by('-plain,stock,-identifier')).toBe('quprts')
   })
 
+  test.each(['$sort=,', '$sort=%20', '$sort=,&title[$gte]=A', '$sort=,&$explain=false'])(
+    'a list with %s, which names no field, has the newest entities first, also for a caller who reads only their own',
+    async (query) => {
+      const own = await createThingsFixture([{ key: 'title', type: 'string' }], fullAccessRules('user', 'user'))
+      for (const identifier of ['old', 'new']) await own.as('user').post(own.path, { identifier, title: 'T' })
+      const { status, body } = await own.as('user').get(`${own.path}?${query}`)
+      expect([status, identifiers(body)]).toEqual([200, ['new', 'old']])
+    },
+  )
   test('a list without $sort has the newest entities first', async () => {
     expect(identifiers((await get('')).body).join('')).toBe('dcba')
   })

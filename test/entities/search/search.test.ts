@@ -254,6 +254,19 @@ test('the first search in large texts may answer 503 at first, and then finds th
   expect(answer.body.map(({ identifier }: { identifier: string }) => identifier)).toEqual(['last'])
 }, 60_000)
 
+test('a word that begins with a digit is not found as a word of a field whose number ends with that digit', async () => {
+  const hidden = { key: 'hidden', type: 'string', readRoles: ['admin'] }
+  const visible = Array.from({ length: 14 }, (_, n) => ({ key: `note${n}`, type: 'string' }))
+  const own = await createThingsFixture([hidden, ...visible])
+  const admin = own.as('admin')
+  await admin.post(own.path, { identifier: 'hidden', hidden: '0secret 1secret 2secret 3secret 4secret' })
+  expect([
+    await searchIdentifiers(own.as('user'), '$q=secret'),
+    await searchIdentifiers(own.as('user'), '$q=secr'),
+    await searchIdentifiers(admin, '$q=2secret'),
+  ]).toEqual([[], [], ['hidden']])
+})
+
 test('a search in a blueprint without text fields finds nothing, and an empty one finds everything', async () => {
   const own = await createThingsFixture([{ key: 'cost', type: 'decimal' }])
   const user = own.as('user')

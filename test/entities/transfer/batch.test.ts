@@ -121,14 +121,14 @@ describe('batches', () => {
     const { as, path } = await createThingsFixture(fields, [
       { operation: 'read', scope: 'tenant', roleBased: ['user'] },
     ])
-    const { path: otherPath, stranger } = await createThingsFixture(fields)
+    const { path: otherPath, anonymous } = await createThingsFixture(fields)
     for (const body of [
       {},
       [],
       { operations: [{ op: 'nonsense' }] },
       { operations: [createOperation({ title: 'x' })] },
     ]) {
-      expect(statusAndCode(await stranger.post(`${otherPath}/batch`, body))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await anonymous.post(`${otherPath}/batch`, body))).toEqual([401, 'UNAUTHENTICATED'])
       expect(statusAndCode(await as('user').post(`${path}/batch`, body))).toEqual([403, 'FORBIDDEN'])
     }
   })
@@ -150,7 +150,7 @@ describe('batches', () => {
 
   test('an operation of a batch needs only the permission that it uses', async () => {
     const creating = [{ operation: 'create', scope: 'tenant', roleBased: ['user'] }]
-    const { as, path, stranger } = await createThingsFixture(fields, [
+    const { as, path, anonymous } = await createThingsFixture(fields, [
       ...creating,
       { operation: 'update', scope: 'user', roleBased: ['user'] },
       { operation: 'read', scope: 'tenant', roleBased: ['user'] },
@@ -171,7 +171,7 @@ describe('batches', () => {
     })
     expect(headers.get('deprecation')).toBe('true')
     expect(
-      statusAndCode(await stranger.post(`${path}/batch`, { operations: [createOperation({ title: 'x' })] })),
+      statusAndCode(await anonymous.post(`${path}/batch`, { operations: [createOperation({ title: 'x' })] })),
     ).toEqual([401, 'UNAUTHENTICATED'])
   })
 
@@ -206,9 +206,9 @@ describe('batches', () => {
   })
 
   test('an empty batch of a caller who may not write gets 401 or 403', async () => {
-    const { as, stranger } = await createThingsFixture(fields, fullAccessRules('user', 'plugin'))
+    const { as, anonymous } = await createThingsFixture(fields, fullAccessRules('user', 'plugin'))
     const path = '/blueprints/things/entities/batch'
-    expect(statusAndCode(await stranger.post(path, { operations: [] }))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await anonymous.post(path, { operations: [] }))).toEqual([401, 'UNAUTHENTICATED'])
     expect(statusAndCode(await as('user').post(path, { operations: [] }))).toEqual([403, 'FORBIDDEN'])
     expect((await as('editor').post(path, { operations: [] })).body).toEqual({ results: [] })
   })
@@ -226,12 +226,12 @@ describe('batches', () => {
   })
 
   test('each operation of a batch counts for the rate limit of guests', async () => {
-    const { stranger, path } = await createThingsFixture(fields, [
+    const { anonymous, path } = await createThingsFixture(fields, [
       { operation: 'create', scope: 'tenant', guest: true },
     ])
     const post = async (count: number) =>
       statusAndCode(
-        await stranger.post(`${path}/batch`, {
+        await anonymous.post(`${path}/batch`, {
           operations: Array.from({ length: count }, () => createOperation({ title: 'x' })),
         }),
       )

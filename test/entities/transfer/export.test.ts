@@ -119,7 +119,7 @@ describe('exports', () => {
       expect((await admin.get(`${own.path}/export?format=${format}`)).body).toContain('secret')
     }
     expect(statusAndCode(await user.get(`${own.path}/export?secret=s`))).toEqual([400, 'INVALID_INPUT'])
-    expect(statusAndCode(await own.stranger.get(`${own.path}/export`))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await own.anonymous.get(`${own.path}/export`))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('an export of nothing is empty, and invalid options get 400 INVALID_INPUT', async () => {

@@ -159,7 +159,10 @@ describe('imports', () => {
     expect((await importBody(own, 'admin')(toNdjson([{ rank: 1, user: 'u1' }]))).body.imported).toBe(1)
     const closed = await createThingsFixture([{ key: 'title', type: 'string' }], fullAccessRules('tenant', 'admin'))
     expect(statusAndCode(await importBody(closed)(toNdjson([{}])))).toEqual([403, 'FORBIDDEN'])
-    expect(statusAndCode(await own.stranger.post(`${own.path}/import?format=ndjson`))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await own.anonymous.post(`${own.path}/import?format=ndjson`))).toEqual([
+      401,
+      'UNAUTHENTICATED',
+    ])
     expect(statusAndCode(await own.as('user').post('/blueprints/none/entities/import?format=ndjson'))).toEqual([
       404,
       'BLUEPRINT_NOT_FOUND',

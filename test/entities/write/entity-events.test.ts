@@ -79,11 +79,11 @@ describe('events of entities', () => {
 
   test('an event has the active workspace of its caller, and no user for a guest', async () => {
     const everybody = ['create', 'delete'].map((operation) => ({ operation, scope: 'tenant', guest: true }))
-    const { user, stranger, path, entityEvents } = await createEventsFixture(allEvents, [title], everybody)
+    const { user, anonymous, path, entityEvents } = await createEventsFixture(allEvents, [title], everybody)
     const workspace = (await user.post('/workspaces', { name: 'Office' })).body._id
     await user.post(`/workspaces/${workspace}/activate`)
     await user.post(path, { identifier: 'one' })
-    await stranger.delete(`${path}/one`)
+    await anonymous.delete(`${path}/one`)
     const [made, removed] = await entityEvents()
     expect([made!.workspace, made!.metadata.workspace]).toEqual([workspace, workspace])
     expect([removed!.user, removed!.workspace, removed!.metadata.workspace]).toEqual([null, null, workspace])

@@ -35,12 +35,12 @@ describe('limitations by scope', () => {
   })
 
   test('a limitation of scope user counts the entities of each user, and those of all guests together', async () => {
-    const { as, path, stranger } = await createLimitedFixture([{ scope: 'user', value: 2 }])
+    const { as, path, anonymous } = await createLimitedFixture([{ scope: 'user', value: 2 }])
     expect(await createMany(as('user'), path, 3)).toBe(2)
     expect(await createMany(as('other'), path, 3)).toBe(2)
-    expect(await createMany(stranger, path, 4)).toBe(2)
+    expect(await createMany(anonymous, path, 4)).toBe(2)
     expect((await as('user').post(path, {})).body.message).toContain('for each user.')
-    expect((await stranger.post(path, {})).body.message).toContain('for all guests together.')
+    expect((await anonymous.post(path, {})).body.message).toContain('for all guests together.')
   })
 
   test('a limitation of scope workspace counts the own entities of a user without a workspace', async () => {
@@ -80,7 +80,7 @@ describe('limitations by scope', () => {
     expect(await createMany(all.as('user'), all.path, 3)).toBe(1)
     const signedIn = await createLimitedFixture([{ scope: 'tenant', roles: ['*'], value: 1 }])
     expect(await createMany(signedIn.as('user'), signedIn.path, 3)).toBe(1)
-    expect(await createMany(signedIn.stranger, signedIn.path, 2)).toBe(2)
+    expect(await createMany(signedIn.anonymous, signedIn.path, 2)).toBe(2)
   })
 
   test('a limitation with workspace labels does not apply to users without a workspace', async () => {

@@ -123,7 +123,8 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
 
   function reprice(subscription: Any, { items: [item], proration_billing_mode }: Any): VendorResponse {
     const flaw = flawOf(item?.price)
-    if (flaw || !proration_billing_mode) return errorResponse(400, flaw || 'bad_request')
+    // A price without a billing cycle is charged once, and a subscription needs recurring items.
+    if (flaw || !proration_billing_mode || !item.price.billing_cycle) return errorResponse(400, flaw || 'bad_request')
     Object.assign(subscription.items[0], {
       price: { ...subscription.items[0].price, id: newId('pri_01'), ...item.price },
     })

@@ -1,12 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { moveClock } from '../../../src/core/clock'
 import { logOutput } from '../../../src/core/log'
+import { FORBIDDEN, ID, UNAUTHENTICATED } from '../../expectations'
 import { startPaddle } from '../../fakes/vendors/paddle'
 import { startPaypal } from '../../fakes/vendors/paypal'
 import { STRIPE_KEY, STRIPE_SECRET, startStripe } from '../../fakes/vendors/stripe'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
-import { createPaymentsFixture, expectOk, FORBIDDEN, ID, NO_PLAN, NO_SUBSCRIPTION, UNAUTHENTICATED } from '../fixtures'
+import { createPaymentsFixture, expectOk, NO_PLAN, NO_SUBSCRIPTION } from '../fixtures'
 
 allowPrivateNetwork()
 const stripe = await startStripe()
@@ -188,7 +189,7 @@ describe('rejected checkouts', () => {
     for (const subscriptionId of ['x', foreignSubscription])
       expect(await refused({ subscriptionId })).toEqual(NO_SUBSCRIPTION)
     expect(await refused({ subscriptionId: waiting }, as('other'))).toEqual(FORBIDDEN)
-    expect(await refused(monthly, at.stranger)).toEqual(UNAUTHENTICATED)
+    expect(await refused(monthly, at.anonymous)).toEqual(UNAUTHENTICATED)
     const unknownUser = { ...monthly, billableEntityType: 'user', billableEntityId: 'nobody' }
     expect(await refused(unknownUser, admin)).toEqual([404, 'USER_NOT_FOUND'])
   })

@@ -2,11 +2,12 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { moveClock } from '../../../src/core/clock'
 import { configurations } from '../../../src/platform/settings/tables'
 import { invalidate } from '../../../src/tenancy/cache'
+import { FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../../expectations'
 import { type ApiClient, createTestTenant, statusAndCode } from '../../test-tenant'
-import { createPaymentsFixture, expectOk, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../fixtures'
+import { createPaymentsFixture, expectOk } from '../fixtures'
 
 const at = await createPaymentsFixture()
-const { admin, as, stranger: anonymous } = at
+const { admin, as, anonymous } = at
 afterEach(() => moveClock(Date.now()))
 
 const INVALID = [400, 'INVALID_COUPON_DATA']
@@ -186,7 +187,7 @@ describe('coupons', () => {
   })
 
   test('POST /coupons/validate answers 429 after 60 guesses in a minute, except to admins', async () => {
-    const { as, stranger: anonymous } = await createTestTenant()
+    const { as, anonymous } = await createTestTenant()
     for (const client of [anonymous, as('user')]) {
       const statuses = []
       for (let n = 0; n < 70; n++) statuses.push((await client.post('/coupons/validate', { code: `guess${n}` })).status)
@@ -219,7 +220,7 @@ describe('coupons', () => {
         expect(statusAndCode(await answer)).toEqual(COUPON_NOT_FOUND)
     const otherTenant = await createTestTenant()
     expect(statusAndCode(await otherTenant.as('admin').get(path))).toEqual(COUPON_NOT_FOUND)
-    expect(statusAndCode(await otherTenant.stranger.post('/coupons/validate', { code }))).toEqual([
+    expect(statusAndCode(await otherTenant.anonymous.post('/coupons/validate', { code }))).toEqual([
       400,
       'COUPON_NOT_FOUND',
     ])

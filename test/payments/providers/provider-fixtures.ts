@@ -8,18 +8,15 @@ let orders = 0
 /** Returns an order of a plan for 20.00 a month. */
 export const createOrder = (more: Partial<CheckoutOrder> = {}): CheckoutOrder => {
   const subscriptionId = Bun.randomUUIDv7()
-  const entity = { type: 'user', id: 'ada' } as const
   return {
-    ...{ tenant: 'acme', subscriptionId, entity, planName: 'Pro', externalIds: {}, amount: 2000, basePrice: 2000 },
-    ...{ currency: 'USD', billingCycle: 'monthly', dynamic: false, discount: null, embedded: false },
+    ...{ subscriptionId, planName: 'Pro', externalIds: {}, amount: 2000 },
+    ...{ currency: 'USD', billingCycle: 'monthly', dynamic: false, isPlanPrice: true },
     ...{ successUrl: 'https://shop.example.com/thanks', cancelUrl: 'https://shop.example.com/cart' },
     ...{ customer: { name: 'Ada King Lovelace', email: 'ada@example.com' }, key: `checkout:${orders++}` },
     metadata: { tenant: 'acme', subscription: subscriptionId, entity: 'user:ada' },
     ...more,
   }
 }
-
-export const discount = { couponId: 'c', code: 'LESS', benefit: null }
 
 /** Returns a stored subscription with the columns that providers read. */
 export const createSubscriptionRow = (more: Partial<Subscription>) =>

@@ -9,9 +9,10 @@ import {
   type Trigger,
 } from '../../../src/payments/subscriptions/transitions'
 import { subscriptions } from '../../../src/payments/tables'
+import { FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../../expectations'
 import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
 import { statusAndCode } from '../../test-tenant'
-import { createPaymentsFixture, expectOk, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../fixtures'
+import { createPaymentsFixture, expectOk } from '../fixtures'
 
 setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 const at = await createPaymentsFixture()
@@ -219,7 +220,7 @@ describe('invoices', () => {
     expect(await expectOk(client.get(`/invoices/${stored._id}`))).toEqual(stored)
     expect(await expectOk(at.as('other').get('/invoices?billableEntityType=user'))).toEqual([])
     expect(statusAndCode(await at.as('other').get(`/invoices/${stored._id}`))).toEqual(FORBIDDEN)
-    expect(statusAndCode(await at.stranger.get('/invoices'))).toEqual(UNAUTHENTICATED)
+    expect(statusAndCode(await at.anonymous.get('/invoices'))).toEqual(UNAUTHENTICATED)
     const find = async (query: string) =>
       (await expectOk(admin.get(`/invoices?billableEntityId=${client.id}&${query}`))).length
     expect([

@@ -1,19 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../../src/accounts/api-tokens'
+import { FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../../expectations'
 import { apiClient, createTestTenant, statusAndCode } from '../../test-tenant'
-import {
-  createPaymentsFixture,
-  expectOk,
-  FORBIDDEN,
-  ID,
-  NO_PLAN,
-  NO_SUBSCRIPTION,
-  TIME,
-  UNAUTHENTICATED,
-} from '../fixtures'
+import { createPaymentsFixture, expectOk, NO_PLAN, NO_SUBSCRIPTION } from '../fixtures'
 
 const at = await createPaymentsFixture()
-const { admin, as, stranger: anonymous, users } = at
+const { admin, as, anonymous, users } = at
 const monthly = { planId: at.pro, billingCycle: 'monthly' }
 const forUser = (id = users.user) => ({ billableEntityType: 'user', billableEntityId: id })
 const ids = (list: { _id: string }[]) => list.map(({ _id }) => _id)

@@ -10,6 +10,7 @@ import { createTestTenant } from '../../test-tenant'
 import { createOrder, createResolvedConnection } from '../providers/provider-fixtures'
 import {
   createConnection,
+  createDelivery,
   createPendingSubscription,
   deliver,
   findSubscription,
@@ -31,20 +32,7 @@ afterAll(async () => {
   await vendor.stop()
 })
 
-/** Delivers the new events of Paddle in this order, and returns their statuses. */
-async function deliverInOrder(...types: string[]) {
-  const events = vendor.events.splice(0)
-  const statuses = []
-  for (const type of types) {
-    const [event] = events.splice(
-      events.findIndex(({ event_type }) => event_type === type),
-      1,
-    )
-    statuses.push((await deliver(testTenant, 'paddle', vendor.signEvent(event))).body.status)
-  }
-  expect(events.map(({ event_type }) => event_type)).toEqual([])
-  return statuses
-}
+const deliverInOrder = createDelivery(testTenant, 'paddle', vendor)
 
 const CREATED = 'subscription.created'
 const ACTIVATED = 'subscription.activated'

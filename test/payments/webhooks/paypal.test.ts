@@ -7,8 +7,8 @@ import { createTestTenant } from '../../test-tenant'
 import { createOrder, createResolvedConnection } from '../providers/provider-fixtures'
 import {
   createConnection,
+  createDelivery,
   createPendingSubscription,
-  deliver,
   findSubscription,
   invoicesOf,
   metadataOf,
@@ -31,20 +31,7 @@ afterAll(async () => {
   await vendor.stop()
 })
 
-/** Delivers the new events of PayPal in this order, and returns their statuses. */
-async function deliverInOrder(...types: string[]) {
-  const events = vendor.events.splice(0)
-  const statuses = []
-  for (const type of types) {
-    const [event] = events.splice(
-      events.findIndex(({ event_type }) => event_type === type),
-      1,
-    )
-    statuses.push((await deliver(testTenant, 'paypal', vendor.signEvent(event))).body.status)
-  }
-  expect(events.map(({ event_type }) => event_type)).toEqual([])
-  return statuses
-}
+const deliverInOrder = createDelivery(testTenant, 'paypal', vendor)
 
 const ACTIVATED = 'BILLING.SUBSCRIPTION.ACTIVATED'
 const PAID = 'PAYMENT.SALE.COMPLETED'
@@ -115,11 +102,11 @@ test.each([
   ['CANCELLED', 'canceled'],
   ['SUSPENDED', 'canceled'],
   ['EXPIRED', 'expired'],
-])('a PayPal subscription that becomes %s is %s here', async (theirs, ours) => {
+] as const)('a PayPal subscription that becomes %s is %s here', async (theirs, ours) => {
   const { row, id } = await buySubscription()
   vendor.become(id, theirs)
   await deliverInOrder(`BILLING.SUBSCRIPTION.${theirs}`)
-  expect((await findSubscription(testTenant, row)).status).toBe(ours as never)
+  expect((await findSubscription(testTenant, row)).status).toBe(ours)
 })
 
 test('a failed PayPal payment without an amount stores an open invoice at the price of the subscription', async () => {

@@ -81,7 +81,7 @@ test('GET /payments/events lists events to admins of the tenant only, and only G
   expect((await admin.get('/payments/events?status=parked,failed')).body).not.toContainEqual(first)
   for (const path of ['/payments/events', `/payments/events/${first._id}`]) {
     expect(statusAndCode(await testTenant.as('user').get(path))).toEqual([403, 'FORBIDDEN'])
-    expect(statusAndCode(await testTenant.stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await testTenant.anonymous.get(path))).toEqual([401, 'UNAUTHENTICATED'])
   }
   expect(statusAndCode(await testTenant.as('user').post(`/payments/events/${first._id}/replay`))).toEqual([
     403,
@@ -193,6 +193,25 @@ test('an event of an unknown subscription is parked, and applied when its subscr
   moveClock(now() + 10_000)
   await runDueJobs(testTenant.tenant)
   expect(await invoicesOf(testTenant, unknown.row)).toEqual([['in_never', 'paid', 2000, 'USD']])
+})
+
+test('a parked event is retried ever more rarely: after a 60th of its age, and at least once an hour', async () => {
+  const own = await createTestTenant()
+  await createConnection(own, vendor.connection())
+  const { id, invoice } = await createStripeSubscription({}, own)
+  expect((await send(invoice('paid', 'in_waiting'), own)).body).toEqual({ status: 'parked' })
+  for (const [hours, minutes] of [
+    [2, 2],
+    [5, 5],
+    [100, 60],
+  ] as const) {
+    moveClock(Date.now() + hours * 3_600_000 + 7_001)
+    await runDueJobs(own.tenant)
+    const parked = (await own.as('admin').get('/payments/events?status=parked')).body
+    const { nextAttempt } = parked.find((one: { externalSubscriptionId: string }) => one.externalSubscriptionId === id)
+    const delay = Date.parse(nextAttempt) - now()
+    expect([delay > (minutes - 0.5) * 60_000, delay < (minutes + 0.5) * 60_000]).toEqual([true, true])
+  }
 })
 
 test('an event that arrives before its checkout was answered is parked and applied afterwards', async () => {

@@ -7,8 +7,8 @@ import { createTestTenant } from '../../test-tenant'
 import { createOrder, createResolvedConnection } from '../providers/provider-fixtures'
 import {
   createConnection,
+  createDelivery,
   createPendingSubscription,
-  deliver,
   findSubscription,
   invoicesOf,
   metadataOf,
@@ -31,20 +31,8 @@ afterAll(async () => {
 const ages = ['new', 'old'] as const
 const DAY = 86_400_000
 
-/** Delivers the new events of Stripe in this order, and returns their statuses. */
-async function deliverInOrder(vendor: (typeof vendors)['new'], ...types: string[]) {
-  const events = vendor.events.splice(0)
-  const statuses = []
-  for (const type of types) {
-    const [event] = events.splice(
-      events.findIndex((one) => one.type === type),
-      1,
-    )
-    statuses.push((await deliver(testTenant, 'stripe', vendor.signEvent(event))).body.status)
-  }
-  expect(events.map(({ type }) => type)).toEqual([])
-  return statuses
-}
+const deliverInOrder = (vendor: (typeof vendors)['new'], ...types: string[]) =>
+  createDelivery(testTenant, 'stripe', vendor)(...types)
 
 const COMPLETED = 'checkout.session.completed'
 const CREATED = 'customer.subscription.created'

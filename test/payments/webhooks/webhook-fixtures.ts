@@ -1,6 +1,7 @@
+import { expect } from 'bun:test'
 import { eq } from 'drizzle-orm'
 import { now, toIsoString } from '../../../src/core/clock'
-import { invoices, type Subscription, subscriptions } from '../../../src/payments/tables'
+import { invoices, type ProviderKind, type Subscription, subscriptions } from '../../../src/payments/tables'
 import type { SignedWebhook } from '../../fakes/vendors/vendor'
 import { callApi, type createTestTenant } from '../../test-tenant'
 
@@ -16,6 +17,25 @@ export const deliver = async (
   const { raw, headers } = await sent
   return callApi('POST', `${origin}/api/payments/webhooks/${kind}${query}`, { raw, headers })
 }
+
+// biome-ignore lint/suspicious/noExplicitAny: events of any vendor
+type Vendor = { events: any[]; signEvent(event: any): SignedWebhook | Promise<SignedWebhook> }
+
+/** Returns a function that delivers the new events of a vendor in the order of these types, and returns their statuses. */
+export const createDelivery =
+  (testTenant: Pick<TenantFixture, 'origin'>, kind: ProviderKind, vendor: Vendor) =>
+  async (...types: string[]): Promise<string[]> => {
+    const events = vendor.events.splice(0).map((event) => ({ event, type: event.event_type ?? event.type }))
+    const statuses = []
+    for (const type of types) {
+      const place = events.findIndex((one) => one.type === type)
+      expect(place, `There is no event ${type}.`).toBeGreaterThanOrEqual(0)
+      const [{ event } = { event: undefined }] = events.splice(place, 1)
+      statuses.push((await deliver(testTenant, kind, vendor.signEvent(event))).body.status)
+    }
+    expect(events.map(({ type }) => type)).toEqual([])
+    return statuses
+  }
 
 let entities = 0
 

@@ -1,11 +1,11 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { binaryPath } from '../../fakes/binary'
 import {
   apiCaller,
   createTempFolder,
   createTenantByCli,
-  pollUntil,
   type RunOptions,
   runAtoll,
   signIn,
@@ -13,6 +13,7 @@ import {
 } from '../../fakes/cli'
 import { createDatabase, queryDatabase } from '../../fakes/postgres'
 import { databaseUrl } from '../../storage/engines'
+import { waitUntil } from '../../wait-until'
 
 setDefaultTimeout(60_000)
 
@@ -98,13 +99,13 @@ test('an interrupted rotation keeps the former key, and the next rotation comple
   let interrupted = 0
   for (let n = 0; n < 4; n++) {
     const before = await readSecrets(at)
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../../src/main.ts'), 'vault', 'rotate'], {
+    const child = Bun.spawn([binaryPath(), 'vault', 'rotate'], {
       cwd: at.at,
       env: { PATH: process.env.PATH ?? '', ATOLL_DURABILITY: 'normal', ...at.env },
       stdout: 'ignore',
       stderr: 'ignore',
     })
-    const begun = await pollUntil(
+    const begun = await waitUntil(
       async () => !!(await readSecrets(at)).formerVaultKeys || child.exitCode !== null,
       (so) => so,
     )
@@ -142,7 +143,7 @@ test('a suspended tenant is rotated, too, and a tenant that cannot be opened is 
   await runAtoll(`tenant suspend ${tenants[0]!.id}`, at)
   expect((await rotateKey(at)).json.failed).toEqual([])
   await runAtoll(`tenant resume ${tenants[0]!.id}`, at)
-  await pollUntil(
+  await waitUntil(
     () => tenants[0]!.get('0'),
     (body) => !body.code,
   )

@@ -2,11 +2,11 @@ import { hasPermission } from '../../../accounts/permissions'
 import * as blueprintStore from '../../../blueprints/blueprints'
 import { NewBlueprint } from '../../../blueprints/shapes'
 import { badRequest, type FieldError, Problem } from '../../../core/problem'
-import { collectErrors, type DraftKind } from '../draft-kind'
+import { collectErrors, defineDraftKind } from '../draft-kind'
 
 /** Drafts of blueprints. Those of one call may refer to each other. */
-export const blueprints: DraftKind<typeof NewBlueprint> = {
-  ...{ singular: 'blueprint', shape: NewBlueprint, area: 'blueprints' },
+export const blueprints = defineDraftKind({
+  ...{ singular: 'blueprint', plural: 'blueprints', shape: NewBlueprint, area: 'blueprints' },
   async validate(ctx, drafts) {
     const existingKeys = new Set((await blueprintStore.listVisible(ctx)).map(({ key }) => key))
     const draftKeys = drafts.map(({ key }) => key)
@@ -29,7 +29,7 @@ export const blueprints: DraftKind<typeof NewBlueprint> = {
   },
   sortForCreation: sortByReferences,
   create: blueprintStore.create,
-}
+})
 
 /** Sorts blueprints so that each one comes after those that it refers to. @throws 400 when they form a cycle */
 function sortByReferences(drafts: NewBlueprint[]): NewBlueprint[] {

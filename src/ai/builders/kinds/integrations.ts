@@ -3,14 +3,14 @@ import { hasPermission } from '../../../accounts/permissions'
 import { Problem } from '../../../core/problem'
 import * as integrationStore from '../../../integrations/integrations'
 import { Integration, NewIntegration } from '../../../integrations/shapes'
-import { collectErrors, type DraftKind } from '../draft-kind'
+import { collectErrors, defineDraftKind } from '../draft-kind'
 
 const { trigger, target } = Integration.properties
 
 /** Drafts of integrations. */
-export const integrations: DraftKind<typeof NewIntegration> = {
-  ...{ singular: 'integration', shape: NewIntegration, area: 'integrations' },
-  modelSchema: t.Object({ ...NewIntegration.properties, trigger, target }),
+export const integrations = defineDraftKind({
+  ...{ singular: 'integration', plural: 'integrations', shape: NewIntegration, area: 'integrations' },
+  modelShape: t.Object({ ...NewIntegration.properties, trigger, target }),
   validate: async (ctx, drafts) =>
     (
       await Promise.all(
@@ -22,4 +22,4 @@ export const integrations: DraftKind<typeof NewIntegration> = {
       throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow you to create integrations.')
   },
   create: integrationStore.create,
-}
+})

@@ -1,10 +1,25 @@
 import type { EventMeaning } from '../../subscriptions/transitions'
 import type { InvoiceItem } from '../../tables'
-import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../event-parser'
-import type { ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
+import {
+  createEventParser,
+  type EventReader,
+  nonEmptyText,
+  parseOwnMetadata,
+  parsePeriod,
+  parseTime,
+  toMap,
+} from '../event-parser'
+import type { ProviderInvoice, ProviderState } from '../provider'
 
 type Period = { starts_at?: string; ends_at?: string } | null
 type CustomData = Record<string, unknown> | null
+
+type PaddlePrice = {
+  product_id?: string
+  description?: string
+  unit_price?: { amount?: string }
+  billing_cycle?: { interval?: string; frequency?: number } | null
+}
 
 /** The fields that we read of a subscription of Paddle. */
 export type PaddleSubscription = {
@@ -16,11 +31,7 @@ export type PaddleSubscription = {
   transaction_id?: string
   current_billing_period?: Period
   scheduled_change?: { action?: string } | null
-  items?: {
-    quantity?: number
-    trial_dates?: Period
-    price?: { id?: string; product_id?: string; description?: string; unit_price?: { amount?: string } } | null
-  }[]
+  items?: { trial_dates?: Period; price?: PaddlePrice | null }[]
 }
 
 type LineItem = { quantity?: number; totals?: { total?: string } | null; product?: { name?: string } | null }
@@ -37,22 +48,8 @@ export type PaddleTransaction = {
   details?: { totals?: { grand_total?: string; total?: string } | null; line_items?: LineItem[] } | null
 }
 
-type PaddleEvent = { event_id: string; event_type: string; occurred_at: string; data: unknown }
-
-/** Parses an event of Paddle. @throws 400 INVALID_INPUT when it is none */
-export function parsePaddleEvent(raw: Uint8Array): ProviderEvent {
-  const { event_id, event_type, occurred_at, data } = parseEventBody<PaddleEvent>(raw)
-  const event = requireEventHead(event_id, event_type, parseTime(occurred_at) ?? Number.NaN)
-  if (typeof data !== 'object' || data === null) return event
-  const read = Object.hasOwn(READER_BY_EVENT_TYPE, event.type) ? READER_BY_EVENT_TYPE[event.type] : undefined
-  return { ...event, ...read?.(data as never, event.occurredAt) }
-}
-
-type EventReader = (data: never, occurredAt: number) => Partial<ProviderEvent>
-
 const subscriptionReader =
-  (meaning?: EventMeaning, status?: ProviderState['status']): EventReader =>
-  (subscription: PaddleSubscription) => {
+  (meaning?: EventMeaning, status?: ProviderState['status']) => (subscription: PaddleSubscription) => {
     const state = toProviderState(subscription)
     return {
       ...state,
@@ -64,16 +61,16 @@ const subscriptionReader =
     }
   }
 
-const readCreated: EventReader = (subscription: PaddleSubscription) =>
-  subscriptionReader(subscription.status === 'active' ? 'activated' : undefined)(subscription as never, 0)
+const readCreated: EventReader<PaddleSubscription> = (subscription) =>
+  subscriptionReader(subscription.status === 'active' ? 'activated' : undefined)(subscription)
 
 const MEANING_BY_STATUS: Partial<Record<NonNullable<ProviderState['status']>, EventMeaning>> = {
   ...{ trialing: 'trial', canceled: 'canceled' },
 }
 
 const transactionReader =
-  (meaning: EventMeaning): EventReader =>
-  (transaction: PaddleTransaction, occurredAt) => {
+  (meaning: EventMeaning): EventReader<PaddleTransaction> =>
+  (transaction, occurredAt) => {
     const invoice = toProviderInvoice(transaction, meaning === 'paid' ? occurredAt : undefined)
     const { periodStart, periodEnd } = invoice
     return {
@@ -84,36 +81,14 @@ const transactionReader =
     }
   }
 
-/** https://developer.paddle.com/webhooks/overview */
-const READER_BY_EVENT_TYPE: Record<string, EventReader> = {
-  'subscription.created': readCreated,
-  'subscription.activated': subscriptionReader('activated', 'active'),
-  'subscription.trialing': subscriptionReader('trial', 'trialing'),
-  'subscription.updated': subscriptionReader(),
-  'subscription.resumed': subscriptionReader(),
-  'subscription.past_due': subscriptionReader('payment failed', 'past_due'),
-  'subscription.canceled': subscriptionReader('canceled', 'canceled'),
-  'subscription.paused': subscriptionReader('canceled', 'canceled'),
-  'transaction.completed': transactionReader('paid'),
-  'transaction.payment_failed': transactionReader('payment failed'),
-}
-
-/** Returns the tenant and the subscription from our metadata. */
-const parseOwnMetadata = (data: CustomData | undefined) => ({
-  ...{
-    tenant: nonEmptyText(data?.tenant),
-    subscriptionId: nonEmptyText(data?.subscription) ?? nonEmptyText(data?.subscriptionId),
-  },
-})
-
-const STATUSES: Record<string, ProviderState['status']> = {
+const STATUSES = toMap<ProviderState['status']>({
   ...{ active: 'active', trialing: 'trialing', past_due: 'past_due', canceled: 'canceled', paused: 'canceled' },
-}
+})
 
 export function toProviderState(subscription: PaddleSubscription): ProviderState {
   const { status = '', current_billing_period: period, scheduled_change, items } = subscription
   return {
-    status: Object.hasOwn(STATUSES, status) ? STATUSES[status] : undefined,
+    status: STATUSES.get(status),
     ...parsePeriod(period?.starts_at, period?.ends_at),
     trialEndsAt: status === 'trialing' ? parseTime(items?.[0]?.trial_dates?.ends_at ?? period?.ends_at) : undefined,
     cancelAtPeriodEnd: scheduled_change?.action === 'cancel',
@@ -140,3 +115,23 @@ const toInvoiceItem = ({ quantity = 1, totals, product }: LineItem): InvoiceItem
 })
 
 const parseMinorAmount = (text: string | undefined) => (/^-?\d{1,15}$/.test(text ?? '') ? Number(text) : 0)
+
+type PaddleObject = PaddleSubscription & PaddleTransaction
+type PaddleEvent = { event_id: string; event_type: string; occurred_at: string; data: PaddleObject | null }
+
+/** Parses an event (https://developer.paddle.com/webhooks/overview). @throws 400 INVALID_INPUT when it is none */
+export const parsePaddleEvent = createEventParser<PaddleEvent, PaddleObject>(
+  ({ event_id: id, event_type: type, occurred_at: occurredAt, data }) => ({ id, type, occurredAt, data }),
+  {
+    'subscription.created': readCreated,
+    'subscription.activated': subscriptionReader('activated', 'active'),
+    'subscription.trialing': subscriptionReader('trial', 'trialing'),
+    'subscription.updated': subscriptionReader(),
+    'subscription.resumed': subscriptionReader(),
+    'subscription.past_due': subscriptionReader('payment failed', 'past_due'),
+    'subscription.canceled': subscriptionReader('canceled', 'canceled'),
+    'subscription.paused': subscriptionReader('canceled', 'canceled'),
+    'transaction.completed': transactionReader('paid'),
+    'transaction.payment_failed': transactionReader('payment failed'),
+  },
+)

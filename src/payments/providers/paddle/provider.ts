@@ -2,8 +2,9 @@ import type { ResolvedConnection } from '../../../connections/kinds/index'
 import { PADDLE_URLS } from '../../../connections/kinds/paddle'
 import { joinUrl } from '../../../connections/kinds/probe'
 import { isTimingSafeEqual } from '../../../core/crypto'
+import type { Cycle } from '../../billing-period'
 import { missingPriceProblem } from '../errors'
-import { nonEmptyText } from '../event-parser'
+import { nonEmptyText, toMap } from '../event-parser'
 import type { CheckoutOrder, Provider } from '../provider'
 import {
   attemptKey,
@@ -75,20 +76,21 @@ export const paddle: Provider<'paddle'> = {
 
   reprice: (connection, subscription, amount) =>
     callProvider('paddle', async () => {
-      const { _id, externalSubscriptionId: id, currency } = subscription
+      const { _id, externalSubscriptionId: id, currency, billingCycle } = subscription
       if (!id) return
       const path = `subscriptions/${encodeURIComponent(id)}`
       const [item] = (await fetchPaddleSubscription(connection, id))?.items ?? []
       // A subscription that does not exist, or has no price, costs nothing.
       if (!item?.price?.product_id) return
-      const { product_id, description, unit_price } = item.price
-      if (unit_price?.amount === `${amount}`) return
+      const { product_id, description, unit_price, billing_cycle } = item.price
+      const isSameCycle = billing_cycle?.interval === intervals[billingCycle] && billing_cycle.frequency === 1
+      if (unit_price?.amount === `${amount}` && isSameCycle) return
       const price = {
         product_id,
         description: description ?? 'Subscription',
-        unit_price: toPaddleMoney(amount, currency),
+        ...toRecurringPrice(amount, currency, billingCycle),
       }
-      const items = [{ quantity: item.quantity ?? 1, price }]
+      const items = [{ quantity: 1, price }]
       const json = { items, proration_billing_mode: 'do_not_bill' }
       await requestData(connection, path, { method: 'PATCH', key: attemptKey('reprice', _id, amount), json })
     }),
@@ -101,8 +103,8 @@ export const paddle: Provider<'paddle'> = {
         const status = toInvoiceStatus(transaction)
         return status ? [{ ...toProviderInvoice(transaction), status }] : []
       })
-      const { status = 'pending', ...standing } = toProviderState(subscription)
-      return { externalSubscriptionId: externalId, status, ...standing, invoices }
+      const { status = 'pending', ...state } = toProviderState(subscription)
+      return { externalSubscriptionId: externalId, status, ...state, invoices }
     }),
 
   webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookSecret),
@@ -120,21 +122,23 @@ export const paddle: Provider<'paddle'> = {
 const priceNames = { monthly: 'monthlyPriceId', yearly: 'yearlyPriceId' } as const
 const intervals = { monthly: 'month', yearly: 'year' } as const
 
-/** Paddle's amounts are in minor units of ISO 4217. */
-const toPaddleMoney = (amount: number, currency: string) => ({ amount: `${amount}`, currency_code: currency })
+/** Paddle's amounts are in minor units of ISO 4217. A price without a billing cycle would be charged only once. */
+const toRecurringPrice = (amount: number, currency: string, cycle: Cycle) => ({
+  unit_price: { amount: `${amount}`, currency_code: currency },
+  billing_cycle: { interval: intervals[cycle], frequency: 1 },
+  quantity: { minimum: 1, maximum: 1 },
+})
 
-/** Returns the price that exists at Paddle, or a new one for a dynamic plan or after a discount. */
-function toPriceItem({ externalIds, billingCycle, dynamic, discount, amount, currency, planName }: CheckoutOrder) {
+/** Returns the price that exists at Paddle, or a new one for another amount. */
+function toPriceItem({ externalIds, billingCycle, isPlanPrice, amount, currency, planName }: CheckoutOrder) {
   const price_id = externalIds[priceNames[billingCycle]]
-  if (price_id && !dynamic && !discount) return { price_id }
+  if (price_id && isPlanPrice) return { price_id }
   const { productId } = externalIds
   return {
     price: {
       description: `${planName} (${billingCycle})`,
       name: planName.slice(0, 150),
-      unit_price: toPaddleMoney(amount, currency),
-      billing_cycle: { interval: intervals[billingCycle], frequency: 1 },
-      quantity: { minimum: 1, maximum: 1 },
+      ...toRecurringPrice(amount, currency, billingCycle),
       ...(productId
         ? { product_id: productId }
         : { product: { name: planName.slice(0, 200), tax_category: DEFAULT_TAX_CATEGORY } }),
@@ -200,11 +204,12 @@ async function ignoreIfCanceled(connection: PaddleConnection, id: string, error:
   if (subscription && subscription.status !== 'canceled') throw error
 }
 
-const INVOICE_STATUS_BY_TRANSACTION_STATUS: Record<string, 'paid' | 'open' | 'void'> = {
+const INVOICE_STATUSES = toMap<'paid' | 'open' | 'void'>({
   ...{ completed: 'paid', paid: 'paid', past_due: 'open', billed: 'open', canceled: 'void' },
-}
-const toInvoiceStatus = ({ status = '' }: PaddleTransaction) =>
-  Object.hasOwn(INVOICE_STATUS_BY_TRANSACTION_STATUS, status) ? INVOICE_STATUS_BY_TRANSACTION_STATUS[status] : undefined
+})
+
+/** Returns the status of an invoice, or undefined for a transaction that is none yet. */
+const toInvoiceStatus = ({ status = '' }: PaddleTransaction) => INVOICE_STATUSES.get(status)
 
 /** Parses `ts=…;h1=…`. There may be several `h1` during a rotation of the secret. */
 function parseSignature(header: string) {

@@ -1,7 +1,8 @@
 import type { EventMeaning } from '../../subscriptions/transitions'
-import { nonEmptyText, parseEventBody, parseTime, requireEventHead } from '../event-parser'
-import type { ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
+import { createEventParser, type EventReader, nonEmptyText, parseTime, toMap } from '../event-parser'
+import type { ProviderInvoice, ProviderState } from '../provider'
 import { fromPaypalAmount, type Money } from './amounts'
+import { dayOf, placeholderId } from './placeholder-invoices'
 
 /** The fields that we read of a subscription of PayPal. */
 export type PaypalSubscription = {
@@ -29,58 +30,33 @@ type Sale = {
   create_time?: string
 }
 
-type PaypalEvent = { id: string; event_type: string; create_time: string; resource: unknown }
-
-/** Parses an event of PayPal. @throws 400 INVALID_INPUT when it is none */
-export function parsePaypalEvent(raw: Uint8Array): ProviderEvent {
-  const { id, event_type, create_time, resource } = parseEventBody<PaypalEvent>(raw)
-  const event = requireEventHead(id, event_type, parseTime(create_time) ?? Number.NaN)
-  if (typeof resource !== 'object' || resource === null) return event
-  const read = Object.hasOwn(READER_BY_EVENT_TYPE, event.type) ? READER_BY_EVENT_TYPE[event.type] : undefined
-  return { ...event, ...read?.(resource as never, event.occurredAt) }
-}
-
-type EventReader = (resource: never, occurredAt: number) => Partial<ProviderEvent>
-
 const subscriptionReader =
-  (meaning: EventMeaning, status?: ProviderState['status']): EventReader =>
-  (subscription: PaypalSubscription) => ({
+  (meaning: EventMeaning, status?: ProviderState['status']): EventReader<PaypalSubscription> =>
+  (subscription) => ({
     ...toProviderState(subscription),
     ...(status && { status }),
     ...{ meaning, ...parseSubject(subscription) },
   })
 
-const readPaymentFailed: EventReader = (subscription: PaypalSubscription, occurredAt) => ({
+const readPaymentFailed: EventReader<PaypalSubscription> = (subscription, occurredAt) => ({
   ...{ meaning: 'payment failed', ...parseSubject(subscription) },
   invoice: toUnpaidInvoice(subscription, occurredAt),
 })
 
-const readSale: EventReader = (sale: Sale, occurredAt) => ({
+const readSale: EventReader<Sale> = (sale, occurredAt) => ({
   meaning: 'paid',
   subscriptionId: nonEmptyText(sale.custom) ?? nonEmptyText(sale.custom_id),
   externalSubscriptionId: nonEmptyText(sale.billing_agreement_id),
   ...(nonEmptyText(sale.id) && { invoice: toProviderInvoice(sale, occurredAt) }),
 })
 
-/** https://developer.paypal.com/api/rest/webhooks/event-names */
-const READER_BY_EVENT_TYPE: Record<string, EventReader> = {
-  'BILLING.SUBSCRIPTION.ACTIVATED': subscriptionReader('activated', 'active'),
-  'BILLING.SUBSCRIPTION.RE-ACTIVATED': subscriptionReader('activated', 'active'),
-  'BILLING.SUBSCRIPTION.UPDATED': subscriptionReader('updated'),
-  'BILLING.SUBSCRIPTION.CANCELLED': subscriptionReader('canceled', 'canceled'),
-  'BILLING.SUBSCRIPTION.SUSPENDED': subscriptionReader('canceled', 'canceled'),
-  'BILLING.SUBSCRIPTION.EXPIRED': subscriptionReader('expired', 'expired'),
-  'BILLING.SUBSCRIPTION.PAYMENT.FAILED': readPaymentFailed,
-  'PAYMENT.SALE.COMPLETED': readSale,
-}
-
 const parseSubject = ({ id, custom_id }: PaypalSubscription) => ({
   ...{ subscriptionId: nonEmptyText(custom_id), externalSubscriptionId: nonEmptyText(id) },
 })
 
-const STATUSES: Record<string, ProviderState['status']> = {
+const STATUSES = toMap<ProviderState['status']>({
   ...{ ACTIVE: 'active', SUSPENDED: 'canceled', CANCELLED: 'canceled', EXPIRED: 'expired' },
-}
+})
 
 /** Returns the state of a subscription. It has no status until it is approved. A period begins with a payment. */
 export function toProviderState({ status = '', start_time, billing_info }: PaypalSubscription): ProviderState {
@@ -88,8 +64,7 @@ export function toProviderState({ status = '', start_time, billing_info }: Paypa
   const periodStart = parseTime(billing_info?.last_payment?.time) ?? parseTime(start_time)
   // PayPal keeps an overdue subscription ACTIVE.
   const isLate = status === 'ACTIVE' && !!billing_info?.failed_payments_count
-  const known = Object.hasOwn(STATUSES, status) ? STATUSES[status] : undefined
-  return { status: isLate ? 'past_due' : known, ...(periodEnd && { periodStart, periodEnd }) }
+  return { status: isLate ? 'past_due' : STATUSES.get(status), ...(periodEnd && { periodStart, periodEnd }) }
 }
 
 /** PayPal has other names for the amounts of sales than elsewhere. */
@@ -103,12 +78,29 @@ function toProviderInvoice({ id, amount = {}, create_time }: Sale, occurredAt: n
   }
 }
 
-/** An unpaid invoice has no id at PayPal. Its id is made of the cycle, so that all attempts of a cycle share it. */
+/** Returns the placeholder of an unpaid invoice, whose id all attempts of a cycle share. */
 function toUnpaidInvoice({ id, billing_info }: PaypalSubscription, occurredAt: number): ProviderInvoice | undefined {
   const owed = billing_info?.last_failed_payment?.amount ?? billing_info?.outstanding_balance
   if (!id || !owed) return
   const regular = billing_info?.cycle_executions?.find(({ tenure_type }) => tenure_type === 'REGULAR')
-  const cycle = regular ? regular.cycles_completed + 1 : new Date(occurredAt).toISOString().slice(0, 10)
+  const cycle = regular ? regular.cycles_completed + 1 : dayOf(occurredAt)
   const currency = owed.currency_code.toUpperCase()
-  return { externalInvoiceId: `${id}-${cycle}`, amount: fromPaypalAmount(owed.value, currency), currency }
+  return { externalInvoiceId: placeholderId(id, cycle), amount: fromPaypalAmount(owed.value, currency), currency }
 }
+
+type PaypalEvent = { id: string; event_type: string; create_time: string; resource: (PaypalSubscription & Sale) | null }
+
+/** Parses an event (https://developer.paypal.com/api/rest/webhooks/event-names). @throws 400 INVALID_INPUT when it is none */
+export const parsePaypalEvent = createEventParser<PaypalEvent, PaypalSubscription & Sale>(
+  ({ id, event_type: type, create_time: occurredAt, resource: data }) => ({ id, type, occurredAt, data }),
+  {
+    'BILLING.SUBSCRIPTION.ACTIVATED': subscriptionReader('activated', 'active'),
+    'BILLING.SUBSCRIPTION.RE-ACTIVATED': subscriptionReader('activated', 'active'),
+    'BILLING.SUBSCRIPTION.UPDATED': subscriptionReader('updated'),
+    'BILLING.SUBSCRIPTION.CANCELLED': subscriptionReader('canceled', 'canceled'),
+    'BILLING.SUBSCRIPTION.SUSPENDED': subscriptionReader('canceled', 'canceled'),
+    'BILLING.SUBSCRIPTION.EXPIRED': subscriptionReader('expired', 'expired'),
+    'BILLING.SUBSCRIPTION.PAYMENT.FAILED': readPaymentFailed,
+    'PAYMENT.SALE.COMPLETED': readSale,
+  },
+)

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../core/clock'
 import { missingPriceProblem } from '../errors'
 import { nonEmptyText } from '../event-parser'
 import type { CheckoutOrder, Provider } from '../provider'
@@ -6,9 +7,16 @@ import { decodeUtf8, toSecretList } from '../webhook-signature'
 import { toPaypalMoney } from './amounts'
 import { type PaypalConnection, requestPaypal } from './api'
 import { type PaypalSubscription, parsePaypalEvent, toProviderState } from './events'
+import { createPlaceholderInvoice, isPlaceholderInvoice } from './placeholder-invoices'
 import { listPaidTransactions } from './transactions'
 
-/** https://developer.paypal.com/docs/api/subscriptions/v1 */
+/**
+ * PayPal documents no limit for the approval of subscriptions. Its approval tokens are valid for 3 hours by default, or for 72
+ * (https://developer.paypal.com/api/nvp-soap/troubleshooting/10411, github.com/paypal/paypal-checkout-components/issues/369).
+ */
+const APPROVAL_WINDOW_MS = 3 * DAY_MS
+
+/** PayPal (https://developer.paypal.com/docs/api/subscriptions/v1). */
 export const paypal: Provider<'paypal'> = {
   assertPriceConfigured(_, { externalIds, billingCycle }) {
     if (!externalIds[planNames[billingCycle]]) throw missingPriceProblem('paypal', planNames[billingCycle])
@@ -65,8 +73,8 @@ export const paypal: Provider<'paypal'> = {
       )
       if (!subscription) return
       const invoices = await listPaidTransactions(connection, subscriptionPath(externalId), subscription)
-      const { status = 'pending', ...standing } = toProviderState(subscription)
-      return { externalSubscriptionId: externalId, status, ...standing, invoices }
+      const { status = 'pending', ...state } = toProviderState(subscription)
+      return { externalSubscriptionId: externalId, status, ...state, invoices }
     }),
 
   webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookId),
@@ -82,7 +90,11 @@ export const paypal: Provider<'paypal'> = {
     return isAnyTrue(verifications)
   },
 
+  verifiesRemotely: true,
   parseEvent: parsePaypalEvent,
+  approvalWindowMs: APPROVAL_WINDOW_MS,
+  createPlaceholderInvoice,
+  isPlaceholderInvoice,
 }
 
 /**
@@ -105,7 +117,7 @@ const planNames = { monthly: 'monthlyPlanId', yearly: 'yearlyPlanId' } as const
 type Link = { rel: string; href: string }
 
 async function toSubscriptionBody(connection: PaypalConnection, order: CheckoutOrder) {
-  const { externalIds, billingCycle, subscriptionId, customer, successUrl, cancelUrl, dynamic, discount } = order
+  const { externalIds, billingCycle, subscriptionId, customer, successUrl, cancelUrl, isPlanPrice } = order
   const plan_id = externalIds[planNames[billingCycle]]!
   const [given_name, ...rest] = customer.name?.trim().split(/\s+/) ?? []
   const name = { given_name: given_name?.slice(0, 140), surname: rest.join(' ').slice(0, 140) || undefined }
@@ -116,7 +128,7 @@ async function toSubscriptionBody(connection: PaypalConnection, order: CheckoutO
     custom_id: subscriptionId,
     ...((customer.email || given_name) && { subscriber }),
     ...(back && { application_context: { ...back, user_action: 'SUBSCRIBE_NOW', shipping_preference: 'NO_SHIPPING' } }),
-    ...((dynamic || discount) && { plan: await buildPlanOverride(connection, plan_id, order) }),
+    ...(!isPlanPrice && { plan: await buildPlanOverride(connection, plan_id, order) }),
   }
 }
 

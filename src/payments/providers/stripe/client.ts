@@ -15,8 +15,9 @@ export function withStripeClient<T>(
 ): Promise<T> {
   const { metadata, authentication } = connection
   const base = metadata.apiUrl ?? STRIPE_API_URL
-  const guardedFetch = ((url: string, init: RequestInit) =>
-    requestObject(connection, joinUrl(base, url.slice(STRIPE_API_URL.length)), init)) as unknown as typeof fetch
+  const send = (url: string | URL | Request, init: RequestInit = {}) =>
+    requestObject(connection, joinUrl(base, `${url}`.slice(STRIPE_API_URL.length)), init)
+  const guardedFetch: typeof fetch = Object.assign(send, { preconnect: fetch.preconnect })
   return callProvider('stripe', () => {
     if (!authentication.secretKey) throw new ProviderResponseError('stripe', 401, 'no_secret_key')
     const httpClient = Stripe.createFetchHttpClient(guardedFetch)

@@ -1,6 +1,14 @@
 import type { EventMeaning } from '../../subscriptions/transitions'
-import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../event-parser'
-import type { ProviderEvent, ProviderState } from '../provider'
+import {
+  createEventParser,
+  type EventReader,
+  nonEmptyText,
+  parseOwnMetadata,
+  parsePeriod,
+  parseTime,
+  toMap,
+} from '../event-parser'
+import type { ProviderState } from '../provider'
 import { idOf, parseSubscriptionRef, type StripeInvoice, toProviderInvoice } from './stripe-invoices'
 
 type Metadata = Record<string, string> | null
@@ -26,24 +34,10 @@ type StripeSession = {
   payment_link?: string | { id: string } | null
 }
 
-type StripeEvent = { id: string; type: string; created: number; data: { object?: unknown } }
-
-/** Parses an event of Stripe. @throws 400 INVALID_INPUT when it is none */
-export function parseStripeEvent(raw: Uint8Array): ProviderEvent {
-  const { id, type, created, data } = parseEventBody<StripeEvent>(raw)
-  const event = requireEventHead(id, type, parseTime(created) ?? Number.NaN)
-  const thing = data?.object
-  if (typeof thing !== 'object' || thing === null) return event
-  const read = Object.hasOwn(READER_BY_EVENT_TYPE, event.type) ? READER_BY_EVENT_TYPE[event.type] : undefined
-  return { ...event, ...read?.(thing as never, event.occurredAt) }
-}
-
-type EventReader = (thing: never, occurredAt: number) => Partial<ProviderEvent>
-
 /** The reference of a payment link is ignored, because its visitor can set it and pay for something else. */
 const sessionReader =
-  (meaning: EventMeaning): EventReader =>
-  ({ id, client_reference_id, payment_link, metadata, subscription }: StripeSession) => ({
+  (meaning: EventMeaning): EventReader<StripeSession> =>
+  ({ id, client_reference_id, payment_link, metadata, subscription }) => ({
     ...{ meaning, tenant: parseOwnMetadata(metadata).tenant },
     ...{ externalCheckoutId: nonEmptyText(id), externalSubscriptionId: idOf(subscription) },
     subscriptionId:
@@ -51,8 +45,8 @@ const sessionReader =
   })
 
 const invoiceReader =
-  (meaning: EventMeaning): EventReader =>
-  (invoice: StripeInvoice, occurredAt) => {
+  (meaning: EventMeaning): EventReader<StripeInvoice> =>
+  (invoice, occurredAt) => {
     const { metadata, externalSubscriptionId } = parseSubscriptionRef(invoice)
     const parsed = toProviderInvoice(invoice, meaning === 'paid' ? occurredAt : undefined)
     const { periodStart, periodEnd } = parsed
@@ -64,8 +58,8 @@ const invoiceReader =
 
 /** The status determines the meaning, because a less specific event often follows a more specific one. */
 const subscriptionReader =
-  (created = false): EventReader =>
-  (subscription: StripeSubscription) => {
+  (created = false): EventReader<StripeSubscription> =>
+  (subscription) => {
     const state = toProviderState(subscription)
     const meaningOfStatus = state.status && MEANING_BY_STATUS[state.status]
     return {
@@ -80,37 +74,15 @@ const MEANING_BY_STATUS: Partial<Record<NonNullable<ProviderState['status']>, Ev
   ...{ trialing: 'trial', canceled: 'canceled', expired: 'expired' },
 }
 
-const readDeleted: EventReader = (subscription: StripeSubscription) => ({
+const readDeleted: EventReader<StripeSubscription> = (subscription) => ({
   ...{ meaning: 'canceled', status: 'canceled', ...parseOwnMetadata(subscription.metadata) },
   externalSubscriptionId: nonEmptyText(subscription.id),
 })
 
-/** https://docs.stripe.com/api/events/types */
-const READER_BY_EVENT_TYPE: Record<string, EventReader> = {
-  'checkout.session.completed': sessionReader('activated'),
-  'checkout.session.expired': sessionReader('expired'),
-  'customer.subscription.created': subscriptionReader(true),
-  'customer.subscription.updated': subscriptionReader(),
-  'customer.subscription.paused': subscriptionReader(),
-  'customer.subscription.resumed': subscriptionReader(),
-  'customer.subscription.trial_will_end': subscriptionReader(),
-  'customer.subscription.deleted': readDeleted,
-  'invoice.paid': invoiceReader('paid'),
-  'invoice.payment_failed': invoiceReader('payment failed'),
-  'invoice.voided': invoiceReader('voided'),
-  'invoice.marked_uncollectible': invoiceReader('voided'),
-}
-
-/** Returns the tenant and the subscription from our metadata. */
-const parseOwnMetadata = (metadata: Metadata | undefined) => ({
-  tenant: nonEmptyText(metadata?.tenant),
-  subscriptionId: nonEmptyText(metadata?.subscription) ?? nonEmptyText(metadata?.subscriptionId),
-})
-
-const STATUSES: Record<string, ProviderState['status']> = {
+const STATUSES = toMap<ProviderState['status']>({
   ...{ active: 'active', trialing: 'trialing', past_due: 'past_due', unpaid: 'past_due', paused: 'past_due' },
   ...{ canceled: 'canceled', incomplete_expired: 'expired' },
-}
+})
 
 /** Returns the state of a subscription. It has no status until its first payment. */
 export function toProviderState(subscription: StripeSubscription): ProviderState {
@@ -119,9 +91,31 @@ export function toProviderState(subscription: StripeSubscription): ProviderState
   const { current_period_start: start, current_period_end: end } = period
   const ends = !!cancel_at && !!start && !!end && cancel_at > start && cancel_at <= end
   return {
-    status: Object.hasOwn(STATUSES, status) ? STATUSES[status] : undefined,
+    status: STATUSES.get(status),
     ...parsePeriod(start, end),
     trialEndsAt: status === 'trialing' ? parseTime(trial_end) : undefined,
     cancelAtPeriodEnd: ends || cancel_at_period_end,
   }
 }
+
+type StripeObject = StripeSession & StripeSubscription & StripeInvoice
+type StripeEvent = { id: string; type: string; created: number; data: { object?: StripeObject | null } }
+
+/** Parses an event (https://docs.stripe.com/api/events/types). @throws 400 INVALID_INPUT when it is none */
+export const parseStripeEvent = createEventParser<StripeEvent, StripeObject>(
+  ({ id, type, created, data }) => ({ id, type, occurredAt: created, data: data?.object }),
+  {
+    'checkout.session.completed': sessionReader('activated'),
+    'checkout.session.expired': sessionReader('expired'),
+    'customer.subscription.created': subscriptionReader(true),
+    'customer.subscription.updated': subscriptionReader(),
+    'customer.subscription.paused': subscriptionReader(),
+    'customer.subscription.resumed': subscriptionReader(),
+    'customer.subscription.trial_will_end': subscriptionReader(),
+    'customer.subscription.deleted': readDeleted,
+    'invoice.paid': invoiceReader('paid'),
+    'invoice.payment_failed': invoiceReader('payment failed'),
+    'invoice.voided': invoiceReader('voided'),
+    'invoice.marked_uncollectible': invoiceReader('voided'),
+  },
+)

@@ -19,16 +19,19 @@ export const stripe: Provider<'stripe'> = {
 
   async createCheckout(connection, order) {
     stripe.assertPriceConfigured?.(connection, order)
+    const isEmbedded = connection.metadata.checkoutMode === 'embedded'
+    // Stripe refuses a key that was used with other parameters.
+    const key = isEmbedded ? `${order.key}:embedded` : order.key
     return withStripeClient(connection, async ({ checkout }) => {
       const createSession = (idempotencyKey: string) =>
-        checkout.sessions.create(toSessionParams(order), { idempotencyKey })
-      const first = await createSession(order.key)
+        checkout.sessions.create(toSessionParams(order, isEmbedded), { idempotencyKey })
+      const first = await createSession(key)
       const { id, url, client_secret } = (await isExpiredReplay(checkout, first))
-        ? await createSession(attemptKey(order.key))
+        ? await createSession(attemptKey(key))
         : first
-      const access = nonEmptyText(order.embedded ? client_secret : url)
+      const access = nonEmptyText(isEmbedded ? client_secret : url)
       if (!nonEmptyText(id) || !access) throw new ProviderResponseError('stripe', 200, 'no_session')
-      const [checkoutUrl, clientToken] = order.embedded ? [null, access] : [access, null]
+      const [checkoutUrl, clientToken] = isEmbedded ? [null, access] : [access, null]
       return { checkoutUrl, clientToken, externalCheckoutId: id }
     })
   },
@@ -95,8 +98,8 @@ export const stripe: Provider<'stripe'> = {
         const status = toInvoiceStatus(invoice)
         return status ? [{ ...toProviderInvoice(invoice), status }] : []
       })
-      const { status = 'pending', ...standing } = toProviderState(stored)
-      return { externalSubscriptionId: stored.id, status, ...standing, invoices }
+      const { status = 'pending', ...state } = toProviderState(stored)
+      return { externalSubscriptionId: stored.id, status, ...state, invoices }
     }),
 
   webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookSecret),
@@ -129,6 +132,7 @@ async function isExpiredReplay(
 /** The limit of invoices that are read of a subscription: more than monthly billing ever reaches. */
 const MAX_INVOICES = 10_000
 
+// Stripe repeats the answer of a key for a day at least (https://docs.stripe.com/api/idempotent_requests).
 const idempotencyOptions = (verb: string, ...parts: unknown[]) => ({ idempotencyKey: attemptKey(verb, ...parts) })
 
 const findSubscriptionIdOfSession = async (client: Stripe, checkout: string) =>
@@ -137,7 +141,7 @@ const findSubscriptionIdOfSession = async (client: Stripe, checkout: string) =>
 const priceNames = { monthly: 'monthlyPriceId', yearly: 'yearlyPriceId' } as const
 const recurring = { monthly: { interval: 'month' }, yearly: { interval: 'year' } } as const
 
-function toSessionParams(order: CheckoutOrder): Stripe.Checkout.SessionCreateParams {
+function toSessionParams(order: CheckoutOrder, isEmbedded: boolean): Stripe.Checkout.SessionCreateParams {
   const { subscriptionId, metadata, customer, successUrl, cancelUrl } = order
   return {
     mode: 'subscription',
@@ -146,7 +150,7 @@ function toSessionParams(order: CheckoutOrder): Stripe.Checkout.SessionCreatePar
     metadata,
     subscription_data: { metadata },
     ...(customer.email && { customer_email: customer.email }),
-    ...(order.embedded ? embeddedParams(successUrl) : { success_url: successUrl, cancel_url: cancelUrl }),
+    ...(isEmbedded ? embeddedParams(successUrl) : { success_url: successUrl, cancel_url: cancelUrl }),
   }
 }
 
@@ -156,10 +160,10 @@ const embeddedParams = (returnUrl: string | undefined) =>
     ...(returnUrl ? { return_url: returnUrl } : { redirect_on_completion: 'never' }),
   }) as const
 
-/** Returns the price that exists at Stripe, or a new one for a dynamic plan or after a discount. */
-function toPriceItem({ externalIds, billingCycle, dynamic, discount, amount, currency, planName }: CheckoutOrder) {
+/** Returns the price that exists at Stripe, or a new one for another amount. */
+function toPriceItem({ externalIds, billingCycle, isPlanPrice, amount, currency, planName }: CheckoutOrder) {
   const price = externalIds[priceNames[billingCycle]]
-  if (price && !dynamic && !discount) return { price }
+  if (price && isPlanPrice) return { price }
   const product = externalIds.productId ? { product: externalIds.productId } : { product_data: { name: planName } }
   const unit_amount = toStripeAmount(amount, currency)
   return {

@@ -1,5 +1,5 @@
 import type { InvoiceItem } from '../../tables'
-import { nonEmptyText, parsePeriod, parseTime } from '../event-parser'
+import { nonEmptyText, parsePeriod, parseTime, toMap } from '../event-parser'
 import type { ProviderInvoice } from '../provider'
 import { fromStripeAmount } from './amounts'
 
@@ -36,11 +36,10 @@ export type StripeInvoice = {
 }
 
 /** Returns the status of an invoice, or undefined for a draft. */
-export const toInvoiceStatus = ({ status }: { status: string | null }) =>
-  status && Object.hasOwn(STATUS_BY_STRIPE_STATUS, status) ? STATUS_BY_STRIPE_STATUS[status] : undefined
-const STATUS_BY_STRIPE_STATUS: Record<string, 'paid' | 'open' | 'void'> = {
+export const toInvoiceStatus = ({ status }: { status: string | null }) => INVOICE_STATUSES.get(status ?? '')
+const INVOICE_STATUSES = toMap<'paid' | 'open' | 'void'>({
   ...{ paid: 'paid', open: 'open', void: 'void', uncollectible: 'void' },
-}
+})
 
 /**
  * Converts an invoice. Its period is that of its line, because the period of the invoice itself may be the one before it was

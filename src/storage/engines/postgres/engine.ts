@@ -1,23 +1,14 @@
 import pg from 'pg'
-import { notFound } from '../../../core/problem'
-import { Busy, DatabaseDamaged, TenantMoved, TransactionAborted, toStorageError } from '../../errors'
-import type {
-  Database,
-  DatabaseLocation,
-  Engine,
-  Executor,
-  Migrations,
-  NameClaim,
-  TenantCopyConnection,
-} from '../../port'
+import { Busy, DatabaseDamaged } from '../../errors'
+import type { Database, DatabaseLocation, Engine, Migrations, NameClaim, TenantCopyConnection } from '../../port'
 import { AutoAnalyze } from './auto-analyze'
 import { migrateBucket, TENANT_ROLE } from './buckets'
 import { hasCitus, moveBucketSchema, PROPAGATE_LOCAL_SQL } from './citus'
 import { claimName } from './name-claim'
 import { NotifyListener } from './notify-listener'
-import { runMany, runQuery } from './query'
-import { ReadBatcher, type ReadQuery } from './read-batcher'
+import { ReadBatcher } from './read-batcher'
 import { openTenantCopy } from './tenant-copy'
+import { assertServed, SELECT_SERVED_SQL, Transactions } from './transactions'
 
 export type PostgresOptions = {
   url: string
@@ -31,9 +22,6 @@ for (const bigintOrNumeric of [20, 1700]) pg.types.setTypeParser(bigintOrNumeric
 for (const json of [114, 3802]) pg.types.setTypeParser(json, String) // JSON is written as text, and read as text
 
 const CONNECT_TIMEOUT_MS = 1_500 // a longer wait for a connection is 503 BUSY
-const MAX_TRANSACTION_ATTEMPTS = 3
-const COMMITS_PER_CLEANUP = 500
-const CLEANUP_SQL = "delete from commits where made < now() - interval '1 hour'"
 const NO_TENANT_ID = '00000000-0000-0000-0000-000000000000'
 
 /** Returns the id of the tenant that owns the rows in a bucket. */
@@ -47,10 +35,10 @@ function requireBucket(place: DatabaseLocation) {
 /** The engine for PostgreSQL. Tenants share a bucket's tables; row-level security separates their rows. */
 export class Postgres implements Engine {
   #pool: pg.Pool
+  #transactions: Transactions
   #migrated = new Map<string, Promise<void>>()
   #listener: NotifyListener
   #autoAnalyze: AutoAnalyze
-  #commits = 0
   #hasCitus = false
 
   constructor(private options: PostgresOptions) {
@@ -65,6 +53,7 @@ export class Postgres implements Engine {
       keepAlive: true,
       pipeline: true,
     })
+    this.#transactions = new Transactions(this.#pool, deadline)
     this.#autoAnalyze = new AutoAnalyze(this.#pool)
     // The user of a broken connection gets its error, but without a listener the error would end the process.
     this.#pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
@@ -79,7 +68,7 @@ export class Postgres implements Engine {
     const { bucket, tenant } = requireBucket(place)
     await this.#migrate(bucket, migrations)
     const start = this.#startStatements(bucket, tenant)
-    await this.#runTransaction(start, async ({ query }) => {
+    await this.#transactions.run(start, async ({ query }) => {
       if (!place.exists) await query('insert into tenant_lock default values on conflict do nothing')
       const rows = await query(SELECT_SERVED_SQL)
       if (!rows.length)
@@ -92,12 +81,12 @@ export class Postgres implements Engine {
       set local idle_in_transaction_session_timeout to ${this.options.deadline + CONNECT_TIMEOUT_MS};
       select set_config('app.followed', case when followed > now() then 'yes' else 'no' end, true)
         from (select followed from tenant_lock where ended is null for update) as lock`
-    const reads = new ReadBatcher((questions) => this.#runReads(start, questions))
+    const reads = new ReadBatcher((questions) => this.#transactions.runReads(start, questions))
     return {
       query: reads.query,
       transaction: async (work) => {
         let rows = 0
-        await this.#retryTransaction(startExclusive, ({ query, executeMany }) =>
+        await this.#transactions.runWithRetries(startExclusive, ({ query, executeMany }) =>
           work({
             query: (sql, params) => {
               rows++
@@ -126,7 +115,7 @@ export class Postgres implements Engine {
 
   /** Returns the version of the server, and whether it runs Citus. @throws 503 BUSY when it cannot be reached */
   async getServerInfo() {
-    return this.#withConnection(async (client) => {
+    return this.#transactions.withConnection(async (client) => {
       const { rows } = await client.query(
         "select current_setting('server_version') as server, exists (select from pg_extension where extname = 'citus') as citus",
       )
@@ -137,7 +126,7 @@ export class Postgres implements Engine {
   async retire(place: DatabaseLocation, { postgres: migrations }: Migrations) {
     const { bucket, tenant } = requireBucket(place)
     await this.#migrate(bucket, migrations)
-    await this.#runTransaction(this.#startStatements(bucket, tenant), async ({ query }) => {
+    await this.#transactions.run(this.#startStatements(bucket, tenant), async ({ query }) => {
       await query('insert into tenant_lock default values on conflict do nothing')
       await query('update tenant_lock set ended = ?, moved = null', [Date.now()])
     })
@@ -190,7 +179,8 @@ export class Postgres implements Engine {
 
   async #migrate(bucket: string, migrations: string[]) {
     const migrated =
-      this.#migrated.get(bucket) ?? this.#withConnection((client) => this.#migrateBucket(client, bucket, migrations))
+      this.#migrated.get(bucket) ??
+      this.#transactions.withConnection((client) => this.#migrateBucket(client, bucket, migrations))
     this.#migrated.set(bucket, migrated)
     await migrated.catch((error) => {
       this.#migrated.delete(bucket)
@@ -202,118 +192,4 @@ export class Postgres implements Engine {
     await migrateBucket(client, bucket, migrations)
     this.#hasCitus = await hasCitus(client)
   }
-
-  /** Runs reads in one transaction, whose statements are sent together: one round trip over the network. */
-  async #runReads(start: string, reads: ReadQuery[], mayRetry = true): Promise<PromiseSettledResult<unknown[][]>[]> {
-    try {
-      return await this.#withConnection(async (client) => {
-        const started = client.query(`begin isolation level repeatable read read only; ${start}`)
-        const results = reads.map(({ sql, params }) => runQuery(client, sql, params))
-        const ended = client.query('commit')
-        const [[begin], settled] = await Promise.all([
-          Promise.allSettled([started, ended]),
-          Promise.allSettled(results),
-        ])
-        if (begin.status === 'rejected') throw begin.reason
-        const aborted = settled.find((read) => read.status === 'rejected' && read.reason instanceof TransactionAborted)
-        if (aborted?.status === 'rejected') throw aborted.reason
-        return settled
-      })
-    } catch (error) {
-      // Reads can safely be repeated.
-      if (mayRetry && error instanceof TransactionAborted) return this.#runReads(start, reads, false)
-      throw error
-    }
-  }
-
-  /** Repeats a transaction that the database aborted before it was committed. */
-  async #retryTransaction(start: string, work: (executor: Executor) => Promise<void>) {
-    const until = performance.now() + this.options.deadline
-    for (let attempt = 1; ; attempt++)
-      try {
-        return await this.#runTransaction(start, work)
-      } catch (error) {
-        if (!(error instanceof TransactionAborted) || attempt === MAX_TRANSACTION_ATTEMPTS || performance.now() > until)
-          throw error
-      }
-  }
-
-  async #runTransaction(start: string, work: (executor: Executor) => Promise<void>) {
-    const key = crypto.randomUUID()
-    let isCommitting = false
-    try {
-      await this.#withConnection(async (client) => {
-        try {
-          await beginTransaction(client, start)
-          await work({
-            query: (sql, params) => runQuery(client, sql, params),
-            executeMany: (sql, rows) => runMany(client, sql, rows),
-          })
-          isCommitting = true
-          const commitNote = client.query(`insert into commits (key) values ('${key}')`)
-          // The next clean-up removes the rest.
-          if (++this.#commits % COMMITS_PER_CLEANUP === 0) client.query(CLEANUP_SQL).catch(() => {})
-          const [, { command }] = await Promise.all([commitNote, client.query('commit')])
-          // PostgreSQL answers the COMMIT of a failed transaction with a rollback, without an error.
-          if (command !== 'COMMIT') throw new Error('The transaction had already failed.')
-        } catch (error) {
-          await client.query('rollback').catch(() => {}) // the first error counts
-          throw error
-        }
-      })
-    } catch (error) {
-      if (isCommitting && error instanceof TransactionAborted && (await this.#isCommitted(start, key))) return
-      throw error
-    }
-  }
-
-  /**
-   * Tells whether a transaction whose COMMIT got no answer was committed. The tenant's lock ensures that it is over.
-   */
-  async #isCommitted(start: string, key: string) {
-    return this.#withConnection(async (client) => {
-      try {
-        await beginTransaction(client, start)
-        const { rowCount } = await client.query(`select from commits where key = '${key}'`)
-        return !!rowCount
-      } finally {
-        await client.query('rollback').catch(() => {}) // the connection is closed if it is broken
-      }
-    })
-  }
-
-  /** Runs work with a connection of the pool. A connection that failed is not used again. */
-  async #withConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.#pool.connect().catch((error) => {
-      throw new Busy(error)
-    })
-    let broken: Error | undefined
-    try {
-      return await work(client)
-    } catch (error) {
-      const translated = toStorageError(error)
-      if (translated instanceof TransactionAborted) broken = translated
-      throw translated
-    } finally {
-      client.release(broken)
-    }
-  }
-}
-
-/** @throws when the tenant's lock, the last of the start statements, is missing: the tenant was ended or moved */
-async function beginTransaction(client: pg.PoolClient, start: string) {
-  // Databases may default to a stricter level, whose snapshot could be from before the lock was taken.
-  const results = (await client.query(`begin isolation level read committed; ${start}`)) as unknown as pg.QueryResult[]
-  const last = results.at(-1)!
-  if (last.command === 'SELECT' && !last.rowCount) assertServed(await runQuery(client, SELECT_SERVED_SQL))
-}
-
-const SELECT_SERVED_SQL = 'select ended, moved from tenant_lock'
-
-/** @throws 503 BUSY when the tenant was moved, 404 TENANT_NOT_FOUND when it was ended */
-function assertServed([row = []]: unknown[][]) {
-  const [ended, moved] = row
-  if (ended === null) return
-  if (typeof moved === 'string') throw new TenantMoved(moved)
-  notFound('tenant')
 }

@@ -33,9 +33,13 @@ export class NotifyListener {
       keepAlive: true,
     })
     this.#client = client
+    let isLost = false
+    // A connection may break, refuse to listen, and end afterwards.
     const onLost = () => {
-      if (this.#client !== client) return
+      if (isLost) return
+      isLost = true
       this.#gaps++
+      client.end().catch(() => {}) // it may be broken
       setTimeout(() => {
         this.#client = undefined
       }, RECONNECT_DELAY_MS).unref()

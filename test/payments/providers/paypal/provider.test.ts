@@ -9,7 +9,6 @@ import {
   createOrder,
   createResolvedConnection,
   createSubscriptionRow,
-  discount,
   PROVIDER_ERROR_WITHOUT_LEAK,
 } from '../provider-fixtures'
 
@@ -27,7 +26,6 @@ vendor.plan('P-TRIED', '20.00', 'USD', true)
 vendor.plan('P-YEN', '900', 'JPY')
 const connection = vendor.connection()
 const resolvedConnection = createResolvedConnection(connection)
-const secrets = [connection.authentication.clientSecret]
 const externalIds = { monthlyPlanId: 'P-PRO' }
 const checkoutRequests = () => vendor.asked('POST', /billing\/subscriptions$/)
 
@@ -66,9 +64,9 @@ test('a PayPal checkout creates a subscription that awaits approval, and returns
 
 test('a PayPal checkout overrides the price of the regular cycle for a dynamic amount and for a coupon', async () => {
   const made = [
-    createOrder({ dynamic: true, amount: 1234, externalIds }),
-    createOrder({ discount, amount: 1500, externalIds: { monthlyPlanId: 'P-TRIED' } }),
-    createOrder({ discount, amount: 500, currency: 'JPY', externalIds: { monthlyPlanId: 'P-YEN' } }),
+    createOrder({ dynamic: true, isPlanPrice: false, amount: 1234, externalIds }),
+    createOrder({ isPlanPrice: false, amount: 1500, externalIds: { monthlyPlanId: 'P-TRIED' } }),
+    createOrder({ isPlanPrice: false, amount: 500, currency: 'JPY', externalIds: { monthlyPlanId: 'P-YEN' } }),
   ]
   const overrides = []
   for (const one of made) {
@@ -124,23 +122,13 @@ test('a PayPal checkout whose answer was lost creates one subscription', async (
   expect(vendor.subscriptions.size - before).toBe(1)
 })
 
-test('a failing PayPal causes 502 PROVIDER_ERROR and leaks no secret', async () => {
-  for (const failure of ['down', { status: 500 }, { status: 422 }, { status: 403 }] as const) {
-    vendor.own.failWhen = () => failure
-    expect(
-      await captureLeaks(secrets, () => paypal.createCheckout(resolvedConnection, createOrder({ externalIds }))),
-    ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  }
-  vendor.own.failWhen = () => undefined
-})
-
 const buySubscription = async () => {
   const { externalSubscriptionId } = await paypal.createCheckout(resolvedConnection, createOrder({ externalIds }))
   vendor.approve(externalSubscriptionId!)
   return externalSubscriptionId!
 }
 
-test('cancel ends a PayPal subscription, ignores unapproved and unknown ones, and reports failures with 502 PROVIDER_ERROR', async () => {
+test('cancel ends a PayPal subscription, and ignores unapproved and unknown ones', async () => {
   const id = await buySubscription()
   await paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
   await paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
@@ -149,21 +137,6 @@ test('cancel ends a PayPal subscription, ignores unapproved and unknown ones, an
   await paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId }))
   await paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }))
   await paypal.cancel(resolvedConnection, createSubscriptionRow({}))
-  // A rejection for another reason does not count as canceled.
-  const running = await buySubscription()
-  vendor.own.nextFailures = [{ status: 422 }]
-  expect(
-    await captureLeaks(secrets, () =>
-      paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
-    ),
-  ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  // PayPal repeats a failure under the same key for days, so a retry needs another key.
-  vendor.own.nextFailures = [{ status: 500 }]
-  const cancelRunning = () =>
-    paypal.cancel(resolvedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
-  expect(await captureLeaks(secrets, cancelRunning)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  await cancelRunning()
-  expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
 })
 
 test('reprice changes the next PayPal cycles and ignores an unknown subscription', async () => {

@@ -1,0 +1,68 @@
+import { and, commaList } from '../store/sql-fragments'
+import { thresholds } from './cardinality'
+import { afterPositionSql, type OrderTerm, orderBySql, type SortPosition, toOrderTerms } from './order'
+import { splitIntoRanges } from './ranges'
+import { fullScan, type Scan, toPassage } from './scans'
+import { type FindRequest, type PageWindow, readRowsByIds } from './select-sql'
+import { compareValues } from './value-order'
+
+/**
+ * Finds a page in an order that no index has. It reads the matching entities in slices, and keeps the first ones of the
+ * order in memory, as many as the page needs.
+ */
+export async function sortInSlices(request: FindRequest, scan: Scan, window: PageWindow): Promise<unknown[][]> {
+  const terms = toOrderTerms(request.query.order, fullScan(request.model).time, request.first)
+  let { skip, position } = window
+  // A page far behind the beginning is reached in steps, so that the memory is bounded.
+  while (skip > thresholds.slice) {
+    const passed = await findFirstPlaces(request, scan, terms, thresholds.slice, position)
+    if (passed.length < thresholds.slice) return []
+    position = passed.at(-1)
+    skip -= thresholds.slice
+  }
+  const places = await findFirstPlaces(request, scan, terms, skip + window.limit, position)
+  const ids = places.slice(skip).map((place) => place.at(-1) as number)
+  return readRowsByIds(request, ids, terms, { limit: window.limit, skip: 0 })
+}
+
+/** Returns the first places after a position, at most `limit`, in order. */
+async function findFirstPlaces(
+  { db, model, rowScope, query: { conditions } }: FindRequest,
+  scan: Scan,
+  terms: OrderTerm[],
+  limit: number,
+  position: SortPosition | undefined,
+): Promise<SortPosition[]> {
+  if (!limit) return []
+  const { matching, ...rows } = toPassage(model, scan, rowScope, conditions)
+  const [selected, order] = [commaList(terms.map(({ of }) => of)), orderBySql(terms)]
+  let first: SortPosition[] = []
+  for await (const range of splitIntoRanges(db, rows)) {
+    // The places found so far leave room only for earlier ones.
+    const worst = first.length === limit ? first.at(-1) : undefined
+    const { sql, params } = and([
+      matching,
+      ...range.conditions,
+      ...(position ? [afterPositionSql(terms, position)] : []),
+    ])
+    const found = await db.query(
+      `select ${selected.sql} from ${rows.from} where ${sql} order by ${order.sql} limit ?`,
+      [...[...selected.params, ...params, ...order.params], limit],
+    )
+    const better = (found as SortPosition[]).filter((place) => !worst || comparePlaces(terms, place, worst) < 0)
+    if (better.length)
+      first = [...first, ...better].sort((one, other) => comparePlaces(terms, one, other)).slice(0, limit)
+  }
+  return first
+}
+
+/** Compares places as `orderBySql` does: missing values come last in both directions. */
+function comparePlaces(terms: OrderTerm[], one: SortPosition, other: SortPosition): number {
+  for (const [at, { descending }] of terms.entries()) {
+    const [left = null, right = null] = [one[at], other[at]]
+    if (left === right) continue
+    if (left === null || right === null) return left === null ? 1 : -1
+    return compareValues(left, right) * (descending ? -1 : 1)
+  }
+  return 0
+}

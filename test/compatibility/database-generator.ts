@@ -1,0 +1,263 @@
+// Fills the data folder of a server of an earlier commit, over HTTP, and stores it for `earlier-database.test.ts`:
+//   git worktree add ../earlier f900b62 && ln -s "$PWD/node_modules" ../earlier/node_modules
+//   bun test/compatibility/database-generator.ts ../earlier
+// `database.tar.gz` has the folder and what Stripe knows, `issued.json` has what the server issued. All secrets in them are invented.
+import { Database } from 'bun:sqlite'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'
+import { createAuthenticator } from '../accounts/passkeys/passkey-fixtures'
+import { allTypeFields } from '../entities/transfer/import-fixtures'
+import { apiCaller, runAtoll, startAtoll } from '../fakes/cli'
+import { startOpenai } from '../fakes/openai-server'
+import { startStripe } from '../fakes/vendors/stripe'
+import { startWebhookReceiver } from '../fakes/webhook-receiver'
+import { fullAccessRules } from '../test-tenant'
+import {
+  holdJobs,
+  MASTER_SECRETS,
+  nextCursor,
+  OPERATOR_TOKEN,
+  PASSWORD,
+  PLUGIN_SECRET,
+  things,
+} from './earlier-database'
+
+const program = [process.execPath, resolve(process.argv[2] ?? '', 'src/main.ts')]
+const at = mkdtempSync(join(tmpdir(), 'earlier-'))
+const folder = join(at, 'tenants')
+mkdirSync(folder, { mode: 0o700 })
+writeFileSync(join(folder, 'secrets.json'), JSON.stringify(MASTER_SECRETS), { mode: 0o600 })
+
+const [stripe, openai, receiver] = [await startStripe(), await startOpenai(), startWebhookReceiver()]
+const settings = { ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ATOLL_TEST_CLOCK: 'on', ATOLL_OPERATOR_TOKEN: OPERATOR_TOKEN }
+const options = { at, program, env: settings }
+const created = await runAtoll(
+  ['tenant', 'create', 'acme', '--host', 'acme.test', '--admin-username', 'ada', '--admin-password', PASSWORD],
+  options,
+)
+if (created.code) throw new Error(created.err)
+
+type Headers = Record<string, string>
+let server = await startAtoll(options)
+
+async function send(method: string, path: string, body?: unknown, headers: Headers = {}) {
+  const answer = await apiCaller(server.url, { host: 'acme.test', ...headers })(method, `/api${path}`, body)
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+  return answer
+}
+const signIn = async (username: string, more: object = {}) =>
+  (await send('POST', '/signin', { username, password: PASSWORD, authType: 'oauth', ...more })).body.payload
+const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` })
+const runJobs = () => apiCaller(server.url, bearer(OPERATOR_TOKEN))('POST', '/operator/jobs/run', { tenant: 'acme' })
+
+let admin = bearer((await signIn('ada')).token)
+const post = async (path: string, body: object, headers = admin) => (await send('POST', path, body, headers)).body
+const put = async (path: string, body: object, headers = admin) => (await send('PUT', path, body, headers)).body
+const get = async (path: string, headers = admin) => (await send('GET', path, undefined, headers)).body
+
+// Accounts
+const person = (username: string, more: object = {}) =>
+  post('/users', { username, email: `${username}@acme.test`, password: PASSWORD, roles: ['user'], ...more })
+for (const name of ['bea', 'carl', 'dora', 'emil', 'hugo']) await person(name)
+const userIds = Object.fromEntries(
+  ((await get('/users?limit=100')) as { _id: string; username: string }[]).map(({ _id, username }) => [username, _id]),
+)
+const [bea, carl] = [bearer((await signIn('bea')).token), bearer((await signIn('carl')).token)]
+const dora = await signIn('dora')
+const cookieAnswer = await send('POST', '/signin', { username: 'bea', password: PASSWORD })
+const cookies = cookieAnswer.headers.getSetCookie().map((cookie) => cookie.split(';')[0]!)
+const apiToken = (await post('/me/api-tokens', { nickname: 'script', currentPassword: PASSWORD })).token
+const { secret } = await post('/me/totp', {}, carl)
+const totpCode = () => codeAt(decodeBase32(secret), stepAt(Date.now()))
+const { recoveryCodes } = await post('/me/totp/confirm', { code: totpCode() }, carl)
+await post(`/users/${userIds.bea}/encrypted`, { iban: 'GB00 INVENTED' }, { ...admin, 'x-encrypted-id': 'bank' })
+const keyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const device = createAuthenticator('http://acme.test', keyPair)
+const passkeyOptions = await post('/me/passkeys/options', {}, bea)
+await post('/me/passkeys', { name: 'Phone', credential: device.create(passkeyOptions) }, bea)
+await post('/signin/passkey/options', {}, {})
+await apiCaller(server.url, { host: 'acme.test' })('POST', '/api/signin', { username: 'emil', password: 'wrong word' })
+await post('/password/forgot', { email: 'hugo@acme.test' }, {})
+await post('/signup', { username: 'gina', email: 'gina@acme.test', password: PASSWORD, authType: 'oauth' }, {})
+const google = { clientId: 'the client', clientSecret: 'invented-google-secret' }
+await put('/configurations/auth-configuration', { metadata: { providers: { google } } })
+
+// Workspaces
+const workspace = await post('/workspaces', { name: 'Harbour' }, bea)
+await post(`/workspaces/${workspace._id}/members`, { userId: userIds.carl, roles: ['member'] }, bea)
+await post(`/workspaces/${workspace._id}/invites`, { email: 'guest@acme.test' }, bea)
+await post(`/workspaces/${workspace._id}/encrypted`, { pin: '0000' }, admin)
+
+// Entities
+const permissions = fullAccessRules('tenant', 'user')
+await post('/blueprints', { key: 'things', name: 'Things', fields: allTypeFields, permissions })
+const entities = '/blueprints/things/entities'
+for (const thing of things) await post(entities, thing)
+await post(`${entities}/import?format=ndjson`, { identifier: 'imported', title: 'Imported' })
+const idempotent = { ...admin, 'idempotency-key': 'order-1' }
+const first = await post(entities, { identifier: 'once', title: 'Once' }, idempotent)
+const cursorQueries = [
+  '$sort=price&$limit=3',
+  '$sort=-title&$limit=3',
+  '$limit=3',
+  '$q=harbour&$limit=2',
+  '$sort=cost,-day&$limit=4',
+]
+const cursors: Record<string, string> = {}
+for (const query of cursorQueries)
+  cursors[query] = nextCursor(await send('GET', `${entities}?${query}`, undefined, admin))
+const stream = await fetch(`${server.url}/api${entities}/changes`, { headers: { host: 'acme.test', ...admin } })
+await post(entities, { identifier: 'live', title: 'Live' })
+let received = ''
+for await (const chunk of stream.body!.pipeThrough(new TextDecoderStream())) {
+  received += chunk
+  if (received.includes('event: create')) break
+}
+const eventId = /event: create\nid: (.*)/.exec(received)![1]!
+await send('PATCH', `${entities}/live`, { title: 'Lively' }, admin)
+const etag = (await send('GET', `${entities}/live`, undefined, admin)).headers.get('etag')
+
+// Content, lambdas, connections, integrations, plugins
+await post('/blocks', { name: 'imprint', content: '<p>Imprint</p>' })
+await post('/components', { identifier: 'hello', content: 'export const Hello = () => <b>Hello</b>' })
+await post('/configurations', { key: 'shop', public: true, metadata: { currency: 'EUR' } })
+const code = 'export default (request, atoll) => ({ body: { secret: atoll.env.KEY, method: request.method } })'
+const lambda = await post('/lambdas', { name: 'teller', code, env: { KEY: 'invented-lambda-secret' } })
+await put(`/lambdas/${lambda._id}`, { name: 'teller', code: `${code} // 2` })
+await post(`/lambdas/${lambda._id}/execute`, {})
+const source = async (body: object): Promise<string> => (await post('/integration-sources', body))._id
+const httpSource = await source({
+  ...{ name: 'shop', kind: 'http', metadata: { url: receiver.url } },
+  authentication: { headers: { 'x-shop-key': 'invented-shop-key' } },
+})
+const aiSource = await source({
+  ...{ name: 'models', kind: 'openai', metadata: { apiUrl: openai.url, embeddingModel: 'embedding-1' } },
+  authentication: { token: 'sk-invented' },
+})
+const stripeSource = await source(stripe.connection())
+const integration = async (trigger: object, target: object): Promise<string> =>
+  (await post('/integrations', { trigger, target }))._id
+const toLambda = { kind: 'lambda', lambdaId: lambda._id }
+const toShop = { kind: 'http', sourceId: httpSource, path: 'orders', method: 'POST' }
+const lambdaHook = await integration({ kind: 'webhook' }, toLambda)
+const shopHook = await integration({ kind: 'webhook' }, toShop)
+await integration({ kind: 'event', source: 'shop' }, toShop)
+await integration({ kind: 'schedule', cron: '0 9 * * MON', timezone: 'Europe/Lisbon' }, toLambda)
+const tool = await integration({ kind: 'tool', name: 'teller', description: 'It tells the secret.' }, toLambda)
+const plugin = await post('/plugins', {
+  ...{ name: 'listener', secret: PLUGIN_SECRET },
+  subscribedEvents: [{ source: 'shop', hookUrl: `${receiver.url}/hook` }],
+})
+await post('/events', { source: 'shop', kind: 'order', eventName: 'placed', metadata: { n: 1 } })
+const agent = (
+  await post('/ai/agents', {
+    name: 'Clerk',
+    sourceId: aiSource,
+    model: 'model-1',
+    vectorStores: ['user'],
+    tools: [tool],
+  })
+)._id
+const thread = (await post('/ai/threads', { integration: agent }, bea))._id
+openai.reply({ calls: [{ name: 'teller', arguments: '{}' }] }, {})
+await post(`/ai/${agent}/chat-completion/${thread}`, { messages: [{ role: 'user', content: 'Good day' }] }, bea)
+await post(`/ai/sources/${aiSource}/storage/upload`, { integrationId: agent, content: 'Quinces are yellow.' }, bea)
+
+// Payments: bea pays, a checkout of carl stays open, and an event belongs to no subscription.
+await put('/payments/configuration', { metadata: { isEnabled: true, paymentSourceId: stripeSource } })
+const plan = (await post('/plans', { name: 'Pro', monthlyPrice: 20, yearlyPrice: 200 }))._id
+const dynamicPlan = (await post('/plans', { name: 'Made to measure', dynamic: true }))._id
+await post('/coupons', { code: 'LESS', discountType: 'percentage', discountValue: 10 })
+let delivered = 0
+async function deliverStripeEvents() {
+  for (const event of stripe.events.slice(delivered)) {
+    delivered++
+    const { raw, headers } = await stripe.signEvent(event)
+    const sent = await fetch(`${server.url}/api/payments/webhooks/stripe`, {
+      ...{ method: 'POST', body: raw },
+      headers: { host: 'acme.test', ...headers },
+    })
+    if (!sent.ok) throw new Error(await sent.text())
+  }
+}
+const payLastCheckout = () => stripe.pay([...stripe.sessions.keys()].at(-1)!)
+async function subscribe(client: Headers, more: object = {}): Promise<string> {
+  const { subscriptionId } = await post('/checkout', { planId: plan, billingCycle: 'monthly', ...more }, client)
+  payLastCheckout()
+  await deliverStripeEvents()
+  return subscriptionId
+}
+const paid = await subscribe(bea, { couponCode: 'LESS' })
+const emil = bearer((await signIn('emil')).token)
+await subscribe(emil)
+const leftThread = (await post('/ai/threads', { integration: agent }, emil))._id
+const foreign = structuredClone(stripe.events.find(({ type }) => type === 'customer.subscription.created'))
+const object = { ...foreign.data.object, id: 'sub_unknown', metadata: { tenant: 'acme' } }
+stripe.events.push({ ...foreign, id: 'evt_unknown', type: 'customer.subscription.updated', data: { object } })
+await deliverStripeEvents()
+await runJobs()
+receiver.answer = () => 503
+await post('/events', { source: 'shop', kind: 'order', eventName: 'placed', metadata: { n: 2 } })
+await runJobs()
+await runJobs()
+const mails = (await get('/mails?limit=100')) as { template: string; text: string }[]
+const mailed = (template: string) => /^[\w-]{43}$/m.exec(mails.find((mail) => mail.template === template)!.text)![0]
+
+// From here on jobs stay in the queue.
+await server.end('SIGTERM')
+const tenantFile = join(folder, 'acme', 'data.db')
+holdJobs(tenantFile, true)
+server = await startAtoll(options)
+await post('/password/forgot', { email: 'carl@acme.test' }, {})
+await post('/signup', { username: 'fay', email: 'fay@acme.test', password: PASSWORD, authType: 'oauth' }, {})
+await post('/events', { source: 'shop', kind: 'order', eventName: 'placed', metadata: { n: 3 } })
+const newSubscription = { planId: dynamicPlan, billingCycle: 'monthly' }
+const custom = (await post('/subscriptions', newSubscription, bearer(dora.token)))._id
+await put(`/subscriptions/${custom}/dynamic-amount`, { amount: 50 })
+await post('/checkout', { subscriptionId: custom }, bearer(dora.token))
+payLastCheckout()
+await put(`/subscriptions/${custom}/dynamic-amount`, { amount: 60 })
+await deliverStripeEvents()
+const open = await post('/checkout', { planId: plan, billingCycle: 'monthly' }, carl)
+await post('/checkout', { subscriptionId: open.subscriptionId, cancelUrl: 'https://acme.test/cart' }, carl)
+await send('DELETE', `/users/${userIds.emil}`, undefined, admin)
+admin = bearer((await signIn('ada')).token)
+const events = await send('GET', '/events?limit=5', undefined, admin)
+const issued = {
+  issuedAt: Date.now(),
+  ...{ accessToken: admin.authorization, apiToken, refreshToken: dora.refreshToken, cookies, totpSecret: secret },
+  ...{ recoveryCode: recoveryCodes[0], passwordResetToken: mailed('passwordReset') },
+  ...{ verificationToken: mailed('verification') },
+  ...{ cursors, eventsCursor: nextCursor(events), eventId, etag, once: first },
+  ...{
+    users: userIds,
+    workspace: workspace._id,
+    plugin: plugin._id,
+    thread,
+    agent,
+    paid,
+    lambdaHook,
+    shopHook,
+    lambda: lambda._id,
+    leftThread,
+  },
+  passkey: { id: device.id, userHandle: device.own.userHandle, key: keyPair.privateKey.export({ format: 'jwk' }) },
+  urls: { stripe: stripe.url, openai: openai.url, receiver: receiver.url },
+}
+await server.end('SIGTERM')
+
+const db = new Database(tenantFile)
+const tables = db.query("select name from sqlite_master where type = 'table' order by name").all() as { name: string }[]
+for (const { name } of tables)
+  if (!db.query(`select 1 from "${name}" limit 1`).get()) console.info(`The table ${name} is empty.`)
+console.info(db.query('select kind, state, attempts, count(*) as count from jobs group by 1, 2, 3').all())
+db.close(true)
+writeFileSync(join(import.meta.dir, 'issued.json'), `${JSON.stringify(issued, null, 2)}\n`)
+const vendor = { sessions: [...stripe.sessions], subscriptions: [...stripe.subscriptions] }
+writeFileSync(join(at, 'stripe.json'), JSON.stringify(vendor))
+await Bun.spawn(['tar', '-czf', join(import.meta.dir, 'database.tar.gz'), '-C', at, '.']).exited
+rmSync(at, { recursive: true })
+await Promise.all([stripe.stop(), openai.stop(), receiver.stop()])

@@ -1,0 +1,20 @@
+import { expect, test } from 'bun:test'
+import type { Db } from '../../src/storage/port'
+import { cached } from '../../src/tenancy/cache'
+
+test('a value is not read from the cache after its version could not be checked', async () => {
+  const state = { value: 'old', version: 1, notifications: 0, isReachable: true }
+  const query = async () => {
+    if (!state.isReachable) throw new Error('The database cannot be reached.')
+    return [['plugins', state.version]]
+  }
+  const store = { db: { query } as unknown as Db, remoteVersion: () => state.notifications }
+  const read = async () => cached(store, 'plugins', 'key', async () => state.value)
+  expect(await read()).toBe('old')
+  Object.assign(state, { value: 'new', version: 2 })
+  expect(await read()).toBe('old')
+  Object.assign(state, { notifications: 1, isReachable: false })
+  await expect(read()).rejects.toThrow('cannot be reached')
+  state.isReachable = true
+  expect(await read()).toBe('new')
+})
