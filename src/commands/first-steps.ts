@@ -1,4 +1,5 @@
 import { issueSetupToken } from '../accounts/links/setup-link'
+import { Problem } from '../core/problem'
 import { createDemo, createDemoSigninLink } from '../demo/demo'
 import { createTenant, getDefaultTenantId, getTenant, isRegistered } from '../tenancy/tenants'
 import { invocation } from './invocation'
@@ -8,6 +9,10 @@ const FIRST_TENANT = 'main'
 
 type ServerStart = { url: string; isDemo: boolean; isFirstStart: boolean; print: (text: string) => void }
 
+function ignoreExisting(error: unknown) {
+  if (!(error instanceof Problem && error.code === 'TENANT_EXISTS')) throw error
+}
+
 /** Prints how to get into a server that nobody has used yet: a link to set it up, or the sign-in of its demo. */
 export async function printFirstSteps({ url, isDemo, isFirstStart, print }: ServerStart) {
   if (isDemo && isFirstStart) print(await createDemo(Number(new URL(url).port), invocation))
@@ -16,7 +21,8 @@ export async function printFirstSteps({ url, isDemo, isFirstStart, print }: Serv
     if (link) print(`Open the admin page, signed in (this link works once, within an hour):\n\n${link}\n`)
     return
   }
-  if (isFirstStart) await createTenant(FIRST_TENANT)
+  // Another server of the installation may create it at the same time.
+  if (isFirstStart) await createTenant(FIRST_TENANT).catch(ignoreExisting)
   const id = await getDefaultTenantId()
   const token = id && (await issueSetupToken(await getTenant(id)))
   if (token)

@@ -79,19 +79,19 @@ describe('the set-up link', () => {
 describe('the sign-in link', () => {
   test('POST /api/signin/link signs the user in once', async () => {
     const token = await issueSigninToken(home.tenant, home.users.user)
-    const answer = await home.stranger.post('/signin/link', { token, authType: 'oauth' })
+    const answer = await home.anonymous.post('/signin/link', { token, authType: 'oauth' })
     expect(answer.status).toBe(200)
     expect(answer.body.payload.user._id).toBe(home.users.user)
-    const me = await home.stranger.with({ authorization: `Bearer ${answer.body.payload.token}` }).get('/me')
+    const me = await home.anonymous.with({ authorization: `Bearer ${answer.body.payload.token}` }).get('/me')
     expect(me.body.username).toBe('user')
-    expect(statusAndCode(await home.stranger.post('/signin/link', { token }))).toEqual(INVALID_TOKEN)
+    expect(statusAndCode(await home.anonymous.post('/signin/link', { token }))).toEqual(INVALID_TOKEN)
   })
 
   test('POST /api/signin/link refuses a link of another tenant, and one that is older than an hour', async () => {
     const other = await createTestTenant()
     const token = await issueSigninToken(home.tenant, home.users.user)
-    expect(statusAndCode(await other.stranger.post('/signin/link', { token }))).toEqual(INVALID_TOKEN)
+    expect(statusAndCode(await other.anonymous.post('/signin/link', { token }))).toEqual(INVALID_TOKEN)
     advanceClock(61 * MINUTE)
-    expect(statusAndCode(await home.stranger.post('/signin/link', { token }))).toEqual(INVALID_TOKEN)
+    expect(statusAndCode(await home.anonymous.post('/signin/link', { token }))).toEqual(INVALID_TOKEN)
   })
 })

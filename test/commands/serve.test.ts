@@ -95,7 +95,7 @@ describe('a server that gets a stop signal', () => {
     'a server that gets %s exits with code 0 and an empty log',
     async (signal) => {
       await using server = await startAtoll({ at: createTempFolder() })
-      expect((await apiCaller(server.url)('GET', '/api/me')).status).toBe(404)
+      expect((await apiCaller(server.url)('GET', '/api/me')).status).toBe(401)
       expect(await server.end(signal)).toBe(0)
       expect(await server.logged).toBe('')
     },
@@ -235,22 +235,39 @@ test('a second SIGINT ends a server at once with code 130, and a second SIGTERM 
   }
 })
 
-test('`serve` without a tenant prints how to create one, and `serve --demo` creates a demo tenant once', async () => {
+test('`serve` in an empty folder creates the tenant "main" and prints a set-up link until it has an administrator', async () => {
   const at = { at: createTempFolder() }
-  {
+  const links: string[] = []
+  for (let start = 1; start <= 2; start++) {
     await using server = await startAtoll(at)
-    await server.until(/There is no tenant yet\..*atoll tenant create/)
+    const [, origin, token = ''] = await server.until(/(http:\/\/127\.0\.0\.1:\d+)\/admin\/set-up#(\S+)/)
+    expect(origin).toBe(server.url)
+    links.push(token)
+    if (start === 2) {
+      const account = { username: 'ada', password: PASSWORD, token: links[0] }
+      expect((await apiCaller(server.url)('POST', '/api/setup', account)).status).toBe(201)
+      const { status, body } = await apiCaller(server.url)('POST', '/api/setup', { ...account, username: 'eve', token })
+      expect([status, body.code]).toEqual([409, 'SETUP_COMPLETE'])
+    }
   }
-  {
+  expect(new Set(links).size).toBe(2)
+  expect((await runAtoll('tenant list --json', at)).json).toMatchObject([{ id: 'main' }])
+  await using server = await startAtoll(at)
+  await server.end('SIGTERM')
+  expect(server.readOutput()).not.toContain('/admin/set-up')
+})
+
+test('`serve --demo` creates a demo tenant once and prints a link that signs in at each start', async () => {
+  const at = { at: createTempFolder() }
+  for (const isFirst of [true, false]) {
     await using server = await startAtoll(at, '--demo')
-    await server.until(/curl .*\n.*curl .*\n.*curl .*entities'/)
-  }
-  expect((await runAtoll('tenant list --json', at)).json).toMatchObject([{ id: 'demo' }])
-  {
-    await using server = await startAtoll(at, '--demo')
+    if (isFirst) await server.until(/curl .*\n.*curl .*\n.*curl .*entities'/)
+    const [, token] = await server.until(/\/admin\/link\?tenant=demo#(\S+)/)
+    const { status, body } = await apiCaller(server.url)('POST', '/api/signin/link', { token })
+    expect([status, body.payload.user.username]).toEqual([200, 'admin'])
     await server.end('SIGTERM')
+    expect((await runAtoll('tenant list --json', at)).json).toMatchObject([{ id: 'demo' }])
   }
-  expect((await runAtoll('tenant list --json', at)).json).toMatchObject([{ id: 'demo' }])
 })
 
 test('`serve --json` prints nothing but its URL as JSON', async () => {
