@@ -31,10 +31,21 @@ const data = createRoute({
   path: 'data',
   component: lazyRouteComponent(() => import('./data/blueprints'), 'Blueprints'),
 })
+const newBlueprint = createRoute({
+  getParentRoute: () => frame,
+  path: 'blueprints/new',
+  component: lazyRouteComponent(() => import('./data/new-blueprint'), 'NewBlueprint'),
+})
 const entities = createRoute({
   getParentRoute: () => frame,
   path: 'data/$blueprint',
   component: lazyRouteComponent(() => import('./data/entities'), 'Entities'),
+})
+// No entity has the identifier "all".
+const newEntity = createRoute({
+  getParentRoute: () => entities,
+  path: 'all/new',
+  component: lazyRouteComponent(() => import('./data/entity-panel'), 'NewEntityPanel'),
 })
 const entity = createRoute({
   getParentRoute: () => entities,
@@ -52,7 +63,11 @@ function stringifySearch(search: Record<string, unknown>): string {
 
 /** All places of the page. */
 export const router = createRouter({
-  routeTree: root.addChildren([setUp, link, frame.addChildren([index, home, data, entities.addChildren([entity])])]),
+  routeTree: root.addChildren([
+    setUp,
+    link,
+    frame.addChildren([index, home, data, newBlueprint, entities.addChildren([newEntity, entity])]),
+  ]),
   basepath: '/admin',
   parseSearch,
   stringifySearch,

@@ -82,6 +82,55 @@ describe.skipIf(!hasBrowser)('the admin page in a browser', () => {
     await page.close()
   })
 
+  test('a new administrator creates a blueprint with four fields and three entities, which guests can read', async () => {
+    await using server = await startAtoll({ at: createTempFolder() })
+    const { page, errors } = await openPage()
+    await page.goto(await findLink(server, '/admin/set-up'))
+    await page.getByLabel('Username').fill('ada')
+    await page.getByRole('textbox', { name: /^Password/ }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Create account' }).click()
+    await page.getByRole('link', { name: 'Create a blueprint' }).click()
+    await page.getByLabel('Name', { exact: false }).first().fill('Board Games')
+    for (const [index, [name, type]] of (
+      [
+        ['players', 'Whole number'],
+        ['published', 'Date'],
+        ['owned', 'Yes or no'],
+      ] as const
+    ).entries()) {
+      await page.getByRole('button', { name: 'Add field' }).click()
+      await page.getByLabel(`Name of field ${index + 2}`).fill(name)
+      await page.getByRole('textbox', { name: `Type of field ${index + 2}` }).click()
+      await page.getByRole('option', { name: type, exact: true }).click()
+    }
+    await page.getByLabel('Everybody reads all').check()
+    await inspectScreen(page, 'new-blueprint')
+    await page.getByRole('button', { name: 'Create blueprint' }).click()
+    await page.getByText('There are no board games yet.').waitFor()
+    await inspectScreen(page, 'entities-empty')
+    for (const [name, players] of [
+      ['Go', '2'],
+      ['Chess', '2'],
+      ['Carcassonne', '5'],
+    ] as const) {
+      await page.getByRole('button', { name: 'New' }).click()
+      await page.getByRole('textbox', { name: 'name' }).fill(name)
+      await page.getByRole('textbox', { name: 'players' }).fill(players)
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('heading', { name, exact: true }).waitFor()
+      await page.keyboard.press('Escape')
+    }
+    await page.getByText('3 board games').waitFor()
+    const list = await fetch(`${server.url}/api/blueprints/board-games/entities?$sort=name`)
+    expect((await list.json()).map(({ name, players }: Record<string, unknown>) => [name, players])).toEqual([
+      ['Carcassonne', 5],
+      ['Chess', 2],
+      ['Go', 2],
+    ])
+    expect(errors).toEqual([])
+    await page.close()
+  })
+
   test('the demo link signs in, and its contacts can be filtered, sorted, created and changed', async () => {
     await using server = await startAtoll({ at: createTempFolder() }, '--demo')
     const { page, errors } = await openPage()

@@ -1,4 +1,5 @@
-import { Anchor, Table } from '@mantine/core'
+import { Anchor, Button, Table } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { blueprintsQuery } from '../api/queries'
@@ -10,9 +11,21 @@ import { Screen } from '../ui/screen'
 export function Blueprints() {
   const { data: blueprints, error } = useQuery(blueprintsQuery)
   return (
-    <Screen title="Data">
+    <Screen
+      title="Data"
+      actions={
+        <Button component={Link} to="/blueprints/new" leftSection={<IconPlus size={14} />}>
+          New blueprint
+        </Button>
+      }
+    >
       {error && <ProblemMessage error={error} />}
-      {blueprints?.length === 0 && <EmptyState text="There are no blueprints yet." />}
+      {blueprints?.length === 0 && (
+        <EmptyState
+          text="There are no blueprints yet."
+          action={{ label: 'Create a blueprint', href: '/admin/blueprints/new' }}
+        />
+      )}
       {!!blueprints?.length && (
         <Table highlightOnHover mx="md" w="auto" miw="60%">
           <Table.Thead>

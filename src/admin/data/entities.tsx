@@ -56,9 +56,11 @@ export function Entities() {
       params: { blueprint: key, identifier: to },
       search: search as never,
     })
+  const openNew = () =>
+    navigate({ to: '/data/$blueprint/all/new', params: { blueprint: key }, search: search as never })
   useHotkeys([
     ['/', () => searchBox.current?.focus()],
-    ['n', () => open('new')],
+    ['n', openNew],
   ])
   if (blueprint.error) return <ProblemMessage error={blueprint.error} />
   const name = blueprint.data?.name ?? ''
@@ -79,7 +81,7 @@ export function Entities() {
               if (event.key === 'Enter') changeSearch({ ...search, $q: event.currentTarget.value })
             }}
           />
-          <Button leftSection={<IconPlus size={14} />} onClick={() => open('new')}>
+          <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
             New
           </Button>
         </>
@@ -94,7 +96,7 @@ export function Entities() {
             action={
               isFiltered
                 ? { label: 'Clear filters', onClick: () => changeSearch({}) }
-                : { label: 'Add the first', onClick: () => open('new') }
+                : { label: 'Add the first', onClick: openNew }
             }
           />
         ) : (

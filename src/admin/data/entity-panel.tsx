@@ -1,62 +1,83 @@
 import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { blueprintQuery } from '../api/queries'
 import { ProblemMessage } from '../ui/problem-message'
 import { SidePanel } from '../ui/side-panel'
 import { EntityForm } from './entity-form'
 import { entityQuery, toEntityLabel } from './entity-queries'
 
-const route = getRouteApi('/frame/data/$blueprint/$identifier')
+const listRoute = getRouteApi('/frame/data/$blueprint')
+const entityRoute = getRouteApi('/frame/data/$blueprint/$identifier')
 const FORM_ID = 'entity-form'
 
-/** One entity beside its list, or a new one. */
-export function EntityPanel() {
-  const { blueprint: key, identifier } = route.useParams()
-  const search = route.useSearch()
+/** Returns where the panel leads: back to its list, or to an entity; the filters of the list stay. */
+function useEntityPlaces() {
+  const { blueprint } = listRoute.useParams()
+  const search = listRoute.useSearch() as never
   const navigate = useNavigate()
-  const isNew = identifier === 'new'
+  return {
+    blueprint,
+    close: () => navigate({ to: '/data/$blueprint', params: { blueprint }, search }),
+    openEntity: (identifier: string) =>
+      navigate({ to: '/data/$blueprint/$identifier', params: { blueprint, identifier }, search, replace: true }),
+  }
+}
+
+type FormPanelProps = { title: string; error: unknown; onClose: () => void; children: ReactNode }
+
+const FormPanel = ({ title, error, onClose, children }: FormPanelProps) => (
+  <SidePanel
+    title={title}
+    onClose={onClose}
+    footer={
+      <>
+        <Button type="submit" form={FORM_ID}>
+          Save
+        </Button>
+        <Text size="xs" c="dimmed">
+          Ctrl-Enter saves
+        </Text>
+      </>
+    }
+  >
+    {error ? <ProblemMessage error={error} /> : children}
+  </SidePanel>
+)
+
+/** One entity beside its list. */
+export function EntityPanel() {
+  const { blueprint: key, close, openEntity } = useEntityPlaces()
+  const { identifier } = entityRoute.useParams()
   const blueprint = useQuery(blueprintQuery(key))
-  const loaded = useQuery({ ...entityQuery(key, identifier), enabled: !isNew })
-  const close = () => navigate({ to: '/data/$blueprint', params: { blueprint: key }, search: search as never })
-  const title = isNew
-    ? `New entity of ${blueprint.data?.name ?? ''}`
-    : loaded.data
-      ? toEntityLabel(loaded.data.entity)
-      : identifier
-  const error = blueprint.error ?? loaded.error
+  const loaded = useQuery(entityQuery(key, identifier))
   return (
-    <SidePanel
-      title={title}
+    <FormPanel
+      title={loaded.data ? toEntityLabel(loaded.data.entity) : identifier}
+      error={blueprint.error ?? loaded.error}
       onClose={close}
-      footer={
-        <>
-          <Button type="submit" form={FORM_ID}>
-            Save
-          </Button>
-          <Text size="xs" c="dimmed">
-            Ctrl-Enter saves
-          </Text>
-        </>
-      }
     >
-      {error && <ProblemMessage error={error} />}
-      {blueprint.data && (isNew || loaded.data) && (
+      {blueprint.data && loaded.data && (
         <EntityForm
           id={FORM_ID}
           blueprint={blueprint.data}
-          entity={loaded.data?.entity}
-          etag={loaded.data?.etag}
-          onSaved={(saved) =>
-            navigate({
-              to: '/data/$blueprint/$identifier',
-              params: { blueprint: key, identifier: saved.identifier },
-              search: search as never,
-              replace: true,
-            })
-          }
+          entity={loaded.data.entity}
+          etag={loaded.data.etag}
+          onSaved={(saved) => openEntity(saved.identifier)}
         />
       )}
-    </SidePanel>
+    </FormPanel>
+  )
+}
+
+/** A form for a new entity beside the list. */
+export function NewEntityPanel() {
+  const { blueprint: key, close, openEntity } = useEntityPlaces()
+  const { data: blueprint, error } = useQuery(blueprintQuery(key))
+  return (
+    <FormPanel title={`New in ${blueprint?.name ?? ''}`} error={error} onClose={close}>
+      {blueprint && <EntityForm id={FORM_ID} blueprint={blueprint} onSaved={(saved) => openEntity(saved.identifier)} />}
+    </FormPanel>
   )
 }

@@ -13,8 +13,8 @@ export function Home() {
     <Screen title="Home">
       {blueprints?.length === 0 && (
         <EmptyState
-          text="There are no blueprints yet. Create one with POST /api/blueprints."
-          action={{ label: 'Open the API reference', href: '/openapi' }}
+          text="There are no blueprints yet. A blueprint describes one kind of data."
+          action={{ label: 'Create a blueprint', href: '/admin/blueprints/new' }}
         />
       )}
       <List listStyleType="none" px="md" spacing="xs">

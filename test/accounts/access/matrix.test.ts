@@ -19,6 +19,8 @@ const table = `
   everybody                           ok    ok         ok      ok        ok     ok      ok         ok        ok
     200 POST /api/signin
     201 POST /api/signup
+    400 POST /api/setup
+    200 POST /api/signin/link
     200 POST /api/signin/passkey/options
     200 POST /api/signin/passkey/
     200 POST /api/token/refresh

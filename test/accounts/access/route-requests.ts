@@ -1,4 +1,5 @@
 import { eq } from 'drizzle-orm'
+import { issueSigninToken } from '../../../src/accounts/links/signin-link'
 import { emailChanges } from '../../../src/accounts/mail/tables'
 import { issueOneTimeToken, type TokenPurpose } from '../../../src/accounts/one-time-tokens'
 import { passkeys } from '../../../src/accounts/passkeys/tables'
@@ -94,6 +95,10 @@ async function insertIdentity(at: TenantFixture, by: Requester) {
 export const requests: Record<string, BuildRequest> = {
   'POST /api/signin': () => ({ body: { username: 'ada', password } }),
   'POST /api/signup': (at) => ({ body: { username: at.name(), password } }),
+  'POST /api/setup': (at) => ({ body: { username: at.name(), password, token: 'invalid' } }),
+  'POST /api/signin/link': async ({ tenant, users }) => ({
+    body: { token: await issueSigninToken(tenant, users.user) },
+  }),
   'POST /api/signin/passkey/': async ({ anonymous, device }) => ({
     body: { credential: device.get((await anonymous.post('/signin/passkey/options')).body) },
   }),

@@ -141,6 +141,8 @@ const tokenRoutes: Record<string, [body: (secret: string) => object, refusal: [n
   'POST /api/email/verify': [(token) => ({ token }), [400, 'INVALID_TOKEN']],
   'POST /api/email/revert': [(token) => ({ token }), [400, 'INVALID_TOKEN']],
   'POST /api/password/reset': [(token) => ({ token, password }), [400, 'INVALID_TOKEN']],
+  'POST /api/setup': [(token) => ({ token, username: 'eve', password }), [400, 'INVALID_TOKEN']],
+  'POST /api/signin/link': [(token) => ({ token }), [400, 'INVALID_TOKEN']],
   'POST /api/auth/callback': [(rt) => ({ rt }), [401, 'INVALID_REDIRECT_TOKEN']],
 }
 /** Open routes that take no token. */

@@ -1,0 +1,30 @@
+import type { Rule } from '../api/schema'
+
+/** A common set of rules, as a person chooses it for a new blueprint. */
+export type AccessPreset = { value: string; label: string; description: string; rules: Rule[] }
+
+const ownRules: Rule[] = (['create', 'update', 'delete'] as const).map((operation) => ({ operation, roleBased: ['*'] }))
+const readAll: Rule = { operation: 'read', scope: 'tenant', roleBased: ['*'] }
+
+/** What a new blueprint offers; the rules can be changed later. */
+export const accessPresets: AccessPreset[] = [
+  { value: 'admins', label: 'Only administrators', description: 'Nobody else reads or changes anything.', rules: [] },
+  {
+    value: 'own',
+    label: 'Everybody their own',
+    description: 'Signed-in users read and change what they created.',
+    rules: [...ownRules, { operation: 'read', roleBased: ['*'] }],
+  },
+  {
+    value: 'shared',
+    label: 'Signed-in users read all',
+    description: 'They change what they created.',
+    rules: [...ownRules, readAll],
+  },
+  {
+    value: 'public',
+    label: 'Everybody reads all',
+    description: 'Guests, too. Signed-in users change what they created.',
+    rules: [...ownRules, { ...readAll, guest: true }],
+  },
+]

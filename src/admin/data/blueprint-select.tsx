@@ -1,0 +1,20 @@
+import { Select } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { blueprintsQuery } from '../api/queries'
+
+type BlueprintSelectProps = { 'aria-label': string; value?: string; onChange: (key: string | undefined) => void }
+
+/** Chooses one of the tenant's blueprints. */
+export function BlueprintSelect({ value, onChange, ...rest }: BlueprintSelectProps) {
+  const { data: blueprints = [] } = useQuery(blueprintsQuery)
+  return (
+    <Select
+      {...rest}
+      w={140}
+      placeholder="Blueprint"
+      data={blueprints.map(({ key, name }) => ({ value: key, label: name }))}
+      value={value ?? null}
+      onChange={(key) => onChange(key ?? undefined)}
+    />
+  )
+}
