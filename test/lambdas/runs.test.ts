@@ -13,7 +13,7 @@ import { toResponse } from '../../src/lambdas/response'
 import { type RunOptions, runLambda } from '../../src/lambdas/run'
 import { removeOld } from '../../src/lambdas/runs'
 import { runs } from '../../src/lambdas/tables'
-import { times } from '../plugins/fixtures'
+import { denyPrivateNetwork, times } from '../plugins/fixtures'
 import { useTestArea } from '../test-area'
 import { apiClient, createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
 import { waitUntil } from '../wait-until'
@@ -343,6 +343,7 @@ describe('the API calls of a lambda', () => {
 })
 
 describe('fetch in a lambda', () => {
+  beforeAll(denyPrivateNetwork)
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
