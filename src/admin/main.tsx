@@ -8,9 +8,11 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
 import { queryClient } from './api/queries'
+import { rememberNamedTenant } from './api/session'
 import { router } from './routes'
 import { theme } from './theme'
 
+rememberNamedTenant()
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''
 
 createRoot(document.getElementById('root')!).render(

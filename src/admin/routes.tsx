@@ -54,7 +54,11 @@ const entity = createRoute({
 })
 
 /** The words of an address: the server's query language, so a filtered list can be copied into a program. */
-const parseSearch = (search: string): Record<string, string> => Object.fromEntries(new URLSearchParams(search))
+function parseSearch(search: string): Record<string, string> {
+  // The tab remembers it; to the server it would be a filter.
+  const { tenant: _, ...rest } = Object.fromEntries(new URLSearchParams(search))
+  return rest
+}
 function stringifySearch(search: Record<string, unknown>): string {
   const pairs = Object.entries(search).filter(([, value]) => value !== undefined && value !== '')
   const encode = (text: string) => encodeURIComponent(text).replace(/%(24|5B|5D|2C|3A)/g, decodeURIComponent)

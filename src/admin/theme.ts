@@ -16,7 +16,7 @@ const TEAL: MantineColorsTuple = [
 /** The look of the page: system fonts, a 4 px grid, one accent colour, and shadows only on what floats. */
 export const theme = createTheme({
   primaryColor: 'teal',
-  primaryShade: { light: 7, dark: 5 },
+  primaryShade: { light: 7, dark: 7 },
   colors: { teal: TEAL },
   autoContrast: true,
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif',

@@ -100,7 +100,7 @@ describe.skipIf(!hasBrowser)('the admin page in a browser', () => {
     ).entries()) {
       await page.getByRole('button', { name: 'Add field' }).click()
       await page.getByLabel(`Name of field ${index + 2}`).fill(name)
-      await page.getByRole('textbox', { name: `Type of field ${index + 2}` }).click()
+      await page.getByRole('combobox', { name: `Type of field ${index + 2}` }).click()
       await page.getByRole('option', { name: type, exact: true }).click()
     }
     await page.getByLabel('Everybody reads all').check()

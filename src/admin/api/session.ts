@@ -21,11 +21,13 @@ export function continueAfterSignIn() {
 
 const TENANT_KEY = 'atoll-tenant'
 
-/** Where hosts lead to no tenant, as on a developer's machine, `?tenant=` names it; the tab remembers it. */
-export function getNamedTenant(): string | undefined {
+/** Returns the tenant that requests name, because no host leads to it. */
+export const getNamedTenant = (): string | undefined => sessionStorage.getItem(TENANT_KEY) ?? undefined
+
+/** Where hosts lead to no tenant, as on a developer's machine, `?tenant=` of the first address names it. */
+export function rememberNamedTenant() {
   const named = new URLSearchParams(location.search).get('tenant')
-  if (named) sessionStorage.setItem(TENANT_KEY, named)
-  return named ?? sessionStorage.getItem(TENANT_KEY) ?? undefined
+  if (named) nameTenant(named)
 }
 
 /** Names the tenant that this tab works with. */

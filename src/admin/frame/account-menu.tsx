@@ -1,13 +1,11 @@
 import { Menu, UnstyledButton } from '@mantine/core'
 import { IconBook, IconLogout, IconUser } from '@tabler/icons-react'
 import { api, fetchData } from '../api/client'
-import { queryClient } from '../api/queries'
 import type { Me } from '../api/schema'
 import classes from './account-menu.module.css'
 
 async function signOut() {
   await fetchData(api.POST('/api/logout'))
-  queryClient.clear()
   location.assign('/admin')
 }
 

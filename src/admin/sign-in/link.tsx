@@ -3,7 +3,6 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { api, fetchData } from '../api/client'
 import { startSession } from '../api/queries'
-import { getNamedTenant } from '../api/session'
 import { FullPage } from '../ui/full-page'
 import { ProblemMessage } from '../ui/problem-message'
 
@@ -21,7 +20,6 @@ export function SignInLink() {
   useEffect(() => {
     if (hasStarted.current) return
     hasStarted.current = true
-    getNamedTenant()
     mutate(location.hash.slice(1))
   }, [mutate])
   return <FullPage>{error ? <ProblemMessage error={error} /> : <p role="status">Signing in…</p>}</FullPage>

@@ -43,7 +43,7 @@ async function respondWithPage({ request }: { request: Request }) {
   const nameOf = (extension: string) => names.find((name) => name.startsWith('main-') && name.endsWith(extension))!
   const nonce = generateToken().slice(0, 22)
   // Without it the page need not ask who is signed in.
-  const hasSession = !!request.headers.get('cookie')?.includes(COOKIE_PREFIX)
+  const hasSession = SESSION_COOKIE.test(request.headers.get('cookie') ?? '')
   return new Response(toPage(nameOf('.js'), nameOf('.css'), nonce, hasSession), {
     headers: {
       'content-type': 'text/html; charset=utf-8',
@@ -59,6 +59,9 @@ async function respondWithFile(name: string, request: Request) {
   if (response) return response
   throw new Problem(404, 'NOT_FOUND', 'The admin page has no such file. Reload the page.')
 }
+
+/** The name of the session cookie of any tenant; that of a known device goes on after the id. */
+const SESSION_COOKIE = new RegExp(`(?:^|[ ;-])${COOKIE_PREFIX}[a-z0-9-]+=`)
 
 const detail = { 'x-access': 'open', hide: true } as object
 
