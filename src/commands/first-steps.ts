@@ -7,11 +7,22 @@ import { invocation } from './invocation'
 /** The tenant that the first start makes. */
 const FIRST_TENANT = 'main'
 
-type ServerStart = { url: string; isDemo: boolean; isFirstStart: boolean; print: (text: string) => void }
-
-function ignoreExisting(error: unknown) {
-  if (!(error instanceof Problem && error.code === 'TENANT_EXISTS')) throw error
+/** Creates the tenant of an installation that has none. */
+export async function createFirstTenant() {
+  // Another server of the installation may create it at the same time.
+  await createTenant(FIRST_TENANT).catch((error) => {
+    if (!(error instanceof Problem && error.code === 'TENANT_EXISTS')) throw error
+  })
 }
+
+/** Returns the token of a set-up link, or undefined when the tenant needs none or cannot be opened. */
+const findSetupToken = async (id: string) =>
+  getTenant(id)
+    .then(issueSetupToken)
+    // A damaged or suspended tenant must not keep the server from the others.
+    .catch(() => undefined)
+
+type ServerStart = { url: string; isDemo: boolean; isFirstStart: boolean; print: (text: string) => void }
 
 /** Prints how to get into a server that nobody has used yet: a link to set it up, or the sign-in of its demo. */
 export async function printFirstSteps({ url, isDemo, isFirstStart, print }: ServerStart) {
@@ -21,10 +32,8 @@ export async function printFirstSteps({ url, isDemo, isFirstStart, print }: Serv
     if (link) print(`Open the admin page, signed in (this link works once, within an hour):\n\n${link}\n`)
     return
   }
-  // Another server of the installation may create it at the same time.
-  if (isFirstStart) await createTenant(FIRST_TENANT).catch(ignoreExisting)
   const id = await getDefaultTenantId()
-  const token = id && (await issueSetupToken(await getTenant(id)))
+  const token = id && (await findSetupToken(id))
   if (token)
     print(
       `The tenant "${id}" has no administrator yet. Open this link to create one (it works once, within 24 hours):\n\n${url}/admin/set-up#${token}\n`,

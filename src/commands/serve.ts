@@ -60,6 +60,8 @@ export const serve = new Command('serve')
     const { listen } = await import('../gateway')
     const tenants = await countTenants()
     const isFirstStart = !tenants
+    const { createFirstTenant, printFirstSteps } = await import('./first-steps')
+    if (isFirstStart && !demo) await createFirstTenant()
     const server = listenOrExplain(listen)
     const background = startBackgroundWork()
     const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
@@ -99,6 +101,5 @@ export const serve = new Command('serve')
     const print = json ? console.error : console.log
     if (json) console.log(JSON.stringify({ url }))
     else console.log(`Atoll listens on ${url} (its API is described at ${url}/openapi)`)
-    const { printFirstSteps } = await import('./first-steps')
     await printFirstSteps({ url, isDemo: !!demo, isFirstStart, print })
   })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
 import { hasBrowser, launchBrowser } from '../fakes/browser'
-import { createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
 
 setDefaultTimeout(120_000)
 
@@ -121,8 +121,8 @@ describe.skipIf(!hasBrowser)('the admin page in a browser', () => {
       await page.keyboard.press('Escape')
     }
     await page.getByText('3 board games').waitFor()
-    const list = await fetch(`${server.url}/api/blueprints/board-games/entities?$sort=name`)
-    expect((await list.json()).map(({ name, players }: Record<string, unknown>) => [name, players])).toEqual([
+    const { body } = await apiCaller(server.url)('GET', '/api/blueprints/board-games/entities?$sort=name')
+    expect(body.map(({ name, players }: Record<string, unknown>) => [name, players])).toEqual([
       ['Carcassonne', 5],
       ['Chess', 2],
       ['Go', 2],

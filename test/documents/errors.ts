@@ -165,6 +165,7 @@ export const NOT_FOUND_NAMES = [
     'coupon',
     'delivery',
     'entity',
+    'file',
   ],
   ...['event', 'file', 'identity', 'integration', 'integration source', 'invite', 'invoice', 'lambda', 'member'],
   ...['passkey', 'plan', 'plugin', 'provider event', 'run', 'session', 'static file', 'subscription', 'tenant'],

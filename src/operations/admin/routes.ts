@@ -57,7 +57,7 @@ async function respondWithPage({ request }: { request: Request }) {
 async function respondWithFile(name: string, request: Request) {
   const response = await respondWithAsset(name, request.headers.get('accept-encoding') ?? '')
   if (response) return response
-  throw new Problem(404, 'NOT_FOUND', 'The admin page has no such file. Reload the page.')
+  throw new Problem(404, 'FILE_NOT_FOUND', 'The admin page has no such file. Reload the page.')
 }
 
 /** The name of the session cookie of any tenant; that of a known device goes on after the id. */
