@@ -1,13 +1,11 @@
-import { afterAll } from 'bun:test'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import { config } from '../../src/config'
 import { type ReplyPlan, startOpenai } from '../fakes/openai-server'
-import { allowPrivateNetwork, denyPrivateNetwork } from '../plugins/fixtures'
 import { createTestTenant, type TestResponse } from '../test-tenant'
 
 /** Creates a tenant with a fake OpenAI server and an agent that uses it. */
 export async function createAiFixture() {
-  allowPrivateNetwork()
-  afterAll(denyPrivateNetwork)
+  config.ATOLL_ALLOW_PRIVATE_NETWORK = 'on'
   const own = await createTestTenant()
   const openai = await startOpenai()
   const [admin, user] = [own.as('admin'), own.as('user')]
