@@ -6,7 +6,7 @@ import { completeSetup } from './setup-link'
 import { LinkSignIn, SetUp } from './shapes'
 import { signInByLink } from './signin-link'
 
-/** What the links do that the server prints: set a tenant up, and sign in. */
+/** Routes for the links that the server prints: one creates the first administrator, the other signs in. */
 export const linkRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
   .post(

@@ -1,31 +1,22 @@
-import { ne } from 'drizzle-orm'
 import { DAY_MS, now } from '../../core/clock'
 import { decrypt, encrypt } from '../../core/encryption'
 import type { HttpContext } from '../../core/etag'
 import { Problem } from '../../core/problem'
-import type { Db } from '../../storage/port'
 import { deriveKey } from '../../tenancy/installation-keys'
 import type { Tenant } from '../../tenancy/tenants'
 import { completeSignUp, startSession } from '../signin'
-import { users } from '../tables'
-import { registerUser } from '../users/users'
+import { hasOtherAdmin, registerUser } from '../users/users'
 import type { SetUp } from './shapes'
 
 const LINK_TTL_MS = DAY_MS
 const PURPOSE = 'setup-link'
-
-/** Tells whether a tenant has a user with the role `admin`, other than `exceptId`. */
-async function hasAdmin(db: Db, exceptId = ''): Promise<boolean> {
-  const rows = await db.selectDistinct({ roles: users.roles }).from(users).where(ne(users._id, exceptId))
-  return rows.some(({ roles }) => roles.includes('admin'))
-}
 
 /**
  * Returns a token that creates the first administrator of a tenant within 24 hours, or undefined when there is one
  * already. It is used up by this: a tenant never loses its last administrator.
  */
 export async function issueSetupToken(tenant: Tenant): Promise<string | undefined> {
-  if (await hasAdmin(tenant.db)) return
+  if (await hasOtherAdmin(tenant.db, '')) return
   return encrypt(await deriveKey(tenant.tenant, PURPOSE), String(now() + LINK_TTL_MS), PURPOSE).toString('base64url')
 }
 
@@ -35,7 +26,7 @@ async function assertSetupToken({ tenant }: Tenant, token: string) {
   try {
     expires = Number(decrypt(key, Buffer.from(token, 'base64url'), PURPOSE))
   } catch {
-    // What was not encrypted here has expired, too.
+    // A token that was not made here counts as expired.
   }
   if (!(expires > now()))
     throw new Problem(
@@ -52,7 +43,7 @@ async function assertSetupToken({ tenant }: Tenant, token: string) {
 export async function completeSetup(tenant: Tenant, { token, ...input }: SetUp, answer: HttpContext) {
   await assertSetupToken(tenant, token)
   const user = await registerUser(tenant, input, ['admin', 'user'], async (tx, created) => {
-    if (await hasAdmin(tx, created._id))
+    if (await hasOtherAdmin(tx, created._id))
       throw new Problem(409, 'SETUP_COMPLETE', 'This tenant has an administrator already. Sign in instead.')
     await completeSignUp(tenant, tx, created)
   })

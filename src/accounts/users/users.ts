@@ -129,6 +129,12 @@ export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
   })
 }
 
+/** Returns whether a user other than this one has the role `admin`. */
+export async function hasOtherAdmin(db: Db, _id: string): Promise<boolean> {
+  const others = await db.selectDistinct({ roles: users.roles }).from(users).where(ne(users._id, _id))
+  return others.some(({ roles }) => roles.includes('admin'))
+}
+
 /**
  * It must be called in the writing transaction, so that two concurrent writes cannot both find another admin.
  * @throws 409 LAST_ADMIN
@@ -136,8 +142,7 @@ export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
 export async function assertNotLastAdmin(tx: Tx, _id: string) {
   const user = await tx.select({ roles: users.roles }).from(users).where(eq(users._id, _id)).get()
   if (!user?.roles.includes('admin')) return
-  const others = await tx.selectDistinct({ roles: users.roles }).from(users).where(ne(users._id, _id))
-  if (!others.some(({ roles }) => roles.includes('admin')))
+  if (!(await hasOtherAdmin(tx, _id)))
     throw new Problem(409, 'LAST_ADMIN', 'This is the last admin. Make another user an admin first.')
 }
 

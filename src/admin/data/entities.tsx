@@ -6,7 +6,6 @@ import { getRouteApi, Outlet, useNavigate, useParams } from '@tanstack/react-rou
 import { useMemo, useRef, useState } from 'react'
 import { blueprintQuery } from '../api/queries'
 import type { Entity, Field } from '../api/schema'
-import { fieldKinds } from '../fields'
 import { DataTable } from '../ui/data-table'
 import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
@@ -125,5 +124,3 @@ export function Entities() {
     </Screen>
   )
 }
-
-export const kindOf = ({ type }: Field) => fieldKinds[type]
