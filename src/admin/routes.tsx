@@ -1,56 +1,36 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Navigate } from '@tanstack/react-router'
-import { Frame } from './frame/frame'
-import { NotFound } from './frame/not-found'
+import { createRoute, createRouter, lazyRouteComponent, Navigate } from '@tanstack/react-router'
+import { aiRoutes } from './ai/routes'
+import { automationRoutes } from './automation/routes'
+import { contentRoutes } from './content/routes'
+import { dataRoutes } from './data/routes'
+import { frameRoute, rootRoute } from './frame/frame-route'
+import { operatorRoutes } from './operator/routes'
+import { paymentRoutes } from './payments/routes'
+import { peopleRoutes } from './people/routes'
+import { settingsRoutes } from './settings/routes'
 import { ProblemMessage } from './ui/problem-message'
-
-const root = createRootRoute({ notFoundComponent: NotFound })
 
 /** Places that need no sign-in. */
 const setUp = createRoute({
-  getParentRoute: () => root,
+  getParentRoute: () => rootRoute,
   path: 'set-up',
   component: lazyRouteComponent(() => import('./set-up/set-up'), 'SetUp'),
 })
-
 const link = createRoute({
-  getParentRoute: () => root,
+  getParentRoute: () => rootRoute,
   path: 'link',
   component: lazyRouteComponent(() => import('./sign-in/link'), 'SignInLink'),
 })
 
-/** Places inside the frame, which asks for a sign-in first. */
-const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: Frame })
-const index = createRoute({ getParentRoute: () => frame, path: '/', component: () => <Navigate to="/home" replace /> })
+const index = createRoute({
+  getParentRoute: () => frameRoute,
+  path: '/',
+  component: () => <Navigate to="/home" replace />,
+})
 const home = createRoute({
-  getParentRoute: () => frame,
+  getParentRoute: () => frameRoute,
   path: 'home',
   component: lazyRouteComponent(() => import('./home/home'), 'Home'),
-})
-const data = createRoute({
-  getParentRoute: () => frame,
-  path: 'data',
-  component: lazyRouteComponent(() => import('./data/blueprints'), 'Blueprints'),
-})
-const newBlueprint = createRoute({
-  getParentRoute: () => frame,
-  path: 'blueprints/new',
-  component: lazyRouteComponent(() => import('./data/new-blueprint'), 'NewBlueprint'),
-})
-const entities = createRoute({
-  getParentRoute: () => frame,
-  path: 'data/$blueprint',
-  component: lazyRouteComponent(() => import('./data/entities'), 'Entities'),
-})
-// No entity has the identifier "all".
-const newEntity = createRoute({
-  getParentRoute: () => entities,
-  path: 'all/new',
-  component: lazyRouteComponent(() => import('./data/entity-panel'), 'NewEntityPanel'),
-})
-const entity = createRoute({
-  getParentRoute: () => entities,
-  path: '$identifier',
-  component: lazyRouteComponent(() => import('./data/entity-panel'), 'EntityPanel'),
 })
 
 /** The words of an address: the server's query language, so a filtered list can be copied into a program. */
@@ -67,10 +47,21 @@ function stringifySearch(search: Record<string, unknown>): string {
 
 /** All places of the page. */
 export const router = createRouter({
-  routeTree: root.addChildren([
+  routeTree: rootRoute.addChildren([
     setUp,
     link,
-    frame.addChildren([index, home, data, newBlueprint, entities.addChildren([newEntity, entity])]),
+    ...operatorRoutes,
+    frameRoute.addChildren([
+      index,
+      home,
+      ...dataRoutes,
+      ...peopleRoutes,
+      ...automationRoutes,
+      ...aiRoutes,
+      ...paymentRoutes,
+      ...contentRoutes,
+      ...settingsRoutes,
+    ]),
   ]),
   basepath: '/admin',
   parseSearch,

@@ -1,58 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
-import axe from 'axe-core'
-import type { Browser, Page } from 'playwright-core'
-import { hasBrowser, launchBrowser } from '../fakes/browser'
-import { apiCaller, createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser } from '../fakes/browser'
+import { apiCaller, createTempFolder, PASSWORD, startAtoll } from '../fakes/cli'
+import { findLink, inspectScreen, openPage, setUpAdmin } from './admin-browser'
 
 setDefaultTimeout(120_000)
-
-/** Screenshots are kept, to be looked at. */
-const SCREENSHOTS = join(import.meta.dir, '../../dist/screenshots')
-const DESKTOP = { width: 1_280, height: 800 }
-const PHONE = { width: 390, height: 800 }
-
-let browser: Browser
-beforeAll(async () => {
-  mkdirSync(SCREENSHOTS, { recursive: true })
-  if (hasBrowser) browser = await launchBrowser()
-})
-afterAll(() => browser?.close())
-
-/** Opens a page that records what the browser reports as an error. Refused requests are reported by their status. */
-async function openPage() {
-  const page = await browser.newPage({ viewport: DESKTOP })
-  const errors: string[] = []
-  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
-  page.on('pageerror', (error) => errors.push(error.message))
-  return { page, errors }
-}
-
-/** Returns the serious and critical faults of accessibility of what the page shows. */
-async function findFaults(page: Page) {
-  await page.evaluate(axe.source)
-  const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run())
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-}
-
-/** Keeps screenshots of a screen, wide and narrow, light and dark, and expects no fault of accessibility in them. */
-async function inspectScreen(page: Page, name: string) {
-  for (const colorScheme of ['light', 'dark'] as const)
-    for (const viewport of [DESKTOP, PHONE]) {
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-      await page.setViewportSize(viewport)
-      await page.screenshot({ path: join(SCREENSHOTS, `${name}-${viewport.width}-${colorScheme}.png`) })
-      expect(await findFaults(page), `${name} ${viewport.width} ${colorScheme}`).toEqual([])
-    }
-  await page.emulateMedia({ colorScheme: 'light' })
-  await page.setViewportSize(DESKTOP)
-}
-
-const findLink = async (server: RunningAtoll, path: string) =>
-  (await server.until(new RegExp(`http://127\\.0\\.0\\.1:\\d+${path}\\S*#\\S+`)))[0]
 
 describe.skipIf(!hasBrowser)('the admin page in a browser', () => {
   test('the set-up link leads a new administrator to the home screen, and later they sign in by password', async () => {
@@ -85,10 +36,7 @@ describe.skipIf(!hasBrowser)('the admin page in a browser', () => {
   test('a new administrator creates a blueprint with four fields and three entities, which guests can read', async () => {
     await using server = await startAtoll({ at: createTempFolder() })
     const { page, errors } = await openPage()
-    await page.goto(await findLink(server, '/admin/set-up'))
-    await page.getByLabel('Username').fill('ada')
-    await page.getByRole('textbox', { name: /^Password/ }).fill(PASSWORD)
-    await page.getByRole('button', { name: 'Create account' }).click()
+    await setUpAdmin(page, server)
     await page.getByRole('link', { name: 'Create a blueprint' }).click()
     await page.getByLabel('Name', { exact: false }).first().fill('Board Games')
     for (const [index, [name, type]] of (

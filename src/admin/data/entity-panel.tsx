@@ -1,9 +1,9 @@
-import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { blueprintQuery } from '../api/queries'
 import { ProblemMessage } from '../ui/problem-message'
+import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
 import { EntityForm } from './entity-form'
 import { entityQuery, toEntityLabel } from './entity-queries'
@@ -28,20 +28,7 @@ function useEntityPlaces() {
 type FormPanelProps = { title: string; error: unknown; onClose: () => void; children: ReactNode }
 
 const FormPanel = ({ title, error, onClose, children }: FormPanelProps) => (
-  <SidePanel
-    title={title}
-    onClose={onClose}
-    footer={
-      <>
-        <Button type="submit" form={FORM_ID}>
-          Save
-        </Button>
-        <Text size="xs" c="dimmed">
-          Ctrl-Enter saves
-        </Text>
-      </>
-    }
-  >
+  <SidePanel title={title} onClose={onClose} footer={<SaveButton form={FORM_ID} />}>
     {error ? <ProblemMessage error={error} /> : children}
   </SidePanel>
 )

@@ -1,11 +1,13 @@
 import { Menu, UnstyledButton } from '@mantine/core'
 import { IconBook, IconLogout, IconUser } from '@tabler/icons-react'
 import { api, fetchData } from '../api/client'
+import { removeAllDrafts } from '../api/drafts'
 import type { Me } from '../api/schema'
 import classes from './account-menu.module.css'
 
 async function signOut() {
   await fetchData(api.POST('/api/logout'))
+  removeAllDrafts()
   location.assign('/admin')
 }
 

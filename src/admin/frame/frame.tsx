@@ -1,29 +1,33 @@
 import { ActionIcon, Tooltip, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
 import { IconMoon, IconSun } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { Link, Outlet } from '@tanstack/react-router'
+import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { useObservable } from '../api/observable'
 import { meQuery } from '../api/queries'
 import { getNamedTenant, impersonation, signInRequest } from '../api/session'
+import { listSections } from '../sections'
 import { SignIn } from '../sign-in/sign-in'
 import { SignInAgain } from '../sign-in/sign-in-again'
+import { Confirmation } from '../ui/confirmation'
 import { ProblemMessage } from '../ui/problem-message'
 import { AccountMenu } from './account-menu'
 import { BlueprintLinks } from './blueprint-links'
 import { ConnectionStatus } from './connection-status'
 import classes from './frame.module.css'
 import { ImpersonationBanner } from './impersonation-banner'
-import { sections } from './navigation'
+import { SectionTabs } from './section-tabs'
 
 /** The side bar and the place for screens. Without a session it shows the sign-in instead. */
 export function Frame() {
   const me = useQuery(meQuery)
   const actingAs = useObservable(impersonation)
   const signIn = useObservable(signInRequest)
+  const { pathname } = useLocation()
   if (me.isPending) return null
   if (me.error) return <ProblemMessage error={me.error} />
   if (!me.data) return <SignIn />
-  const { roles } = me.data
+  const sections = listSections(me.data.roles)
+  const current = sections.find(({ path }) => pathname === path || pathname.startsWith(`${path}/`))
   return (
     <div className={classes.frame}>
       <a className={classes.skip} href="#screen">
@@ -35,17 +39,15 @@ export function Frame() {
           <span className={classes.name}>{getNamedTenant() ?? location.hostname.split('.')[0]}</span>
         </div>
         <div className={classes.sections}>
-          {sections
-            .filter(({ roles: needed }) => !needed || needed.some((role) => roles.includes(role)))
-            .map(({ label, path, icon: Icon }) => (
-              <div key={path}>
-                <Link to={path} className={classes.link} activeProps={{ className: classes.active }}>
-                  <Icon size={18} stroke={1.6} aria-hidden />
-                  <span>{label}</span>
-                </Link>
-                {path === '/data' && <BlueprintLinks />}
-              </div>
-            ))}
+          {sections.map(({ label, path, icon: Icon, pages }) => (
+            <div key={path}>
+              <Link to={pages[0]?.path} className={`${classes.link} ${path === current?.path ? classes.active : ''}`}>
+                <Icon size={18} stroke={1.6} aria-hidden />
+                <span>{label}</span>
+              </Link>
+              {path === '/data' && <BlueprintLinks />}
+            </div>
+          ))}
         </div>
         <div className={classes.foot}>
           <ColorSchemeButton />
@@ -55,8 +57,10 @@ export function Frame() {
       <main className={classes.main} id="screen" tabIndex={-1}>
         {actingAs && <ImpersonationBanner actingAs={actingAs} />}
         <ConnectionStatus />
+        {current && current.pages.length > 1 && <SectionTabs pages={current.pages} />}
         <Outlet />
       </main>
+      <Confirmation />
       {signIn === 'expired' && <SignInAgain username={me.data.username} />}
     </div>
   )

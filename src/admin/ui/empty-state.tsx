@@ -4,8 +4,11 @@ import classes from './empty-state.module.css'
 
 type Action = { label: string; href?: string; onClick?: () => void }
 
+/** One sentence, and the button that begins. A link is an address below `/admin`. */
+export type EmptyStateProps = { text: string; action?: Action; children?: ReactNode }
+
 /** What stands where there is nothing yet: one sentence and one button. */
-export function EmptyState({ text, action, children }: { text: string; action?: Action; children?: ReactNode }) {
+export function EmptyState({ text, action, children }: EmptyStateProps) {
   return (
     <div className={classes.empty}>
       <Text c="dimmed">{text}</Text>

@@ -1,11 +1,19 @@
 import { Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
+import { ApiButton, type ApiRequest } from './api-button'
 import classes from './screen.module.css'
 
-type ScreenProps = { title: string; actions?: ReactNode; toolbar?: ReactNode; children: ReactNode }
+type ScreenProps = {
+  title: string
+  /** The request that the screen makes, which its API button shows as programs write it. */
+  request?: ApiRequest
+  actions?: ReactNode
+  toolbar?: ReactNode
+  children: ReactNode
+}
 
 /** A screen: a line with its title and actions, and beneath it the thing itself. */
-export function Screen({ title, actions, toolbar, children }: ScreenProps) {
+export function Screen({ title, request, actions, toolbar, children }: ScreenProps) {
   useEffect(() => {
     document.title = `${title} · Atoll`
   }, [title])
@@ -15,7 +23,10 @@ export function Screen({ title, actions, toolbar, children }: ScreenProps) {
         <Title order={1} className={classes.title}>
           {title}
         </Title>
-        <div className={classes.actions}>{actions}</div>
+        <div className={classes.actions}>
+          {request && <ApiButton request={request} />}
+          {actions}
+        </div>
       </header>
       {toolbar && <div className={classes.toolbar}>{toolbar}</div>}
       <div className={classes.body}>{children}</div>

@@ -1,0 +1,2 @@
+/** The places of agents and their knowledge. */
+export const aiRoutes = [] as const

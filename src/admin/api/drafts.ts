@@ -1,0 +1,32 @@
+import { getNamedTenant } from './session'
+
+const PREFIX = 'atoll-draft'
+
+/** Tenants and users of one browser do not see each other's drafts: the tenant is in the host or the name. */
+const storageKey = (key: string) => `${PREFIX}:${getNamedTenant() ?? ''}:${key}`
+
+/** Returns what was typed into a form before its tab was closed, or undefined. */
+export function readDraft<Values>(key: string): Values | undefined {
+  try {
+    return JSON.parse(localStorage.getItem(storageKey(key)) ?? 'null') ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Keeps what was typed into a form in the browser, until it is saved. */
+export function keepDraft(key: string, values: unknown) {
+  try {
+    localStorage.setItem(storageKey(key), JSON.stringify(values))
+  } catch {
+    // The browser has no room or forbids it; the form works without.
+  }
+}
+
+/** Forgets what was typed into a form. */
+export const removeDraft = (key: string) => localStorage.removeItem(storageKey(key))
+
+/** Forgets everything that was typed, as after a sign-out. */
+export function removeAllDrafts() {
+  for (const key of Object.keys(localStorage)) if (key.startsWith(`${PREFIX}:`)) localStorage.removeItem(key)
+}

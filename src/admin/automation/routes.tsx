@@ -1,0 +1,2 @@
+/** The places of what happens by itself. */
+export const automationRoutes = [] as const

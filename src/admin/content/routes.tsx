@@ -1,0 +1,2 @@
+/** The places of blocks, components and configurations. */
+export const contentRoutes = [] as const

@@ -1,0 +1,18 @@
+import type { TablerIcon } from '@tabler/icons-react'
+
+/** One screen of a section. */
+export type Page = {
+  label: string
+  path: string
+  /** Only users with one of these roles see it; the server decides about each request anyway. */
+  roles?: readonly string[]
+}
+
+/** A part of the page in the side bar. Its link leads to its first page, and the pages stand as tabs above the screen. */
+export type Section = {
+  label: string
+  /** What the addresses of its screens begin with. */
+  path: string
+  icon: TablerIcon
+  pages: readonly Page[]
+}

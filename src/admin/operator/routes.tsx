@@ -1,0 +1,2 @@
+/** The places of who runs the installation. */
+export const operatorRoutes = [] as const

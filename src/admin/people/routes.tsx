@@ -1,0 +1,2 @@
+/** The places of users, roles and workspaces. */
+export const peopleRoutes = [] as const

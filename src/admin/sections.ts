@@ -1,0 +1,29 @@
+import { aiSection } from './ai/section'
+import { automationSection } from './automation/section'
+import { contentSection } from './content/section'
+import { dataSection } from './data/section'
+import type { Section } from './frame/section'
+import { homeSection } from './home/section'
+import { paymentsSection } from './payments/section'
+import { peopleSection } from './people/section'
+import { settingsSection } from './settings/section'
+
+const sections: readonly Section[] = [
+  homeSection,
+  dataSection,
+  peopleSection,
+  automationSection,
+  aiSection,
+  paymentsSection,
+  contentSection,
+  settingsSection,
+]
+
+/** Returns the sections of the side bar with the pages that a user with these roles sees. */
+export const listSections = (roles: readonly string[]): Section[] =>
+  sections
+    .map((section) => ({
+      ...section,
+      pages: section.pages.filter((page) => !page.roles || page.roles.some((role) => roles.includes(role))),
+    }))
+    .filter(({ pages }) => pages.length > 0)

@@ -1,0 +1,2 @@
+/** The places of settings of the tenant. */
+export const settingsRoutes = [] as const

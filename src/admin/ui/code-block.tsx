@@ -1,0 +1,19 @@
+import { Button, CopyButton } from '@mantine/core'
+import classes from './code-block.module.css'
+
+/** Code that can be copied. */
+export const CodeBlock = ({ label, code }: { label: string; code: string }) => (
+  <figure className={classes.block}>
+    <figcaption className={classes.caption}>
+      {label}
+      <CopyButton value={code}>
+        {({ copied, copy }) => (
+          <Button variant="subtle" size="compact-xs" onClick={copy} aria-label={`Copy ${label}`}>
+            {copied ? 'Copied' : 'Copy'}
+          </Button>
+        )}
+      </CopyButton>
+    </figcaption>
+    <pre className={classes.code}>{code}</pre>
+  </figure>
+)

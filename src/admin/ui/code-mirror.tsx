@@ -1,0 +1,95 @@
+import { autocompletion, type CompletionSource } from '@codemirror/autocomplete'
+import { html } from '@codemirror/lang-html'
+import { javascript, javascriptLanguage } from '@codemirror/lang-javascript'
+import { json } from '@codemirror/lang-json'
+import { HighlightStyle, syntaxHighlighting } from '@codemirror/language'
+import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint'
+import { EditorState, type Extension } from '@codemirror/state'
+import { EditorView } from '@codemirror/view'
+import { tags } from '@lezer/highlight'
+import { basicSetup } from 'codemirror'
+import { useEffect, useRef } from 'react'
+import classes from './code-mirror.module.css'
+
+/** The languages that the editor knows. */
+export type CodeLanguage = 'typescript' | 'tsx' | 'json' | 'html' | 'text'
+
+const languages: Record<CodeLanguage, () => Extension> = {
+  typescript: () => javascript({ typescript: true }),
+  tsx: () => javascript({ typescript: true, jsx: true }),
+  json,
+  html: () => html(),
+  text: () => [],
+}
+
+const colours = HighlightStyle.define([
+  { tag: [tags.keyword, tags.modifier], color: 'var(--code-keyword)' },
+  { tag: [tags.string, tags.regexp], color: 'var(--code-string)' },
+  { tag: [tags.number, tags.bool, tags.null], color: 'var(--code-number)' },
+  { tag: [tags.comment], color: 'var(--text-quiet)' },
+  { tag: [tags.typeName, tags.className, tags.tagName], color: 'var(--code-type)' },
+])
+
+/** A flaw at a line, which begins at 1. */
+export type CodeFlaw = { line: number; message: string }
+
+export type CodeMirrorProps = {
+  language: CodeLanguage
+  value: string
+  onChange?: (value: string) => void
+  /** The id of the element that names the editor. */
+  labelId: string
+  readOnly?: boolean
+  flaws?: CodeFlaw[]
+  /** Suggests words of the platform, such as `atoll.*`. */
+  complete?: CompletionSource
+}
+
+/** The editor of `CodeEditor`. Tab moves the focus; Escape leaves the suggestions. */
+export function CodeMirror({ language, value, onChange, labelId, readOnly, flaws, complete }: CodeMirrorProps) {
+  const host = useRef<HTMLDivElement>(null)
+  const view = useRef<EditorView>(null)
+  const latestOnChange = useRef(onChange)
+  latestOnChange.current = onChange
+  useEffect(() => {
+    const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''
+    const editor = new EditorView({
+      parent: host.current!,
+      state: EditorState.create({
+        doc: value,
+        extensions: [
+          basicSetup,
+          languages[language](),
+          syntaxHighlighting(colours),
+          EditorView.cspNonce.of(nonce),
+          EditorView.lineWrapping,
+          EditorView.contentAttributes.of({ 'aria-labelledby': labelId }),
+          EditorState.readOnly.of(!!readOnly),
+          lintGutter(),
+          complete ? [autocompletion(), javascriptLanguage.data.of({ autocomplete: complete })] : [],
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) latestOnChange.current?.(update.state.doc.toString())
+          }),
+        ],
+      }),
+    })
+    view.current = editor
+    return () => editor.destroy()
+    // The editor keeps its own text; another value from outside is put into it below.
+  }, [language, labelId, readOnly, complete])
+  useEffect(() => {
+    const editor = view.current
+    if (!editor || editor.state.doc.toString() === value) return
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } })
+  }, [value])
+  useEffect(() => {
+    const editor = view.current
+    if (!editor) return
+    const diagnostics = (flaws ?? []).map(({ line, message }): Diagnostic => {
+      const { from, to } = editor.state.doc.line(Math.min(Math.max(1, line), editor.state.doc.lines))
+      return { from, to, message, severity: 'error' }
+    })
+    editor.dispatch(setDiagnostics(editor.state, diagnostics))
+  }, [flaws])
+  return <div ref={host} className={classes.editor} />
+}

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect } from 'bun:test'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import axe from 'axe-core'
+import type { Browser, Page } from 'playwright-core'
+import { hasBrowser, launchBrowser } from '../fakes/browser'
+import { createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
+
+/** Screenshots are kept, to be looked at. */
+const SCREENSHOTS = join(import.meta.dir, '../../dist/screenshots')
+const DESKTOP = { width: 1_280, height: 800 }
+const PHONE = { width: 390, height: 800 }
+
+let browser: Browser
+beforeAll(async () => {
+  mkdirSync(SCREENSHOTS, { recursive: true })
+  if (hasBrowser) browser = await launchBrowser()
+})
+afterAll(() => browser?.close())
+
+/** Opens a page that records what the browser reports as an error. Refused requests are reported by their status. */
+export async function openPage() {
+  const page = await browser.newPage({ viewport: DESKTOP })
+  const errors: string[] = []
+  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
+  page.on('pageerror', (error) => errors.push(error.message))
+  return { page, errors }
+}
+
+/** Returns the serious and critical faults of accessibility of what the page shows. */
+async function findFaults(page: Page) {
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run())
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+}
+
+/** Keeps screenshots of a screen, wide and narrow, light and dark, and expects no fault of accessibility in them. */
+export async function inspectScreen(page: Page, name: string) {
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const viewport of [DESKTOP, PHONE]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await page.setViewportSize(viewport)
+      await page.screenshot({ path: join(SCREENSHOTS, `${name}-${viewport.width}-${colorScheme}.png`) })
+      expect(await findFaults(page), `${name} ${viewport.width} ${colorScheme}`).toEqual([])
+    }
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize(DESKTOP)
+}
+
+/** Returns a link that the server printed. */
+export const findLink = async (server: RunningAtoll, path: string) =>
+  (await server.until(new RegExp(`http://127\\.0\\.0\\.1:\\d+${path}\\S*#\\S+`)))[0]
+
+/** Goes from the set-up link to the home screen as the administrator ada. */
+export async function setUpAdmin(page: Page, server: RunningAtoll) {
+  await page.goto(await findLink(server, '/admin/set-up'))
+  await page.getByLabel('Username').fill('ada')
+  await page.getByRole('textbox', { name: /^Password/ }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Create account' }).click()
+  await page.waitForURL('**/admin/home')
+}
+
+/** Starts a server with the demo, signed in as its administrator. Dispose it after use. */
+export async function openDemo() {
+  const server = await startAtoll({ at: createTempFolder() }, '--demo')
+  const { page, errors } = await openPage()
+  await page.goto(await findLink(server, '/admin/link'))
+  await page.waitForURL('**/admin/home')
+  const close = async () => {
+    await page.close()
+    await server[Symbol.asyncDispose]()
+  }
+  return { server, page, errors, [Symbol.asyncDispose]: close }
+}
+
+/** Starts an empty server, signed in as its first administrator. Dispose it after use. */
+export async function openEmpty() {
+  const server = await startAtoll({ at: createTempFolder() })
+  const { page, errors } = await openPage()
+  await setUpAdmin(page, server)
+  const close = async () => {
+    await page.close()
+    await server[Symbol.asyncDispose]()
+  }
+  return { server, page, errors, [Symbol.asyncDispose]: close }
+}
