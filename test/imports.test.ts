@@ -68,7 +68,7 @@ test('files that import types from each other are pairs at most', async () => {
 })
 
 /** Names that say which part of any folder a file holds. */
-const STANDARD_NAMES = ['index.ts', 'routes.ts', 'shapes.ts', 'tables.ts', 'events.ts']
+const STANDARD_NAMES = ['index.ts', 'routes.ts', 'shapes.ts', 'tables.ts', 'events.ts', 'routes.tsx', 'section.ts']
 /** Folders whose files are called by what they are about, or by the part of one of several implementations. */
 const PARALLEL_FOLDERS = /\/(engines|providers|routes|kinds|targets|triggers|host-api)\//
 
@@ -76,6 +76,8 @@ test('no two files of an area have the same name', () => {
   const comparable = [...files].filter(
     (file) => !STANDARD_NAMES.includes(basename(file)) && !PARALLEL_FOLDERS.test(file),
   )
-  const byName = Map.groupBy(comparable, (file) => `${file.split('/')[0]} ${basename(file)}`)
+  // Each folder of the admin page is a group of screens of its own.
+  const areaOf = (file: string) => (file.startsWith('admin/') ? dirname(file) : file.split('/')[0])
+  const byName = Map.groupBy(comparable, (file) => `${areaOf(file)} ${basename(file)}`)
   for (const [name, group] of byName) expect(group, name).toHaveLength(1)
 })

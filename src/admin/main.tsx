@@ -13,6 +13,8 @@ import { theme } from './theme'
 
 rememberNamedTenant()
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''
+// Where the package that stops the page from scrolling behind dialogs looks for it.
+Object.assign(globalThis, { __webpack_nonce__: nonce })
 
 createRoot(document.getElementById('root')!).render(
   <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>

@@ -5,8 +5,8 @@ import { keepDraft, readDraft, removeDraft } from '../api/drafts'
 import { findFieldError } from '../api/problem'
 import type { Field } from '../api/schema'
 import { ProblemMessage } from '../ui/problem-message'
-import { fieldKinds } from '.'
 import type { InputProps } from './field-kind'
+import { fieldKinds } from './index'
 import { TextListInput } from './text-input'
 
 /** The values of a form by the keys of its fields. */

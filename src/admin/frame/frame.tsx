@@ -12,6 +12,7 @@ import { Confirmation } from '../ui/confirmation'
 import { ProblemMessage } from '../ui/problem-message'
 import { AccountMenu } from './account-menu'
 import { BlueprintLinks } from './blueprint-links'
+import { CommandPaletteButton } from './command-palette-button'
 import { ConnectionStatus } from './connection-status'
 import classes from './frame.module.css'
 import { ImpersonationBanner } from './impersonation-banner'
@@ -38,6 +39,7 @@ export function Frame() {
           <span className={classes.mark} aria-hidden />
           <span className={classes.name}>{getNamedTenant() ?? location.hostname.split('.')[0]}</span>
         </div>
+        <CommandPaletteButton me={me.data} />
         <div className={classes.sections}>
           {sections.map(({ label, path, icon: Icon, pages }) => (
             <div key={path}>
