@@ -5,6 +5,7 @@ import { Spotlight, spotlight } from '@mantine/spotlight'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import type { Me } from '../api/schema'
+import classes from './command-palette.module.css'
 import { type Command, useCommands } from './commands'
 
 const SEARCH_DELAY_MS = 150
