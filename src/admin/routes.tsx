@@ -33,6 +33,12 @@ const home = createRoute({
   component: lazyRouteComponent(() => import('./home/home'), 'Home'),
 })
 
+const start = createRoute({
+  getParentRoute: () => frameRoute,
+  path: 'start',
+  component: lazyRouteComponent(() => import('./set-up/start'), 'Start'),
+})
+
 /** The words of an address: the server's query language, so a filtered list can be copied into a program. */
 function parseSearch(search: string): Record<string, string> {
   // The tab remembers it; to the server it would be a filter.
@@ -54,6 +60,7 @@ export const router = createRouter({
     frameRoute.addChildren([
       index,
       home,
+      start,
       ...dataRoutes,
       ...peopleRoutes,
       ...automationRoutes,

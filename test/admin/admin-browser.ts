@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect } from 'bun:test'
+import { expect } from 'bun:test'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
-import { hasBrowser, launchBrowser } from '../fakes/browser'
+import { launchBrowser } from '../fakes/browser'
 import { createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
 
 /** Screenshots are kept, to be looked at. */
@@ -11,16 +11,14 @@ const SCREENSHOTS = join(import.meta.dir, '../../dist/screenshots')
 const DESKTOP = { width: 1_280, height: 800 }
 const PHONE = { width: 390, height: 800 }
 
-let browser: Browser
-beforeAll(async () => {
-  mkdirSync(SCREENSHOTS, { recursive: true })
-  if (hasBrowser) browser = await launchBrowser()
-})
-afterAll(() => browser?.close())
+/** All files of a process share one browser, which ends with the process. */
+let browser: Promise<Browser> | undefined
 
 /** Opens a page that records what the browser reports as an error. Refused requests are reported by their status. */
 export async function openPage() {
-  const page = await browser.newPage({ viewport: DESKTOP })
+  mkdirSync(SCREENSHOTS, { recursive: true })
+  browser ??= launchBrowser()
+  const page = await (await browser).newPage({ viewport: DESKTOP })
   const errors: string[] = []
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
   page.on('pageerror', (error) => errors.push(error.message))
@@ -59,6 +57,7 @@ export async function setUpAdmin(page: Page, server: RunningAtoll) {
   await page.getByLabel('Username').fill('ada')
   await page.getByRole('textbox', { name: /^Password/ }).fill(PASSWORD)
   await page.getByRole('button', { name: 'Create account' }).click()
+  await page.getByRole('link', { name: 'start empty' }).click()
   await page.waitForURL('**/admin/home')
 }
 

@@ -14,7 +14,10 @@ describe.skipIf(!hasBrowser)('the command palette', () => {
       await page.getByRole('textbox', { name: 'Find anything' }).fill(words)
     }
     await find('nadia virt')
-    await page.getByRole('button', { name: /Nadia Virtanen/ }).first().waitFor()
+    await page
+      .getByRole('button', { name: /Nadia Virtanen/ })
+      .first()
+      .waitFor()
     await inspectScreen(page, 'command-palette')
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')

@@ -23,7 +23,17 @@ export function CommandPalette({ me }: { me: Me }) {
   }
   useEffect(() => spotlight.open(), [])
   return (
-    <Spotlight.Root query={query} onQueryChange={setQuery} shortcut={null} scrollable maxHeight="60vh">
+    <Spotlight.Root
+      query={query}
+      onQueryChange={setQuery}
+      shortcut={null}
+      centered={false}
+      yOffset="12vh"
+      overlayProps={{ blur: 0, backgroundOpacity: 0.35 }}
+      classNames={{ actionsGroup: classes.group }}
+      scrollable
+      maxHeight="60vh"
+    >
       <VisuallyHidden>
         <Modal.Title>Find anything</Modal.Title>
       </VisuallyHidden>

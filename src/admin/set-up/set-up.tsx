@@ -20,7 +20,7 @@ export function SetUp() {
       fetchData(api.POST('/api/setup', { body: { token, username, password, ...(email && { email }) } })),
     onSuccess: async () => {
       await startSession()
-      await navigate({ to: '/home' })
+      await navigate({ to: '/start' })
     },
   })
   const errorOf = (key: string) => findFieldError(setUp.error, key)
