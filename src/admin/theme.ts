@@ -13,6 +13,8 @@ const TEAL: MantineColorsTuple = [
   '#044647',
 ]
 
+const CLOSE_BUTTON = { 'aria-label': 'Close' }
+
 /** The look of the page: system fonts, a 4 px grid, one accent colour, and shadows only on what floats. */
 export const theme = createTheme({
   primaryColor: 'teal',
@@ -34,7 +36,7 @@ export const theme = createTheme({
     TextInput: { defaultProps: { size: 'sm' } },
     Tooltip: { defaultProps: { openDelay: 400, transitionProps: { duration: 100 } } },
     Menu: { defaultProps: { shadow: 'md', transitionProps: { duration: 100 } } },
-    Modal: { defaultProps: { transitionProps: { duration: 120 }, centered: true } },
-    Drawer: { defaultProps: { transitionProps: { duration: 120 } } },
+    Modal: { defaultProps: { transitionProps: { duration: 120 }, centered: true, closeButtonProps: CLOSE_BUTTON } },
+    Drawer: { defaultProps: { transitionProps: { duration: 120 }, closeButtonProps: CLOSE_BUTTON } },
   },
 })

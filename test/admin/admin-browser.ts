@@ -9,7 +9,8 @@ import { createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fa
 /** Screenshots are kept, to be looked at. */
 const SCREENSHOTS = join(import.meta.dir, '../../dist/screenshots')
 const DESKTOP = { width: 1_280, height: 800 }
-const PHONE = { width: 390, height: 800 }
+/** The size of a phone. */
+export const PHONE = { width: 390, height: 800 }
 
 /** All files of a process share one browser, which ends with the process. */
 let browser: Promise<Browser> | undefined
@@ -35,16 +36,16 @@ async function findFaults(page: Page) {
 }
 
 /** Keeps screenshots of a screen, wide and narrow, light and dark, and expects no fault of accessibility in them. */
-export async function inspectScreen(page: Page, name: string) {
+export async function inspectScreen(page: Page, name: string, viewports = [DESKTOP, PHONE]) {
   for (const colorScheme of ['light', 'dark'] as const)
-    for (const viewport of [DESKTOP, PHONE]) {
+    for (const viewport of viewports) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       await page.setViewportSize(viewport)
       await page.screenshot({ path: join(SCREENSHOTS, `${name}-${viewport.width}-${colorScheme}.png`) })
       expect(await findFaults(page), `${name} ${viewport.width} ${colorScheme}`).toEqual([])
     }
   await page.emulateMedia({ colorScheme: 'light' })
-  await page.setViewportSize(DESKTOP)
+  await page.setViewportSize(viewports[0] ?? DESKTOP)
 }
 
 /** Returns a link that the server printed. */

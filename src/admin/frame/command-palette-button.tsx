@@ -1,25 +1,33 @@
 import { UnstyledButton } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
-import { lazy, Suspense, useState } from 'react'
+import { lazy, Suspense } from 'react'
+import { observable, useObservable } from '../api/observable'
 import type { Me } from '../api/schema'
 import classes from './frame.module.css'
+import barClasses from './phone-bar.module.css'
 
 const CommandPalette = lazy(async () => ({ default: (await import('./command-palette')).CommandPalette }))
 
-/** Opens the command palette, which is loaded when it is first asked for. */
-export function CommandPaletteButton({ me }: { me: Me }) {
-  const [openings, setOpenings] = useState(0)
-  const open = () => setOpenings((count) => count + 1)
-  useHotkeys([['mod+K', open]], [], true)
-  return (
-    <>
-      <UnstyledButton className={classes.link} onClick={open} aria-keyshortcuts="Control+K">
-        <IconSearch size={18} stroke={1.6} aria-hidden />
-        <span>Find</span>
-        <kbd className={classes.shortcut}>Ctrl K</kbd>
-      </UnstyledButton>
-      <Suspense>{openings > 0 && <CommandPalette key={openings} me={me} />}</Suspense>
-    </>
-  )
+const openings = observable(0)
+const openPalette = () => openings.set(openings.get() + 1)
+
+/** Opens the command palette. */
+export const CommandPaletteButton = ({ isPhone }: { isPhone: boolean }) => (
+  <UnstyledButton
+    className={isPhone ? barClasses.item : classes.link}
+    onClick={openPalette}
+    aria-keyshortcuts="Control+K"
+  >
+    <IconSearch size={18} stroke={1.6} aria-hidden />
+    <span>Find</span>
+    {!isPhone && <kbd className={classes.shortcut}>Ctrl K</kbd>}
+  </UnstyledButton>
+)
+
+/** The place of the command palette, which is loaded when it is first asked for, by its button or by Ctrl-K. */
+export function CommandPalettePlace({ me }: { me: Me }) {
+  const opening = useObservable(openings)
+  useHotkeys([['mod+K', openPalette]], [], true)
+  return <Suspense>{opening > 0 && <CommandPalette key={opening} me={me} />}</Suspense>
 }

@@ -1,7 +1,8 @@
 import { ActionIcon, Tooltip, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
 import { IconMoon, IconSun } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { Link, Outlet, useLocation } from '@tanstack/react-router'
+import { Outlet, useLocation } from '@tanstack/react-router'
 import { useObservable } from '../api/observable'
 import { meQuery } from '../api/queries'
 import { getNamedTenant, impersonation, signInRequest } from '../api/session'
@@ -11,11 +12,12 @@ import { SignInAgain } from '../sign-in/sign-in-again'
 import { Confirmation } from '../ui/confirmation'
 import { ProblemMessage } from '../ui/problem-message'
 import { AccountMenu } from './account-menu'
-import { BlueprintLinks } from './blueprint-links'
-import { CommandPaletteButton } from './command-palette-button'
+import { CommandPaletteButton, CommandPalettePlace } from './command-palette-button'
 import { ConnectionStatus } from './connection-status'
 import classes from './frame.module.css'
 import { ImpersonationBanner } from './impersonation-banner'
+import { PhoneBar } from './phone-bar'
+import { SectionLinks } from './section-links'
 import { SectionTabs } from './section-tabs'
 
 /** The side bar and the place for screens. Without a session it shows the sign-in instead. */
@@ -24,44 +26,44 @@ export function Frame() {
   const actingAs = useObservable(impersonation)
   const signIn = useObservable(signInRequest)
   const { pathname } = useLocation()
+  const isPhone = useMediaQuery('(max-width: 640px)') ?? false
   if (me.isPending) return null
   if (me.error) return <ProblemMessage error={me.error} />
   if (!me.data) return <SignIn />
   const sections = listSections(me.data.roles)
   const current = sections.find(({ path }) => pathname === path || pathname.startsWith(`${path}/`))
+  const find = <CommandPaletteButton isPhone={isPhone} />
+  const foot = (
+    <>
+      <ColorSchemeButton />
+      <AccountMenu me={me.data} />
+    </>
+  )
   return (
     <div className={classes.frame}>
       <a className={classes.skip} href="#screen">
         Skip to content
       </a>
-      <nav className={classes.sidebar} aria-label="Main">
-        <div className={classes.brand}>
-          <span className={classes.mark} aria-hidden />
-          <span className={classes.name}>{getNamedTenant() ?? location.hostname.split('.')[0]}</span>
-        </div>
-        <CommandPaletteButton me={me.data} />
-        <div className={classes.sections}>
-          {sections.map(({ label, path, icon: Icon, pages }) => (
-            <div key={path}>
-              <Link to={pages[0]?.path} className={`${classes.link} ${path === current?.path ? classes.active : ''}`}>
-                <Icon size={18} stroke={1.6} aria-hidden />
-                <span>{label}</span>
-              </Link>
-              {path === '/data' && <BlueprintLinks />}
-            </div>
-          ))}
-        </div>
-        <div className={classes.foot}>
-          <ColorSchemeButton />
-          <AccountMenu me={me.data} />
-        </div>
-      </nav>
+      {isPhone ? (
+        <PhoneBar sections={sections} current={current} find={find} foot={foot} />
+      ) : (
+        <nav className={classes.sidebar} aria-label="Main">
+          <div className={classes.brand}>
+            <span className={classes.mark} aria-hidden />
+            <span className={classes.name}>{getNamedTenant() ?? location.hostname.split('.')[0]}</span>
+          </div>
+          {find}
+          <SectionLinks sections={sections} current={current} />
+          <div className={classes.foot}>{foot}</div>
+        </nav>
+      )}
       <main className={classes.main} id="screen" tabIndex={-1}>
         {actingAs && <ImpersonationBanner actingAs={actingAs} />}
         <ConnectionStatus />
         {current && current.pages.length > 1 && <SectionTabs pages={current.pages} />}
         <Outlet />
       </main>
+      <CommandPalettePlace me={me.data} />
       <Confirmation />
       {signIn === 'expired' && <SignInAgain username={me.data.username} />}
     </div>
