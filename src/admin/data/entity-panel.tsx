@@ -6,7 +6,8 @@ import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
 import { EntityForm } from './entity-form'
-import { entityQuery, toEntityLabel } from './entity-queries'
+import { toEntityLabel } from './entity-label'
+import { entityQuery } from './entity-queries'
 
 const listRoute = getRouteApi('/frame/data/$blueprint')
 const entityRoute = getRouteApi('/frame/data/$blueprint/$identifier')

@@ -57,11 +57,3 @@ export const entitySearchQuery = (key: string, words: string) =>
       (await fetchData(listEntities(key, { $limit: MAX_SUGGESTIONS, ...(words && { $q: words }) }))) as Entity[],
     enabled: key !== '',
   })
-
-const LABEL_KEYS = ['name', 'title', 'label', 'subject', 'username', 'email']
-
-/** Returns what an entity is called where there is room for one text. */
-export function toEntityLabel(entity: Entity): string {
-  const key = LABEL_KEYS.find((each) => typeof entity[each] === 'string' && entity[each])
-  return key ? String(entity[key]) : entity.identifier
-}

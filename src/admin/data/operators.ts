@@ -24,7 +24,8 @@ export const TIME_OPERATOR_WORDS: Partial<Record<Operator, string>> = {
   $gte: 'is not before',
 }
 
-export const TEXT_OPERATORS = ['eq', '$like', '$ne', '$in', '$nin', '$exists'] as const
-export const ORDER_OPERATORS = ['eq', '$gte', '$lte', '$gt', '$lt', '$ne', '$in', '$exists'] as const
-export const FLAG_OPERATORS = ['eq', '$exists'] as const
-export const REFERENCE_OPERATORS = ['eq', '$ne', '$in', '$exists'] as const
+export const TEXT_OPERATORS = ['eq', '$like', '$ne', '$in', '$nin', '$exists', '$gte', '$lte', '$gt', '$lt'] as const
+export const ORDER_OPERATORS = ['eq', '$gte', '$lte', '$gt', '$lt', '$ne', '$in', '$nin', '$exists'] as const
+export const FLAG_OPERATORS = ['eq', '$ne', '$exists'] as const
+export const REFERENCE_OPERATORS = ['eq', '$ne', '$in', '$nin', '$exists'] as const
+export const EXISTENCE_OPERATORS = ['$exists'] as const

@@ -3,10 +3,14 @@ import { IconCalendar, IconCalendarTime, IconClock } from '@tabler/icons-react'
 import { ORDER_OPERATORS } from '../data/operators'
 import { RelativeTime } from '../ui/relative-time'
 import type { FieldKind, InputProps } from './field-kind'
+import { valueListInput } from './list-input'
 import { TextCell } from './text-cell'
 import { lineInput } from './text-input'
 
 const mediumDate = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' })
+
+const DateInput = lineInput('date')
+const TimeInput = lineInput('time')
 
 export const date: FieldKind = {
   label: 'Date',
@@ -17,7 +21,8 @@ export const date: FieldKind = {
     const day = Date.parse(String(value))
     return <span title={String(value)}>{Number.isNaN(day) ? String(value) : mediumDate.format(day)}</span>
   },
-  Input: lineInput('date'),
+  Input: DateInput,
+  ListInput: valueListInput(DateInput),
 }
 
 export const time: FieldKind = {
@@ -26,7 +31,8 @@ export const time: FieldKind = {
   operators: ORDER_OPERATORS,
   width: 110,
   Cell: TextCell,
-  Input: lineInput('time'),
+  Input: TimeInput,
+  ListInput: valueListInput(TimeInput),
 }
 
 /** Returns a moment as the local time that the input of the browser takes, or an empty text. */
@@ -36,19 +42,22 @@ function toLocalInput(value: unknown): string {
   return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
 }
 
+const MomentInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
+  <TextInput
+    {...rest}
+    type="datetime-local"
+    step={1}
+    value={toLocalInput(value)}
+    onChange={({ currentTarget: { value: local } }) => onChange(local ? new Date(local).toISOString() : undefined)}
+  />
+)
+
 export const datetime: FieldKind = {
   label: 'Date and time',
   icon: IconCalendarTime,
   operators: ORDER_OPERATORS,
   width: 150,
   Cell: ({ value }) => <RelativeTime time={String(value)} />,
-  Input: ({ field: _, value, onChange, ...rest }: InputProps) => (
-    <TextInput
-      {...rest}
-      type="datetime-local"
-      step={1}
-      value={toLocalInput(value)}
-      onChange={({ currentTarget: { value: local } }) => onChange(local ? new Date(local).toISOString() : undefined)}
-    />
-  ),
+  Input: MomentInput,
+  ListInput: valueListInput(MomentInput),
 }

@@ -1,135 +1,135 @@
 import { Anchor, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { type ComponentType, type FormEvent, type KeyboardEvent, useState } from 'react'
-import { keepDraft, readDraft, removeDraft } from '../api/drafts'
+import { type FormEvent, Fragment, type KeyboardEvent, type ReactNode, useState } from 'react'
 import { findFieldError } from '../api/problem'
-import type { Field } from '../api/schema'
 import { ProblemMessage } from '../ui/problem-message'
-import type { InputProps } from './field-kind'
-import { fieldKinds } from './index'
-import { TextListInput } from './text-input'
+import { ConflictLine, FormFieldInput } from './form-field-input'
+import { useFormState } from './form-state'
+import { type FormField, type FormValues, toChanges } from './form-values'
+import { findFieldFlaw } from './validation'
 
-/** The values of a form by the keys of its fields. */
-export type FormValues = Record<string, unknown>
-
-/** A field of a form: as blueprints describe fields, and what only forms need. */
-export type FormField = Field & {
-  /** An input of its own, instead of the one of its type. */
-  Input?: ComponentType<InputProps>
-  /** Whether the other values leave it without meaning. */
-  isHidden?(values: FormValues): boolean
-}
+export type { FormField, FormValues } from './form-values'
+export { toChanges } from './form-values'
 
 type FieldFormProps<Saved> = {
   /** What a button outside of the form names: `<Button type="submit" form={id}>`. */
   id: string
   fields: readonly FormField[]
-  /** The thing that is changed; without it, the form makes a new one. */
+  /** The thing that is changed; without it, the form makes a new one. The form follows it when others change it. */
   before?: FormValues
   /** The name under which what was typed is kept in the browser until it is saved. */
   draftKey: string
   /** Sends what was typed. `changes` has only what differs from before; a value that was removed is null. */
   save(changes: FormValues, values: FormValues): Promise<Saved>
   onSaved(saved: Saved): void
+  /** Who changed the thing meanwhile, and when, such as "Changed by Grace 5 seconds ago"; null for the user themselves. */
+  changedBy?: ReactNode
 }
 
-const isEqual = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
-
-/** Returns what changed; a value that was removed is null. */
-export const toChanges = (values: FormValues, before: FormValues): FormValues =>
-  Object.fromEntries(
-    Object.entries(values)
-      .filter(([key, value]) => !isEqual(value, before[key]))
-      .map(([key, value]) => [key, value ?? null]),
-  )
-
-const toValues = (fields: readonly FormField[], before?: FormValues): FormValues =>
-  Object.fromEntries(fields.map(({ key, default: initial }) => [key, before ? before[key] : initial]))
-
 /** A form that is made from descriptions of fields. The server's refusals stand at their fields, and Ctrl-Enter saves. */
-export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved }: FieldFormProps<Saved>) {
-  const [draft] = useState(() => readDraft<FormValues>(draftKey))
-  const [isRestored, setIsRestored] = useState(draft !== undefined)
-  const [values, setValues] = useState<FormValues>(() => ({ ...toValues(fields, before), ...draft }))
+export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, changedBy }: FieldFormProps<Saved>) {
+  const form = useFormState(fields, before, draftKey)
+  const { values, conflicts } = form
+  const [flaws, setFlaws] = useState<Record<string, string | undefined>>({})
+  const shown = fields.filter((field) => !field.isHidden?.(values))
   const saving = useMutation({
     mutationFn: () => {
-      const shown = Object.fromEntries(
-        fields.filter((field) => !field.isHidden?.(values)).map(({ key }) => [key, values[key]]),
-      )
-      return save(toChanges(shown, before ?? {}), shown)
+      if (Object.keys(conflicts).length > 0) throw new Error('Choose yours or theirs where both were changed.')
+      const written = shown.filter(({ isReadOnly }) => !isReadOnly)
+      const sent = Object.fromEntries(written.map(({ key }) => [key, values[key] ?? undefined]))
+      return save(toChanges(sent, before ?? {}), sent)
     },
     onSuccess: (saved) => {
-      removeDraft(draftKey)
-      setIsRestored(false)
+      form.accept()
       onSaved(saved)
     },
   })
   const change = (key: string, value: unknown) => {
-    const next = { ...values, [key]: value }
-    setValues(next)
-    keepDraft(draftKey, toChanges(next, toValues(fields, before)))
+    form.change(key, value)
+    // The server's sentence was about the value before.
+    setFlaws((all) => ({ ...all, [key]: '' }))
   }
-  const discardDraft = () => {
-    removeDraft(draftKey)
-    setIsRestored(false)
-    setValues(toValues(fields, before))
-  }
+  const checkField = (field: FormField) =>
+    setFlaws((all) => ({ ...all, [field.key]: findFieldFlaw(field, values[field.key]) ?? all[field.key] }))
+  const findError = (key: string) => flaws[key] ?? findFieldError(saving.error, key)
   const submit = (event?: FormEvent) => {
     event?.preventDefault()
+    if (saving.isPending) return
+    setFlaws({})
     saving.mutate()
   }
   const handleKey = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit()
   }
-  const shown = fields.filter((field) => !field.isHidden?.(values))
   const isShownAtField = shown.some(({ key }) => findFieldError(saving.error, key))
   return (
     <form id={id} onSubmit={submit} onKeyDown={handleKey} noValidate>
       <Stack gap="sm">
-        {isRestored && (
-          <Text size="xs" c="dimmed" role="status">
-            What you typed before is here again.{' '}
-            <Anchor component="button" type="button" size="xs" onClick={discardDraft}>
-              Discard it
-            </Anchor>
-          </Text>
+        {form.isRestored && (
+          <Notice text="What you typed before is here again." action="Discard it" onAct={form.discardDraft} />
+        )}
+        {form.theirKeys.length > 0 && changedBy !== null && (
+          <ChangeNotice {...{ changedBy, fields }} keys={form.theirKeys} conflicts={conflicts} onKeep={form.keepMine} />
         )}
         {saving.error && !isShownAtField && <ProblemMessage error={saving.error} />}
         {shown.map((field, n) => (
-          <FieldInput
-            key={field.key}
-            field={field}
-            value={values[field.key]}
-            error={findFieldError(saving.error, field.key)}
-            autoFocus={!before && n === 0}
-            onChange={(value) => change(field.key, value)}
-          />
+          <Fragment key={field.key}>
+            <FormFieldInput
+              field={field}
+              value={values[field.key]}
+              error={findError(field.key) || undefined}
+              autoFocus={!before && n === 0}
+              onChange={(value) => change(field.key, value)}
+              onBlur={() => checkField(field)}
+            />
+            {field.key in conflicts && (
+              <ConflictLine
+                field={field}
+                theirs={conflicts[field.key]}
+                who="Theirs"
+                onTake={() => form.settle(field.key, conflicts[field.key] ?? undefined)}
+                onKeep={() => form.settle(field.key, values[field.key])}
+              />
+            )}
+          </Fragment>
         ))}
       </Stack>
     </form>
   )
 }
 
-type FieldInputProps = {
-  field: FormField
-  value: unknown
-  error?: string
-  autoFocus: boolean
-  onChange: (value: unknown) => void
+const Notice = ({ text, action, onAct }: { text: ReactNode; action?: string; onAct?: () => void }) => (
+  <Text size="xs" c="dimmed" role="status">
+    {text}{' '}
+    {action && (
+      <Anchor component="button" type="button" size="xs" onClick={onAct}>
+        {action}
+      </Anchor>
+    )}
+  </Text>
+)
+
+type ChangeNoticeProps = {
+  changedBy: ReactNode
+  fields: readonly FormField[]
+  keys: string[]
+  conflicts: FormValues
+  onKeep: () => void
 }
 
-function FieldInput({ field, value, error, autoFocus, onChange }: FieldInputProps) {
-  const Input = field.Input ?? (field.multi ? TextListInput : fieldKinds[field.type].Input)
+/** Says that somebody else changed the thing while it was open, and which of its fields. */
+function ChangeNotice({ changedBy = 'Changed by somebody else', fields, keys, conflicts, onKeep }: ChangeNoticeProps) {
+  const names = fields.filter(({ key }) => keys.includes(key)).map(({ key, title }) => title || key)
+  const isOpen = Object.keys(conflicts).length > 0
   return (
-    <Input
-      field={field}
-      value={value}
-      onChange={onChange}
-      error={error}
-      label={field.title || field.key}
-      description={field.description}
-      required={field.required}
-      autoFocus={autoFocus}
+    <Notice
+      text={
+        <>
+          {changedBy}: {names.join(', ')}.
+        </>
+      }
+      action={isOpen ? 'Keep mine' : undefined}
+      onAct={onKeep}
     />
   )
 }

@@ -34,4 +34,6 @@ export type FieldKind = {
   width: number
   Cell: ComponentType<CellProps>
   Input: ComponentType<InputProps>
+  /** The input for a field with several values. */
+  ListInput: ComponentType<InputProps>
 }

@@ -2,6 +2,7 @@ import { Anchor } from '@mantine/core'
 import { IconAt, IconPaperclip, IconWorld } from '@tabler/icons-react'
 import { TEXT_OPERATORS } from '../data/operators'
 import type { CellProps, FieldKind } from './field-kind'
+import { TextListInput } from './list-input'
 import { TextCell } from './text-cell'
 import { lineInput } from './text-input'
 
@@ -23,6 +24,7 @@ export const email: FieldKind = {
   width: 220,
   Cell: TextCell,
   Input: lineInput('email'),
+  ListInput: TextListInput,
 }
 
 export const url: FieldKind = {
@@ -32,6 +34,7 @@ export const url: FieldKind = {
   width: 220,
   Cell: UrlCell,
   Input: lineInput('url'),
+  ListInput: TextListInput,
 }
 
 export const file: FieldKind = {
@@ -41,4 +44,5 @@ export const file: FieldKind = {
   width: 200,
   Cell: UrlCell,
   Input: lineInput('url'),
+  ListInput: TextListInput,
 }

@@ -1,7 +1,9 @@
 import { NumberInput } from '@mantine/core'
 import { IconNumbers } from '@tabler/icons-react'
 import { ORDER_OPERATORS } from '../data/operators'
+import { ChoiceInput } from './choice-input'
 import type { CellProps, FieldKind, InputProps } from './field-kind'
+import { valueListInput } from './list-input'
 
 const grouped = new Intl.NumberFormat(undefined, { maximumFractionDigits: 12 })
 
@@ -16,25 +18,33 @@ function groupDigits(text: string): string {
 }
 const decimalPoint = grouped.formatToParts(0.5).find(({ type }) => type === 'decimal')?.value ?? '.'
 
+const numberInput = (isInteger: boolean, isText: boolean) =>
+  function NumberLine(props: InputProps) {
+    if (props.field.enum) return <ChoiceInput {...props} />
+    const { field: _, value, onChange, ...rest } = props
+    return (
+      <NumberInput
+        {...rest}
+        allowDecimal={!isInteger}
+        hideControls
+        clampBehavior="none"
+        value={typeof value === 'number' || typeof value === 'string' ? value : ''}
+        valueIsNumericString={isText}
+        onChange={(next) => onChange(next === '' ? undefined : isText ? String(next) : next)}
+      />
+    )
+  }
+
 /** Returns the kind of a type of numbers. `isText`: values are texts, so that no digit is lost. */
-export const numberKind = (label: string, isInteger: boolean, isText = false): FieldKind => ({
-  label,
-  icon: IconNumbers,
-  operators: ORDER_OPERATORS,
-  align: 'right',
-  width: 120,
-  Cell: NumberCell,
-  Input: ({ field, value, onChange, ...rest }: InputProps) => (
-    <NumberInput
-      {...rest}
-      allowDecimal={!isInteger}
-      hideControls
-      min={field.min === undefined ? undefined : Number(field.min)}
-      max={field.max === undefined ? undefined : Number(field.max)}
-      clampBehavior="none"
-      value={typeof value === 'number' || typeof value === 'string' ? value : ''}
-      valueIsNumericString={isText}
-      onChange={(next) => onChange(next === '' ? undefined : isText ? String(next) : next)}
-    />
-  ),
-})
+export const numberKind = (label: string, isInteger: boolean, isText = false): FieldKind => {
+  const Input = numberInput(isInteger, isText)
+  return {
+    ...{ label, Input },
+    icon: IconNumbers,
+    operators: ORDER_OPERATORS,
+    align: 'right',
+    width: 120,
+    Cell: NumberCell,
+    ListInput: valueListInput(Input),
+  }
+}

@@ -1,32 +1,33 @@
-import { JsonInput } from '@mantine/core'
+import { Skeleton } from '@mantine/core'
 import { IconBraces } from '@tabler/icons-react'
-import { useState } from 'react'
-import type { FieldKind, InputProps } from './field-kind'
+import { lazy, Suspense } from 'react'
+import { EXISTENCE_OPERATORS } from '../data/operators'
+import type { CellProps, FieldKind, InputProps } from './field-kind'
+import { valueListInput } from './list-input'
 
-/** An input for JSON. What is typed stays as it is until it can be read. */
-function ObjectInput({ field: _, value, onChange, error, ...rest }: InputProps) {
-  const [text, setText] = useState(() => (value === undefined || value === null ? '' : JSON.stringify(value, null, 2)))
-  const [flaw, setFlaw] = useState<string>()
-  const change = (typed: string) => {
-    setText(typed)
-    if (!typed.trim()) return onChange(undefined)
-    try {
-      onChange(JSON.parse(typed))
-      setFlaw(undefined)
-    } catch (cause) {
-      setFlaw(`This is not JSON yet: ${(cause as Error).message}`)
-    }
-  }
-  return <JsonInput {...rest} autosize minRows={3} maxRows={20} value={text} onChange={change} error={flaw ?? error} />
-}
+const ObjectForm = lazy(async () => ({ default: (await import('./object-form')).ObjectForm }))
+
+const MAX_SHOWN_CHARACTERS = 200
+
+const ObjectInput = (props: InputProps) => (
+  <Suspense fallback={<Skeleton height={80} animate={false} />}>
+    <ObjectForm {...props} />
+  </Suspense>
+)
+
+/** JSON on one line, and all of it on hover. */
+const ObjectCell = ({ value }: CellProps) => (
+  <code title={JSON.stringify(value, null, 2)?.slice(0, 2_000)}>
+    {JSON.stringify(value)?.slice(0, MAX_SHOWN_CHARACTERS)}
+  </code>
+)
 
 export const object: FieldKind = {
   label: 'Object',
   icon: IconBraces,
-  operators: ['$exists'],
+  operators: EXISTENCE_OPERATORS,
   width: 220,
-  Cell: ({ value }) => (
-    <code title={JSON.stringify(value, null, 2)?.slice(0, 2_000)}>{JSON.stringify(value)?.slice(0, 200)}</code>
-  ),
+  Cell: ObjectCell,
   Input: ObjectInput,
+  ListInput: valueListInput(ObjectInput),
 }

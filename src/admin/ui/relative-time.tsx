@@ -1,5 +1,3 @@
-import { Tooltip } from '@mantine/core'
-
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_536_000],
   ['month', 2_592_000],
@@ -22,8 +20,8 @@ export function RelativeTime({ time }: { time: string }) {
   const moment = Date.parse(time)
   if (Number.isNaN(moment)) return <span>{time}</span>
   return (
-    <Tooltip label={exact.format(moment)}>
-      <time dateTime={time}>{toWords(moment)}</time>
-    </Tooltip>
+    <time dateTime={time} title={exact.format(moment)}>
+      {toWords(moment)}
+    </time>
   )
 }

@@ -1,0 +1,59 @@
+import { Anchor, Group, Input, Text } from '@mantine/core'
+import type { FormField } from './form-values'
+import { describeRules } from './validation'
+import { ValueCell } from './value-cell'
+import { ValueInput } from './value-input'
+
+type FormFieldInputProps = {
+  field: FormField
+  value: unknown
+  error?: string
+  autoFocus: boolean
+  onChange: (value: unknown) => void
+  onBlur: () => void
+}
+
+/** One field of a form: its label, its input, its help, and what is wrong with it. */
+export function FormFieldInput({ field, value, error, autoFocus, onChange, onBlur }: FormFieldInputProps) {
+  const label = field.title || field.key
+  const description = [field.description, describeRules(field)].filter(Boolean).join(' ') || undefined
+  if (field.isReadOnly)
+    return (
+      <Input.Wrapper label={label} description={description} labelElement="div">
+        <Text size="sm" component="div" c="dimmed" truncate dir="auto" mih={24} role="group" aria-label={label}>
+          {value === undefined || value === null ? '—' : <ValueCell field={field} value={value} />}
+        </Text>
+      </Input.Wrapper>
+    )
+  const FieldInput = field.Input ?? ValueInput
+  return (
+    <FieldInput
+      field={field}
+      value={value ?? undefined}
+      onChange={onChange}
+      onBlur={onBlur}
+      error={error}
+      label={label}
+      description={description}
+      required={field.required}
+      autoFocus={autoFocus}
+    />
+  )
+}
+
+type ConflictLineProps = { field: FormField; theirs: unknown; who: string; onTake: () => void; onKeep: () => void }
+
+/** Says beneath an input what somebody else saved there meanwhile, and lets choose. */
+export const ConflictLine = ({ field, theirs, who, onTake, onKeep }: ConflictLineProps) => (
+  <Group gap={8} mt={-4} role="group" aria-label={`${field.title || field.key} was changed by others`}>
+    <Text size="xs" component="div" truncate maw="100%">
+      {who}: {theirs === null ? 'no value' : <ValueCell field={field} value={theirs} />}
+    </Text>
+    <Anchor component="button" type="button" size="xs" onClick={onTake}>
+      Take theirs
+    </Anchor>
+    <Anchor component="button" type="button" size="xs" onClick={onKeep}>
+      Keep mine
+    </Anchor>
+  </Group>
+)

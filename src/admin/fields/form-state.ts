@@ -1,0 +1,69 @@
+import { useState } from 'react'
+import { keepDraft, readDraft, removeDraft } from '../api/drafts'
+import { type Draft, type FormField, type FormValues, mergeValues, toChanges, toDraft, toValues } from './form-values'
+
+type Typed = {
+  values: FormValues
+  base: FormValues
+  /** What others saved in fields that were typed in, too. */
+  conflicts: FormValues
+  /** The fields that others changed. */
+  theirKeys: string[]
+  /** The next change of the thing is what was just saved, as the server completed it. */
+  isSaved?: boolean
+}
+
+/** Returns the values with which a form begins: what was typed before its tab was closed lies over the thing. */
+function startForm(fields: readonly FormField[], before: FormValues | undefined, draft: Draft | undefined): Typed {
+  const base = toValues(fields, before)
+  if (!draft?.changes) return { values: base, base, conflicts: {}, theirKeys: [] }
+  const known = Object.fromEntries(Object.entries(draft.changes).filter(([key]) => key in base))
+  const merged = mergeValues({ ...base, ...known }, { ...base, ...draft.base }, base)
+  return { ...merged, base }
+}
+
+/** What is typed into a form. It follows the thing when somebody else changes it, and keeps what was typed. */
+export function useFormState(fields: readonly FormField[], before: FormValues | undefined, draftKey: string) {
+  const [draft] = useState(() => readDraft<Draft>(draftKey))
+  const [isRestored, setIsRestored] = useState(!!draft?.changes)
+  const [typed, setTyped] = useState(() => startForm(fields, before, draft))
+  const current = toValues(fields, before)
+  if (before && Object.keys(toChanges(current, typed.base)).length > 0) {
+    const { values, conflicts, theirKeys } = mergeValues({ ...current, ...typed.values }, typed.base, current)
+    const open = Object.fromEntries(Object.entries(typed.conflicts).filter(([key]) => !theirKeys.includes(key)))
+    setTyped({ values, base: current, conflicts: { ...open, ...conflicts }, theirKeys: typed.isSaved ? [] : theirKeys })
+  }
+  const setValues = (values: FormValues, conflicts = typed.conflicts) => {
+    setTyped({ ...typed, values, conflicts })
+    const next = toDraft(values, typed.base)
+    if (next) keepDraft(draftKey, next)
+    else removeDraft(draftKey)
+  }
+  const settle = (key: string, value: unknown) => {
+    const { [key]: _, ...others } = typed.conflicts
+    setValues({ ...typed.values, [key]: value }, others)
+  }
+  const forgetDraft = () => {
+    removeDraft(draftKey)
+    setIsRestored(false)
+  }
+  const start = () => setTyped(startForm(fields, before, undefined))
+  return {
+    ...typed,
+    isRestored,
+    change: (key: string, value: unknown) => setValues({ ...typed.values, [key]: value }),
+    /** Ends a conflict with mine or with theirs. */
+    settle,
+    keepMine: () => setTyped({ ...typed, conflicts: {}, theirKeys: [] }),
+    forgetDraft,
+    discardDraft: () => {
+      forgetDraft()
+      start()
+    },
+    /** What was saved is what the next changes are compared with. */
+    accept: () => {
+      forgetDraft()
+      setTyped({ ...typed, base: { ...typed.base, ...typed.values }, conflicts: {}, theirKeys: [], isSaved: true })
+    },
+  }
+}

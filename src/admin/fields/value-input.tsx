@@ -1,0 +1,8 @@
+import { fieldKinds } from '.'
+import type { InputProps } from './field-kind'
+
+/** The input for the value of a field, or for its list of values. */
+export function ValueInput(props: InputProps) {
+  const { Input, ListInput } = fieldKinds[props.field.type]
+  return props.field.multi ? <ListInput {...props} /> : <Input {...props} />
+}
