@@ -23,7 +23,11 @@ export async function getSignInState(ctx: Ctx, id: string) {
     .selectDistinct({ provider: identities.provider })
     .from(identities)
     .where(eq(identities.user, id))
-  const used = await db.select({ time: max(sessions.used) }).from(sessions).where(eq(sessions.user, id)).get()
+  const used = await db
+    .select({ time: max(sessions.used) })
+    .from(sessions)
+    .where(eq(sessions.user, id))
+    .get()
   return {
     emailVerified,
     pendingEmail,
