@@ -60,7 +60,7 @@ async function prepareFlow(tenant: Tenant, name: string, { returnUrl, state }: S
   if (returnUrl && !allowedReturnUrl)
     badRequest({
       path: 'returnUrl',
-      message: 'returnUrl must be an http or https URL whose host is in allowedReturnHosts.',
+      message: 'returnUrl must be an http or https URL whose host is in allowedReturnHosts, or a place below /admin.',
     })
   const secrets = createFlowSecrets()
   const address = await buildAuthorizationUrl(kind, setup, redirectUri(request, name), secrets)
@@ -151,11 +151,15 @@ function toErrorCode(error: unknown): string {
 const redirectUri = (request: Request, name: string) =>
   `${isHttps(request) ? 'https' : 'http'}://${requestAuthority(request)}/api/auth/${name}/callback`
 
+/** Places of the admin page of this server, whose host needs no permission. */
+const ADMIN_PLACE = /^\/admin(\/[a-z-]+)*$/
+
 /**
  * Returns the normalized form of a URL to which a browser may be redirected, or undefined if it is not allowed. Allowed
  * hosts include the port unless it is the default one.
  */
 async function findAllowedUrl(tenant: Tenant, address: string): Promise<string | undefined> {
+  if (ADMIN_PLACE.test(address)) return address
   const { allowedReturnHosts } = await getSettings(tenant, authSettings)
   const { protocol = '', host = '', username, password, href } = URL.parse(address) ?? {}
   const names = allowedReturnHosts.map((name) => name.trim().toLowerCase())

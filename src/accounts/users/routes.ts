@@ -6,7 +6,8 @@ import { User } from '../shapes'
 import * as administration from './administration'
 import { listUsers } from './list'
 import { listRoles } from './roles'
-import { NewUser, UserChange, UserStats, UserSummary, UsersQuery } from './shapes'
+import { NewUser, UserChange, UserSignInState, UserStats, UserSummary, UsersQuery } from './shapes'
+import * as signInState from './signin-state'
 import { getUserStats } from './stats'
 
 const conflictResponses = { 404: ProblemShape, 409: ProblemShape }
@@ -52,6 +53,28 @@ const userAdminRoutes = new Elysia({ prefix: '/users', tags: ['users'] })
     params: IdParams,
     response: { 200: SuccessShape, ...conflictResponses },
     detail: { operationId: 'deleteUser', summary: 'Delete a user' },
+  })
+  .get('/:id/signin-state', ({ ctx, params }) => signInState.getSignInState(ctx, params.id), {
+    can: 'privileged',
+    params: IdParams,
+    response: { 200: UserSignInState, 404: ProblemShape },
+    detail: {
+      operationId: 'getUserSignInState',
+      summary: 'Get how a user signs in',
+      description: 'By what, when they were last active, and how many sessions and API tokens they have.',
+    },
+  })
+  .delete('/:id/sessions', ({ ctx, params }) => signInState.endSessions(ctx, params.id), {
+    can: 'privileged',
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape },
+    detail: { operationId: 'endUserSessions', summary: 'End all sessions of a user' },
+  })
+  .delete('/:id/api-tokens', ({ ctx, params }) => signInState.deleteApiTokens(ctx, params.id), {
+    can: 'privileged',
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape },
+    detail: { operationId: 'deleteUserApiTokens', summary: 'Delete all API tokens of a user' },
   })
 
 const roleRoutes = new Elysia({ tags: ['users'] })

@@ -1,5 +1,5 @@
 import { type Static, t } from 'elysia'
-import { flag, jsonObject, partialOf, roleName } from '../../core/shapes'
+import { flag, jsonObject, partialOf, roleName, time } from '../../core/shapes'
 import { listQuery } from '../../storage/pagination'
 import { endTokens, orEmpty, ProfileChange, Proof, Registration, User, url } from '../shapes'
 
@@ -43,4 +43,17 @@ export const UserStats = t.Object({
   roles: t.Record(t.String(), t.Number(), { description: 'number of users with the role' }),
   registered: periodCounts,
   active: t.Object(periodCounts.properties, { description: 'number of users who used a session' }),
+})
+
+/** By what a user signs in, as admins see it. */
+export const UserSignInState = t.Object({
+  emailVerified: t.Boolean(),
+  pendingEmail: t.Nullable(t.String({ description: 'replaces the e-mail address once it is confirmed' })),
+  password: t.Boolean({ description: 'whether the user has a password' }),
+  secondFactor: t.Boolean(),
+  passkeys: t.Number(),
+  providers: t.Array(t.String(), { description: 'providers with a linked identity' }),
+  sessions: t.Number({ description: 'number of sessions that have not ended' }),
+  apiTokens: t.Number(),
+  lastActive: t.Nullable(time),
 })

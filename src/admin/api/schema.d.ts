@@ -200,6 +200,21 @@ export interface paths {
         put: operations["updateUser"];
         delete: operations["deleteUser"];
     };
+    "/api/users/{id}/signin-state": {
+        parameters: {
+        };
+        get: operations["getUserSignInState"];
+    };
+    "/api/users/{id}/sessions": {
+        parameters: {
+        };
+        delete: operations["endUserSessions"];
+    };
+    "/api/users/{id}/api-tokens": {
+        parameters: {
+        };
+        delete: operations["deleteUserApiTokens"];
+    };
     "/api/roles": {
         parameters: {
         };
@@ -2774,6 +2789,17 @@ export interface components {
             currentPassword?: string;
             code?: string;
         };
+        UserSignInState: {
+            emailVerified: boolean;
+            pendingEmail: string | null;
+            password: boolean;
+            secondFactor: boolean;
+            passkeys: number;
+            providers: string[];
+            sessions: number;
+            apiTokens: number;
+            lastActive: string | null;
+        };
         UserStats: {
             total: number;
             roles: {
@@ -3120,6 +3146,7 @@ export type ToolCall = components['schemas']['ToolCall'];
 export type TotpCode = components['schemas']['TotpCode'];
 export type User = components['schemas']['User'];
 export type UserChange = components['schemas']['UserChange'];
+export type UserSignInState = components['schemas']['UserSignInState'];
 export type UserStats = components['schemas']['UserStats'];
 export type UserSummary = components['schemas']['UserSummary'];
 export type VectorStore = components['schemas']['VectorStore'];
@@ -4010,6 +4037,57 @@ export interface operations {
         };
     };
     deleteUser: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+        };
+    };
+    getUserSignInState: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserSignInState"];
+                };
+            };
+        };
+    };
+    endUserSessions: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+        };
+    };
+    deleteUserApiTokens: {
         parameters: {
             path: {
                 id: string;

@@ -168,6 +168,9 @@ const table = `
     201 POST /api/users/
     200 PUT /api/users/:id
     200 DELETE /api/users/:id
+    200 GET /api/users/:id/signin-state
+    200 DELETE /api/users/:id/sessions
+    200 DELETE /api/users/:id/api-tokens
     200 DELETE /api/users/:id/totp
     200 DELETE /api/users/:id/passkeys
     200 GET /api/users/:id/encrypted

@@ -185,6 +185,10 @@ describe('sign-in by a provider from a website', () => {
     'javascript://app.example.com/%0aalert(1)',
     '//app.example.com/',
     '/in',
+    '/admin/../in',
+    '/admin//evil.test',
+    '/administrator',
+    '/admin/link?x=https://evil.test',
     'http://localhost/',
     '\\\\evil.test',
     '/\\evil.test',
@@ -245,6 +249,16 @@ describe('sign-in by a provider from a website', () => {
     const rt = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
     const answers = await Promise.all([1, 2, 3].map(() => anonymous.post('/auth/callback', { rt })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
+  })
+
+  test('the admin page of the tenant’s own host exchanges its redirect token for a session', async () => {
+    const { browser, origin } = await createSocialFixture(at, { allowedReturnHosts: [] })
+    const visitor = browser()
+    const { location } = await visitor.signIn('corp', '?returnUrl=/admin/link')
+    expect(location).toMatch(/^\/admin\/link\?rt=[\w-]{43}$/)
+    const rt = new URL(location, origin).searchParams.get('rt')
+    expect((await visitor.post('/auth/callback', { rt })).status).toBe(200)
+    expect((await visitor.get('/me')).body.email).toBe('ada@lovelace.test')
   })
 
   test('allowedReturnHosts can contain a host with its port', async () => {
