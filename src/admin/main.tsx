@@ -1,15 +1,14 @@
 import '@mantine/core/styles.css'
 import '@mantine/notifications/styles.css'
 import './page.css'
-import { MantineProvider } from '@mantine/core'
 import { Notifications } from '@mantine/notifications'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
 import { queryClient } from './api/queries'
 import { rememberNamedTenant } from './api/session'
+import { BrandedProvider } from './branding/branded-provider'
 import { router } from './routes'
-import { theme } from './theme'
 
 rememberNamedTenant()
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''
@@ -17,10 +16,10 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
 createRoot(document.getElementById('root')!).render(
-  <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-    <QueryClientProvider client={queryClient}>
+  <QueryClientProvider client={queryClient}>
+    <BrandedProvider nonce={nonce}>
       <RouterProvider router={router} />
       <Notifications position="bottom-right" />
-    </QueryClientProvider>
-  </MantineProvider>,
+    </BrandedProvider>
+  </QueryClientProvider>,
 )

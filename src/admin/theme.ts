@@ -1,4 +1,5 @@
-import { createTheme, type MantineColorsTuple, rem } from '@mantine/core'
+import { createTheme, type MantineColorsTuple, type MantineThemeOverride, rem } from '@mantine/core'
+import { ACCENT_SHADES, toShades } from './branding/accent-color'
 
 const TEAL: MantineColorsTuple = [
   '#e9f7f7',
@@ -15,8 +16,7 @@ const TEAL: MantineColorsTuple = [
 
 const CLOSE_BUTTON = { 'aria-label': 'Close' }
 
-/** The look of the page: system fonts, a 4 px grid, one accent colour, and shadows only on what floats. */
-export const theme = createTheme({
+const theme = createTheme({
   primaryColor: 'teal',
   primaryShade: { light: 7, dark: 7 },
   colors: { teal: TEAL },
@@ -40,3 +40,9 @@ export const theme = createTheme({
     Drawer: { defaultProps: { transitionProps: { duration: 120 }, closeButtonProps: CLOSE_BUTTON } },
   },
 })
+
+/** Returns the look of the page: system fonts, a 4 px grid, one accent colour, and shadows only on what floats. */
+export const createPageTheme = (accentColor?: string): MantineThemeOverride =>
+  accentColor
+    ? { ...theme, primaryColor: 'accent', primaryShade: ACCENT_SHADES, colors: { accent: toShades(accentColor) } }
+    : theme

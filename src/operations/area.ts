@@ -4,11 +4,13 @@ import { eventDispatcher } from '../jobs/event-dispatcher'
 import { housekeepingTasks, startHousekeeping } from '../jobs/housekeeping'
 import * as queue from '../jobs/queue'
 import { startRunner } from '../jobs/runner'
+import { installationRoutes } from './installation'
 import { checkIntegrityWeekly } from './integrity'
 
 /** Jobs, housekeeping and file checks, which keep an installation running. */
 export const operations = defineArea({
   name: 'operations',
+  routes: installationRoutes,
   jobSources: [eventDispatcher],
   housekeeping: { 'finished jobs': queue.removeOld, 'integrity of files': checkIntegrityWeekly },
   start: () => {

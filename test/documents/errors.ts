@@ -121,6 +121,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   SUBSCRIPTION_ENDED: [[409], 'The subscription has ended and cannot be changed.'],
   SUBSCRIPTION_NOT_PENDING: [[400], 'Only a pending subscription can be paid.'],
   TARGET_FAILED: [[502], 'The target of the webhook failed.'],
+  TEMPLATE_NOT_FOUND: [[404], 'There is no template of mails with this name.'],
   TENANT_DAMAGED: [[503], 'The database of the tenant is missing or damaged; `atoll doctor` says what to do.'],
   TENANT_SUSPENDED: [[403], 'The operator has suspended the tenant.'],
   THREAD_TOO_LONG: [[409], 'The thread is full: begin another one.'],

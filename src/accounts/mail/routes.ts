@@ -5,7 +5,18 @@ import { guard } from '../guard'
 import { revertEmailChange } from './email-changes'
 import { listMails } from './mails'
 import { requestPasswordReset, resetPassword } from './password-reset'
-import { EmailVerification, ForgottenPassword, Mail, MailQuery, PasswordReset } from './shapes'
+import {
+  EmailVerification,
+  ForgottenPassword,
+  Mail,
+  MailQuery,
+  MailTemplate,
+  MailTemplateChange,
+  PasswordReset,
+  RenderedMail,
+  TemplateParams,
+} from './shapes'
+import { listTemplates, previewTemplate, sendTestMail } from './tenant-templates'
 import { resendVerification, verifyEmail } from './verification'
 
 /** Routes of mails and of the tokens in them. */
@@ -19,6 +30,33 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
       operationId: 'listMails',
       summary: 'List mails that were sent or are queued',
       description: 'Sent and queued mails. Their content is included only where mail delivery is disabled.',
+    },
+  })
+  .get('/mails/templates', ({ ctx }) => listTemplates(ctx), {
+    can: 'privileged',
+    response: t.Array(MailTemplate),
+    detail: { operationId: 'listMailTemplates', summary: 'List the templates of mails' },
+  })
+  .post('/mails/templates/:name/preview', ({ ctx, params, body }) => previewTemplate(ctx, params.name, body), {
+    can: 'privileged',
+    params: TemplateParams,
+    body: MailTemplateChange,
+    response: { 200: RenderedMail, 404: ProblemShape },
+    detail: {
+      operationId: 'previewMailTemplate',
+      summary: 'Preview a template',
+      description: 'Returns the mail with sample values. Parts that the body does not name are the standard ones.',
+    },
+  })
+  .post('/mails/templates/:name/test', ({ ctx, params }) => sendTestMail(ctx, params.name), {
+    can: 'privileged',
+    params: TemplateParams,
+    response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape },
+    detail: {
+      operationId: 'sendTestMail',
+      summary: 'Send yourself a mail of a template',
+      description:
+        'Queues a mail with sample values to the e-mail address of the caller, as the saved template makes it.',
     },
   })
   .post('/email/verify', ({ ctx, body }) => verifyEmail(ctx, body.token), {

@@ -1,18 +1,12 @@
 import { eq } from 'drizzle-orm'
-import { config } from '../../config'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
-import { isLoopbackHost } from '../../http/allowed-origins'
 import type { Job, JobResult } from '../../jobs/queue'
 import type { Lease } from '../../jobs/with-lease'
 import { JobError, type JobHandler } from '../../jobs/worker'
 import { toPlainValues } from '../../platform/mail/plain-text'
 import { isMailEnabled, sendMail } from '../../platform/mail/smtp'
-import { templateSettings } from '../../platform/mail/template-settings'
-import { renderMail, type Template, templates } from '../../platform/mail/templates'
-import { appSettings } from '../../platform/settings/app-settings'
-import { getSettings } from '../../platform/settings/tenant-settings'
+import { renderMail } from '../../platform/mail/templates'
 import type { Tx } from '../../storage/port'
-import { listAssignedHosts } from '../../tenancy/hosts'
 import type { Tenant } from '../../tenancy/tenants'
 import { issueOneTimeToken } from '../one-time-tokens'
 import { type UserRow, users } from '../tables'
@@ -20,6 +14,7 @@ import { fullNameOf } from '../users/users'
 import { issueRevertToken } from './email-changes'
 import { findNextSendTime, type MailRow } from './mails'
 import { mails } from './tables'
+import { getCommonValues, getTemplate } from './tenant-templates'
 
 const RETRY_FOR_MS = 3 * DAY_MS
 
@@ -81,25 +76,7 @@ async function issueMailToken(
   return tenant.write((tx) => issueOneTimeToken(tx, template, user, { emailKey: recipientKey, email: recipient }))
 }
 
-async function getTemplate(tenant: Tenant, name: MailRow['template']): Promise<Template> {
-  const custom = (await getSettings(tenant, templateSettings))[name]
-  const { path, ...standard } = templates[name]
-  const [website] = (await getSettings(tenant, appSettings)).websiteUrls
-  const link = website && path ? website.replace(/\/+$/, '') + path : undefined
-  // A link of the tenant's template replaces that to the standard page.
-  return { ...standard, link, ...custom }
-}
-
 async function buildTemplateValues(tenant: Tenant, mail: MailRow, user: UserRow | undefined, token: string) {
-  const [website = ''] = (await getSettings(tenant, appSettings)).websiteUrls
-  const site = URL.parse(website)?.host ?? tenant.tenant
   const name = user ? fullNameOf(user) || user.username : ''
-  return { site, token, api: await getApiUrl(tenant), ...toPlainValues(mail.template, { name, ...mail.data }) }
-}
-
-/** Returns the URL of a tenant's API on its first assigned host, or an empty string without one. */
-async function getApiUrl({ tenant }: Tenant): Promise<string> {
-  const [host] = await listAssignedHosts(tenant)
-  if (!host) return ''
-  return isLoopbackHost(host) ? `http://${host}:${config.ATOLL_PORT}/api` : `https://${host}/api`
+  return { ...(await getCommonValues(tenant)), token, ...toPlainValues(mail.template, { name, ...mail.data }) }
 }

@@ -1,5 +1,6 @@
-import { t } from 'elysia'
+import { type Static, t } from 'elysia'
 import { id, text, time } from '../../core/shapes'
+import { TemplateChange } from '../../platform/mail/template-settings'
 import { growingListQuery } from '../../storage/pagination'
 import { email } from '../shapes'
 
@@ -16,6 +17,25 @@ export const Mail = t.Object({
   created: time,
   sent: t.Nullable(time),
 })
+
+/** Parts of a template that replace the standard ones. */
+export const MailTemplateChange = TemplateChange
+
+export const MailTemplate = t.Object({
+  name: t.String({ description: 'the key in mail-templates' }),
+  standard: t.Object({
+    subject: t.String(),
+    text: t.String(),
+    html: t.Nullable(t.String()),
+    link: t.Nullable(t.String({ description: 'a page of the first website; null without one' })),
+  }),
+  custom: MailTemplateChange,
+  placeholders: t.Array(t.String({ description: 'a value that {{name}} stands for' })),
+})
+export type MailTemplate = Static<typeof MailTemplate>
+
+export const RenderedMail = t.Object({ subject: t.String(), text: t.String(), html: t.String() })
+export const TemplateParams = t.Object({ name: t.String() })
 
 const states = ['waiting', 'sent', 'kept', 'failed'] as const
 export const MailQuery = t.Object({

@@ -77,6 +77,21 @@ export interface paths {
         };
         get: operations["listMails"];
     };
+    "/api/mails/templates": {
+        parameters: {
+        };
+        get: operations["listMailTemplates"];
+    };
+    "/api/mails/templates/{name}/preview": {
+        parameters: {
+        };
+        post: operations["previewMailTemplate"];
+    };
+    "/api/mails/templates/{name}/test": {
+        parameters: {
+        };
+        post: operations["sendTestMail"];
+    };
     "/api/email/verify": {
         parameters: {
         };
@@ -800,6 +815,11 @@ export interface paths {
         };
         post: operations["callMcp"];
     };
+    "/api/installation": {
+        parameters: {
+        };
+        get: operations["getInstallation"];
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1438,6 +1458,19 @@ export interface components {
             created: string;
             lastUsedAt: string | null;
         };
+        Installation: {
+            version: string;
+            hosts: string[];
+            /** @enum {string} */
+            hostClaims: "off" | "dns" | "open";
+            mail: {
+                isSent: boolean;
+                from: string;
+            };
+            sessionDays: number;
+            accessTokenSeconds: number;
+            eventDays: number;
+        };
         Integration: {
             _id: string;
             name: string | null;
@@ -1744,6 +1777,23 @@ export interface components {
             error: string | null;
             created: string;
             sent: string | null;
+        };
+        MailTemplate: {
+            name: string;
+            standard: {
+                subject: string;
+                text: string;
+                html: string | null;
+                link: string | null;
+            };
+            custom: components["schemas"]["MailTemplateChange"];
+            placeholders: string[];
+        };
+        MailTemplateChange: {
+            subject?: string;
+            text?: string;
+            html?: string;
+            link?: string;
         };
         Me: {
             _id: string;
@@ -2585,6 +2635,11 @@ export interface components {
                 workspace: components["schemas"]["ActiveWorkspace"] | null;
             };
         };
+        RenderedMail: {
+            subject: string;
+            text: string;
+            html: string;
+        };
         Rule: {
             /** @enum {string} */
             operation: "create" | "read" | "update" | "delete";
@@ -3042,6 +3097,7 @@ export type Field = components['schemas']['Field'];
 export type FilterOptions = components['schemas']['FilterOptions'];
 export type ForgottenPassword = components['schemas']['ForgottenPassword'];
 export type Identity = components['schemas']['Identity'];
+export type Installation = components['schemas']['Installation'];
 export type Integration = components['schemas']['Integration'];
 export type IntegrationChange = components['schemas']['IntegrationChange'];
 export type IntegrationRun = components['schemas']['IntegrationRun'];
@@ -3064,6 +3120,8 @@ export type LambdaVersion = components['schemas']['LambdaVersion'];
 export type Limitation = components['schemas']['Limitation'];
 export type LinkSignIn = components['schemas']['LinkSignIn'];
 export type Mail = components['schemas']['Mail'];
+export type MailTemplate = components['schemas']['MailTemplate'];
+export type MailTemplateChange = components['schemas']['MailTemplateChange'];
 export type Me = components['schemas']['Me'];
 export type Member = components['schemas']['Member'];
 export type MemberAdded = components['schemas']['MemberAdded'];
@@ -3129,6 +3187,7 @@ export type RedirectToken = components['schemas']['RedirectToken'];
 export type RefreshRequest = components['schemas']['RefreshRequest'];
 export type RefreshedCookie = components['schemas']['RefreshedCookie'];
 export type RefreshedTokens = components['schemas']['RefreshedTokens'];
+export type RenderedMail = components['schemas']['RenderedMail'];
 export type Rule = components['schemas']['Rule'];
 export type SecondFactor = components['schemas']['SecondFactor'];
 export type Session = components['schemas']['Session'];
@@ -3474,6 +3533,59 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Mail"][];
+                };
+            };
+        };
+    };
+    listMailTemplates: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailTemplate"][];
+                };
+            };
+        };
+    };
+    previewMailTemplate: {
+        parameters: {
+            path: {
+                name: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MailTemplateChange"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RenderedMail"];
+                };
+            };
+        };
+    };
+    sendTestMail: {
+        parameters: {
+            path: {
+                name: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
                 };
             };
         };
@@ -7617,6 +7729,20 @@ export interface operations {
                 };
                 content: {
                     "application/json": unknown;
+                };
+            };
+        };
+    };
+    getInstallation: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Installation"];
                 };
             };
         };

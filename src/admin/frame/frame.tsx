@@ -5,7 +5,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Outlet, useLocation } from '@tanstack/react-router'
 import { useObservable } from '../api/observable'
 import { meQuery } from '../api/queries'
-import { getNamedTenant, impersonation, signInRequest } from '../api/session'
+import { impersonation, signInRequest } from '../api/session'
+import { Brand } from '../branding/brand'
 import { listSections } from '../sections'
 import { SignIn } from '../sign-in/sign-in'
 import { SignInAgain } from '../sign-in/sign-in-again'
@@ -49,8 +50,7 @@ export function Frame() {
       ) : (
         <nav className={classes.sidebar} aria-label="Main">
           <div className={classes.brand}>
-            <span className={classes.mark} aria-hidden />
-            <span className={classes.name}>{getNamedTenant() ?? location.hostname.split('.')[0]}</span>
+            <Brand nameClass={classes.name} />
           </div>
           {find}
           <SectionLinks sections={sections} current={current} />

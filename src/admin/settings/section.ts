@@ -1,5 +1,12 @@
 import { IconSettings } from '@tabler/icons-react'
 import type { Section } from '../frame/section'
 
+const roles = ['admin'] as const
+
 /** The section of settings of the tenant. */
-export const settingsSection: Section = { label: 'Settings', path: '/settings', icon: IconSettings, pages: [] }
+export const settingsSection: Section = {
+  label: 'Settings',
+  path: '/settings',
+  icon: IconSettings,
+  pages: [{ label: 'General', path: '/settings/general', roles }],
+}

@@ -5,6 +5,7 @@ import { api, fetchData } from '../api/client'
 import { ApiProblem } from '../api/problem'
 import { startSession } from '../api/queries'
 import { getNamedTenant, nameTenant } from '../api/session'
+import { Brand } from '../branding/brand'
 import { FullPage } from '../ui/full-page'
 import { ProblemMessage } from '../ui/problem-message'
 
@@ -79,6 +80,7 @@ export function SignInForm({ username: known, onDone }: { username?: string; onD
 export function SignIn() {
   return (
     <FullPage>
+      <Brand isLarge />
       <Title order={1} mb="md">
         Sign in
       </Title>

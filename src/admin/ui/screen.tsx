@@ -1,5 +1,6 @@
 import { Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
+import { useBranding } from '../branding/tenant-brand'
 import { ApiButton, type ApiRequest } from './api-button'
 import classes from './screen.module.css'
 
@@ -14,9 +15,10 @@ type ScreenProps = {
 
 /** A screen: a line with its title and actions, and beneath it the thing itself. */
 export function Screen({ title, request, actions, toolbar, children }: ScreenProps) {
+  const { name = 'Atoll' } = useBranding()
   useEffect(() => {
-    document.title = `${title} · Atoll`
-  }, [title])
+    document.title = `${title} · ${name}`
+  }, [title, name])
   return (
     <>
       <header className={classes.header}>

@@ -72,6 +72,7 @@ export const examples: Record<string, unknown> = {
   UserChange: { roles: ['user', 'editor'] },
   NewApiToken: { nickname: 'Nightly report', scopes: ['entities:read'] },
   EmailVerification: { token: 'k3Vt…' },
+  MailTemplateChange: { subject: 'Welcome to {{site}}' },
   ForgottenPassword: { email: 'ada@example.com' },
   PasswordReset: { token: 'k3Vt…', password: 'correct horse battery' },
   TotpCode: { code: '492039' },

@@ -23,11 +23,12 @@ import * as payments from '../../payments/shapes'
 import * as inbox from '../../payments/webhooks/shapes'
 import * as plugins from '../../plugins/shapes'
 import * as workspaces from '../../workspaces/shapes'
+import * as operations from '../shapes'
 
 /** The modules of shapes. Each exported shape is a schema of the document, with the name of its export. */
 const SHAPE_MODULES = [
   ...[accounts, links, mail, passkeys, social, totp, users, workspaces, blueprints, entities, charts, content, events],
-  ...[payments, inbox, plugins, connections, integrations, lambdas, ai, usage, knowledge, builders],
+  ...[payments, inbox, plugins, connections, integrations, lambdas, ai, usage, knowledge, builders, operations],
 ]
 
 /** The schema names of exports whose own name is clear only within their area. */

@@ -179,6 +179,10 @@ const table = `
     200 POST /api/workspaces/:id/encrypted
     200 GET /api/roles
     200 GET /api/mails
+    200 GET /api/mails/templates
+    200 POST /api/mails/templates/:name/preview
+    200 POST /api/mails/templates/:name/test
+    200 GET /api/installation
     200 GET /api/workspaces/all
     200 GET /api/blueprints/:key/permissions/explain
     200 GET /api/lambdas/

@@ -217,6 +217,8 @@ export const requests: Record<string, BuildRequest> = {
   'PUT /api/blocks/:id': withBody(block, { name: 'changed' }),
   'PATCH /api/blocks/:id': withBody(block, { name: 'changed' }),
   'DELETE /api/blocks/:id': block,
+  'POST /api/mails/templates/:name/preview': () => ({ path: { name: 'verification' }, body: { subject: 'Hello' } }),
+  'POST /api/mails/templates/:name/test': () => ({ path: { name: 'verification' } }),
   'GET /api/configurations/:key': () => ({ path: { key: 'hidden' } }),
   'POST /api/configurations/': (at) => ({ body: { key: at.name(), metadata: {} } }),
   'PUT /api/configurations/app-configuration': () => ({ body: { theme: 'dark' } }),

@@ -1,0 +1,93 @@
+import type { Static } from '@sinclair/typebox'
+import { config } from '../../config'
+import { now, toIsoString } from '../../core/clock'
+import { notFound, Problem } from '../../core/problem'
+import { success } from '../../core/shapes'
+import { isLoopbackHost } from '../../http/allowed-origins'
+import { toPlainValues } from '../../platform/mail/plain-text'
+import { type TemplateChange, templateSettings } from '../../platform/mail/template-settings'
+import { type Mail, renderMail, type Template, type TemplateName, templates } from '../../platform/mail/templates'
+import { appSettings } from '../../platform/settings/app-settings'
+import { getSettings } from '../../platform/settings/tenant-settings'
+import { listAssignedHosts } from '../../tenancy/hosts'
+import type { Tenant } from '../../tenancy/tenants'
+import type { Ctx } from '../context'
+import { fullNameOf, getUser } from '../users/users'
+import { queueRepeatableMail } from './mails'
+import type { MailTemplate } from './shapes'
+
+/** Returns a template as the tenant uses it: its own parts, and the standard ones for the rest. */
+export async function getTemplate(tenant: Tenant, name: TemplateName): Promise<Template> {
+  return { ...(await getStandardTemplate(tenant, name)), ...(await getSettings(tenant, templateSettings))[name] }
+}
+
+/** The link of a standard template leads to a page of the tenant's first website. */
+async function getStandardTemplate(tenant: Tenant, name: TemplateName): Promise<Template> {
+  const { path, ...standard } = templates[name]
+  const [website] = (await getSettings(tenant, appSettings)).websiteUrls
+  return { ...standard, link: website && path ? website.replace(/\/+$/, '') + path : undefined }
+}
+
+/** Returns the values that the mails of a tenant have in common. */
+export async function getCommonValues(tenant: Tenant) {
+  const [website = ''] = (await getSettings(tenant, appSettings)).websiteUrls
+  return { site: URL.parse(website)?.host ?? tenant.tenant, api: await getApiUrl(tenant) }
+}
+
+/** Returns the URL of a tenant's API on its first assigned host, or an empty string without one. */
+async function getApiUrl({ tenant }: Tenant): Promise<string> {
+  const [host] = await listAssignedHosts(tenant)
+  if (!host) return ''
+  return isLoopbackHost(host) ? `http://${host}:${config.ATOLL_PORT}/api` : `https://${host}/api`
+}
+
+const NAMES = Object.keys(templates) as TemplateName[]
+const PLACEHOLDER = /\{\{[#^]?([\w.]+)\}\}/g
+
+/** Returns the templates of a tenant, with the standard texts that apply where it has none of its own. */
+export async function listTemplates(ctx: Ctx): Promise<MailTemplate[]> {
+  const custom = await getSettings(ctx, templateSettings)
+  return Promise.all(
+    NAMES.map(async (name) => {
+      const { subject, text, link = null } = await getStandardTemplate(ctx, name)
+      const placeholders = [...`${subject} ${text}`.matchAll(PLACEHOLDER)].map(([, placeholder = '']) => placeholder)
+      const standard = { subject, text, html: null, link }
+      return { name, standard, custom: custom[name] ?? {}, placeholders: [...new Set(placeholders)] }
+    }),
+  )
+}
+
+const sampleValues = () => ({
+  name: 'Ada Lovelace',
+  inviter: 'Grace Hopper',
+  workspace: 'Engineering',
+  token: 'sample-token',
+  time: toIsoString(now()),
+  device: 'Firefox on Linux',
+  address: '203.0.113.7',
+  subject: 'A message',
+  text: 'The text that an integration sends.',
+})
+
+/** Returns a mail with sample values, as a template with these parts would make it. @throws 404 TEMPLATE_NOT_FOUND */
+export async function previewTemplate(ctx: Ctx, key: string, change: Static<typeof TemplateChange>): Promise<Mail> {
+  const name = assertTemplateName(key)
+  const values = { ...(await getCommonValues(ctx)), ...toPlainValues(name, sampleValues()) }
+  return renderMail({ ...(await getStandardTemplate(ctx, name)), ...change }, values)
+}
+
+/**
+ * Queues a mail of a template to the caller's own address.
+ * @throws 404 TEMPLATE_NOT_FOUND, 409 NO_EMAIL
+ */
+export async function sendTestMail(ctx: Ctx, key: string) {
+  const template = assertTemplateName(key)
+  const user = await getUser(ctx, ctx.actor.user)
+  const to = user.email
+  if (!to) throw new Problem(409, 'NO_EMAIL', 'Add an e-mail address to your profile first.')
+  const { token: _, ...data } = { ...sampleValues(), name: fullNameOf(user) || user.username }
+  await ctx.write((tx) => queueRepeatableMail(ctx, tx, { to, template, user: user._id, data }))
+  return success
+}
+
+const assertTemplateName = (name: string): TemplateName => NAMES.find((each) => each === name) ?? notFound('template')

@@ -1,0 +1,58 @@
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { api, fetchData } from '../api/client'
+import type { AppConfiguration } from '../api/schema'
+import { getNamedTenant } from '../api/session'
+import { parseHexColor } from './contrast'
+
+/** How a tenant looks: parts of its `app-configuration`, which everybody may read. */
+export type Branding = { name?: string; logo?: string; accentColor?: string }
+
+const MAX_NAME_LENGTH = 60
+
+/** Whether the page may show a picture: the policy of the page allows none from elsewhere. */
+export const isShownPicture = (address: string) => /^(data:image\/|\/(?!\/))/.test(address)
+
+/** Returns the branding in the metadata of an `app-configuration`, whose keys are free; what makes no sense is left out. */
+export function readBranding({ name, logo, accentColor }: Record<string, unknown> = {}): Branding {
+  const color = parseHexColor(accentColor)
+  return {
+    ...(typeof name === 'string' && name.trim() && { name: name.trim().slice(0, MAX_NAME_LENGTH) }),
+    ...(typeof logo === 'string' && isShownPicture(logo) && { logo }),
+    ...(color && { accentColor: color }),
+  }
+}
+
+const storageKey = () => `atoll-branding:${getNamedTenant() ?? ''}`
+
+/** Returns the configuration as this browser last saw it, so that the first picture has the right colours. */
+function readCached(): AppConfiguration | undefined {
+  try {
+    return { metadata: readBranding(JSON.parse(localStorage.getItem(storageKey()) ?? '{}')) }
+  } catch {
+    return
+  }
+}
+
+function cacheBranding({ metadata }: AppConfiguration) {
+  try {
+    localStorage.setItem(storageKey(), JSON.stringify(readBranding(metadata)))
+  } catch {
+    // The browser has no room or forbids it; the page works without.
+  }
+}
+
+/** The public configuration of the tenant. */
+export const appConfigurationQuery = () =>
+  queryOptions({
+    queryKey: ['configurations', 'app-configuration', getNamedTenant() ?? ''],
+    queryFn: async () => {
+      const configuration = await fetchData(api.GET('/api/configurations/app-configuration'))
+      if (configuration) cacheBranding(configuration)
+      return configuration as AppConfiguration
+    },
+    placeholderData: readCached,
+    staleTime: 60_000,
+  })
+
+/** Returns how the tenant looks. */
+export const useBranding = (): Branding => readBranding(useQuery(appConfigurationQuery()).data?.metadata)

@@ -1,0 +1,30 @@
+import { Elysia } from 'elysia'
+import { version } from '../../package.json'
+import { guard } from '../accounts/guard'
+import { SESSION_TTL_MS } from '../accounts/sessions'
+import { config } from '../config'
+import { DAY_MS } from '../core/clock'
+import { isMailEnabled } from '../platform/mail/smtp'
+import { listAssignedHosts } from '../tenancy/hosts'
+import type { Tenant } from '../tenancy/tenants'
+import { Installation } from './shapes'
+
+/** Returns what the operator decided for all tenants, as far as their admins need to know it. */
+const describeInstallation = async ({ tenant }: Tenant): Promise<Installation> => ({
+  version,
+  hosts: await listAssignedHosts(tenant),
+  hostClaims: config.ATOLL_HOST_CLAIMS,
+  mail: { isSent: isMailEnabled(), from: config.ATOLL_MAIL_FROM },
+  sessionDays: SESSION_TTL_MS / DAY_MS,
+  accessTokenSeconds: config.ATOLL_ACCESS_TOKEN_TTL,
+  eventDays: config.ATOLL_EVENT_RETENTION,
+})
+
+/** What the operator decided, for the admins of a tenant. */
+export const installationRoutes = new Elysia({ tags: ['configurations'] })
+  .use(guard('configurations'))
+  .get('/installation', ({ ctx }) => describeInstallation(ctx), {
+    can: 'privileged',
+    response: Installation,
+    detail: { operationId: 'getInstallation', summary: 'Get what the operator decided for all tenants' },
+  })

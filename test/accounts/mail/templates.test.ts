@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'bun:test'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { setConfiguration } from '../../workspaces/workspace-fixtures'
+import { createMailFixture } from './mail-fixtures'
+
+describe('the templates of mails', () => {
+  test('the list has the standard texts, the parts that the tenant replaced, and the placeholders', async () => {
+    const { as, tenant } = await createMailFixture()
+    await setConfiguration(tenant, 'mail-templates', { invitation: { subject: 'Join {{site}}' } })
+    const { body } = await as('admin').get('/mails/templates')
+    expect(body.map(({ name }: { name: string }) => name)).toEqual([
+      ...['verification', 'passwordReset', 'invitation', 'message', 'newDevice', 'emailChanged'],
+    ])
+    expect(body[2]).toEqual({
+      name: 'invitation',
+      standard: {
+        subject: 'An invitation to a workspace at {{site}}',
+        text: expect.stringContaining('you are invited to'),
+        html: null,
+        link: null,
+      },
+      custom: { subject: 'Join {{site}}' },
+      placeholders: ['site', 'workspace', 'link', 'api'],
+    })
+  })
+
+  test('a preview fills a draft with sample values, and escapes them in HTML only', async () => {
+    const { as, tenant } = await createMailFixture()
+    const draft = { subject: 'Hi {{name}}', text: '{{inviter}} at {{site}}', html: '<b>{{workspace}}</b>' }
+    const preview = await as('admin').post('/mails/templates/invitation/preview', draft)
+    expect(preview.body).toEqual({
+      subject: 'Hi Ada Lovelace',
+      text: `Grace Hopper at ${tenant.tenant}`,
+      html: '<b>Engineering</b>',
+    })
+    const standard = await as('admin').post('/mails/templates/newDevice/preview', {})
+    expect(standard.body.text).toContain('Firefox on Linux')
+    expect(standard.body.html).toStartWith('<p>Hello Ada Lovelace,</p>')
+  })
+
+  test('a test mail goes to the own address, as the saved template makes it', async () => {
+    const { as, anonymous, outbox, tenant } = await createMailFixture()
+    await setConfiguration(tenant, 'mail-templates', { message: { subject: 'News: {{subject}}' } })
+    const { body: admin } = await as('admin').get('/me')
+    expect((await as('admin').post('/mails/templates/message/test')).body).toEqual({ success: true })
+    const mail = (await outbox()).at(-1)
+    expect(mail).toMatchObject({ to: admin.email, template: 'message', subject: 'News: A message', state: 'kept' })
+    const credentials = { username: 'silent', password: 'correct horse' }
+    await as('admin').post('/users', { ...credentials, roles: ['admin'] })
+    const { body } = await anonymous.post('/signin', { ...credentials, authType: 'oauth' })
+    const silent = anonymous.with({ authorization: `Bearer ${body.payload.token}` })
+    expect(statusAndCode(await silent.post('/mails/templates/message/test'))).toEqual([409, 'NO_EMAIL'])
+  })
+
+  test('unknown templates and parts are refused, and only admins see templates', async () => {
+    const { as, anonymous } = await createTestTenant()
+    const path = '/mails/templates/goodbye'
+    expect(statusAndCode(await as('admin').post(`${path}/preview`, {}))).toEqual([404, 'TEMPLATE_NOT_FOUND'])
+    expect(statusAndCode(await as('admin').post(`${path}/test`))).toEqual([404, 'TEMPLATE_NOT_FOUND'])
+    const unknown = await as('admin').post('/mails/templates/message/preview', { body: 'x' })
+    expect(statusAndCode(unknown)).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await as('user').get('/mails/templates'))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await anonymous.get('/mails/templates'))).toEqual([401, 'UNAUTHENTICATED'])
+  })
+})
