@@ -3,6 +3,7 @@ import { aiRoutes } from './ai/routes'
 import { automationRoutes } from './automation/routes'
 import { contentRoutes } from './content/routes'
 import { dataRoutes } from './data/routes'
+import { designRoutes } from './design/routes'
 import { frameRoute, rootRoute } from './frame/frame-route'
 import { operatorRoutes } from './operator/routes'
 import { paymentRoutes } from './payments/routes'
@@ -62,6 +63,7 @@ export const router = createRouter({
       home,
       start,
       ...dataRoutes,
+      ...designRoutes,
       ...peopleRoutes,
       ...automationRoutes,
       ...aiRoutes,

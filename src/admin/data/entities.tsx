@@ -10,6 +10,7 @@ import { DataTable } from '../ui/data-table'
 import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
+import { BlueprintTabs } from './blueprint-tabs'
 import { toColumns } from './columns'
 import { entityCountQuery, entityPageQuery, type ListSearch, PAGE_SIZE } from './entity-queries'
 import { FilterBar } from './filter-bar'
@@ -85,6 +86,7 @@ export function Entities() {
           </Button>
         </>
       }
+      tabs={<BlueprintTabs blueprint={key} current="Entities" />}
       toolbar={<FilterBar fields={fields} search={search} onChange={changeSearch} />}
     >
       <div className="entities">

@@ -1,23 +1,17 @@
-import { ActionIcon, Button, Checkbox, Group, Radio, Select, Stack, Text, TextInput } from '@mantine/core'
-import { IconPlus, IconTrash } from '@tabler/icons-react'
+import { Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
-import { findFieldError } from '../api/problem'
+import { ApiProblem, findFieldError } from '../api/problem'
 import { queryClient } from '../api/queries'
-import type { Field } from '../api/schema'
-import { fieldKinds } from '../fields'
-import type { FieldType } from '../fields/field-kind'
+import { type DraftField, newFieldId, toDefinition, toDraft } from '../design/design-draft'
+import { locateFlaws } from '../design/design-state'
+import { FieldList } from '../design/field-list'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
 import { accessPresets } from './access-presets'
-import { BlueprintSelect } from './blueprint-select'
 import classes from './new-blueprint.module.css'
-
-type DraftField = { id: number; key: string; type: FieldType; required: boolean; target?: string }
-
-const TYPE_OPTIONS = Object.entries(fieldKinds).map(([value, { label }]) => ({ value, label }))
 
 /** Returns a key made of a name: small letters without accents, digits and dashes. */
 const toKey = (name: string) =>
@@ -29,48 +23,32 @@ const toKey = (name: string) =>
     .replace(/^[^a-z]+|-+$/g, '')
     .slice(0, 63)
 
-const toField = ({ key, type, required, target }: DraftField): Field => ({
-  ...{ key, type },
-  ...(required && { required }),
-  ...(type === 'relation' && { target }),
-})
-
 /** Describes a new kind of entities: its name, its fields, and who may do what. */
 export function NewBlueprint() {
   const navigate = useNavigate()
   const [name, setName] = useState('')
   const [chosenKey, setChosenKey] = useState<string>()
-  const [fields, setFields] = useState<DraftField[]>([{ id: 0, key: 'name', type: 'string', required: true }])
+  const [fields, setFields] = useState<DraftField[]>(() => [
+    { id: newFieldId(), key: 'name', type: 'string', required: true },
+  ])
   const [access, setAccess] = useState('admins')
   const key = chosenKey ?? toKey(name)
+  const rules = accessPresets.find(({ value }) => value === access)?.rules ?? []
+  const draft = { ...toDraft({ name, permissions: rules }, []), fields }
   const create = useMutation({
-    mutationFn: () =>
-      fetchData(
-        api.POST('/api/blueprints', {
-          body: {
-            ...{ key, name, fields: fields.map(toField) },
-            permissions: accessPresets.find(({ value }) => value === access)?.rules ?? [],
-          },
-        }),
-      ),
+    mutationFn: () => fetchData(api.POST('/api/blueprints', { body: { key, ...toDefinition(draft) } })),
     onSuccess: async () => {
       await queryClient.invalidateQueries({ queryKey: ['blueprints'] })
       await navigate({ to: '/data/$blueprint', params: { blueprint: key } })
     },
   })
-  const changeField = (id: number, change: Partial<DraftField>) =>
-    setFields((all) => all.map((field) => (field.id === id ? { ...field, ...change } : field)))
-  const addField = () =>
-    setFields((all) => [
-      ...all,
-      { id: Math.max(-1, ...all.map(({ id }) => id)) + 1, key: '', type: 'string', required: false },
-    ])
   const submit = (event: FormEvent) => {
     event.preventDefault()
     create.mutate()
   }
-  const errorOf = (path: string) => findFieldError(create.error, path)
-  const isShownAtInput = ['name', 'key', 'fields'].some(errorOf)
+  const { error } = create
+  const flaws = error instanceof ApiProblem ? locateFlaws(error.fieldErrors, draft) : []
+  const isShownAtInput = ['name', 'key', 'fields'].some((path) => findFieldError(error, path))
   return (
     <Screen title="New blueprint">
       <form className={classes.form} onSubmit={submit} noValidate>
@@ -80,8 +58,9 @@ export function NewBlueprint() {
             description="What the entities are, in the plural: Invoices, Guests, Orders."
             required
             autoFocus
+            dir="auto"
             value={name}
-            error={errorOf('name')}
+            error={findFieldError(error, 'name')}
             onChange={(event) => setName(event.currentTarget.value)}
           />
           <TextInput
@@ -89,56 +68,12 @@ export function NewBlueprint() {
             description="The name in addresses and code. It cannot be changed later."
             required
             value={key}
-            error={errorOf('key')}
+            error={findFieldError(error, 'key')}
             onChange={(event) => setChosenKey(event.currentTarget.value)}
           />
           <fieldset className={classes.fields}>
             <legend>Fields</legend>
-            {fields.map((field, index) => (
-              <Group key={field.id} gap="xs" wrap="nowrap" align="flex-start">
-                <TextInput
-                  className={classes.grow}
-                  aria-label={`Name of field ${index + 1}`}
-                  placeholder="name"
-                  value={field.key}
-                  error={errorOf(`fields/${index}`)}
-                  onChange={(event) => changeField(field.id, { key: event.currentTarget.value })}
-                />
-                <Select
-                  w={170}
-                  aria-label={`Type of field ${index + 1}`}
-                  data={TYPE_OPTIONS}
-                  value={field.type}
-                  allowDeselect={false}
-                  onChange={(type) => changeField(field.id, { type: type as FieldType })}
-                />
-                {field.type === 'relation' && (
-                  <BlueprintSelect
-                    aria-label={`Target of field ${index + 1}`}
-                    value={field.target}
-                    onChange={(target) => changeField(field.id, { target })}
-                  />
-                )}
-                <Checkbox
-                  mt={8}
-                  label="Required"
-                  checked={field.required}
-                  onChange={(event) => changeField(field.id, { required: event.currentTarget.checked })}
-                />
-                <ActionIcon
-                  mt={4}
-                  variant="subtle"
-                  color="gray"
-                  aria-label={`Remove field ${index + 1}`}
-                  onClick={() => setFields((all) => all.filter(({ id }) => id !== field.id))}
-                >
-                  <IconTrash size={16} />
-                </ActionIcon>
-              </Group>
-            ))}
-            <Button variant="subtle" leftSection={<IconPlus size={14} />} onClick={addField}>
-              Add field
-            </Button>
+            <FieldList fields={fields} updateFields={setFields} flaws={flaws} isInline />
           </fieldset>
           <Radio.Group label="Who may do what" value={access} onChange={setAccess}>
             <Stack gap="xs" mt="xs">
@@ -150,7 +85,7 @@ export function NewBlueprint() {
           <Text size="xs" c="dimmed">
             Fields and rules can be changed later, also when there are entities.
           </Text>
-          {create.error && !isShownAtInput && <ProblemMessage error={create.error} />}
+          {error && !isShownAtInput && <ProblemMessage error={error} />}
           <Group>
             <Button type="submit" loading={create.isPending}>
               Create blueprint

@@ -9,12 +9,14 @@ type ScreenProps = {
   /** The request that the screen makes, which its API button shows as programs write it. */
   request?: ApiRequest
   actions?: ReactNode
+  /** The other screens of the same thing. */
+  tabs?: ReactNode
   toolbar?: ReactNode
   children: ReactNode
 }
 
 /** A screen: a line with its title and actions, and beneath it the thing itself. */
-export function Screen({ title, request, actions, toolbar, children }: ScreenProps) {
+export function Screen({ title, request, actions, tabs, toolbar, children }: ScreenProps) {
   const { name = 'Atoll' } = useBranding()
   useEffect(() => {
     document.title = `${title} · ${name}`
@@ -30,6 +32,7 @@ export function Screen({ title, request, actions, toolbar, children }: ScreenPro
           {actions}
         </div>
       </header>
+      {tabs && <div className={classes.tabs}>{tabs}</div>}
       {toolbar && <div className={classes.toolbar}>{toolbar}</div>}
       <div className={classes.body}>{children}</div>
     </>

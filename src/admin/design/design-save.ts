@@ -1,0 +1,81 @@
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api } from '../api/client'
+import { ApiProblem } from '../api/problem'
+import { queryClient } from '../api/queries'
+import type { Blueprint, BlueprintChange, BlueprintDryRun } from '../api/schema'
+import { showNotice } from '../ui/notices'
+import { listRemovedFields } from './change-sentences'
+import { savedBlueprintQuery } from './design-queries'
+import { locateFlaws, type useDesignState } from './design-state'
+
+type DesignState = ReturnType<typeof useDesignState>
+
+/** Sends a change of a blueprint, or only asks what it would do. */
+async function sendChange(key: string, body: BlueprintChange, isDryRun: boolean, etag?: string) {
+  const { data, response } = await api.PUT('/api/blueprints/{key}', {
+    params: { path: { key }, query: isDryRun ? { dryRun: true } : {} },
+    body,
+    headers: etag ? { 'if-match': etag } : {},
+  })
+  return { data: data as BlueprintDryRun | Blueprint, response }
+}
+
+/** Saves a design. What alters entities is shown before, and what does not is saved at once. */
+export function useDesignSave(design: DesignState) {
+  const { before, change, draft, etag, setFlaws, reset } = design
+  const [isReviewing, setIsReviewing] = useState(false)
+  const showFlaws = (error: unknown) =>
+    setFlaws(error instanceof ApiProblem && error.status === 400 ? locateFlaws(error.fieldErrors, draft) : [])
+  const survey = useMutation({
+    mutationFn: async () => (await sendChange(before.key, change, true, etag)).data as BlueprintDryRun,
+    onMutate: () => setFlaws([]),
+    onError: showFlaws,
+  })
+  const save = useMutation({
+    mutationFn: (version: string | undefined) => sendChange(before.key, change, false, version),
+    onError: showFlaws,
+    onSuccess: async ({ data, response }) => {
+      setIsReviewing(false)
+      survey.reset()
+      const saved = { blueprint: data as Blueprint, etag: response.headers.get('etag') ?? undefined }
+      reset(saved)
+      queryClient.setQueryData(savedBlueprintQuery(before.key).queryKey, saved)
+      showNotice(
+        response.status === 202
+          ? 'The change takes effect as soon as all entities are prepared.'
+          : 'The design is saved.',
+      )
+      await queryClient.invalidateQueries({ queryKey: ['blueprints'] })
+      await queryClient.invalidateQueries({ queryKey: ['entities', before.key] })
+    },
+  })
+  const review = () => {
+    setIsReviewing(true)
+    survey.mutate()
+  }
+  const submit = () =>
+    survey.mutate(undefined, {
+      onSuccess: ({ entities, breaking, rewritten }) => {
+        const losesValues = entities > 0 && listRemovedFields(before, draft).length > 0
+        if (breaking || rewritten || losesValues) setIsReviewing(true)
+        else save.mutate(etag)
+      },
+    })
+  /** Saves over what somebody else saved meanwhile. */
+  const saveOver = async () => {
+    const latest = await queryClient.fetchQuery({ ...savedBlueprintQuery(before.key), staleTime: 0 })
+    save.mutate(latest.etag)
+  }
+  const discard = async () => {
+    survey.reset()
+    save.reset()
+    reset(await queryClient.fetchQuery({ ...savedBlueprintQuery(before.key), staleTime: 0 }))
+  }
+  const close = () => {
+    setIsReviewing(false)
+    survey.reset()
+  }
+  const error = save.error ?? survey.error
+  return { survey, save, submit, review, isReviewing, close, saveOver, discard, error }
+}
