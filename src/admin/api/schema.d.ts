@@ -452,6 +452,11 @@ export interface paths {
         get: operations["listLambdas"];
         post: operations["createLambda"];
     };
+    "/api/lambdas/runs": {
+        parameters: {
+        };
+        get: operations["summarizeLambdaRuns"];
+    };
     "/api/lambdas/{id}": {
         parameters: {
         };
@@ -1377,6 +1382,13 @@ export interface components {
             workspace: string | null;
             created: string;
         };
+        EventCount: {
+            count: number;
+            groups?: {
+                group: string;
+                count: number;
+            }[];
+        };
         EventSum: {
             sum: number | string;
             groups?: {
@@ -1541,6 +1553,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
+            secrets: string[];
             created: string;
             updated: string;
         };
@@ -1694,6 +1707,13 @@ export interface components {
                 level: "debug" | "info" | "warn" | "error";
                 text: string;
             }[];
+        };
+        LambdaRunSummary: {
+            lambda: string;
+            runs: number;
+            failures: number;
+            lastRun: string;
+            lastFailure: string | null;
         };
         LambdaVersion: {
             version: number;
@@ -3011,6 +3031,7 @@ export type EntityImportResult = components['schemas']['EntityImportResult'];
 export type EntityInput = components['schemas']['EntityInput'];
 export type EntitySum = components['schemas']['EntitySum'];
 export type Event = components['schemas']['Event'];
+export type EventCount = components['schemas']['EventCount'];
 export type EventSum = components['schemas']['EventSum'];
 export type Field = components['schemas']['Field'];
 export type FilterOptions = components['schemas']['FilterOptions'];
@@ -3034,6 +3055,7 @@ export type LambdaExecution = components['schemas']['LambdaExecution'];
 export type LambdaInput = components['schemas']['LambdaInput'];
 export type LambdaRollback = components['schemas']['LambdaRollback'];
 export type LambdaRun = components['schemas']['LambdaRun'];
+export type LambdaRunSummary = components['schemas']['LambdaRunSummary'];
 export type LambdaVersion = components['schemas']['LambdaVersion'];
 export type Limitation = components['schemas']['Limitation'];
 export type LinkSignIn = components['schemas']['LinkSignIn'];
@@ -5528,6 +5550,7 @@ export interface operations {
                 from?: string;
                 to?: string;
                 search?: string;
+                groupBy?: "day";
             };
         };
         responses: {
@@ -5536,7 +5559,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Count"];
+                    "application/json": components["schemas"]["EventCount"];
                 };
             };
         };
@@ -5622,6 +5645,20 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Lambda"];
+                };
+            };
+        };
+    };
+    summarizeLambdaRuns: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LambdaRunSummary"][];
                 };
             };
         };
