@@ -11,7 +11,7 @@ import { bumpVersion, invalidate, writeInvalidating } from '../tenancy/cache'
 import { assertUnused } from './connection-users'
 import type { KindName } from './kinds/index'
 import { getConnection } from './resolver'
-import { storeSecrets, VAULT_PURPOSE } from './secrets'
+import { listSecretNames, storeSecrets, VAULT_PURPOSE } from './secrets'
 import type { Connection, ConnectionChange, NewConnection } from './shapes'
 import { connections } from './tables'
 import { assertAllowedUrls } from './url-policy'
@@ -37,12 +37,12 @@ export async function list({ db }: Ctx, query: ListQuery & Filters, answer: Http
   const createQuery = () => db.select().from(connections).where(where)
   const hasWantedLabel = (row: Row) => !labels || row.labels.some((label) => labels.includes(label))
   const rows = await respondWithFilteredPage(answer, page, createQuery, (batch) => batch.filter(hasWantedLabel))
-  return rows.map(toConnection)
+  return toConnections(db, rows)
 }
 
 /** Returns a connection without its secrets. @throws 404 INTEGRATION_SOURCE_NOT_FOUND */
 export const get = async ({ db }: Ctx, id: string, answer: HttpContext) =>
-  toConnectionWithEtag(await getConnection(db, id), answer)
+  toConnectionWithEtag(db, await getConnection(db, id), answer)
 
 /** Creates a connection. @throws 400 when it is not valid for its kind, 409 TOO_MANY_INTEGRATION_SOURCES */
 export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: NewConnection, answer: HttpContext) {
@@ -61,7 +61,7 @@ export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: Ne
     await tx.insert(connections).values(row)
     await storeSecrets(tx, vault, row._id, authentication)
   })
-  return toConnectionWithEtag(row, answer)
+  return toConnectionWithEtag(ctx.db, row, answer)
 }
 
 /** Changes the fields in `input`, and the keys in its metadata and authentication. @throws 400, 404, 412 when stale */
@@ -82,7 +82,7 @@ export async function change(ctx: Ctx, id: string, input: ConnectionChange, answ
     await storeSecrets(tx, vault, id, authentication)
     return row
   })
-  return toConnectionWithEtag(after, answer)
+  return toConnectionWithEtag(ctx.db, after, answer)
 }
 
 /** Removes a connection and its secrets. @throws 404, 409 INTEGRATION_SOURCE_IN_USE, 412 when stale */
@@ -116,9 +116,18 @@ async function getForUpdate(db: Pick<Db, 'select'>, id: string, { request }: Htt
   return row
 }
 
-function toConnectionWithEtag(row: Row, answer: HttpContext): Connection {
+async function toConnectionWithEtag(db: Pick<Db, 'select'>, row: Row, answer: HttpContext): Promise<Connection> {
   setEtag(answer, etagOf(row.version, row.updated))
-  return toConnection(row)
+  return (await toConnections(db, [row]))[0]!
 }
 
-const toConnection = ({ version: _, ...row }: Row): Connection => row
+/** Returns connections as clients see them. */
+async function toConnections(db: Pick<Db, 'select'>, rows: Row[]): Promise<Connection[]> {
+  const secrets = rows.length
+    ? await listSecretNames(
+        db,
+        rows.map((row) => row._id),
+      )
+    : []
+  return rows.map(({ version: _, ...row }, n) => ({ ...row, secrets: secrets[n]! }))
+}

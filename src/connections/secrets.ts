@@ -1,7 +1,7 @@
-import { and, eq, inArray } from 'drizzle-orm'
+import { and, eq, inArray, ne } from 'drizzle-orm'
 import { sealed } from '../platform/vault/tables'
 import { openSecret, type SecretRef, type Vault } from '../platform/vault/vault'
-import type { Tx } from '../storage/port'
+import type { Db, Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 
 export const VAULT_PURPOSE = 'connection'
@@ -25,4 +25,15 @@ export async function readSecrets(tenant: Tenant, owner: string, names: string[]
     names.map(async (name) => [name, await openSecret(tenant, toSecretRef(owner, name))] as const),
   )
   return Object.fromEntries(entries.flatMap(([name, text]) => (text === null ? [] : [[name, JSON.parse(text)]])))
+}
+
+/** Returns the names of the stored secrets of each of these connections, in their order. */
+export async function listSecretNames(db: Pick<Db, 'select'>, owners: string[]): Promise<string[][]> {
+  const { purpose, owner, name } = sealed
+  const rows = await db
+    .select({ owner, name })
+    .from(sealed)
+    .where(and(eq(purpose, VAULT_PURPOSE), inArray(owner, owners), ne(name, '')))
+    .orderBy(owner, name)
+  return owners.map((one) => rows.filter((row) => row.owner === one).map((row) => row.name))
 }

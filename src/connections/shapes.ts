@@ -14,6 +14,7 @@ export const Connection = t.Object({
   kind,
   labels: t.Array(t.String()),
   metadata: jsonObject,
+  secrets: t.Array(t.String(), { description: 'names of the secrets that are stored; nobody can read their values' }),
   created: time,
   updated: time,
 })

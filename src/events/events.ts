@@ -1,8 +1,8 @@
-import { and, asc, desc, eq, gte, inArray, lt, type SQL } from 'drizzle-orm'
+import { and, asc, count as countRows, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/context'
 import { config } from '../config'
-import { DAY_MS, now } from '../core/clock'
+import { DAY_MS, now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { slot } from '../core/extension'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
@@ -97,15 +97,33 @@ export async function create(ctx: Ctx, { source, kind, eventName, ...rest }: New
   return toPublicEvent(await ctx.write((tx) => emit(ctx, tx, { ...newEvent, user, workspace: workspace?._id })))
 }
 
-/** Counts matching events. @throws 400, 503 BUSY */
-export async function count(ctx: Ctx, query: Filters, request: Request) {
-  if (!parseOptional(query.search)) return { count: await ctx.db.$count(events, toCondition(query)) }
-  return { count: await readFairly(ctx, request, (db) => countMatching(db, query)) }
+/** Counts matching events, also by day if that is wanted. @throws 400, 503 BUSY */
+export async function count(ctx: Ctx, { groupBy, ...query }: Filters & { groupBy?: 'day' | '' }, request: Request) {
+  if (parseOptional(query.search))
+    return readFairly(ctx, request, async (db) => {
+      const days = new Map<number, number>()
+      const total = await countMatching(db, query, (day) => days.set(day, (days.get(day) ?? 0) + 1))
+      return { count: total, ...(groupBy && { groups: toDayGroups([...days]) }) }
+    })
+  const where = toCondition(query)
+  if (!groupBy) return { count: await ctx.db.$count(events, where) }
+  const day = sql<number>`${created} / ${sql.raw(String(DAY_MS))}`
+  const rows = await ctx.db.select({ day, count: countRows() }).from(events).where(where).groupBy(day)
+  const groups = toDayGroups(rows.map((row) => [Number(row.day), row.count]))
+  return { count: groups.reduce((sum, group) => sum + group.count, 0), groups }
 }
 
-async function countMatching(db: Db, query: Filters): Promise<number> {
+const toDayGroups = (days: [day: number, count: number][]) =>
+  days
+    .sort(([one], [other]) => one - other)
+    .map(([day, count]) => ({ group: toIsoString(day * DAY_MS).slice(0, 10), count }))
+
+async function countMatching(db: Db, query: Filters, visitDay?: (day: number) => void): Promise<number> {
   let count = 0
-  for await (const _ of findMatching(db, query)) count++
+  for await (const event of findMatching(db, query)) {
+    count++
+    visitDay?.(Math.floor(event.created / DAY_MS))
+  }
   return count
 }
 

@@ -3,7 +3,7 @@ import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import { sumEvents } from './aggregate'
 import * as records from './events'
-import { Event, EventCount, EventFilters, EventList, EventSum, FilterOptions, NewEvent, SumQuery } from './shapes'
+import { CountQuery, Event, EventCount, EventList, EventSum, FilterOptions, NewEvent, SumQuery } from './shapes'
 
 export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
   .use(guard('events'))
@@ -20,7 +20,7 @@ export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
   })
   .get('/count', ({ ctx, query, request }) => records.count(ctx, query, request), {
     can: 'curator',
-    query: EventFilters,
+    query: CountQuery,
     response: EventCount,
     detail: { operationId: 'countEvents', summary: 'Count events' },
   })

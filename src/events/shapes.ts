@@ -47,8 +47,15 @@ const filters = {
 export type Filters = { [filter in keyof typeof filters]?: string }
 
 export const EventList = t.Object({ ...growingListQuery, ...filters })
-export const EventFilters = t.Object(filters)
-export const EventCount = t.Object({ count: t.Number() })
+export const CountQuery = t.Object({ ...filters, groupBy: optional(t.Union([t.Literal('day'), t.Literal('')])) })
+export const EventCount = t.Object({
+  count: t.Number(),
+  groups: optional(
+    t.Array(t.Object({ group: t.String({ description: 'a day in UTC, such as 2026-01-31' }), count: t.Number() }), {
+      description: 'days with events, with `groupBy=day`',
+    }),
+  ),
+})
 export const FilterOptions = t.Object({
   kinds: t.Array(t.String()),
   eventNames: t.Array(t.String()),

@@ -7,7 +7,7 @@ import { growingListQuery, listQuery } from '../storage/pagination'
 import * as lambdas from './lambdas'
 import { executeLambda } from './run'
 import * as runs from './runs'
-import { Execution, Input, Lambda, LambdaChange, LambdaRun, NewLambda, Rollback, Version } from './shapes'
+import { Execution, Input, Lambda, LambdaChange, LambdaRun, NewLambda, Rollback, RunSummary, Version } from './shapes'
 import * as versions from './versions'
 
 const optionalText = (description: string) => t.Optional(t.String({ description }))
@@ -20,6 +20,11 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
     query: t.Object({ ...listQuery, name: optionalText('only those with this name') }),
     response: t.Array(Lambda),
     detail: { operationId: 'listLambdas', summary: 'List lambdas' },
+  })
+  .get('/runs', ({ ctx }) => runs.summarize(ctx), {
+    can: 'privileged',
+    response: t.Array(RunSummary),
+    detail: { operationId: 'summarizeLambdaRuns', summary: 'Count the runs and failures of each lambda' },
   })
   .get('/:id', ({ ctx, params, request, set }) => lambdas.get(ctx, params.id, { request, set }), {
     can: 'privileged',

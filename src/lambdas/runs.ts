@@ -1,4 +1,4 @@
-import { and, eq, gt, lt, sql } from 'drizzle-orm'
+import { and, count, eq, gt, lt, max, sql } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
 import { DAY_MS, now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
@@ -12,7 +12,7 @@ import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } f
 import type { Tx } from '../storage/port'
 import { getTenant, type Tenant } from '../tenancy/tenants'
 import { getLambda } from './lambdas'
-import { runs } from './tables'
+import { lambdas, runs } from './tables'
 
 const MAX_RUNS_PER_LAMBDA = 200
 const MAX_AGE_MS = 30 * DAY_MS
@@ -49,6 +49,23 @@ export async function list(
     () => db.$count(runs, where),
     ({ lambda: _, ...run }) => run,
   )
+}
+
+/** Returns how many runs and failures the log has of each lambda that ever ran, and when the last ones were. */
+export async function summarize({ db }: Ctx) {
+  const failed = sql`case when ${runs.error} is not null then ${runs.started} end`
+  const rows = await db
+    .select({
+      lambda: runs.lambda,
+      runs: count(),
+      failures: count(failed),
+      lastRun: max(runs.started),
+      lastFailure: sql<string | null>`max(${failed})`.mapWith(runs.started),
+    })
+    .from(runs)
+    .innerJoin(lambdas, eq(lambdas._id, runs.lambda))
+    .groupBy(runs.lambda)
+  return rows.map(({ lastRun, ...row }) => ({ ...row, lastRun: lastRun! }))
 }
 
 type PendingRun = { run: NewRun; name: string }

@@ -102,3 +102,12 @@ export const LambdaRun = t.Object({
   logs: t.Array(LogLine),
 })
 export type LambdaRun = Static<typeof LambdaRun>
+
+/** What the log has about the runs of one lambda. */
+export const RunSummary = t.Object({
+  lambda: id,
+  runs: t.Number({ description: 'how many runs the log has' }),
+  failures: t.Number({ description: 'how many of them failed' }),
+  lastRun: time,
+  lastFailure: t.Nullable(time),
+})

@@ -38,6 +38,7 @@ describe('CRUD of connections', () => {
       kind: 'stripe',
       labels: ['money', 'eu'],
       metadata: { requireExternalPrice: true, note: 'ours' },
+      secrets: ['secretKey', 'webhookSecret'],
       created: TIME,
       updated: created.body.created,
     })

@@ -148,7 +148,7 @@ function events() {
       'The sources of the system are reserved. What a plugin records has the source `plugin:<name>`, whatever it says.',
     '## Read events',
     '`GET /api/events` takes `kind`, `eventName`, `source`, `user`, `workspace` (each a list, separated by commas), `period` ' +
-      '(`last-day`, `last-week`, `last-month`, `last-year`, `all-time`), `from`, `to` and `search`. `/api/events/count` counts, ' +
+      '(`last-day`, `last-week`, `last-month`, `last-year`, `all-time`), `from`, `to` and `search`. `/api/events/count` counts, with `groupBy=day` also by day, ' +
       '`/api/events/sum?sum=<path>&groupBy=<day|month|year|source|kind|eventName>` adds up a number of the metadata exactly, ' +
       'and `/api/events/filter-options` lists the sources, kinds and names that there are.',
   )

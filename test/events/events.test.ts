@@ -175,6 +175,14 @@ describe('event records', () => {
       expect((await curator.get(`/events?${query}`)).body, query).toHaveLength(count)
       expect((await curator.get(`/events/count?${query}`)).body, query).toEqual({ count })
     }
+    const [byDay, found] = [
+      await curator.get('/events/count?groupBy=day&from=2026-03-01'),
+      await curator.get('/events/count?groupBy=day&search=paid'),
+    ]
+    expect(byDay.body.groups.map(({ count }: { count: number }) => count)).toEqual([1, 1, 1])
+    expect(byDay.body).toMatchObject({ count: 3, groups: [{}, {}, {}] })
+    expect(found.body.count).toBe(2)
+    for (const { group } of [...byDay.body.groups, ...found.body.groups]) expect(group).toMatch(/^2026-\d\d-\d\d$/)
     for (const query of ['period=never', 'from=yesterday', 'to=x', 'limit=-1', 'sort=metadata'])
       expect(statusAndCode(await curator.get(`/events?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
     expect((await curator.get('/events/filter-options')).body).toEqual({

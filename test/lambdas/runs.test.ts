@@ -13,6 +13,7 @@ import { toResponse } from '../../src/lambdas/response'
 import { type RunOptions, runLambda } from '../../src/lambdas/run'
 import { removeOld } from '../../src/lambdas/runs'
 import { runs } from '../../src/lambdas/tables'
+import { TIME } from '../expectations'
 import { denyPrivateNetwork, times } from '../plugins/fixtures'
 import { useTestArea } from '../test-area'
 import { apiClient, createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
@@ -579,6 +580,25 @@ describe('the log of a lambda', () => {
     expect(await log('?trigger=webhook')).toMatchObject([{ status: 202 }])
     expect(await log('?status=x')).toMatchObject({ code: 'INVALID_INPUT' })
     expect((await admin.get(`${path}/logs?limit=1`)).headers.get('link')).toContain('%24after=')
+  })
+
+  test('GET /lambdas/runs counts the runs and failures of each lambda that ever ran', async () => {
+    const other = await createTestTenant()
+    const keeper = other.as('admin')
+    const [good, bad] = [await createLambda(keeper, '() => 1'), await createLambda(keeper, '() => { throw 1 }')]
+    await createLambda(keeper, '() => 2')
+    for (const path of [good, good, bad]) await keeper.post(`${path}/execute`)
+    const summary = async () => (await keeper.get('/lambdas/runs')).body
+    await waitUntil(
+      async () => (await summary()).reduce((sum: number, { runs }: { runs: number }) => sum + runs, 0) === 3,
+    )
+    const byLambda = Object.fromEntries((await summary()).map((one: { lambda: string }) => [one.lambda, one]))
+    const toId = (path: string) => path.slice('/lambdas/'.length)
+    expect(Object.keys(byLambda)).toHaveLength(2)
+    expect(byLambda[toId(good)]).toMatchObject({ runs: 2, failures: 0, lastRun: TIME, lastFailure: null })
+    const { lastRun } = byLambda[toId(bad)]
+    expect(byLambda[toId(bad)]).toMatchObject({ runs: 1, failures: 1, lastRun: TIME, lastFailure: lastRun })
+    expect((await testTenant.as('user').get('/lambdas/runs')).status).toBe(403)
   })
 
   test('housekeeping keeps the last 200 runs of a lambda and removes those older than 30 days', async () => {

@@ -482,6 +482,11 @@ export interface paths {
         get: operations["listLambdas"];
         post: operations["createLambda"];
     };
+    "/api/lambdas/runs": {
+        parameters: {
+        };
+        get: operations["summarizeLambdaRuns"];
+    };
     "/api/lambdas/{id}": {
         parameters: {
         };
@@ -1412,6 +1417,13 @@ export interface components {
             workspace: string | null;
             created: string;
         };
+        EventCount: {
+            count: number;
+            groups?: {
+                group: string;
+                count: number;
+            }[];
+        };
         EventSum: {
             sum: number | string;
             groups?: {
@@ -1589,6 +1601,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
+            secrets: string[];
             created: string;
             updated: string;
         };
@@ -1742,6 +1755,13 @@ export interface components {
                 level: "debug" | "info" | "warn" | "error";
                 text: string;
             }[];
+        };
+        LambdaRunSummary: {
+            lambda: string;
+            runs: number;
+            failures: number;
+            lastRun: string;
+            lastFailure: string | null;
         };
         LambdaVersion: {
             version: number;
@@ -3092,6 +3112,7 @@ export type EntityImportResult = components['schemas']['EntityImportResult'];
 export type EntityInput = components['schemas']['EntityInput'];
 export type EntitySum = components['schemas']['EntitySum'];
 export type Event = components['schemas']['Event'];
+export type EventCount = components['schemas']['EventCount'];
 export type EventSum = components['schemas']['EventSum'];
 export type Field = components['schemas']['Field'];
 export type FilterOptions = components['schemas']['FilterOptions'];
@@ -3116,6 +3137,7 @@ export type LambdaExecution = components['schemas']['LambdaExecution'];
 export type LambdaInput = components['schemas']['LambdaInput'];
 export type LambdaRollback = components['schemas']['LambdaRollback'];
 export type LambdaRun = components['schemas']['LambdaRun'];
+export type LambdaRunSummary = components['schemas']['LambdaRunSummary'];
 export type LambdaVersion = components['schemas']['LambdaVersion'];
 export type Limitation = components['schemas']['Limitation'];
 export type LinkSignIn = components['schemas']['LinkSignIn'];
@@ -5718,6 +5740,7 @@ export interface operations {
                 from?: string;
                 to?: string;
                 search?: string;
+                groupBy?: "day";
             };
         };
         responses: {
@@ -5726,7 +5749,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Count"];
+                    "application/json": components["schemas"]["EventCount"];
                 };
             };
         };
@@ -5812,6 +5835,20 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Lambda"];
+                };
+            };
+        };
+    };
+    summarizeLambdaRuns: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LambdaRunSummary"][];
                 };
             };
         };

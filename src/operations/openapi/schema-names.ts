@@ -68,6 +68,7 @@ const SCHEMA_NAMES = new Map<unknown, string>([
   [connections.Status, 'IntegrationSourceStatus'],
   [integrations.Run, 'IntegrationRun'],
   [lambdas.Execution, 'LambdaExecution'],
+  [lambdas.RunSummary, 'LambdaRunSummary'],
   [lambdas.Input, 'LambdaInput'],
   [lambdas.Rollback, 'LambdaRollback'],
   [lambdas.Version, 'LambdaVersion'],

@@ -186,6 +186,7 @@ const table = `
     200 GET /api/workspaces/all
     200 GET /api/blueprints/:key/permissions/explain
     200 GET /api/lambdas/
+    200 GET /api/lambdas/runs
     200 GET /api/lambdas/:id
     201 POST /api/lambdas/
     200 PUT /api/lambdas/:id
