@@ -1,6 +1,14 @@
 import { Anchor, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, Fragment, type KeyboardEvent, type ReactNode, useState } from 'react'
+import {
+  createContext,
+  type FormEvent,
+  Fragment,
+  type KeyboardEvent,
+  type ReactNode,
+  useContext,
+  useState,
+} from 'react'
 import { findFieldError } from '../api/problem'
 import { ProblemMessage } from '../ui/problem-message'
 import { ConflictLine, FormFieldInput } from './form-field-input'
@@ -10,6 +18,11 @@ import { findFieldFlaw } from './validation'
 
 export type { FormField, FormValues } from './form-values'
 export { toChanges } from './form-values'
+
+const CurrentValues = createContext<FormValues>({})
+
+/** Returns what the form around an input holds now. */
+export const useFormValues = () => useContext(CurrentValues)
 
 type FieldFormProps<Saved> = {
   /** What a button outside of the form names: `<Button type="submit" form={id}>`. */
@@ -72,27 +85,29 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, 
           <ChangeNotice {...{ changedBy, fields }} keys={form.theirKeys} conflicts={conflicts} onKeep={form.keepMine} />
         )}
         {saving.error && !isShownAtField && <ProblemMessage error={saving.error} />}
-        {shown.map((field, n) => (
-          <Fragment key={field.key}>
-            <FormFieldInput
-              field={field}
-              value={values[field.key]}
-              error={findError(field.key) || undefined}
-              autoFocus={!before && n === 0}
-              onChange={(value) => change(field.key, value)}
-              onBlur={() => checkField(field)}
-            />
-            {field.key in conflicts && (
-              <ConflictLine
+        <CurrentValues value={values}>
+          {shown.map((field, n) => (
+            <Fragment key={field.key}>
+              <FormFieldInput
                 field={field}
-                theirs={conflicts[field.key]}
-                who="Theirs"
-                onTake={() => form.settle(field.key, conflicts[field.key] ?? undefined)}
-                onKeep={() => form.settle(field.key, values[field.key])}
+                value={values[field.key]}
+                error={findError(field.key) || undefined}
+                autoFocus={!before && n === 0}
+                onChange={(value) => change(field.key, value)}
+                onBlur={() => checkField(field)}
               />
-            )}
-          </Fragment>
-        ))}
+              {field.key in conflicts && (
+                <ConflictLine
+                  field={field}
+                  theirs={conflicts[field.key]}
+                  who="Theirs"
+                  onTake={() => form.settle(field.key, conflicts[field.key] ?? undefined)}
+                  onKeep={() => form.settle(field.key, values[field.key])}
+                />
+              )}
+            </Fragment>
+          ))}
+        </CurrentValues>
       </Stack>
     </form>
   )

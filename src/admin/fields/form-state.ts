@@ -35,7 +35,8 @@ export function useFormState(fields: readonly FormField[], before: FormValues | 
   }
   const setValues = (values: FormValues, conflicts = typed.conflicts) => {
     setTyped({ ...typed, values, conflicts })
-    const next = toDraft(values, typed.base)
+    const kept = fields.filter(({ isSecret }) => !isSecret).map(({ key }) => [key, values[key]])
+    const next = toDraft(Object.fromEntries(kept), typed.base)
     if (next) keepDraft(draftKey, next)
     else removeDraft(draftKey)
   }

@@ -13,6 +13,8 @@ export type FormField = Field & {
   isHidden?(values: FormValues): boolean
   /** Its value is shown, but not changed here. */
   isReadOnly?: boolean
+  /** The browser does not keep what is typed. */
+  isSecret?: boolean
 }
 
 const toComparable = (value: unknown) => JSON.stringify(value ?? null)

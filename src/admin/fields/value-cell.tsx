@@ -1,5 +1,5 @@
 import type { Field } from '../api/schema'
-import { fieldKinds } from '.'
+import { fieldKinds } from './index'
 
 const MAX_VALUES_SHOWN = 5
 

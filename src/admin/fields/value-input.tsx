@@ -1,5 +1,5 @@
-import { fieldKinds } from '.'
 import type { InputProps } from './field-kind'
+import { fieldKinds } from './index'
 
 /** The input for the value of a field, or for its list of values. */
 export function ValueInput(props: InputProps) {
