@@ -6,6 +6,9 @@ import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../fakes/browser'
 import { createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
 
+/** Machines are shared: a step that takes a second may take many. */
+const PAGE_TIMEOUT_MS = 60_000
+
 /** Screenshots are kept, to be looked at. */
 const SCREENSHOTS = join(import.meta.dir, '../../dist/screenshots')
 const DESKTOP = { width: 1_280, height: 800 }
@@ -20,6 +23,7 @@ export async function openPage() {
   mkdirSync(SCREENSHOTS, { recursive: true })
   browser ??= launchBrowser()
   const page = await (await browser).newPage({ viewport: DESKTOP })
+  page.setDefaultTimeout(PAGE_TIMEOUT_MS)
   const errors: string[] = []
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
   page.on('pageerror', (error) => errors.push(error.message))

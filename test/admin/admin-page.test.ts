@@ -3,7 +3,7 @@ import { hasBrowser } from '../fakes/browser'
 import { apiCaller, createTempFolder, PASSWORD, startAtoll } from '../fakes/cli'
 import { findLink, inspectScreen, openPage, setUpAdmin } from './admin-browser'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(240_000)
 
 describe.skipIf(!hasBrowser)('the admin page in a browser', () => {
   test('the set-up link leads a new administrator to the home screen, and later they sign in by password', async () => {

@@ -3,7 +3,7 @@ import { hasBrowser } from '../fakes/browser'
 import { apiCaller } from '../fakes/cli'
 import { inspectScreen, openDemo } from './admin-browser'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(240_000)
 
 describe.skipIf(!hasBrowser)('the design of blueprints', () => {
   test('an administrator changes fields, sees what it does to entities, and saves', async () => {

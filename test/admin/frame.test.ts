@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
 import { inspectScreen, openDemo, PHONE } from './admin-browser'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(240_000)
 
 describe.skipIf(!hasBrowser)('the frame', () => {
   test('Ctrl-K opens the command palette, which finds a screen, a blueprint, an entity and a user, and Enter opens what is chosen', async () => {

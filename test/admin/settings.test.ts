@@ -4,7 +4,7 @@ import { hasBrowser } from '../fakes/browser'
 import { apiCaller } from '../fakes/cli'
 import { inspectScreen, openEmpty } from './admin-browser'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(240_000)
 
 const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10"><circle cx="5" cy="5" r="5" fill="#b8326a"/></svg>`
 

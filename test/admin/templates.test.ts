@@ -3,7 +3,7 @@ import { hasBrowser } from '../fakes/browser'
 import { apiCaller, createTempFolder, PASSWORD, startAtoll } from '../fakes/cli'
 import { findLink, openPage } from './admin-browser'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(240_000)
 
 /** What guests may read of each template, and the chart that its home screen shows. */
 const expected = [

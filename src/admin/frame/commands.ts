@@ -3,7 +3,8 @@ import { keepPreviousData, queryOptions, useQueries, useQuery } from '@tanstack/
 import { api, fetchData } from '../api/client'
 import { blueprintsQuery } from '../api/queries'
 import type { Blueprint, Me } from '../api/schema'
-import { entitySearchQuery, toEntityLabel } from '../data/entity-queries'
+import { toEntityLabel } from '../data/entity-label'
+import { entitySearchQuery } from '../data/entity-queries'
 import { listSections } from '../sections'
 
 /** Something that the palette finds: where it leads, or what it does. */
