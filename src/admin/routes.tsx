@@ -1,4 +1,5 @@
 import { createRoute, createRouter, lazyRouteComponent, Navigate } from '@tanstack/react-router'
+import { accountRoutes } from './account/routes'
 import { aiRoutes } from './ai/routes'
 import { automationRoutes } from './automation/routes'
 import { contentRoutes } from './content/routes'
@@ -21,6 +22,11 @@ const link = createRoute({
   getParentRoute: () => rootRoute,
   path: 'link',
   component: lazyRouteComponent(() => import('./sign-in/link'), 'SignInLink'),
+})
+const resetPassword = createRoute({
+  getParentRoute: () => rootRoute,
+  path: 'reset-password',
+  component: lazyRouteComponent(() => import('./sign-in/reset-password'), 'ResetPassword'),
 })
 
 const index = createRoute({
@@ -57,6 +63,7 @@ export const router = createRouter({
   routeTree: rootRoute.addChildren([
     setUp,
     link,
+    resetPassword,
     ...operatorRoutes,
     frameRoute.addChildren([
       index,
@@ -70,6 +77,7 @@ export const router = createRouter({
       ...paymentRoutes,
       ...contentRoutes,
       ...settingsRoutes,
+      ...accountRoutes,
     ]),
   ]),
   basepath: '/admin',

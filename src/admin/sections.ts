@@ -2,7 +2,7 @@ import { aiSection } from './ai/section'
 import { automationSection } from './automation/section'
 import { contentSection } from './content/section'
 import { dataSection } from './data/section'
-import type { Section } from './frame/section'
+import type { Page, Section } from './frame/section'
 import { homeSection } from './home/section'
 import { paymentsSection } from './payments/section'
 import { peopleSection } from './people/section'
@@ -27,3 +27,13 @@ export const listSections = (roles: readonly string[]): Section[] =>
       pages: section.pages.filter((page) => !page.roles || page.roles.some((role) => roles.includes(role))),
     }))
     .filter(({ pages }) => pages.length > 0)
+
+/** Returns the page at a place if none of these roles sees it, or undefined. */
+export const findClosedPage = (pathname: string, roles: readonly string[]): Page | undefined =>
+  sections
+    .flatMap(({ path: own, pages }) => pages.map((page) => ({ page, hasPlaces: page.path !== own })))
+    .find(
+      ({ page, hasPlaces }) =>
+        (pathname === page.path || (hasPlaces && pathname.startsWith(`${page.path}/`))) &&
+        page.roles?.every((role) => !roles.includes(role)),
+    )?.page

@@ -5,7 +5,7 @@ import type { paths } from './schema'
 import { commonHeaders, waitForSignIn } from './session'
 
 /** These tell with 401 that the credentials are wrong, not that a session ended. */
-const SIGN_IN_PATHS = /^\/api\/(signin|signup|setup|password)/
+const SIGN_IN_PATHS = /^\/api\/(signin|signup|setup|password|auth)/
 
 const sentCopies = new Map<string, Request>()
 

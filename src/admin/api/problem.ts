@@ -9,6 +9,8 @@ export class ApiProblem extends Error {
     message: string,
     readonly details: unknown,
     readonly requestId: string | null,
+    /** After how many seconds the server takes the next attempt. */
+    readonly retryAfterS?: number,
   ) {
     super(message)
   }
@@ -31,7 +33,8 @@ export async function readProblem(response: Response): Promise<ApiProblem> {
   const body = await response.json().catch(() => ({}))
   const message = body.message ?? `The server answered with the status ${response.status}.`
   const requestId = response.headers.get('x-request-id')
-  return new ApiProblem(response.status, body.code ?? 'UNKNOWN', message, body.details, requestId)
+  const wait = Number(response.headers.get('retry-after')) || undefined
+  return new ApiProblem(response.status, body.code ?? 'UNKNOWN', message, body.details, requestId, wait)
 }
 
 /** Returns the server's sentence about one property of a body, or undefined. */

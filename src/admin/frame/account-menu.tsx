@@ -1,11 +1,15 @@
 import { Menu, UnstyledButton } from '@mantine/core'
 import { IconBook, IconLogout, IconUser } from '@tabler/icons-react'
+import { Link } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
 import { removeAllDrafts } from '../api/drafts'
 import type { Me } from '../api/schema'
+import { impersonation } from '../api/session'
 import classes from './account-menu.module.css'
 
 async function signOut() {
+  // The server does not let an admin end the session of the user as whom they act.
+  impersonation.set(undefined)
   await fetchData(api.POST('/api/logout'))
   removeAllDrafts()
   location.assign('/admin')
@@ -22,7 +26,7 @@ export function AccountMenu({ me }: { me: Me }) {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>{me.email || me.username}</Menu.Label>
-        <Menu.Item leftSection={<IconUser size={16} />} component="a" href="/admin/settings/account">
+        <Menu.Item leftSection={<IconUser size={16} />} component={Link} to="/account">
           Your account
         </Menu.Item>
         <Menu.Item leftSection={<IconBook size={16} />} component="a" href="/openapi" target="_blank">

@@ -7,17 +7,19 @@ import { useObservable } from '../api/observable'
 import { meQuery } from '../api/queries'
 import { impersonation, signInRequest } from '../api/session'
 import { Brand } from '../branding/brand'
-import { listSections } from '../sections'
+import { findClosedPage, listSections } from '../sections'
 import { SignIn } from '../sign-in/sign-in'
 import { SignInAgain } from '../sign-in/sign-in-again'
 import { Confirmation } from '../ui/confirmation'
 import { ProblemMessage } from '../ui/problem-message'
 import { AccountMenu } from './account-menu'
+import { ClosedPage } from './closed-page'
 import { CommandPaletteButton, CommandPalettePlace } from './command-palette-button'
 import { ConnectionStatus } from './connection-status'
 import classes from './frame.module.css'
 import { ImpersonationBanner } from './impersonation-banner'
 import { PhoneBar } from './phone-bar'
+import { ProofDialog } from './proof-dialog'
 import { SectionLinks } from './section-links'
 import { SectionTabs } from './section-tabs'
 
@@ -32,6 +34,7 @@ export function Frame() {
   if (me.error) return <ProblemMessage error={me.error} />
   if (!me.data) return <SignIn />
   const sections = listSections(me.data.roles)
+  const closedPage = findClosedPage(pathname, me.data.roles)
   const current = sections.find(({ path }) => pathname === path || pathname.startsWith(`${path}/`))
   const find = <CommandPaletteButton isPhone={isPhone} />
   const foot = (
@@ -61,10 +64,11 @@ export function Frame() {
         {actingAs && <ImpersonationBanner actingAs={actingAs} />}
         <ConnectionStatus />
         {current && current.pages.length > 1 && <SectionTabs pages={current.pages} />}
-        <Outlet />
+        {closedPage ? <ClosedPage page={closedPage} /> : <Outlet />}
       </main>
       <CommandPalettePlace me={me.data} />
       <Confirmation />
+      <ProofDialog username={me.data.username} />
       {signIn === 'expired' && <SignInAgain username={me.data.username} />}
     </div>
   )

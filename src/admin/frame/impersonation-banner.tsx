@@ -3,7 +3,8 @@ import { queryClient } from '../api/queries'
 import { type Impersonation, impersonation } from '../api/session'
 import classes from './frame.module.css'
 
-async function stopImpersonation() {
+/** Goes back to the own account. */
+export async function stopImpersonation() {
   impersonation.set(undefined)
   await queryClient.resetQueries()
 }

@@ -1,26 +1,76 @@
+import { Anchor, Text, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useRef } from 'react'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { startSession } from '../api/queries'
 import { FullPage } from '../ui/full-page'
 import { ProblemMessage } from '../ui/problem-message'
+import { SecondFactorForm } from './second-factor-form'
+import { findChallenge } from './sign-in-form'
 
-/** Signs in by the token of a link, which works once, and goes on to the home screen. */
+/** What a provider that refused a sign-in tells by its code. */
+const PROVIDER_PROBLEMS: Record<string, string> = {
+  PROVIDER_REFUSED: 'The provider did not sign you in.',
+  PROVIDER_ERROR: 'The provider returned an unexpected response. Try again later.',
+  EMAIL_EXISTS: 'Another account has this e-mail address. Sign in to it, and link the provider in your account.',
+  SIGNUP_CLOSED: 'Nobody can sign up here. Ask an administrator for an account.',
+}
+
+/** Returns what the address brings: the token of a link in its fragment, or what a provider sent back. */
+function readArrival() {
+  const parameters = new URLSearchParams(location.search)
+  const [redirectToken, code] = [parameters.get('rt'), parameters.get('error')]
+  return { token: location.hash.slice(1), redirectToken, code }
+}
+
+const signIn = ({ token, redirectToken }: ReturnType<typeof readArrival>) =>
+  redirectToken
+    ? fetchData(api.POST('/api/auth/callback', { body: { rt: redirectToken } }))
+    : fetchData(api.POST('/api/signin/link', { body: { token } }))
+
+/** Signs in by the token of a link or of a provider, which works once, and goes on to the home screen. */
 export function SignInLink() {
   const navigate = useNavigate()
   const hasStarted = useRef(false)
-  const { mutate, error } = useMutation({
-    mutationFn: (token: string) => fetchData(api.POST('/api/signin/link', { body: { token } })),
-    onSuccess: async () => {
-      await startSession()
-      await navigate({ to: '/home', replace: true })
-    },
-  })
+  const [arrival] = useState(readArrival)
+  const goHome = async () => {
+    await startSession()
+    await navigate({ to: '/home', search: {}, replace: true })
+  }
+  const { mutate, error } = useMutation({ mutationFn: () => signIn(arrival), onSuccess: goHome })
   useEffect(() => {
-    if (hasStarted.current) return
+    if (hasStarted.current || arrival.code) return
     hasStarted.current = true
-    mutate(location.hash.slice(1))
-  }, [mutate])
-  return <FullPage>{error ? <ProblemMessage error={error} /> : <p role="status">Signing in…</p>}</FullPage>
+    mutate()
+  }, [mutate, arrival])
+  const challenge = findChallenge(error)
+  const problem = arrival.code
+    ? (PROVIDER_PROBLEMS[arrival.code] ?? `The sign-in failed: ${arrival.code}.`)
+    : challenge
+      ? undefined
+      : error
+  return (
+    <FullPage>
+      {challenge && (
+        <>
+          <Title order={1} mb="md">
+            Sign in
+          </Title>
+          <SecondFactorForm challenge={challenge} onDone={goHome} onCancel={() => navigate({ to: '/', search: {} })} />
+        </>
+      )}
+      {problem && (
+        <>
+          <ProblemMessage error={problem} />
+          <Text ta="center">
+            <Anchor component={Link} to="/home" search={{} as never}>
+              Go to the sign-in
+            </Anchor>
+          </Text>
+        </>
+      )}
+      {!challenge && !problem && <p role="status">Signing in…</p>}
+    </FullPage>
+  )
 }

@@ -1,6 +1,6 @@
 import { Modal, Text } from '@mantine/core'
 import { continueAfterSignIn } from '../api/session'
-import { SignInForm } from './sign-in'
+import { SignInForm } from './sign-in-form'
 
 /** A sign-in over the current screen, after the session has ended; what was typed beneath stays. */
 export function SignInAgain({ username }: { username: string }) {

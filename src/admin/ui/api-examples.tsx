@@ -1,6 +1,7 @@
 import { Button, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { api, fetchData } from '../api/client'
+import { sendWithProof } from '../api/proof'
 import { getNamedTenant } from '../api/session'
 import type { ApiRequest } from './api-button'
 import { CodeBlock } from './code-block'
@@ -36,7 +37,10 @@ const TOKEN_PLACEHOLDER = 'YOUR_API_TOKEN'
 /** A request as `curl` and as JavaScript, with a token that can be made in place. */
 export function ApiExamples({ request }: { request: ApiRequest }) {
   const issue = useMutation({
-    mutationFn: () => fetchData(api.POST('/api/me/api-tokens', { body: { nickname: `For ${request.path}` } })),
+    mutationFn: () =>
+      sendWithProof((proof) =>
+        fetchData(api.POST('/api/me/api-tokens', { body: { nickname: `For ${request.path}`, ...proof } })),
+      ),
   })
   const { curl, fetched } = writeExamples(request, issue.data?.token ?? TOKEN_PLACEHOLDER)
   return (

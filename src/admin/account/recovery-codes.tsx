@@ -1,0 +1,58 @@
+import { Button, CopyButton, Group, Text } from '@mantine/core'
+import { useState } from 'react'
+import classes from './account.module.css'
+
+const FILE_NAME = 'recovery-codes.txt'
+
+function saveAsFile(text: string) {
+  const address = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
+  const link = Object.assign(document.createElement('a'), { href: address, download: FILE_NAME })
+  link.click()
+  URL.revokeObjectURL(address)
+}
+
+/** The recovery codes of a new second factor, which are shown once. */
+export function RecoveryCodes({ codes, onKept }: { codes: string[]; onKept: () => void }) {
+  const [isKept, setIsKept] = useState(false)
+  const text = `${codes.join('\n')}\n`
+  return (
+    <>
+      <Text size="sm" mb="sm">
+        Your second factor is on. Keep these recovery codes where you find them without your phone: each replaces a code
+        of the app once. They are shown only now.
+      </Text>
+      <ul className={classes.codes} aria-label="Recovery codes">
+        {codes.map((code) => (
+          <li key={code}>{code}</li>
+        ))}
+      </ul>
+      <Group gap="xs" mt="sm">
+        <CopyButton value={text}>
+          {({ copied, copy }) => (
+            <Button
+              variant="default"
+              onClick={() => {
+                copy()
+                setIsKept(true)
+              }}
+            >
+              {copied ? 'Copied' : 'Copy all'}
+            </Button>
+          )}
+        </CopyButton>
+        <Button
+          variant="default"
+          onClick={() => {
+            saveAsFile(text)
+            setIsKept(true)
+          }}
+        >
+          Download
+        </Button>
+        <Button variant={isKept ? 'filled' : 'subtle'} onClick={onKept}>
+          I have kept them
+        </Button>
+      </Group>
+    </>
+  )
+}

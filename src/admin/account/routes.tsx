@@ -1,0 +1,11 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { frameRoute } from '../frame/frame-route'
+
+const account = createRoute({
+  getParentRoute: () => frameRoute,
+  path: 'account',
+  component: lazyRouteComponent(() => import('./account'), 'Account'),
+})
+
+/** The place of the own account. */
+export const accountRoutes = [account] as const

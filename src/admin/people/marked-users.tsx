@@ -1,0 +1,120 @@
+import { Button, Group, Modal, Radio, Stack, TagsInput, Text } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { api, fetchData } from '../api/client'
+import type { UserSummary } from '../api/schema'
+import { confirmAction } from '../ui/confirmation'
+import { showNotice, showProblem, showUndo } from '../ui/notices'
+import { ProblemMessage } from '../ui/problem-message'
+import { refetchUsers, rolesQuery, toUserLabel } from './user-queries'
+
+type MarkedUsersProps = { users: UserSummary[]; onDone: () => void }
+
+const countUsers = (count: number) => `${count} ${count === 1 ? 'user' : 'users'}`
+
+/** Sends a request for each user. @throws what the first refused one was refused for, with the user's name */
+async function forEachUser(users: UserSummary[], send: (user: UserSummary) => Promise<unknown>) {
+  for (const user of users)
+    await send(user).catch((error: Error) => {
+      throw new Error(`${toUserLabel(user)}: ${error.message}`)
+    })
+}
+
+const setRoles = (id: string, roles: string[]) =>
+  fetchData(api.PUT('/api/users/{id}', { params: { path: { id } }, body: { roles } }))
+
+async function deleteUsers(users: UserSummary[]) {
+  const label = countUsers(users.length)
+  const isConfirmed = await confirmAction({
+    title: `Delete ${label}?`,
+    text: `Their sessions, API tokens, memberships and encrypted data go with them. What they created stays. ${users.map(toUserLabel).slice(0, 10).join(', ')}${users.length > 10 ? ' …' : ''}`,
+    action: `Delete ${label}`,
+    typedName: label,
+  })
+  if (!isConfirmed) return false
+  try {
+    await forEachUser(users, ({ _id: id }) => fetchData(api.DELETE('/api/users/{id}', { params: { path: { id } } })))
+    showNotice(`${label} deleted.`)
+  } finally {
+    await refetchUsers()
+  }
+  return true
+}
+
+/** What can be done with all users that are marked. */
+export function MarkedUsers({ users, onDone }: MarkedUsersProps) {
+  const [isOpen, { open, close }] = useDisclosure()
+  const remove = () =>
+    deleteUsers(users)
+      .then((isDone) => isDone && onDone())
+      .catch(showProblem)
+  return (
+    <>
+      <Text size="sm" fw={500}>
+        {users.length} marked
+      </Text>
+      <Button variant="default" onClick={open}>
+        Change roles
+      </Button>
+      <Button variant="default" c="red" onClick={remove}>
+        Delete
+      </Button>
+      <Button variant="subtle" color="gray" onClick={onDone}>
+        Unmark
+      </Button>
+      {isOpen && <RoleChange users={users} onClose={close} onDone={onDone} />}
+    </>
+  )
+}
+
+function RoleChange({ users, onClose, onDone }: MarkedUsersProps & { onClose: () => void }) {
+  const { data: known = [] } = useQuery(rolesQuery)
+  const [isAdded, setIsAdded] = useState(true)
+  const [roles, setChosen] = useState<string[]>([])
+  const toNext = (before: string[] = []) =>
+    isAdded ? [...new Set([...before, ...roles])] : before.filter((role) => !roles.includes(role))
+  const change = useMutation({
+    mutationFn: () => forEachUser(users, (user) => setRoles(user._id, toNext(user.roles))),
+    onSuccess: () => {
+      showUndo(`The roles of ${countUsers(users.length)} were changed.`, async () => {
+        await forEachUser(users, (user) => setRoles(user._id, user.roles ?? []))
+        await refetchUsers()
+      })
+      onDone()
+    },
+    onSettled: refetchUsers,
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    change.mutate()
+  }
+  return (
+    <Modal opened title={`Change roles of ${countUsers(users.length)}`} onClose={onClose}>
+      <form onSubmit={submit}>
+        <Stack gap="sm">
+          <Radio.Group
+            aria-label="Change"
+            value={isAdded ? 'add' : 'remove'}
+            onChange={(kind) => setIsAdded(kind === 'add')}
+          >
+            <Group>
+              <Radio value="add" label="Add" />
+              <Radio value="remove" label="Remove" />
+            </Group>
+          </Radio.Group>
+          <TagsInput label="Roles" data={known} value={roles} onChange={setChosen} data-autofocus />
+          {change.error && <ProblemMessage error={change.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={change.isPending} disabled={!roles.length}>
+              {isAdded ? 'Add roles' : 'Remove roles'}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  )
+}

@@ -1,0 +1,179 @@
+import { Button, CloseButton, Group, Select, Stack, TagsInput } from '@mantine/core'
+import { useDebouncedValue, useDisclosure } from '@mantine/hooks'
+import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { api, fetchData } from '../api/client'
+import type { Me, Member, WorkspaceDetails } from '../api/schema'
+import { confirmAction } from '../ui/confirmation'
+import { showNotice, showProblem } from '../ui/notices'
+import { PanelSection } from '../ui/panel-section'
+import { ProblemMessage } from '../ui/problem-message'
+import { RowList } from '../ui/row-list'
+import { toUserLabel, userSearchQuery } from './user-queries'
+import { refetchWorkspaces } from './workspace-queries'
+
+const TYPING_PAUSE_MS = 200
+
+/** The roles that every workspace has. Others are free to name. */
+export const WORKSPACE_ROLES = ['admin', 'member']
+
+/** Takes a user out of a workspace. */
+export async function removeMember(id: string, userId: string) {
+  await fetchData(api.DELETE('/api/workspaces/{id}/members/{userId}', { params: { path: { id, userId } } }))
+  await refetchWorkspaces()
+}
+
+async function confirmRemoval({ _id, name }: WorkspaceDetails, { user, fullName, email }: Member) {
+  const who = fullName || email || 'this member'
+  const title = `Remove ${who} from ${name}?`
+  if (!(await confirmAction({ title, text: 'What they created there stays.', action: 'Remove member' }))) return
+  await removeMember(_id, user)
+  showNotice(`${who} is no longer a member.`)
+}
+
+type WorkspaceMembersProps = { workspace: WorkspaceDetails; me: Me; mayAdminister: boolean }
+
+/** The members of a workspace with their roles there. */
+export function WorkspaceMembers({ workspace, me, mayAdminister }: WorkspaceMembersProps) {
+  const [isAdding, { open, close }] = useDisclosure()
+  const [changed, setChanged] = useState<string>()
+  return (
+    <PanelSection
+      title={`${workspace.members.length.toLocaleString()} ${workspace.members.length === 1 ? 'member' : 'members'}`}
+      action={
+        me.isPrivileged &&
+        !isAdding && (
+          <Button variant="default" onClick={open}>
+            Add a member
+          </Button>
+        )
+      }
+    >
+      {isAdding && <NewMemberForm workspace={workspace} onClose={close} />}
+      <RowList
+        label="Members"
+        rows={workspace.members}
+        rowKey={({ user }) => user}
+        empty="This workspace has no members."
+        render={(member) => ({
+          title: member.fullName || member.email || member.user,
+          text:
+            changed === member.user ? (
+              <MemberRoles workspace={workspace} member={member} onClose={() => setChanged(undefined)} />
+            ) : (
+              [member.fullName && member.email, member.roles.join(', ')].filter(Boolean).join(' · ')
+            ),
+          actions: mayAdminister && changed !== member.user && (
+            <>
+              <Button variant="subtle" color="gray" onClick={() => setChanged(member.user)}>
+                Change roles
+              </Button>
+              <CloseButton
+                aria-label={`Remove ${member.fullName || member.email || 'member'}`}
+                onClick={() => confirmRemoval(workspace, member).catch(showProblem)}
+              />
+            </>
+          ),
+        })}
+      />
+    </PanelSection>
+  )
+}
+
+type MemberRolesProps = { workspace: WorkspaceDetails; member: Member; onClose: () => void }
+
+function MemberRoles({ workspace, member, onClose }: MemberRolesProps) {
+  const [roles, setRoles] = useState(member.roles)
+  const path = { id: workspace._id, userId: member.user }
+  const save = useMutation({
+    mutationFn: () =>
+      fetchData(api.PUT('/api/workspaces/{id}/members/{userId}', { params: { path }, body: { roles } })),
+    onSuccess: async () => {
+      await refetchWorkspaces()
+      onClose()
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    save.mutate()
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="xs" py="xs">
+        <TagsInput
+          aria-label={`Roles of ${member.fullName || member.email}`}
+          data={WORKSPACE_ROLES}
+          value={roles}
+          onChange={setRoles}
+          data-autofocus
+        />
+        {save.error && <ProblemMessage error={save.error} />}
+        <Group gap="xs">
+          <Button type="submit" loading={save.isPending}>
+            Save roles
+          </Button>
+          <Button variant="subtle" color="gray" onClick={onClose}>
+            Cancel
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+function NewMemberForm({ workspace, onClose }: { workspace: WorkspaceDetails; onClose: () => void }) {
+  const [user, setUser] = useState<string | null>(null)
+  const [words, setWords] = useState('')
+  const [roles, setRoles] = useState(['member'])
+  const [searched] = useDebouncedValue(words, TYPING_PAUSE_MS)
+  const { data: users = [] } = useQuery({ ...userSearchQuery(user ? '' : searched), placeholderData: keepPreviousData })
+  const add = useMutation({
+    mutationFn: () =>
+      fetchData(
+        api.POST('/api/workspaces/{id}/members', {
+          params: { path: { id: workspace._id } },
+          body: { userId: user!, roles },
+        }),
+      ),
+    onSuccess: async () => {
+      await refetchWorkspaces()
+      onClose()
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    add.mutate()
+  }
+  const isMember = new Set(workspace.members.map((member) => member.user))
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="xs" mb="md">
+        <Select
+          label="User"
+          placeholder="Search by name or e-mail address"
+          searchable
+          autoFocus
+          data={users
+            .filter(({ _id }) => !isMember.has(_id))
+            .map((each) => ({ value: each._id, label: `${toUserLabel(each)} (${each.username})` }))}
+          // The server searches more than the label.
+          filter={({ options }) => options}
+          onSearchChange={setWords}
+          value={user}
+          onChange={setUser}
+          nothingFoundMessage="No user matches."
+        />
+        <TagsInput label="Roles in the workspace" data={WORKSPACE_ROLES} value={roles} onChange={setRoles} />
+        {add.error && <ProblemMessage error={add.error} />}
+        <Group gap="xs">
+          <Button type="submit" loading={add.isPending} disabled={!user}>
+            Add member
+          </Button>
+          <Button variant="subtle" color="gray" onClick={onClose}>
+            Cancel
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,46 @@
+import { api, fetchData } from '../api/client'
+
+/** Passkeys belong to a host with a name, so a page at an IP address cannot use them. */
+const IP_ADDRESS = /^[\d.]+$|^\[/
+
+/** Returns whether this browser and this address of the page can use passkeys. */
+export const isPasskeyUsable = () =>
+  typeof window.PublicKeyCredential === 'function' && window.isSecureContext && !IP_ADDRESS.test(location.hostname)
+
+const loadBrowserPart = () => import('@simplewebauthn/browser')
+
+/** Returns whether the browser offers passkeys while somebody fills in a username. */
+export const isAutofillUsable = async () =>
+  isPasskeyUsable() && (await (await loadBrowserPart()).browserSupportsWebAuthnAutofill())
+
+/** The user closed the dialog of the browser, or another request replaced it. */
+export class PasskeyCancelled extends Error {
+  constructor() {
+    super('The browser did not get a passkey. Try again, or sign in by another way.')
+  }
+}
+
+function rethrowCancelled(error: unknown): never {
+  const name = error instanceof Error ? error.name : ''
+  throw name === 'NotAllowedError' || name === 'AbortError' ? new PasskeyCancelled() : error
+}
+
+/** `challenge`: of a sign-in by password that the passkey completes. `isAutofill`: offered in the username's input. */
+type PasskeySignInOptions = { challenge?: string; isAutofill?: boolean }
+
+/** Signs in with a passkey. @throws ApiProblem, PasskeyCancelled */
+export async function signInByPasskey({ challenge, isAutofill = false }: PasskeySignInOptions = {}) {
+  const { startAuthentication } = await loadBrowserPart()
+  const body = challenge ? { challenge } : {}
+  const options = await fetchData(api.POST('/api/signin/passkey/options', { body }))
+  const optionsJSON = options as Parameters<typeof startAuthentication>[0]['optionsJSON']
+  const credential = await startAuthentication({ optionsJSON, useBrowserAutofill: isAutofill }).catch(rethrowCancelled)
+  return fetchData(api.POST('/api/signin/passkey', { body: { ...body, credential: credential as never } }))
+}
+
+/** Creates a passkey in this browser from the options of the server. @throws PasskeyCancelled */
+export async function createPasskey(options: unknown) {
+  const { startRegistration } = await loadBrowserPart()
+  const optionsJSON = options as Parameters<typeof startRegistration>[0]['optionsJSON']
+  return startRegistration({ optionsJSON }).catch(rethrowCancelled)
+}

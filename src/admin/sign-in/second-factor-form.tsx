@@ -1,0 +1,70 @@
+import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core'
+import { IconFingerprint } from '@tabler/icons-react'
+import { useMutation } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { api, fetchData } from '../api/client'
+import { isPasskeyUsable, signInByPasskey } from './passkey'
+import { SignInProblem } from './sign-in-problem'
+
+type SecondFactorFormProps = { challenge: string; onDone: () => void; onCancel: () => void }
+
+/** The second step of a sign-in: a code of the app, a recovery code, or a passkey. */
+export function SecondFactorForm({ challenge, onDone, onCancel }: SecondFactorFormProps) {
+  const [code, setCode] = useState('')
+  const [isRecovery, setIsRecovery] = useState(false)
+  const byCode = useMutation({
+    mutationFn: () => fetchData(api.POST('/api/signin', { body: { challenge, code } })),
+    onSuccess: onDone,
+  })
+  const byPasskey = useMutation({ mutationFn: () => signInByPasskey({ challenge }), onSuccess: onDone })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    byCode.mutate()
+  }
+  const switchKind = () => {
+    setIsRecovery(!isRecovery)
+    setCode('')
+    byCode.reset()
+  }
+  const error = byCode.error ?? byPasskey.error
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="sm">
+        <TextInput
+          key={isRecovery ? 'recovery' : 'app'}
+          label={isRecovery ? 'Recovery code' : 'Code of your second factor'}
+          description={isRecovery ? 'Each of your recovery codes works once.' : 'Six digits from your app.'}
+          autoComplete="one-time-code"
+          inputMode={isRecovery ? 'text' : 'numeric'}
+          autoFocus
+          value={code}
+          onChange={(event) => setCode(event.currentTarget.value)}
+        />
+        {error && <SignInProblem error={error} />}
+        <Button type="submit" size="sm" loading={byCode.isPending}>
+          Sign in
+        </Button>
+        {isPasskeyUsable() && (
+          <Button
+            variant="default"
+            size="sm"
+            leftSection={<IconFingerprint size={16} />}
+            loading={byPasskey.isPending}
+            onClick={() => byPasskey.mutate()}
+          >
+            Use a passkey instead
+          </Button>
+        )}
+        <Text size="sm">
+          <Anchor component="button" type="button" onClick={switchKind}>
+            {isRecovery ? 'Use a code of the app' : 'Use a recovery code'}
+          </Anchor>
+          {' · '}
+          <Anchor component="button" type="button" onClick={onCancel}>
+            Start again
+          </Anchor>
+        </Text>
+      </Stack>
+    </form>
+  )
+}
