@@ -1,9 +1,10 @@
-import { Button, PasswordInput, Stack, Switch, Text } from '@mantine/core'
+import { Anchor, Button, PasswordInput, Stack, Switch, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { findFieldError } from '../api/problem'
-import { sendWithProof } from '../api/proof'
+import { meQuery } from '../api/queries'
 import type { User, UserSignInState } from '../api/schema'
 import { toProviderName } from '../sign-in/provider-buttons'
 import { confirmAction } from '../ui/confirmation'
@@ -12,6 +13,7 @@ import { showNotice, showProblem } from '../ui/notices'
 import { PanelSection } from '../ui/panel-section'
 import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
+import { RowList } from '../ui/row-list'
 import { StateTag } from '../ui/state-tag'
 import { refetchUsers, signInStateQuery, toUserLabel } from './user-queries'
 
@@ -53,21 +55,50 @@ async function removePart(user: User, part: Part) {
   showNotice(notice)
 }
 
+const plural = (count: number, noun: string) => `${count.toLocaleString()} ${noun}${count === 1 ? '' : 's'}`
+
+/** Returns what there is to take away: its name, and how much of it there is. */
+const listParts = ({ secondFactor, passkeys, sessions, apiTokens }: UserSignInState) =>
+  [
+    { part: 'totp', title: 'Second factor', text: secondFactor ? 'on' : '' },
+    { part: 'passkeys', title: 'Passkeys', text: passkeys ? plural(passkeys, 'passkey') : '' },
+    { part: 'sessions', title: 'Sessions', text: sessions ? plural(sessions, 'session') : '' },
+    { part: 'api-tokens', title: 'API tokens', text: apiTokens ? plural(apiTokens, 'API token') : '' },
+  ] as const
+
 /** By what a user signs in, and what an admin can take away. */
 export function UserSignIn({ user }: { user: User }) {
+  const { data: me } = useQuery(meQuery)
   const { data: state, error } = useQuery(signInStateQuery(user._id))
   if (error) return <ProblemMessage error={error} />
   if (!state) return null
+  const isOwn = me?._id === user._id
   return (
     <>
       <Details items={describeState(user, state)} />
-      <Stack gap={0} mt="md">
-        <RemovablePart user={user} part="totp" label="Second factor" value={state.secondFactor ? 'on' : undefined} />
-        <RemovablePart user={user} part="passkeys" label="Passkeys" value={state.passkeys} />
-        <RemovablePart user={user} part="sessions" label="Sessions" value={state.sessions} />
-        <RemovablePart user={user} part="api-tokens" label="API tokens" value={state.apiTokens} />
-      </Stack>
-      <NewPassword user={user} hasPassword={state.password} />
+      <PanelSection title="Credentials">
+        <RowList
+          label="Credentials"
+          rows={listParts(state)}
+          rowKey={({ part }) => part}
+          empty=""
+          render={({ part, title, text }) => ({
+            title,
+            text: text || 'none',
+            actions: text && !isOwn && (
+              <Button variant="default" onClick={() => removePart(user, part).catch(showProblem)}>
+                {removals[part].action}
+              </Button>
+            ),
+          })}
+        />
+        {isOwn && (
+          <Anchor component={Link} to="/account" size="sm">
+            Change them in your account
+          </Anchor>
+        )}
+      </PanelSection>
+      {!isOwn && <NewPassword user={user} hasPassword={state.password} />}
     </>
   )
 }
@@ -91,32 +122,14 @@ const describeState = (user: User, { emailVerified, pendingEmail, lastActive, pr
     ['Providers', providers.map(toProviderName).join(', ')],
   ] as const
 
-type RemovablePartProps = { user: User; part: Part; label: string; value?: string | number }
-
-function RemovablePart({ user, part, label, value }: RemovablePartProps) {
-  return (
-    <PanelSection
-      title={`${label}: ${value || 'none'}`}
-      action={
-        value ? (
-          <Button variant="default" onClick={() => removePart(user, part).catch(showProblem)}>
-            {removals[part].action}
-          </Button>
-        ) : undefined
-      }
-    />
-  )
-}
-
 function NewPassword({ user, hasPassword }: { user: User; hasPassword: boolean }) {
   const [password, setPassword] = useState('')
   const [endTokens, setEndTokens] = useState(false)
   const save = useMutation({
-    mutationFn: () =>
-      sendWithProof((proof) => {
-        const body = { password, ...(endTokens && { endTokens }), ...proof }
-        return fetchData(api.PUT('/api/users/{id}', { params: { path: { id: user._id } }, body }))
-      }),
+    mutationFn: () => {
+      const body = { password, ...(endTokens && { endTokens }) }
+      return fetchData(api.PUT('/api/users/{id}', { params: { path: { id: user._id } }, body }))
+    },
     onSuccess: async () => {
       setPassword('')
       await refetchUsers()

@@ -48,18 +48,16 @@ export function Users() {
       title="Users"
       request={{ method: 'GET', path: '/api/users', query: search }}
       actions={
-        <>
-          <SearchBox label="Search users" value={search.q} onSearch={(q) => changeSearch({ ...search, q })} />
-          <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
-            New
-          </Button>
-        </>
+        <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
+          New
+        </Button>
       }
       toolbar={
         selected.size ? (
           <MarkedUsers users={list.rows.filter(({ _id }) => selected.has(_id))} onDone={() => setSelected(new Set())} />
         ) : (
           <>
+            <SearchBox label="Search users" value={search.q} onSearch={(q) => changeSearch({ ...search, q })} />
             <RoleFilter value={search.roles} onChange={(roles) => changeSearch({ ...search, roles })} />
             <UserNumbers />
           </>
@@ -96,7 +94,7 @@ function RoleFilter({ value = '', onChange }: RoleFilterProps) {
   return (
     <MultiSelect
       size="xs"
-      aria-label="Roles"
+      aria-label="Filter by role"
       placeholder={chosen.length ? undefined : 'All roles'}
       className={classes.filter}
       data={[...new Set([...roles, ...chosen])]}

@@ -65,27 +65,27 @@ export function Workspaces() {
       title="Workspaces"
       request={request}
       actions={
-        <>
-          {isAll && (
-            <SearchBox label="Search workspaces" value={search.q} onSearch={(q) => changeSearch({ ...search, q })} />
-          )}
-          <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
-            New
-          </Button>
-        </>
+        <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
+          New
+        </Button>
       }
       toolbar={
         isAdmin && (
-          <SegmentedControl
-            size="xs"
-            aria-label="Which workspaces"
-            data={[
-              { value: '', label: 'All' },
-              { value: 'true', label: 'Yours' },
-            ]}
-            value={search.mine ?? ''}
-            onChange={(mine) => changeSearch({ sort: search.sort, mine })}
-          />
+          <>
+            {isAll && (
+              <SearchBox label="Search workspaces" value={search.q} onSearch={(q) => changeSearch({ ...search, q })} />
+            )}
+            <SegmentedControl
+              size="xs"
+              aria-label="Which workspaces"
+              data={[
+                { value: '', label: 'All' },
+                { value: 'true', label: 'Yours' },
+              ]}
+              value={search.mine ?? ''}
+              onChange={(mine) => changeSearch({ sort: search.sort, mine })}
+            />
+          </>
         )
       }
     >

@@ -1,0 +1,152 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { hasBrowser } from '../fakes/browser'
+import { apiCaller, createTempFolder, PASSWORD, signIn, startAtoll } from '../fakes/cli'
+import { startOauthProvider } from '../fakes/oauth-provider'
+import { inspectScreen, openPage, setUpAdmin } from './admin-browser'
+
+setDefaultTimeout(240_000)
+
+const withoutRefusals = (errors: string[]) => errors.filter((each) => !/status of 4\d\d/.test(each))
+
+/** Starts an empty server, signed in as its first administrator. */
+async function openServer(env: Record<string, string> = {}) {
+  const server = await startAtoll({ at: createTempFolder(), env })
+  const { page, errors } = await openPage()
+  page.setDefaultTimeout(15_000)
+  await setUpAdmin(page, server)
+  const close = async () => {
+    await page.close()
+    await server[Symbol.asyncDispose]()
+  }
+  // A passkey needs a host with a name.
+  return { server, page, errors, named: `http://localhost:${server.port}`, [Symbol.asyncDispose]: close }
+}
+
+async function signOut(page: Page) {
+  await page.getByRole('button', { name: 'Account of ada' }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+}
+
+async function signInByPassword(page: Page, password = PASSWORD) {
+  await page.getByLabel('Username or e-mail address').fill('ada')
+  await page.getByRole('textbox', { name: /^Password/ }).fill(password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+}
+
+describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
+  test('a user registers a passkey, renames it, signs in with it alone, and removes it', async () => {
+    await using own = await openServer()
+    const { page, errors, named } = own
+    const devtools = await page.context().newCDPSession(page)
+    await devtools.send('WebAuthn.enable')
+    const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true },
+        ...{ isUserVerified: true, automaticPresenceSimulation: false },
+      },
+    })
+    const setPresence = (enabled: boolean) =>
+      devtools.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled })
+    await page.goto(`${named}/admin/account`)
+    await signInByPassword(page)
+    await page.getByRole('heading', { name: 'Passkeys' }).waitFor()
+    await setPresence(true)
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByText('From now on, you can sign in with this passkey.').waitFor()
+    await page.getByRole('button', { name: 'Rename Chrome on Linux' }).click()
+    await page.getByLabel('Name of the passkey').fill('Laptop')
+    await page.getByRole('button', { name: 'Rename', exact: true }).click()
+    await page.getByText('Laptop', { exact: true }).waitFor()
+    await setPresence(false)
+    await inspectScreen(page, 'account-passkey')
+    await signOut(page)
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor()
+    await inspectScreen(page, 'sign-in-passkey')
+    await setPresence(true)
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByRole('button', { name: 'Account of ada' }).waitFor()
+    await page.goto(`${named}/admin/account`)
+    await page.getByRole('button', { name: 'Remove Laptop' }).click()
+    await page.getByRole('button', { name: 'Remove passkey' }).click()
+    await page.getByText('A passkey signs you in').waitFor()
+    expect(errors).toEqual([])
+  })
+
+  test('a user who has forgotten the password chooses another with the code of the mail', async () => {
+    await using own = await openServer()
+    const { page, errors, server } = own
+    const admin = apiCaller(server.url, await signIn(server.url, 'default', 'ada'))
+    await admin('POST', '/api/users', { username: 'root', password: PASSWORD, roles: ['admin'] })
+    const [ada] = (await admin('GET', '/api/users?username=ada')).body
+    const root = apiCaller(server.url, await signIn(server.url, 'default', 'root'))
+    await root('PUT', `/api/users/${ada._id}`, { email: 'ada@example.com' })
+    await signOut(page)
+    await page.getByRole('link', { name: 'Forgotten your password?' }).click()
+    await page.getByLabel('E-mail address').fill('ada@example.com')
+    await inspectScreen(page, 'forgotten-password')
+    await page.getByRole('button', { name: 'Send the mail' }).click()
+    await page.getByLabel('Code of the mail').waitFor()
+    await inspectScreen(page, 'reset-password')
+    const readCode = async () => {
+      for (;;) {
+        const [mail] = (await root('GET', '/api/mails?to=ada@example.com')).body
+        const code = mail && /\n\n([\w-]{20,})\n\n/.exec(mail.text ?? '')?.[1]
+        if (code) return code
+        await Bun.sleep(50)
+      }
+    }
+    const code = await readCode()
+    await page.goto(`${server.url}/admin/reset-password?token=${code}`)
+    await page.getByRole('textbox', { name: 'New password' }).fill('another horse')
+    await page.getByRole('button', { name: 'Change the password' }).click()
+    await page.getByText('Your password was changed. Sign in with it.').waitFor()
+    await signInByPassword(page, 'another horse')
+    await page.getByRole('button', { name: 'Account of ada' }).waitFor()
+    expect(withoutRefusals(errors)).toEqual([])
+  })
+
+  test('a user signs in by a provider, and a link of the account to one can be removed', async () => {
+    const provider = await startOauthProvider({ sub: 'ada', email: 'ada@example.com', email_verified: true })
+    await using own = await openServer({ ATOLL_ALLOW_PRIVATE_NETWORK: 'on' })
+    const { page, errors, server } = own
+    const admin = apiCaller(server.url, await signIn(server.url, 'default', 'ada'))
+    const { id: clientId, secret: clientSecret } = provider.client
+    const corp = { clientId, clientSecret, kind: 'oidc', issuer: provider.issuer }
+    await admin('PUT', '/api/configurations/auth-configuration', { metadata: { providers: { corp } } })
+    await page.goto(`${server.url}/admin/account`)
+    await page.getByRole('button', { name: 'Link Corp' }).click()
+    await page.getByText('You can sign in with Corp from now on.').waitFor()
+    await page.getByRole('list', { name: 'Sign-in providers' }).getByText('Corp').waitFor()
+    await inspectScreen(page, 'account-provider')
+    await signOut(page)
+    await inspectScreen(page, 'sign-in-provider')
+    await page.getByRole('link', { name: 'Continue with Corp' }).click()
+    await page.waitForURL('**/admin/home')
+    await page.getByRole('button', { name: 'Account of ada' }).waitFor()
+    await page.goto(`${server.url}/admin/account`)
+    await page.getByRole('button', { name: 'Unlink Corp' }).click()
+    await page.getByRole('button', { name: 'Unlink', exact: true }).click()
+    await page.getByText('You sign in with none of them yet.').waitFor()
+    await page.goto(`${server.url}/admin/link?error=PROVIDER_REFUSED`)
+    await page.getByText('The provider did not sign you in.').waitFor()
+    expect(errors).toEqual([])
+    await provider.stop()
+  })
+
+  test('somebody who tries too many passwords is told when the next attempt is possible', async () => {
+    await using own = await openServer()
+    const { page, errors } = own
+    await signOut(page)
+    await page.context().clearCookies()
+    for (let n = 0; n < 11; n++) {
+      const answer = page.waitForResponse('**/api/signin')
+      await signInByPassword(page, `wrong ${n}`)
+      await answer
+    }
+    await page.getByText(/There were too many attempts. Try again at \d/).waitFor()
+    await inspectScreen(page, 'sign-in-limited')
+    expect(withoutRefusals(errors)).toEqual([])
+  })
+})
