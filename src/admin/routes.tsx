@@ -1,6 +1,7 @@
 import { createRoute, createRouter, lazyRouteComponent, Navigate } from '@tanstack/react-router'
 import { aiRoutes } from './ai/routes'
 import { automationRoutes } from './automation/routes'
+import { chartRoutes } from './charts/routes'
 import { contentRoutes } from './content/routes'
 import { dataRoutes } from './data/routes'
 import { designRoutes } from './design/routes'
@@ -64,6 +65,7 @@ export const router = createRouter({
       start,
       ...dataRoutes,
       ...designRoutes,
+      ...chartRoutes,
       ...peopleRoutes,
       ...automationRoutes,
       ...aiRoutes,

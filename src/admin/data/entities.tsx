@@ -6,6 +6,7 @@ import { getRouteApi, Outlet, useNavigate, useParams } from '@tanstack/react-rou
 import { useMemo, useRef, useState } from 'react'
 import { blueprintQuery } from '../api/queries'
 import type { Entity, Field } from '../api/schema'
+import { ChartButton } from '../charts/chart-button'
 import { DataTable } from '../ui/data-table'
 import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
@@ -81,6 +82,7 @@ export function Entities() {
               if (event.key === 'Enter') changeSearch({ ...search, $q: event.currentTarget.value })
             }}
           />
+          <ChartButton blueprint={key} search={search} />
           <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
             New
           </Button>
