@@ -36,7 +36,7 @@ describe.skipIf(!hasBrowser)('charts in a browser', () => {
     await page.getByText('132 shown').waitFor()
     await page.getByRole('link', { name: 'Chart', exact: true }).click()
     await page.getByText('worth is at least 50000').waitFor()
-    await page.getByRole('radio', { name: 'Line' }).check({ force: true })
+    await page.getByText('Line', { exact: true }).click()
     await page.getByRole('combobox', { name: 'What' }).click()
     await page.getByRole('option', { name: 'Sum of worth' }).click()
     await page.getByRole('combobox', { name: 'Grouped by' }).click()

@@ -9,7 +9,7 @@ export type ChartSearch = Record<string, string>
 const OPTIONS = ['$chart', '$kind', '$x', '$sum', '$interval', '$show', '$title', '$width', '$sort']
 /** The interval that no chart has: days of the week are the answer without one. */
 export const WEEKDAY = 'weekday'
-const DEFAULT_GROUPS = 10
+const DEFAULT_GROUPS: Record<ChartKind, number> = { bar: 10, line: 20, pie: 5, number: 0 }
 const ALL_GROUPS = '0'
 
 const find = <Value extends string>(choices: { value: Value }[], text?: string) =>
@@ -28,7 +28,7 @@ export function readChart(search: ChartSearch, blueprint: Blueprint): NewChart {
   const isDate = isDateField(groupBy, field)
   const chosen = search.$interval === WEEKDAY ? '' : find(CHART_INTERVALS, search.$interval)
   const interval = isDate ? (chosen ?? best.interval ?? 'month') : ''
-  const limit = Number(search.$show ?? (isDate ? ALL_GROUPS : DEFAULT_GROUPS)) || undefined
+  const limit = Number(search.$show ?? (isDate ? ALL_GROUPS : DEFAULT_GROUPS[kind])) || undefined
   const grouping = kind === 'number' ? {} : { groupBy, interval: (interval || undefined) as ChartInterval, limit }
   const chart: NewChart = {
     ...{ title: '', blueprint: blueprint.key, kind, sum: search.$sum || undefined, ...grouping },

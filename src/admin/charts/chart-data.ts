@@ -7,7 +7,8 @@ import { nameGroup } from './group-name'
 import type { NewChart } from './saved-chart'
 
 const MAX_LABELLED_RELATIONS = 50
-const OTHERS = 'Others'
+/** The name of the groups that are shown as one. */
+export const OTHERS = 'Others'
 
 /** One bar, point or slice. `value` may have lost digits; `exact` has them all. */
 export type ChartPoint = { label: string; value: number; exact: string }

@@ -1,11 +1,12 @@
 import type { EChartProps } from '../ui/echart'
-import type { ChartData } from './chart-data'
+import { type ChartData, OTHERS } from './chart-data'
 import type { ChartKind } from './saved-chart'
 
 const MAX_BAR_WIDTH_PX = 40
 const BAR_PITCH_PX = 26
 const AXIS_HEIGHT_PX = 40
 const LABEL_WIDTH_PX = 120
+const OTHERS_COLOUR = '#8a9a9a'
 const MIN_HEIGHT_PX = 220
 
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact' })
@@ -24,20 +25,30 @@ const isSideways = (kind: ChartKind, { isOrdered }: ChartData) => kind === 'bar'
 export const toChartHeight = (kind: ChartKind, data: ChartData) =>
   isSideways(kind, data) ? Math.max(MIN_HEIGHT_PX, data.points.length * BAR_PITCH_PX + AXIS_HEIGHT_PX) : MIN_HEIGHT_PX
 
+/** The names stand beside the pie, where long ones have room. */
+const toPieOption = ({ points }: ChartData): EChartProps['option'] => ({
+  tooltip: { ...tooltip, trigger: 'item' },
+  legend: {
+    ...{ type: 'scroll', orient: 'vertical', left: '58%', top: 'middle', icon: 'circle', itemWidth: 8, itemHeight: 8 },
+    textStyle: { width: LABEL_WIDTH_PX, overflow: 'truncate' },
+  },
+  series: {
+    type: 'pie',
+    center: ['29%', '50%'],
+    radius: ['46%', '78%'],
+    label: { show: false },
+    data: points.map(({ label, value }) => ({
+      ...{ name: label, value },
+      ...(label === OTHERS && { itemStyle: { color: OTHERS_COLOUR } }),
+    })),
+  },
+})
+
 /** Returns the options of ECharts for what a chart shows. Long names of groups have more room beside bars than below. */
 export function toChartOption(kind: ChartKind, data: ChartData): EChartProps['option'] {
   const { points } = data
   const values = points.map(({ value }) => value)
-  if (kind === 'pie')
-    return {
-      tooltip: { ...tooltip, trigger: 'item' },
-      series: {
-        type: 'pie',
-        radius: ['46%', '74%'],
-        label: { color: 'inherit', width: LABEL_WIDTH_PX, overflow: 'truncate' },
-        data: points.map(({ label, value }) => ({ name: label, value })),
-      },
-    }
+  if (kind === 'pie') return toPieOption(data)
   const category = { type: 'category', data: points.map(({ label }) => label), axisTick: { show: false } }
   if (isSideways(kind, data))
     return {
