@@ -10,6 +10,7 @@ import { operatorRoutes } from './operator/routes'
 import { paymentRoutes } from './payments/routes'
 import { peopleRoutes } from './people/routes'
 import { settingsRoutes } from './settings/routes'
+import { transferRoutes } from './transfer/routes'
 import { ProblemMessage } from './ui/problem-message'
 
 /** Places that need no sign-in. */
@@ -66,6 +67,7 @@ export const router = createRouter({
       ...dataRoutes,
       ...designRoutes,
       ...chartRoutes,
+      ...transferRoutes,
       ...peopleRoutes,
       ...automationRoutes,
       ...aiRoutes,

@@ -7,6 +7,7 @@ import { useMemo, useRef, useState } from 'react'
 import { blueprintQuery } from '../api/queries'
 import type { Entity, Field } from '../api/schema'
 import { ChartButton } from '../charts/chart-button'
+import { TransferMenu } from '../transfer/transfer-menu'
 import { DataTable } from '../ui/data-table'
 import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
@@ -83,6 +84,7 @@ export function Entities() {
             }}
           />
           <ChartButton blueprint={key} search={search} />
+          <TransferMenu blueprint={key} search={search} />
           <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
             New
           </Button>

@@ -1,0 +1,12 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { frameRoute } from '../frame/frame-route'
+
+// No entity has the identifier "all".
+const importScreen = createRoute({
+  getParentRoute: () => frameRoute,
+  path: 'data/$blueprint/all/import',
+  component: lazyRouteComponent(() => import('./import-screen'), 'ImportScreen'),
+})
+
+/** The places of imports. */
+export const transferRoutes = [importScreen] as const
