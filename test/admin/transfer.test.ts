@@ -34,7 +34,7 @@ const watchTasks = (page: Page) =>
     state.longestTask = 0
     new PerformanceObserver((list) => {
       for (const { duration } of list.getEntries()) state.longestTask = Math.max(state.longestTask, duration)
-    }).observe({ entryTypes: ['longtask'] })
+    }).observe({ type: 'longtask' } as never)
   })
 
 describe.skipIf(!hasBrowser)('exports and imports in a browser', () => {
