@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from '../api/client'
 import type { Entity, Field } from '../api/schema'
-import { toEntityLabel } from '../data/entity-queries'
+import { toEntityLabel } from '../data/entity-label'
 import type { ApiRequest } from '../ui/api-button'
 import { nameGroup } from './group-name'
 import type { NewChart } from './saved-chart'

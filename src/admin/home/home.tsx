@@ -1,4 +1,6 @@
+import { Anchor } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { blueprintsQuery, meQuery } from '../api/queries'
 import { EmptyState } from '../ui/empty-state'
 import { Screen } from '../ui/screen'
@@ -41,5 +43,11 @@ const NoBlueprints = ({ isAdmin }: { isAdmin: boolean }) => (
   <EmptyState
     text="There are no blueprints yet. A blueprint describes one kind of data."
     action={isAdmin ? { label: 'Create a blueprint', href: '/admin/blueprints/new' } : undefined}
-  />
+  >
+    {isAdmin && (
+      <Anchor component={Link} to="/blueprints/import" size="sm">
+        Make one from a file
+      </Anchor>
+    )}
+  </EmptyState>
 )

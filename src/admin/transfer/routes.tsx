@@ -8,5 +8,11 @@ const importScreen = createRoute({
   component: lazyRouteComponent(() => import('./import-screen'), 'ImportScreen'),
 })
 
+const blueprintFromFile = createRoute({
+  getParentRoute: () => frameRoute,
+  path: 'blueprints/import',
+  component: lazyRouteComponent(() => import('./blueprint-from-file'), 'BlueprintFromFile'),
+})
+
 /** The places of imports. */
-export const transferRoutes = [importScreen] as const
+export const transferRoutes = [importScreen, blueprintFromFile] as const
