@@ -2,6 +2,7 @@ import { createRoute, createRouter, lazyRouteComponent, Navigate } from '@tansta
 import { accountRoutes } from './account/routes'
 import { aiRoutes } from './ai/routes'
 import { automationRoutes } from './automation/routes'
+import { chartRoutes } from './charts/routes'
 import { contentRoutes } from './content/routes'
 import { dataRoutes } from './data/routes'
 import { designRoutes } from './design/routes'
@@ -10,6 +11,7 @@ import { operatorRoutes } from './operator/routes'
 import { paymentRoutes } from './payments/routes'
 import { peopleRoutes } from './people/routes'
 import { settingsRoutes } from './settings/routes'
+import { transferRoutes } from './transfer/routes'
 import { ProblemMessage } from './ui/problem-message'
 
 /** Places that need no sign-in. */
@@ -71,6 +73,8 @@ export const router = createRouter({
       start,
       ...dataRoutes,
       ...designRoutes,
+      ...chartRoutes,
+      ...transferRoutes,
       ...peopleRoutes,
       ...automationRoutes,
       ...aiRoutes,

@@ -6,6 +6,8 @@ import { getRouteApi, Outlet, useNavigate, useParams } from '@tanstack/react-rou
 import { useMemo, useRef, useState } from 'react'
 import { blueprintQuery } from '../api/queries'
 import type { Entity, Field } from '../api/schema'
+import { ChartButton } from '../charts/chart-button'
+import { TransferMenu } from '../transfer/transfer-menu'
 import { DataTable } from '../ui/data-table'
 import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
@@ -81,6 +83,8 @@ export function Entities() {
               if (event.key === 'Enter') changeSearch({ ...search, $q: event.currentTarget.value })
             }}
           />
+          <ChartButton blueprint={key} search={search} />
+          <TransferMenu blueprint={key} search={search} />
           <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
             New
           </Button>

@@ -10,6 +10,7 @@ import { Brand } from '../branding/brand'
 import { findClosedPage, listSections } from '../sections'
 import { SignIn } from '../sign-in/sign-in'
 import { SignInAgain } from '../sign-in/sign-in-again'
+import { Tray } from '../tray/tray'
 import { Confirmation } from '../ui/confirmation'
 import { ProblemMessage } from '../ui/problem-message'
 import { AccountMenu } from './account-menu'
@@ -65,6 +66,7 @@ export function Frame() {
         <ConnectionStatus />
         {current && current.pages.length > 1 && <SectionTabs pages={current.pages} />}
         {closedPage ? <ClosedPage page={closedPage} /> : <Outlet />}
+        <Tray />
       </main>
       <CommandPalettePlace me={me.data} />
       <Confirmation />

@@ -1,31 +1,53 @@
-import { Anchor, List } from '@mantine/core'
+import { Anchor } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { blueprintsQuery } from '../api/queries'
-import { EntityCount } from '../data/entity-count'
+import { blueprintsQuery, meQuery } from '../api/queries'
 import { EmptyState } from '../ui/empty-state'
 import { Screen } from '../ui/screen'
+import { AiFigures } from './ai-figures'
+import { DashboardSection } from './dashboard-section'
+import { DataFigures } from './data-figures'
+import { FailureFigures } from './failure-figures'
+import classes from './home.module.css'
+import { LatestEvents } from './latest-events'
+import { PaymentFigures } from './payment-figures'
+import { PeopleFigures } from './people-figures'
 
-/** What there is: the entities of each blueprint, which lead to their lists. */
+/** What there is and what happened: numbers that lead to their lists, the latest events, and the charts of the dashboard. */
 export function Home() {
+  const { data: me } = useQuery(meQuery)
   const { data: blueprints } = useQuery(blueprintsQuery)
+  const isAdmin = !!me?.isPrivileged
+  const readsEvents = isAdmin || !!me?.roles.includes('editor')
   return (
-    <Screen title="Home">
-      {blueprints?.length === 0 && (
-        <EmptyState
-          text="There are no blueprints yet. A blueprint describes one kind of data."
-          action={{ label: 'Create a blueprint', href: '/admin/blueprints/new' }}
-        />
-      )}
-      <List listStyleType="none" px="md" spacing="xs">
-        {blueprints?.map(({ key, name }) => (
-          <List.Item key={key}>
-            <Anchor component={Link} to={`/data/${key}`}>
-              <EntityCount blueprint={key} /> {name.toLowerCase()}
-            </Anchor>
-          </List.Item>
-        ))}
-      </List>
+    <Screen title="Home" request={{ method: 'GET', path: '/api/events' }}>
+      <div className={`${classes.home} ${readsEvents ? '' : classes.narrow}`}>
+        <div className={classes.figures}>
+          {blueprints?.length === 0 && <NoBlueprints isAdmin={isAdmin} />}
+          {!!blueprints?.length && <DataFigures blueprints={blueprints} />}
+          {isAdmin && <DashboardSection blueprints={blueprints} />}
+          <div className={classes.columns}>
+            {isAdmin && <PeopleFigures />}
+            {readsEvents && <FailureFigures />}
+            {isAdmin && <AiFigures />}
+            {isAdmin && <PaymentFigures />}
+          </div>
+        </div>
+        {readsEvents && <LatestEvents isAdmin={isAdmin} />}
+      </div>
     </Screen>
   )
 }
+
+const NoBlueprints = ({ isAdmin }: { isAdmin: boolean }) => (
+  <EmptyState
+    text="There are no blueprints yet. A blueprint describes one kind of data."
+    action={isAdmin ? { label: 'Create a blueprint', href: '/admin/blueprints/new' } : undefined}
+  >
+    {isAdmin && (
+      <Anchor component={Link} to="/blueprints/import" size="sm">
+        Make one from a file
+      </Anchor>
+    )}
+  </EmptyState>
+)

@@ -55,6 +55,10 @@ export function Start() {
           <Anchor component={Link} to="/home">
             start empty
           </Anchor>
+          , or{' '}
+          <Anchor component={Link} to="/blueprints/import">
+            with a file of your own
+          </Anchor>
           .
         </Text>
       </div>

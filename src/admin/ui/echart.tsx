@@ -45,7 +45,8 @@ export function EChart({ label, height, option }: EChartProps) {
     // A tooltip made of HTML would need inline styles, which the policy forbids.
     chart.setOption({
       animation: false,
-      aria: { enabled: true },
+      // It writes what the chart shows into the label, which begins with the given one.
+      aria: { enabled: true, label: { general: { withoutTitle: `${label}. ` } } },
       ...option,
       tooltip: { renderMode: 'richText', ...(option.tooltip as object) },
     })
@@ -55,6 +56,6 @@ export function EChart({ label, height, option }: EChartProps) {
       observer.disconnect()
       chart.dispose()
     }
-  }, [option, scheme])
+  }, [label, option, scheme])
   return <div ref={host} role="img" aria-label={label} style={{ height, width: '100%' }} />
 }

@@ -1,0 +1,27 @@
+import type { Field } from '../api/schema'
+import type { ChartInterval, NewChart } from './saved-chart'
+
+const dayFormat = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
+const monthFormat = new Intl.DateTimeFormat(undefined, { month: 'short', year: 'numeric', timeZone: 'UTC' })
+const weekdayFormat = new Intl.DateTimeFormat(undefined, { weekday: 'long', timeZone: 'UTC' })
+/** 4 January 1970 was a Sunday, the day 0. */
+const FIRST_SUNDAY_MS = 3 * 86_400_000
+const DAY_MS = 86_400_000
+
+const intervalNames: Record<ChartInterval, (start: Date) => string> = {
+  day: (start) => dayFormat.format(start),
+  week: (start) => dayFormat.format(start),
+  month: (start) => monthFormat.format(start),
+  year: (start) => String(start.getUTCFullYear()),
+}
+
+/** Returns what a group is called: the server names days of the week and hours by numbers, and intervals by their first day. */
+export function nameGroup(name: string | number | boolean, { groupBy, interval }: NewChart, field?: Field): string {
+  if (typeof name === 'boolean') return name ? 'Yes' : 'No'
+  const type = field?.type ?? (groupBy === 'created' || groupBy === 'updated' ? 'datetime' : 'string')
+  if (interval && typeof name === 'string') return intervalNames[interval](new Date(`${name}T00:00:00Z`))
+  if (typeof name !== 'number') return name === '' ? 'Empty' : name
+  if (type === 'date' || type === 'datetime') return weekdayFormat.format(FIRST_SUNDAY_MS + name * DAY_MS)
+  if (type === 'time') return `${String(name).padStart(2, '0')}:00`
+  return name.toLocaleString()
+}

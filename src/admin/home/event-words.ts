@@ -1,0 +1,31 @@
+import type { Event } from '../api/schema'
+import type { Place } from './figure-row'
+
+const WRITE_WORDS: Record<string, string> = { create: 'was created', update: 'was changed', delete: 'was deleted' }
+const SOURCES_WITH_BLUEPRINTS = 'blueprints'
+
+const toWords = (name: string) => {
+  const words = name.replaceAll('-', ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** Returns what an event says in a few words. */
+export function describeEvent({ source, kind, eventName, metadata }: Event): string {
+  if (source !== SOURCES_WITH_BLUEPRINTS) return eventName === 'custom' ? toWords(kind) : toWords(eventName)
+  const written = WRITE_WORDS[eventName]
+  if (written) return `${metadata.identifier ?? 'An entity'} ${written} in ${kind}`
+  const imported = typeof metadata.imported === 'number' ? `, ${metadata.imported.toLocaleString()} imported` : ''
+  return `${toWords(eventName)} in ${kind}${imported}`
+}
+
+/** Returns where more is to be seen about an event. */
+export function findEventPlace({ source, kind, eventName, metadata }: Event): Place {
+  if (source === SOURCES_WITH_BLUEPRINTS) {
+    const isThere = typeof metadata.identifier === 'string' && eventName !== 'delete'
+    return { to: isThere ? `/data/${kind}/${encodeURIComponent(String(metadata.identifier))}` : `/data/${kind}` }
+  }
+  return { to: '/automation/events', search: { kind, eventName } }
+}
+
+/** Whether an event says that something went wrong. */
+export const isFailure = ({ eventName }: Event) => /(failed|failure|lost|damaged|drift|past-due)$/.test(eventName)

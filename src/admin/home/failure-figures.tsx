@@ -1,0 +1,53 @@
+import { useQuery } from '@tanstack/react-query'
+import { api, fetchData } from '../api/client'
+import type { Event } from '../api/schema'
+import { fillDays, firstDayShown } from './daily-values'
+import { Beginning, FigureGroup, FigureRow } from './figure-row'
+
+const MAX_FAILURES = 1_000
+
+/** What fails in the background, by the kind of its events. */
+const FAILURE_PLACES: Record<string, { to: string; label: string }> = {
+  plugin: { to: '/automation/plugins', label: 'failed deliveries to plugins' },
+  integration: { to: '/automation/integrations', label: 'failed runs of integrations' },
+  lambda: { to: '/automation/lambdas', label: 'failing lambdas at webhooks' },
+}
+
+const toDaily = (events: Event[]) => fillDays(events.map(({ created }) => [created.slice(0, 10), 1] as const))
+
+/** What was given up in the background lately. */
+export function FailureFigures() {
+  const from = firstDayShown()
+  const { data, error } = useQuery({
+    queryKey: ['events', 'failures', from],
+    queryFn: () => {
+      const query = { eventName: 'delivery-failed,lambda-failed', source: 'plugins', from, limit: MAX_FAILURES }
+      return fetchData(api.GET('/api/events', { params: { query } }))
+    },
+    refetchInterval: 60_000,
+  })
+  if (error) return null
+  const byKind = Object.entries(Object.groupBy(data ?? [], ({ kind }) => kind))
+  return (
+    <FigureGroup title="Automation">
+      {!byKind.length && (
+        <Beginning
+          text="Nothing failed in the last 30 days."
+          action="Show integrations"
+          to="/automation/integrations"
+        />
+      )}
+      {byKind.map(([kind, events = []]) => (
+        <FigureRow
+          key={kind}
+          to={FAILURE_PLACES[kind]?.to ?? '/automation/events'}
+          value={`${events.length.toLocaleString()}${data?.length === MAX_FAILURES ? '+' : ''}`}
+          label={FAILURE_PLACES[kind]?.label ?? `failures of ${kind}`}
+          note="in 30 days"
+          trend={toDaily(events)}
+          isBad
+        />
+      ))}
+    </FigureGroup>
+  )
+}

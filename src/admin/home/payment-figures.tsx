@@ -1,0 +1,77 @@
+import { useQuery } from '@tanstack/react-query'
+import { api, fetchData } from '../api/client'
+import type { Invoice, Subscription } from '../api/schema'
+import { formatMoney } from '../ui/money'
+import { addUp, fillDays, firstDayShown } from './daily-values'
+import { Beginning, FigureGroup, FigureRow } from './figure-row'
+
+const MAX_INVOICES = 1_000
+
+async function countSubscriptions(status: Subscription['status']) {
+  const query = { status, limit: 1, $count: true }
+  const { response } = await api.GET('/api/subscriptions', { params: { query } })
+  return Number(response.headers.get('x-total-count') ?? 0)
+}
+
+const useSubscriptionCount = (status: Subscription['status']) =>
+  useQuery({ queryKey: ['subscriptions', 'count', status], queryFn: () => countSubscriptions(status) }).data
+
+const usePaidInvoices = () =>
+  useQuery({
+    queryKey: ['invoices', 'paid', 'latest'],
+    queryFn: () =>
+      fetchData(
+        api.GET('/api/invoices', { params: { query: { status: 'paid', sort: '-created', limit: MAX_INVOICES } } }),
+      ),
+  }).data
+
+const toDaily = (invoices: Invoice[]) =>
+  fillDays(invoices.map(({ paidAt, created, amount }) => [(paidAt ?? created).slice(0, 10), amount] as const))
+
+/** What came in lately in each currency, and how many subscriptions run or wait for their payment. */
+export function PaymentFigures() {
+  const [active, trialing, pastDue] = [
+    useSubscriptionCount('active'),
+    useSubscriptionCount('trialing'),
+    useSubscriptionCount('past_due'),
+  ]
+  const since = firstDayShown()
+  const invoices = usePaidInvoices()?.filter(({ paidAt, created }) => (paidAt ?? created) >= since)
+  const currencies = Object.entries(Object.groupBy(invoices ?? [], ({ currency }) => currency))
+  const isEmpty = invoices?.length === 0 && active === 0 && trialing === 0 && pastDue === 0
+  return (
+    <FigureGroup title="Payments">
+      {isEmpty && <Beginning text="Nobody has subscribed yet." action="Create a plan" to="/payments/plans" />}
+      {currencies.map(([currency, paid = []]) => {
+        const daily = toDaily(paid)
+        return (
+          <FigureRow
+            key={currency}
+            to="/payments/invoices"
+            value={formatMoney(addUp(daily), currency)}
+            label="paid in 30 days"
+            note={`${paid.length.toLocaleString()} ${paid.length === 1 ? 'invoice' : 'invoices'}`}
+            trend={daily}
+          />
+        )
+      })}
+      {!isEmpty && (
+        <FigureRow
+          to="/payments/subscriptions"
+          value={active?.toLocaleString()}
+          label="active subscriptions"
+          note={trialing ? `${trialing.toLocaleString()} on trial` : ''}
+        />
+      )}
+      {!!pastDue && (
+        <FigureRow
+          to="/payments/subscriptions"
+          search={{ status: 'past_due' }}
+          value={pastDue.toLocaleString()}
+          label="past due"
+          isBad
+        />
+      )}
+    </FigureGroup>
+  )
+}

@@ -1,0 +1,116 @@
+import { Button, Select, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { type FormEvent, useState } from 'react'
+import { api, fetchData } from '../api/client'
+import { findFieldError } from '../api/problem'
+import { queryClient } from '../api/queries'
+import { fieldKinds } from '../fields'
+import { ProblemMessage } from '../ui/problem-message'
+import { Screen } from '../ui/screen'
+import { type ColumnDraft, draftColumns, toBlueprintKey, toBlueprintName, toFields, toTargets } from './column-draft'
+import { IDENTIFIER } from './column-match'
+import { ColumnTable } from './column-table'
+import { FileDrop } from './file-drop'
+import { FileLine, useRowCount } from './file-line'
+import type { RowFile } from './file-rows'
+import { startImport } from './import-run'
+import classes from './transfer.module.css'
+
+const FORM_ID = 'blueprint-from-file'
+/** A relation needs a target, which a file does not name. */
+const TYPE_OPTIONS = [
+  { value: IDENTIFIER, label: 'Identifier' },
+  ...Object.entries(fieldKinds)
+    .filter(([type]) => type !== 'relation')
+    .map(([value, { label }]) => ({ value, label })),
+]
+
+/** Makes a blueprint of the columns of a file, and imports its rows. */
+export function BlueprintFromFile() {
+  const navigate = useNavigate()
+  const [file, setFile] = useState<RowFile>()
+  const [name, setName] = useState('')
+  const [drafts, setDrafts] = useState<ColumnDraft[]>([])
+  const count = useRowCount(file)
+  const body = { key: toBlueprintKey(name), name, fields: toFields(drafts), permissions: [] }
+  const create = useMutation({
+    mutationFn: async (opened: RowFile) => {
+      const blueprint = await fetchData(api.POST('/api/blueprints', { body }))
+      await queryClient.invalidateQueries({ queryKey: ['blueprints'] })
+      const request = { blueprint, file: opened, targets: toTargets(drafts), mode: 'create' as const, isDryRun: false }
+      void startImport(request, count)
+      await navigate({ to: '/data/$blueprint', params: { blueprint: blueprint.key } })
+    },
+  })
+  const open = (opened: RowFile) => {
+    setFile(opened)
+    setName(toBlueprintName(opened.file.name))
+    setDrafts(draftColumns(opened))
+  }
+  const change = (column: string, type: ColumnDraft['type']) =>
+    setDrafts((all) => all.map((draft) => (draft.column === column ? { ...draft, type } : draft)))
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (file) create.mutate(file)
+  }
+  const nameError = findFieldError(create.error, 'name') ?? findFieldError(create.error, 'key')
+  return (
+    <Screen
+      title="New blueprint from a file"
+      request={{ method: 'POST', path: '/api/blueprints', body }}
+      actions={
+        file && (
+          <Button type="submit" form={FORM_ID} loading={create.isPending} disabled={!body.fields.length}>
+            Create and import
+          </Button>
+        )
+      }
+    >
+      <form id={FORM_ID} className={classes.screen} onSubmit={submit}>
+        {!file && <FileDrop onOpen={open} />}
+        {file && (
+          <>
+            <FileLine file={file} count={count} onClose={() => setFile(undefined)} />
+            {create.error && !nameError && <ProblemMessage error={create.error} />}
+            <TextInput
+              maw={360}
+              label="Name"
+              description="What the entities are, in the plural. At first only administrators may read them."
+              required
+              value={name}
+              error={nameError}
+              onChange={(event) => setName(event.currentTarget.value)}
+            />
+            <ColumnTable
+              file={file}
+              isUnused={(column) => !drafts.find((draft) => draft.column === column)?.type}
+              renderChoice={(column) => (
+                <TypeSelect
+                  column={column}
+                  type={drafts.find((draft) => draft.column === column)?.type ?? ''}
+                  onChange={(type) => change(column, type)}
+                />
+              )}
+            />
+          </>
+        )}
+      </form>
+    </Screen>
+  )
+}
+
+type TypeSelectProps = { column: string; type: ColumnDraft['type']; onChange: (type: ColumnDraft['type']) => void }
+
+const TypeSelect = ({ column, type, onChange }: TypeSelectProps) => (
+  <Select
+    size="xs"
+    miw={140}
+    aria-label={`Type of ${column}`}
+    placeholder="Leave out"
+    clearable
+    data={TYPE_OPTIONS}
+    value={type || null}
+    onChange={(next) => onChange((next ?? '') as ColumnDraft['type'])}
+  />
+)
