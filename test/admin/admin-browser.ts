@@ -9,8 +9,8 @@ import { createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fa
 /** Machines are shared: a step that takes a second may take many. */
 const PAGE_TIMEOUT_MS = 60_000
 
-/** Screenshots are kept, to be looked at. */
-const SCREENSHOTS = join(import.meta.dir, '../../dist/screenshots')
+/** Where screenshots are kept, to be looked at. */
+export const SCREENSHOTS = join(import.meta.dir, '../../dist/screenshots')
 const DESKTOP = { width: 1_280, height: 800 }
 /** The size of a phone. */
 export const PHONE = { width: 390, height: 800 }

@@ -39,14 +39,16 @@ export function toDraft(definition: BlueprintChange, keys: readonly string[]): D
     return keys.includes(key) && !renamed.has(key) ? key : newFieldId()
   }
   return {
-    ...{ name, description, limitations, permissions },
+    ...{ name, description },
     fields: fields.map(({ required, renamedFrom: _, ...field }) => ({
       ...field,
       ...(required && { required }),
       ...(Object.hasOwn(computed, field.key) && { formula: computed[field.key] }),
       id: toId({ ...field, renamedFrom: _ }),
     })),
+    permissions,
     permissionScope: definition.permissionScope ?? 'user',
+    limitations,
     dispatchers: definition.dispatchers ?? {},
   }
 }
@@ -56,9 +58,9 @@ export const toField = ({ id, formula: _, ...field }: DraftField): Field =>
   withoutUndefined({ ...field, renamedFrom: id.startsWith('+') || id === field.key ? undefined : id })
 
 /** Returns a draft as the API takes it. */
-export function toDefinition({ fields, ...draft }: DesignDraft): Definition {
+export function toDefinition({ name, description, fields, ...draft }: DesignDraft): Definition {
   const formulas = fields.flatMap(({ key, formula }) => (formula === undefined ? [] : [[key, formula] as const]))
-  return { ...draft, fields: fields.map(toField), computed: Object.fromEntries(formulas) }
+  return { name, description, fields: fields.map(toField), computed: Object.fromEntries(formulas), ...draft }
 }
 
 const toSortedJson = (value: unknown) =>

@@ -2,6 +2,7 @@ import { Alert, Button, Group, List, Text } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, Outlet } from '@tanstack/react-router'
+import { useDeferredValue, useMemo } from 'react'
 import { ApiProblem } from '../api/problem'
 import { BlueprintTabs } from '../data/blueprint-tabs'
 import { ProblemMessage } from '../ui/problem-message'
@@ -36,7 +37,12 @@ function DesignEditor({ saved }: { saved: SavedBlueprint }) {
   const design = useDesignState(saved)
   const saving = useDesignSave(design)
   const { before, draft, isChanged, flaws } = design
-  const sentences = isChanged ? describeChanges(before, draft) : []
+  // Typing does not wait for the sentences.
+  const shownDraft = useDeferredValue(draft)
+  const sentences = useMemo(
+    () => (isChanged ? describeChanges(before, shownDraft) : []),
+    [before, shownDraft, isChanged],
+  )
   useHotkeys([['mod+Enter', () => isChanged && saving.submit()]], [])
   return (
     <Screen
@@ -47,7 +53,7 @@ function DesignEditor({ saved }: { saved: SavedBlueprint }) {
       actions={
         isChanged && (
           <>
-            <Button variant="subtle" onClick={saving.review}>
+            <Button variant="subtle" onClick={saving.review} visibleFrom="sm">
               {sentences.length === 1 ? '1 change' : `${sentences.length} changes`}
             </Button>
             <Button variant="default" onClick={saving.discard}>

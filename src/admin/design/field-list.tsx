@@ -10,7 +10,7 @@ import {
 import { arrayMove, SortableContext, sortableKeyboardCoordinates, verticalListSortingStrategy } from '@dnd-kit/sortable'
 import { Button } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
-import { type ReactNode, useCallback, useState } from 'react'
+import { type ReactNode, useCallback, useMemo, useState } from 'react'
 import type { ProblemDetail } from '../api/problem'
 import { type DraftField, newFieldId } from './design-draft'
 import { FieldRow } from './field-row'
@@ -85,6 +85,9 @@ export function FieldList({
     setAddedId(id)
     if (!isInline) setOpenIds((open) => new Set(open).add(id))
   }, [updateFields, isInline])
+  // The same list as before, unless fields come, go or move: each row follows it.
+  const order = fields.map(({ id }) => id).join(' ')
+  const ids = useMemo(() => order.split(' ').filter(Boolean), [order])
   const flawsOf = (id: string) => {
     const own = flaws.filter(({ path }) => path === `/fields/${id}` || path.startsWith(`/fields/${id}/`))
     return own.length ? own : NO_FLAWS
@@ -92,7 +95,7 @@ export function FieldList({
   return (
     <div>
       <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={move}>
-        <SortableContext items={fields.map(({ id }) => id)} strategy={verticalListSortingStrategy}>
+        <SortableContext items={ids} strategy={verticalListSortingStrategy}>
           <ol className={classes.list} aria-label="Fields">
             {fields.map((field, index) => (
               <FieldRow

@@ -177,7 +177,7 @@ function FieldRoles({
         <TagsInput
           key={part}
           label={part === 'readRoles' ? 'Only these roles read it' : 'Only these roles change it'}
-          description="Empty: everybody who may with the entity. * is everybody who is signed in."
+          description="Empty: everybody. *: all who are signed in."
           data={['*', ...roles]}
           value={field[part] ?? []}
           error={errorWithin(part)}

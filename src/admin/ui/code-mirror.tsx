@@ -63,7 +63,7 @@ export function CodeMirror({ language, value, onChange, labelId, readOnly, flaws
           syntaxHighlighting(colours),
           EditorView.cspNonce.of(nonce),
           EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ 'aria-labelledby': labelId }),
+          EditorView.contentAttributes.of({ 'aria-labelledby': labelId, tabindex: '0' }),
           EditorState.readOnly.of(!!readOnly),
           lintGutter(),
           complete ? [autocompletion(), javascriptLanguage.data.of({ autocomplete: complete })] : [],
@@ -74,6 +74,8 @@ export function CodeMirror({ language, value, onChange, labelId, readOnly, flaws
       }),
     })
     view.current = editor
+    // Its styles come after the first measurement of its lines.
+    requestAnimationFrame(() => editor.requestMeasure())
     return () => editor.destroy()
     // The editor keeps its own text; another value from outside is put into it below.
   }, [language, labelId, readOnly, complete])
