@@ -17,6 +17,7 @@ import { CommandPaletteButton, CommandPalettePlace } from './command-palette-but
 import { ConnectionStatus } from './connection-status'
 import classes from './frame.module.css'
 import { ImpersonationBanner } from './impersonation-banner'
+import { KeyboardHelp } from './keyboard-help'
 import { PhoneBar } from './phone-bar'
 import { SectionLinks } from './section-links'
 import { SectionTabs } from './section-tabs'
@@ -65,6 +66,7 @@ export function Frame() {
       </main>
       <CommandPalettePlace me={me.data} />
       <Confirmation />
+      <KeyboardHelp />
       {signIn === 'expired' && <SignInAgain username={me.data.username} />}
     </div>
   )
