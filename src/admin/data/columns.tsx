@@ -6,6 +6,7 @@ import { RelativeTime } from '../ui/relative-time'
 import { isSystemField, OwnerLabel } from './system-fields'
 
 const TIME_WIDTH_PX = 140
+const CHOICE_WIDTH_PX = 130
 
 function SystemCell({ field, entity }: { field: Field; entity: Entity }) {
   const value = entity[field.key]
@@ -28,7 +29,9 @@ export const toColumns = (
     return {
       key: field.key,
       label: field.title || field.key,
-      width: widths[field.key] ?? (isSystem && field.type === 'datetime' ? TIME_WIDTH_PX : width),
+      width:
+        widths[field.key] ??
+        (field.enum ? CHOICE_WIDTH_PX : isSystem && field.type === 'datetime' ? TIME_WIDTH_PX : width),
       align: field.multi ? undefined : align,
       isSortable: isSortable(field),
       isEditable: !isSystem && isEditable(field),
