@@ -155,8 +155,10 @@ export async function* findMatching(
       .orderBy(...order)
       .limit(ROWS_PER_BATCH)
     for (const event of slice) {
-      const { description, kind, eventName, source } = event
-      const texts = [description, kind, eventName, source]
+      const { description, kind, eventName, source, metadata } = event
+      // An event about an entity is found by what identifies the entity.
+      const about = [metadata._id, metadata.identifier].filter((value) => typeof value === 'string')
+      const texts = [description, kind, eventName, source, ...about]
       if (!search || texts.some((text) => text.toLowerCase().includes(search))) yield event
     }
     if (slice.length < ROWS_PER_BATCH) return

@@ -42,7 +42,9 @@ const filters = {
   ),
   from: filterParameter('ISO 8601: events at or after this time'),
   to: filterParameter('ISO 8601: events before this time'),
-  search: filterParameter('text that description, kind, name or source contains; case-insensitive'),
+  search: filterParameter(
+    'text that description, kind, name, source, or `_id` or `identifier` of the metadata contains; case-insensitive',
+  ),
 }
 export type Filters = { [filter in keyof typeof filters]?: string }
 

@@ -49,7 +49,7 @@ export const EVENTS: DocumentedEvent[] = [
     KEY,
     'update',
     'An entity was changed, if the blueprint dispatches it.',
-    '_id, identifier, version',
+    '_id, identifier, version, changed',
   ),
   event(
     'blueprints',

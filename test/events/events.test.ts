@@ -144,7 +144,9 @@ describe('event records', () => {
     ] as const
     for (const [days, source, kind, eventName, description] of events) {
       moveClock(start + days * DAY)
-      await tenant.write((tx) => emit(tenant, tx, { source, kind, eventName, description, user: users.user }))
+      await tenant.write((tx) =>
+        emit(tenant, tx, { source, kind, eventName, description, metadata: { _id: `of-${days}` }, user: users.user }),
+      )
     }
     moveClock(start)
     const expected: [string, number][] = [
@@ -162,6 +164,7 @@ describe('event records', () => {
       ['search=100%25', 1],
       ['search=PAID', 2],
       ['search=paid&kind=user', 1],
+      ['search=of--40', 2],
       ['period=last-day', 1],
       ['period=last-week', 2],
       ['period=last-month', 3],

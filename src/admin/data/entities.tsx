@@ -1,11 +1,12 @@
-import { Button, Text, TextInput } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
-import { IconPlus, IconSearch } from '@tabler/icons-react'
-import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
+import { IconPlus } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Outlet, useNavigate, useParams } from '@tanstack/react-router'
-import { useMemo, useRef, useState } from 'react'
+import { useMemo } from 'react'
+import { ApiProblem } from '../api/problem'
 import { blueprintQuery } from '../api/queries'
-import type { Entity, Field } from '../api/schema'
+import type { Blueprint } from '../api/schema'
 import { ChartButton } from '../charts/chart-button'
 import { TransferMenu } from '../transfer/transfer-menu'
 import { DataTable } from '../ui/data-table'
@@ -13,76 +14,84 @@ import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
 import { BlueprintTabs } from './blueprint-tabs'
+import { BulkBar } from './bulk-bar'
+import { useColumnLayout } from './column-layout'
+import { ColumnMenu } from './column-menu'
 import { toColumns } from './columns'
-import { entityCountQuery, entityPageQuery, type ListSearch, PAGE_SIZE } from './entity-queries'
+import type { ListSearch } from './entity-queries'
+import { useEntityRows } from './entity-rows'
+import { useFieldAccess } from './field-access'
 import { FilterBar } from './filter-bar'
-import { readFilters } from './filters'
+import { readFilters, toListQuery } from './filters'
+import { useInlineEdit } from './inline-edit'
+import { ListFoot } from './list-foot'
+import { ListNeighbor } from './list-neighbor'
+import { ListSearchBox } from './list-search'
+import { useLiveEntities } from './live-entities'
+import { useMarks } from './marks'
 
 const route = getRouteApi('/frame/data/$blueprint')
-
-/** Returns access to the rows of a list by their index; pages are fetched when they come into view. */
-function useRows(blueprint: string, search: ListSearch) {
-  const [range, setRange] = useState({ first: 0, last: 40 })
-  const count = useQuery({ ...entityCountQuery(blueprint, search), placeholderData: keepPreviousData })
-  const [from, to] = [Math.floor(range.first / PAGE_SIZE), Math.floor(range.last / PAGE_SIZE)]
-  const pages = Array.from({ length: to - from + 1 }, (_, n) => from + n)
-  const loaded = useQueries({ queries: pages.map((page) => entityPageQuery(blueprint, search, page)) })
-  const byPage = new Map(loaded.map(({ data }, n) => [from + n, data]))
-  return {
-    count: count.data ?? 0,
-    isPending: count.isPending,
-    error: count.error ?? loaded.find(({ error }) => error)?.error,
-    rowAt: (index: number): Entity | undefined => byPage.get(Math.floor(index / PAGE_SIZE))?.[index % PAGE_SIZE],
-    setRange: (first: number, last: number) =>
-      setRange((now) => (now.first === first && now.last === last ? now : { first, last })),
-  }
-}
 
 /** The entities of a blueprint. Filters, order and search are in the address, as programs write them. */
 export function Entities() {
   const { blueprint: key } = route.useParams()
+  const { data: blueprint, error } = useQuery(blueprintQuery(key))
+  if (error) return <ProblemMessage error={error} />
+  if (!blueprint) return <Screen title="">{null}</Screen>
+  return <EntityList key={key} blueprint={blueprint} />
+}
+
+/** Returns where the list leads: to an entity beside it, or to a form for a new one; its filters stay. */
+function useListPlaces(blueprint: string, search: ListSearch) {
+  const navigate = useNavigate()
+  const params = { blueprint }
+  const address = search as never
+  return {
+    changeSearch: (next: ListSearch) => navigate({ to: '.', search: next as never, replace: true }),
+    open: (identifier: string, replace = false) =>
+      navigate({ to: '/data/$blueprint/$identifier', params: { blueprint, identifier }, search: address, replace }),
+    openNew: () => navigate({ to: '/data/$blueprint/all/new', params, search: address }),
+  }
+}
+
+/** The server's refusal of a filter stands at the filters. */
+const isFilterFlaw = (error: unknown) =>
+  error instanceof ApiProblem && error.status === 400 && error.fieldErrors.length > 0
+
+function EntityList({ blueprint }: { blueprint: Blueprint }) {
+  const { key, name, fields } = blueprint
   const search = route.useSearch() as ListSearch
   const { identifier } = useParams({ strict: false })
-  const navigate = useNavigate()
-  const blueprint = useQuery(blueprintQuery(key))
-  const rows = useRows(key, search)
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
-  const [widths, setWidths] = useState<Record<string, number>>({})
-  const searchBox = useRef<HTMLInputElement>(null)
-  const fields: Field[] = blueprint.data?.fields ?? []
-  const columns = useMemo(() => toColumns(fields, widths), [fields, widths])
-  const changeSearch = (next: ListSearch) => navigate({ to: '.', search: next as never, replace: true })
-  const open = (to: string) =>
-    navigate({
-      to: '/data/$blueprint/$identifier',
-      params: { blueprint: key, identifier: to },
-      search: search as never,
-    })
-  const openNew = () =>
-    navigate({ to: '/data/$blueprint/all/new', params: { blueprint: key }, search: search as never })
-  useHotkeys([
-    ['/', () => searchBox.current?.focus()],
-    ['n', openNew],
-  ])
-  if (blueprint.error) return <ProblemMessage error={blueprint.error} />
-  const name = blueprint.data?.name ?? ''
+  const { changeSearch, open, openNew } = useListPlaces(key, search)
+  const query = toListQuery(search)
+  const rows = useEntityRows(key, query)
+  const live = useLiveEntities(key, query)
+  const marks = useMarks(rows)
+  const layout = useColumnLayout(key, fields)
+  const isEditable = useFieldAccess(blueprint)
+  const inline = useInlineEdit(blueprint, isEditable)
+  const [shownKeys, widths] = [layout.shown.join(), JSON.stringify(layout.widths)]
+  const columns = useMemo(
+    () => toColumns(layout.all.slice(0, layout.shown.length), layout.widths, isEditable),
+    // The layout is another object at each rendering.
+    [fields, shownKeys, widths, isEditable],
+  )
+  useHotkeys([['n', () => void openNew()]])
+  const neighborOf = (of: string, by: 1 | -1) => {
+    const at = rows.indexOf(of)
+    return at === undefined ? undefined : rows.rowAt(at + by)?.identifier
+  }
   const isFiltered = readFilters(search).length > 0 || !!search.$q
+  const filterError = isFilterFlaw(rows.error) ? rows.error : undefined
+  const isEmpty = !rows.isPending && rows.count === 0 && !rows.error
   return (
     <Screen
       title={name}
+      request={{ method: 'GET', path: `/api/blueprints/${key}/entities`, query }}
       actions={
         <>
-          <TextInput
-            ref={searchBox}
-            size="xs"
-            aria-label={`Search ${name}`}
-            placeholder="Search"
-            leftSection={<IconSearch size={14} />}
-            defaultValue={search.$q ?? ''}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter') changeSearch({ ...search, $q: event.currentTarget.value })
-            }}
-          />
+          <ListSearchBox name={name} words={search.$q ?? ''} onChange={($q) => changeSearch({ ...search, $q })} />
+          <ColumnMenu layout={layout} />
           <ChartButton blueprint={key} search={search} />
           <TransferMenu blueprint={key} search={search} />
           <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
@@ -91,11 +100,11 @@ export function Entities() {
         </>
       }
       tabs={<BlueprintTabs blueprint={key} current="Entities" />}
-      toolbar={<FilterBar fields={fields} search={search} onChange={changeSearch} />}
+      toolbar={<FilterBar fields={fields} search={search} onChange={changeSearch} error={filterError} />}
     >
       <div className="entities">
-        {rows.error ? <ProblemMessage error={rows.error} /> : null}
-        {!rows.isPending && rows.count === 0 ? (
+        {rows.error && !filterError ? <ProblemMessage error={rows.error} /> : null}
+        {isEmpty ? (
           <EmptyState
             text={isFiltered ? 'No entity matches these filters.' : `There are no ${name.toLowerCase()} yet.`}
             action={
@@ -108,25 +117,37 @@ export function Entities() {
           <DataTable
             label={name}
             columns={columns}
-            count={rows.count}
+            count={filterError ? 0 : rows.count}
             rowAt={rows.rowAt}
             rowKey={({ identifier: each }) => each}
-            onRangeChange={rows.setRange}
+            onRangeChange={rows.setVisible}
             sort={search.$sort ?? '-created'}
             onSort={($sort) => changeSearch({ ...search, $sort })}
-            selected={selected}
-            onSelect={setSelected}
+            hasSeveralSorts
+            selected={marks.keys}
+            onSelect={marks.mark}
+            listMarkable={marks.listMarkable}
             activeKey={identifier}
-            onOpen={(row) => open(row.identifier)}
-            onResize={(column, width) => setWidths((all) => ({ ...all, [column]: width }))}
+            onOpen={(row) => open(row.identifier, identifier !== undefined)}
+            onFocusRow={(row) => identifier !== undefined && open(row.identifier, true)}
+            onResize={layout.resize}
+            onEdit={(row, column) => inline.begin(row, column)}
+            editor={inline.editor}
+            glowing={live.glowing}
           />
         )}
-        <Text size="xs" c="dimmed" px="md" py={6} role="status">
-          {rows.count.toLocaleString()} {isFiltered ? 'shown' : name.toLowerCase()}
-          {selected.size ? ` · ${selected.size} marked` : ''}
-        </Text>
+        <BulkBar
+          blueprint={blueprint}
+          editable={fields.filter(isEditable)}
+          query={query}
+          total={rows.count}
+          marks={marks}
+        />
+        <ListFoot count={rows.count} isFiltered={isFiltered} name={name} live={live.state} />
       </div>
-      <Outlet key={`${key}/${identifier}`} />
+      <ListNeighbor value={neighborOf}>
+        <Outlet key={`${key}/${identifier}`} />
+      </ListNeighbor>
     </Screen>
   )
 }

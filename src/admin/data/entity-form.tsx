@@ -1,49 +1,61 @@
-import { api, fetchData } from '../api/client'
-import { queryClient } from '../api/queries'
-import type { Blueprint, Entity } from '../api/schema'
-import { FieldForm, type FormValues } from '../fields/field-form'
+import type { Blueprint, Entity, Field } from '../api/schema'
+import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
 import { showNotice } from '../ui/notices'
+import { EntityAuthor } from './entity-author'
+import { isOwnVersion, refreshLists } from './entity-cache'
+import type { LoadedEntity } from './entity-queries'
+import { changeEntity, createEntity } from './entity-writes'
+import { useFieldAccess } from './field-access'
 
 type EntityFormProps = {
   id: string
   blueprint: Blueprint
   /** Without one, the form creates it. */
-  entity?: Entity
-  etag?: string
+  loaded?: LoadedEntity
+  /** What a new entity begins with. */
+  copied?: Entity
   onSaved: (entity: Entity) => void
 }
 
-const withoutUndefined = (values: FormValues) =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
+const IDENTIFIER: FormField = {
+  key: 'identifier',
+  type: 'string',
+  description: 'The name of the entity in addresses. Without one, the server chooses it; it stays as it is.',
+}
+
+/** Fields of a new entity begin with their defaults, or with what they are in the entity that is copied. */
+const toNewFields = (fields: FormField[], copied?: Entity): FormField[] => [
+  ...fields
+    .filter(({ isReadOnly }) => !isReadOnly)
+    .map((field) => (copied ? { ...field, default: field.unique ? undefined : copied[field.key] } : field)),
+  IDENTIFIER,
+]
 
 /** A form that is made from the fields of a blueprint. */
-export function EntityForm({ id, blueprint, entity, etag, onSaved }: EntityFormProps) {
-  const { key, fields, computed = {} } = blueprint
+export function EntityForm({ id, blueprint, loaded, copied, onSaved }: EntityFormProps) {
+  const { key, computed = {} } = blueprint
+  const entity = loaded?.entity
+  const isEditable = useFieldAccess(blueprint)
+  const describe = (field: Field) =>
+    field.key in computed ? `Computed: ${computed[field.key]}` : (field.description ?? '')
+  const fields = blueprint.fields.map(
+    (field): FormField => ({ ...field, isReadOnly: !isEditable(field), description: describe(field) }),
+  )
   const save = async (changes: FormValues, values: FormValues) => {
-    const path = { key, identifier: entity?.identifier ?? '' }
-    const answer = entity
-      ? api.PUT('/api/blueprints/{key}/entities/{identifier}', {
-          params: { path },
-          body: changes as never,
-          headers: etag ? { 'if-match': etag } : {},
-        })
-      : api.POST('/api/blueprints/{key}/entities', {
-          params: { path: { key } },
-          body: withoutUndefined(values) as never,
-        })
-    const saved = (await fetchData(answer as Promise<{ data?: Entity }>)) as Entity
-    await queryClient.invalidateQueries({ queryKey: ['entities', key] })
-    showNotice(entity ? 'Saved.' : 'Created.')
+    const saved = loaded ? await changeEntity(key, loaded, changes) : await createEntity(key, values)
+    await refreshLists(key)
+    showNotice(loaded ? 'Saved.' : 'Created.')
     return saved
   }
   return (
     <FieldForm
       id={id}
-      fields={fields.filter((field) => !(field.key in computed))}
+      fields={entity ? fields : toNewFields(fields, copied)}
       before={entity}
-      draftKey={`entity:${key}:${entity?.identifier ?? ''}`}
+      draftKey={`entity:${key}:${entity?.identifier ?? (copied ? `copy:${copied.identifier}` : '')}`}
       save={save}
       onSaved={onSaved}
+      changedBy={entity && isOwnVersion(entity) ? null : entity && <EntityAuthor {...{ blueprint, entity }} />}
     />
   )
 }

@@ -1,71 +1,77 @@
+import { Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { getRouteApi, useLocation } from '@tanstack/react-router'
+import { lazy, Suspense, use } from 'react'
 import { blueprintQuery } from '../api/queries'
 import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
+import { EntityFacts } from './entity-facts'
 import { EntityForm } from './entity-form'
 import { toEntityLabel } from './entity-label'
+import { EntityMenu } from './entity-menu'
+import { useEntityPlaces } from './entity-places'
 import { entityQuery } from './entity-queries'
+import { ListNeighbor } from './list-neighbor'
 
-const listRoute = getRouteApi('/frame/data/$blueprint')
+const EntityHistory = lazy(async () => ({ default: (await import('./entity-history')).EntityHistory }))
+
 const entityRoute = getRouteApi('/frame/data/$blueprint/$identifier')
 const FORM_ID = 'entity-form'
+const HISTORY = 'history'
 
-/** Returns where the panel leads: back to its list, or to an entity; the filters of the list stay. */
-function useEntityPlaces() {
-  const { blueprint } = listRoute.useParams()
-  const search = listRoute.useSearch() as never
-  const navigate = useNavigate()
-  return {
-    blueprint,
-    close: () => navigate({ to: '/data/$blueprint', params: { blueprint }, search }),
-    openEntity: (identifier: string) =>
-      navigate({ to: '/data/$blueprint/$identifier', params: { blueprint, identifier }, search, replace: true }),
-  }
-}
-
-type FormPanelProps = { title: string; error: unknown; onClose: () => void; children: ReactNode }
-
-const FormPanel = ({ title, error, onClose, children }: FormPanelProps) => (
-  <SidePanel title={title} onClose={onClose} footer={<SaveButton form={FORM_ID} />}>
-    {error ? <ProblemMessage error={error} /> : children}
-  </SidePanel>
-)
-
-/** One entity beside its list. */
+/** One entity beside its list: its fields, and what happened to it. */
 export function EntityPanel() {
   const { blueprint: key, close, openEntity } = useEntityPlaces()
   const { identifier } = entityRoute.useParams()
+  const { hash } = useLocation()
+  const findNeighbor = use(ListNeighbor)
   const blueprint = useQuery(blueprintQuery(key))
   const loaded = useQuery(entityQuery(key, identifier))
+  const error = blueprint.error ?? loaded.error
+  const isHistory = hash === HISTORY
+  const step = (by: 1 | -1) => {
+    const next = findNeighbor(identifier, by)
+    if (next !== undefined) void openEntity(next, hash || undefined)
+  }
   return (
-    <FormPanel
+    <SidePanel
       title={loaded.data ? toEntityLabel(loaded.data.entity) : identifier}
-      error={blueprint.error ?? loaded.error}
       onClose={close}
+      onStep={step}
+      actions={
+        blueprint.data &&
+        loaded.data && <EntityMenu blueprint={blueprint.data} loaded={loaded.data} onDeleted={close} />
+      }
+      footer={isHistory ? undefined : <SaveButton form={FORM_ID} />}
     >
+      {error && <ProblemMessage error={error} />}
       {blueprint.data && loaded.data && (
-        <EntityForm
-          id={FORM_ID}
-          blueprint={blueprint.data}
-          entity={loaded.data.entity}
-          etag={loaded.data.etag}
-          onSaved={(saved) => openEntity(saved.identifier)}
-        />
+        <Tabs
+          value={isHistory ? HISTORY : 'fields'}
+          onChange={(tab) => openEntity(identifier, tab === HISTORY ? HISTORY : undefined)}
+          keepMounted={false}
+        >
+          <Tabs.List mb="sm">
+            <Tabs.Tab value="fields">Fields</Tabs.Tab>
+            <Tabs.Tab value={HISTORY}>History</Tabs.Tab>
+          </Tabs.List>
+          <Tabs.Panel value="fields">
+            <EntityForm
+              id={FORM_ID}
+              blueprint={blueprint.data}
+              loaded={loaded.data}
+              onSaved={(saved) => openEntity(saved.identifier)}
+            />
+            <EntityFacts entity={loaded.data.entity} />
+          </Tabs.Panel>
+          <Tabs.Panel value={HISTORY}>
+            <Suspense>
+              <EntityHistory blueprint={blueprint.data} entity={loaded.data.entity} />
+            </Suspense>
+          </Tabs.Panel>
+        </Tabs>
       )}
-    </FormPanel>
-  )
-}
-
-/** A form for a new entity beside the list. */
-export function NewEntityPanel() {
-  const { blueprint: key, close, openEntity } = useEntityPlaces()
-  const { data: blueprint, error } = useQuery(blueprintQuery(key))
-  return (
-    <FormPanel title={`New in ${blueprint?.name ?? ''}`} error={error} onClose={close}>
-      {blueprint && <EntityForm id={FORM_ID} blueprint={blueprint} onSaved={(saved) => openEntity(saved.identifier)} />}
-    </FormPanel>
+    </SidePanel>
   )
 }

@@ -37,11 +37,14 @@ export const entityPageQuery = (key: string, search: ListSearch, page: number) =
     gcTime: 60_000,
   })
 
+/** An entity with the version that was read. */
+export type LoadedEntity = { entity: Entity; etag?: string }
+
 /** One entity. */
 export const entityQuery = (key: string, identifier: string) =>
   queryOptions({
     queryKey: ['entities', key, 'one', identifier],
-    queryFn: async () => {
+    queryFn: async (): Promise<LoadedEntity> => {
       const { data, response } = await api.GET('/api/blueprints/{key}/entities/{identifier}', {
         params: { path: { key, identifier } },
       })

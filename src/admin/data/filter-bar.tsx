@@ -1,64 +1,118 @@
-import { Button, CloseButton, Group, Pill, Popover, Select, Stack, TextInput } from '@mantine/core'
-import { IconFilter } from '@tabler/icons-react'
-import { type FormEvent, useState } from 'react'
+import { Button, CloseButton, Pill, Popover, Text, UnstyledButton } from '@mantine/core'
+import { useHotkeys } from '@mantine/hooks'
+import { IconCode, IconFilter } from '@tabler/icons-react'
+import { useMemo, useState } from 'react'
+import { ApiProblem } from '../api/problem'
 import type { Field } from '../api/schema'
-import { fieldKinds } from '../fields'
+import type { FormField } from '../fields/field-form'
 import type { ListSearch } from './entity-queries'
-import { addFilter, describeFilter, type Filter, readFilters, removeFilter } from './filters'
-import { OPERATOR_WORDS, type Operator, TIME_OPERATOR_WORDS } from './operators'
+import classes from './filter-bar.module.css'
+import { findFilterField, listFilterFields } from './filter-fields'
+import { FilterForm } from './filter-form'
+import { useFilterSentence } from './filter-sentence'
+import { addFilter, type Filter, readFilters, removeFilter, replaceFilter, toFilterKey } from './filters'
+import { RawQuery } from './raw-query'
 
-type FilterBarProps = { fields: Field[]; search: ListSearch; onChange: (search: ListSearch) => void }
+type FilterBarProps = {
+  fields: Field[]
+  search: ListSearch
+  onChange: (search: ListSearch) => void
+  /** What the server says about the filters. */
+  error?: unknown
+}
 
-const TIME_TYPES: Field['type'][] = ['date', 'datetime', 'time']
-const findField = (fields: Field[], name: string) => fields.find(({ key }) => key === name)
-const isTimeField = (field?: Field) => !!field && TIME_TYPES.includes(field.type)
-
-/** The filters of a list as sentences, and a form that adds one. */
-export function FilterBar({ fields, search, onChange }: FilterBarProps) {
+/** The filters of a list as sentences, a form for them, and the query itself for those who prefer to write it. */
+export function FilterBar({ fields, search, onChange, error }: FilterBarProps) {
+  const [isRaw, setRaw] = useState(false)
+  const filterFields = useMemo(() => listFilterFields(fields), [fields])
+  const flaws = error instanceof ApiProblem && error.status === 400 ? error.fieldErrors : []
+  const filters = readFilters(search)
+  const shownFlaws = flaws.map(({ message }) => message)
   return (
     <>
       {search.$q && (
-        <FilterPill text={`has the words “${search.$q}”`} onRemove={() => onChange({ ...search, $q: '' })} />
+        <Pill size="md" classNames={{ root: classes.pill, label: classes.label }}>
+          <span className={classes.words}>has the words “{search.$q}”</span>
+          <CloseButton size="xs" aria-label="Remove the search" onClick={() => onChange({ ...search, $q: '' })} />
+        </Pill>
       )}
-      {readFilters(search).map((filter) => (
+      {filters.map((filter) => (
         <FilterPill
-          key={`${filter.name} ${filter.operator}`}
-          text={describeFilter(filter, isTimeField(findField(fields, filter.name)))}
+          key={toFilterKey(filter)}
+          filter={filter}
+          field={findFilterField(filterFields, filter.name)}
+          fields={filterFields}
+          isWrong={flaws.some(({ path }) => path === toFilterKey(filter) || path === filter.name)}
+          onChange={(next) => onChange(replaceFilter(search, filter, next))}
           onRemove={() => onChange(removeFilter(search, filter))}
         />
       ))}
-      <NewFilter fields={fields} onAdd={(filter) => onChange(addFilter(search, filter))} />
+      <NewFilter fields={filterFields} onAdd={(filter) => onChange(addFilter(search, filter))} />
+      <Button
+        variant={isRaw ? 'light' : 'subtle'}
+        color="gray"
+        size="compact-xs"
+        leftSection={<IconCode size={14} />}
+        aria-expanded={isRaw}
+        onClick={() => setRaw(!isRaw)}
+      >
+        Query
+      </Button>
+      {isRaw && <RawQuery search={search} onChange={onChange} />}
+      {shownFlaws.length > 0 && (
+        <Text size="xs" c="var(--mantine-color-error)" role="alert" w="100%">
+          {shownFlaws.join(' ')}
+        </Text>
+      )}
     </>
   )
 }
 
-const FilterPill = ({ text, onRemove }: { text: string; onRemove: () => void }) => (
-  <Pill size="md">
-    <Group gap={4} wrap="nowrap">
-      {text}
-      <CloseButton size="xs" aria-label={`Remove the filter: ${text}`} onClick={onRemove} />
-    </Group>
-  </Pill>
-)
+type FilterPillProps = {
+  filter: Filter
+  field?: FormField
+  fields: FormField[]
+  isWrong: boolean
+  onChange: (filter: Filter) => void
+  onRemove: () => void
+}
 
-function NewFilter({ fields, onAdd }: { fields: Field[]; onAdd: (filter: Filter) => void }) {
+/** A condition as a sentence. A click changes it. */
+function FilterPill({ filter, field, fields, isWrong, onChange, onRemove }: FilterPillProps) {
   const [isOpen, setOpen] = useState(false)
-  const [name, setName] = useState<string | null>(null)
-  const [operator, setOperator] = useState<Operator>('eq')
-  const [value, setValue] = useState<unknown>()
-  const field = findField(fields, name ?? '')
-  const choose = (next: string | null) => {
-    const chosen = findField(fields, next ?? '')
-    setName(next)
-    setOperator(chosen ? fieldKinds[chosen.type].operators[0]! : 'eq')
-    setValue(undefined)
-  }
-  const add = (event: FormEvent) => {
-    event.preventDefault()
-    if (!name) return
-    onAdd({ name, operator, value: String(value ?? (operator === '$exists' ? 'true' : '')) })
+  const sentence = useFilterSentence(filter, field)
+  const change = (next: Filter) => {
     setOpen(false)
-    choose(null)
+    onChange(next)
+  }
+  const offered = field && !fields.includes(field) ? [...fields, field] : fields
+  return (
+    <Popover opened={isOpen} onChange={setOpen} position="bottom-start" shadow="md" trapFocus>
+      <Pill size="md" classNames={{ root: `${classes.pill} ${isWrong ? classes.wrong : ''}`, label: classes.label }}>
+        <Popover.Target>
+          <UnstyledButton
+            className={classes.words}
+            onClick={() => setOpen(!isOpen)}
+            title={sentence}
+            disabled={!field}
+            aria-invalid={isWrong || undefined}
+          >
+            <bdi>{sentence}</bdi>
+          </UnstyledButton>
+        </Popover.Target>
+        <CloseButton size="xs" aria-label={`Remove the filter: ${sentence}`} onClick={onRemove} />
+      </Pill>
+      <Popover.Dropdown>{isOpen && <FilterForm fields={offered} filter={filter} onSubmit={change} />}</Popover.Dropdown>
+    </Popover>
+  )
+}
+
+function NewFilter({ fields, onAdd }: { fields: FormField[]; onAdd: (filter: Filter) => void }) {
+  const [isOpen, setOpen] = useState(false)
+  useHotkeys([['f', () => setOpen(true)]])
+  const add = (filter: Filter) => {
+    setOpen(false)
+    onAdd(filter)
   }
   return (
     <Popover opened={isOpen} onChange={setOpen} position="bottom-start" shadow="md" trapFocus>
@@ -68,66 +122,12 @@ function NewFilter({ fields, onAdd }: { fields: Field[]; onAdd: (filter: Filter)
           color="gray"
           size="compact-xs"
           leftSection={<IconFilter size={14} />}
-          onClick={() => setOpen(true)}
+          onClick={() => setOpen(!isOpen)}
         >
           Filter
         </Button>
       </Popover.Target>
-      <Popover.Dropdown>
-        <form onSubmit={add}>
-          <Stack gap="xs" w={260}>
-            <Select
-              label="Field"
-              data={fields.map(({ key, title }) => ({ value: key, label: title || key }))}
-              value={name}
-              onChange={choose}
-              searchable
-              comboboxProps={{ withinPortal: false }}
-              data-autofocus
-            />
-            {field && <OperatorSelect field={field} value={operator} onChange={setOperator} />}
-            {field && operator !== '$exists' && (
-              <FilterValue field={field} operator={operator} value={value} onChange={setValue} />
-            )}
-            <Button type="submit" disabled={!name}>
-              Add filter
-            </Button>
-          </Stack>
-        </form>
-      </Popover.Dropdown>
+      <Popover.Dropdown>{isOpen && <FilterForm fields={fields} onSubmit={add} />}</Popover.Dropdown>
     </Popover>
-  )
-}
-
-type OperatorSelectProps = { field: Field; value: Operator; onChange: (operator: Operator) => void }
-
-const OperatorSelect = ({ field, value, onChange }: OperatorSelectProps) => (
-  <Select
-    aria-label="Condition"
-    data={fieldKinds[field.type].operators.map((each) => ({
-      value: each,
-      label: (isTimeField(field) && TIME_OPERATOR_WORDS[each]) || OPERATOR_WORDS[each],
-    }))}
-    value={value}
-    onChange={(next) => onChange((next ?? 'eq') as Operator)}
-    comboboxProps={{ withinPortal: false }}
-    allowDeselect={false}
-  />
-)
-
-type FilterValueProps = { field: Field; operator: Operator; value: unknown; onChange: (value: unknown) => void }
-
-/** The value of a condition: typed by the field, or texts separated by commas for a list. */
-function FilterValue({ field, operator, value, onChange }: FilterValueProps) {
-  const { Input } = fieldKinds[field.type]
-  if (operator !== '$in' && operator !== '$nin' && operator !== '$like')
-    return <Input field={{ ...field, required: false }} value={value} onChange={onChange} aria-label="Value" />
-  return (
-    <TextInput
-      aria-label="Value"
-      placeholder={operator === '$like' ? 'a part of the text' : 'values, separated by commas'}
-      value={String(value ?? '')}
-      onChange={(event) => onChange(event.currentTarget.value)}
-    />
   )
 }

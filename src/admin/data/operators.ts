@@ -24,6 +24,14 @@ export const TIME_OPERATOR_WORDS: Partial<Record<Operator, string>> = {
   $gte: 'is not before',
 }
 
+/** The words for fields with several values. */
+export const VALUES_OPERATOR_WORDS: Partial<Record<Operator, string>> = {
+  eq: 'has',
+  $ne: 'has not',
+  $in: 'has one of',
+  $nin: 'has none of',
+}
+
 export const TEXT_OPERATORS = ['eq', '$like', '$ne', '$in', '$nin', '$exists', '$gte', '$lte', '$gt', '$lt'] as const
 export const ORDER_OPERATORS = ['eq', '$gte', '$lte', '$gt', '$lt', '$ne', '$in', '$nin', '$exists'] as const
 export const FLAG_OPERATORS = ['eq', '$ne', '$exists'] as const

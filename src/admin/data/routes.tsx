@@ -20,7 +20,7 @@ const entities = createRoute({
 const newEntity = createRoute({
   getParentRoute: () => entities,
   path: 'all/new',
-  component: lazyRouteComponent(() => import('./entity-panel'), 'NewEntityPanel'),
+  component: lazyRouteComponent(() => import('./new-entity-panel'), 'NewEntityPanel'),
 })
 const entity = createRoute({
   getParentRoute: () => entities,

@@ -19,6 +19,7 @@ import { CommandPaletteButton, CommandPalettePlace } from './command-palette-but
 import { ConnectionStatus } from './connection-status'
 import classes from './frame.module.css'
 import { ImpersonationBanner } from './impersonation-banner'
+import { KeyboardHelp } from './keyboard-help'
 import { PhoneBar } from './phone-bar'
 import { ProofDialog } from './proof-dialog'
 import { SectionLinks } from './section-links'
@@ -71,6 +72,7 @@ export function Frame() {
       <CommandPalettePlace me={me.data} />
       <Confirmation />
       <ProofDialog username={me.data.username} />
+      <KeyboardHelp />
       {signIn === 'expired' && <SignInAgain username={me.data.username} />}
     </div>
   )

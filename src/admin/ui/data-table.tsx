@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, useMemo, useRef, useState } from 'react'
+import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
 import classes from './data-table.module.css'
 import { HeaderCell, MarkAllBox } from './data-table-header'
 import { findKeyAction, isTyping } from './data-table-keys'
@@ -62,6 +62,16 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     }),
     [],
   )
+  useEffect(() => {
+    // The panel leads to the rows around the one that has the focus.
+    const index = [focused - 1, focused + 1].find((n) => {
+      const row = n >= 0 && n < count ? rowAt(n) : undefined
+      return row !== undefined && rowKey(row) === activeKey
+    })
+    if (index === undefined) return
+    setFocused(index)
+    virtualizer.scrollToIndex(index)
+  }, [activeKey])
   const handleKey = (event: KeyboardEvent) => {
     // What stands in a portal is not a part of the table.
     if (!event.currentTarget.contains(event.target as Node)) return

@@ -1,14 +1,32 @@
-import { CloseButton, Title } from '@mantine/core'
+import { ActionIcon, CloseButton, Title } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
-import { type ReactNode, useEffect, useRef } from 'react'
+import { IconChevronDown, IconChevronUp } from '@tabler/icons-react'
+import { type KeyboardEvent, type ReactNode, useEffect, useRef } from 'react'
 import classes from './side-panel.module.css'
 
-type SidePanelProps = { title: string; onClose: () => void; footer?: ReactNode; children: ReactNode }
+type SidePanelProps = {
+  title: string
+  onClose: () => void
+  /** Shows the row before or after this one; buttons and arrows ask for it. */
+  onStep?: (by: 1 | -1) => void
+  /** What stands beside the title. */
+  actions?: ReactNode
+  footer?: ReactNode
+  children: ReactNode
+}
+
+/** Escape first closes what is open in the panel: a choice, a menu, a dialog. */
+const hasOpenPart = (target: EventTarget | null) =>
+  !!document.querySelector('[role=dialog], [role=menu]') ||
+  (target instanceof HTMLElement && target.getAttribute('aria-expanded') === 'true')
+
+const STEP_KEYS: Record<string, 1 | -1> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }
+const INPUTS = 'input, textarea, select, [contenteditable], [role=tab], [role=menuitem]'
 
 /** Details beside a list; on a phone they fill the screen. Escape closes it, and the focus returns. */
-export function SidePanel({ title, onClose, footer, children }: SidePanelProps) {
+export function SidePanel({ title, onClose, onStep, actions, footer, children }: SidePanelProps) {
   const panel = useRef<HTMLElement>(null)
-  useHotkeys([['Escape', onClose]], [])
+  useHotkeys([['Escape', (event) => !hasOpenPart(event.target) && onClose()]], [])
   useEffect(() => {
     const before = document.activeElement
     panel.current?.focus()
@@ -16,12 +34,31 @@ export function SidePanel({ title, onClose, footer, children }: SidePanelProps) 
       if (before instanceof HTMLElement) before.focus()
     }
   }, [])
+  const handleKey = (event: KeyboardEvent) => {
+    const by = STEP_KEYS[event.key]
+    const target = event.target as HTMLElement
+    if (!by || !onStep || !panel.current?.contains(target) || target.closest(INPUTS)) return
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    event.preventDefault()
+    onStep(by)
+  }
   return (
-    <aside ref={panel} className={classes.panel} aria-label={title} tabIndex={-1}>
+    <aside ref={panel} className={classes.panel} aria-label={title} tabIndex={-1} onKeyDown={handleKey}>
       <header className={classes.header}>
         <Title order={2} className={classes.title}>
           {title}
         </Title>
+        {onStep && (
+          <>
+            <ActionIcon variant="subtle" color="gray" aria-label="Previous row" onClick={() => onStep(-1)}>
+              <IconChevronUp size={16} />
+            </ActionIcon>
+            <ActionIcon variant="subtle" color="gray" aria-label="Next row" onClick={() => onStep(1)}>
+              <IconChevronDown size={16} />
+            </ActionIcon>
+          </>
+        )}
+        {actions}
         <CloseButton aria-label="Close" onClick={onClose} />
       </header>
       <div className={classes.body}>{children}</div>

@@ -12,7 +12,11 @@ export type EventAuthor = { tenant: string; actor?: Pick<NonNullable<PublicCtx['
  * The data of an event about an entity. It has no properties, because readers of events may not be allowed to read
  * them.
  */
-export type EventEntity = Pick<EntityHeader, '_id' | 'identifier' | 'user' | 'workspace'> & { version: number }
+export type EventEntity = Pick<EntityHeader, '_id' | 'identifier' | 'user' | 'workspace'> & {
+  version: number
+  /** The keys of the fields that a change of the entity touched. */
+  changed?: string[]
+}
 
 /** Emits an event for each of the entities, in the transaction that changes them. */
 export const emitEntityEvents = (
@@ -25,11 +29,11 @@ export const emitEntityEvents = (
   emitAll(
     { tenant },
     tx,
-    entities.map(({ _id, identifier, user, workspace, version }) => ({
+    entities.map(({ _id, identifier, user, workspace, version, changed }) => ({
       source: 'blueprints',
       kind: blueprint,
       eventName,
-      metadata: { _id, identifier, user, workspace, version },
+      metadata: { _id, identifier, user, workspace, version, ...(changed && { changed }) },
       user: actor?.user,
       workspace: actor?.workspace?._id,
     })),

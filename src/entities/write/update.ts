@@ -54,7 +54,8 @@ export async function updateEntity(
   assertSize(text)
   const shown = toStoredJson({ ...before, user, workspace, updated }, text)
   const after = { ...before, user, workspace, shown, keys: JSON.stringify(keys), version, updated }
-  await Promise.all([replaceEntity(tx, model, before, after, observed), emitUpdate(tx, model, after, by)])
+  const emitted = emitUpdate(tx, model, { ...after, changed: listChangedKeys(model, before, doc) }, by)
+  await Promise.all([replaceEntity(tx, model, before, after, observed), emitted])
   return [shown, user, workspace, version, updated]
 }
 
@@ -83,7 +84,16 @@ export async function replaceEntity(
   ])
 }
 
-const emitUpdate = async (tx: Tx, model: Model, row: StoredEntity, actor?: Caller) =>
+/** Returns the keys of the fields that differ, for the event of a change, without those that not everybody may read. */
+function listChangedKeys({ dispatchers, fields }: Model, { shown }: StoredEntity, doc: Doc): string[] | undefined {
+  if (!dispatchers?.update) return undefined
+  const old = JSON.parse(extractDocumentJson(shown)) as Doc
+  return fields
+    .filter(({ key, readRoles }) => !readRoles?.length && !Bun.deepEquals(old[key], doc[key]))
+    .map(({ key }) => key)
+}
+
+const emitUpdate = async (tx: Tx, model: Model, row: StoredEntity & { changed?: string[] }, actor?: Caller) =>
   model.dispatchers?.update && emitEntityEvents(tx, { tenant: model.tenant, actor }, 'update', model.key, [row])
 
 /** Restores an entity to its previous state if it still exists, without any checks. */

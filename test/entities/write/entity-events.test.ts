@@ -40,18 +40,29 @@ async function createRelatedFixture(relation: object) {
 }
 
 describe('events of entities', () => {
-  test('an event has the caller, identifier and version of a change, but no values of the entity', async () => {
-    const { user, path, entityEvents, users } = await createEventsFixture()
+  test('an event has the caller, identifier, version and changed fields of an entity, but no values', async () => {
+    const hidden = { key: 'salary', type: 'string', readRoles: ['admin'] }
+    const { user, as, path, entityEvents, users } = await createEventsFixture(allEvents, [title, hidden])
     const { body } = await user.post(path, { identifier: 'one', title: 'a secret' })
     await user.put(`${path}/one`, { title: 'another secret' })
+    await as('admin').put(`${path}/one`, { salary: 'a secret' })
     await user.delete(`${path}/one`)
-    const happened = (eventName: string, version: number) => ({
-      ...{ source: 'blueprints', kind: 'things', eventName, user: users.user, workspace: null },
-      metadata: { _id: body._id, identifier: 'one', user: users.user, workspace: null, version },
+    const happened = (eventName: string, version: number, more: { user?: string; changed?: string[] } = {}) => ({
+      ...{ source: 'blueprints', kind: 'things', eventName, user: more.user ?? users.user, workspace: null },
+      metadata: {
+        ...{ _id: body._id, identifier: 'one', user: users.user, workspace: null, version },
+        ...(more.changed && { changed: more.changed }),
+      },
     })
     const events = await entityEvents()
-    expect(events).toMatchObject([happened('create', 1), happened('update', 2), happened('delete', 2)])
-    expect(JSON.stringify(events)).not.toMatch(/secret|title/)
+    expect(events).toMatchObject([
+      happened('create', 1),
+      happened('update', 2, { changed: ['title'] }),
+      happened('update', 3, { changed: [], user: users.admin }),
+      happened('delete', 3),
+    ])
+    // A field that not everybody may read is not named.
+    expect(JSON.stringify(events)).not.toMatch(/secret|salary/)
   })
 
   test.each([{ create: true }, { update: true }, { delete: true }, { create: false, update: true }, {}])(

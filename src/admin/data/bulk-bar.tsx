@@ -1,0 +1,86 @@
+import { Anchor, Button, Text } from '@mantine/core'
+import { useState } from 'react'
+import type { Blueprint, Entity, Field } from '../api/schema'
+import { confirmAction } from '../ui/confirmation'
+import { showProblem } from '../ui/notices'
+import classes from './bulk-bar.module.css'
+import { BulkChangeDialog } from './bulk-change'
+import { BulkProgressDialog } from './bulk-progress'
+import { type BulkTarget, readTargets } from './bulk-run'
+import { countEntities, useBulkWork } from './bulk-work'
+import type { ListSearch } from './entity-queries'
+import type { Marks } from './marks'
+
+type BulkBarProps = { blueprint: Blueprint; editable: Field[]; query: ListSearch; total: number; marks: Marks }
+
+const toTargets = (rows: Iterable<Entity>, property?: string): BulkTarget[] =>
+  [...rows].map((row) => ({ identifier: row.identifier, before: property && row[property] }))
+
+/** What can be done with the marked rows: change a field of them, or delete them. */
+export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarProps) {
+  const [isChanging, setChanging] = useState(false)
+  const work = useBulkWork(blueprint)
+  const count = marks.isAll ? total : marks.rows.size
+  const named = countEntities(count, blueprint)
+  const listTargets = (property?: string) =>
+    marks.isAll
+      ? readTargets(blueprint.key, query, property)
+      : Promise.resolve(toTargets(marks.rows.values(), property))
+  const change = async (field: Field, value: unknown) => {
+    setChanging(false)
+    await listTargets(field.key)
+      .then((targets) => work.change(targets, field, value))
+      .catch(showProblem)
+  }
+  const remove = async () => {
+    const isConfirmed = await confirmAction({
+      title: `Delete ${named}?`,
+      text: 'They cannot be brought back.',
+      action: `Delete ${named}`,
+      typedName: count > 1 ? blueprint.key : undefined,
+    })
+    if (!isConfirmed) return
+    await listTargets()
+      .then((targets) => work.remove(targets))
+      .then(marks.clear)
+      .catch(showProblem)
+  }
+  return (
+    <>
+      {count > 0 && (
+        <section className={classes.bar} aria-label="Marked rows">
+          <Text size="sm" role="status">
+            {count.toLocaleString()} marked
+          </Text>
+          {!marks.isAll && count < total && (
+            <Anchor component="button" size="sm" onClick={marks.markAll}>
+              Mark all {total.toLocaleString()} that match
+            </Anchor>
+          )}
+          <span className={classes.space} />
+          <Button variant="default" onClick={() => setChanging(true)} disabled={!editable.length}>
+            Change a field of {named}
+          </Button>
+          <Button variant="light" color="red" onClick={remove}>
+            Delete {named}
+          </Button>
+          <Button variant="subtle" color="gray" onClick={marks.clear}>
+            Clear marks
+          </Button>
+        </section>
+      )}
+      {isChanging && (
+        <BulkChangeDialog
+          title={`Change a field of ${named}`}
+          action={`Change ${named}`}
+          fields={editable}
+          onSubmit={change}
+          onClose={() => setChanging(false)}
+        />
+      )}
+      {work.progress && (
+        <BulkProgressDialog title={blueprint.name} progress={work.progress} onStop={work.stop} onClose={work.close} />
+      )}
+    </>
+  )
+}

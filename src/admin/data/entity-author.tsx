@@ -1,0 +1,22 @@
+import { useQuery } from '@tanstack/react-query'
+import { meQuery } from '../api/queries'
+import type { Blueprint, Entity } from '../api/schema'
+import { RelativeTime } from '../ui/relative-time'
+import { EVENT_READERS, entityEventsQuery } from './entity-events'
+import { UserLabel } from './system-fields'
+
+/** Says who changed an entity last, and when. Events name them, where the blueprint records changes. */
+export function EntityAuthor({ blueprint, entity }: { blueprint: Blueprint; entity: Entity }) {
+  const { data: me } = useQuery(meQuery)
+  const mayRead = !!me?.roles.some((role) => EVENT_READERS.includes(role))
+  const { data: events = [] } = useQuery({
+    ...entityEventsQuery(blueprint.key, entity._id, entity.updated),
+    enabled: mayRead && !!blueprint.dispatchers?.update,
+  })
+  const user = events.find(({ eventName }) => eventName === 'update')?.user
+  return (
+    <>
+      Changed by {user ? <UserLabel id={user} /> : 'somebody else'} <RelativeTime time={entity.updated ?? ''} />
+    </>
+  )
+}

@@ -1,0 +1,36 @@
+import { useState } from 'react'
+import type { Entity } from '../api/schema'
+import type { EntityRows } from './entity-rows'
+
+/** The rows that are marked: some of them, or all that match the filters. */
+export function useMarks(list: EntityRows) {
+  const [rows, setRows] = useState<ReadonlyMap<string, Entity>>(new Map())
+  const [isAll, setAll] = useState(false)
+  const loaded = list.listLoaded()
+  return {
+    rows,
+    isAll,
+    keys: isAll ? new Set(loaded.map(({ identifier }) => identifier)) : new Set(rows.keys()),
+    listMarkable: () => loaded.map(({ identifier }) => identifier),
+    mark: (keys: ReadonlySet<string>) => {
+      setAll(false)
+      const known = new Map(loaded.map((row) => [row.identifier, row]))
+      setRows(
+        new Map(
+          [...keys].flatMap((key) => {
+            const row = known.get(key) ?? rows.get(key)
+            return row ? [[key, row] as const] : []
+          }),
+        ),
+      )
+    },
+    markAll: () => setAll(true),
+    clear: () => {
+      setAll(false)
+      setRows(new Map())
+    },
+  }
+}
+
+/** The marks of a list. */
+export type Marks = ReturnType<typeof useMarks>
