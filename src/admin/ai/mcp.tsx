@@ -8,7 +8,7 @@ import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
 import classes from './mcp.module.css'
 
-const TOKEN_PLACEHOLDER = 'YOUR_API_TOKEN'
+const TOKEN_PLACEHOLDER = 'your-api-token'
 const LIST_TOOLS = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 
 type ToolList = { result?: { tools: { name: string; description?: string }[] } }

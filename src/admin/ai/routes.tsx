@@ -47,6 +47,16 @@ const knowledge = createRoute({
   path: 'ai/knowledge',
   component: lazyRouteComponent(() => import('./knowledge/knowledge'), 'Knowledge'),
 })
+const newStore = createRoute({
+  getParentRoute: () => knowledge,
+  path: 'new',
+  component: lazyRouteComponent(() => import('./knowledge/new-store-panel'), 'NewStorePanel'),
+})
+const store = createRoute({
+  getParentRoute: () => knowledge,
+  path: '$source/$store',
+  component: lazyRouteComponent(() => import('./knowledge/store-panel'), 'StorePanel'),
+})
 const usage = createRoute({
   getParentRoute: () => frameRoute,
   path: 'ai/usage',
@@ -65,7 +75,7 @@ export const aiRoutes = [
   newSource,
   playground,
   threads.addChildren([thread]),
-  knowledge,
+  knowledge.addChildren([newStore, store]),
   usage,
   mcp,
 ] as const

@@ -12,7 +12,7 @@ export const aiSection: Section = {
     { label: 'Agents', path: '/ai/agents' },
     { label: 'Playground', path: '/ai/playground' },
     { label: 'Threads', path: '/ai/threads' },
-    { label: 'Knowledge', path: '/ai/knowledge' },
+    { label: 'Knowledge', path: '/ai/knowledge', roles: ADMINS },
     { label: 'Usage', path: '/ai/usage', roles: ADMINS },
     { label: 'MCP', path: '/ai/mcp' },
   ],

@@ -66,7 +66,6 @@ export async function streamCompletion(
     if (done) break
     parser.feed(decoder.decode(value, { stream: true }))
   }
-  if (!isComplete)
-    throw new ApiProblem(0, 'STREAM_CUT', 'The answer broke off before its end. Try again.', undefined, requestId)
+  if (!isComplete) throw new Error('The answer broke off before its end. Try again.')
   return end
 }

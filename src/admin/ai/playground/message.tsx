@@ -1,5 +1,7 @@
 import { Button, CopyButton, Group, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { meQuery } from '../../api/queries'
 import { ProblemMessage } from '../../ui/problem-message'
 import type { ChatTurn } from './chat-turns'
 import type { Citation } from './completion-stream'
@@ -64,14 +66,25 @@ function MessageFoot({ turn: { answer, tokens, cost }, onRetry }: MessageProps) 
 /** Returns a cost, which has no currency of its own, with as many digits as a small one needs. */
 export const formatCost = (cost: number) => cost.toLocaleString(undefined, { maximumSignificantDigits: 3 })
 
-const Citations = ({ citations, agent }: { citations: Citation[]; agent?: string }) => (
-  <ol className={classes.citations} aria-label="Sources of the answer">
-    {citations.map(({ fileId, fileName, chunk }, n) => (
-      <li key={`${fileId} ${chunk}`}>
-        <Link to="/ai/knowledge" search={{ agent, file: fileId } as never}>
-          [{n + 1}] {fileName || fileId.slice(0, 8)}, part {chunk + 1}
-        </Link>
-      </li>
-    ))}
-  </ol>
-)
+/** The files of an answer; only admins may look at them. */
+function Citations({ citations, agent }: { citations: Citation[]; agent?: string }) {
+  const { data: me } = useQuery(meQuery)
+  return (
+    <ol className={classes.citations} aria-label="Sources of the answer">
+      {citations.map(({ fileId, fileName, chunk }, n) => {
+        const label = `[${n + 1}] ${fileName || fileId.slice(0, 8)}, part ${chunk + 1}`
+        return (
+          <li key={`${fileId} ${chunk}`}>
+            {me?.isPrivileged ? (
+              <Link to="/ai/knowledge" search={{ agent, file: fileId } as never}>
+                {label}
+              </Link>
+            ) : (
+              label
+            )}
+          </li>
+        )
+      })}
+    </ol>
+  )
+}

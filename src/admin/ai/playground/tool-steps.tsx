@@ -11,6 +11,13 @@ function formatJson(text: string): string {
   }
 }
 
+const JsonText = ({ text }: { text: string }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+  <pre className={classes.json} tabIndex={0}>
+    {formatJson(text)}
+  </pre>
+)
+
 function hasFailed({ output }: ToolStep): boolean {
   try {
     return output !== undefined && 'error' in JSON.parse(output)
@@ -28,11 +35,11 @@ export const ToolSteps = ({ steps }: { steps: ToolStep[] }) =>
         {step.output === undefined ? ' has no result' : hasFailed(step) ? ' failed' : ''}
       </summary>
       <p className={classes.caption}>Arguments</p>
-      <pre className={classes.json}>{formatJson(step.input)}</pre>
+      <JsonText text={step.input} />
       {step.output !== undefined && (
         <>
           <p className={classes.caption}>Result</p>
-          <pre className={classes.json}>{formatJson(step.output)}</pre>
+          <JsonText text={step.output} />
         </>
       )}
     </details>
