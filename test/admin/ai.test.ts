@@ -90,7 +90,7 @@ describe.skipIf(!hasBrowser)('the AI screens in a browser', () => {
       key: 'ai-configuration',
       metadata: {
         prices: { '*': { prompt: 2_000, completion: 8_000 } },
-        budgets: [{ scope: 'user', period: 'day', unit: 'tokens', limit: 500 }],
+        budgets: [{ scope: 'user', period: 'day', unit: 'tokens', limit: 1_000_000 }],
       },
     })
     await page.getByRole('link', { name: 'Try it' }).click()
@@ -188,7 +188,7 @@ describe.skipIf(!hasBrowser)('the AI screens in a browser', () => {
     await goTo('ai/usage')
     await page.getByRole('cell', { name: 'Mechanic' }).waitFor()
     await page.getByRole('img').last().waitFor()
-    await page.getByText(/ada: \d+ tokens of 500 tokens/).waitFor()
+    await page.getByText(/ada: \d+ tokens of 1,000,000 tokens/).waitFor()
     await inspectScreen(page, 'ai-usage')
     await page.getByText('Users', { exact: true }).click()
     await page.getByRole('cell', { name: 'ada' }).waitFor()
@@ -198,6 +198,52 @@ describe.skipIf(!hasBrowser)('the AI screens in a browser', () => {
     await page.getByRole('button', { name: 'Create an API token' }).click()
     await page.getByText('The token is shown this once.').waitFor()
     await inspectScreen(page, 'ai-mcp')
+    expect(unexpectedErrors()).toEqual([])
+  })
+
+  test('blueprints are drafted from a description, reviewed, renamed, and made with sample data', async () => {
+    const permissions = [{ operation: 'read', scope: 'tenant', roleBased: ['*'] }]
+    const authors = {
+      key: 'authors',
+      name: 'Authors',
+      fields: [{ key: 'name', type: 'string', required: true }],
+      permissions,
+    }
+    const books = {
+      ...{ key: 'books', name: 'Books', description: 'What can be read.', permissions },
+      fields: [
+        { key: 'title', type: 'string' },
+        { key: 'author', type: 'relation', target: 'authors' },
+        { key: 'secret', type: 'text' },
+      ],
+    }
+    const samples = {
+      writers: [{ identifier: 'ada', name: 'Ada' }],
+      books: [{ identifier: 'notes', title: 'Notes', author: 'ada' }],
+    }
+    openai.reply({ text: JSON.stringify({ blueprints: [books, authors] }) }, { text: JSON.stringify(samples) })
+    await goTo('blueprints/draft')
+    await page.getByLabel('What do you want to keep?').fill('A library with books and authors')
+    await page.getByRole('button', { name: 'Draft blueprints' }).click()
+    await page.getByText('Nothing is made yet.').waitFor()
+    expect((await call('GET', '/api/blueprints/books')).status).toBe(404)
+    await page
+      .getByRole('group', { name: 'Authors' })
+      .getByRole('textbox', { name: 'Key', exact: true })
+      .fill('writers')
+    await page.getByLabel('Include secret of Books').uncheck()
+    await page.getByLabel('Name of title of Books').fill('heading')
+    await page.getByLabel('Name of title of Books').fill('title')
+    await page.getByRole('button', { name: 'Write sample data' }).click()
+    await page.getByText('1 writers: ada').waitFor()
+    await inspectScreen(page, 'ai-blueprint-draft')
+    await page.getByRole('button', { name: 'Create 2 blueprints' }).click()
+    await page.waitForURL('**/admin/data/writers')
+    const { body } = await call('GET', '/api/blueprints/books')
+    expect(body.fields).toMatchObject([{ key: 'title' }, { key: 'author', target: 'writers' }])
+    expect((await call('GET', '/api/blueprints/books/entities')).body).toMatchObject([
+      { title: 'Notes', author: 'ada' },
+    ])
     expect(unexpectedErrors()).toEqual([])
   })
 })

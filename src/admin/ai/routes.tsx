@@ -67,6 +67,11 @@ const mcp = createRoute({
   path: 'ai/mcp',
   component: lazyRouteComponent(() => import('./mcp'), 'Mcp'),
 })
+const blueprintDraft = createRoute({
+  getParentRoute: () => frameRoute,
+  path: 'blueprints/draft',
+  component: lazyRouteComponent(() => import('./blueprint-draft'), 'BlueprintDraftScreen'),
+})
 
 /** The places of agents and their knowledge. */
 export const aiRoutes = [
@@ -78,4 +83,5 @@ export const aiRoutes = [
   knowledge.addChildren([newStore, store]),
   usage,
   mcp,
+  blueprintDraft,
 ] as const
