@@ -19,7 +19,7 @@ createRoot(document.getElementById('root')!).render(
   <QueryClientProvider client={queryClient}>
     <BrandedProvider nonce={nonce}>
       <RouterProvider router={router} />
-      <Notifications position="bottom-right" />
+      <Notifications position="top-center" limit={3} />
     </BrandedProvider>
   </QueryClientProvider>,
 )

@@ -55,13 +55,13 @@ export async function create(ctx: Ctx, { sourceId, ...input }: NewAgent, answer:
   return toAgent(ctx, await getAgentRow(ctx.db, integrationRow._id))
 }
 
-/** Changes the given fields and returns the agent. @throws 400, 404 AGENT_NOT_FOUND, 412 when the ETag is stale */
+/** Changes the given fields, removes those that are null, and returns the agent. @throws 400, 404 AGENT_NOT_FOUND, 412 when the ETag is stale */
 export async function change(ctx: Ctx, id: string, input: AgentChange, answer: HttpContext): Promise<Agent> {
   await getAgentRow(ctx.db, id)
   const { integrationFields, target } = splitAgentInput(input)
   const applyTo = (before: IntegrationRow) =>
     isAgent(before)
-      ? { ...integrationFields, target: { ...before.target, kind: 'ai' as const, ...target } }
+      ? { ...integrationFields, target: { ...withoutNulls({ ...before.target, ...target }), kind: 'ai' as const } }
       : notFound('agent')
   await integrationStore.change(ctx, id, applyTo, answer).catch(rethrowWithAgentPaths)
   return toAgent(ctx, await getAgentRow(ctx.db, id))
@@ -106,6 +106,9 @@ function splitAgentInput({ name, active, roles, workspaceRoles, ...target }: Age
     target: withoutUndefined(target),
   }
 }
+
+const withoutNulls = (target: object) =>
+  Object.fromEntries(Object.entries(target).filter(([, value]) => value !== null)) as AiTarget
 
 /** Removes `/target` from error paths: an agent has the fields of the target at its top level. */
 function rethrowWithAgentPaths(error: unknown): never {

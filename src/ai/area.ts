@@ -12,7 +12,7 @@ import { mcpRoutes } from './routes/mcp'
 import { sourceRoutes } from './routes/sources'
 import { threadRoutes } from './routes/threads'
 import { usageRoutes } from './routes/usage'
-import { vectorStoreRoutes } from './routes/vector-stores'
+import { vectorStoreListRoutes, vectorStoreRoutes } from './routes/vector-stores'
 import { abortAllTurns } from './turn/completion'
 import * as turnStore from './turn/turn-store'
 import * as usageRecord from './usage/usage-record'
@@ -28,6 +28,7 @@ export const ai = defineArea({
     .use(sourceRoutes)
     .use(usageRoutes)
     .use(vectorStoreRoutes)
+    .use(vectorStoreListRoutes)
     .use(mcpRoutes),
   jobs: { [DELETE_THREADS_JOB]: deleteThreadsJob },
   housekeeping: {

@@ -1,3 +1,4 @@
+import type { TNull, TOptional, TProperties, TUnion } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
 import { flag, id, jsonObject, line, partialOf, strictObject, textMatching, time, withKeyPolicy } from '../core/shapes'
 import { ai } from '../integrations/targets/ai'
@@ -162,7 +163,16 @@ export const NewAgent = t.Object({
 })
 export type NewAgent = Static<typeof NewAgent>
 
-export const AgentChange = partialOf(NewAgent)
+type NullableProperties<Fields extends TProperties> = {
+  [name in keyof Fields]: TOptional<TUnion<[Fields[name], TNull]>>
+}
+const toNullable = <Fields extends TProperties>(fields: Fields) =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, maybe(t.Nullable(field))]),
+  ) as unknown as NullableProperties<Fields>
+
+/** Null removes a setting of the target. */
+export const AgentChange = t.Object({ ...partialOf(NewAgent).properties, ...toNullable(target) })
 export type AgentChange = Static<typeof AgentChange>
 
 /** Only admins see the system prompt and the roles. */

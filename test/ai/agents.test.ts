@@ -54,6 +54,14 @@ describe('an agent', () => {
     expect((await user.get(`/ai/threads/${thread}`)).status).toBe(200)
   })
 
+  test('PUT /ai/agents/:id with null removes a setting, and the others stay', async () => {
+    const id = await at.agent({ systemPrompt: secret, temperature: 1, max_tokens: 50 })
+    const { status, body } = await admin.put(`/ai/agents/${id}`, { temperature: null, model: null })
+    expect([status, body.max_tokens, body.systemPrompt]).toEqual([200, 50, secret])
+    for (const key of ['temperature', 'model']) expect(body).not.toHaveProperty(key)
+    expect(statusAndCode(await admin.put(`/ai/agents/${id}`, { sourceId: null }))).toEqual([400, 'INVALID_INPUT'])
+  })
+
   test('concurrent updates of different fields of one agent are all kept', async () => {
     const id = await at.agent({ systemPrompt: 'old', model: 'old' })
     const answers = await Promise.all([

@@ -775,6 +775,11 @@ export interface paths {
         get: operations["streamAgentChat"];
         post: operations["chatWithAgent"];
     };
+    "/api/ai/agents/{id}/search": {
+        parameters: {
+        };
+        post: operations["searchAgentKnowledge"];
+    };
     "/api/ai/{integrationId}/chat-completion": {
         parameters: {
         };
@@ -818,6 +823,7 @@ export interface paths {
     "/api/ai/sources/{sourceId}/storage": {
         parameters: {
         };
+        get: operations["listVectorStores"];
         post: operations["createVectorStore"];
     };
     "/api/ai/sources/{sourceId}/storage/upload": {
@@ -829,6 +835,11 @@ export interface paths {
         parameters: {
         };
         post: operations["clearVectorStore"];
+    };
+    "/api/ai/sources/{sourceId}/storage/{id}/files": {
+        parameters: {
+        };
+        get: operations["listVectorStoreFiles"];
     };
     "/api/mcp": {
         parameters: {
@@ -884,6 +895,28 @@ export interface components {
             workspaceRoles?: string[];
             created: string;
             updated: string;
+        };
+        AgentChange: {
+            model?: string | null;
+            description?: string | null;
+            systemPrompt?: string | null;
+            temperature?: number | null;
+            top_p?: number | null;
+            max_tokens?: number | null;
+            frequency_penalty?: number | null;
+            presence_penalty?: number | null;
+            tools?: string[] | null;
+            blueprints?: string[] | null;
+            vectorStores?: string[] | null;
+            maxToolRounds?: number | null;
+            historyTokens?: number | null;
+            recordThread?: boolean | null;
+            allowSystemMessages?: boolean | null;
+            name?: string | null;
+            sourceId?: string;
+            active?: boolean;
+            roles?: string[];
+            workspaceRoles?: string[];
         };
         AgentChatRequest: {
             messages: components["schemas"]["NewMessage"][];
@@ -1697,6 +1730,27 @@ export interface components {
         IssuedApiToken: {
             token: string;
             apiToken: components["schemas"]["ApiToken"];
+        };
+        KnowledgeExcerpt: {
+            fileId: string;
+            fileName: string | null;
+            chunk: number;
+            text: string;
+            score: number;
+        };
+        KnowledgeFile: {
+            _id: string;
+            fileName: string | null;
+            metadata: {
+                [key: string]: unknown;
+            };
+            user: string;
+            chunks: number;
+            created: string;
+        };
+        KnowledgeSearch: {
+            question: string;
+            threadId?: string | null;
         };
         Lambda: {
             _id: string;
@@ -2786,6 +2840,20 @@ export interface components {
             js: string;
             css: string;
         };
+        StoredVectorStore: {
+            _id: string;
+            /** @enum {string} */
+            scope: "thread" | "user" | "workspace" | "tenant";
+            subjectId: string;
+            externalId: string;
+            expirationAfterDays?: number;
+            created: string;
+            integration: string;
+            embeddingModel: string | null;
+            files: number;
+            chunks: number;
+            expires: string | null;
+        };
         Subscription: {
             _id: string;
             planId: string;
@@ -3125,6 +3193,7 @@ export interface components {
 export type ActivatedWorkspace = components['schemas']['ActivatedWorkspace'];
 export type ActiveWorkspace = components['schemas']['ActiveWorkspace'];
 export type Agent = components['schemas']['Agent'];
+export type AgentChange = components['schemas']['AgentChange'];
 export type AgentChatRequest = components['schemas']['AgentChatRequest'];
 export type AiUsage = components['schemas']['AiUsage'];
 export type AiUsageTotal = components['schemas']['AiUsageTotal'];
@@ -3185,6 +3254,9 @@ export type InvitationAnswer = components['schemas']['InvitationAnswer'];
 export type Invite = components['schemas']['Invite'];
 export type Invoice = components['schemas']['Invoice'];
 export type IssuedApiToken = components['schemas']['IssuedApiToken'];
+export type KnowledgeExcerpt = components['schemas']['KnowledgeExcerpt'];
+export type KnowledgeFile = components['schemas']['KnowledgeFile'];
+export type KnowledgeSearch = components['schemas']['KnowledgeSearch'];
 export type Lambda = components['schemas']['Lambda'];
 export type LambdaChange = components['schemas']['LambdaChange'];
 export type LambdaExecution = components['schemas']['LambdaExecution'];
@@ -3274,6 +3346,7 @@ export type SignIn = components['schemas']['SignIn'];
 export type SignUp = components['schemas']['SignUp'];
 export type SignedIn = components['schemas']['SignedIn'];
 export type StaticFiles = components['schemas']['StaticFiles'];
+export type StoredVectorStore = components['schemas']['StoredVectorStore'];
 export type Subscription = components['schemas']['Subscription'];
 export type SubscriptionStatistics = components['schemas']['SubscriptionStatistics'];
 export type Success = components['schemas']['Success'];
@@ -7497,7 +7570,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewAgent"];
+                "application/json": components["schemas"]["AgentChange"];
             };
         };
         responses: {
@@ -7536,7 +7609,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewAgent"];
+                "application/json": components["schemas"]["AgentChange"];
             };
         };
         responses: {
@@ -7591,6 +7664,28 @@ export interface operations {
                 content: {
                     "application/json": Record<string, never>;
                     "text/event-stream": string;
+                };
+            };
+        };
+    };
+    searchAgentKnowledge: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeSearch"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeExcerpt"][];
                 };
             };
         };
@@ -7789,6 +7884,31 @@ export interface operations {
             };
         };
     };
+    listVectorStores: {
+        parameters: {
+            query?: {
+                limit?: number;
+                page?: number;
+                sort?: string;
+                count?: boolean;
+                $count?: boolean;
+                integration?: string;
+            };
+            path: {
+                sourceId: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredVectorStore"][];
+                };
+            };
+        };
+    };
     createVectorStore: {
         parameters: {
             path: {
@@ -7859,6 +7979,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["VectorStoreCleared"];
+                };
+            };
+        };
+    };
+    listVectorStoreFiles: {
+        parameters: {
+            query?: {
+                limit?: number;
+                page?: number;
+                sort?: string;
+                count?: boolean;
+                $count?: boolean;
+            };
+            path: {
+                sourceId: string;
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeFile"][];
                 };
             };
         };

@@ -2,4 +2,13 @@ import { IconLayout } from '@tabler/icons-react'
 import type { Section } from '../frame/section'
 
 /** The section of blocks, components and configurations. */
-export const contentSection: Section = { label: 'Content', path: '/content', icon: IconLayout, pages: [] }
+export const contentSection: Section = {
+  label: 'Content',
+  path: '/content',
+  icon: IconLayout,
+  pages: [
+    { label: 'Blocks', path: '/content/blocks' },
+    { label: 'Components', path: '/content/components' },
+    { label: 'Configurations', path: '/content/configurations', roles: ['admin'] },
+  ],
+}

@@ -1,7 +1,6 @@
 import { ActionIcon, CloseButton, Title } from '@mantine/core'
-import { useHotkeys } from '@mantine/hooks'
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react'
-import { type KeyboardEvent, type ReactNode, useEffect, useRef } from 'react'
+import { type KeyboardEvent as ReactKeyboardEvent, type ReactNode, useEffect, useRef } from 'react'
 import classes from './side-panel.module.css'
 
 type SidePanelProps = {
@@ -26,7 +25,16 @@ const INPUTS = 'input, textarea, select, [contenteditable], [role=tab], [role=me
 /** Details beside a list; on a phone they fill the screen. Escape closes it, and the focus returns. */
 export function SidePanel({ title, onClose, onStep, actions, footer, children }: SidePanelProps) {
   const panel = useRef<HTMLElement>(null)
-  useHotkeys([['Escape', (event) => !hasOpenPart(event.target) && onClose()]], [])
+  const latestOnClose = useRef(onClose)
+  latestOnClose.current = onClose
+  useEffect(() => {
+    const closeByKey = (event: KeyboardEvent) => {
+      if (event.key === 'Escape' && !hasOpenPart(event.target)) latestOnClose.current()
+    }
+    // Before the list of choices or the dialog closes, which are told from the panel by being open.
+    addEventListener('keydown', closeByKey, { capture: true })
+    return () => removeEventListener('keydown', closeByKey, { capture: true })
+  }, [])
   useEffect(() => {
     const before = document.activeElement
     panel.current?.focus()
@@ -34,7 +42,7 @@ export function SidePanel({ title, onClose, onStep, actions, footer, children }:
       if (before instanceof HTMLElement) before.focus()
     }
   }, [])
-  const handleKey = (event: KeyboardEvent) => {
+  const handleKey = (event: ReactKeyboardEvent) => {
     const by = STEP_KEYS[event.key]
     const target = event.target as HTMLElement
     if (!by || !onStep || !panel.current?.contains(target) || target.closest(INPUTS)) return

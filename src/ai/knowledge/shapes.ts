@@ -69,3 +69,39 @@ export const VectorStoreCleared = t.Object({
   clearedCount: t.Number({ description: 'files' }),
   vectorStoreId: id,
 })
+
+/** A store with the number of what it holds. */
+export const StoredVectorStore = t.Object({
+  ...VectorStore.properties,
+  integration: t.String(),
+  embeddingModel: t.Nullable(t.String(), { description: 'null while no chunk has a vector' }),
+  files: t.Number(),
+  chunks: t.Number({ description: 'the parts of its files that are found' }),
+  expires: t.Nullable(time),
+})
+export type StoredVectorStore = Static<typeof StoredVectorStore>
+
+export const KnowledgeFile = t.Object({
+  _id: id,
+  fileName: t.Nullable(t.String()),
+  metadata: jsonObject,
+  user: t.String({ description: 'who uploaded it' }),
+  chunks: t.Number(),
+  created: time,
+})
+export type KnowledgeFile = Static<typeof KnowledgeFile>
+
+export const KnowledgeSearch = t.Object({
+  question: t.String({ minLength: 1, maxLength: 100_000 }),
+  threadId: maybe(t.Nullable(id)),
+})
+export type KnowledgeSearch = Static<typeof KnowledgeSearch>
+
+export const KnowledgeExcerpt = t.Object({
+  fileId: id,
+  fileName: t.Nullable(t.String()),
+  chunk: t.Number({ description: 'its number in the file, from 0' }),
+  text: t.String(),
+  score: t.Number({ description: 'by reciprocal rank fusion; higher is better' }),
+})
+export type KnowledgeExcerpt = Static<typeof KnowledgeExcerpt>

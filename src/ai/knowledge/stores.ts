@@ -169,7 +169,8 @@ export const listStores = (db: Db, where: SQL): Promise<StoreRow[]> =>
 /** Returns the condition that a store has one of these ids. */
 export const hasIdIn = (ids: string[]) => inArray(_id, ids)
 
-const toVectorStore = ({ tenant }: Ctx, row: StoreRow): VectorStore => ({
+/** Returns a store as the API shows it. */
+export const toVectorStore = ({ tenant }: Ctx, row: StoreRow): VectorStore => ({
   _id: row._id,
   scope: row.scope,
   subjectId: row.subject || tenant,

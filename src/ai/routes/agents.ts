@@ -4,6 +4,8 @@ import { ProblemShape } from '../../core/problem'
 import { IdParams, SuccessShape } from '../../core/shapes'
 import * as agents from '../agents'
 import { chatByQuery, chatWithAgent } from '../chat'
+import { searchKnowledge } from '../knowledge/inventory'
+import { KnowledgeExcerpt, KnowledgeSearch } from '../knowledge/shapes'
 import { Agent, AgentChange, AgentChatQuery, AgentChatRequest, AgentList, NewAgent } from '../shapes'
 import { completionResponses } from './completions'
 
@@ -59,6 +61,25 @@ export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
     params: IdParams,
     body: AgentChatRequest,
     detail: { operationId: 'chatWithAgent', summary: 'Chat with an agent', responses: completionResponses },
+  })
+  .post('/:id/search', ({ ctx, params, body, request }) => searchKnowledge(ctx, params.id, body, request), {
+    can: 'user',
+    params: IdParams,
+    body: KnowledgeSearch,
+    response: {
+      200: t.Array(KnowledgeExcerpt),
+      404: ProblemShape,
+      409: ProblemShape,
+      429: ProblemShape,
+      502: ProblemShape,
+      503: ProblemShape,
+      504: ProblemShape,
+    },
+    detail: {
+      operationId: 'searchAgentKnowledge',
+      summary: 'Search the knowledge of an agent',
+      description: 'Returns the excerpts that the agent would get for a question of the caller, best first.',
+    },
   })
   .get('/:id/chat', ({ ctx, params, query, request }) => chatByQuery(ctx, params.id, query, request), {
     can: 'user',

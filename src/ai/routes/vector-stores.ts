@@ -1,9 +1,14 @@
 import { Elysia, status, t } from 'elysia'
-import { uploadGuard } from '../../accounts/guard'
+import { guard, uploadGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { id } from '../../core/shapes'
+import { listQuery } from '../../storage/pagination'
 import * as files from '../knowledge/files'
+import * as inventory from '../knowledge/inventory'
 import {
+  KnowledgeFile,
   NewVectorStore,
+  StoredVectorStore,
   VectorStoreClear,
   VectorStoreCleared,
   VectorStoreCreated,
@@ -12,6 +17,7 @@ import {
 } from '../knowledge/shapes'
 import * as stores from '../knowledge/stores'
 
+const storeParams = t.Object({ sourceId: t.String(), id })
 const sourceParams = t.Object({ sourceId: t.String() })
 const conflictResponses = { 404: ProblemShape, 409: ProblemShape }
 const uploadErrorResponses = {
@@ -21,6 +27,41 @@ const uploadErrorResponses = {
   503: ProblemShape,
   504: ProblemShape,
 }
+
+/** Reads for admins: whose files there are. */
+export const vectorStoreListRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/storage', tags: ['ai'] })
+  .use(guard('ai'))
+  .get(
+    '/',
+    ({ ctx, params, query, request, set }) => inventory.listStores(ctx, params.sourceId, query, { request, set }),
+    {
+      can: 'privileged',
+      params: sourceParams,
+      query: t.Object({ ...listQuery, integration: t.Optional(t.String({ description: 'comma-separated' })) }),
+      response: { 200: t.Array(StoredVectorStore), 404: ProblemShape },
+      detail: {
+        operationId: 'listVectorStores',
+        summary: 'List the vector stores of a source',
+        description: 'Newest first, those of all users.',
+      },
+    },
+  )
+  .get(
+    '/:id/files',
+    ({ ctx, params, query, request, set }) =>
+      inventory.listFiles(ctx, params.sourceId, params.id, query, { request, set }),
+    {
+      can: 'privileged',
+      params: storeParams,
+      query: t.Object(listQuery),
+      response: { 200: t.Array(KnowledgeFile), 404: ProblemShape },
+      detail: {
+        operationId: 'listVectorStoreFiles',
+        summary: 'List the files of a vector store',
+        description: 'Newest first, without their content.',
+      },
+    },
+  )
 
 export const vectorStoreRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/storage', tags: ['ai'] })
   .use(uploadGuard('ai'))

@@ -73,6 +73,7 @@ const table = `
     200 GET /api/ai/agents/:id
     200 GET /api/ai/agents/:id/chat
     200 POST /api/ai/agents/:id/chat
+    200 POST /api/ai/agents/:id/search
     200 POST /api/ai/:integrationId/chat-completion/
     200 POST /api/ai/:integrationId/chat-completion/:threadId
     200 POST /api/ai/sources/:sourceId/chat-completion
@@ -227,6 +228,8 @@ const table = `
     200 GET /api/integrations/:id/runs
     200 POST /api/integrations/:id/runs/:runId/replay
     201 POST /api/ai/agents/
+    200 GET /api/ai/sources/:sourceId/storage/
+    200 GET /api/ai/sources/:sourceId/storage/:id/files
     200 PUT /api/ai/agents/:id
     200 PATCH /api/ai/agents/:id
     200 DELETE /api/ai/agents/:id

@@ -245,6 +245,10 @@ export const requests: Record<string, BuildRequest> = {
     headers: { accept: 'application/json, text/event-stream' },
     body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   }),
+  'GET /api/ai/sources/:sourceId/storage/': () => echo,
+  'GET /api/ai/sources/:sourceId/storage/:id/files': async (at) => ({
+    path: { sourceId: 'echo', id: await at.vectorStore() },
+  }),
   'POST /api/ai/sources/:sourceId/storage/': async (at, by) => storage({ scope: 'user', subjectId: by.user })(at, by),
   'POST /api/ai/sources/:sourceId/storage/upload': storage({ content: 'new' }),
   'POST /api/ai/sources/:sourceId/storage/clear': storage(),
@@ -262,6 +266,7 @@ export const requests: Record<string, BuildRequest> = {
     query: new URLSearchParams({ messages: JSON.stringify(chatBody.messages) }).toString(),
   }),
   'POST /api/ai/agents/:id/chat': withBody(agent, chatBody),
+  'POST /api/ai/agents/:id/search': withBody(agent, { question: 'what' }),
   'POST /api/ai/agents/': (at) => ({ body: { name: at.name(), sourceId: 'echo' } }),
   'PUT /api/ai/agents/:id': withBody(agent, { description: 'changed' }),
   'PATCH /api/ai/agents/:id': withBody(agent, { description: 'changed' }),

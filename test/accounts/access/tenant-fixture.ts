@@ -100,6 +100,8 @@ export async function createTenantFixture() {
 
   const otherAgent = async () => (await admin.post('/ai/agents', { name: name(), sourceId: 'echo' }))._id as string
   const agent = await otherAgent()
+  const vectorStore = async () =>
+    (await admin.post('/ai/sources/echo/storage', { integrationId: agent, scope: 'tenant' })).vectorStore._id as string
   /** Creates a thread of a user. */
   const thread = async (user: string) => {
     const _id = Bun.randomUUIDv7()
@@ -151,7 +153,7 @@ export async function createTenantFixture() {
     file: file.js.split('/').at(-1)!,
     event: event._id as string,
     lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
-    ...{ plugin, delivery: delivery._id, agent, otherAgent, thread },
+    ...{ plugin, delivery: delivery._id, agent, otherAgent, vectorStore, thread },
     ...{ plan, dynamic, subscription, invoice: invoice._id, providerEvent: providerEvent._id },
     otherPlan: async () => (await admin.post('/plans', { name: name(), dynamic: true }))._id as string,
     coupon: async () =>

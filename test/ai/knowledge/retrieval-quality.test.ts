@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { fuseRankings } from '../../../src/ai/knowledge/rank-fusion'
+import { scoreRankings } from '../../../src/ai/knowledge/rank-fusion'
 import { type OpenaiServer, startOpenai } from '../../fakes/openai-server'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { createKnowledgeFixture } from './knowledge-fixtures'
@@ -47,12 +47,8 @@ describe('recall in a small corpus', () => {
 })
 
 test('rank fusion puts results that rank high in several lists before results of one list', () => {
-  expect(
-    fuseRankings([
-      [1, 2, 3],
-      [3, 4, 1],
-    ]),
-  ).toEqual([1, 3, 2, 4])
-  expect(fuseRankings([[7, 8], []])).toEqual([7, 8])
-  expect(fuseRankings([])).toEqual([])
+  const rank = (...lists: number[][]) => scoreRankings(lists).map(([item]) => item)
+  expect(rank([1, 2, 3], [3, 4, 1])).toEqual([1, 3, 2, 4])
+  expect(rank([7, 8], [])).toEqual([7, 8])
+  expect(rank()).toEqual([])
 })

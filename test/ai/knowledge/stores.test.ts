@@ -526,3 +526,42 @@ test('a file that is removed while its words are indexed again leaves no row in 
   await ensureIndexed({ ...tenant, db: { ...tenant.db, query } }, [row!])
   expect(await countRows('search_files')).toBe(rowsBefore)
 })
+
+describe('the inventory of knowledge', () => {
+  test('admins list the stores of a source with their files, and the search returns what a chat of the caller would get', async () => {
+    const own = await fixture.agent(['user', 'tenant'])
+    const store = await fixture.store('admin', own._id, 'tenant')
+    const file = await fixture.upload('admin', store, '# Pumps\n\nThe red pump needs oil.', 'pumps.md')
+    const secretStore = await fixture.store('other', own._id, 'user', fixture.users.other)
+    await fixture.upload('other', secretStore, 'The secret pump needs no oil.', 'secret.md')
+    const listed = await fixture.admin.get(`${storagePath()}?integration=${own._id}&sort=created&count=true`)
+    expect(listed.headers.get('x-total-count')).toBe('2')
+    expect(listed.body).toMatchObject([
+      { _id: store, scope: 'tenant', integration: own._id, files: 1, chunks: 1, embeddingModel: null, expires: null },
+      { _id: secretStore, scope: 'user', subjectId: fixture.users.other, files: 1 },
+    ])
+    expect((await fixture.admin.get(`${storagePath()}/${store}/files`)).body).toEqual([
+      { _id: file, fileName: 'pumps.md', metadata: {}, user: fixture.users.admin, chunks: 1, created: TIME },
+    ])
+    expect(statusAndCode(await fixture.admin.get(`${fixture.path('nothing')}/${store}/files`))[0]).toBe(404)
+    expect((await fixture.as('user').get(storagePath())).status).toBe(403)
+    const search = (name: TestUser, question: string) =>
+      fixture.as(name).post(`/ai/agents/${own._id}/search`, { question })
+    const { body } = await search('user', 'Which pump needs oil?')
+    expect(body).toEqual([
+      {
+        fileId: file,
+        fileName: 'pumps.md',
+        chunk: 0,
+        text: expect.stringContaining('red pump'),
+        score: expect.any(Number),
+      },
+    ])
+    expect((await search('other', 'Which pump needs oil?')).body).toHaveLength(2)
+    expect((await search('user', 'zebras')).body).toEqual([])
+    expect(statusAndCode(await fixture.as('user').post('/ai/agents/nothing/search', { question: 'x' }))).toEqual([
+      404,
+      'AGENT_NOT_FOUND',
+    ])
+  })
+})

@@ -1,0 +1,71 @@
+import type { FormField, FormValues } from '../../fields/field-form'
+import { BlueprintsInput, KnowledgeInput, MoreToggle, RolesInput, SourceInput, ToolsInput } from './agent-inputs'
+
+/** The form's own field that shows the others. */
+export const MORE_KEY = 'showsMore'
+
+const rare = (field: FormField): FormField => ({ ...field, isHidden: (values: FormValues) => !values[MORE_KEY] })
+
+/** What can be said about an agent. */
+export const agentFields: readonly FormField[] = [
+  { key: 'name', title: 'Name', type: 'string', required: true },
+  {
+    ...{ key: 'sourceId', title: 'Source', type: 'string', required: true, Input: SourceInput },
+    description: 'The connection to the model.',
+  },
+  { key: 'model', title: 'Model', type: 'string', description: 'Without one, the source says which.' },
+  {
+    ...{ key: 'systemPrompt', title: 'Instructions', type: 'text' },
+    description: 'What the model is told before each conversation. Only admins read it.',
+  },
+  {
+    ...{ key: 'blueprints', title: 'Data', type: 'object', Input: BlueprintsInput },
+    description: 'It finds and changes entities of these blueprints, with the rights of the person who asks.',
+  },
+  {
+    ...{ key: 'tools', title: 'Tools', type: 'object', Input: ToolsInput },
+    description: 'Integrations with the trigger “tool” that it may call.',
+  },
+  {
+    ...{ key: 'vectorStores', title: 'Knowledge of', type: 'object', Input: KnowledgeInput },
+    description: 'It answers from the files that were uploaded for these.',
+  },
+  {
+    ...{ key: 'roles', title: 'Roles that may use it', type: 'object', Input: RolesInput },
+    description: 'Without any, every signed-in user.',
+  },
+  { key: 'active', title: 'It answers', type: 'boolean', required: true, default: true },
+  { key: MORE_KEY, type: 'boolean', Input: MoreToggle },
+  rare({
+    ...{ key: 'description', title: 'Description', type: 'text' },
+    description: 'What users, and agents that may call it, read about it.',
+  }),
+  rare({
+    ...{ key: 'workspaceRoles', title: 'Roles in the workspace', type: 'object', Input: RolesInput },
+    description: 'Members of the active workspace with one of these roles may use it, too.',
+  }),
+  rare({
+    ...{ key: 'temperature', title: 'Temperature', type: 'number', min: 0, max: 2 },
+    description: 'From 0, always alike, to 2, surprising.',
+  }),
+  rare({ key: 'max_tokens', title: 'Longest answer', type: 'integer', description: 'In tokens.' }),
+  rare({
+    ...{ key: 'maxToolRounds', title: 'Rounds of tools', type: 'integer', min: 0, max: 50 },
+    description: 'How often it may call tools before it answers. 8, if it is empty.',
+  }),
+  rare({
+    ...{ key: 'historyTokens', title: 'Memory', type: 'integer' },
+    description: 'The tokens of a conversation that the model gets word by word. 16,000, if it is empty.',
+  }),
+  rare({ key: 'top_p', title: 'Top P', type: 'number', min: 0, max: 1 }),
+  rare({ key: 'frequency_penalty', title: 'Frequency penalty', type: 'number', min: -2, max: 2 }),
+  rare({ key: 'presence_penalty', title: 'Presence penalty', type: 'number', min: -2, max: 2 }),
+  rare({
+    ...{ key: 'recordThread', title: 'Keep every conversation', type: 'boolean', required: true },
+    description: 'Also those that programs hold without a thread.',
+  }),
+  rare({
+    ...{ key: 'allowSystemMessages', title: 'Programs may add instructions', type: 'boolean', required: true },
+    description: 'They may send messages with the role “system”.',
+  }),
+]

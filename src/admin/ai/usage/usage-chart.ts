@@ -1,0 +1,72 @@
+import type { AiUsageTotal } from '../../api/schema'
+import type { EChartProps } from '../../ui/echart'
+import type { UsageDivision } from './usage-queries'
+
+const MAX_SERIES = 7
+const compact = new Intl.NumberFormat(undefined, { notation: 'compact' })
+
+/** What the chart counts. */
+export type UsageUnit = 'tokens' | 'cost'
+
+export const toAmount = (total: AiUsageTotal, unit: UsageUnit) => (unit === 'tokens' ? total.totalTokens : total.cost)
+
+/** The usage of one agent, user or model in the whole period. */
+export type UsageRow = {
+  key: string
+  name: string
+  count: number
+  promptTokens: number
+  completionTokens: number
+  totalTokens: number
+  cost: number
+}
+
+/** Returns the totals by agent, user or model, the largest first. */
+export function sumByDivision(totals: AiUsageTotal[], division: UsageDivision, nameOf: (key: string) => string) {
+  const rows = new Map<string, UsageRow>()
+  for (const total of totals) {
+    const key = total[division] ?? ''
+    const row = rows.get(key) ?? {
+      ...{ key, name: nameOf(key), count: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, cost: 0 },
+    }
+    for (const name of ['count', 'promptTokens', 'completionTokens', 'totalTokens', 'cost'] as const)
+      row[name] += total[name]
+    rows.set(key, row)
+  }
+  return [...rows.values()].sort((one, other) => other.totalTokens - one.totalTokens)
+}
+
+type ChartInput = {
+  totals: AiUsageTotal[]
+  rows: UsageRow[]
+  steps: string[]
+  division: UsageDivision
+  unit: UsageUnit
+}
+
+/** Returns the options of a chart of stacked bars: one bar for each day or month, with a part for each of the largest rows. */
+export function toUsageOption({ totals, rows, steps, division, unit }: ChartInput): EChartProps['option'] {
+  const shown = rows.slice(0, MAX_SERIES)
+  const shownKeys = new Set(shown.map(({ key }) => key))
+  const amounts = new Map<string, number>()
+  for (const total of totals) {
+    const key = total[division] ?? ''
+    const cell = `${total.day ?? total.month} ${shownKeys.has(key) ? key : '\0'}`
+    amounts.set(cell, (amounts.get(cell) ?? 0) + toAmount(total, unit))
+  }
+  const series = [...shown, ...(rows.length > MAX_SERIES ? [{ key: '\0', name: 'All others' }] : [])]
+  return {
+    grid: { left: 4, right: 16, top: 12, bottom: 32, containLabel: true },
+    legend: { type: 'plain', bottom: 0, icon: 'circle', itemWidth: 8 },
+    tooltip: {
+      ...{ trigger: 'axis', confine: true, axisPointer: { type: 'shadow' } },
+      valueFormatter: (value: unknown) => Number(value).toLocaleString(),
+    },
+    xAxis: { type: 'category', data: steps, axisTick: { show: false } },
+    yAxis: { type: 'value', splitNumber: 4, axisLabel: { formatter: (value: number) => compact.format(value) } },
+    series: series.map(({ key, name }) => ({
+      ...{ name, type: 'bar', stack: 'usage', barMaxWidth: 32 },
+      data: steps.map((step) => amounts.get(`${step} ${key}`) ?? 0),
+    })),
+  }
+}

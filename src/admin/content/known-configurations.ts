@@ -1,0 +1,60 @@
+/** A configuration that the server reads: what it sets, and its keys. */
+type KnownConfiguration = { description: string; keys: Record<string, string> }
+
+/** The configurations that the server reads, with what their keys mean. */
+export const knownConfigurations: Record<string, KnownConfiguration> = {
+  'app-configuration': {
+    description: 'What everybody may know: websites, and whatever your pages need.',
+    keys: {
+      websiteUrls: 'addresses of websites whose pages may call the API, such as ["https://shop.example.com"]',
+      contentEditors: 'roles that may write blocks; without any, every signed-in user',
+    },
+  },
+  'ai-configuration': {
+    description: 'Prices and budgets of AI.',
+    keys: {
+      prices: 'by model, for a million tokens: {"gpt-4o-mini": {"prompt": 0.15, "completion": 0.6}}; * for all others',
+      budgets:
+        '[{"scope": "tenant, workspace or user", "period": "day or month", "unit": "tokens or cost", "limit": 100000}]',
+    },
+  },
+  'auth-configuration': {
+    description: 'Sign-up and providers of sign-in.',
+    keys: {
+      allowSignup: 'whether people may create accounts themselves',
+      allowedReturnHosts: 'hosts to which a sign-in with a provider may return',
+      providers: '{"github": {"clientId": "…", "clientSecret": "…"}}; the secret is never returned',
+    },
+  },
+  'workspace-configuration': {
+    description: 'Who creates workspaces, and their labels.',
+    keys: {
+      isActive: 'whether there are workspaces',
+      creationPrivilegedRoles: 'roles that may create workspaces',
+      labels: 'labels that workspaces may have',
+      allowNonLabeledWorkspaces: 'whether a workspace may have no label',
+      restrictedLabels: 'labels that only admins give',
+      restrictedRoles: 'roles in workspaces that only admins give',
+      restricted: '"named" also restricts what rules name; default: "listed"',
+    },
+  },
+  'payments-configuration': {
+    description: 'The provider of payments, the currency and the days of grace.',
+    keys: {
+      isEnabled: 'whether people can pay',
+      paymentSourceId: 'the connection that takes payments',
+      defaultCurrency: 'such as "USD"',
+      gracePeriodDays: 'days that a payment may be overdue',
+      successUrl: 'where people come back after paying',
+      cancelUrl: 'where they come back without',
+      workspaceAdminsOnly: 'whether only admins of a workspace pay for it',
+    },
+  },
+  'mail-templates': {
+    description: 'The words and links of mails.',
+    keys: { '<kind>': '{"subject": "…", "text": "… {{token}}", "link": "https://app.example.com/reset#{{token}}"}' },
+  },
+}
+
+/** Whether a configuration may be read by everybody: those of the server are confidential but one. */
+export const mayBePublic = (key: string) => !(key in knownConfigurations)
