@@ -14,7 +14,8 @@ import classes from './code-mirror.module.css'
 /** The languages that the editor knows. */
 export type CodeLanguage = 'typescript' | 'tsx' | 'json' | 'html' | 'text'
 
-const languages: Record<CodeLanguage, () => Extension> = {
+/** The languages by name. */
+export const languages: Record<CodeLanguage, () => Extension> = {
   typescript: () => javascript({ typescript: true }),
   tsx: () => javascript({ typescript: true, jsx: true }),
   json,
@@ -22,7 +23,8 @@ const languages: Record<CodeLanguage, () => Extension> = {
   text: () => [],
 }
 
-const colours = HighlightStyle.define([
+/** The colours of code. */
+export const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.modifier], color: 'var(--code-keyword)' },
   { tag: [tags.string, tags.regexp], color: 'var(--code-string)' },
   { tag: [tags.number, tags.bool, tags.null], color: 'var(--code-number)' },
@@ -40,13 +42,16 @@ export type CodeMirrorProps = {
   /** The id of the element that names the editor. */
   labelId: string
   readOnly?: boolean
+  /** Whether it fills the height of the window, as where code is all that a screen is about. */
+  isTall?: boolean
   flaws?: CodeFlaw[]
   /** Suggests words of the platform, such as `atoll.*`. */
   complete?: CompletionSource
 }
 
 /** The editor of `CodeEditor`. Tab moves the focus; Escape leaves the suggestions. */
-export function CodeMirror({ language, value, onChange, labelId, readOnly, flaws, complete }: CodeMirrorProps) {
+export function CodeMirror(props: CodeMirrorProps) {
+  const { language, value, onChange, labelId, readOnly, isTall, flaws, complete } = props
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
   const latestOnChange = useRef(onChange)
@@ -93,5 +98,5 @@ export function CodeMirror({ language, value, onChange, labelId, readOnly, flaws
     })
     editor.dispatch(setDiagnostics(editor.state, diagnostics))
   }, [flaws])
-  return <div ref={host} className={classes.editor} />
+  return <div ref={host} className={`${classes.editor} ${isTall ? classes.tall : ''}`} />
 }

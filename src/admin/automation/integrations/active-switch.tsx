@@ -1,0 +1,18 @@
+import { Switch } from '@mantine/core'
+import type { Integration } from '../../api/schema'
+import { showProblem, showUndo } from '../../ui/notices'
+import { switchIntegration } from './integration-queries'
+
+/** Switches an integration on and off, with a way back. */
+export function ActiveSwitch({ integration: { _id, name, active } }: { integration: Integration }) {
+  const title = name || 'This integration'
+  const change = async () => {
+    try {
+      await switchIntegration(_id, !active)
+      showUndo(`${title} is ${active ? 'off' : 'on'}.`, () => switchIntegration(_id, active))
+    } catch (error) {
+      showProblem(error)
+    }
+  }
+  return <Switch size="xs" aria-label={`${title} is on`} checked={active} onChange={change} />
+}

@@ -1,0 +1,48 @@
+import type { FormField } from '../../../fields/field-form'
+import { createConnectionInput, ToolsInput } from './choice-inputs'
+import type { TargetKind } from './target-kind'
+
+/** The built-in source, which answers what it was asked. */
+const ECHO_SOURCE = { value: 'echo', label: 'echo (built in)' }
+
+const number = (key: string, title: string): FormField => ({ key, title, type: 'number' })
+const integer = (key: string, title: string, description?: string): FormField => ({
+  key,
+  title,
+  description,
+  type: 'integer',
+})
+
+export const ai: TargetKind<'ai'> = {
+  label: 'ask a model',
+  fields: [
+    {
+      key: 'sourceId',
+      title: 'Connection',
+      type: 'string',
+      required: true,
+      Input: createConnectionInput('openai', [ECHO_SOURCE]),
+    },
+    { key: 'model', title: 'Model', description: 'Without one, that of the connection.', type: 'string' },
+    { key: 'description', title: 'Description', type: 'string' },
+    {
+      key: 'systemPrompt',
+      title: 'Instructions',
+      description: 'What the model is told before all else.',
+      type: 'text',
+    },
+    { key: 'tools', title: 'Tools', type: 'string', multi: true, Input: ToolsInput },
+    { key: 'blueprints', title: 'Blueprints as tools', description: 'Their keys.', type: 'string', multi: true },
+    { key: 'vectorStores', title: 'Knowledge', description: 'Scopes or ids.', type: 'string', multi: true },
+    number('temperature', 'Temperature'),
+    number('top_p', 'Top p'),
+    integer('max_tokens', 'Tokens of an answer at most'),
+    number('frequency_penalty', 'Frequency penalty'),
+    number('presence_penalty', 'Presence penalty'),
+    integer('maxToolRounds', 'Rounds of tools at most', 'Without a number, 8.'),
+    integer('historyTokens', 'Tokens of a thread that are sent', 'Without a number, 16,000.'),
+    { key: 'recordThread', title: 'Keep conversations as threads', type: 'boolean' },
+    { key: 'allowSystemMessages', title: 'Clients may write system messages', type: 'boolean' },
+  ],
+  describe: ({ sourceId, model }, findName) => `ask ${model ?? findName(sourceId)}`,
+}

@@ -1,0 +1,45 @@
+import { Select } from '@mantine/core'
+import type { InputProps } from '../../../fields/field-kind'
+import { CronInput } from './cron-input'
+import { describeCron } from './cron-words'
+import type { TriggerKind } from './trigger-kind'
+
+const TIME_ZONES = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((name) => name !== 'UTC')]
+
+const TimeZoneInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
+  <Select
+    {...rest}
+    data={TIME_ZONES}
+    value={typeof value === 'string' ? value : 'UTC'}
+    onChange={(zone) => onChange(zone ?? undefined)}
+    searchable
+    limit={50}
+  />
+)
+
+export const schedule: TriggerKind<'schedule'> = {
+  label: 'a time comes',
+  fields: [
+    {
+      key: 'cron',
+      title: 'Schedule',
+      description: 'Minute, hour, day, month, day of the week.',
+      type: 'string',
+      required: true,
+      default: '0 9 * * MON',
+      Input: CronInput,
+    },
+    {
+      key: 'timezone',
+      title: 'Time zone',
+      type: 'string',
+      default: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      Input: TimeZoneInput,
+    },
+  ],
+  describe({ cron, timezone }) {
+    const zone = timezone && timezone !== 'UTC' ? ` (${timezone})` : ''
+    return `${describeCron(cron) ?? `At ${cron}`}${zone}`
+  },
+  hasCaller: false,
+}

@@ -1,0 +1,20 @@
+import { Alert, Button, Group } from '@mantine/core'
+
+type OutdatedNoticeProps = { version: number; onCompare: () => void; onKeep: () => void; onDiscard: () => void }
+
+/** Says that somebody saved another version while this one was edited, and asks which shall stay. */
+export const OutdatedNotice = ({ version, onCompare, onKeep, onDiscard }: OutdatedNoticeProps) => (
+  <Alert color="yellow" variant="light" mb="sm" title={`Version ${version} was saved meanwhile`}>
+    <Group gap="xs">
+      <Button variant="default" onClick={onCompare}>
+        Compare
+      </Button>
+      <Button variant="default" onClick={onKeep}>
+        Go on with mine
+      </Button>
+      <Button variant="default" onClick={onDiscard}>
+        Discard mine
+      </Button>
+    </Group>
+  </Alert>
+)

@@ -1,0 +1,86 @@
+import { Anchor, Button, Divider, Text } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { type ReactNode, useState } from 'react'
+import { api, fetchData } from '../../api/client'
+import { queryClient } from '../../api/queries'
+import type { Plugin } from '../../api/schema'
+import { confirmAction } from '../../ui/confirmation'
+import { showNotice, showProblem } from '../../ui/notices'
+import { RelativeTime } from '../../ui/relative-time'
+import { pluginQuery } from './plugin-queries'
+import { ShownOnce } from './shown-once'
+
+type Shown = { title: string; secret: string; note: ReactNode }
+
+/** The secret that signs, the token by which a plugin calls back, and its manifest. */
+export function PluginAccess({ plugin: { _id: id, manifestUrl } }: { plugin: Plugin }) {
+  const [shown, setShown] = useState<Shown>()
+  const params = { path: { id } }
+  const refresh = () => queryClient.invalidateQueries({ queryKey: pluginQuery(id).queryKey })
+  const rotate = async () => {
+    const text = 'For 24 hours, both the old and the new one sign. Give the plugin the new one within that time.'
+    if (!(await confirmAction({ title: 'Replace the secret?', text, action: 'Replace secret' }))) return
+    const { secret, formerUntil } = await fetchData(api.POST('/api/plugins/{id}/rotate-secret', { params }))
+    const note = (
+      <>
+        The former one signs until <RelativeTime time={formerUntil} />.
+      </>
+    )
+    setShown({ title: 'New secret', secret, note })
+  }
+  const issueToken = async () => {
+    const text = 'A token that the plugin has is revoked at once.'
+    if (!(await confirmAction({ title: 'Create a token for the plugin?', text, action: 'Create token' }))) return
+    const { token, user } = await fetchData(api.POST('/api/plugins/{id}/token', { params }))
+    const note = (
+      <>
+        It belongs to{' '}
+        <Anchor component={Link} to={`/people/users/${encodeURIComponent(user)}`} size="sm">
+          a user of its own
+        </Anchor>
+        .
+      </>
+    )
+    setShown({ title: 'Token', secret: token, note })
+  }
+  const reload = useMutation({
+    mutationFn: () => fetchData(api.POST('/api/plugins/{id}/reload', { params })),
+    onSuccess: () => showNotice('The manifest was read again.'),
+    onError: showProblem,
+    onSettled: refresh,
+  })
+  return (
+    <>
+      <Text size="sm" mb="xs">
+        The plugin checks by its secret that events come from here.
+      </Text>
+      <Button variant="default" onClick={() => rotate().catch(showProblem)}>
+        Replace secret
+      </Button>
+      <Divider my="md" />
+      <Text size="sm" mb="xs">
+        By a token, the plugin calls the API as a user of its own.
+      </Text>
+      <Button variant="default" onClick={() => issueToken().catch(showProblem)}>
+        Create token
+      </Button>
+      {manifestUrl && (
+        <>
+          <Divider my="md" />
+          <Text size="sm" mb="xs">
+            The manifest describes the plugin. Reading it again replaces what the form says.
+          </Text>
+          <Button variant="default" onClick={() => reload.mutate()} loading={reload.isPending}>
+            Read manifest again
+          </Button>
+        </>
+      )}
+      {shown && (
+        <ShownOnce title={shown.title} secret={shown.secret} onClose={() => setShown(undefined)}>
+          {shown.note}
+        </ShownOnce>
+      )}
+    </>
+  )
+}
