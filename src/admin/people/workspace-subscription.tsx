@@ -8,7 +8,6 @@ import { RowList } from '../ui/row-list'
 import { StateTag } from '../ui/state-tag'
 import { workspaceSubscriptionsQuery } from './workspace-queries'
 
-const MINOR_UNITS = 100
 const tones: Record<Subscription['status'], 'good' | 'warning' | 'bad' | 'neutral'> = {
   active: 'good',
   trialing: 'good',
@@ -42,7 +41,7 @@ export function WorkspaceSubscription({ id }: { id: string }) {
         ),
         actions: finalPrice !== null && (
           <Text size="sm">
-            <Money amount={finalPrice / MINOR_UNITS} currency={currency} />
+            <Money amount={finalPrice} currency={currency} />
           </Text>
         ),
       })}
