@@ -57,7 +57,7 @@ export function MarkedUsers({ users, onDone }: MarkedUsersProps) {
       <Button variant="default" onClick={open}>
         Change roles
       </Button>
-      <Button variant="default" c="red" onClick={remove}>
+      <Button variant="light" color="red" onClick={remove}>
         Delete
       </Button>
       <Button variant="subtle" color="gray" onClick={onDone}>
@@ -104,7 +104,7 @@ function RoleChange({ users, onClose, onDone }: MarkedUsersProps & { onClose: ()
             </Group>
           </Radio.Group>
           <TagsInput label="Roles" data={known} value={roles} onChange={setChosen} data-autofocus />
-          {change.error && <ProblemMessage error={change.error} />}
+          {change.error && <ProblemMessage m={0} error={change.error} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel

@@ -107,7 +107,7 @@ function MemberRoles({ workspace, member, onClose }: MemberRolesProps) {
           onChange={setRoles}
           data-autofocus
         />
-        {save.error && <ProblemMessage error={save.error} />}
+        {save.error && <ProblemMessage m={0} error={save.error} />}
         <Group gap="xs">
           <Button type="submit" loading={save.isPending}>
             Save roles
@@ -164,7 +164,7 @@ function NewMemberForm({ workspace, onClose }: { workspace: WorkspaceDetails; on
           nothingFoundMessage="No user matches."
         />
         <TagsInput label="Roles in the workspace" data={WORKSPACE_ROLES} value={roles} onChange={setRoles} />
-        {add.error && <ProblemMessage error={add.error} />}
+        {add.error && <ProblemMessage m={0} error={add.error} />}
         <Group gap="xs">
           <Button type="submit" loading={add.isPending} disabled={!user}>
             Add member

@@ -20,7 +20,7 @@ const tones: Record<Subscription['status'], 'good' | 'warning' | 'bad' | 'neutra
 /** What a workspace pays for. */
 export function WorkspaceSubscription({ id }: { id: string }) {
   const { data, error } = useQuery(workspaceSubscriptionsQuery(id))
-  if (error) return <ProblemMessage error={error} />
+  if (error) return <ProblemMessage m={0} error={error} />
   return (
     <RowList
       label="Subscriptions"
