@@ -139,6 +139,7 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
     const code = () => codeAt(secret, stepAt(now()))
     await page.getByLabel('Enter the six digits').fill(code())
     await page.getByRole('button', { name: 'Turn on' }).click()
+    await page.getByRole('list', { name: 'Recovery codes' }).waitFor()
     const codes = await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').allTextContents()
     expect(codes).toHaveLength(10)
     await inspectScreen(page, 'recovery-codes')
