@@ -42,8 +42,7 @@ export function SidePanel({ title, onClose, onStep, actions, footer, children }:
     return () => {
       if (before instanceof HTMLElement) before.focus()
     }
-  const [before] = useState(() => document.activeElement)
-  }, [])
+  }, [before])
   const handleKey = (event: ReactKeyboardEvent) => {
     const by = STEP_KEYS[event.key]
     const target = event.target as HTMLElement
