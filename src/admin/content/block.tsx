@@ -106,19 +106,26 @@ export function BlockScreen() {
   )
 }
 
-const PREVIEW_STYLE = '<style>body{font:14px/1.5 system-ui,sans-serif;margin:12px;color:#111;background:#fff}</style>'
+const PREVIEW_STYLE =
+  'body { margin: 12px; font: 14px/1.5 system-ui, sans-serif; color: #111; background: #fff } pre { white-space: pre-wrap }'
+
+/** The policy of the page also holds for frames in it, so styles need its nonce. */
+function toDocument({ contentType, content }: Block): string {
+  const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''
+  const body = contentType === 'html' ? content : `<pre>${escapeHtml(content)}</pre>`
+  return `<!doctype html><html lang="en"><style nonce="${nonce}">${PREVIEW_STYLE}</style>${body}`
+}
 const escapeHtml = (text: string) => text.replace(/[&<>]/g, (letter) => `&#${letter.charCodeAt(0)};`)
 
 function BlockPreview({ written, displayed }: { written: Block; displayed: Block }) {
   const isHtml = displayed.contentType === 'html'
-  const body = isHtml ? displayed.content : `<pre style="white-space:pre-wrap">${escapeHtml(displayed.content)}</pre>`
   return (
     <section className={classes.preview} aria-label="Preview">
       <Text size="xs" c="dimmed">
         As pages get it, since it was saved.
         {isHtml && written.content !== displayed.content && ' What could run or cover the page is left out.'}
       </Text>
-      <iframe className={classes.frame} title="Preview of the block" sandbox="" srcDoc={PREVIEW_STYLE + body} />
+      <iframe className={classes.frame} title="Preview of the block" sandbox="" srcDoc={toDocument(displayed)} />
     </section>
   )
 }
