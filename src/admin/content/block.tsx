@@ -9,7 +9,6 @@ import { FieldForm, type FormField, type FormValues } from '../fields/field-form
 import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
-import { SaveButton } from '../ui/save-button'
 import { Screen } from '../ui/screen'
 import { codeInput } from './code-inputs'
 import classes from './content.module.css'
@@ -81,7 +80,9 @@ export function BlockScreen() {
           <Button variant="subtle" color="red" leftSection={<IconTrash size={14} />} onClick={remove}>
             Delete
           </Button>
-          <SaveButton form={FORM_ID} />
+          <Button type="submit" form={FORM_ID}>
+            Save
+          </Button>
         </>
       }
     >
@@ -137,7 +138,11 @@ export function NewBlockScreen() {
     <Screen
       title="New block"
       request={{ method: 'POST', path: '/api/blocks' }}
-      actions={<SaveButton form={FORM_ID} label="Create block" />}
+      actions={
+        <Button type="submit" form={FORM_ID}>
+          Create block
+        </Button>
+      }
     >
       <div className={classes.editor}>
         <FieldForm
