@@ -3,7 +3,8 @@ import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import { IdParams } from '../core/shapes'
 import * as plans from './plans'
-import { NewPlan, Plan, PlanChange, PlanList } from './shapes'
+import { NewPlan, Plan, PlanChange, PlanList, PricePreview, PricePreviewInput } from './shapes'
+import { previewPlan } from './subscriptions/price-preview'
 
 const changeResponses = { 200: Plan, 400: ProblemShape, 404: ProblemShape }
 
@@ -52,5 +53,16 @@ export const planRoutes = new Elysia({ prefix: '/plans', tags: ['payments'] })
       operationId: 'archivePlan',
       summary: 'Archive a plan',
       description: 'The plan accepts no new subscriptions. Existing subscriptions continue.',
+    },
+  })
+  .post('/:id/price-preview', ({ ctx, params, body }) => previewPlan(ctx, params.id, body), {
+    can: 'privileged',
+    params: IdParams,
+    body: PricePreviewInput,
+    response: { 200: PricePreview, 400: ProblemShape, 404: ProblemShape },
+    detail: {
+      operationId: 'previewPlanPrices',
+      summary: 'Preview what a customer would pay for a plan',
+      description: 'Returns the payments of a subscription that begins at a time, with a coupon. Nothing is stored.',
     },
   })

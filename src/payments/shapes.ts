@@ -161,6 +161,7 @@ export const SubscriptionList = t.Object({
   ...listQuery,
   billableEntityType: filterField('user or workspace; for admins'),
   billableEntityId: filterField('for admins'),
+  planId: filterField('comma-separated'),
   status: filterField('comma-separated'),
 })
 export const WorkspaceSubscriptionList = t.Object({
@@ -185,6 +186,45 @@ export const NewSubscription = t.Object({
   dynamicAmount: adminOnlyField('price per cycle, for dynamic plans', amountSchema),
 })
 export type NewSubscription = Static<typeof NewSubscription>
+
+export const PricePreviewInput = t.Object({
+  billingCycle: cycle,
+  couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
+  amount: maybe(t.Nullable(t.Number({ description: 'price per cycle, for dynamic plans' }))),
+  start: maybe(t.String({ description: 'when the subscription begins, ISO 8601; default: now' })),
+  payments: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: 60, description: 'how many payments; default: 12' })),
+})
+export type PricePreviewInput = Static<typeof PricePreviewInput>
+
+export const PricePreview = t.Object({
+  currency: t.String(),
+  billingCycle: cycle,
+  basePrice: t.Nullable(money),
+  couponBenefitEndsAt: nullableTime,
+  isFree: t.Boolean({ description: 'whether it runs without a provider, so that nothing is ever charged' }),
+  total: money,
+  payments: t.Array(
+    t.Object({
+      date: time,
+      periodEnd: time,
+      amount: money,
+      reason: t.Union([t.Literal('price'), t.Literal('coupon'), t.Literal('free')]),
+    }),
+  ),
+})
+export type PricePreview = Static<typeof PricePreview>
+
+const count = t.Number()
+
+export const SubscriptionStatistics = t.Object({
+  countByStatus: t.Object({
+    ...{ pending: count, active: count, trialing: count, past_due: count, canceled: count, expired: count },
+  }),
+  monthlyRevenue: t.Array(t.Object({ currency: t.String(), amount: money, subscriptions: count }), {
+    description: 'what the subscriptions that are billed bring in a month with their discounts of now, by currency',
+  }),
+})
+export type SubscriptionStatistics = Static<typeof SubscriptionStatistics>
 
 export const DynamicAmount = t.Object(
   { amount: maybe(t.Unknown({ 'x-schema': { type: 'number', exclusiveMinimum: 0 } })) },
@@ -243,6 +283,7 @@ export const InvoiceList = t.Object({
   ...growingListQuery,
   billableEntityType: filterField('user or workspace; for admins'),
   billableEntityId: filterField('for admins'),
+  subscriptionId: filterField('comma-separated'),
   status: filterField('paid, open or void, comma-separated'),
 })
 

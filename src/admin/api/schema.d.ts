@@ -554,6 +554,11 @@ export interface paths {
         put: operations["updatePlan"];
         delete: operations["archivePlan"];
     };
+    "/api/plans/{id}/price-preview": {
+        parameters: {
+        };
+        post: operations["previewPlanPrices"];
+    };
     "/api/coupons": {
         parameters: {
         };
@@ -588,10 +593,20 @@ export interface paths {
         };
         get: operations["listWorkspaceSubscriptions"];
     };
+    "/api/subscriptions/statistics": {
+        parameters: {
+        };
+        get: operations["getSubscriptionStatistics"];
+    };
     "/api/subscriptions/{id}": {
         parameters: {
         };
         get: operations["getSubscription"];
+    };
+    "/api/subscriptions/{id}/price-preview": {
+        parameters: {
+        };
+        get: operations["previewSubscriptionPrices"];
     };
     "/api/subscriptions/{id}/dynamic-amount": {
         parameters: {
@@ -2452,6 +2467,30 @@ export interface components {
             token: string;
             user: string;
         };
+        PricePreview: {
+            currency: string;
+            /** @enum {string} */
+            billingCycle: "monthly" | "yearly";
+            basePrice: number | null;
+            couponBenefitEndsAt: string | null;
+            isFree: boolean;
+            total: number;
+            payments: {
+                date: string;
+                periodEnd: string;
+                amount: number;
+                /** @enum {string} */
+                reason: "price" | "coupon" | "free";
+            }[];
+        };
+        PricePreviewInput: {
+            /** @enum {string} */
+            billingCycle: "monthly" | "yearly";
+            couponCode?: string | null;
+            amount?: number | null;
+            start?: string;
+            payments?: number;
+        };
         Problem: {
             code: string;
             message: string;
@@ -2687,6 +2726,21 @@ export interface components {
             };
             created: string;
             updated: string;
+        };
+        SubscriptionStatistics: {
+            countByStatus: {
+                pending: number;
+                active: number;
+                trialing: number;
+                past_due: number;
+                canceled: number;
+                expired: number;
+            };
+            monthlyRevenue: {
+                currency: string;
+                amount: number;
+                subscriptions: number;
+            }[];
         };
         Success: {
             /** @constant */
@@ -3090,6 +3144,8 @@ export type PluginDelivery = components['schemas']['PluginDelivery'];
 export type PluginSecret = components['schemas']['PluginSecret'];
 export type PluginSecretRotation = components['schemas']['PluginSecretRotation'];
 export type PluginToken = components['schemas']['PluginToken'];
+export type PricePreview = components['schemas']['PricePreview'];
+export type PricePreviewInput = components['schemas']['PricePreviewInput'];
 export type Problem = components['schemas']['Problem'];
 export type ProfileChange = components['schemas']['ProfileChange'];
 export type Proof = components['schemas']['Proof'];
@@ -3112,6 +3168,7 @@ export type SignUp = components['schemas']['SignUp'];
 export type SignedIn = components['schemas']['SignedIn'];
 export type StaticFiles = components['schemas']['StaticFiles'];
 export type Subscription = components['schemas']['Subscription'];
+export type SubscriptionStatistics = components['schemas']['SubscriptionStatistics'];
 export type Success = components['schemas']['Success'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
@@ -6329,6 +6386,28 @@ export interface operations {
             };
         };
     };
+    previewPlanPrices: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PricePreviewInput"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PricePreview"];
+                };
+            };
+        };
+    };
     listCoupons: {
         parameters: {
             query?: {
@@ -6469,6 +6548,7 @@ export interface operations {
                 $count?: boolean;
                 billableEntityType?: string;
                 billableEntityId?: string;
+                planId?: string;
                 status?: string;
             };
         };
@@ -6526,6 +6606,20 @@ export interface operations {
             };
         };
     };
+    getSubscriptionStatistics: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubscriptionStatistics"];
+                };
+            };
+        };
+    };
     getSubscription: {
         parameters: {
             path: {
@@ -6539,6 +6633,23 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Subscription"];
+                };
+            };
+        };
+    };
+    previewSubscriptionPrices: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PricePreview"];
                 };
             };
         };
@@ -6651,6 +6762,7 @@ export interface operations {
                 $after?: string;
                 billableEntityType?: string;
                 billableEntityId?: string;
+                subscriptionId?: string;
                 status?: string;
             };
         };

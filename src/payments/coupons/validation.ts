@@ -44,13 +44,14 @@ export function countCouponAttempt({ tenant, actor }: PublicCtx, request?: Reque
 
 type RedeemingSubscription = Pick<Subscription, '_id' | 'planId' | 'currency'>
 
-/** Returns a coupon by its code, if it can be redeemed for a subscription now. @throws what `requireRedeemable` throws */
+/** Returns a coupon by its code, if it can be redeemed for a subscription `at` a time (ms). @throws what `requireRedeemable` throws */
 export const requireRedeemableByCode = async (
   db: Pick<Db, 'select'>,
   code: string,
   subscription: RedeemingSubscription,
   status = 400,
-) => requireRedeemableFor(db, await findByCode(db, code), subscription, status)
+  at = now(),
+) => requireRedeemableFor(db, await findByCode(db, code), subscription, status, at)
 
 /** Returns an attached coupon by its id, if it can be redeemed now. @throws what `requireRedeemable` throws */
 export const requireRedeemableById = async (db: Pick<Db, 'select'>, id: string, subscription: RedeemingSubscription) =>
@@ -62,14 +63,15 @@ async function requireRedeemableFor(
   row: Coupon | undefined,
   { _id, planId, currency }: RedeemingSubscription,
   status?: number,
+  at?: number,
 ) {
   const isSameRedemption = row && and(eq(redemptions.subscription, _id), eq(redemptions.coupon, row._id))
   const isRedeemed = !!isSameRedemption && !!(await db.select().from(redemptions).where(isSameRedemption).get())
-  return requireRedeemable(row, { _id: planId, currency }, status, isRedeemed)
+  return requireRedeemable(row, { _id: planId, currency }, status, isRedeemed, at)
 }
 
 /**
- * Returns the coupon, if it can be redeemed now. The checks have a documented order. A fixed discount applies only in its
+ * Returns the coupon, if it can be redeemed `at` a time (ms). The checks have a documented order. A fixed discount applies only in its
  * currency. If it `isRedeemed` already, it needs no further redemption.
  * @throws 400 COUPON_NOT_FOUND (or `status`), COUPON_NOT_YET_VALID, _EXPIRED, _MAX_REDEMPTIONS, _NOT_APPLICABLE
  */
@@ -78,16 +80,16 @@ export function requireRedeemable(
   plan: (Pick<Plan, '_id'> & Partial<Pick<Plan, 'currency'>>) | undefined,
   status = 400,
   isRedeemed = false,
+  at = now(),
 ): Coupon {
   const reject = (code: string, message: string, status = 400): never => {
     throw new Problem(status, code, message)
   }
   if (!coupon?.isActive) return reject('COUPON_NOT_FOUND', 'Coupon not found.', status)
   const { validFrom, validUntil, maxRedemptions, currentRedemptions, applicablePlanIds, currency } = coupon
-  const time = now()
-  if (validFrom && Date.parse(validFrom) > time)
+  if (validFrom && Date.parse(validFrom) > at)
     reject('COUPON_NOT_YET_VALID', `This coupon is not valid before ${validFrom}.`)
-  if (validUntil && Date.parse(validUntil) <= time) reject('COUPON_EXPIRED', `This coupon expired at ${validUntil}.`)
+  if (validUntil && Date.parse(validUntil) <= at) reject('COUPON_EXPIRED', `This coupon expired at ${validUntil}.`)
   if (maxRedemptions !== null && currentRedemptions >= maxRedemptions && !isRedeemed) reject(...NO_REDEMPTIONS_LEFT)
   if (plan && applicablePlanIds.length && !applicablePlanIds.includes(plan._id))
     reject('COUPON_NOT_APPLICABLE', 'This coupon does not apply to this plan.')

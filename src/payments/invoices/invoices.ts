@@ -12,7 +12,7 @@ import { type Invoice, invoices } from '../tables'
 const { _id, status, amount, subscriptionId, billableEntityType, billableEntityId, paidAt, created, updated } = invoices
 const sortable = { _id, status, amount, subscriptionId, paidAt, created, updated }
 
-type Filters = { billableEntityType?: string; billableEntityId?: string; status?: string }
+type Filters = { billableEntityType?: string; billableEntityId?: string; subscriptionId?: string; status?: string }
 
 /** Returns a page of invoices, newest first: all for admins, else those of the caller's entity. */
 export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: HttpContext) {
@@ -23,6 +23,7 @@ export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: 
   const where = and(
     filterByParameter(billableEntityType, filters, 'billableEntityType', ['user', 'workspace']),
     filterByParameter(billableEntityId, filters, 'billableEntityId'),
+    filterByParameter(subscriptionId, filters, 'subscriptionId'),
     filterByParameter(status, filters, 'status', ['paid', 'open', 'void']),
   )
   const rows = await applyPage(page, db.select().from(invoices).where(and(where, page.after)))

@@ -7,13 +7,17 @@ import {
   DynamicAmount,
   NewSubscription,
   OwnSubscription,
+  PricePreview,
   Subscription,
   SubscriptionList,
+  SubscriptionStatistics,
   WorkspaceSubscription,
   WorkspaceSubscriptionList,
 } from '../shapes'
 import { cancel } from './cancellation'
+import { previewSubscription } from './price-preview'
 import { setAmount, setCoupon } from './pricing'
+import { summarize } from './statistics'
 import * as subscriptions from './subscriptions'
 
 const changeResponses = {
@@ -47,11 +51,29 @@ export const subscriptionRoutes = new Elysia({ prefix: '/subscriptions', tags: [
     response: t.Array(WorkspaceSubscription),
     detail: { operationId: 'listWorkspaceSubscriptions', summary: 'List the subscriptions of workspaces' },
   })
+  .get('/statistics', ({ ctx }) => summarize(ctx), {
+    can: 'privileged',
+    response: SubscriptionStatistics,
+    detail: {
+      operationId: 'getSubscriptionStatistics',
+      summary: 'Get the numbers of subscriptions and the monthly revenue',
+    },
+  })
   .get('/:id', ({ ctx, params }) => subscriptions.get(ctx, params.id), {
     can: 'user',
     params: IdParams,
     response: { 200: Subscription, 404: ProblemShape },
     detail: { operationId: 'getSubscription', summary: 'Get a subscription' },
+  })
+  .get('/:id/price-preview', ({ ctx, params }) => previewSubscription(ctx, params.id), {
+    can: 'user',
+    params: IdParams,
+    response: { 200: PricePreview, 404: ProblemShape },
+    detail: {
+      operationId: 'previewSubscriptionPrices',
+      summary: 'Preview the next payments of a subscription',
+      description: 'Returns up to 12, and none when the subscription ends before.',
+    },
   })
   .post('/', ({ ctx, body }) => subscriptions.create(ctx, body), {
     can: 'user',

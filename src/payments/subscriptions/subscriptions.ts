@@ -32,7 +32,7 @@ type Filters = { billableEntityType?: string; billableEntityId?: string; planId?
 export async function list(ctx: Ctx, query: Filters & ListQuery, answer: HttpContext) {
   const { db } = ctx
   const page = parsePage(query, sortable)
-  const where = listConditions({ ...query, planId: undefined, ...callerEntityFilter(ctx) })
+  const where = listConditions({ ...query, ...callerEntityFilter(ctx) })
   const rows = await applyPage(page, db.select().from(subscriptions).where(where))
   return respondWithPage(answer, page, rows.map(toSubscription), () => db.$count(subscriptions, where))
 }

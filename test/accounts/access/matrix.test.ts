@@ -89,6 +89,7 @@ const table = `
 
   payers                             401   403        403      ok       403     ok     403         ok        ok
     200 GET /api/subscriptions/:id
+    200 GET /api/subscriptions/:id/price-preview
     200 PUT /api/subscriptions/:id/cancel
     200 PUT /api/checkout/:subscriptionId/cancel
     200 GET /api/invoices/:invoiceId
@@ -237,12 +238,14 @@ const table = `
     200 POST /api/plans/
     200 PUT /api/plans/:id
     200 DELETE /api/plans/:id
+    200 POST /api/plans/:id/price-preview
     200 GET /api/coupons/
     200 GET /api/coupons/:id
     201 POST /api/coupons/
     200 PUT /api/coupons/:id
     200 DELETE /api/coupons/:id
     200 GET /api/subscriptions/workspaces
+    200 GET /api/subscriptions/statistics
     200 PUT /api/subscriptions/:id/dynamic-amount
     200 PUT /api/subscriptions/:id/coupon
     200 GET /api/payments/configuration/

@@ -130,6 +130,8 @@ test.each(kindNames)(
     })
     expect((await expectOk(at.admin.get(`/coupons/${coupon}`))).currentRedemptions).toBe(1)
     expect((await expectOk(user.get('/invoices'))).map(({ status }: { status: string }) => status)).toEqual(['paid'])
+    expect(await expectOk(user.get(`/invoices?subscriptionId=${mine._id}`))).toHaveLength(1)
+    expect(await expectOk(user.get(`/invoices?subscriptionId=${coupon}`))).toEqual([])
     expect(statusAndCode(await user.post('/checkout', monthly))).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
 
     await expectOk(at.admin.put(`/subscriptions/${mine._id}/coupon`, { couponCode: null }))
