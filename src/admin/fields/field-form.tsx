@@ -1,6 +1,6 @@
 import { Anchor, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { type ComponentType, type FormEvent, type KeyboardEvent, useState } from 'react'
+import { type ComponentType, createContext, type FormEvent, type KeyboardEvent, useContext, useState } from 'react'
 import { keepDraft, readDraft, removeDraft } from '../api/drafts'
 import { findFieldError } from '../api/problem'
 import type { Field } from '../api/schema'
@@ -18,7 +18,14 @@ export type FormField = Field & {
   Input?: ComponentType<InputProps>
   /** Whether the other values leave it without meaning. */
   isHidden?(values: FormValues): boolean
+  /** Whether the browser must not keep what is typed. */
+  isSecret?: boolean
 }
+
+const CurrentValues = createContext<FormValues>({})
+
+/** Returns what the form around an input holds now. */
+export const useFormValues = () => useContext(CurrentValues)
 
 type FieldFormProps<Saved> = {
   /** What a button outside of the form names: `<Button type="submit" form={id}>`. */
@@ -67,7 +74,9 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved }
   const change = (key: string, value: unknown) => {
     const next = { ...values, [key]: value }
     setValues(next)
-    keepDraft(draftKey, toChanges(next, toValues(fields, before)))
+    const kept = fields.filter(({ isSecret }) => !isSecret)
+    const keptValues = Object.fromEntries(kept.map((field) => [field.key, next[field.key]]))
+    keepDraft(draftKey, toChanges(keptValues, toValues(fields, before)))
   }
   const discardDraft = () => {
     removeDraft(draftKey)
@@ -95,16 +104,18 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved }
           </Text>
         )}
         {saving.error && !isShownAtField && <ProblemMessage error={saving.error} />}
-        {shown.map((field, n) => (
-          <FieldInput
-            key={field.key}
-            field={field}
-            value={values[field.key]}
-            error={findFieldError(saving.error, field.key)}
-            autoFocus={!before && n === 0}
-            onChange={(value) => change(field.key, value)}
-          />
-        ))}
+        <CurrentValues value={values}>
+          {shown.map((field, n) => (
+            <FieldInput
+              key={field.key}
+              field={field}
+              value={values[field.key]}
+              error={findFieldError(saving.error, field.key)}
+              autoFocus={!before && n === 0}
+              onChange={(value) => change(field.key, value)}
+            />
+          ))}
+        </CurrentValues>
       </Stack>
     </form>
   )
