@@ -1,0 +1,89 @@
+import { Anchor, Select } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { IconBuilding, IconUser } from '@tabler/icons-react'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type Payer, payerNameQuery, toUserLabel, userSearchQuery, workspaceChoiceQuery } from './payer-queries'
+
+const TYPING_PAUSE_MS = 150
+const WORDS = { user: 'User', workspace: 'Workspace' }
+
+/** The name of who pays, with a sign of what it is. */
+export function PayerName({ payer }: { payer: Payer }) {
+  const { data: name = '…' } = useQuery(payerNameQuery(payer))
+  const Icon = payer.billableEntityType === 'user' ? IconUser : IconBuilding
+  return (
+    <span>
+      <Icon size={14} role="img" aria-label={WORDS[payer.billableEntityType]} style={{ verticalAlign: '-2px' }} />{' '}
+      {name}
+    </span>
+  )
+}
+
+/** The name of who pays as a link to them. */
+export const PayerLink = ({ payer }: { payer: Payer }) => (
+  <Anchor component={Link} to={`/people/${payer.billableEntityType}s/${payer.billableEntityId}` as never} size="sm">
+    <PayerName payer={payer} />
+  </Anchor>
+)
+
+type PayerSelectProps = {
+  label: string
+  placeholder?: string
+  size?: 'xs' | 'sm'
+  error?: string
+  value?: Payer
+  onChange(payer: Payer | undefined): void
+}
+
+const toValue = ({ billableEntityType: type, billableEntityId: id }: Payer) => `${type}:${id}`
+
+/** Chooses a user or a workspace by searching their names. */
+export function PayerSelect({ label, placeholder, size = 'sm', error, value, onChange }: PayerSelectProps) {
+  const [search, setSearch] = useState('')
+  const [words] = useDebouncedValue(search, TYPING_PAUSE_MS)
+  const { data: users = [] } = useQuery({ ...userSearchQuery(words), placeholderData: keepPreviousData })
+  const { data: workspaces = [] } = useQuery(workspaceChoiceQuery)
+  const { data: chosenName } = useQuery({
+    ...payerNameQuery(value ?? { billableEntityType: 'user', billableEntityId: '' }),
+    enabled: !!value,
+  })
+  const found = words.toLowerCase()
+  const userOptions = users.map((user) => ({ value: `user:${user._id}`, label: toUserLabel(user) }))
+  const workspaceOptions = workspaces
+    .filter(({ name }) => name.toLowerCase().includes(found))
+    .map(({ _id, name }) => ({ value: `workspace:${_id}`, label: name }))
+  const chosen = value && toValue(value)
+  const isListed = [...userOptions, ...workspaceOptions].some((option) => option.value === chosen)
+  if (chosen && !isListed)
+    (value.billableEntityType === 'user' ? userOptions : workspaceOptions).unshift({
+      ...{ value: chosen, label: chosenName ?? '…' },
+    })
+  const groups = [
+    { group: 'Users', items: userOptions },
+    { group: 'Workspaces', items: workspaceOptions },
+  ].filter(({ items }) => items.length > 0)
+  return (
+    <Select
+      size={size}
+      w={size === 'xs' ? 200 : undefined}
+      label={size === 'xs' ? undefined : label}
+      aria-label={label}
+      placeholder={placeholder}
+      error={error}
+      data={groups}
+      value={chosen ?? null}
+      onChange={(next) => {
+        const [type, id = ''] = next?.split(':') ?? []
+        onChange(type ? { billableEntityType: type as Payer['billableEntityType'], billableEntityId: id } : undefined)
+      }}
+      searchable
+      clearable
+      clearButtonProps={{ 'aria-label': `Remove ${label}` }}
+      onSearchChange={setSearch}
+      filter={({ options }) => options}
+      nothingFoundMessage="Nobody was found."
+    />
+  )
+}
