@@ -20,7 +20,7 @@ createRoot(document.getElementById('root')!).render(
   <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
     <QueryClientProvider client={queryClient}>
       <RouterProvider router={router} />
-      <Notifications position="bottom-right" />
+      <Notifications position="top-center" limit={3} />
     </QueryClientProvider>
   </MantineProvider>,
 )

@@ -1,4 +1,4 @@
-import { Alert, Button } from '@mantine/core'
+import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
@@ -9,6 +9,7 @@ import { showNotice, showProblem, showUndo } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
+import { StateTag } from '../ui/state-tag'
 import { fromCouponValues, listCouponFields } from './coupon-fields'
 import { useListPlace } from './list-place'
 import { configurationQuery, couponQuery, plansQuery, refreshPayments } from './payment-queries'
@@ -38,7 +39,6 @@ async function saveCoupon(changes: FormValues, values: FormValues, before?: Coup
     ? api.PUT('/api/coupons/{id}', { params: { path: { id: before._id } }, body })
     : api.POST('/api/coupons', { body })
   const saved = await fetchData(answer as Promise<{ data?: Coupon }>).catch(rethrowAtField)
-  await refreshPayments()
   showNotice(before ? 'The coupon is saved.' : 'The coupon is created.')
   return saved
 }
@@ -65,7 +65,7 @@ export function NewCouponPanel() {
   const { close, open } = useListPlace('/payments/coupons')
   return (
     <SidePanel title="New coupon" onClose={close} footer={<SaveButton form={FORM_ID} label="Create coupon" />}>
-      <CouponForm onSaved={({ _id }) => open(_id, true)} />
+      <CouponForm onSaved={({ _id }) => void refreshPayments().then(() => open(_id, true))} />
     </SidePanel>
   )
 }
@@ -88,13 +88,11 @@ function CodeCheck({ coupon }: { coupon: Coupon }) {
     retry: false,
   })
   if (check.isPending) return null
-  const words = `${describeDiscount(coupon)} ${describeBenefit(coupon)}`
   return (
-    <Alert variant="light" color={check.error ? 'yellow' : 'green'} mb="md" role="status">
-      {check.error
-        ? `The server refuses this code now: ${check.error.message}`
-        : `The server takes this code now: ${words}.`}
-    </Alert>
+    <Text size="sm" mb="md" role="status">
+      <StateTag label={check.error ? 'Refused now' : 'Redeemable now'} tone={check.error ? 'warning' : 'good'} />{' '}
+      {check.error ? check.error.message : `${describeDiscount(coupon)} ${describeBenefit(coupon)}.`}
+    </Text>
   )
 }
 
@@ -126,7 +124,7 @@ export function CouponPanel() {
       {coupon && (
         <>
           <CodeCheck coupon={coupon} />
-          <CouponForm key={coupon.updated} coupon={coupon} onSaved={() => undefined} />
+          <CouponForm key={coupon.updated} coupon={coupon} onSaved={() => void refreshPayments()} />
         </>
       )}
     </SidePanel>

@@ -1,4 +1,4 @@
-import { Anchor, Button, Table } from '@mantine/core'
+import { Anchor, Button, Table, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
@@ -21,7 +21,7 @@ function InvoiceLines({ items, amount, currency }: Invoice) {
   if (!items.length) return null
   return (
     <section className={classes.section}>
-      <h3>Lines</h3>
+      <Title order={3}>Lines</Title>
       <Table aria-label="Lines">
         <Table.Tbody>
           {items.map((item, index) => (

@@ -1,4 +1,4 @@
-import { Button, Menu } from '@mantine/core'
+import { Button, Menu, Title } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Outlet, useParams } from '@tanstack/react-router'
@@ -14,7 +14,7 @@ import { useListPlace } from './list-place'
 import { configurationQuery, providerConnectionsQuery, refreshPayments } from './payment-queries'
 import classes from './payments.module.css'
 import { currencies } from './plan-fields'
-import { ProviderTable } from './provider-table'
+import { ProviderList } from './provider-connections'
 import { providerKinds, providers } from './providers'
 
 const FORM_ID = 'payments-configuration-form'
@@ -59,14 +59,15 @@ const listFields = (connections: readonly IntegrationSource[]): FormField[] => [
 
 /** The fields have the paths at which the server finds flaws. */
 const toPaths = (metadata: Record<string, unknown>): FormValues =>
-  Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`metadata/${key}`, value]))
+  Object.fromEntries(
+    Object.entries({ workspaceAdminsOnly: false, ...metadata }).map(([key, value]) => [`metadata/${key}`, value]),
+  )
 
 async function saveConfiguration(changes: FormValues): Promise<Configuration> {
   const metadata = Object.fromEntries(
     Object.entries(changes).map(([path, value]) => [path.slice('metadata/'.length), value]),
   )
   const saved = await fetchData(api.PUT('/api/payments/configuration', { body: { metadata } }))
-  await refreshPayments()
   showNotice('The configuration is saved.')
   return saved
 }
@@ -101,13 +102,15 @@ export function PaymentsConfiguration() {
         {error && <ProblemMessage error={error} />}
         {connections.data && configuration.data && (
           <>
-            <ProviderTable
+            <ProviderList
               connections={connections.data}
               activeId={configuration.data.metadata.paymentSourceId as string | undefined}
               isEnabled={configuration.data.metadata.isEnabled === true}
             />
             <section className={classes.narrow}>
-              <h2>Settings</h2>
+              <Title order={2} mb="sm">
+                Settings
+              </Title>
               <FieldForm
                 key={JSON.stringify(configuration.data)}
                 id={FORM_ID}
@@ -115,7 +118,7 @@ export function PaymentsConfiguration() {
                 before={toPaths(configuration.data.metadata)}
                 draftKey="payments-configuration"
                 save={saveConfiguration}
-                onSaved={() => undefined}
+                onSaved={() => void refreshPayments()}
               />
               <div className={classes.formFoot}>
                 <SaveButton form={FORM_ID} />

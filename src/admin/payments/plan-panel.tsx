@@ -27,7 +27,6 @@ async function savePlan(changes: FormValues, values: FormValues, before?: Plan):
     ? api.PUT('/api/plans/{id}', { params: { path: { id: before._id } }, body })
     : api.POST('/api/plans', { body })
   const saved = await fetchData(answer as Promise<{ data?: Plan }>)
-  await refreshPayments()
   showNotice(before ? 'The plan is saved.' : 'The plan is created.')
   return saved
 }
@@ -56,7 +55,7 @@ export function NewPlanPanel() {
   const { close, open } = useListPlace('/payments/plans')
   return (
     <SidePanel title="New plan" onClose={close} footer={<SaveButton form={FORM_ID} label="Create plan" />}>
-      <PlanForm onSaved={({ _id }) => open(_id, true)} />
+      <PlanForm onSaved={({ _id }) => void refreshPayments().then(() => open(_id, true))} />
     </SidePanel>
   )
 }
@@ -98,7 +97,7 @@ export function PlanPanel() {
       }
     >
       {error && <ProblemMessage error={error} />}
-      {plan && <PlanForm key={plan.updated} plan={plan} onSaved={() => undefined} />}
+      {plan && <PlanForm key={plan.updated} plan={plan} onSaved={() => void refreshPayments()} />}
     </SidePanel>
   )
 }

@@ -1,7 +1,6 @@
-import { Anchor, Autocomplete, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core'
+import { Autocomplete, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { ApiProblem, findFieldError } from '../api/problem'
@@ -119,10 +118,7 @@ export function PriceSimulator() {
             onChange={(next) => filter({ payments: next ?? undefined })}
           />
           <Text size="xs" c="dimmed">
-            The server computes this with what it bills by.{' '}
-            <Anchor component={Link} to="/payments/coupons" size="xs">
-              Coupons
-            </Anchor>
+            The server computes this by the rules that it bills by.
           </Text>
         </Stack>
         <div className={classes.result}>

@@ -1,4 +1,4 @@
-import { Anchor, Button, Text } from '@mantine/core'
+import { Anchor, Button, Text, Title } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
@@ -15,7 +15,7 @@ import { SidePanel } from '../ui/side-panel'
 import { useListPlace } from './list-place'
 import { providerConnectionsQuery, refreshPayments } from './payment-queries'
 import classes from './payments.module.css'
-import { ConnectionState, connectionCheckQuery } from './provider-table'
+import { ConnectionState, connectionCheckQuery } from './provider-connections'
 import { findProvider } from './providers'
 import type { ProviderDescription } from './providers/provider-kind'
 
@@ -39,6 +39,19 @@ function toBody(values: FormValues) {
   return body
 }
 
+/** The server keeps a secret that is not sent. */
+const withStoredSecrets = (provider: ProviderDescription): ProviderDescription => ({
+  ...provider,
+  secrets: provider.secrets.map((field) => ({
+    ...field,
+    description: `${field.description} Empty keeps the stored one.`,
+  })),
+})
+
+/** A box that was never checked is not checked. */
+const uncheckedBoxes = ({ settings }: ProviderDescription): FormValues =>
+  Object.fromEntries(settings.filter(({ type }) => type === 'boolean').map(({ key }) => [key, false]))
+
 const toValues = ({ name, metadata }: IntegrationSource): FormValues => ({
   name,
   ...Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`metadata/${key}`, value])),
@@ -54,7 +67,6 @@ async function saveConnection(
     ? api.PATCH('/api/integration-sources/{id}', { params: { path: { id: before._id } }, body: body as never })
     : api.POST('/api/integration-sources', { body: { kind, ...body } as never })
   const saved = await fetchData(answer as Promise<{ data?: IntegrationSource }>)
-  await refreshPayments()
   showNotice(before ? 'The provider is saved.' : 'The provider is added.')
   return saved
 }
@@ -69,10 +81,10 @@ export function toWebhookAddress(kind: string): string {
 function WebhookSteps({ kind, provider }: { kind: string; provider: ProviderDescription }) {
   return (
     <section className={classes.section}>
-      <h3>Webhook</h3>
+      <Title order={3}>Webhook</Title>
       <Text size="sm" mb="xs">
         Register this address{' '}
-        <Anchor href={provider.webhookPage} target="_blank" rel="noreferrer" size="sm">
+        <Anchor href={provider.webhookPage} target="_blank" rel="noreferrer" size="sm" underline="always">
           at {provider.label}
         </Anchor>{' '}
         for the events beneath, and then type the secret that you get into the form.
@@ -105,7 +117,7 @@ export function NewProviderPanel() {
             fields={listFields(provider)}
             draftKey={`payment-provider:${kind}`}
             save={(_, values) => saveConnection(kind, values)}
-            onSaved={({ _id }) => open(_id, true)}
+            onSaved={({ _id }) => void refreshPayments().then(() => open(_id, true))}
           />
           <WebhookSteps kind={kind} provider={provider} />
         </>
@@ -170,11 +182,11 @@ export function ProviderPanel() {
           <FieldForm
             key={connection.updated}
             id={FORM_ID}
-            fields={listFields(provider)}
-            before={toValues(connection)}
+            fields={listFields(withStoredSecrets(provider))}
+            before={{ ...uncheckedBoxes(provider), ...toValues(connection) }}
             draftKey={`payment-provider:${connection._id}`}
             save={(changes) => saveConnection(connection.kind, changes, connection)}
-            onSaved={() => undefined}
+            onSaved={() => void refreshPayments()}
           />
           <WebhookSteps kind={connection.kind} provider={provider} />
         </>

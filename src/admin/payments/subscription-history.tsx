@@ -1,4 +1,4 @@
-import { Anchor, Skeleton, Text } from '@mantine/core'
+import { Anchor, Skeleton, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
@@ -71,7 +71,7 @@ export function SubscriptionHistory({ subscription }: { subscription: Subscripti
   })
   return (
     <section className={classes.section}>
-      <h3>History</h3>
+      <Title order={3}>History</Title>
       {error && <ProblemMessage error={error} />}
       {!entries && !error && <Skeleton height={60} animate={false} />}
       {entries?.length === 0 && (

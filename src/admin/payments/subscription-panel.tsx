@@ -1,4 +1,4 @@
-import { Anchor, Text } from '@mantine/core'
+import { Anchor, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
@@ -53,7 +53,7 @@ function NextPayments({ subscription }: { subscription: Subscription }) {
   const payments = data && !data.isFree ? data.payments.slice(0, NEXT_PAYMENTS_SHOWN) : []
   return (
     <section className={classes.section}>
-      <h3>What comes next</h3>
+      <Title order={3}>What comes next</Title>
       <Text size="sm">{describeNext(subscription)}</Text>
       <ul className={classes.list}>
         {payments

@@ -3,12 +3,18 @@ import { notifications } from '@mantine/notifications'
 
 const UNDO_TIME_MS = 8_000
 
+const closeButtonProps = { 'aria-label': 'Dismiss' }
+
 /** Says what was done. */
-export const showNotice = (message: string) => notifications.show({ message })
+export const showNotice = (message: string) => notifications.show({ message, closeButtonProps })
 
 /** Says what failed, where no field or screen can. */
 export const showProblem = (error: unknown) =>
-  notifications.show({ color: 'red', message: error instanceof Error ? error.message : String(error) })
+  notifications.show({
+    color: 'red',
+    message: error instanceof Error ? error.message : String(error),
+    closeButtonProps,
+  })
 
 /** Says what was done, and offers to undo it for a while. */
 export function showUndo(message: string, undo: () => Promise<unknown>) {
@@ -18,7 +24,7 @@ export function showUndo(message: string, undo: () => Promise<unknown>) {
     undo().catch(showProblem)
   }
   notifications.show({
-    id,
+    ...{ id, closeButtonProps },
     autoClose: UNDO_TIME_MS,
     message: (
       <Group justify="space-between" wrap="nowrap">
