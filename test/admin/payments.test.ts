@@ -207,7 +207,7 @@ describe.skipIf(!hasBrowser)('payments on the admin page', () => {
     await press('Replay it')
     await page.getByText('The event was replayed: 1 waiting.').waitFor()
     const { body } = await call('GET', '/api/payments/events?status=parked')
-    expect(body[0].attempts).toBe(3)
+    expect(body[0].attempts).toBeGreaterThanOrEqual(3)
   })
 
   test('an archived plan and a cancelled subscription are asked about first', async () => {

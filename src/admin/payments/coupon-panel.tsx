@@ -110,7 +110,13 @@ export function CouponPanel() {
         coupon && (
           <>
             <SaveButton form={FORM_ID} />
-            <Button ml="auto" variant="subtle" component={Link} to={toSimulator(coupon) as never}>
+            <Button
+              ml="auto"
+              variant="subtle"
+              component={Link}
+              to="/payments/simulator"
+              search={toSimulation(coupon) as never}
+            >
               Simulate
             </Button>
             <Button variant="subtle" color={coupon.isActive ? 'red' : undefined} onClick={toggle}>
@@ -131,5 +137,4 @@ export function CouponPanel() {
   )
 }
 
-const toSimulator = ({ code, applicablePlanIds: [plan] }: Coupon) =>
-  `/payments/simulator?coupon=${encodeURIComponent(code)}${plan ? `&plan=${plan}` : ''}`
+const toSimulation = ({ code, applicablePlanIds: [plan] }: Coupon) => ({ coupon: code, ...(plan && { plan }) })

@@ -107,7 +107,7 @@ export function NewSubscriptionPanel() {
   const { data: plans, error } = useQuery(plansQuery)
   const [started, setStarted] = useState<{ id: string; checkout: Checkout }>()
   const footer = started ? (
-    <Button onClick={() => open(started.id, true)}>Show the subscription</Button>
+    <Button onClick={() => void refreshPayments().then(() => open(started.id, true))}>Show the subscription</Button>
   ) : (
     <SaveButton form={FORM_ID} label="Create subscription" />
   )

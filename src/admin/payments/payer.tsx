@@ -3,7 +3,8 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { IconBuilding, IconUser } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
+import type { UserSummary, Workspace } from '../api/schema'
 import { type Payer, payerNameQuery, toUserLabel, userSearchQuery, workspaceChoiceQuery } from './payer-queries'
 
 const TYPING_PAUSE_MS = 150
@@ -39,31 +40,45 @@ type PayerSelectProps = {
 
 const toValue = ({ billableEntityType: type, billableEntityId: id }: Payer) => `${type}:${id}`
 
+const NOBODY: UserSummary[] = []
+const NO_WORKSPACES: Workspace[] = []
+
+/** Returns the choices in groups. Who is chosen stays among them, whatever is searched. */
+function toGroups(
+  users: readonly UserSummary[],
+  workspaces: readonly Workspace[],
+  words: string,
+  chosen: { payer: Payer; label: string } | undefined,
+) {
+  const items = {
+    user: users.map((user) => ({ value: `user:${user._id}`, label: toUserLabel(user) })),
+    workspace: workspaces
+      .filter(({ name }) => name.toLowerCase().includes(words.toLowerCase()))
+      .map(({ _id, name }) => ({ value: `workspace:${_id}`, label: name })),
+  }
+  const value = chosen && toValue(chosen.payer)
+  if (chosen && value && ![...items.user, ...items.workspace].some((item) => item.value === value))
+    items[chosen.payer.billableEntityType].unshift({ value, label: chosen.label })
+  return [
+    { group: 'Users', items: items.user },
+    { group: 'Workspaces', items: items.workspace },
+  ].filter((group) => group.items.length > 0)
+}
+
 /** Chooses a user or a workspace by searching their names. */
 export function PayerSelect({ label, placeholder, size = 'sm', error, value, onChange }: PayerSelectProps) {
   const [search, setSearch] = useState('')
   const [words] = useDebouncedValue(search, TYPING_PAUSE_MS)
-  const { data: users = [] } = useQuery({ ...userSearchQuery(words), placeholderData: keepPreviousData })
-  const { data: workspaces = [] } = useQuery(workspaceChoiceQuery)
+  const { data: users = NOBODY } = useQuery({ ...userSearchQuery(words), placeholderData: keepPreviousData })
+  const { data: workspaces = NO_WORKSPACES } = useQuery(workspaceChoiceQuery)
   const { data: chosenName } = useQuery({
     ...payerNameQuery(value ?? { billableEntityType: 'user', billableEntityId: '' }),
     enabled: !!value,
   })
-  const found = words.toLowerCase()
-  const userOptions = users.map((user) => ({ value: `user:${user._id}`, label: toUserLabel(user) }))
-  const workspaceOptions = workspaces
-    .filter(({ name }) => name.toLowerCase().includes(found))
-    .map(({ _id, name }) => ({ value: `workspace:${_id}`, label: name }))
-  const chosen = value && toValue(value)
-  const isListed = [...userOptions, ...workspaceOptions].some((option) => option.value === chosen)
-  if (chosen && !isListed)
-    (value.billableEntityType === 'user' ? userOptions : workspaceOptions).unshift({
-      ...{ value: chosen, label: chosenName ?? '…' },
-    })
-  const groups = [
-    { group: 'Users', items: userOptions },
-    { group: 'Workspaces', items: workspaceOptions },
-  ].filter(({ items }) => items.length > 0)
+  const groups = useMemo(
+    () => toGroups(users, workspaces, words, value && { payer: value, label: chosenName ?? '…' }),
+    [users, workspaces, words, value, chosenName],
+  )
   return (
     <Select
       size={size}
@@ -73,7 +88,7 @@ export function PayerSelect({ label, placeholder, size = 'sm', error, value, onC
       placeholder={placeholder}
       error={error}
       data={groups}
-      value={chosen ?? null}
+      value={value ? toValue(value) : null}
       onChange={(next) => {
         const [type, id = ''] = next?.split(':') ?? []
         onChange(type ? { billableEntityType: type as Payer['billableEntityType'], billableEntityId: id } : undefined)

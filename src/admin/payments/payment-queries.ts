@@ -4,6 +4,8 @@ import { queryClient } from '../api/queries'
 import { providerKinds } from './providers'
 
 const MAX_ROWS = 1_000
+/** Customers pay elsewhere, so the sums are asked for again. */
+const STATISTICS_INTERVAL_MS = 30_000
 const inPath = (id: string) => ({ params: { path: { id } } })
 
 /** All plans in their order, archived ones too. */
@@ -43,6 +45,7 @@ export const subscriptionQuery = (id: string) =>
 export const statisticsQuery = queryOptions({
   queryKey: ['payments', 'subscriptions', 'statistics'],
   queryFn: () => fetchData(api.GET('/api/subscriptions/statistics')),
+  refetchInterval: STATISTICS_INTERVAL_MS,
 })
 
 /** The settings of payments. */

@@ -1,9 +1,11 @@
 import {
+  type Announcements,
   closestCenter,
   DndContext,
   type DragEndEvent,
   KeyboardSensor,
   PointerSensor,
+  type UniqueIdentifier,
   useSensor,
   useSensors,
 } from '@dnd-kit/core'
@@ -31,6 +33,19 @@ import { describePlanPrice } from './price-words'
 
 /** Room between two plans, so that a program can put one between them. */
 const STEP = 10
+
+/** Returns what assistive technology says while a plan is moved. */
+function announceMoves(plans: readonly Plan[]): Announcements {
+  const nameOf = (id: UniqueIdentifier) => plans.find(({ _id }) => _id === id)?.name ?? ''
+  const placeOf = (id: UniqueIdentifier) => plans.findIndex(({ _id }) => _id === id) + 1
+  return {
+    onDragStart: ({ active }) => `${nameOf(active.id)} is picked up.`,
+    onDragOver: ({ active, over }) => (over ? `${nameOf(active.id)} is at place ${placeOf(over.id)}.` : undefined),
+    onDragEnd: ({ active, over }) =>
+      over ? `${nameOf(active.id)} is dropped at place ${placeOf(over.id)}.` : `${nameOf(active.id)} is dropped.`,
+    onDragCancel: ({ active }) => `${nameOf(active.id)} is back at its place.`,
+  }
+}
 
 /** Sends the places of plans that are in this order now. */
 async function saveOrder(plans: readonly Plan[]) {
@@ -64,7 +79,12 @@ export function PlanOrderPanel() {
       <Text size="sm" c="dimmed" mb="sm">
         Customers see the plans in this order. Drag a handle, or focus it and press Space and the arrow keys.
       </Text>
-      <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={move}>
+      <DndContext
+        sensors={sensors}
+        collisionDetection={closestCenter}
+        accessibility={{ announcements: announceMoves(plans) }}
+        onDragEnd={move}
+      >
         <SortableContext items={plans.map(({ _id }) => _id)} strategy={verticalListSortingStrategy}>
           <ol className={classes.list}>
             {plans.map((plan) => (

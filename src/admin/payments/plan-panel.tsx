@@ -80,7 +80,7 @@ export function PlanPanel() {
         plan && (
           <>
             <SaveButton form={FORM_ID} />
-            <Button ml="auto" variant="subtle" component={Link} to={`/payments/simulator?plan=${id}` as never}>
+            <Button ml="auto" variant="subtle" component={Link} to="/payments/simulator" search={{ plan: id } as never}>
               Simulate
             </Button>
             {plan.isActive ? (

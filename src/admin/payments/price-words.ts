@@ -11,9 +11,9 @@ export const CYCLES = [
 ] as const
 
 const MONTHS_PER_YEAR = 12
-const longDate = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+const longDate = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' })
 
-/** Returns a day as the locale writes it. */
+/** Returns the day of a time as the locale writes it, in UTC, by which the server bills. */
 export const formatDay = (time: string) => longDate.format(Date.parse(time))
 
 /** Returns an amount with how often it is paid, such as "€9.00 a month". */

@@ -19,9 +19,11 @@ export function RevenueLine() {
   const revenue = data.monthlyRevenue.map(({ amount, currency }) => formatMoney(amount, currency)).join(' + ')
   return (
     <div className={classes.revenue} role="status" aria-label="Revenue">
-      <span>
-        <strong>{revenue || formatMoney(0)}</strong> a month
-      </span>
+      {revenue && (
+        <span>
+          <strong>{revenue}</strong> a month
+        </span>
+      )}
       {counts
         .filter(([count]) => count > 0)
         .map(([count, word]) => (
