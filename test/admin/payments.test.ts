@@ -174,7 +174,8 @@ describe.skipIf(!hasBrowser)('payments on the admin page', () => {
     await inspectScreen(page, 'subscription')
 
     await press('Change coupon')
-    await page.getByLabel('Code').fill('')
+    await page.getByRole('combobox', { name: 'Code' }).fill('')
+    await page.keyboard.press('Tab')
     await inspectScreen(page, 'subscription-coupon')
     await press('Remove SPRING')
     await page.getByText('The coupon is removed.').waitFor()

@@ -20,8 +20,8 @@ import { CYCLES, describePlanPrice } from './price-words'
 
 const FORM_ID = 'new-subscription-form'
 
-const PayerInput = ({ label = '', error, value, onChange }: InputProps) => (
-  <PayerSelect label={label} error={error} value={value as Payer | undefined} onChange={onChange} />
+const PayerInput = ({ label = '', error, required, value, onChange }: InputProps) => (
+  <PayerSelect label={label} error={error} required={required} value={value as Payer | undefined} onChange={onChange} />
 )
 const CycleInput = labelledChoice(CYCLES)
 const StartInput = labelledChoice([

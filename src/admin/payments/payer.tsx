@@ -34,6 +34,7 @@ type PayerSelectProps = {
   placeholder?: string
   size?: 'xs' | 'sm'
   error?: string
+  required?: boolean
   value?: Payer
   onChange(payer: Payer | undefined): void
 }
@@ -66,7 +67,7 @@ function toGroups(
 }
 
 /** Chooses a user or a workspace by searching their names. */
-export function PayerSelect({ label, placeholder, size = 'sm', error, value, onChange }: PayerSelectProps) {
+export function PayerSelect({ label, placeholder, size = 'sm', error, required, value, onChange }: PayerSelectProps) {
   const [search, setSearch] = useState('')
   const [words] = useDebouncedValue(search, TYPING_PAUSE_MS)
   const { data: users = NOBODY } = useQuery({ ...userSearchQuery(words), placeholderData: keepPreviousData })
@@ -87,6 +88,7 @@ export function PayerSelect({ label, placeholder, size = 'sm', error, value, onC
       aria-label={label}
       placeholder={placeholder}
       error={error}
+      required={required}
       data={groups}
       value={value ? toValue(value) : null}
       onChange={(next) => {
