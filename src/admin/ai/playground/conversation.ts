@@ -41,10 +41,12 @@ export function useConversation(options: ConversationOptions) {
     options.onThread(_id)
   }
   /** The stream does not tell which tools were called; the thread does. */
-  const readSteps = async () => {
+  const readSteps = async ({ question }: ChatTurn) => {
     const { messages } = await queryClient.fetchQuery({ ...threadQuery(thread.current), staleTime: 0 })
     void queryClient.invalidateQueries({ queryKey: ['threads', 'list'] })
-    return toTurns(messages).at(-1)?.steps ?? []
+    const last = toTurns(messages).at(-1)
+    // A thread gets what was stopped a moment later.
+    return last?.question === question ? last.steps : []
   }
   const readCost = async () => (await fetchLatestUsage(thread.current ? { thread: thread.current } : { source }))?.cost
   const complete = async (turn: ChatTurn, before: ChatTurn[], signal: AbortSignal) => {
@@ -61,10 +63,12 @@ export function useConversation(options: ConversationOptions) {
     const controller = new AbortController()
     running.current = controller
     setTurns([...before, turn])
+    let isComplete = false
     try {
       const { usage, citations } = await complete(turn, before, controller.signal)
       const tokens = usage && { prompt: usage.prompt_tokens, completion: usage.completion_tokens }
       changeTurn(turn.id, () => ({ state: 'complete', citations, tokens }))
+      isComplete = true
     } catch (error) {
       const isStopped = controller.signal.aborted
       changeTurn(turn.id, () => (isStopped ? { state: 'stopped' } : { state: 'failed', error }))
@@ -72,8 +76,8 @@ export function useConversation(options: ConversationOptions) {
       if (running.current === controller) running.current = undefined
     }
     // What an answer cost and did is beside the point when it cannot be read.
-    const steps = await (thread.current && agent ? readSteps().catch(() => undefined) : undefined)
-    const cost = await (seesCost ? readCost().catch(() => undefined) : undefined)
+    const steps = await (thread.current && agent ? readSteps(turn).catch(() => undefined) : undefined)
+    const cost = await (seesCost && isComplete ? readCost().catch(() => undefined) : undefined)
     changeTurn(turn.id, (now) => ({ steps: steps ?? now.steps, cost }))
   }
   return {

@@ -44,6 +44,12 @@ type ChartInput = {
   unit: UsageUnit
 }
 
+const dayWords = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' })
+const monthWords = new Intl.DateTimeFormat(undefined, { month: 'short', year: 'numeric', timeZone: 'UTC' })
+
+/** Returns a day, YYYY-MM-DD, or a month, YYYY-MM, in few words. */
+const formatStep = (step: string) => (step.length > 7 ? dayWords : monthWords).format(Date.parse(step))
+
 /** Returns the options of a chart of stacked bars: one bar for each day or month, with a part for each of the largest rows. */
 export function toUsageOption({ totals, rows, steps, division, unit }: ChartInput): EChartProps['option'] {
   const shown = rows.slice(0, MAX_SERIES)
@@ -62,7 +68,7 @@ export function toUsageOption({ totals, rows, steps, division, unit }: ChartInpu
       ...{ trigger: 'axis', confine: true, axisPointer: { type: 'shadow' } },
       valueFormatter: (value: unknown) => Number(value).toLocaleString(),
     },
-    xAxis: { type: 'category', data: steps, axisTick: { show: false } },
+    xAxis: { type: 'category', data: steps, axisTick: { show: false }, axisLabel: { formatter: formatStep } },
     yAxis: { type: 'value', splitNumber: 4, axisLabel: { formatter: (value: number) => compact.format(value) } },
     series: series.map(({ key, name }) => ({
       ...{ name, type: 'bar', stack: 'usage', barMaxWidth: 32 },

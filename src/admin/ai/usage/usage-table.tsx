@@ -13,7 +13,8 @@ export function UsageTable({ rows, label }: { rows: UsageRow[]; label: string })
     ...{ promptTokens: sum('promptTokens'), completionTokens: sum('completionTokens') },
   }
   return (
-    <Table.ScrollContainer minWidth={560}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+    <section className={classes.scroller} aria-label="Numbers" tabIndex={0}>
       <Table fz="sm" className={classes.table}>
         <Table.Thead>
           <Table.Tr>
@@ -36,7 +37,7 @@ export function UsageTable({ rows, label }: { rows: UsageRow[]; label: string })
           </Table.Tfoot>
         )}
       </Table>
-    </Table.ScrollContainer>
+    </section>
   )
 }
 
