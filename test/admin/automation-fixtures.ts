@@ -1,13 +1,11 @@
 import type { Page } from 'playwright-core'
-import { apiCaller, createTempFolder, PASSWORD, SOURCE_COMMAND, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, PASSWORD, startAtoll } from '../fakes/cli'
 import { openPage, setUpAdmin } from './admin-browser'
 
 /** Starts an empty server that may call this machine, signed in as ada, with a client of its API. Dispose it after use. */
 export async function openAutomation() {
-  const program = process.env.FROM_SOURCE ? SOURCE_COMMAND : undefined
-  const server = await startAtoll({ at: createTempFolder(), env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' }, program })
+  const server = await startAtoll({ at: createTempFolder(), env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' } })
   const { page, errors } = await openPage()
-  page.setDefaultTimeout(10_000)
   await setUpAdmin(page, server)
   const signedIn = { username: 'ada', password: PASSWORD, authType: 'oauth' }
   const { token } = (await apiCaller(server.url)('POST', '/api/signin', signedIn)).body.payload

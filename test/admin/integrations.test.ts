@@ -50,6 +50,12 @@ describe.skipIf(!hasBrowser)('integrations and connections in the admin page', (
     expect(receiver.deliveries.at(-1)?.headers.authorization).toBe('Bearer secret')
     expect(await page.evaluate('JSON.stringify(localStorage)')).not.toContain('secret')
     await inspectScreen(page, 'connections')
+    const { _id: connection, secrets } = (await call('GET', '/api/integration-sources')).body[0]
+    expect(secrets).toEqual(['headers'])
+    await page.getByRole('button', { name: 'Remove it' }).click()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('It is set.').waitFor({ state: 'detached' })
+    expect((await call('GET', `/api/integration-sources/${connection}`)).body.secrets).toEqual([])
 
     await open('integrations')
     await page.getByRole('button', { name: 'Create an integration' }).click()
@@ -110,7 +116,11 @@ describe.skipIf(!hasBrowser)('integrations and connections in the admin page', (
     await page.getByRole('button', { name: 'Create integration' }).click()
     await page.getByText(`When “order-placed” happens, send POST to ${receiver.url}/orders`).waitFor()
 
-    await call('POST', '/api/events', { source: 'shop', eventName: 'order-placed', metadata: { number: 42 } })
+    await writeCode(page, 'Metadata', '{"number": 42}')
+    await page.getByRole('button', { name: 'Record event' }).click()
+    await page.getByText('The event was recorded').waitFor()
+    expect((await call('GET', '/api/events?eventName=order-placed')).body).toMatchObject([{ metadata: { number: 42 } }])
+    await page.getByRole('tab', { name: 'Runs' }).click()
     await page.locator('summary').first().click()
     await page.getByRole('button', { name: 'Try again' }).waitFor()
     await inspectScreen(page, 'integration-runs')

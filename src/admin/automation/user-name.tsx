@@ -24,3 +24,6 @@ export const UserName = ({ id }: { id: string }) => (
     {useUserName(id)}
   </Anchor>
 )
+
+/** A user by name, where a link has no place. */
+export const UserLabel = ({ id }: { id: string }) => useUserName(id)

@@ -4,7 +4,7 @@ import { javascript, javascriptLanguage } from '@codemirror/lang-javascript'
 import { json } from '@codemirror/lang-json'
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language'
 import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint'
-import { EditorState, type Extension } from '@codemirror/state'
+import { Annotation, EditorState, type Extension } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 import { basicSetup } from 'codemirror'
@@ -49,11 +49,16 @@ export type CodeMirrorProps = {
   complete?: CompletionSource
 }
 
+/** Marks a change that came from outside, of which nobody has to be informed. */
+const External = Annotation.define<boolean>()
+
 /** The editor of `CodeEditor`. Tab moves the focus; Escape leaves the suggestions. */
 export function CodeMirror(props: CodeMirrorProps) {
   const { language, value, onChange, labelId, readOnly, isTall, flaws, complete } = props
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
+  /** What was typed since the value was last the same: while somebody types fast, the value comes late. */
+  const typed = useRef(new Set<string>())
   const latestOnChange = useRef(onChange)
   latestOnChange.current = onChange
   useEffect(() => {
@@ -73,7 +78,10 @@ export function CodeMirror(props: CodeMirrorProps) {
           lintGutter(),
           complete ? [autocompletion(), javascriptLanguage.data.of({ autocomplete: complete })] : [],
           EditorView.updateListener.of((update) => {
-            if (update.docChanged) latestOnChange.current?.(update.state.doc.toString())
+            if (!update.docChanged || update.transactions.some((each) => each.annotation(External))) return
+            const text = update.state.doc.toString()
+            typed.current.add(text)
+            latestOnChange.current?.(text)
           }),
         ],
       }),
@@ -86,8 +94,11 @@ export function CodeMirror(props: CodeMirrorProps) {
   }, [language, labelId, readOnly, complete])
   useEffect(() => {
     const editor = view.current
-    if (!editor || editor.state.doc.toString() === value) return
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } })
+    if (!editor || (typed.current.has(value) && editor.state.doc.toString() !== value)) return
+    typed.current.clear()
+    if (editor.state.doc.toString() === value) return
+    const changes = { from: 0, to: editor.state.doc.length, insert: value }
+    editor.dispatch({ changes, annotations: External.of(true) })
   }, [value])
   useEffect(() => {
     const editor = view.current

@@ -6,7 +6,7 @@ import { DraftCheck } from './connection-check'
 import { toDraft } from './connection-values'
 import { connectionKinds } from './kinds'
 import type { ConnectionKindName } from './kinds/connection-kind'
-import { SecretInput, StoredSecrets } from './secret-inputs'
+import { SecretInput, STORED_SECRET } from './secret-inputs'
 
 const KIND_CHOICES = Object.entries(connectionKinds).map(([value, { label }]) => ({ value, label }))
 
@@ -36,9 +36,10 @@ const newFields: FormField[] = [
   { key: 'check', title: 'Check', type: 'string', Input: DraftCheck },
 ]
 
-const toValues = ({ name, labels, metadata }: IntegrationSource): FormValues => ({
+const toValues = ({ name, labels, metadata, secrets }: IntegrationSource): FormValues => ({
   ...{ name, labels },
   ...Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`metadata/${key}`, value])),
+  ...Object.fromEntries(secrets.map((key) => [`authentication/${key}`, STORED_SECRET])),
 })
 
 type NewConnectionFormProps = {
@@ -72,20 +73,18 @@ type ConnectionFormProps = {
 
 /** A form that changes a connection. Secrets that are set stay, unless they are replaced. */
 export const ConnectionForm = ({ id, connection, save, onSaved }: ConnectionFormProps) => (
-  <StoredSecrets value={connection.secrets}>
-    <FieldForm
-      id={id}
-      fields={[NAME, ...listKindFields(connection.kind), LABELS]}
-      before={toValues(connection)}
-      draftKey={`connection:${connection._id}`}
-      save={({ name, labels, ...changes }) =>
-        save({
-          ...(name !== undefined && { name: String(name ?? '') }),
-          ...(labels !== undefined && { labels: Array.isArray(labels) ? labels : [] }),
-          ...toDraft(changes),
-        })
-      }
-      onSaved={onSaved}
-    />
-  </StoredSecrets>
+  <FieldForm
+    id={id}
+    fields={[NAME, ...listKindFields(connection.kind), LABELS]}
+    before={toValues(connection)}
+    draftKey={`connection:${connection._id}`}
+    save={({ name, labels, ...changes }) =>
+      save({
+        ...(name !== undefined && { name: String(name ?? '') }),
+        ...(labels !== undefined && { labels: Array.isArray(labels) ? labels : [] }),
+        ...toDraft(changes),
+      })
+    }
+    onSaved={onSaved}
+  />
 )

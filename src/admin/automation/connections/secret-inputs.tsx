@@ -1,27 +1,27 @@
 import { Anchor, PasswordInput, Text } from '@mantine/core'
-import { createContext, useContext, useState } from 'react'
+import { useState } from 'react'
 import type { InputProps } from '../../fields/field-kind'
 import { type Header, HeadersInput } from '../integrations/headers-input'
 
-/** The names of the secrets that are stored. */
-export const StoredSecrets = createContext<readonly string[]>([])
-
-const useIsStored = ({ key }: InputProps['field']) => useContext(StoredSecrets).includes(key.split('/').at(-1)!)
+/** The value of a secret that is stored, which nobody can read. */
+export const STORED_SECRET = true
 
 /** Says that a secret is stored, and offers to remove it. */
-function StoredNotice({ field, value, onChange }: InputProps) {
-  if (!useIsStored(field)) return null
+function StoredNotice({ value, onChange }: InputProps) {
+  const [isStored] = useState(value === STORED_SECRET)
+  if (!isStored) return null
+  const isKept = value !== undefined && value !== null
   return (
     <Text size="xs" c="dimmed">
-      {value === null ? 'It will be removed. ' : 'It is set. What you type replaces it. '}
+      {isKept ? 'It is set. What you type replaces it. ' : 'It will be removed. '}
       <Anchor
         component="button"
         type="button"
         size="xs"
         underline="always"
-        onClick={() => onChange(value === null ? undefined : null)}
+        onClick={() => onChange(isKept ? undefined : STORED_SECRET)}
       >
-        {value === null ? 'Keep it' : 'Remove it'}
+        {isKept ? 'Remove it' : 'Keep it'}
       </Anchor>
     </Text>
   )
@@ -30,18 +30,18 @@ function StoredNotice({ field, value, onChange }: InputProps) {
 /** An input for a secret, which nobody can read again; where two are allowed, with a comma between them. */
 export function SecretInput(props: InputProps) {
   const { field, value, onChange, ...rest } = props
-  const isStored = useIsStored(field)
+  const [initial] = useState(value)
   const change = (text: string) => {
     const several = field.multi && text.includes(',') ? text.split(',').map((each) => each.trim()) : undefined
-    onChange(several ?? (text || undefined))
+    onChange(several ?? (text || initial))
   }
   return (
     <div>
       <PasswordInput
         {...rest}
         autoComplete="new-password"
-        placeholder={isStored && value !== null ? '••••••••' : undefined}
-        value={Array.isArray(value) ? value.join(',') : String(value ?? '')}
+        placeholder={value === STORED_SECRET ? '••••••••' : undefined}
+        value={Array.isArray(value) ? value.join(',') : typeof value === 'string' ? value : ''}
         onChange={(event) => change(event.currentTarget.value)}
       />
       <StoredNotice {...props} />
@@ -51,12 +51,13 @@ export function SecretInput(props: InputProps) {
 
 /** An input for headers that are secret. */
 export function HeadersSecretInput(props: InputProps) {
-  const { description, error, onChange } = props
+  const { description, error, value, onChange } = props
+  const [initial] = useState(value)
   const [headers, setHeaders] = useState<Header[]>([])
   const change = (next: Header[]) => {
     setHeaders(next)
     const named = next.filter(({ name }) => name).map(({ name, value }) => [name, value])
-    onChange(named.length ? Object.fromEntries(named) : undefined)
+    onChange(named.length ? Object.fromEntries(named) : initial)
   }
   return (
     <div>

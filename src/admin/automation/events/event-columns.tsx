@@ -3,11 +3,9 @@ import type { ReactNode } from 'react'
 import type { Event } from '../../api/schema'
 import type { Column } from '../../ui/data-table'
 import { RelativeTime } from '../../ui/relative-time'
-import { useUserName } from '../user-name'
+import { UserLabel } from '../user-name'
 import type { EventFilters } from './event-queries'
 import classes from './events.module.css'
-
-const UserLabel = ({ id }: { id: string }) => useUserName(id)
 
 /** Returns the columns of events. A click on a value filters by it. */
 export function createEventColumns(onFilter: (filters: EventFilters) => void): Column<Event>[] {

@@ -10,6 +10,7 @@ import { SaveButton } from '../../ui/save-button'
 import { Screen } from '../../ui/screen'
 import { Workbench, type WorkbenchTab } from '../workbench'
 import { ActiveSwitch } from './active-switch'
+import { EventTester } from './event-tester'
 import { IntegrationForm } from './integration-form'
 import { changeIntegration, integrationQuery, type LoadedIntegration } from './integration-queries'
 import { IntegrationRuns } from './integration-runs'
@@ -34,8 +35,10 @@ function IntegrationEditor({ loaded: { integration, etag } }: { loaded: LoadedIn
   const tester: WorkbenchTab = {
     key: 'try',
     label: 'Try it',
-    render: () => <WebhookTester integration={integration} />,
+    render: () =>
+      trigger.kind === 'event' ? <EventTester trigger={trigger} /> : <WebhookTester integration={integration} />,
   }
+  const mayBeTried = trigger.kind === 'event' || trigger.kind === 'webhook'
   const remove = async () => {
     const action = { title: `Delete ${name ? `"${name}"` : 'this integration'}?`, action: 'Delete integration' }
     if (!(await confirmAction({ ...action, text: 'What waits to be run is not run any more.' }))) return
@@ -59,7 +62,7 @@ function IntegrationEditor({ loaded: { integration, etag } }: { loaded: LoadedIn
         </Text>
       }
     >
-      <Workbench isForm tabs={trigger.kind === 'webhook' ? [tester, runs] : [runs]}>
+      <Workbench isForm tabs={mayBeTried ? [tester, runs] : [runs]}>
         <IntegrationForm
           key={integration.updated}
           id={FORM_ID}

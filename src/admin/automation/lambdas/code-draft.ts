@@ -20,10 +20,15 @@ export function useCodeDraft(id: string, saved: { code: string; version: number 
     code: draft?.code ?? saved.code,
     isDirty,
     /** Whether somebody saved another version since the editing began. */
-    isOutdated: isDirty && draft.version !== saved.version,
+    isOutdated: isDirty && draft.version < saved.version,
     change: (code: string) => keep({ code, version: isDirty ? draft.version : saved.version }),
     /** Goes on with what was typed, although there is another version. */
     keepMine: () => draft && keep({ ...draft, version: saved.version }),
     discard,
+    /** Goes on from what was saved. */
+    accept: (version: { code: string; version: number }) => {
+      discard()
+      setDraft({ code: version.code, version: version.version })
+    },
   }
 }

@@ -2,7 +2,7 @@ import { Group, Text, UnstyledButton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { ProblemMessage } from '../../ui/problem-message'
 import { RelativeTime } from '../../ui/relative-time'
-import { UserName } from '../user-name'
+import { UserLabel } from '../user-name'
 import classes from './lambda.module.css'
 import { type LoadedLambda, versionsQuery } from './lambda-queries'
 
@@ -36,7 +36,7 @@ export function LambdaVersions({ loaded: { lambda }, shown, onShow }: LambdaVers
                 )}
               </Group>
               <Text size="xs" c="dimmed" component="div">
-                <RelativeTime time={created} /> {user && <UserName id={user} />}
+                <RelativeTime time={created} /> {user && <UserLabel id={user} />}
               </Text>
             </UnstyledButton>
           </li>

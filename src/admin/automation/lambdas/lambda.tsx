@@ -35,8 +35,8 @@ function LambdaEditor({ loaded }: { loaded: LoadedLambda }) {
   const draft = useCodeDraft(lambda._id, lambda)
   const save = useMutation({
     mutationFn: () => changeLambda(loaded, { code: draft.code }),
-    onSuccess: () => {
-      draft.discard()
+    onSuccess: (saved) => {
+      draft.accept(saved.lambda)
       showNotice('Saved.')
     },
     // Perhaps somebody else saved it: the notice about that needs their version.
@@ -48,8 +48,9 @@ function LambdaEditor({ loaded }: { loaded: LoadedLambda }) {
   }
   const showVersion = (version?: number) =>
     navigate({ to: '.', search: { ...search, version: version?.toString() } as never, replace: true })
+  const maySave = draft.isDirty && !draft.isOutdated
   const saveChanges = async () => {
-    if (draft.isDirty && !draft.isOutdated) await save.mutateAsync()
+    if (maySave) await save.mutateAsync()
   }
   return (
     <Screen
@@ -64,7 +65,7 @@ function LambdaEditor({ loaded }: { loaded: LoadedLambda }) {
             leftSection={<IconDeviceFloppy size={14} />}
             onClick={() => save.mutate()}
             loading={save.isPending}
-            disabled={!draft.isDirty || draft.isOutdated}
+            disabled={!maySave}
           >
             Save
           </Button>
@@ -101,10 +102,10 @@ function LambdaEditor({ loaded }: { loaded: LoadedLambda }) {
             version={Number(search.version)}
             code={draft.code}
             onClose={() => showVersion()}
-            onRestored={draft.discard}
+            onRestored={draft.accept}
           />
         ) : (
-          <div onKeyDownCapture={saveByKey(() => void saveChanges().catch(() => {}))}>
+          <div onKeyDownCapture={saveByKey(() => maySave && save.mutate())}>
             <LambdaCode code={draft.code} error={save.error} onChange={change} />
           </div>
         )}

@@ -1,5 +1,6 @@
 import { Button, Group, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
+import type { Lambda } from '../../api/schema'
 import { CodeDiff } from '../../ui/code-diff'
 import { showNotice } from '../../ui/notices'
 import { ProblemMessage } from '../../ui/problem-message'
@@ -11,7 +12,7 @@ type VersionDiffProps = {
   /** The code in the editor. */
   code: string
   onClose: () => void
-  onRestored: () => void
+  onRestored: (lambda: Lambda) => void
 }
 
 /** What changed from a version to the code in the editor, with a way back to that version. */
@@ -21,7 +22,7 @@ export function VersionDiff({ loaded, version, code, onClose, onRestored }: Vers
   const restore = useMutation({
     mutationFn: () => restoreVersion(loaded, version),
     onSuccess: ({ lambda }) => {
-      onRestored()
+      onRestored(lambda)
       onClose()
       showNotice(`Version ${version} is back as version ${lambda.version}.`)
     },
