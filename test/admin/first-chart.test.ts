@@ -4,7 +4,7 @@ import { hasBrowser } from '../fakes/browser'
 import { createTempFolder, startAtoll } from '../fakes/cli'
 import { findLink, inspectScreen, openPage } from './admin-browser'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(240_000)
 
 const MAX_ACTS = 60
 

@@ -4,7 +4,7 @@ import { hasBrowser } from '../fakes/browser'
 import { createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
 import { findLink, inspectScreen, openPage } from './admin-browser'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(240_000)
 
 /** Calls the API of the demo with the session of a page. */
 const apiOf =

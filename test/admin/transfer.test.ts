@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { hasBrowser } from '../fakes/browser'
 import { inspectScreen, openDemo } from './admin-browser'
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(240_000)
 
 const ROWS = 100_000
 const MAX_TASK_MS = 1_000

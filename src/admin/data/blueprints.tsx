@@ -1,5 +1,5 @@
 import { Anchor, Button, Table } from '@mantine/core'
-import { IconPlus, IconSitemap } from '@tabler/icons-react'
+import { IconFileUpload, IconPlus, IconSitemap } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { blueprintsQuery } from '../api/queries'
@@ -26,9 +26,19 @@ export function Blueprints() {
             </Button>
           )}
           {mayCreate && (
-            <Button component={Link} to="/blueprints/new" leftSection={<IconPlus size={14} />}>
-              New blueprint
-            </Button>
+            <>
+              <Button
+                component={Link}
+                to="/blueprints/import"
+                variant="default"
+                leftSection={<IconFileUpload size={14} />}
+              >
+                From a file
+              </Button>
+              <Button component={Link} to="/blueprints/new" leftSection={<IconPlus size={14} />}>
+                New blueprint
+              </Button>
+            </>
           )}
         </>
       }
