@@ -5,7 +5,7 @@ import { findLink, openPage } from './admin-browser'
 
 setDefaultTimeout(120_000)
 
-describe.skipIf(!hasBrowser)('what was typed about an entity in a browser', () => {
+describe.skipIf(!hasBrowser)('a form of an entity in a browser', () => {
   test('a closed tab, an expired session and a lost connection lose nothing of what was typed', async () => {
     const at = createTempFolder()
     const { page } = await openPage()

@@ -1,26 +1,25 @@
-import { useThrottledValue } from '@mantine/hooks'
+import { useThrottledCallback } from '@mantine/hooks'
 import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
+import { useState } from 'react'
 import type { Entity } from '../api/schema'
 import { entityCountQuery, entityPageQuery, type ListSearch, PAGE_SIZE } from './entity-queries'
 
-/** While somebody scrolls through a long list, pages are asked for at most this often. */
+/** While somebody scrolls, only the table renders each frame; what is around it follows at most this often. */
 const SCROLL_PAUSE_MS = 100
 
 /** Returns access to the rows of a list by their index; pages are fetched when they come into view. */
 export function useEntityRows(blueprint: string, query: ListSearch) {
   const [range, setRange] = useState({ first: 0, last: 40 })
   const count = useQuery({ ...entityCountQuery(blueprint, query), placeholderData: keepPreviousData })
-  const wanted = useThrottledValue(range, SCROLL_PAUSE_MS)
-  const [from, to] = [Math.floor(wanted.first / PAGE_SIZE), Math.floor(wanted.last / PAGE_SIZE)]
+  const [from, to] = [Math.floor(range.first / PAGE_SIZE), Math.floor(range.last / PAGE_SIZE)]
   const pages = Array.from({ length: to - from + 1 }, (_, n) => from + n)
   const loaded = useQueries({ queries: pages.map((page) => entityPageQuery(blueprint, query, page)) })
   const byPage = new Map(loaded.map(({ data }, n) => [from + n, data]))
   const rowAt = (index: number): Entity | undefined => byPage.get(Math.floor(index / PAGE_SIZE))?.[index % PAGE_SIZE]
-  const setVisible = useMemo(
-    () => (first: number, last: number) =>
+  const setVisible = useThrottledCallback(
+    (first: number, last: number) =>
       setRange((now) => (now.first === first && now.last === last ? now : { first, last })),
-    [],
+    SCROLL_PAUSE_MS,
   )
   return {
     count: count.data ?? 0,
