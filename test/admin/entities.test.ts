@@ -96,6 +96,7 @@ describe.skipIf(!hasBrowser)('the entities of a blueprint in a browser', () => {
     await page.getByRole('option', { name: 'is one of' }).click()
     await page.getByRole('combobox', { name: 'Value' }).click({ force: true })
     for (const name of ['lead', 'customer']) await page.getByRole('option', { name }).click()
+    await page.keyboard.press('Tab')
     await page.getByRole('button', { name: 'Add filter' }).click()
     await page.getByRole('button', { name: 'stage is one of lead, customer' }).waitFor()
     expect(page.url()).toContain('stage[$in]=lead,customer')

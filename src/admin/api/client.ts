@@ -23,7 +23,9 @@ const handleSession: Middleware = {
     if (response.status !== 401 || SIGN_IN_PATHS.test(schemaPath) || request.headers.has('x-no-sign-in') || !copy)
       throw await readProblem(response)
     await waitForSignIn()
-    const retried = await options.fetch(copy)
+    // Called as a method of `options`, the browser's fetch refuses to work.
+    const { fetch: send } = options
+    const retried = await send(copy)
     if (!retried.ok) throw await readProblem(retried)
     return retried
   },

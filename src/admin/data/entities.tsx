@@ -118,6 +118,7 @@ function EntityList({ blueprint }: { blueprint: Blueprint }) {
             label={name}
             columns={columns}
             count={filterError ? 0 : rows.count}
+            listKey={JSON.stringify(query)}
             rowAt={rows.rowAt}
             rowKey={({ identifier: each }) => each}
             onRangeChange={rows.setVisible}

@@ -12,8 +12,8 @@ export type ListSearch = Record<string, string>
 const path = (key: string) => ({ path: { key } })
 
 /** The parameters of filters are named by fields, which the description of the API does not know. */
-const listEntities = async (key: string, query: Record<string, string | number | boolean>) =>
-  api.GET('/api/blueprints/{key}/entities', { params: { ...path(key), query: query as object } })
+const listEntities = async (key: string, query: Record<string, string | number | boolean>, signal?: AbortSignal) =>
+  api.GET('/api/blueprints/{key}/entities', { params: { ...path(key), query: query as object }, signal })
 
 /** How many entities a list has. */
 export const entityCountQuery = (key: string, search: ListSearch) =>
@@ -31,8 +31,11 @@ const withoutOrder = ({ $sort: _, ...rest }: ListSearch) => rest
 export const entityPageQuery = (key: string, search: ListSearch, page: number) =>
   queryOptions({
     queryKey: ['entities', key, 'page', search, page],
-    queryFn: async () =>
-      (await fetchData(listEntities(key, { ...search, $limit: PAGE_SIZE, $skip: page * PAGE_SIZE }))) as Entity[],
+    queryFn: async ({ signal }) => {
+      const query = { ...search, $limit: PAGE_SIZE, $skip: page * PAGE_SIZE }
+      // A page that nobody sees any more is not waited for.
+      return (await fetchData(listEntities(key, query, signal))) as Entity[]
+    },
     staleTime: 30_000,
     gcTime: 60_000,
   })

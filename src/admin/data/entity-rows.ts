@@ -1,7 +1,11 @@
+import { useThrottledCallback } from '@mantine/hooks'
 import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
+import { useState } from 'react'
 import type { Entity } from '../api/schema'
 import { entityCountQuery, entityPageQuery, type ListSearch, PAGE_SIZE } from './entity-queries'
+
+/** While somebody scrolls, only the table renders each frame; what is around it follows at most this often. */
+const SCROLL_PAUSE_MS = 100
 
 /** Returns access to the rows of a list by their index; pages are fetched when they come into view. */
 export function useEntityRows(blueprint: string, query: ListSearch) {
@@ -12,10 +16,10 @@ export function useEntityRows(blueprint: string, query: ListSearch) {
   const loaded = useQueries({ queries: pages.map((page) => entityPageQuery(blueprint, query, page)) })
   const byPage = new Map(loaded.map(({ data }, n) => [from + n, data]))
   const rowAt = (index: number): Entity | undefined => byPage.get(Math.floor(index / PAGE_SIZE))?.[index % PAGE_SIZE]
-  const setVisible = useMemo(
-    () => (first: number, last: number) =>
+  const setVisible = useThrottledCallback(
+    (first: number, last: number) =>
       setRange((now) => (now.first === first && now.last === last ? now : { first, last })),
-    [],
+    SCROLL_PAUSE_MS,
   )
   return {
     count: count.data ?? 0,

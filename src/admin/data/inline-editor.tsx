@@ -1,4 +1,4 @@
-import { Popover } from '@mantine/core'
+import { MantineThemeProvider, Popover } from '@mantine/core'
 import { type FocusEvent, type KeyboardEvent, useLayoutEffect, useRef, useState } from 'react'
 import type { Field } from '../api/schema'
 import { ValueCell } from '../fields/value-cell'
@@ -6,6 +6,15 @@ import { ValueInput } from '../fields/value-input'
 import classes from './inline-editor.module.css'
 
 const MIN_WIDTH_PX = 200
+const defaultProps = { size: 'xs' }
+const SMALL_INPUTS = {
+  components: Object.fromEntries(
+    ['TextInput', 'NumberInput', 'Textarea', 'Select', 'MultiSelect', 'TagsInput'].map((name) => [
+      name,
+      { defaultProps },
+    ]),
+  ),
+}
 const LONG_TYPES: Field['type'][] = ['text', 'object']
 
 type InlineEditorProps = {
@@ -76,14 +85,16 @@ export function InlineEditor({ field, value, error, onChange, onSave, onCancel }
         </span>
       </Popover.Target>
       <Popover.Dropdown p={4} ref={box} onKeyDown={handleKey} onBlur={handleBlur}>
-        <ValueInput
-          field={field}
-          value={value ?? undefined}
-          onChange={change}
-          error={error}
-          aria-label={field.title || field.key}
-          autoFocus
-        />
+        <MantineThemeProvider theme={SMALL_INPUTS} inherit>
+          <ValueInput
+            field={field}
+            value={value ?? undefined}
+            onChange={change}
+            error={error}
+            aria-label={field.title || field.key}
+            autoFocus
+          />
+        </MantineThemeProvider>
       </Popover.Dropdown>
     </Popover>
   )

@@ -19,6 +19,8 @@ export type DataTableProps<Row> = {
   label: string
   columns: Column<Row>[]
   count: number
+  /** Names the list; another one begins at its top. */
+  listKey?: string
   /** Returns the row at an index, or undefined while it is loading. */
   rowAt(index: number): Row | undefined
   rowKey(row: Row): string

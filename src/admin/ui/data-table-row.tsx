@@ -1,4 +1,3 @@
-import { Skeleton } from '@mantine/core'
 import { type MouseEvent, memo, useRef } from 'react'
 import classes from './data-table.module.css'
 import { isTyping } from './data-table-keys'
@@ -109,7 +108,7 @@ const toClassName = ({
 export const LoadingRow = ({ columns }: { columns: number }) => (
   <tr className={classes.row} aria-hidden>
     <td colSpan={columns}>
-      <Skeleton height={10} width="60%" animate={false} />
+      <div className={classes.skeleton} />
     </td>
   </tr>
 )

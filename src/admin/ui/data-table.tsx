@@ -65,6 +65,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     [],
   )
   useEffect(() => {
+    // In another order or with other filters, the list begins anew.
+    virtualizer.scrollToOffset(0)
+    setFocused(0)
+  }, [props.sort, props.listKey])
+  useEffect(() => {
     // The panel leads to the rows around the one that has the focus.
     const index = [focused - 1, focused + 1].find((n) => {
       const row = n >= 0 && n < count ? rowAt(n) : undefined
