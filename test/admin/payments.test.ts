@@ -44,6 +44,8 @@ describe.skipIf(!hasBrowser)('payments on the admin page', () => {
     const answer = await fetch(`${server.url}/api/payments/webhooks/stripe`, { method: 'POST', body: raw, headers })
     return answer.json()
   }
+  /** What the browser reports, besides the refusals that are tried on purpose. */
+  const listFaults = () => errors.filter((error) => !error.includes('status of 400'))
   const goTo = (path: string) => page.goto(`${server.url}/admin/payments/${path}`)
   const panel = () => page.getByRole('complementary')
   const choose = async (label: string, option: string | RegExp, within: Page | Locator = page) => {
@@ -81,7 +83,7 @@ describe.skipIf(!hasBrowser)('payments on the admin page', () => {
     const { body } = await call('GET', '/api/payments/configuration')
     expect(body.metadata).toMatchObject({ isEnabled: true, defaultCurrency: 'EUR' })
     expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain(STRIPE_KEY)
-    expect(errors).toEqual([])
+    expect(listFaults()).toEqual([])
   })
 
   test('they create plans, see them as customers do, and change their order', async () => {
@@ -133,10 +135,6 @@ describe.skipIf(!hasBrowser)('payments on the admin page', () => {
     await page.getByLabel('How much').fill('5')
     await press('Create coupon')
     await page.getByText('A coupon with this code already exists.').waitFor()
-    await page
-      .getByRole('button', { name: 'Discard it' })
-      .click({ timeout: 500 })
-      .catch(() => undefined)
 
     const couponBox = () => page.getByRole('combobox', { name: 'Coupon' })
     await goTo('simulator')
@@ -186,7 +184,7 @@ describe.skipIf(!hasBrowser)('payments on the admin page', () => {
     await page.getByRole('link', { name: 'Invoice of €10.00, paid' }).click()
     await page.getByRole('cell', { name: '1 × Plan' }).waitFor()
     await inspectScreen(page, 'invoice')
-    expect(errors).toEqual([])
+    expect(listFaults()).toEqual([])
   })
 
   test('the inbox shows what the provider sent, and applies again what waits', async () => {
@@ -228,6 +226,6 @@ describe.skipIf(!hasBrowser)('payments on the admin page', () => {
     await page.getByText('No subscription matches these filters.').waitFor()
     expect((await call('GET', '/api/subscriptions')).body[0].status).toBe('canceled')
     expect([...stripe.subscriptions.values()][0].status).toBe('canceled')
-    expect(errors).toEqual([])
+    expect(listFaults()).toEqual([])
   })
 })

@@ -7,6 +7,7 @@ import { formatMoney } from '../ui/money'
 import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
 import classes from './payments.module.css'
+import { labelOfState } from './provider-event-states'
 import { findProvider } from './providers'
 
 /** As many events of payments as one request returns; those of this subscription are among them. */
@@ -23,18 +24,20 @@ const SENTENCES: Record<string, string> = {
   'subscription-renewed': 'A new period began.',
   'subscription-canceled': 'The subscription was cancelled.',
   'subscription-expired': 'The subscription expired.',
-  'coupon-redeemed': 'A coupon was redeemed.',
-  'coupon-lost': 'The coupon was lost: it had no redemptions left.',
   'checkout-failed': 'A checkout failed at the provider.',
   'webhook-failed': 'The provider reported what is not possible here.',
   'provider-drift': 'A difference from the provider was found.',
 }
 
-const fromEvent = ({ _id, created, eventName, metadata }: Event): Entry => {
-  const { couponCode, why } = metadata as Record<string, string | undefined>
-  const detail = couponCode ?? why
-  return { id: _id, time: created, text: `${SENTENCES[eventName] ?? eventName}${detail ? ` ${detail}` : ''}` }
+/** Returns what an event says in a sentence. */
+function describeEvent({ eventName, metadata }: Event): string {
+  const { couponCode, why } = (metadata ?? {}) as Record<string, string | undefined>
+  if (eventName === 'coupon-redeemed') return `The coupon ${couponCode} was redeemed.`
+  if (eventName === 'coupon-lost') return `The coupon ${couponCode} was lost: it had no redemptions left.`
+  return [SENTENCES[eventName] ?? eventName, why].filter(Boolean).join(' ')
 }
+
+const fromEvent = (event: Event): Entry => ({ id: event._id, time: event.created, text: describeEvent(event) })
 
 const fromInvoice = ({ _id, created, paidAt, status, amount, currency }: Invoice): Entry => ({
   ...{ id: _id, time: paidAt ?? created, to: `/payments/invoices/${_id}` },
@@ -43,7 +46,7 @@ const fromInvoice = ({ _id, created, paidAt, status, amount, currency }: Invoice
 
 const fromProviderEvent = ({ _id, created, type, status, providerKind }: ProviderEvent): Entry => ({
   ...{ id: _id, time: created, to: `/payments/inbox/${_id}` },
-  text: `${findProvider(providerKind)?.label ?? providerKind} sent ${type}: ${status}`,
+  text: `${findProvider(providerKind)?.label ?? providerKind} sent ${type}: ${labelOfState(status).toLowerCase()}`,
 })
 
 async function fetchHistory({ _id: subscriptionId, created }: Subscription): Promise<Entry[]> {
