@@ -31,7 +31,8 @@ async function saveUser(id: string, changes: FormValues): Promise<User> {
   const user = await sendWithProof((proof) =>
     fetchData(api.PUT('/api/users/{id}', { params: { path: { id } }, body: { ...changes, ...proof } })),
   )
-  await refetchUsers()
+  // The form takes what was saved before it sees the new state.
+  void refetchUsers()
   showNotice('Saved.')
   return user
 }
