@@ -14,6 +14,9 @@ async function openPeople() {
   const [, token = ''] = await demo.server.until(/x-api-key: (\w+)/)
   const call = apiCaller(demo.server.url, { tenant: 'demo', 'x-api-key': token })
   const createUser = async (body: object) => (await call('POST', '/api/users', body)).body._id as string
+  demo.page.on('response', (answer) => {
+    if (answer.status() === 403) demo.errors.push(`403 ${answer.url()}`)
+  })
   return { ...demo, call, createUser }
 }
 

@@ -2,7 +2,7 @@ import { Button, Group, Modal, Select, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { User } from '../api/schema'
-import { impersonation } from '../api/session'
+import { startImpersonation } from '../api/session'
 import { toUserLabel, userWorkspacesQuery } from './user-queries'
 
 /** Asks in which workspace an admin acts as a user, and begins. */
@@ -11,9 +11,7 @@ export function ImpersonationDialog({ user, onClose }: { user: User; onClose: ()
   const [workspace, setWorkspace] = useState<string | null>(null)
   const name = toUserLabel(user)
   const begin = () => {
-    impersonation.set({ user: user._id, name, ...(workspace && { workspace }) })
-    // The page starts anew, so that nothing which only the admin may see stays in it.
-    location.assign('/admin/home')
+    startImpersonation({ user: user._id, name, ...(workspace && { workspace }) })
   }
   return (
     <Modal opened title={`Act as ${name}`} onClose={onClose}>
