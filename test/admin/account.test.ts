@@ -14,7 +14,6 @@ async function openAccount() {
   const env = { ATOLL_TEST_CLOCK: 'on', ATOLL_OPERATOR_TOKEN: OPERATOR_TOKEN }
   const server = await startAtoll({ at: createTempFolder(), env })
   const { page, errors } = await openPage()
-  page.setDefaultTimeout(15_000)
   await setUpAdmin(page, server)
   const operate = apiCaller(server.url, { authorization: `Bearer ${OPERATOR_TOKEN}` })
   let time = Date.now()

@@ -13,7 +13,6 @@ const withoutRefusals = (errors: string[]) => errors.filter((each) => !/status o
 async function openServer(env: Record<string, string> = {}) {
   const server = await startAtoll({ at: createTempFolder(), env })
   const { page, errors } = await openPage()
-  page.setDefaultTimeout(15_000)
   await setUpAdmin(page, server)
   const close = async () => {
     await page.close()

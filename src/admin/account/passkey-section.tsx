@@ -15,6 +15,8 @@ import { RowList } from '../ui/row-list'
 import { passkeysQuery, refetchAccount } from './account-queries'
 import { toDeviceName } from './device-name'
 
+const EMPTY_TEXT = 'A passkey signs you in by the lock of your device: a finger, your face, or its PIN.'
+
 async function registerPasskey() {
   const options = await sendWithProof((proof) => fetchData(api.POST('/api/me/passkeys/options', { body: proof })))
   const credential = await createPasskey(options)
@@ -58,7 +60,7 @@ export function PasskeySection() {
         label="Passkeys"
         rows={passkeys}
         rowKey={({ _id }) => _id}
-        empty="A passkey signs you in by the lock of your device: a finger, your face, or its PIN."
+        empty={isPasskeyUsable() ? EMPTY_TEXT : 'You have none.'}
         render={(passkey) => ({
           title:
             renamed === passkey._id ? (

@@ -21,7 +21,8 @@ const fields: FormField[] = [
 
 async function saveProfile(changes: FormValues) {
   await sendWithProof((proof) => fetchData(api.POST('/api/me', { body: { ...changes, ...proof } })))
-  await refetchAccount()
+  // The form takes what was saved before it sees the new state.
+  void refetchAccount()
   showNotice('Saved.')
 }
 

@@ -48,6 +48,12 @@ impersonation.subscribe(() => {
   else sessionStorage.removeItem(IMPERSONATION_KEY)
 })
 
+/** Begins to act as a user. The page starts anew, so that nothing which only the admin may see stays in it. */
+export function startImpersonation(value: Impersonation) {
+  sessionStorage.setItem(IMPERSONATION_KEY, JSON.stringify(value))
+  location.assign('/admin/home')
+}
+
 /** Returns the headers that all requests have in common: the tenant, and the user as whom an admin acts. */
 export function commonHeaders(): Record<string, string> {
   const tenant = getNamedTenant()

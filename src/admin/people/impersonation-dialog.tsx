@@ -1,23 +1,17 @@
 import { Button, Group, Modal, Select, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { queryClient } from '../api/queries'
 import type { User } from '../api/schema'
-import { impersonation } from '../api/session'
+import { startImpersonation } from '../api/session'
 import { toUserLabel, userWorkspacesQuery } from './user-queries'
 
 /** Asks in which workspace an admin acts as a user, and begins. */
 export function ImpersonationDialog({ user, onClose }: { user: User; onClose: () => void }) {
-  const navigate = useNavigate()
   const { data: workspaces = [] } = useQuery(userWorkspacesQuery(user._id))
   const [workspace, setWorkspace] = useState<string | null>(null)
   const name = toUserLabel(user)
-  const begin = async () => {
-    onClose()
-    await navigate({ to: '/home', search: {} })
-    impersonation.set({ user: user._id, name, ...(workspace && { workspace }) })
-    await queryClient.resetQueries()
+  const begin = () => {
+    startImpersonation({ user: user._id, name, ...(workspace && { workspace }) })
   }
   return (
     <Modal opened title={`Act as ${name}`} onClose={onClose}>

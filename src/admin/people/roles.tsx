@@ -26,7 +26,7 @@ export function Roles() {
         {error && <ProblemMessage m={0} error={error} />}
         <Text size="sm" c="dimmed" mb="sm">
           A role exists as soon as a user has it. To make one, mark{' '}
-          <Anchor component={Link} to="/people/users" size="sm">
+          <Anchor component={Link} to="/people/users" size="sm" underline="always">
             users
           </Anchor>{' '}
           and choose “Change roles”. What it may is written in the rules of blueprints.

@@ -5,7 +5,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { sendWithProof } from '../api/proof'
-import { meQuery } from '../api/queries'
+import { meQuery, queryClient } from '../api/queries'
 import type { User } from '../api/schema'
 import { FieldForm, type FormValues } from '../fields/field-form'
 import { confirmAction } from '../ui/confirmation'
@@ -19,7 +19,7 @@ import { ImpersonationDialog } from './impersonation-dialog'
 import classes from './people.module.css'
 import { userFields } from './user-fields'
 import { useUserListPlace } from './user-list-place'
-import { refetchUsers, toUserLabel, userQuery } from './user-queries'
+import { refetchUsers, signInStateQuery, toUserLabel, userQuery } from './user-queries'
 import { UserSignIn } from './user-sign-in'
 import { UserWorkspaces } from './user-workspaces'
 
@@ -31,7 +31,8 @@ async function saveUser(id: string, changes: FormValues): Promise<User> {
   const user = await sendWithProof((proof) =>
     fetchData(api.PUT('/api/users/{id}', { params: { path: { id } }, body: { ...changes, ...proof } })),
   )
-  await refetchUsers()
+  // The form takes what was saved before it sees the new state.
+  void refetchUsers()
   showNotice('Saved.')
   return user
 }
@@ -45,6 +46,7 @@ async function deleteUser(user: User) {
   })
   if (!isConfirmed) return false
   await fetchData(api.DELETE('/api/users/{id}', { params: { path: { id: user._id } } }))
+  for (const { queryKey } of [userQuery(user._id), signInStateQuery(user._id)]) queryClient.removeQueries({ queryKey })
   await refetchUsers()
   showNotice(`${toUserLabel(user)} was deleted.`)
   return true

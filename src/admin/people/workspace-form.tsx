@@ -13,7 +13,8 @@ import { refetchWorkspaces } from './workspace-queries'
 async function saveWorkspace(id: string, { labels, ...changes }: FormValues) {
   const body = { ...changes, ...(labels !== undefined && { labels: (labels ?? []) as string[] }) }
   await fetchData(api.PUT('/api/workspaces/{id}', { params: { path: { id } }, body }))
-  await refetchWorkspaces()
+  // The form takes what was saved before it sees the new state.
+  void refetchWorkspaces()
   showNotice('Saved.')
 }
 

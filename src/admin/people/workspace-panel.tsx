@@ -3,7 +3,7 @@ import { IconDots, IconLogout, IconTrash } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
-import { meQuery } from '../api/queries'
+import { meQuery, queryClient } from '../api/queries'
 import type { Me, WorkspaceDetails } from '../api/schema'
 import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem } from '../ui/notices'
@@ -32,6 +32,7 @@ async function deleteWorkspace({ _id: id, name }: WorkspaceDetails) {
   })
   if (!isConfirmed) return false
   const { entities } = await fetchData(api.DELETE('/api/workspaces/{id}', { params: { path: { id } } }))
+  queryClient.removeQueries({ queryKey: workspaceQuery(id).queryKey })
   await refetchWorkspaces()
   showNotice(`${name} was deleted.${entities ? ` ${entities.toLocaleString()} of its entities are kept.` : ''}`)
   return true
