@@ -117,7 +117,7 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     expect(errors).toEqual([])
   })
 
-  test('what the server refuses stands at the field, and in the JSON at its line', async () => {
+  test('a refusal of the server stands at its field, and in the JSON at its line', async () => {
     const { page, errors } = demo
     await open('/data/companies/all/design')
     await page.getByRole('button', { name: 'Options of employees' }).click()
