@@ -15,7 +15,7 @@ const pages: readonly BlueprintPage[] = [
   { label: 'API', to: '/data/$blueprint/all/api' },
 ]
 
-type BlueprintTabsProps = { blueprint: string; current: 'Entities' | 'Charts' | 'Design' | 'API' }
+type BlueprintTabsProps = { blueprint: string; current: 'Entities' | 'Design' | 'API' }
 
 /** The screens of one blueprint, for the tabs of a `Screen`. */
 export function BlueprintTabs({ blueprint, current }: BlueprintTabsProps) {

@@ -1,4 +1,5 @@
 import { Table } from '@mantine/core'
+import type { ReactNode } from 'react'
 import type { Field, Rule } from '../api/schema'
 import { listSubjects, mayUseField, reachOf, type Subject } from './access-evaluation'
 import { OPERATIONS, type Scope } from './rule-sentences'
@@ -15,50 +16,72 @@ export function AccessMatrix({ permissions, permissionScope, fields }: AccessMat
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it where it is wider than the screen
     <section className={classes.matrix} aria-labelledby="outcome" tabIndex={0}>
-      <Table horizontalSpacing="xs" verticalSpacing={6} fz="sm" aria-label="Who may do what">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">Who</Table.Th>
-            {OPERATIONS.map((operation) => (
-              <Table.Th key={operation} scope="col">
-                {operation}
-              </Table.Th>
-            ))}
-            {guarded.map(({ key }) => (
-              <Table.Th key={key} scope="col" className={classes.fieldColumn}>
-                <bdi>{key}</bdi>
-              </Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {subjects.map((subject) => (
-            <Table.Tr key={subject.label}>
-              <Table.Th scope="row" fw={500}>
-                <bdi>{subject.label}</bdi>
-              </Table.Th>
-              {OPERATIONS.map((operation) => {
-                const reach = reachOf(permissions, permissionScope, operation, subject.caller)
-                const text =
-                  operation === 'create' && reach.length ? 'yes' : reach.map((each) => REACH_WORDS[each]).join(', ')
-                return (
-                  <Table.Td key={operation} className={toCellClass(reach, operation === 'create')}>
-                    {text || '–'}
-                  </Table.Td>
-                )
+      <SubjectTable
+        label="Who may do what"
+        subjects={subjects}
+        columns={OPERATIONS}
+        renderCell={({ caller }, operation) => {
+          const reach = reachOf(permissions, permissionScope, operation, caller)
+          const isCreation = operation === 'create'
+          const text = isCreation && reach.length ? 'yes' : reach.map((each) => REACH_WORDS[each]).join(', ')
+          return (
+            <Table.Td key={operation} className={toCellClass(reach, isCreation)}>
+              {text || '–'}
+            </Table.Td>
+          )
+        }}
+      />
+      {guarded.length > 0 && (
+        <SubjectTable
+          label="Who may use which field"
+          subjects={subjects}
+          columns={guarded.map(({ key }) => key)}
+          renderCell={(subject, key) => (
+            <Table.Td key={key}>
+              {describeFieldAccess(guarded.find((field) => field.key === key)!, subject, {
+                permissions,
+                permissionScope,
               })}
-              {guarded.map((field) => (
-                <Table.Td key={field.key} className={classes.fieldColumn}>
-                  {describeFieldAccess(field, subject, { permissions, permissionScope })}
-                </Table.Td>
-              ))}
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
+            </Table.Td>
+          )}
+        />
+      )}
     </section>
   )
 }
+
+type SubjectTableProps<Column extends string> = {
+  label: string
+  subjects: Subject[]
+  columns: readonly Column[]
+  renderCell: (subject: Subject, column: Column) => ReactNode
+}
+
+/** A table with a row for each kind of callers. */
+const SubjectTable = <Column extends string>({ label, subjects, columns, renderCell }: SubjectTableProps<Column>) => (
+  <Table horizontalSpacing="xs" verticalSpacing={6} fz="sm" mb="lg" aria-label={label}>
+    <Table.Thead>
+      <Table.Tr>
+        <Table.Th scope="col">Who</Table.Th>
+        {columns.map((column) => (
+          <Table.Th key={column} scope="col">
+            <bdi>{column}</bdi>
+          </Table.Th>
+        ))}
+      </Table.Tr>
+    </Table.Thead>
+    <Table.Tbody>
+      {subjects.map((subject) => (
+        <Table.Tr key={subject.label}>
+          <Table.Th scope="row" fw={500}>
+            <bdi>{subject.label}</bdi>
+          </Table.Th>
+          {columns.map((column) => renderCell(subject, column))}
+        </Table.Tr>
+      ))}
+    </Table.Tbody>
+  </Table>
+)
 
 function toCellClass(reach: Scope[], isCreation: boolean) {
   if (!reach.length) return classes.none

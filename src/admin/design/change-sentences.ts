@@ -13,7 +13,7 @@ function describeOption(option: string, value: unknown): string | undefined {
     multi: isSet ? 'becomes a list of values' : 'has a single value from now on',
     indexed: value === false ? 'is no longer indexed' : 'is indexed',
     type: `becomes: ${fieldKinds[value as DraftField['type']]?.label.toLowerCase()}`,
-    formula: isSet ? 'is computed by another formula' : 'is no longer computed',
+    formula: isSet ? 'is computed by a formula' : 'is no longer computed',
     target: `points to ${quote(String(value))}`,
     enum: isSet ? 'has other choices' : 'takes any value',
     min: isSet ? `is at least ${value}` : 'has no lower bound any more',

@@ -63,6 +63,7 @@ export function DesignJson() {
     <div className={classes.wide}>
       <CodeEditor
         label={`Definition of ${before.name}`}
+        isTall
         description="To rename a field, keep its old key as “renamedFrom”."
         language="json"
         value={text}

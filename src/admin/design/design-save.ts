@@ -34,9 +34,10 @@ export function useDesignSave(design: DesignState) {
   })
   const save = useMutation({
     mutationFn: (version: string | undefined) => sendChange(before.key, change, false, version),
+    // The progress is beneath the review.
+    onMutate: () => setIsReviewing(false),
     onError: showFlaws,
     onSuccess: async ({ data, response }) => {
-      setIsReviewing(false)
       survey.reset()
       const saved = { blueprint: data as Blueprint, etag: response.headers.get('etag') ?? undefined }
       reset(saved)

@@ -43,28 +43,21 @@ function listFlaws(rule: Rule, index: number, { permissions, permissionScope }: 
   return []
 }
 
-/** Returns what callers can do with entities that they cannot see. */
-function listBlindChanges({ permissions, permissionScope, fields }: Access): string[] {
-  return listSubjects(permissions, fields).flatMap(({ label, caller }) => {
-    const reach = (operation: Rule['operation']) => reachOf(permissions, permissionScope, operation, caller)
-    const blind = (['update', 'delete'] as const).filter(
-      (operation) => reach(operation).length && !reach('read').length,
-    )
-    return blind.map(
-      (operation) => `${label}: may ${operation} ${describeScope(operation, reach(operation)[0]!)}, but read nothing.`,
-    )
-  })
-}
-
-/** Returns required fields that callers who create entities cannot fill in. */
-function listLockedFields({ permissions, permissionScope, fields }: Access): string[] {
+/** Returns what callers may do by these rules, but cannot finish or see; callers with the same trouble in one sentence. */
+function listGaps({ permissions, permissionScope, fields }: Access): string[] {
   const locked = fields.filter((field) => field.required && field.default === undefined && field.writeRoles?.length)
-  return listSubjects(permissions, fields).flatMap(({ label, caller }) =>
-    reachOf(permissions, permissionScope, 'create', caller).length
-      ? locked
-          .filter((field) => !mayUseField(field, 'writeRoles', caller))
-          .map(({ key }) => `${label}: may create entities, but not write “${key}”, which is required.`)
-      : [],
+  const gaps = listSubjects(permissions, fields).flatMap(({ label, caller }) => {
+    const reach = (operation: Rule['operation']) => reachOf(permissions, permissionScope, operation, caller)
+    const blind = (['update', 'delete'] as const)
+      .filter((operation) => reach(operation).length && !reach('read').length)
+      .map((operation) => `may ${operation} ${describeScope(operation, reach(operation)[0]!)}, but read nothing.`)
+    const blocked = locked
+      .filter((field) => reach('create').length && !mayUseField(field, 'writeRoles', caller))
+      .map(({ key }) => `may create entities, but not write “${key}”, which is required.`)
+    return [...blind, ...blocked].map((gap) => ({ label, gap }))
+  })
+  return [...Map.groupBy(gaps, ({ gap }) => gap)].map(
+    ([gap, callers]) => `${callers.map(({ label }) => label).join(', ')}: ${gap}`,
   )
 }
 
@@ -83,6 +76,6 @@ export function listRuleWarnings(access: Access, knownRoles: readonly string[]):
       message,
     })),
   )
-  const together = [...listBlindChanges(access), ...listLockedFields(access)]
+  const together = listGaps(access)
   return [...ofRules, ...together.map((message) => ({ path: '/permissions', message }))]
 }
