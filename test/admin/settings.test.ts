@@ -1,8 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser } from '../fakes/browser'
-import { apiCaller } from '../fakes/cli'
-import { inspectScreen, openEmpty } from './admin-browser'
+import { apiCaller, createTempFolder, createTenantByCli, PASSWORD, signIn, startAtoll } from '../fakes/cli'
+import { startDnsServer } from '../fakes/dns-server'
+import { inspectScreen, openEmpty, openPage } from './admin-browser'
 
 setDefaultTimeout(240_000)
 
@@ -54,5 +55,89 @@ describe.skipIf(!hasBrowser)('the settings of a tenant in a browser', () => {
     await page.getByText('Aurora').waitFor()
     await inspectScreen(page, 'sign-in-branded')
     expect(errors).toEqual([])
+  })
+
+  test('a website is proven by the record that its panel shows, providers keep their secret, and mails can be reworded', async () => {
+    const dns = await startDnsServer({})
+    const env = { ATOLL_HOST_CLAIMS: 'dns', ATOLL_DNS_SERVERS: dns.address }
+    const at = { at: createTempFolder(), env }
+    for (const id of ['acme', 'other']) await createTenantByCli(at, id)
+    await using server = await startAtoll(at)
+    const { page, errors } = await openPage()
+    page.setDefaultTimeout(15_000)
+    const ask = apiCaller(server.url, await signIn(server.url, 'acme'))
+    await page.goto(`${server.url}/admin?tenant=acme`)
+    await page.getByLabel('Username or e-mail address').fill('root')
+    await page.getByRole('textbox', { name: /^Password/ }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+
+    await page.getByRole('link', { name: 'Settings' }).click()
+    await page.getByRole('link', { name: 'Hosts' }).click()
+    await page.getByRole('cell', { name: 'acme.test' }).waitFor()
+    await inspectScreen(page, 'settings-hosts')
+    await page.getByRole('button', { name: 'Add a website' }).first().click()
+    await page.getByLabel('Address of the website').fill('shop')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByText('is not the address of a website').waitFor()
+    await page.getByLabel('Address of the website').fill('https://shop.example.com')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByText('_atoll.shop.example.com').waitFor()
+    await inspectScreen(page, 'settings-host')
+    dns.texts['_atoll.shop.example.com'] = ['atoll-tenant=acme']
+    await page.getByRole('button', { name: 'Check again' }).click()
+    await page.getByText('Served').nth(2).waitFor()
+    expect((await ask('GET', '/api/configurations/app-configuration')).body.hosts).toEqual([
+      { host: 'shop.example.com', state: 'served' },
+    ])
+
+    await page.getByRole('link', { name: 'Sign-in' }).click()
+    await page.getByLabel('Everybody may sign up').uncheck()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').first().waitFor()
+    await page.getByRole('button', { name: 'Add a provider' }).click()
+    await page.getByRole('combobox', { name: 'Provider' }).click()
+    await page.getByRole('option', { name: 'OpenID Connect' }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('corp')
+    await page.getByRole('textbox', { name: 'Issuer' }).fill('nonsense')
+    await page.getByRole('textbox', { name: 'Client id' }).fill('atoll')
+    await page.getByRole('textbox', { name: 'Client secret' }).fill('hush hush')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByText(/^issuer must be/).waitFor()
+    await page.getByRole('textbox', { name: 'Issuer' }).fill('https://id.example.com')
+    await inspectScreen(page, 'settings-provider-new')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByText(`${server.url}/api/auth/corp/callback`).waitFor()
+    await inspectScreen(page, 'settings-provider')
+    const { metadata } = (await ask('GET', '/api/configurations/auth-configuration')).body
+    expect(metadata).toEqual({
+      allowSignup: false,
+      providers: { corp: { clientId: 'atoll', kind: 'oidc', issuer: 'https://id.example.com' } },
+    })
+    expect((await ask('GET', '/api/auth/providers')).body).toEqual(['corp'])
+    await page.getByRole('button', { name: 'Close' }).click()
+    await inspectScreen(page, 'settings-sign-in')
+
+    await page.getByRole('link', { name: 'Mail', exact: true }).click()
+    await page.getByText('The operator has set no mail server').waitFor()
+    await page.getByRole('cell', { name: 'Invitation to a workspace' }).click()
+    await page.getByRole('textbox', { name: 'Subject' }).fill('Join {{workspace}}')
+    await page.getByText('Join Engineering').waitFor()
+    await inspectScreen(page, 'settings-mail')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('cell', { name: 'Join {{workspace}}' }).waitFor()
+    await page.getByRole('button', { name: 'Send me a test' }).click()
+    await page.getByText('Add an e-mail address to your profile first.').waitFor()
+    const { body: me } = await ask('GET', '/api/me')
+    await ask('PUT', `/api/users/${me._id}`, { email: 'ada@example.com' })
+    await page.getByRole('button', { name: 'Send me a test' }).click()
+    await page.getByText('A mail is on its way').waitFor()
+    await page.getByRole('link', { name: 'Outbox' }).click()
+    await page.getByRole('cell', { name: 'Join Engineering' }).waitFor()
+    await page.getByRole('cell', { name: 'Join Engineering' }).click()
+    await page.frameLocator('iframe').getByText('you are invited').waitFor()
+    await inspectScreen(page, 'settings-outbox')
+    expect(errors.filter((error) => !/status of 4\d\d/.test(error))).toEqual([])
+    dns.stop()
+    await page.close()
   })
 })

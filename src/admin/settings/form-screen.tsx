@@ -13,11 +13,15 @@ type FormScreenProps = {
   error: unknown
   /** The id of the form that the button saves. */
   form?: string
+  /** What follows the form. */
+  more?: ReactNode
+  /** The panel beside the form. */
+  panel?: ReactNode
   children: ReactNode
 }
 
 /** A screen of settings: a narrow form, what keeps them, and the button that saves. */
-export const FormScreen = ({ title, request, source, error, form, children }: FormScreenProps) => (
+export const FormScreen = ({ title, request, source, error, form, more, panel, children }: FormScreenProps) => (
   <Screen title={title} request={request}>
     <div className={classes.column}>
       {error ? <ProblemMessage error={error} /> : children}
@@ -25,6 +29,8 @@ export const FormScreen = ({ title, request, source, error, form, children }: Fo
         {form && <SaveButton form={form} />}
         <p className={classes.source}>{source}</p>
       </footer>
+      {more}
     </div>
+    {panel}
   </Screen>
 )

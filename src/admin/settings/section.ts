@@ -8,5 +8,11 @@ export const settingsSection: Section = {
   label: 'Settings',
   path: '/settings',
   icon: IconSettings,
-  pages: [{ label: 'General', path: '/settings/general', roles }],
+  pages: [
+    { label: 'General', path: '/settings/general', roles },
+    { label: 'Hosts', path: '/settings/hosts', roles },
+    { label: 'Sign-in', path: '/settings/sign-in', roles },
+    { label: 'Mail', path: '/settings/mail', roles },
+    { label: 'Outbox', path: '/settings/outbox', roles },
+  ],
 }

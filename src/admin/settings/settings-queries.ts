@@ -1,0 +1,52 @@
+import { queryOptions } from '@tanstack/react-query'
+import { api, fetchData } from '../api/client'
+import { ApiProblem } from '../api/problem'
+import { queryClient } from '../api/queries'
+
+/** What the operator decided for all tenants. */
+export const installationQuery = queryOptions({
+  queryKey: ['installation'],
+  queryFn: () => fetchData(api.GET('/api/installation')),
+})
+
+/** The configuration of sign-in and sign-up. One that was never written has no row, and is empty. */
+export const authConfigurationQuery = queryOptions({
+  queryKey: ['configurations', 'auth-configuration'],
+  queryFn: async () => {
+    const all = await fetchData(api.GET('/api/configurations', { params: { query: { limit: 1_000 } } }))
+    return (all?.find(({ key }) => key === 'auth-configuration')?.metadata ?? {}) as AuthConfiguration
+  },
+})
+
+/** A sign-in provider, without its secret. */
+export type Provider = { clientId: string; kind?: 'oidc'; issuer?: string; baseUrl?: string }
+
+type AuthConfiguration = { allowSignup?: boolean; allowedReturnHosts?: string[]; providers?: Record<string, Provider> }
+
+/** Returns the error with paths that name the fields of a form, which the body has at a deeper place. */
+function toFormProblem(error: unknown) {
+  if (!(error instanceof ApiProblem)) return error
+  const details = error.fieldErrors.map(({ path, message }) => ({ path: path.replace(DEEP_PATH, '/'), message }))
+  return new ApiProblem(error.status, error.code, error.message, details, error.requestId)
+}
+const DEEP_PATH = /^\/metadata\/(providers\/[^/]*\/)?/
+
+/** Changes keys of a configuration that the server reads. @throws ApiProblem */
+export async function changeConfiguration(key: string, metadata: Record<string, unknown>) {
+  const changed = api.PUT('/api/configurations/{key}', { params: { path: { key } }, body: { metadata } })
+  await changed.catch((error) => {
+    throw toFormProblem(error)
+  })
+}
+
+/** Changes keys of the configuration of sign-in, and fetches it anew. @throws ApiProblem */
+export async function changeAuthConfiguration(metadata: Record<string, unknown>) {
+  await changeConfiguration('auth-configuration', metadata)
+  await queryClient.invalidateQueries({ queryKey: authConfigurationQuery.queryKey })
+}
+
+/** The templates of mails. */
+export const mailTemplatesQuery = queryOptions({
+  queryKey: ['mail-templates'],
+  queryFn: () => fetchData(api.GET('/api/mails/templates')),
+})

@@ -1,0 +1,107 @@
+import { Button, Text, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Outlet, useNavigate, useParams } from '@tanstack/react-router'
+import { FieldForm, type FormField } from '../fields/field-form'
+import { type Column, DataTable } from '../ui/data-table'
+import { Details } from '../ui/details'
+import { showNotice } from '../ui/notices'
+import { FormScreen } from './form-screen'
+import classes from './form-screen.module.css'
+import { authConfigurationQuery, changeAuthConfiguration, installationQuery, type Provider } from './settings-queries'
+
+const FORM_ID = 'sign-in'
+
+const fields: FormField[] = [
+  {
+    ...{ key: 'allowSignup', type: 'boolean', required: true, title: 'Everybody may sign up' },
+    description: 'Otherwise only admins create users. Default: yes.',
+  },
+  {
+    ...{ key: 'allowedReturnHosts', type: 'string', multi: true, required: false, title: 'Hosts of apps' },
+    description: 'Where a sign-in by a provider may lead back to, such as app.example.com. Default: none.',
+  },
+]
+
+type ProviderRow = Provider & { name: string }
+
+const columns: Column<ProviderRow>[] = [
+  { key: 'name', label: 'Provider', width: 160, render: ({ name }) => name },
+  { key: 'clientId', label: 'Client id', width: 220, render: ({ clientId }) => clientId },
+  { key: 'issuer', label: 'Issuer', width: 200, render: ({ issuer }) => issuer ?? '' },
+]
+
+/** Who may sign up, by which providers users sign in, and how long a session lasts. */
+export function SignInSettings() {
+  const { data, error } = useQuery(authConfigurationQuery)
+  return (
+    <FormScreen
+      title="Sign-in"
+      request={{
+        ...{ method: 'PUT', path: '/api/configurations/auth-configuration' },
+        body: { metadata: { allowSignup: data?.allowSignup ?? true } },
+      }}
+      source="Kept in the auth-configuration, which only admins read. Secrets are kept encrypted, and nobody reads them."
+      error={error}
+      form={FORM_ID}
+      panel={<Outlet />}
+      more={data && <Providers providers={data.providers ?? {}} />}
+    >
+      {data && (
+        <FieldForm
+          id={FORM_ID}
+          fields={fields}
+          before={{ allowSignup: true, ...data }}
+          draftKey="settings-sign-in"
+          save={changeAuthConfiguration}
+          onSaved={() => showNotice('Saved.')}
+        />
+      )}
+    </FormScreen>
+  )
+}
+
+function Providers({ providers }: { providers: Record<string, Provider> }) {
+  const navigate = useNavigate()
+  const { provider } = useParams({ strict: false })
+  const { data: installation } = useQuery(installationQuery)
+  const rows = Object.entries(providers).map(([name, each]): ProviderRow => ({ name, ...each }))
+  return (
+    <>
+      <div className={classes.heading}>
+        <Title order={2}>Providers</Title>
+        <Button variant="default" onClick={() => navigate({ to: '/settings/sign-in/providers/new' })}>
+          Add a provider
+        </Button>
+      </div>
+      {rows.length ? (
+        <DataTable
+          label="Providers"
+          columns={columns}
+          count={rows.length}
+          rowAt={(index) => rows[index]}
+          rowKey={({ name }) => name}
+          activeKey={provider}
+          onOpen={({ name }) => navigate({ to: '/settings/sign-in/$provider', params: { provider: name } })}
+        />
+      ) : (
+        <Text size="sm" c="dimmed">
+          Users sign in by a password or a passkey. A provider such as Google, GitHub or your own OpenID Connect server
+          lets them in by an account that they have.
+        </Text>
+      )}
+      <div className={classes.heading}>
+        <Title order={2}>Sessions and passwords</Title>
+      </div>
+      {installation && (
+        <Details
+          items={[
+            ['A session ends', `${installation.sessionDays} days after its last use`],
+            ['An access token', `is valid for ${Math.round(installation.accessTokenSeconds / 60)} minutes (operator)`],
+            ['A password', 'has at least 8 characters'],
+            ['A second factor', 'is each user’s choice, in their own account'],
+          ]}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,121 @@
+import { Button, Text } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api, fetchData } from '../api/client'
+import { readDraft } from '../api/drafts'
+import { queryClient } from '../api/queries'
+import type { MailTemplate } from '../api/schema'
+import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
+import type { InputProps } from '../fields/field-kind'
+import { CodeEditor } from '../ui/code-editor'
+import { showNotice, showProblem } from '../ui/notices'
+import { ProblemMessage } from '../ui/problem-message'
+import { SaveButton } from '../ui/save-button'
+import { SidePanel } from '../ui/side-panel'
+import { MailPreview } from './mail-preview'
+import { toTemplateTitle } from './mail-templates'
+import { changeConfiguration, mailTemplatesQuery } from './settings-queries'
+
+const route = getRouteApi('/frame/settings/mail/$template')
+const FORM_ID = 'mail-template'
+const TYPING_PAUSE_MS = 300
+
+const HtmlInput = ({ value, onChange, label = '', description, error }: InputProps) => (
+  <CodeEditor
+    language="html"
+    {...{ label, description, error }}
+    value={typeof value === 'string' ? value : ''}
+    onChange={(html) => onChange(html || undefined)}
+  />
+)
+
+const toFields = ({ standard }: MailTemplate): FormField[] => [
+  {
+    key: 'subject',
+    type: 'string',
+    required: false,
+    title: 'Subject',
+    max: 300,
+    description: 'Empty: the standard one.',
+  },
+  { key: 'text', type: 'text', required: false, title: 'Text', description: 'Empty: the standard one.' },
+  {
+    ...{ key: 'html', type: 'text', required: false, title: 'HTML', Input: HtmlInput },
+    description: 'Empty: made from the text.',
+  },
+  {
+    ...{ key: 'link', type: 'url', required: false, title: 'Link' },
+    description: `An address with {{token}}. Empty: ${standard.link ?? 'a code instead, as the tenant has no website'}.`,
+  },
+]
+
+/** Returns the parts that are not empty: the others are the standard ones. */
+const toParts = (values: FormValues): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).flatMap(([key, value]) => (value ? [[key, String(value)]] : [])))
+
+/** The texts of one mail, with how it looks. */
+export function TemplatePanel() {
+  const { template: name } = route.useParams()
+  const navigate = useNavigate()
+  const { data, error } = useQuery(mailTemplatesQuery)
+  const template = data?.find((each) => each.name === name)
+  const test = useMutation({
+    mutationFn: () => fetchData(api.POST('/api/mails/templates/{name}/test', { params: { path: { name } } })),
+    onSuccess: () => showNotice('A mail is on its way to your address.'),
+    onError: showProblem,
+  })
+  return (
+    <SidePanel
+      title={toTemplateTitle(name)}
+      onClose={() => navigate({ to: '/settings/mail' })}
+      footer={
+        template && (
+          <>
+            <SaveButton form={FORM_ID} />
+            <Button variant="default" ml="auto" onClick={() => test.mutate()} loading={test.isPending}>
+              Send me a test
+            </Button>
+          </>
+        )
+      }
+    >
+      {error && <ProblemMessage error={error} />}
+      {data && !template && <Text size="sm">There is no such mail.</Text>}
+      {template && <TemplateForm key={name} template={template} />}
+    </SidePanel>
+  )
+}
+
+function TemplateForm({ template }: { template: MailTemplate }) {
+  const { name, custom, placeholders } = template
+  const draftKey = `settings-mail-${name}`
+  const [typed, setTyped] = useState<FormValues>(() => ({ ...custom, ...readDraft<FormValues>(draftKey) }))
+  const [parts] = useDebouncedValue(toParts(typed), TYPING_PAUSE_MS)
+  const save = async (_changes: FormValues, values: FormValues) => {
+    const own = toParts(values)
+    await changeConfiguration('mail-templates', { [name]: Object.keys(own).length ? own : null })
+  }
+  const finish = async () => {
+    await queryClient.invalidateQueries({ queryKey: mailTemplatesQuery.queryKey })
+    showNotice('Saved.')
+  }
+  return (
+    <>
+      <FieldForm
+        id={FORM_ID}
+        fields={toFields(template)}
+        before={custom}
+        draftKey={draftKey}
+        save={save}
+        onSaved={finish}
+        onType={setTyped}
+      />
+      <Text size="xs" c="dimmed" mt="sm">
+        Placeholders: {placeholders.map((each) => `{{${each}}}`).join(', ')}
+      </Text>
+      <MailPreview name={name} parts={parts} />
+    </>
+  )
+}
