@@ -1,10 +1,8 @@
-import { Badge } from '@mantine/core'
+import classes from './state-tag.module.css'
 
-const COLORS = { good: 'green', warning: 'yellow', bad: 'red', neutral: 'gray' }
+type StateTagProps = { label: string; tone?: 'good' | 'warning' | 'bad' | 'neutral' }
 
 /** A state as a quiet tag: green and amber for what goes well or needs a look, red for what failed. */
-export const StateTag = ({ label, tone = 'neutral' }: { label: string; tone?: keyof typeof COLORS }) => (
-  <Badge variant="light" color={COLORS[tone]} radius="sm" tt="none" fw={500}>
-    {label}
-  </Badge>
+export const StateTag = ({ label, tone = 'neutral' }: StateTagProps) => (
+  <span className={`${classes.tag} ${classes[tone]}`}>{label}</span>
 )
