@@ -9,7 +9,12 @@ import { showNotice } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
-import { authConfigurationQuery, changeAuthConfiguration, type Provider } from './settings-queries'
+import {
+  authConfigurationQuery,
+  changeAuthConfiguration,
+  type Provider,
+  refreshAuthConfiguration,
+} from './settings-queries'
 
 const route = getRouteApi('/frame/settings/sign-in/$provider')
 const FORM_ID = 'provider'
@@ -46,7 +51,14 @@ const connectionFields = (isNew: boolean, isOpenId: (values: FormValues) => bool
   },
   { key: 'clientId', type: 'string', required: true, title: 'Client id' },
   {
-    ...{ key: 'clientSecret', type: 'string', required: isNew, title: 'Client secret', Input: SecretInput },
+    ...{
+      key: 'clientSecret',
+      type: 'string',
+      required: isNew,
+      title: 'Client secret',
+      Input: SecretInput,
+      isSecret: true,
+    },
     description: isNew ? 'It is kept encrypted, and nobody can read it.' : 'Leave it empty to keep the present one.',
   },
 ]
@@ -84,7 +96,10 @@ export function NewProviderPanel() {
           await changeAuthConfiguration({ providers: { ...providers, [name]: toProvider(values, isOpenId) } })
           return name
         }}
-        onSaved={(provider) => navigate({ to: '/settings/sign-in/$provider', params: { provider }, replace: true })}
+        onSaved={async (provider) => {
+          await refreshAuthConfiguration()
+          await navigate({ to: '/settings/sign-in/$provider', params: { provider }, replace: true })
+        }}
       />
     </SidePanel>
   )
@@ -100,7 +115,8 @@ export function ProviderPanel() {
       const { [name]: _, ...others } = providers
       return changeAuthConfiguration({ providers: others })
     },
-    onSuccess: () => {
+    onSuccess: async () => {
+      await refreshAuthConfiguration()
       showNotice(`${name} was removed.`)
       return close()
     },
@@ -153,7 +169,10 @@ function ProviderForm({ name, provider, providers }: ProviderFormProps) {
             providers: { ...providers, [name]: { ...provider, ...toProvider(values, isOpenId) } },
           })
         }
-        onSaved={() => showNotice('Saved.')}
+        onSaved={async () => {
+          await refreshAuthConfiguration()
+          showNotice('Saved.')
+        }}
       />
     </Stack>
   )

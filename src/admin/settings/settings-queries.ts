@@ -39,11 +39,13 @@ export async function changeConfiguration(key: string, metadata: Record<string, 
   })
 }
 
-/** Changes keys of the configuration of sign-in, and fetches it anew. @throws ApiProblem */
-export async function changeAuthConfiguration(metadata: Record<string, unknown>) {
-  await changeConfiguration('auth-configuration', metadata)
-  await queryClient.invalidateQueries({ queryKey: authConfigurationQuery.queryKey })
-}
+/** Changes keys of the configuration of sign-in. @throws ApiProblem */
+export const changeAuthConfiguration = (metadata: Record<string, unknown>) =>
+  changeConfiguration('auth-configuration', metadata)
+
+/** Fetches the configuration of sign-in anew. */
+export const refreshAuthConfiguration = () =>
+  queryClient.invalidateQueries({ queryKey: authConfigurationQuery.queryKey })
 
 /** The templates of mails. */
 export const mailTemplatesQuery = queryOptions({

@@ -1,13 +1,18 @@
 import { Button, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { Outlet, useNavigate, useParams } from '@tanstack/react-router'
+import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { FieldForm, type FormField } from '../fields/field-form'
-import { type Column, DataTable } from '../ui/data-table'
 import { Details } from '../ui/details'
 import { showNotice } from '../ui/notices'
 import { FormScreen } from './form-screen'
 import classes from './form-screen.module.css'
-import { authConfigurationQuery, changeAuthConfiguration, installationQuery, type Provider } from './settings-queries'
+import {
+  authConfigurationQuery,
+  changeAuthConfiguration,
+  installationQuery,
+  type Provider,
+  refreshAuthConfiguration,
+} from './settings-queries'
 
 const FORM_ID = 'sign-in'
 
@@ -22,17 +27,13 @@ const fields: FormField[] = [
   },
 ]
 
-type ProviderRow = Provider & { name: string }
-
-const columns: Column<ProviderRow>[] = [
-  { key: 'name', label: 'Provider', width: 160, render: ({ name }) => name },
-  { key: 'clientId', label: 'Client id', width: 220, render: ({ clientId }) => clientId },
-  { key: 'issuer', label: 'Issuer', width: 200, render: ({ issuer }) => issuer ?? '' },
-]
-
 /** Who may sign up, by which providers users sign in, and how long a session lasts. */
 export function SignInSettings() {
   const { data, error } = useQuery(authConfigurationQuery)
+  const finish = async () => {
+    await refreshAuthConfiguration()
+    showNotice('Saved.')
+  }
   return (
     <FormScreen
       title="Sign-in"
@@ -53,7 +54,7 @@ export function SignInSettings() {
           before={{ allowSignup: true, ...data }}
           draftKey="settings-sign-in"
           save={changeAuthConfiguration}
-          onSaved={() => showNotice('Saved.')}
+          onSaved={finish}
         />
       )}
     </FormScreen>
@@ -62,9 +63,8 @@ export function SignInSettings() {
 
 function Providers({ providers }: { providers: Record<string, Provider> }) {
   const navigate = useNavigate()
-  const { provider } = useParams({ strict: false })
   const { data: installation } = useQuery(installationQuery)
-  const rows = Object.entries(providers).map(([name, each]): ProviderRow => ({ name, ...each }))
+  const names = Object.keys(providers)
   return (
     <>
       <div className={classes.heading}>
@@ -73,16 +73,17 @@ function Providers({ providers }: { providers: Record<string, Provider> }) {
           Add a provider
         </Button>
       </div>
-      {rows.length ? (
-        <DataTable
-          label="Providers"
-          columns={columns}
-          count={rows.length}
-          rowAt={(index) => rows[index]}
-          rowKey={({ name }) => name}
-          activeKey={provider}
-          onOpen={({ name }) => navigate({ to: '/settings/sign-in/$provider', params: { provider: name } })}
-        />
+      {names.length ? (
+        <ul className={classes.list}>
+          {names.map((name) => (
+            <li key={name}>
+              <Link to="/settings/sign-in/$provider" params={{ provider: name }} className={classes.row}>
+                <span>{name}</span>
+                <span className={classes.quiet}>{providers[name]?.issuer ?? providers[name]?.clientId}</span>
+              </Link>
+            </li>
+          ))}
+        </ul>
       ) : (
         <Text size="sm" c="dimmed">
           Users sign in by a password or a passkey. A provider such as Google, GitHub or your own OpenID Connect server

@@ -2,12 +2,11 @@ import { Button, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useMemo } from 'react'
 import { api, fetchData } from '../api/client'
-import { readDraft } from '../api/drafts'
 import { queryClient } from '../api/queries'
 import type { MailTemplate } from '../api/schema'
-import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
+import { FieldForm, type FormField, type FormValues, useFormValues } from '../fields/field-form'
 import type { InputProps } from '../fields/field-kind'
 import { CodeEditor } from '../ui/code-editor'
 import { showNotice, showProblem } from '../ui/notices'
@@ -31,7 +30,21 @@ const HtmlInput = ({ value, onChange, label = '', description, error }: InputPro
   />
 )
 
-const toFields = ({ standard }: MailTemplate): FormField[] => [
+/** The mail as it is typed. */
+const createPreview = ({ name, placeholders }: MailTemplate) =>
+  function Preview() {
+    const [parts] = useDebouncedValue(toParts(useFormValues()), TYPING_PAUSE_MS)
+    return (
+      <div>
+        <Text size="xs" c="dimmed">
+          Placeholders: {placeholders.map((each) => `{{${each}}}`).join(', ')}
+        </Text>
+        <MailPreview name={name} parts={parts} />
+      </div>
+    )
+  }
+
+const toFields = (template: MailTemplate): FormField[] => [
   {
     key: 'subject',
     type: 'string',
@@ -47,8 +60,9 @@ const toFields = ({ standard }: MailTemplate): FormField[] => [
   },
   {
     ...{ key: 'link', type: 'url', required: false, title: 'Link' },
-    description: `An address with {{token}}. Empty: ${standard.link ?? 'a code instead, as the tenant has no website'}.`,
+    description: `An address with {{token}}. Empty: ${template.standard.link ?? 'a code instead, as the tenant has no website'}.`,
   },
+  { key: 'preview', type: 'text', required: false, isReadOnly: true, Input: createPreview(template) },
 ]
 
 /** Returns the parts that are not empty: the others are the standard ones. */
@@ -89,10 +103,7 @@ export function TemplatePanel() {
 }
 
 function TemplateForm({ template }: { template: MailTemplate }) {
-  const { name, custom, placeholders } = template
-  const draftKey = `settings-mail-${name}`
-  const [typed, setTyped] = useState<FormValues>(() => ({ ...custom, ...readDraft<FormValues>(draftKey) }))
-  const [parts] = useDebouncedValue(toParts(typed), TYPING_PAUSE_MS)
+  const { name, custom } = template
   const save = async (_changes: FormValues, values: FormValues) => {
     const own = toParts(values)
     await changeConfiguration('mail-templates', { [name]: Object.keys(own).length ? own : null })
@@ -101,21 +112,15 @@ function TemplateForm({ template }: { template: MailTemplate }) {
     await queryClient.invalidateQueries({ queryKey: mailTemplatesQuery.queryKey })
     showNotice('Saved.')
   }
+  const fields = useMemo(() => toFields(template), [template])
   return (
-    <>
-      <FieldForm
-        id={FORM_ID}
-        fields={toFields(template)}
-        before={custom}
-        draftKey={draftKey}
-        save={save}
-        onSaved={finish}
-        onType={setTyped}
-      />
-      <Text size="xs" c="dimmed" mt="sm">
-        Placeholders: {placeholders.map((each) => `{{${each}}}`).join(', ')}
-      </Text>
-      <MailPreview name={name} parts={parts} />
-    </>
+    <FieldForm
+      id={FORM_ID}
+      fields={fields}
+      before={custom}
+      draftKey={`settings-mail-${name}`}
+      save={save}
+      onSaved={finish}
+    />
   )
 }
