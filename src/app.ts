@@ -20,6 +20,7 @@ import { healthRoutes } from './operations/health'
 import { openapiRoutes } from './operations/openapi/routes'
 import { operatorRoutes } from './operations/operator'
 import { rootRoutes } from './operations/root'
+import { testClockRoutes } from './operations/test-clock'
 import { payments } from './payments/area'
 import { platform } from './platform/area'
 import { plugins } from './plugins/area'
@@ -54,7 +55,8 @@ export const app = new Elysia({ handler: { standardHostname: false }, normalize:
   .use(healthRoutes)
   .use(rootRoutes)
   .use(adminRoutes)
-  .use(config.ATOLL_TEST_CLOCK === 'on' ? operatorRoutes : new Elysia())
+  .use(operatorRoutes)
+  .use(config.ATOLL_TEST_CLOCK === 'on' ? testClockRoutes : new Elysia())
   .use(mountRoutes(areas))
   .use(openapiRoutes((): AnyElysia => app))
 

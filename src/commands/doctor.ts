@@ -1,24 +1,25 @@
-import { accessSync, constants, existsSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import type { Warning } from '../blueprints/shapes'
-import { config, configSources, isSecretSetting, parseList, type SettingName, Settings } from '../config'
+import { config } from '../config'
 import { DAY_MS, now, toIsoString } from '../core/clock'
 import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
-import { listDataFolders, listUnknownFolders } from '../tenancy/adoption'
+import {
+  type Check,
+  checkDataFolder,
+  checkDefaultTenant,
+  checkSecrets,
+  checkUnknownFolders,
+  hasRegistry,
+  listSettings,
+} from '../operations/checks'
+import { listDataFolders } from '../tenancy/adoption'
 import { maxOpenTenants } from '../tenancy/databases'
-import { findSecretsProblem } from '../tenancy/installation-keys'
 import { checkRegistry } from '../tenancy/registry'
-import { isSecretsFileExposed, secretsFile } from '../tenancy/secrets-file'
 import { checkTenantDatabase, listTenants, migrateTenant } from '../tenancy/tenants'
 import { UNTRUSTED_PROXY_HINT, untrustedProxySeenAt } from '../tenancy/untrusted-proxy'
 import { formatTable, runAndPrint } from './output'
 import { listTenantWarnings } from './warnings'
-
-const hasRegistry = !!config.ATOLL_DATABASE_URL || existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
-
-type Check = { check: string; ok: boolean; message: string }
 
 /** Lists every setting with its source, and checks whether this installation can work. */
 export const doctor = new Command('doctor')
@@ -30,14 +31,14 @@ export const doctor = new Command('doctor')
       async ({ deep = false }: { deep?: boolean }, _command: Command) => {
         const checks = [
           checkDataFolder(),
-          ...(hasRegistry ? await checkWithRegistry(deep) : await checkWithoutRegistry()),
+          ...(hasRegistry() ? await checkWithRegistry(deep) : await checkWithoutRegistry()),
         ]
         if (checks.some(({ ok }) => !ok)) process.exitCode = 1
         return {
           settings: listSettings(),
           openTenants: maxOpenTenants,
           checks,
-          warnings: await listWarnings(hasRegistry),
+          warnings: await listWarnings(hasRegistry()),
         }
       },
       ({ settings, openTenants, checks, warnings }) =>
@@ -51,68 +52,6 @@ export const doctor = new Command('doctor')
         ].join('\n\n'),
     ),
   )
-
-const listSettings = () =>
-  (Object.keys(Settings.properties) as SettingName[]).map((name) => ({
-    name,
-    value: isSecretSetting(name) && config[name] ? '(given)' : config[name],
-    source: configSources[name] ?? 'default',
-    description: Settings.properties[name].description ?? '',
-  }))
-
-/** Checks the data folder. A missing one is created at the first start, if its nearest existing parent is writable. */
-function checkDataFolder(): Check {
-  const folder = resolve(config.ATOLL_TENANTS)
-  const exists = existsSync(folder)
-  let nearestFolder = folder
-  while (!existsSync(nearestFolder)) nearestFolder = dirname(nearestFolder)
-  try {
-    accessSync(nearestFolder, constants.W_OK)
-    return {
-      check: 'data folder',
-      ok: true,
-      message: `${folder} ${exists ? 'can be written' : 'will be created at the first start'}`,
-    }
-  } catch {
-    return {
-      check: 'data folder',
-      ok: false,
-      message: `${nearestFolder} is not writable; change its permissions, or set ATOLL_TENANTS`,
-    }
-  }
-}
-
-async function checkSecrets(): Promise<Check> {
-  const check = 'secrets'
-  if (!hasRegistry && !existsSync(secretsFile))
-    return { check, ok: true, message: 'secrets.json will be created with the first tenant' }
-  const flaw = hasRegistry ? await findSecretsProblem() : undefined
-  if (flaw) return { check, ok: false, message: flaw }
-  if (config.ATOLL_DATABASE_URL) return { check, ok: true, message: 'the keys in the database match its data' }
-  if (isSecretsFileExposed())
-    return {
-      check,
-      ok: false,
-      message: 'secrets.json is readable by others; chmod 600 it, or start the server, which does',
-    }
-  return { check, ok: true, message: 'only its owner can read secrets.json' }
-}
-
-/** Checks whether requests without a known header or host reach a tenant, and whether others could take its hosts. */
-async function checkDefaultTenant(): Promise<Check[]> {
-  const [id, all] = [config.ATOLL_DEFAULT_TENANT, await listTenants()]
-  if (!id) return []
-  const check = 'default tenant'
-  const defaultTenant = all.find((tenant) => tenant.id === id)
-  if (!defaultTenant) return [{ check, ok: false, message: `there is no tenant "${id}"; change ATOLL_DEFAULT_TENANT` }]
-  const hosts = [...defaultTenant.hosts, ...parseList(config.ATOLL_PUBLIC_HOSTS)]
-  const own = hosts.length
-    ? `${id} answers at ${hosts.join(', ')} and wherever no host is mapped`
-    : `${id} answers wherever no host is mapped`
-  if (all.length < 2 || config.ATOLL_HOST_CLAIMS !== 'open' || hosts.length) return [{ check, ok: true, message: own }]
-  const message = `with ATOLL_HOST_CLAIMS=open other tenants can take its hosts: set ATOLL_PUBLIC_HOSTS, or use "atoll tenant hosts ${id} <host>"`
-  return [{ check, ok: false, message }]
-}
 
 /** Checks tenants one after the other: there may be more of them than files may be open. */
 async function checkTenants(deep: boolean): Promise<Check[]> {
@@ -137,14 +76,6 @@ async function findTenantDamage(id: string, deep: boolean): Promise<string | und
 }
 
 const repairHint = (id: string) => `Restore it from a backup, or delete the tenant with "atoll tenant delete ${id}".`
-
-async function checkUnknownFolders(): Promise<Check[]> {
-  return (await listUnknownFolders()).map((name) => ({
-    check: `folder ${name}`,
-    ok: false,
-    message: `no tenant uses it; import it with "atoll tenant adopt ${name}"`,
-  }))
-}
 
 /** Checks an installation before its first start, or one whose registry is lost while the folders remain. */
 async function checkWithoutRegistry(): Promise<Check[]> {

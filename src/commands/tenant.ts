@@ -1,8 +1,6 @@
 import { Command } from 'commander'
-import { Registration } from '../accounts/shapes'
-import { registerUser } from '../accounts/users/users'
 import { config } from '../config'
-import { parseWithShape } from '../core/shapes'
+import { createWithAdmin } from '../operations/tenant-administration'
 import { adoptTenant } from '../tenancy/adoption'
 import { moveTenant } from '../tenancy/move'
 import * as tenants from '../tenancy/tenants'
@@ -46,17 +44,11 @@ Example:
         if (!username && (options.adminPassword || email))
           command.error('--admin-username is required with its password or e-mail address.')
         const password = username && (options.adminPassword ?? (await readPassword('--admin-password')))
-        const admin = username && parseWithShape(Registration, { username, password, ...(email && { email }) })
-        const tenant = await tenants.createTenant(id, host)
-        if (admin) {
-          // Without its administrator the tenant would block the next attempt, so it is deleted.
-          await registerUser(tenant, admin, ['admin', 'user'], undefined, { emailVerified: !!email }).catch(
-            async (error) => {
-              await tenants.deleteTenant(id)
-              throw error
-            },
-          )
-        }
+        await createWithAdmin(
+          id,
+          host,
+          username && password ? { username, password, ...(email && { email }) } : undefined,
+        )
         await warnAboutSecondTenant(options)
         return tenants.getTenantInfo(id)
       },

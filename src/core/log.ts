@@ -1,4 +1,5 @@
 import pino from 'pino'
+import { keepLogLine } from './log-tail'
 import { flush, waitUntilWritten, writeLine } from './stderr'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -8,6 +9,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
  */
 export const logOutput = {
   write(line: string) {
+    keepLogLine(line)
     writeLine(line)
   },
 }

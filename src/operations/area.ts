@@ -1,4 +1,5 @@
 import { config } from '../config'
+import { startLogTail } from '../core/log-tail'
 import { defineArea } from '../jobs/area'
 import { eventDispatcher } from '../jobs/event-dispatcher'
 import { housekeepingTasks, startHousekeeping } from '../jobs/housekeeping'
@@ -6,14 +7,20 @@ import * as queue from '../jobs/queue'
 import { startRunner } from '../jobs/runner'
 import { installationRoutes } from './installation'
 import { checkIntegrityWeekly } from './integrity'
+import { endSupportSessions } from './support'
 
 /** Jobs, housekeeping and file checks, which keep an installation running. */
 export const operations = defineArea({
   name: 'operations',
   routes: installationRoutes,
   jobSources: [eventDispatcher],
-  housekeeping: { 'finished jobs': queue.removeOld, 'integrity of files': checkIntegrityWeekly },
+  housekeeping: {
+    'finished jobs': queue.removeOld,
+    'integrity of files': checkIntegrityWeekly,
+    'support sessions': endSupportSessions,
+  },
   start: () => {
+    if (config.ATOLL_OPERATOR_TOKEN) startLogTail()
     const stopHousekeeping = startHousekeeping(housekeepingTasks(), config.ATOLL_HOUSEKEEPING * 1_000)
     const stopRunner = startRunner()
     return {

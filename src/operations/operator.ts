@@ -1,69 +1,115 @@
-import { Elysia, t } from 'elysia'
-import { readBearerToken } from '../accounts/actors'
-import { config } from '../config'
-import { readJson } from '../core/body'
-import { moveClock, now, toIsoString } from '../core/clock'
-import { isTimingSafeEqual } from '../core/crypto'
-import { badRequest, Problem, ProblemShape } from '../core/problem'
-import { time } from '../core/shapes'
-import { housekeepingTasks } from '../jobs/housekeeping'
-import { runDueJobs } from '../jobs/runner'
-import { withLease } from '../jobs/with-lease'
-import { getTenant } from '../tenancy/tenants'
+import { Elysia, status, t } from 'elysia'
+import { ProblemShape } from '../core/problem'
+import { growingListQuery, listQuery } from '../storage/pagination'
+import { listSettings } from './checks'
+import { describeHealth } from './installation-health'
+import { listLogLines } from './log-lines'
+import { operatorRoute } from './operator-access'
+import { listOperatorEvents } from './operator-events'
+import {
+  CreatedTenant,
+  DeletedTenant,
+  LogLine,
+  LogQuery,
+  NewTenant,
+  OperatorEvent,
+  OperatorHealth,
+  OperatorSetting,
+  OperatorTenant,
+  SetUpLink,
+  SupportLink,
+  SupportRequest,
+  TenantHosts,
+} from './shapes'
+import { openSupport } from './support'
+import * as tenants from './tenant-administration'
 
-/** @throws 401 UNAUTHENTICATED without the operator's token, which belongs to no tenant */
-function assertOperator(request: Request) {
-  const token = config.ATOLL_OPERATOR_TOKEN
-  if (!token || !request.headers.has('authorization') || !isTimingSafeEqual(readBearerToken(request), token))
-    throw new Problem(401, 'UNAUTHENTICATED', 'Send the operator token as Authorization: Bearer ….')
-}
+const params = t.Object({ id: t.String() })
+const refusals = { 401: ProblemShape, 404: ProblemShape, 429: ProblemShape }
+const listRefusals = { 401: ProblemShape, 429: ProblemShape }
 
-/** Sets the clock of the installation. @throws 400 INVALID_INPUT for an invalid time */
-function changeClock(text: string) {
-  const to = Date.parse(text)
-  if (Number.isNaN(to))
-    badRequest({ path: '/now', message: 'now must be a date and time such as 2026-01-31T12:00:00Z.' })
-  moveClock(to)
-  return { now: toIsoString(now()) }
-}
-
-/**
- * Runs the due jobs and the housekeeping of a tenant now. Returns the number of attempts.
- * @throws 404 TENANT_NOT_FOUND, 403 TENANT_SUSPENDED
- */
-async function runTenantJobs(id: string) {
-  const tenant = await getTenant(id)
-  let ran = await runDueJobs(tenant)
-  await withLease(tenant, 'operator', async (held) => {
-    for (const task of housekeepingTasks().values()) await task(held)
-  })
-  ran += await runDueJobs(tenant)
-  return { ran }
-}
-
-const operatorRoute = (operationId: string, summary: string) => ({
-  detail: { 'x-access': 'operator', operationId, summary } as object,
-  parse: async ({ request }: { request: Request }) => {
-    assertOperator(request)
-    return (await readJson(request, config.ATOLL_BODY_LIMIT)) ?? null
-  },
-  // `parse` does not run without a body.
-  transform: async ({ request }: { request: Request }) => assertOperator(request),
-})
-
-/** Routes for tests that move the clock; they exist only with `ATOLL_TEST_CLOCK`. */
+/** The routes of the operator, who runs the installation. */
 export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operations'] })
-  .post('/clock', ({ body }) => changeClock(body.now), {
-    ...operatorRoute('setClock', 'Move the clock of the installation'),
-    body: t.Object({ now: time }),
-    response: { 200: t.Object({ now: time }), 401: ProblemShape },
+  .get('/tenants', ({ query, request, set }) => tenants.list(query, { request, set }), {
+    ...operatorRoute('listTenants', 'List tenants'),
+    query: t.Object(listQuery),
+    response: { 200: t.Array(OperatorTenant), ...listRefusals },
   })
-  .post('/jobs/run', ({ body }) => runTenantJobs(body.tenant), {
-    ...operatorRoute('runJobs', 'Run the due jobs of a tenant'),
-    body: t.Object({ tenant: t.String() }),
-    response: {
-      200: t.Object({ ran: t.Number({ description: 'number of attempts' }) }),
-      401: ProblemShape,
-      404: ProblemShape,
-    },
+  .get('/tenants/:id', ({ params: { id } }) => tenants.get(id), {
+    ...operatorRoute('getTenant', 'Get a tenant'),
+    params,
+    response: { 200: OperatorTenant, ...refusals },
+  })
+  .post('/tenants', async ({ body, request }) => status(201, await tenants.create(body, request)), {
+    ...operatorRoute(
+      'createTenant',
+      'Create a tenant',
+      'Without an administrator, the answer has a link that creates one within 24 hours.',
+    ),
+    body: NewTenant,
+    response: { 201: CreatedTenant, 401: ProblemShape, 409: ProblemShape, 429: ProblemShape },
+  })
+  .delete('/tenants/:id', ({ params: { id }, query }) => tenants.remove(id, query.confirm), {
+    ...operatorRoute('deleteTenant', 'Delete a tenant', 'Its files are moved to the folder .trash of the data.'),
+    params,
+    query: t.Object({ confirm: t.Optional(t.String({ description: 'the id of the tenant again' })) }),
+    response: { 200: DeletedTenant, ...refusals },
+  })
+  .post('/tenants/:id/suspend', ({ params: { id } }) => tenants.setStatus(id, 'suspended'), {
+    ...operatorRoute('suspendTenant', 'Suspend a tenant', 'All of its requests get 403 TENANT_SUSPENDED.'),
+    params,
+    response: { 200: OperatorTenant, ...refusals },
+  })
+  .post('/tenants/:id/resume', ({ params: { id } }) => tenants.setStatus(id, 'active'), {
+    ...operatorRoute('resumeTenant', 'Resume a suspended tenant'),
+    params,
+    response: { 200: OperatorTenant, ...refusals },
+  })
+  .get('/tenants/:id/hosts', ({ params: { id } }) => tenants.getHosts(id), {
+    ...operatorRoute('getTenantHosts', 'Get the hosts that are assigned to a tenant'),
+    params,
+    response: { 200: TenantHosts, ...refusals },
+  })
+  .put('/tenants/:id/hosts', ({ params: { id }, body }) => tenants.setHosts(id, body.hosts), {
+    ...operatorRoute('setTenantHosts', 'Replace the hosts that are assigned to a tenant'),
+    params,
+    body: TenantHosts,
+    response: { 200: TenantHosts, ...refusals, 409: ProblemShape },
+  })
+  .post('/tenants/:id/setup-link', ({ params: { id }, request }) => tenants.createSetUpLink(id, request), {
+    ...operatorRoute('createSetUpLink', 'Create a link that creates the first administrator of a tenant'),
+    params,
+    response: { 200: SetUpLink, ...refusals },
+  })
+  .post('/tenants/:id/support', ({ params: { id }, body, request }) => openSupport(id, body.reason, request), {
+    ...operatorRoute(
+      'openSupport',
+      'Open a tenant for support',
+      'Returns a link that signs in once, within an hour, as an administrator of the operator. The tenant and the operator get the event support-opened.',
+    ),
+    params,
+    body: SupportRequest,
+    response: { 200: SupportLink, ...refusals, 403: ProblemShape },
+  })
+  .get('/events', ({ query, request, set }) => listOperatorEvents(query, { request, set }), {
+    ...operatorRoute('listOperatorEvents', 'List what was done with tenants'),
+    query: t.Object({ ...growingListQuery, tenant: t.Optional(t.String({ description: 'the id of a tenant' })) }),
+    response: { 200: t.Array(OperatorEvent), ...listRefusals },
+  })
+  .get('/health', () => describeHealth(), {
+    ...operatorRoute('getInstallationHealth', 'Check the installation'),
+    response: { 200: OperatorHealth, ...listRefusals },
+  })
+  .get('/settings', () => listSettings(), {
+    ...operatorRoute('listSettings', 'List the settings with their sources'),
+    response: { 200: t.Array(OperatorSetting), ...listRefusals },
+  })
+  .get('/logs', ({ query }) => listLogLines(query), {
+    ...operatorRoute(
+      'listLogLines',
+      'List the latest lines of the log',
+      'The latest 256 KiB of this process, which are kept in memory. The latest line comes first.',
+    ),
+    query: LogQuery,
+    response: { 200: t.Array(LogLine), ...listRefusals },
   })

@@ -1,4 +1,6 @@
 import { type Static, t } from 'elysia'
+import { id, jsonObject, time } from '../core/shapes'
+import { listQuery } from '../storage/pagination'
 
 /** What the operator decided for all tenants. */
 export const Installation = t.Object({
@@ -16,3 +18,94 @@ export const Installation = t.Object({
   eventDays: t.Number({ description: 'how long events are kept' }),
 })
 export type Installation = Static<typeof Installation>
+
+const host = t.String({ minLength: 1, maxLength: 300 })
+
+/** A tenant as the operator sees it. */
+export const OperatorTenant = t.Object({
+  id: t.String(),
+  status: t.Union([t.Literal('active'), t.Literal('suspended')]),
+  created: time,
+  hosts: t.Array(t.String()),
+  home: t.Optional(t.String({ description: 'cluster/bucket in PostgreSQL; left out for a file' })),
+  moved: t.Optional(time),
+  bytes: t.Nullable(t.Number({ description: 'size of its files; null in PostgreSQL' })),
+  lastRequest: t.Nullable({ ...time, description: 'since this server was started' }),
+  damage: t.Nullable(t.String({ description: 'what this server found wrong with its database within a day' })),
+})
+export type OperatorTenant = Static<typeof OperatorTenant>
+
+/** A new tenant, with the first administrator where they are known. */
+export const NewTenant = t.Object({
+  id: t.String({ maxLength: 63, description: 'lower-case letters, digits and hyphens' }),
+  hosts: t.Optional(t.Array(host, { maxItems: 100 })),
+  admin: t.Optional(
+    t.Object({
+      username: t.String({ minLength: 1, maxLength: 128 }),
+      password: t.String({ maxLength: 1_000 }),
+      email: t.Optional(t.String({ maxLength: 254 })),
+    }),
+  ),
+})
+export type NewTenant = Static<typeof NewTenant>
+
+const link = t.String({ description: 'an address of the admin page' })
+
+export const CreatedTenant = t.Composite([
+  OperatorTenant,
+  t.Object({ setUpLink: t.Nullable(link) }, { description: 'null when the administrator is there already' }),
+])
+export const SetUpLink = t.Object({ link: t.Nullable(link) })
+export const SupportRequest = t.Object({
+  reason: t.String({ minLength: 1, maxLength: 500, description: 'why; admins of the tenant see it' }),
+})
+export const SupportLink = t.Object({ link })
+export const DeletedTenant = t.Object({
+  success: t.Literal(true),
+  trash: t.Nullable(t.String({ description: 'where its files are now; null in PostgreSQL' })),
+})
+export const TenantHosts = t.Object({ hosts: t.Array(host, { maxItems: 1_000 }) })
+
+/** What the operator or the command line did with a tenant. */
+export const OperatorEvent = t.Object({
+  _id: id,
+  eventName: t.String(),
+  tenant: t.String(),
+  metadata: jsonObject,
+  created: time,
+})
+
+const Check = t.Object({ check: t.String(), ok: t.Boolean(), message: t.String() })
+
+/** How the installation is. */
+export const OperatorHealth = t.Object({
+  status: t.Union([t.Literal('ok'), t.Literal('problem')]),
+  version: t.String(),
+  engine: t.Union([t.Literal('sqlite'), t.Literal('postgres')]),
+  uptimeSeconds: t.Number(),
+  memoryBytes: t.Number(),
+  disk: t.Nullable(t.Object({ freeBytes: t.Number(), totalBytes: t.Number() })),
+  tenants: t.Object({ total: t.Number(), suspended: t.Number(), maxOpen: t.Number() }),
+  jobs: t.Object(
+    { waiting: t.Number(), failing: t.Number() },
+    { description: 'of the tenants that had requests here within an hour; failing ones are tried again' },
+  ),
+  damaged: t.Array(t.Object({ tenant: t.String(), reason: t.String(), time })),
+  checks: t.Array(Check),
+})
+export type OperatorHealth = Static<typeof OperatorHealth>
+
+/** A setting of the installation. */
+export const OperatorSetting = t.Object({
+  name: t.String(),
+  value: t.Union([t.String(), t.Number()], { description: '(given) for a secret' }),
+  source: t.Union([t.Literal('default'), t.Literal('environment'), t.Literal('atoll.json')]),
+  description: t.String(),
+})
+
+export const LogQuery = t.Object({
+  level: t.Optional(t.Union([t.Literal('debug'), t.Literal('info'), t.Literal('warn'), t.Literal('error')])),
+  q: t.Optional(t.String({ maxLength: 200, description: 'a text that the lines contain' })),
+  limit: listQuery.limit,
+})
+export const LogLine = t.Object({ level: t.String(), time, text: t.String({ description: 'the line, as JSON' }) })

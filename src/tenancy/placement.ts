@@ -76,9 +76,16 @@ export const translateStoreError =
     return current ? tenantDamaged(entry, error) : notFoundProblem('tenant')
   }
 
+const MAX_DAMAGES = 1_000
+const damages = new BoundedMap<string, { tenant: string; reason: string; time: number }>(MAX_DAMAGES)
+
+/** Returns the tenants that this process found damaged since then (ms since 1970). */
+export const listDamagedSince = (time: number) => [...damages.values()].filter((damage) => damage.time >= time)
+
 /** Only this tenant cannot be served, until its data is restored. */
 function tenantDamaged({ id }: TenantRecord, cause: Error): Problem {
   reportThrottled('TENANT_DAMAGED', id, { reason: cause.message, cause })
+  damages.set(id, { tenant: id, reason: cause.message, time: now() })
   const message = 'The data of this tenant is missing or damaged. The operator of this server has to restore it.'
   return new Problem(503, 'TENANT_DAMAGED', message, { cause, headers: { 'retry-after': '60' } })
 }

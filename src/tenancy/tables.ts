@@ -13,7 +13,23 @@ export const tenants = sqliteTable('tenants', {
   moved: timestamp(),
   /** When its database was created; null until then. */
   made: timestamp(),
+  /** The id of the user as whom the operator opens it. */
+  support: text(),
 })
+
+/** What operators and the command line did with tenants. */
+export const operatorEvents = sqliteTable(
+  'operator_events',
+  {
+    _id: text().primaryKey(),
+    eventName: text('event_name').notNull(),
+    /** The id of the tenant, which may be gone. */
+    tenant: text().notNull(),
+    metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
+    created: timestamp().notNull(),
+  },
+  (table) => [index('operator_events_by_time').on(table.created, table._id)],
+)
 
 export const hosts = sqliteTable(
   'hosts',

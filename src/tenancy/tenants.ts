@@ -13,6 +13,7 @@ import { requestHost } from './client-connection'
 import { checkDatabase, createTenantFolder, databases, hasTenantFolder, moveToTrash, tenantFolder } from './databases'
 import { assignHosts } from './hosts'
 import { ensureSecrets } from './installation-keys'
+import { recordOperatorEvent } from './operator-events'
 import { locationOf, recordLeftovers, type TenantRecord, translateStoreError } from './placement'
 import { registry } from './registry'
 import { hosts, tenants } from './tables'
@@ -106,6 +107,7 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
   const added = writeInvalidating(registry, 'tenants', async (tx) => {
     await tx.insert(tenants).values({ ...entry, created: toIsoString(now()) })
     await assignHosts(tx, id, names)
+    await recordOperatorEvent(tx, 'tenant-created', id, names.length ? { hosts: names } : {})
   })
   await added.catch((error) => throwConflict(error, id))
   if (!entry.home) createTenantFolder(id)
@@ -140,6 +142,12 @@ export const checkTenantDatabase = async (id: string) =>
 export const listServedSince = (moment: number): Tenant[] =>
   [...cachedTenants.values()].filter(({ servedAt }) => servedAt >= moment)
 
+/** Returns when a tenant last had a request in this process (ms since 1970), or undefined. */
+export function lastRequestTime(id: string): number | undefined {
+  const servedAt = cachedTenants.get(id)?.servedAt ?? Number.NEGATIVE_INFINITY
+  return Number.isFinite(servedAt) ? Math.round(performance.timeOrigin + servedAt) : undefined
+}
+
 /** Returns the tenants that had requests since a moment, and whose databases are still open. */
 export const listOpenServedSince = (moment: number): Tenant[] =>
   [...cachedTenants.values()].filter(
@@ -154,7 +162,7 @@ export async function listTenants() {
     registry.db.select().from(hosts).orderBy(asc(hosts.host)),
   ])
   const hostsOf = Map.groupBy(names, ({ tenant }) => tenant)
-  return records.map(({ uid: _, made: __, home, moved, ...entry }) => ({
+  return records.map(({ uid: _, made: __, support: ___, home, moved, ...entry }) => ({
     ...entry,
     ...(home && { home }),
     ...(moved && { moved }),
@@ -168,10 +176,12 @@ export const getTenantInfo = async (id: string) =>
 
 /** Suspends a tenant, which then responds with 403 to every request, or resumes it. @throws 404 TENANT_NOT_FOUND */
 export async function setStatus(id: string, status: TenantRecord['status']) {
-  const changed = await writeInvalidating(registry, 'tenants', (tx) =>
-    tx.update(tenants).set({ status }).where(eq(tenants.id, id)).returning().get(),
-  )
-  if (!changed) throwTenantNotFound(id)
+  await writeInvalidating(registry, 'tenants', async (tx) => {
+    const before = (await tx.select().from(tenants).where(eq(tenants.id, id)).get()) ?? throwTenantNotFound(id)
+    if (before.status === status) return
+    await tx.update(tenants).set({ status }).where(eq(tenants.id, id))
+    await recordOperatorEvent(tx, status === 'suspended' ? 'tenant-suspended' : 'tenant-resumed', id)
+  })
 }
 
 /**
@@ -180,16 +190,20 @@ export async function setStatus(id: string, status: TenantRecord['status']) {
  */
 export async function setHosts(id: string, names: string[]) {
   await getTenantInfo(id)
-  await writeInvalidating(registry, 'tenants', (tx) => assignHosts(tx, id, names)).catch((error) =>
-    throwConflict(error),
-  )
+  const replaced = writeInvalidating(registry, 'tenants', async (tx) => {
+    await assignHosts(tx, id, names)
+    await recordOperatorEvent(tx, 'hosts-changed', id, { hosts: names })
+  })
+  await replaced.catch((error) => throwConflict(error))
 }
 
 /** Deletes a tenant. Its files are moved, not deleted; returns where they are now. @throws 404 TENANT_NOT_FOUND */
 export async function deleteTenant(id: string): Promise<string | undefined> {
   const deleted = await writeInvalidating(registry, 'tenants', async (tx) => {
     const removed = await tx.delete(tenants).where(eq(tenants.id, id)).returning().get()
-    if (removed) await recordLeftovers(tx, removed.uid, removed.home)
+    if (!removed) return
+    await recordLeftovers(tx, removed.uid, removed.home)
+    await recordOperatorEvent(tx, 'tenant-deleted', id)
     return removed
   })
   if (!deleted) return throwTenantNotFound(id)

@@ -1,60 +1,196 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { config } from '../../src/config'
+import { keepLogLine, startLogTail } from '../../src/core/log-tail'
+import { withLease } from '../../src/jobs/with-lease'
+import { endSupportSessions } from '../../src/operations/support'
+import { advanceClock, resetClock } from '../accounts/session-fixtures'
+import { ID, TIME } from '../expectations'
+import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
 
-setDefaultTimeout(60_000)
+const TOKEN = 'the operator token of this test'.replaceAll(' ', '-')
+const HOUR = 3_600_000
 
-const token = 'operator-token-of-the-test'
-const env = { ATOLL_TEST_CLOCK: 'on', ATOLL_OPERATOR_TOKEN: token }
+const operator = (method: string, path: string, body?: unknown, authorization = `Bearer ${TOKEN}`) =>
+  callApi(method, `http://localhost/operator${path}`, { headers: { authorization }, body })
 
-async function startServer(environment: Record<string, string> = env) {
-  const at = { at: createTempFolder(), env: environment }
-  await createTenantByCli(at, 'acme')
-  const server = await startAtoll(at)
-  const post = async (path: string, body: unknown, authorization = `Bearer ${token}`) => {
-    const headers = { 'content-type': 'application/json', authorization }
-    const response = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
-    return [response.status, await response.json()] as [number, Record<string, unknown>]
-  }
-  return { server, post }
-}
+const newId = () => `t${crypto.randomUUID()}`
 
-describe('the operator routes', () => {
-  test('POST /operator/clock sets the clock that expires sessions, and POST /operator/jobs/run runs due jobs', async () => {
-    const { server, post } = await startServer()
-    await using _ = server
-    const [status, { now }] = await post('/operator/clock', { now: '2031-02-03T04:05:06Z' })
-    expect([status, now]).toEqual([200, expect.stringMatching(/^2031-02-03T04:05:/)])
-    const me = apiCaller(server.url, await signIn(server.url, 'acme'))
-    expect((await me('GET', '/api/me')).status).toBe(200)
-    await post('/operator/clock', { now: '2031-02-04T04:05:06Z' })
-    expect((await me('GET', '/api/me')).status).toBe(401)
-    expect(await post('/operator/jobs/run', { tenant: 'acme' })).toEqual([200, { ran: 0 }])
-    expect((await post('/operator/jobs/run', { tenant: 'nobody' }))[1].code).toBe('TENANT_NOT_FOUND')
-    expect((await post('/operator/clock', { now: 'tomorrow' }))[1].code).toBe('INVALID_INPUT')
+beforeAll(() => {
+  config.ATOLL_OPERATOR_TOKEN = TOKEN
+})
+afterAll(() => {
+  config.ATOLL_OPERATOR_TOKEN = ''
+  resetClock()
+})
+
+describe('tenants of the operator', () => {
+  test('a tenant is created with a link that makes its first administrator, listed, and deleted by its repeated id', async () => {
+    const id = newId()
+    const created = await operator('POST', '/tenants', { id, hosts: [`${id}.test`] })
+    expect(created.status).toBe(201)
+    expect(created.body).toEqual({
+      ...{ id, status: 'active', created: TIME, hosts: [`${id}.test`], damage: null, lastRequest: null },
+      ...(config.ATOLL_DATABASE_URL ? { home: expect.any(String), bytes: null } : { bytes: expect.any(Number) }),
+      setUpLink: expect.stringMatching(new RegExp(`^http://localhost/admin/set-up\\?tenant=${id}#[\\w-]+$`)),
+    })
+    const [, token] = created.body.setUpLink.split('#')
+    const input = { token, username: 'ada', password: 'correct horse' }
+    expect((await callApi('POST', `http://${id}.test/api/setup`, { body: input })).status).toBe(201)
+    expect((await operator('POST', `/tenants/${id}/setup-link`)).body).toEqual({ link: null })
+    const tenant = (await operator('GET', `/tenants/${id}`)).body
+    expect(tenant.lastRequest).toEqual(TIME)
+    const all = await operator('GET', '/tenants?sort=-created&limit=1&count=true')
+    expect(all.body).toHaveLength(1)
+    expect(Number(all.headers.get('x-total-count'))).toBeGreaterThan(0)
+    expect(statusAndCode(await operator('POST', '/tenants', { id }))).toEqual([409, 'TENANT_EXISTS'])
+    expect(statusAndCode(await operator('DELETE', `/tenants/${id}`))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await operator('DELETE', `/tenants/${id}?confirm=other`))).toEqual([400, 'INVALID_INPUT'])
+    expect((await operator('DELETE', `/tenants/${id}?confirm=${id}`)).body.success).toBe(true)
+    expect(statusAndCode(await operator('GET', `/tenants/${id}`))).toEqual([404, 'TENANT_NOT_FOUND'])
+    const { body: events } = await operator('GET', `/events?tenant=${id}`)
+    expect(events.map(({ eventName }: { eventName: string }) => eventName)).toEqual([
+      'tenant-deleted',
+      'tenant-created',
+    ])
+    expect(events[1]).toEqual({
+      ...{ _id: ID, eventName: 'tenant-created', tenant: id, created: TIME },
+      metadata: { hosts: [`${id}.test`] },
+    })
   })
 
-  test('POST /operator routes without the operator token answer 401 UNAUTHENTICATED', async () => {
-    const { server, post } = await startServer()
-    await using _ = server
-    for (const authorization of ['', 'Bearer', 'Bearer x', `Basic ${token}`, `Bearer ${token}x`])
-      for (const path of ['/operator/clock', '/operator/jobs/run']) {
-        const [status, { code }] = await post(path, { now: 'x' }, authorization)
-        expect([status, code]).toEqual([401, 'UNAUTHENTICATED'])
-      }
+  test('a tenant with an administrator needs no link, and one whose administrator is refused is not created', async () => {
+    const [id, other] = [newId(), newId()]
+    const admin = { username: 'ada', password: 'correct horse', email: 'ada@example.com' }
+    expect((await operator('POST', '/tenants', { id, admin })).body.setUpLink).toBeNull()
+    const refused = await operator('POST', '/tenants', { id: other, admin: { ...admin, password: 'short' } })
+    expect(statusAndCode(refused)).toEqual([400, 'INVALID_INPUT'])
+    expect((await operator('GET', `/tenants/${other}`)).status).toBe(404)
+    expect(statusAndCode(await operator('POST', '/tenants', { id: 'No such id' }))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('POST /operator/clock answers ROUTE_NOT_FOUND without ATOLL_TEST_CLOCK, and 401 without a configured token', async () => {
-    const { server, post } = await startServer({ ATOLL_OPERATOR_TOKEN: token })
-    await using _ = server
-    expect((await post('/operator/clock', { now: '2031-02-03T04:05:06Z' }))[1].code).toBe('ROUTE_NOT_FOUND')
-    const other = await startServer({ ATOLL_TEST_CLOCK: 'on' })
-    await using __ = other.server
-    expect((await other.post('/operator/clock', { now: '2031-02-03T04:05:06Z' }, 'Bearer '))[0]).toBe(401)
+  test('a suspended tenant answers 403 until it is resumed', async () => {
+    const { tenant, as } = await createTestTenant()
+    const path = `/tenants/${tenant.tenant}`
+    expect((await operator('POST', `${path}/suspend`)).body.status).toBe('suspended')
+    expect(statusAndCode(await as('admin').get('/me'))).toEqual([403, 'TENANT_SUSPENDED'])
+    expect(statusAndCode(await operator('POST', `${path}/support`, { reason: 'x' }))).toEqual([403, 'TENANT_SUSPENDED'])
+    expect((await operator('POST', `${path}/resume`)).body.status).toBe('active')
+    expect((await as('admin').get('/me')).status).toBe(200)
+    expect(statusAndCode(await operator('POST', '/tenants/nobody/suspend'))).toEqual([404, 'TENANT_NOT_FOUND'])
   })
 
-  test('ATOLL_TEST_CLOCK is refused when NODE_ENV is production', async () => {
-    const { code, err } = await runAtoll('doctor', { at: createTempFolder(), env: { ...env, NODE_ENV: 'production' } })
-    expect(code).not.toBe(0)
-    expect(err).toContain('ATOLL_TEST_CLOCK must be off when NODE_ENV is production.')
+  test('hosts are replaced, and one of another tenant is refused', async () => {
+    const [one, other] = [await createTestTenant(), await createTestTenant()]
+    const path = `/tenants/${one.tenant.tenant}/hosts`
+    const host = `${newId()}.example`
+    expect((await operator('PUT', path, { hosts: [host] })).body).toEqual({ hosts: [host] })
+    expect((await operator('GET', path)).body).toEqual({ hosts: [host] })
+    const taken = await operator('PUT', `/tenants/${other.tenant.tenant}/hosts`, { hosts: [host] })
+    expect(statusAndCode(taken)).toEqual([409, 'TENANT_EXISTS'])
+    expect(statusAndCode(await operator('PUT', path, { hosts: ['no host/'] }))).toEqual([400, 'INVALID_INPUT'])
+  })
+})
+
+describe('support', () => {
+  test('a link opens the tenant once as a user of the operator, the tenant and the operator see it, and it ends', async () => {
+    const { tenant, as, origin } = await createTestTenant()
+    const path = `/tenants/${tenant.tenant}`
+    const { body, status } = await operator('POST', `${path}/support`, { reason: 'Ticket 42' })
+    expect(status).toBe(200)
+    const token = body.link.split('#')[1]
+    const signIn = () => callApi('POST', `${origin}/api/signin/link`, { body: { token, authType: 'oauth' } })
+    const { payload } = (await signIn()).body
+    expect(payload.user.roles).toEqual(['admin', 'atoll-operator'])
+    expect(statusAndCode(await signIn())).toEqual([400, 'INVALID_TOKEN'])
+    const headers = { authorization: `Bearer ${payload.token}` }
+    expect((await callApi('GET', `${origin}/api/users`, { headers })).status).toBe(200)
+    const events = await as('admin').get('/events?eventName=support-opened')
+    expect(events.body).toMatchObject([
+      { source: 'accounts', user: payload.user._id, metadata: { reason: 'Ticket 42' } },
+    ])
+    const own = await operator('GET', `/events?tenant=${tenant.tenant}`)
+    expect(own.body[0]).toMatchObject({ eventName: 'support-opened', metadata: { reason: 'Ticket 42' } })
+
+    const again = await operator('POST', `${path}/support`, { reason: 'Ticket 43' })
+    expect(again.body.link).not.toBe(body.link)
+    const operators = await as('admin').get('/users?roles=atoll-operator')
+    expect(operators.body).toHaveLength(1)
+    advanceClock(HOUR + 1_000)
+    await withLease(tenant, 'test', endSupportSessions)
+    const refreshed = await callApi('POST', `${origin}/api/token/refresh`, {
+      body: { refreshToken: payload.refreshToken },
+    })
+    expect(refreshed.status).toBe(401)
+    resetClock()
+  })
+
+  test('the user of the operator is no administrator that a tenant could rely on', async () => {
+    const id = newId()
+    await operator('POST', '/tenants', { id })
+    await operator('POST', `/tenants/${id}/support`, { reason: 'To look around' })
+    expect((await operator('POST', `/tenants/${id}/setup-link`)).body.link).toContain('/admin/set-up')
+  })
+})
+
+describe('the installation', () => {
+  test('health has checks, the disk and the tenants', async () => {
+    const { body } = await operator('GET', '/health')
+    expect(body).toMatchObject({
+      engine: config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite',
+      tenants: { total: expect.any(Number), suspended: expect.any(Number), maxOpen: 3 },
+      jobs: { waiting: expect.any(Number), failing: expect.any(Number) },
+      disk: { freeBytes: expect.any(Number), totalBytes: expect.any(Number) },
+    })
+    const folder = body.checks.find(({ check }: { check: string }) => check === 'data folder')
+    expect(folder).toMatchObject({ ok: true })
+  })
+
+  test('settings have their sources, and secrets are not shown', async () => {
+    const { body } = await operator('GET', '/settings')
+    const byName = Object.fromEntries(body.map((setting: { name: string }) => [setting.name, setting]))
+    expect(byName.ATOLL_DURABILITY).toMatchObject({ value: 'normal', source: 'environment' })
+    expect(byName.ATOLL_PORT).toMatchObject({ value: 3000, source: 'default' })
+    expect(byName.ATOLL_OPERATOR_TOKEN.value).toBe('(given)')
+    expect(JSON.stringify(body)).not.toContain(TOKEN)
+  })
+
+  test('the log can be filtered by level and text, and is bounded', async () => {
+    startLogTail()
+    const write = (level: string, what: string) =>
+      keepLogLine(`${JSON.stringify({ level, time: '2030-01-31T12:00:00.000Z', what })}\n`)
+    for (let n = 0; n < 4_000; n++) write('info', `FILLER_${n} ${'x'.repeat(100)}`)
+    write('error', 'NEEDLE_1')
+    write('info', 'NEEDLE_2')
+    const found = (await operator('GET', '/logs?q=NEEDLE')).body
+    expect(found.map(({ text }: { text: string }) => JSON.parse(text).what)).toEqual(['NEEDLE_2', 'NEEDLE_1'])
+    expect((await operator('GET', '/logs?q=NEEDLE&level=warn')).body).toMatchObject([{ level: 'error' }])
+    const all = (await operator('GET', '/logs?limit=1000')).body
+    expect(all.length).toBeGreaterThan(800)
+    expect(all.length).toBeLessThanOrEqual(1_000)
+    expect((await operator('GET', '/logs?q=FILLER_1%20')).body).toEqual([])
+  })
+})
+
+describe('the token', () => {
+  const routes = ['/tenants', '/tenants/x', '/tenants/x/hosts', '/events', '/health', '/settings', '/logs']
+
+  test('nothing but the token counts', async () => {
+    for (const path of routes) {
+      for (const authorization of ['', 'Bearer', `Basic ${TOKEN}`])
+        expect((await operator('GET', path, undefined, authorization)).status, path).toBe(401)
+    }
+    config.ATOLL_OPERATOR_TOKEN = ''
+    expect((await operator('GET', '/tenants', undefined, 'Bearer ')).status).toBe(401)
+    config.ATOLL_OPERATOR_TOKEN = TOKEN
+  })
+
+  test('after twenty wrong tokens in a minute everything is refused, until the minute is over', async () => {
+    const statuses: number[] = []
+    for (let n = 0; n < 22; n++) statuses.push((await operator('GET', '/events', undefined, `Bearer guess${n}`)).status)
+    expect(statuses.slice(19)).toEqual([401, 429, 429])
+    expect((await operator('GET', '/events')).status).toBe(429)
+    advanceClock(61_000)
+    expect((await operator('GET', '/events')).status).toBe(200)
+    resetClock()
   })
 })

@@ -129,10 +129,13 @@ export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
   })
 }
 
-/** Returns whether a user other than this one has the role `admin`. */
+/** The role of the user as whom the operator opens a tenant. They are no administrator that the tenant could rely on. */
+export const OPERATOR_ROLE = 'atoll-operator'
+
+/** Returns whether a user of the tenant other than this one has the role `admin`. */
 export async function hasOtherAdmin(db: Db, _id: string): Promise<boolean> {
   const others = await db.selectDistinct({ roles: users.roles }).from(users).where(ne(users._id, _id))
-  return others.some(({ roles }) => roles.includes('admin'))
+  return others.some(({ roles }) => roles.includes('admin') && !roles.includes(OPERATOR_ROLE))
 }
 
 /**

@@ -10,6 +10,64 @@ export interface paths {
         };
         get: operations["describeServer"];
     };
+    "/operator/tenants": {
+        parameters: {
+        };
+        get: operations["listTenants"];
+        post: operations["createTenant"];
+    };
+    "/operator/tenants/{id}": {
+        parameters: {
+        };
+        get: operations["getTenant"];
+        delete: operations["deleteTenant"];
+    };
+    "/operator/tenants/{id}/suspend": {
+        parameters: {
+        };
+        post: operations["suspendTenant"];
+    };
+    "/operator/tenants/{id}/resume": {
+        parameters: {
+        };
+        post: operations["resumeTenant"];
+    };
+    "/operator/tenants/{id}/hosts": {
+        parameters: {
+        };
+        get: operations["getTenantHosts"];
+        put: operations["setTenantHosts"];
+    };
+    "/operator/tenants/{id}/setup-link": {
+        parameters: {
+        };
+        post: operations["createSetUpLink"];
+    };
+    "/operator/tenants/{id}/support": {
+        parameters: {
+        };
+        post: operations["openSupport"];
+    };
+    "/operator/events": {
+        parameters: {
+        };
+        get: operations["listOperatorEvents"];
+    };
+    "/operator/health": {
+        parameters: {
+        };
+        get: operations["getInstallationHealth"];
+    };
+    "/operator/settings": {
+        parameters: {
+        };
+        get: operations["listSettings"];
+    };
+    "/operator/logs": {
+        parameters: {
+        };
+        get: operations["listLogLines"];
+    };
     "/api/signin": {
         parameters: {
         };
@@ -1324,6 +1382,24 @@ export interface components {
             updated: string;
             secret: string;
         };
+        CreatedTenant: {
+            id: string;
+            /** @enum {string} */
+            status: "active" | "suspended";
+            created: string;
+            hosts: string[];
+            home?: string;
+            moved?: string;
+            bytes: number | null;
+            lastRequest: string | null;
+            damage: string | null;
+            setUpLink: string | null;
+        };
+        DeletedTenant: {
+            /** @constant */
+            success: true;
+            trash: string | null;
+        };
         DraftRequest: {
             messages: components["schemas"]["NewMessage"][];
             model?: string | null;
@@ -1854,6 +1930,11 @@ export interface components {
             authType?: "oauth";
             token: string;
         };
+        LogLine: {
+            level: string;
+            time: string;
+            text: string;
+        };
         Mail: {
             _id: string;
             to: string;
@@ -2274,6 +2355,15 @@ export interface components {
             billableEntityId?: string | null;
             dynamicAmount?: number | null;
         };
+        NewTenant: {
+            id: string;
+            hosts?: string[];
+            admin?: {
+                username: string;
+                password: string;
+                email?: string;
+            };
+        };
         NewThread: {
             integration: string;
             title?: string;
@@ -2325,6 +2415,66 @@ export interface components {
                 applies: boolean;
                 because: string;
             }[];
+        };
+        OperatorEvent: {
+            _id: string;
+            eventName: string;
+            tenant: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            created: string;
+        };
+        OperatorHealth: {
+            /** @enum {string} */
+            status: "ok" | "problem";
+            version: string;
+            /** @enum {string} */
+            engine: "sqlite" | "postgres";
+            uptimeSeconds: number;
+            memoryBytes: number;
+            disk: {
+                freeBytes: number;
+                totalBytes: number;
+            } | null;
+            tenants: {
+                total: number;
+                suspended: number;
+                maxOpen: number;
+            };
+            jobs: {
+                waiting: number;
+                failing: number;
+            };
+            damaged: {
+                tenant: string;
+                reason: string;
+                time: string;
+            }[];
+            checks: {
+                check: string;
+                ok: boolean;
+                message: string;
+            }[];
+        };
+        OperatorSetting: {
+            name: string;
+            value: string | number;
+            /** @enum {string} */
+            source: "default" | "environment" | "atoll.json";
+            description: string;
+        };
+        OperatorTenant: {
+            id: string;
+            /** @enum {string} */
+            status: "active" | "suspended";
+            created: string;
+            hosts: string[];
+            home?: string;
+            moved?: string;
+            bytes: number | null;
+            lastRequest: string | null;
+            damage: string | null;
         };
         OwnSubscription: {
             _id: string;
@@ -2791,6 +2941,9 @@ export interface components {
             password: string;
             token: string;
         };
+        SetUpLink: {
+            link: string | null;
+        };
         SignIn: {
             username: string;
             password: string;
@@ -2903,6 +3056,15 @@ export interface components {
         Success: {
             /** @constant */
             success: true;
+        };
+        SupportLink: {
+            link: string;
+        };
+        SupportRequest: {
+            reason: string;
+        };
+        TenantHosts: {
+            hosts: string[];
         };
         Thread: {
             _id: string;
@@ -3222,6 +3384,8 @@ export type CouponAttachment = components['schemas']['CouponAttachment'];
 export type CouponChange = components['schemas']['CouponChange'];
 export type CouponCode = components['schemas']['CouponCode'];
 export type CreatedPlugin = components['schemas']['CreatedPlugin'];
+export type CreatedTenant = components['schemas']['CreatedTenant'];
+export type DeletedTenant = components['schemas']['DeletedTenant'];
 export type DraftRequest = components['schemas']['DraftRequest'];
 export type DraftedBlueprints = components['schemas']['DraftedBlueprints'];
 export type DynamicAmount = components['schemas']['DynamicAmount'];
@@ -3267,6 +3431,7 @@ export type LambdaRunSummary = components['schemas']['LambdaRunSummary'];
 export type LambdaVersion = components['schemas']['LambdaVersion'];
 export type Limitation = components['schemas']['Limitation'];
 export type LinkSignIn = components['schemas']['LinkSignIn'];
+export type LogLine = components['schemas']['LogLine'];
 export type Mail = components['schemas']['Mail'];
 export type MailTemplate = components['schemas']['MailTemplate'];
 export type MailTemplateChange = components['schemas']['MailTemplateChange'];
@@ -3297,11 +3462,16 @@ export type NewPlan = components['schemas']['NewPlan'];
 export type NewPlugin = components['schemas']['NewPlugin'];
 export type NewSecondFactor = components['schemas']['NewSecondFactor'];
 export type NewSubscription = components['schemas']['NewSubscription'];
+export type NewTenant = components['schemas']['NewTenant'];
 export type NewThread = components['schemas']['NewThread'];
 export type NewUser = components['schemas']['NewUser'];
 export type NewVectorStore = components['schemas']['NewVectorStore'];
 export type NewWorkspace = components['schemas']['NewWorkspace'];
 export type OperationExplanation = components['schemas']['OperationExplanation'];
+export type OperatorEvent = components['schemas']['OperatorEvent'];
+export type OperatorHealth = components['schemas']['OperatorHealth'];
+export type OperatorSetting = components['schemas']['OperatorSetting'];
+export type OperatorTenant = components['schemas']['OperatorTenant'];
 export type OwnSubscription = components['schemas']['OwnSubscription'];
 export type Passkey = components['schemas']['Passkey'];
 export type PasskeyName = components['schemas']['PasskeyName'];
@@ -3342,6 +3512,7 @@ export type Rule = components['schemas']['Rule'];
 export type SecondFactor = components['schemas']['SecondFactor'];
 export type Session = components['schemas']['Session'];
 export type SetUp = components['schemas']['SetUp'];
+export type SetUpLink = components['schemas']['SetUpLink'];
 export type SignIn = components['schemas']['SignIn'];
 export type SignUp = components['schemas']['SignUp'];
 export type SignedIn = components['schemas']['SignedIn'];
@@ -3350,6 +3521,9 @@ export type StoredVectorStore = components['schemas']['StoredVectorStore'];
 export type Subscription = components['schemas']['Subscription'];
 export type SubscriptionStatistics = components['schemas']['SubscriptionStatistics'];
 export type Success = components['schemas']['Success'];
+export type SupportLink = components['schemas']['SupportLink'];
+export type SupportRequest = components['schemas']['SupportRequest'];
+export type TenantHosts = components['schemas']['TenantHosts'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type ThreadSummary = components['schemas']['ThreadSummary'];
@@ -3410,6 +3584,265 @@ export interface operations {
                         health: string;
                     };
                     "text/html": string;
+                };
+            };
+        };
+    };
+    listTenants: {
+        parameters: {
+            query?: {
+                limit?: number;
+                page?: number;
+                sort?: string;
+                count?: boolean;
+                $count?: boolean;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTenant"][];
+                };
+            };
+        };
+    };
+    createTenant: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTenant"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedTenant"];
+                };
+            };
+        };
+    };
+    getTenant: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTenant"];
+                };
+            };
+        };
+    };
+    deleteTenant: {
+        parameters: {
+            query?: {
+                confirm?: string;
+            };
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedTenant"];
+                };
+            };
+        };
+    };
+    suspendTenant: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTenant"];
+                };
+            };
+        };
+    };
+    resumeTenant: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTenant"];
+                };
+            };
+        };
+    };
+    getTenantHosts: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantHosts"];
+                };
+            };
+        };
+    };
+    setTenantHosts: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TenantHosts"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantHosts"];
+                };
+            };
+        };
+    };
+    createSetUpLink: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SetUpLink"];
+                };
+            };
+        };
+    };
+    openSupport: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SupportRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SupportLink"];
+                };
+            };
+        };
+    };
+    listOperatorEvents: {
+        parameters: {
+            query?: {
+                limit?: number;
+                page?: number;
+                sort?: string;
+                count?: boolean;
+                $count?: boolean;
+                $after?: string;
+                tenant?: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorEvent"][];
+                };
+            };
+        };
+    };
+    getInstallationHealth: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorHealth"];
+                };
+            };
+        };
+    };
+    listSettings: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorSetting"][];
+                };
+            };
+        };
+    };
+    listLogLines: {
+        parameters: {
+            query?: {
+                level?: "debug" | "info" | "warn" | "error";
+                q?: string;
+                limit?: number;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogLine"][];
                 };
             };
         };

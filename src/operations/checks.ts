@@ -1,0 +1,86 @@
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { config, configSources, isSecretSetting, parseList, type SettingName, Settings } from '../config'
+import { listUnknownFolders } from '../tenancy/adoption'
+import { findSecretsProblem } from '../tenancy/installation-keys'
+import { isSecretsFileExposed, secretsFile } from '../tenancy/secrets-file'
+import { listTenants } from '../tenancy/tenants'
+
+/** Tells whether this installation has a registry of tenants. */
+export const hasRegistry = () => !!config.ATOLL_DATABASE_URL || existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
+
+/** One thing that was checked, and what came out. */
+export type Check = { check: string; ok: boolean; message: string }
+
+/** Returns every setting with its value, unless it is secret, and where it comes from. */
+export const listSettings = () =>
+  (Object.keys(Settings.properties) as SettingName[]).map((name) => ({
+    name,
+    value: isSecretSetting(name) && config[name] ? '(given)' : config[name],
+    source: configSources[name] ?? 'default',
+    description: Settings.properties[name].description ?? '',
+  }))
+
+/** Checks the data folder. A missing one is created at the first start, if its nearest existing parent is writable. */
+export function checkDataFolder(): Check {
+  const folder = resolve(config.ATOLL_TENANTS)
+  const exists = existsSync(folder)
+  let nearestFolder = folder
+  while (!existsSync(nearestFolder)) nearestFolder = dirname(nearestFolder)
+  try {
+    accessSync(nearestFolder, constants.W_OK)
+    return {
+      check: 'data folder',
+      ok: true,
+      message: `${folder} ${exists ? 'can be written' : 'will be created at the first start'}`,
+    }
+  } catch {
+    return {
+      check: 'data folder',
+      ok: false,
+      message: `${nearestFolder} is not writable; change its permissions, or set ATOLL_TENANTS`,
+    }
+  }
+}
+
+/** Checks whether the keys are there, and only their owner can read them. */
+export async function checkSecrets(): Promise<Check> {
+  const check = 'secrets'
+  if (!hasRegistry() && !existsSync(secretsFile))
+    return { check, ok: true, message: 'secrets.json will be created with the first tenant' }
+  const flaw = hasRegistry() ? await findSecretsProblem() : undefined
+  if (flaw) return { check, ok: false, message: flaw }
+  if (config.ATOLL_DATABASE_URL) return { check, ok: true, message: 'the keys in the database match its data' }
+  if (isSecretsFileExposed())
+    return {
+      check,
+      ok: false,
+      message: 'secrets.json is readable by others; chmod 600 it, or start the server, which does',
+    }
+  return { check, ok: true, message: 'only its owner can read secrets.json' }
+}
+
+/** Checks whether requests without a known header or host reach a tenant, and whether others could take its hosts. */
+export async function checkDefaultTenant(): Promise<Check[]> {
+  const [id, all] = [config.ATOLL_DEFAULT_TENANT, await listTenants()]
+  if (!id) return []
+  const check = 'default tenant'
+  const defaultTenant = all.find((tenant) => tenant.id === id)
+  if (!defaultTenant) return [{ check, ok: false, message: `there is no tenant "${id}"; change ATOLL_DEFAULT_TENANT` }]
+  const hosts = [...defaultTenant.hosts, ...parseList(config.ATOLL_PUBLIC_HOSTS)]
+  const own = hosts.length
+    ? `${id} answers at ${hosts.join(', ')} and wherever no host is mapped`
+    : `${id} answers wherever no host is mapped`
+  if (all.length < 2 || config.ATOLL_HOST_CLAIMS !== 'open' || hosts.length) return [{ check, ok: true, message: own }]
+  const message = `with ATOLL_HOST_CLAIMS=open other tenants can take its hosts: set ATOLL_PUBLIC_HOSTS, or use "atoll tenant hosts ${id} <host>"`
+  return [{ check, ok: false, message }]
+}
+
+/** Finds folders that no tenant uses. */
+export async function checkUnknownFolders(): Promise<Check[]> {
+  return (await listUnknownFolders()).map((name) => ({
+    check: `folder ${name}`,
+    ok: false,
+    message: `no tenant uses it; import it with "atoll tenant adopt ${name}"`,
+  }))
+}

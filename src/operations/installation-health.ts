@@ -1,0 +1,63 @@
+import { statfs } from 'node:fs/promises'
+import { and, eq, gt } from 'drizzle-orm'
+import { version } from '../../package.json'
+import { config } from '../config'
+import { DAY_MS, HOUR_MS, now, toIsoString } from '../core/clock'
+import { getErrorChain } from '../core/log'
+import { jobs } from '../jobs/tables'
+import { maxOpenTenants } from '../tenancy/databases'
+import { listDamagedSince } from '../tenancy/placement'
+import { listOpenServedSince, listTenants } from '../tenancy/tenants'
+import { type Check, checkDataFolder, checkDefaultTenant, checkSecrets, checkUnknownFolders } from './checks'
+import type { OperatorHealth } from './shapes'
+
+const MAX_COUNTED_TENANTS = 100
+
+/** Checks the installation without opening any tenant: its folder, keys, registry and disk, and what was found damaged. */
+export async function describeHealth(): Promise<OperatorHealth> {
+  const [tenants, checks] = [await findTenants(), [checkDataFolder(), await checkSecrets()]]
+  if (Array.isArray(tenants)) checks.push(...(await checkDefaultTenant()), ...(await checkUnknownFolders()))
+  else checks.push(tenants)
+  const all = Array.isArray(tenants) ? tenants : []
+  const damaged = listDamagedSince(now() - DAY_MS)
+  return {
+    status: checks.every(({ ok }) => ok) && !damaged.length ? 'ok' : 'problem',
+    version,
+    engine: config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite',
+    uptimeSeconds: Math.round(process.uptime()),
+    memoryBytes: process.memoryUsage.rss(),
+    disk: await measureDisk(),
+    tenants: {
+      total: all.length,
+      suspended: all.filter(({ status }) => status === 'suspended').length,
+      maxOpen: maxOpenTenants,
+    },
+    jobs: await countJobs(),
+    damaged: damaged.map(({ time, ...damage }) => ({ ...damage, time: toIsoString(time) })),
+    checks,
+  }
+}
+
+const findTenants = () =>
+  listTenants().catch((error): Check => {
+    const reason = getErrorChain(error).at(-1)
+    const message = `it cannot be read: ${reason instanceof Error ? reason.message : reason}. Restore it from a backup.`
+    return { check: 'registry', ok: false, message }
+  })
+
+/** Returns null where the system does not tell. */
+async function measureDisk() {
+  const stats = await statfs(config.ATOLL_TENANTS).catch(() => null)
+  return stats && { freeBytes: stats.bavail * stats.bsize, totalBytes: stats.blocks * stats.bsize }
+}
+
+/** Counts the jobs of tenants that are open and in use, so that no other is opened for it. */
+async function countJobs() {
+  const counts = { waiting: 0, failing: 0 }
+  const isWaiting = eq(jobs.state, 'waiting')
+  for (const { db } of listOpenServedSince(performance.now() - HOUR_MS).slice(0, MAX_COUNTED_TENANTS)) {
+    counts.waiting += await db.$count(jobs, isWaiting)
+    counts.failing += await db.$count(jobs, and(isWaiting, gt(jobs.attempts, 0)))
+  }
+  return counts
+}

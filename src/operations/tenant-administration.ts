@@ -1,0 +1,124 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { inArray } from 'drizzle-orm'
+import { issueSetupToken } from '../accounts/links/setup-link'
+import { Registration } from '../accounts/shapes'
+import { registerUser } from '../accounts/users/users'
+import { DAY_MS, now, toIsoString } from '../core/clock'
+import type { HttpContext } from '../core/etag'
+import { badRequest } from '../core/problem'
+import { parseWithShape, success } from '../core/shapes'
+import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { tenantFolder } from '../tenancy/databases'
+import { listAssignedHosts } from '../tenancy/hosts'
+import { listDamagedSince } from '../tenancy/placement'
+import { registry } from '../tenancy/registry'
+import { hosts, tenants } from '../tenancy/tables'
+import * as tenancy from '../tenancy/tenants'
+import { toAdminLink } from './admin-link'
+import type { NewTenant, OperatorTenant } from './shapes'
+
+const SORTABLE_COLUMNS = { _id: tenants.id, id: tenants.id, created: tenants.created, status: tenants.status }
+
+/** Returns a page of tenants, by id, with their sizes and their latest requests. */
+export async function list(query: ListQuery, answer: HttpContext) {
+  const page = parsePage(query, SORTABLE_COLUMNS, 'id')
+  const rows = await respondWithPage(answer, page, await applyPage(page, registry.db.select().from(tenants)), () =>
+    tenancy.countTenants(),
+  )
+  const ids = rows.map(({ id }) => id)
+  const names = await registry.db.select().from(hosts).where(inArray(hosts.tenant, ids)).orderBy(hosts.host)
+  const hostsOf = Map.groupBy(names, ({ tenant }) => tenant)
+  return Promise.all(
+    rows.map((row) =>
+      describe({
+        ...{ id: row.id, status: row.status, created: row.created },
+        ...(row.home && { home: row.home }),
+        ...(row.moved && { moved: row.moved }),
+        hosts: hostsOf.get(row.id)?.map(({ host }) => host) ?? [],
+      }),
+    ),
+  )
+}
+
+/** Returns a tenant. @throws 404 TENANT_NOT_FOUND */
+export const get = async (id: string) => describe(await tenancy.getTenantInfo(id))
+
+/**
+ * Creates a tenant. Without an administrator, the answer has a link that creates one.
+ * @throws 400 INVALID_INPUT, 409 TENANT_EXISTS
+ */
+export async function create({ id, hosts: names = [], admin }: NewTenant, request: Request) {
+  await createWithAdmin(id, names, admin)
+  return { ...(await get(id)), setUpLink: (await createSetUpLink(id, request)).link }
+}
+
+/**
+ * Creates a tenant with its administrator, if one is given.
+ * @throws 400 INVALID_INPUT, 409 TENANT_EXISTS
+ */
+export async function createWithAdmin(id: string, names: string[], admin: NewTenant['admin']) {
+  const registration = admin && parseWithShape(Registration, admin)
+  const tenant = await tenancy.createTenant(id, names)
+  if (!registration) return
+  const privileged = { emailVerified: !!registration.email }
+  // Without its administrator the tenant would block the next attempt, so it is deleted.
+  await registerUser(tenant, registration, ['admin', 'user'], undefined, privileged).catch(async (error) => {
+    await tenancy.deleteTenant(id)
+    throw error
+  })
+}
+
+/** Returns a link that creates the first administrator; null when there is one. @throws 403, 404 */
+export async function createSetUpLink(id: string, request: Request) {
+  const token = await issueSetupToken(await tenancy.getTenant(id))
+  return { link: token ? await toAdminLink(request, id, 'set-up', token) : null }
+}
+
+/** Deletes a tenant whose id was repeated. @throws 400 INVALID_INPUT, 404 TENANT_NOT_FOUND */
+export async function remove(id: string, confirmed?: string) {
+  await tenancy.getTenantInfo(id)
+  if (confirmed !== id) badRequest({ path: 'confirm', message: `Repeat the id of the tenant: ?confirm=${id}.` })
+  return { ...success, trash: (await tenancy.deleteTenant(id)) ?? null }
+}
+
+/** Suspends or resumes a tenant. @throws 404 TENANT_NOT_FOUND */
+export async function setStatus(id: string, status: 'active' | 'suspended') {
+  await tenancy.setStatus(id, status)
+  return get(id)
+}
+
+/** Returns the hosts that are assigned to a tenant. @throws 404 TENANT_NOT_FOUND */
+export async function getHosts(id: string) {
+  await tenancy.getTenantInfo(id)
+  return { hosts: await listAssignedHosts(id) }
+}
+
+/** Replaces the hosts that are assigned to a tenant. @throws 400, 404 TENANT_NOT_FOUND, 409 TENANT_EXISTS */
+export async function setHosts(id: string, names: string[]) {
+  await tenancy.setHosts(id, names)
+  return getHosts(id)
+}
+
+type TenantInfo = Awaited<ReturnType<typeof tenancy.getTenantInfo>>
+
+async function describe(info: TenantInfo): Promise<OperatorTenant> {
+  const lastRequest = tenancy.lastRequestTime(info.id)
+  const damage = listDamagedSince(now() - DAY_MS).find(({ tenant }) => tenant === info.id)
+  return {
+    ...info,
+    bytes: info.home ? null : await measureFiles(info.id),
+    lastRequest: lastRequest === undefined ? null : toIsoString(lastRequest),
+    damage: damage?.reason ?? null,
+  }
+}
+
+/** Returns the size of a tenant's database with its log. */
+async function measureFiles(id: string): Promise<number> {
+  const sizes = ['data.db', 'data.db-wal'].map(async (name) => {
+    // The log is there only while the tenant is in use.
+    const found = await stat(join(tenantFolder(id), name)).catch(() => undefined)
+    return found?.size ?? 0
+  })
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+}
