@@ -163,7 +163,7 @@ function TenantActions({ tenant: { id, status }, onGone }: { tenant: OperatorTen
       <Button variant="default" onClick={askAndChange} loading={change.isPending}>
         {isActive ? 'Suspend' : 'Resume'}
       </Button>
-      <Button variant="default" color="red" ml="auto" onClick={askAndRemove} loading={remove.isPending}>
+      <Button variant="light" color="red" ml="auto" onClick={askAndRemove} loading={remove.isPending}>
         Delete
       </Button>
     </>

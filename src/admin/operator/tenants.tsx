@@ -18,9 +18,9 @@ export function TenantState({ status, damage }: Pick<OperatorTenant, 'status' | 
 }
 
 const columns: Column<OperatorTenant>[] = [
-  { key: 'id', label: 'Tenant', width: 180, render: ({ id }) => id },
+  { key: 'id', label: 'Tenant', width: 160, render: ({ id }) => id },
   { key: 'status', label: 'State', width: 110, render: (tenant) => <TenantState {...tenant} /> },
-  { key: 'hosts', label: 'Hosts', width: 260, render: ({ hosts }) => hosts.join(', ') },
+  { key: 'hosts', label: 'Hosts', width: 220, render: ({ hosts }) => hosts.join(', ') },
   {
     ...{ key: 'bytes', label: 'Size', width: 100, align: 'right' },
     render: ({ bytes, home }) => (bytes === null ? (home ?? '') : formatBytes(bytes)),

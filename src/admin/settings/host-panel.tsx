@@ -78,7 +78,7 @@ export function HostPanel() {
       onClose={close}
       footer={
         row?.websites.length ? (
-          <Button variant="default" color="red" onClick={askAndRemove} loading={remove.isPending}>
+          <Button variant="light" color="red" onClick={askAndRemove} loading={remove.isPending}>
             Remove
           </Button>
         ) : undefined

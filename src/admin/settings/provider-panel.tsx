@@ -133,7 +133,7 @@ export function ProviderPanel() {
         provider && (
           <>
             <SaveButton form={FORM_ID} />
-            <Button variant="default" color="red" ml="auto" onClick={askAndRemove} loading={remove.isPending}>
+            <Button variant="light" color="red" ml="auto" onClick={askAndRemove} loading={remove.isPending}>
               Remove
             </Button>
           </>
