@@ -22,6 +22,9 @@ export function readBranding({ name, logo, accentColor }: Record<string, unknown
   }
 }
 
+/** The operator's pages belong to no tenant. */
+const isOfTenant = () => !/^\/admin\/operator(\/|$)/.test(location.pathname)
+
 const storageKey = () => `atoll-branding:${getNamedTenant() ?? ''}`
 
 /** Returns the configuration as this browser last saw it, so that the first picture has the right colours. */
@@ -50,7 +53,8 @@ export const appConfigurationQuery = () =>
       if (configuration) cacheBranding(configuration)
       return configuration as AppConfiguration
     },
-    placeholderData: readCached,
+    enabled: isOfTenant(),
+    placeholderData: isOfTenant() ? readCached : undefined,
     staleTime: 60_000,
   })
 

@@ -1,6 +1,4 @@
-import { ActionIcon, Tooltip, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
-import { IconMoon, IconSun } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Outlet, useLocation } from '@tanstack/react-router'
 import { useObservable } from '../api/observable'
@@ -15,6 +13,7 @@ import { Confirmation } from '../ui/confirmation'
 import { ProblemMessage } from '../ui/problem-message'
 import { AccountMenu } from './account-menu'
 import { ClosedPage } from './closed-page'
+import { ColorSchemeButton } from './color-scheme-button'
 import { CommandPaletteButton, CommandPalettePlace } from './command-palette-button'
 import { ConnectionStatus } from './connection-status'
 import classes from './frame.module.css'
@@ -75,19 +74,5 @@ export function Frame() {
       <KeyboardHelp />
       {signIn === 'expired' && <SignInAgain username={me.data.username} />}
     </div>
-  )
-}
-
-function ColorSchemeButton() {
-  const { setColorScheme } = useMantineColorScheme()
-  const scheme = useComputedColorScheme('light')
-  const other = scheme === 'light' ? 'dark' : 'light'
-  const label = `Use ${other} colours`
-  return (
-    <Tooltip label={label}>
-      <ActionIcon variant="subtle" color="gray" aria-label={label} onClick={() => setColorScheme(other)}>
-        {scheme === 'light' ? <IconMoon size={18} stroke={1.6} /> : <IconSun size={18} stroke={1.6} />}
-      </ActionIcon>
-    </Tooltip>
   )
 }

@@ -1,0 +1,65 @@
+import { Text, TextInput } from '@mantine/core'
+import { IconSearch } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { OperatorSetting } from '../api/schema'
+import { ProblemMessage } from '../ui/problem-message'
+import { Screen } from '../ui/screen'
+import { StateTag } from '../ui/state-tag'
+import classes from './installation-settings.module.css'
+import { operatorApi } from './operator-api'
+
+/** The settings of the installation with their sources. They are changed where the server is started. */
+export function InstallationSettings() {
+  const [searched, setSearched] = useState('')
+  const { data = [], error } = useQuery({
+    queryKey: ['operator', 'settings'],
+    queryFn: async () => (await operatorApi.GET('/operator/settings')).data ?? [],
+  })
+  const matches = ({ name, description }: OperatorSetting) =>
+    `${name} ${description}`.toLowerCase().includes(searched.toLowerCase())
+  return (
+    <Screen
+      title="Settings"
+      actions={
+        <TextInput
+          size="xs"
+          aria-label="Search settings"
+          placeholder="Search"
+          leftSection={<IconSearch size={14} />}
+          value={searched}
+          onChange={(event) => setSearched(event.currentTarget.value)}
+        />
+      }
+    >
+      <div className={classes.column}>
+        <Text size="sm" c="dimmed" mb="sm">
+          They are set in the environment of the server or in atoll.json, and take effect at its start. Secrets are not
+          shown.
+        </Text>
+        {error && <ProblemMessage error={error} />}
+        <dl className={classes.list}>
+          {data.filter(matches).map((setting) => (
+            <SettingRow key={setting.name} setting={setting} />
+          ))}
+        </dl>
+      </div>
+    </Screen>
+  )
+}
+
+const SettingRow = ({ setting: { name, value, source, description } }: { setting: OperatorSetting }) => (
+  <div className={classes.row}>
+    <dt className={classes.name}>
+      {name}
+      <span className={classes.description}>{description}</span>
+    </dt>
+    <dd className={classes.value}>
+      <code>{value === '' ? '—' : value}</code>
+      <StateTag
+        label={source === 'default' ? 'Default' : source === 'environment' ? 'Environment' : 'atoll.json'}
+        tone={source === 'default' ? 'neutral' : 'good'}
+      />
+    </dd>
+  </div>
+)

@@ -1,0 +1,63 @@
+import { Anchor, Button, Stack, Text } from '@mantine/core'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { CreatedTenant } from '../api/schema'
+import { FieldForm, type FormField } from '../fields/field-form'
+import { CodeBlock } from '../ui/code-block'
+import { SaveButton } from '../ui/save-button'
+import { SidePanel } from '../ui/side-panel'
+import { operatorApi, refreshTenants } from './operator-api'
+
+const FORM_ID = 'new-tenant'
+
+const fields: FormField[] = [
+  {
+    ...{ key: 'id', type: 'string', required: true, title: 'Id', max: 63 },
+    description: 'Lower-case letters, digits and hyphens. It stays as it is.',
+  },
+  {
+    ...{ key: 'hosts', type: 'string', multi: true, required: false, title: 'Hosts' },
+    description: 'Where the tenant answers, such as acme.example.com. The first one is in links of mails.',
+  },
+]
+
+/** A form for another tenant, and then the link that makes its first administrator. */
+export function NewTenantPanel() {
+  const navigate = useNavigate()
+  const [created, setCreated] = useState<CreatedTenant>()
+  const close = () => navigate({ to: '/operator/tenants' })
+  const save = async (_changes: unknown, { id, hosts }: Record<string, unknown>) => {
+    const body = { id: String(id ?? ''), ...(Array.isArray(hosts) && { hosts: hosts.map(String) }) }
+    return (await operatorApi.POST('/operator/tenants', { body })).data as CreatedTenant
+  }
+  const finish = async (tenant: CreatedTenant) => {
+    setCreated(tenant)
+    await refreshTenants()
+  }
+  if (created)
+    return (
+      <SidePanel title={created.id} onClose={close} footer={<Button onClick={close}>Done</Button>}>
+        <SecretLink
+          text="Give this link to the tenant's first administrator. It works once, within 24 hours."
+          label="Set-up link"
+          link={created.setUpLink ?? ''}
+        />
+      </SidePanel>
+    )
+  return (
+    <SidePanel title="New tenant" onClose={close} footer={<SaveButton form={FORM_ID} label="Create" />}>
+      <FieldForm id={FORM_ID} fields={fields} draftKey="operator-tenant" save={save} onSaved={finish} />
+    </SidePanel>
+  )
+}
+
+/** A link that works once, to copy or to open. */
+export const SecretLink = ({ text, label, link }: { text: string; label: string; link: string }) => (
+  <Stack gap="xs">
+    <Text size="sm">{text}</Text>
+    <CodeBlock label={label} code={link} />
+    <Anchor href={link} target="_blank" rel="noopener noreferrer" size="sm">
+      Open it in a new tab
+    </Anchor>
+  </Stack>
+)

@@ -1,0 +1,57 @@
+import { queryOptions } from '@tanstack/react-query'
+import createClient from 'openapi-fetch'
+import { observable } from '../api/observable'
+import { ApiProblem, ConnectionLost, readProblem } from '../api/problem'
+import { queryClient } from '../api/queries'
+import type { paths } from '../api/schema'
+
+const TOKEN_KEY = 'atoll-operator-token'
+
+/** The operator's token. It is kept until the tab is closed, and nowhere else. */
+export const operatorToken = observable<string | undefined>(sessionStorage.getItem(TOKEN_KEY) ?? undefined)
+operatorToken.subscribe(() => {
+  const token = operatorToken.get()
+  if (token) sessionStorage.setItem(TOKEN_KEY, token)
+  else sessionStorage.removeItem(TOKEN_KEY)
+})
+
+/** The operator's part of the API. A refused request throws an `ApiProblem`; a wrong token leads back to the sign-in. */
+export const operatorApi = createClient<paths>({ baseUrl: location.origin, credentials: 'omit' })
+operatorApi.use({
+  onRequest({ request }) {
+    request.headers.set('authorization', `Bearer ${operatorToken.get() ?? ''}`)
+    return request
+  },
+  async onResponse({ response }) {
+    if (response.ok) return
+    if (response.status === 401) operatorToken.set(undefined)
+    throw await readProblem(response)
+  },
+  onError: () => new ConnectionLost(),
+})
+
+/** Keeps the token if the server takes it. @throws ApiProblem */
+export async function signInOperator(token: string) {
+  const response = await fetch('/operator/settings', { headers: { authorization: `Bearer ${token}` } })
+  if (response.status === 401) throw new ApiProblem(401, 'UNAUTHENTICATED', 'This is not the token.', null, null)
+  if (!response.ok) throw await readProblem(response)
+  operatorToken.set(token)
+}
+
+/** Forgets the token and everything that was fetched with it. */
+export function signOutOperator() {
+  operatorToken.set(undefined)
+  queryClient.clear()
+}
+
+const tenantsKey = ['operator', 'tenants']
+
+/** One tenant. */
+export const tenantQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...tenantsKey, id],
+    queryFn: async () => (await operatorApi.GET('/operator/tenants/{id}', { params: { path: { id } } })).data,
+  })
+
+/** Fetches tenants and events anew. */
+export const refreshTenants = () => queryClient.invalidateQueries({ queryKey: ['operator'] })

@@ -1,0 +1,49 @@
+import type { OperatorEvent } from '../api/schema'
+import type { Column } from '../ui/data-table'
+import { useListRows } from '../ui/list-rows'
+import { ListTable } from '../ui/list-table'
+import { RelativeTime } from '../ui/relative-time'
+import { Screen } from '../ui/screen'
+import { operatorApi } from './operator-api'
+
+const TITLES: Record<string, string> = {
+  'tenant-created': 'Created',
+  'tenant-suspended': 'Suspended',
+  'tenant-resumed': 'Resumed',
+  'tenant-deleted': 'Deleted',
+  'hosts-changed': 'Hosts changed',
+  'support-opened': 'Opened for support',
+}
+
+const toText = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value))
+
+const columns: Column<OperatorEvent>[] = [
+  { key: 'created', label: 'When', width: 140, render: ({ created }) => <RelativeTime time={created} /> },
+  { key: 'tenant', label: 'Tenant', width: 180, render: ({ tenant }) => tenant },
+  { key: 'eventName', label: 'What', width: 160, render: ({ eventName }) => TITLES[eventName] ?? eventName },
+  {
+    ...{ key: 'metadata', label: 'Details', width: 360 },
+    render: ({ metadata }) =>
+      Object.entries(metadata)
+        .map(([name, value]) => `${name}: ${toText(value)}`)
+        .join(', '),
+  },
+]
+
+/** What was done with tenants, here and by the command line. */
+export function OperatorEvents() {
+  const list = useListRows(['operator', 'events'], (page) =>
+    operatorApi.GET('/operator/events', { params: { query: page } }),
+  )
+  return (
+    <Screen title="Events">
+      <ListTable
+        label="Events"
+        columns={columns}
+        list={list}
+        rowKey={({ _id }) => _id}
+        empty={{ text: 'Nothing was done with a tenant yet.' }}
+      />
+    </Screen>
+  )
+}

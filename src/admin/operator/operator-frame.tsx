@@ -1,0 +1,110 @@
+import { Button, PasswordInput, Stack, Text, Title } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import {
+  IconBuilding,
+  IconHeartbeat,
+  IconHistory,
+  IconListDetails,
+  IconLogout,
+  IconSettings,
+} from '@tabler/icons-react'
+import { useMutation } from '@tanstack/react-query'
+import { Outlet, useLocation } from '@tanstack/react-router'
+import { type FormEvent, useState } from 'react'
+import { useObservable } from '../api/observable'
+import { ColorSchemeButton } from '../frame/color-scheme-button'
+import classes from '../frame/frame.module.css'
+import { PhoneBar } from '../frame/phone-bar'
+import type { Section } from '../frame/section'
+import { SectionLinks } from '../frame/section-links'
+import { Confirmation } from '../ui/confirmation'
+import { FullPage } from '../ui/full-page'
+import { ProblemMessage } from '../ui/problem-message'
+import { operatorToken, signInOperator, signOutOperator } from './operator-api'
+
+const toSection = (label: string, name: string, icon: Section['icon']): Section => {
+  const path = `/operator/${name}`
+  return { label, path, icon, pages: [{ label, path }] }
+}
+
+const sections = [
+  toSection('Tenants', 'tenants', IconBuilding),
+  toSection('Health', 'health', IconHeartbeat),
+  toSection('Log', 'log', IconListDetails),
+  toSection('Events', 'events', IconHistory),
+  toSection('Settings', 'settings', IconSettings),
+]
+
+/** The pages of who runs the installation. They belong to no tenant, and ask for the operator's token. */
+export function OperatorFrame() {
+  const token = useObservable(operatorToken)
+  const { pathname } = useLocation()
+  const isPhone = useMediaQuery('(max-width: 640px)') ?? false
+  if (!token) return <OperatorSignIn />
+  const current = sections.find(({ path }) => pathname.startsWith(path))
+  const foot = (
+    <>
+      <ColorSchemeButton />
+      <Button variant="subtle" color="gray" leftSection={<IconLogout size={16} />} onClick={signOutOperator}>
+        Sign out
+      </Button>
+    </>
+  )
+  return (
+    <div className={classes.frame}>
+      <a className={classes.skip} href="#screen">
+        Skip to content
+      </a>
+      {isPhone ? (
+        <PhoneBar sections={sections} current={current} find={null} foot={foot} />
+      ) : (
+        <nav className={classes.sidebar} aria-label="Main">
+          <div className={classes.brand}>
+            <Text fw={600} className={classes.name}>
+              Operator
+            </Text>
+          </div>
+          <SectionLinks sections={sections} current={current} />
+          <div className={classes.foot}>{foot}</div>
+        </nav>
+      )}
+      <main className={classes.main} id="screen" tabIndex={-1}>
+        <Outlet />
+      </main>
+      <Confirmation />
+    </div>
+  )
+}
+
+function OperatorSignIn() {
+  const [token, setToken] = useState('')
+  const signIn = useMutation({ mutationFn: () => signInOperator(token.trim()) })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    signIn.mutate()
+  }
+  return (
+    <FullPage>
+      <Title order={1}>Operator</Title>
+      <Text c="dimmed" size="sm" mb="md">
+        These pages run the whole installation. They ask for the token of the setting ATOLL_OPERATOR_TOKEN, which is
+        forgotten when this tab is closed.
+      </Text>
+      <form onSubmit={submit}>
+        <Stack gap="sm">
+          <PasswordInput
+            label="Token of the operator"
+            autoComplete="off"
+            autoFocus
+            value={token}
+            onChange={(event) => setToken(event.currentTarget.value)}
+          />
+          {signIn.error && <ProblemMessage error={signIn.error} />}
+          <Button type="submit" size="sm" loading={signIn.isPending} disabled={!token.trim()}>
+            Sign in
+          </Button>
+        </Stack>
+      </form>
+    </FullPage>
+  )
+}

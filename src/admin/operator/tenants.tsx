@@ -1,0 +1,64 @@
+import { Button } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { Outlet, useNavigate, useParams } from '@tanstack/react-router'
+import type { OperatorTenant } from '../api/schema'
+import type { Column } from '../ui/data-table'
+import { useListRows } from '../ui/list-rows'
+import { ListTable } from '../ui/list-table'
+import { RelativeTime } from '../ui/relative-time'
+import { Screen } from '../ui/screen'
+import { StateTag } from '../ui/state-tag'
+import { formatBytes } from './format-bytes'
+import { operatorApi } from './operator-api'
+
+/** The state of a tenant as a tag. */
+export function TenantState({ status, damage }: Pick<OperatorTenant, 'status' | 'damage'>) {
+  if (damage) return <StateTag label="Damaged" tone="bad" />
+  return status === 'active' ? <StateTag label="Active" tone="good" /> : <StateTag label="Suspended" tone="warning" />
+}
+
+const columns: Column<OperatorTenant>[] = [
+  { key: 'id', label: 'Tenant', width: 160, render: ({ id }) => id },
+  { key: 'status', label: 'State', width: 110, render: (tenant) => <TenantState {...tenant} /> },
+  { key: 'hosts', label: 'Hosts', width: 220, render: ({ hosts }) => hosts.join(', ') },
+  {
+    ...{ key: 'bytes', label: 'Size', width: 100, align: 'right' },
+    render: ({ bytes, home }) => (bytes === null ? (home ?? '') : formatBytes(bytes)),
+  },
+  {
+    ...{ key: 'lastRequest', label: 'Last request', width: 130 },
+    render: ({ lastRequest }) => lastRequest && <RelativeTime time={lastRequest} />,
+  },
+  { key: 'created', label: 'Created', width: 130, render: ({ created }) => <RelativeTime time={created} /> },
+]
+
+/** All tenants of the installation. */
+export function Tenants() {
+  const navigate = useNavigate()
+  const { tenant } = useParams({ strict: false })
+  const openNew = () => navigate({ to: '/operator/tenants/create/new' })
+  const list = useListRows(['operator', 'tenants'], (page) =>
+    operatorApi.GET('/operator/tenants', { params: { query: page } }),
+  )
+  return (
+    <Screen
+      title="Tenants"
+      actions={
+        <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
+          New
+        </Button>
+      }
+    >
+      <ListTable
+        label="Tenants"
+        columns={columns}
+        list={list}
+        rowKey={({ id }) => id}
+        activeKey={tenant}
+        onOpen={({ id }) => navigate({ to: '/operator/tenants/$tenant', params: { tenant: id } })}
+        empty={{ text: 'There is no tenant yet.', action: { label: 'Create the first', onClick: openNew } }}
+      />
+      <Outlet key={tenant} />
+    </Screen>
+  )
+}

@@ -1,0 +1,93 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser } from '../fakes/browser'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { inspectScreen, openPage } from './admin-browser'
+
+setDefaultTimeout(200_000)
+
+const TOKEN = 'the-operator-token-of-this-test'
+
+describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
+  test('the operator creates, opens, suspends and deletes tenants, and sees health, log, events and settings', async () => {
+    const at = { at: createTempFolder(), env: { ATOLL_OPERATOR_TOKEN: TOKEN, ATOLL_LOG_LEVEL: 'info' } }
+    for (const id of ['acme', 'globex']) await createTenantByCli(at, id)
+    await using server = await startAtoll(at)
+    const { page, errors } = await openPage()
+    page.setDefaultTimeout(20_000)
+    const operator = apiCaller(server.url, { authorization: `Bearer ${TOKEN}` })
+    const acme = apiCaller(server.url, await signIn(server.url, 'acme'))
+
+    await page.goto(`${server.url}/admin/operator`)
+    await page.getByLabel('Token of the operator').fill('wrong')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('This is not the token.').waitFor()
+    await inspectScreen(page, 'operator-sign-in')
+    await page.getByLabel('Token of the operator').fill(TOKEN)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('cell', { name: 'globex', exact: true }).waitFor()
+    expect(await page.evaluate<number>('localStorage.length')).toBe(0)
+
+    await page.getByRole('button', { name: 'New' }).click()
+    await page.getByRole('textbox', { name: 'Id' }).fill('Not An Id')
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByText('is not a valid tenant id').waitFor()
+    await page.getByRole('textbox', { name: 'Id' }).fill('initech')
+    await page.getByRole('button', { name: 'Create' }).click()
+    const link = await page.getByRole('link', { name: 'Open it in a new tab' }).getAttribute('href')
+    expect(link).toStartWith(`${server.url}/admin/set-up?tenant=initech#`)
+    await inspectScreen(page, 'operator-created')
+    await page.getByRole('button', { name: 'Done' }).click()
+
+    await page.getByRole('cell', { name: 'acme', exact: true }).click()
+    await page.getByRole('textbox', { name: 'Reason' }).fill('Ticket 42')
+    await page.getByRole('button', { name: 'Make a link' }).click()
+    await page.getByText('as an administrator of your own').waitFor()
+    await inspectScreen(page, 'operator-tenant')
+    const opening = page.waitForEvent('popup')
+    await page.getByRole('link', { name: 'Open it in a new tab' }).click()
+    const opened = await opening
+    await opened.waitForURL('**/admin/home')
+    await opened.getByRole('button', { name: /^Account of operator-/ }).waitFor()
+    await opened.close()
+    const events = (await acme('GET', '/api/events?eventName=support-opened')).body
+    expect(events).toMatchObject([{ metadata: { reason: 'Ticket 42' } }])
+
+    await page.getByRole('button', { name: 'Suspend' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click()
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+    expect((await acme('GET', '/api/me')).status).toBe(403)
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.getByRole('button', { name: 'Suspend' }).waitFor()
+    expect((await acme('GET', '/api/me')).status).toBe(200)
+
+    await page.getByRole('cell', { name: 'globex', exact: true }).click()
+    await page.getByRole('heading', { name: 'globex' }).waitFor()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByLabel('Type globex to confirm').fill('globex')
+    await page.getByRole('button', { name: 'Delete the tenant' }).click()
+    await page.getByText(/^globex was deleted/).waitFor()
+    const left = (await operator('GET', '/operator/tenants')).body
+    expect(left.map(({ id }: { id: string }) => id)).toEqual(['acme', 'initech'])
+
+    await page.getByRole('link', { name: 'Health' }).click()
+    await page.getByText('data folder').waitFor()
+    await inspectScreen(page, 'operator-health')
+    await page.getByRole('link', { name: 'Log' }).click()
+    await page.getByRole('textbox', { name: 'Search the log' }).fill('forbidden')
+    await page.getByText('TENANT_SUSPENDED').first().waitFor()
+    await inspectScreen(page, 'operator-log')
+    await page.getByRole('link', { name: 'Events' }).click()
+    await page.getByRole('cell', { name: 'Opened for support' }).waitFor()
+    await inspectScreen(page, 'operator-events')
+    await page.getByRole('link', { name: 'Settings' }).click()
+    await page.getByText('ATOLL_OPERATOR_TOKEN').waitFor()
+    expect(await page.getByText(TOKEN).count()).toBe(0)
+    await inspectScreen(page, 'operator-settings')
+
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token of the operator').waitFor()
+    expect(await page.evaluate<number>('sessionStorage.length')).toBe(0)
+    expect(errors.filter((error) => !/status of 4\d\d/.test(error))).toEqual([])
+    await page.close()
+  })
+})
