@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { createBatchLoader } from '../api/batch-loader'
 import { api, fetchData } from '../api/client'
-import { blueprintsQuery, queryClient } from '../api/queries'
+import { blueprintsQuery, meQuery, queryClient } from '../api/queries'
 import type { Entity } from '../api/schema'
 import { listLabelKeys, toEntityLabel } from './entity-label'
 
@@ -45,6 +45,8 @@ export const entityLabelQuery = (blueprint: string, identifier: string) =>
   })
 
 const loadUser = createBatchLoader(async (ids) => {
+  // Only admins may read users.
+  if (!queryClient.getQueryData(meQuery.queryKey)?.isPrivileged) return new Map<string, string>()
   const query = { _id: ids.join(','), limit: MAX_NAMES, select: 'username,fullName' }
   const users = await fetchData(api.GET('/api/users', { params: { query } }))
   return new Map(users.map(({ _id, fullName, username }) => [_id, fullName || username || _id]))
