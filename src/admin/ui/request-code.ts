@@ -2,7 +2,7 @@ import { getNamedTenant } from '../api/session'
 import type { ApiRequest } from './api-button'
 
 /** What stands where a token belongs until one is made. */
-export const TOKEN_PLACEHOLDER = 'YOUR_API_TOKEN'
+export const TOKEN_PLACEHOLDER = 'your-api-token'
 
 /** Returns a text as one word of a shell. */
 export const quoteForShell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
