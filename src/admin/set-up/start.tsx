@@ -1,7 +1,8 @@
 import { Anchor, Button, Text, Title } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { sourcesQuery } from '../ai/ai-queries'
 import { templates } from '../templates'
 import { applyTemplate } from '../templates/apply-template'
 import type { Template } from '../templates/template'
@@ -13,6 +14,7 @@ import classes from './start.module.css'
 export function Start() {
   const navigate = useNavigate()
   const [step, setStep] = useState('')
+  const { data: sources } = useQuery(sourcesQuery)
   const apply = useMutation({
     mutationFn: (template: Template) => applyTemplate(template, setStep),
     onSuccess: () => navigate({ to: '/home' }),
@@ -59,6 +61,14 @@ export function Start() {
           <Anchor component={Link} to="/blueprints/import">
             with a file of your own
           </Anchor>
+          {!!sources?.length && (
+            <>
+              , or{' '}
+              <Anchor component={Link} to="/blueprints/draft">
+                describe it in your own words
+              </Anchor>
+            </>
+          )}
           .
         </Text>
       </div>

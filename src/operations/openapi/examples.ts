@@ -168,6 +168,8 @@ export const examples: Record<string, unknown> = {
   PluginSecretRotation: { secret },
   NewThread: { integration: id, title: 'Plans for the week' },
   NewAgent: agent,
+  AgentChange: { systemPrompt: 'You know our pumps.', temperature: null },
+  KnowledgeSearch: { question: 'How often does the pump need oil?' },
   AgentChatRequest: { messages },
   CompletionRequest: { messages },
   DraftRequest: { messages: [{ role: 'user', content: 'A shop for books' }], create: false },
