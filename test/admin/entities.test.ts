@@ -202,7 +202,7 @@ describe.skipIf(!hasBrowser)('the entities of a blueprint in a browser', () => {
     expect((await call('GET', `${CONTACTS}?job=Leaver`)).body).toEqual([])
   })
 
-  test('what others change shows at once, and does not replace what somebody types', async () => {
+  test('a list shows at once what others change, and a form keeps what somebody types', async () => {
     const { page } = demo
     await openList('?job=Pioneer&$sort=name')
     await cell('Ada Lovelace').waitFor()
