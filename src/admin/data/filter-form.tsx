@@ -67,6 +67,7 @@ export function FilterForm({ fields, filter, onSubmit }: FilterFormProps) {
           value={name}
           onChange={chooseField}
           searchable
+          openOnFocus={!filter}
           maxDropdownHeight={320}
           data-autofocus={!filter || undefined}
         />

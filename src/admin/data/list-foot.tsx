@@ -9,7 +9,7 @@ type ListFootProps = { count: number; isFiltered: boolean; name: string; live: L
 /** How many entities a list has, and whether it follows their changes. */
 export const ListFoot = ({ count, isFiltered, name, live }: ListFootProps) => (
   <Text size="xs" c="dimmed" px="md" py={6} component="div" className={classes.foot}>
-    <span role="status">
+    <span role="status" className={classes.count}>
       {count.toLocaleString()} {isFiltered ? 'shown' : name.toLowerCase()}
     </span>
     <span title={live === 'live' ? 'Changes of others show at once.' : undefined}>

@@ -77,7 +77,7 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, 
   const isShownAtField = shown.some(({ key }) => findFieldError(saving.error, key))
   return (
     <form id={id} onSubmit={submit} onKeyDown={handleKey} noValidate>
-      <Stack gap="sm">
+      <Stack gap="sm" style={{ overflowWrap: 'anywhere' }}>
         {form.isRestored && (
           <Notice text="What you typed before is here again." action="Discard it" onAct={form.discardDraft} />
         )}

@@ -8,6 +8,7 @@ import { DataRow, LoadingRow, type RowActions } from './data-table-row'
 
 const ROW_HEIGHT_PX = 36
 const ROWS_BEYOND_VIEW = 12
+const MARK_WIDTH_PX = 44
 
 export type { CellEditor, Column, DataTableProps } from './data-table-props'
 
@@ -25,6 +26,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     onChange: ({ range }) => range && props.onRangeChange?.(range.startIndex, range.endIndex),
   })
   const items = virtualizer.getVirtualItems()
+  // Only a table with a width of its own keeps its columns from growing with their content.
+  const width = columns.reduce((sum, column) => sum + column.width, onSelect ? MARK_WIDTH_PX : 0)
   const before = items[0]?.start ?? 0
   const after = virtualizer.getTotalSize() - (items.at(-1)?.end ?? 0)
 
@@ -92,9 +95,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 
   return (
     <section ref={scroller} className={classes.scroller} aria-label={label}>
-      <table className={classes.table} aria-rowcount={count + 1} onKeyDown={handleKey}>
+      <table className={classes.table} style={{ width }} aria-rowcount={count + 1} onKeyDown={handleKey}>
         <colgroup>
-          {onSelect && <col style={{ width: 36 }} />}
+          {onSelect && <col style={{ width: MARK_WIDTH_PX }} />}
           {columns.map(({ key, width }) => (
             <col key={key} style={{ width }} />
           ))}
