@@ -6,7 +6,7 @@ import { inspectScreen, openPage, setUpAdmin } from './admin-browser'
 
 setDefaultTimeout(240_000)
 
-const OPERATOR_TOKEN = 'an operator token for tests'
+const OPERATOR_TOKEN = 'operator-token-of-a-test-0123456789'
 const ELEVEN_MINUTES_MS = 11 * 60_000
 
 /** Starts an empty server whose clock can be moved, signed in as its first administrator. */
@@ -20,7 +20,8 @@ async function openAccount() {
   let time = Date.now()
   const advanceClock = async (ms: number) => {
     time += ms
-    await operate('POST', '/operator/clock', { now: new Date(time).toISOString() })
+    const { status } = await operate('POST', '/operator/clock', { now: new Date(time).toISOString() })
+    expect(status).toBe(200)
   }
   const close = async () => {
     await page.close()
@@ -40,17 +41,20 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
     await page.getByRole('button', { name: 'Account of ada' }).click()
     await page.getByRole('menuitem', { name: 'Your account' }).click()
     await page.waitForURL('**/admin/account')
-    await page.getByText('this one').waitFor()
+    await page.getByText('You have none, so nobody').waitFor()
     await inspectScreen(page, 'account')
     await page.getByLabel('First name').fill('Ada')
     await page.getByRole('button', { name: 'Save profile' }).click()
     await page.getByText('Saved.').waitFor()
+    await page.getByRole('tab', { name: 'Sessions' }).click()
+    await page.getByText('this one').waitFor()
     await page.getByRole('button', { name: 'End all others' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'End sessions' }).click()
     await page.getByText('Your other sessions have ended.').waitFor()
     expect(errors).toEqual([])
 
     await advanceClock(ELEVEN_MINUTES_MS)
+    await page.getByRole('tab', { name: 'Profile' }).click()
     await page.getByLabel('New address').fill('ada@example.com')
     await page.getByRole('button', { name: 'Change address' }).click()
     const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' })
@@ -62,6 +66,7 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
     await dialog.getByRole('button', { name: 'Confirm' }).click()
     await page.getByText('not confirmed').waitFor()
 
+    await page.getByRole('tab', { name: 'Sign-in' }).click()
     await page.getByRole('textbox', { name: 'New password' }).fill('another horse')
     await page.getByRole('button', { name: 'Change password' }).click()
     await page.getByText('currentPassword is required.').waitFor()
@@ -80,6 +85,7 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
     await page.waitForTimeout(500)
     const [mail] = (await asAda('GET', '/api/mails?to=ada@example.com')).body
     const code = /\n\n([\w-]{20,})\n\n/.exec(mail.text)![1]!
+    await page.getByRole('tab', { name: 'Profile' }).click()
     await page.getByLabel('Code of the mail').fill(code)
     await page.getByRole('button', { name: 'Confirm address' }).click()
     await page.getByText('Your e-mail address is confirmed.').waitFor()
@@ -90,7 +96,7 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
   test('a user creates an API token with scopes, sees it once, and deletes it, and a request of a screen makes one, too', async () => {
     await using own = await openAccount()
     const { page, errors, server, advanceClock } = own
-    await page.goto(`${server.url}/admin/account`)
+    await page.goto(`${server.url}/admin/account?show=tokens`)
     await page.getByRole('button', { name: 'Create an API token' }).click()
     await page.getByRole('textbox', { name: 'Name', exact: false }).last().fill('reports')
     await page.getByRole('combobox', { name: 'Scopes' }).fill('entities:read')
@@ -124,7 +130,7 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
   test('a user sets up a second factor, keeps the recovery codes, signs in by both, and turns it off', async () => {
     await using own = await openAccount()
     const { page, errors, server, advanceClock, now } = own
-    await page.goto(`${server.url}/admin/account`)
+    await page.goto(`${server.url}/admin/account?show=sign-in`)
     await page.getByRole('button', { name: 'Set up a second factor' }).click()
     await page.getByRole('img', { name: 'QR code of the second factor' }).waitFor()
     await inspectScreen(page, 'second-factor-setup')
@@ -133,6 +139,7 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
     const code = () => codeAt(secret, stepAt(now()))
     await page.getByLabel('Enter the six digits').fill(code())
     await page.getByRole('button', { name: 'Turn on' }).click()
+    await page.getByRole('list', { name: 'Recovery codes' }).waitFor()
     const codes = await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').allTextContents()
     expect(codes).toHaveLength(10)
     await inspectScreen(page, 'recovery-codes')
@@ -165,7 +172,7 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await page.getByRole('button', { name: 'Account of ada' }).waitFor()
 
-    await page.goto(`${server.url}/admin/account`)
+    await page.goto(`${server.url}/admin/account?show=sign-in`)
     await page.getByText('9 recovery codes are left.').waitFor()
     await page.getByRole('button', { name: 'Turn off' }).click()
     await page.getByLabel('Code of your app').fill(codes[1]!)
@@ -192,6 +199,7 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
     await asGrace('POST', `/api/workspaces/${office._id}/invites`, { email: 'ada@example.com' })
     await page.goto(`${server.url}/admin/account`)
     await page.getByRole('button', { name: 'Accept' }).click()
+    await page.getByRole('tab', { name: 'Workspaces' }).click()
     await page.getByRole('button', { name: 'Activate' }).click()
     await page.getByText('active', { exact: true }).waitFor()
     expect((await asGrace('GET', `/api/workspaces/${office._id}`)).body.members).toHaveLength(2)

@@ -32,21 +32,28 @@ export async function openPage() {
 
 /** Returns the serious and critical faults of accessibility of what the page shows. */
 async function findFaults(page: Page) {
-  await page.evaluate(axe.source)
-  const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run())
+  const isLoaded = await page.evaluate(() => 'axe' in globalThis)
+  if (!isLoaded) await page.evaluate(axe.source)
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: typeof axe }).axe.run({ resultTypes: ['violations'] }),
+  )
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
 }
 
-/** Keeps screenshots of a screen, wide and narrow, light and dark, and expects no fault of accessibility in them. */
+/**
+ * Keeps screenshots of a screen, wide and narrow, light and dark, and expects no fault of accessibility: of the wide one
+ * in light colours and of the narrow one in dark ones, which takes half the time of all four.
+ */
 export async function inspectScreen(page: Page, name: string, viewports = [DESKTOP, PHONE]) {
   for (const colorScheme of ['light', 'dark'] as const)
     for (const viewport of viewports) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       await page.setViewportSize(viewport)
       await page.screenshot({ path: join(SCREENSHOTS, `${name}-${viewport.width}-${colorScheme}.png`) })
-      expect(await findFaults(page), `${name} ${viewport.width} ${colorScheme}`).toEqual([])
+      const isChecked = viewports.length === 1 || (viewport === viewports[0]) === (colorScheme === 'light')
+      if (isChecked) expect(await findFaults(page), `${name} ${viewport.width} ${colorScheme}`).toEqual([])
     }
   await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize(viewports[0] ?? DESKTOP)

@@ -188,7 +188,7 @@ describe.skipIf(!hasBrowser)('the AI screens in a browser', () => {
     await goTo('ai/usage')
     await page.getByRole('cell', { name: 'Mechanic' }).waitFor()
     await page.getByRole('img').last().waitFor()
-    await page.getByText(/ada: \d+ tokens of 1,000,000 tokens/).waitFor()
+    await page.getByText(/ada: [\d,]+ tokens of 1,000,000 tokens/).waitFor()
     await inspectScreen(page, 'ai-usage')
     await page.getByText('Users', { exact: true }).click()
     await page.getByRole('cell', { name: 'ada' }).waitFor()

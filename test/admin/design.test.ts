@@ -212,7 +212,9 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     await inspectScreen(page, 'blueprint-api')
     const answers: Record<string, string> = {}
     for (const title of ['List', 'Get one', 'Create', 'Change', 'Delete', 'Count', 'Chart'])
-      answers[title] = await runShell(await page.getByRole('region', { name: title }).locator('pre').innerText())
+      answers[title] = await runShell(
+        await page.getByRole('region', { name: title, exact: true }).locator('pre').innerText(),
+      )
     expect(JSON.parse(answers.List!)).toHaveLength(10)
     expect(JSON.parse(answers.Create!)).toMatchObject({ identifier: 'example', name: 'Example' })
     expect(JSON.parse(answers.Change!)).toMatchObject({ identifier: 'example' })

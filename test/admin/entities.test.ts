@@ -5,6 +5,11 @@ import { inspectScreen, openDemo } from './admin-browser'
 
 setDefaultTimeout(120_000)
 
+/** Waits until something holds. */
+async function until(holds: () => Promise<boolean>) {
+  while (!(await holds())) await Bun.sleep(50)
+}
+
 const CONTACTS = '/api/blueprints/contacts/entities'
 
 describe.skipIf(!hasBrowser)('the entities of a blueprint in a browser', () => {
@@ -89,7 +94,7 @@ describe.skipIf(!hasBrowser)('the entities of a blueprint in a browser', () => {
     await page.getByRole('option', { name: 'stage' }).click()
     await page.getByLabel('Condition').first().click()
     await page.getByRole('option', { name: 'is one of' }).click()
-    await page.getByRole('textbox', { name: 'Value' }).click()
+    await page.getByRole('combobox', { name: 'Value' }).click({ force: true })
     for (const name of ['lead', 'customer']) await page.getByRole('option', { name }).click()
     await page.getByRole('button', { name: 'Add filter' }).click()
     await page.getByRole('button', { name: 'stage is one of lead, customer' }).waitFor()
@@ -98,7 +103,7 @@ describe.skipIf(!hasBrowser)('the entities of a blueprint in a browser', () => {
     await page.keyboard.press('f')
     await page.getByLabel('Field').first().fill('company')
     await page.getByRole('option', { name: 'company' }).click()
-    await page.getByRole('textbox', { name: 'Value' }).fill('auro')
+    await page.getByRole('combobox', { name: 'Value' }).fill('auro')
     await page.getByRole('option', { name: /^Aurora/ }).click()
     await page.getByRole('button', { name: 'Add filter' }).click()
     const sentence = page.getByRole('button', { name: /^company is Aurora/ })
@@ -142,7 +147,7 @@ describe.skipIf(!hasBrowser)('the entities of a blueprint in a browser', () => {
     expect((await read('ada')).name).toBe('Ada King')
     await page.getByRole('button', { name: 'Undo' }).click()
     await cell('Ada Lovelace').waitFor()
-    await expect.poll(async () => (await read('ada')).name).toBe('Ada Lovelace')
+    await until(async () => (await read('ada')).name === 'Ada Lovelace')
 
     // By keys: to the cell of the e-mail address, which is not one.
     await page.locator('tr[data-index="0"]').focus()
@@ -172,14 +177,14 @@ describe.skipIf(!hasBrowser)('the entities of a blueprint in a browser', () => {
     await page.keyboard.press('Shift+X')
     await page.getByText('3 marked').waitFor()
     await page.getByRole('button', { name: 'Change a field of 3 contacts' }).click()
-    await page.getByRole('textbox', { name: 'Field' }).click()
+    await page.getByRole('combobox', { name: 'Field' }).click()
     await page.getByRole('option', { name: 'worth' }).click()
     await page.getByRole('textbox', { name: 'New value' }).fill('5')
     await page.getByRole('button', { name: 'Change 3 contacts' }).click()
     await page.getByText('Changed worth of 3 contacts.').waitFor()
     expect((await read('grace')).worth).toBe('5')
     await page.getByRole('button', { name: 'Undo' }).click()
-    await expect.poll(async () => (await read('grace')).worth).toBe('20.00')
+    await until(async () => (await read('grace')).worth === '20.00')
 
     await page.getByRole('button', { name: 'Clear marks' }).click()
     await call('POST', `${CONTACTS}/batch`, {
@@ -263,6 +268,6 @@ describe.skipIf(!hasBrowser)('the entities of a blueprint in a browser', () => {
     await page.getByText('Deleted Grace Double.').waitFor()
     expect((await call('GET', `${CONTACTS}/double`)).status).toBe(404)
     // A refused value is reported by its status.
-    expect(errors.filter((error) => !/status of (400|409)/.test(error))).toEqual([])
+    expect(errors.filter((error) => !/status of 4(00|09)/.test(error))).toEqual([])
   })
 })

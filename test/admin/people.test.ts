@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
     expect(katherine).toMatchObject({ roles: ['user', 'mathematician'], fullName: 'Katherine Johnson' })
     expect(errors.filter((each) => !each.includes('status of 400'))).toEqual([])
 
-    await page.getByRole('tab', { name: 'Encrypted data' }).click()
+    await page.getByRole('tab', { name: 'Encrypted' }).click()
     await page.getByRole('button', { name: 'Show or change' }).click()
     await page.getByLabel('Value').fill('{"taxNumber": "12"}')
     await page.getByRole('button', { name: 'Store encrypted' }).click()
@@ -261,10 +261,20 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await page.getByRole('heading', { name: 'Home' }).waitFor()
     await inspectScreen(page, 'home-user')
-    for (const name of ['People', 'Data']) {
-      await page.getByRole('link', { name, exact: true }).click()
-      await page.getByRole('heading', { level: 1 }).waitFor()
+    const listPlaces = async (navigation: string) => {
+      const links = page.getByRole('navigation', { name: navigation }).getByRole('link')
+      return Promise.all((await links.all()).map(async (link) => (await link.getAttribute('href')) ?? ''))
     }
+    const places = new Set(await listPlaces('Main'))
+    // The set grows while the sections name their pages.
+    for (const place of places) {
+      await page.goto(`${server.url}${place}`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await page.waitForLoadState('networkidle')
+      expect([place, ...errors]).toEqual([place])
+      for (const tab of await listPlaces('Section')) places.add(tab)
+    }
+    expect([...places]).toContain('/admin/people/workspaces')
     await page.goto(`${server.url}/admin/people/workspaces`)
     await page.getByText('You are a member of no workspace.').waitFor()
     await inspectScreen(page, 'workspaces-user')
@@ -275,7 +285,9 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
     await inspectScreen(page, 'closed-page')
     await page.goto(`${server.url}/admin/account`)
     await page.getByRole('heading', { name: 'Your account' }).waitFor()
-    await page.getByRole('button', { name: 'Create an API token' }).waitFor()
+    for (const name of ['Sign-in', 'Sessions', 'API tokens', 'Workspaces'])
+      await page.getByRole('tab', { name }).click()
+    await page.waitForLoadState('networkidle')
     expect(errors).toEqual([])
     await page.close()
   })

@@ -61,7 +61,7 @@ describe.skipIf(!hasBrowser)('plugins in the admin page', () => {
     await inspectScreen(page, 'plugin-token')
     await page.getByRole('button', { name: 'I have kept it' }).click()
 
-    await page.getByRole('switch', { name: 'crm is on' }).click()
+    await page.getByRole('switch', { name: 'crm is on' }).click({ force: true })
     await page.getByText('crm is off.').waitFor()
     await waitUntil(async () => (await call('GET', '/api/plugins')).body[0].active === false)
     await page.getByRole('link', { name: 'Plugins' }).click()

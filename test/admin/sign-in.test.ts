@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser } from '../fakes/browser'
-import { apiCaller, createTempFolder, PASSWORD, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, PASSWORD, startAtoll } from '../fakes/cli'
 import { startOauthProvider } from '../fakes/oauth-provider'
 import { inspectScreen, openPage, setUpAdmin } from './admin-browser'
 
@@ -21,6 +21,12 @@ async function openServer(env: Record<string, string> = {}) {
   }
   // A passkey needs a host with a name.
   return { server, page, errors, named: `http://localhost:${server.port}`, [Symbol.asyncDispose]: close }
+}
+
+/** Returns a client of a user who signed in by the API. */
+async function callAs(url: string, username: string) {
+  const { body } = await apiCaller(url)('POST', '/api/signin', { username, password: PASSWORD, authType: 'oauth' })
+  return apiCaller(url, { authorization: `Bearer ${body.payload.token}` })
 }
 
 async function signOut(page: Page) {
@@ -49,7 +55,7 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     })
     const setPresence = (enabled: boolean) =>
       devtools.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled })
-    await page.goto(`${named}/admin/account`)
+    await page.goto(`${named}/admin/account?show=sign-in`)
     await signInByPassword(page)
     await page.getByRole('heading', { name: 'Passkeys' }).waitFor()
     await setPresence(true)
@@ -67,7 +73,7 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     await setPresence(true)
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByRole('button', { name: 'Account of ada' }).waitFor()
-    await page.goto(`${named}/admin/account`)
+    await page.goto(`${named}/admin/account?show=sign-in`)
     await page.getByRole('button', { name: 'Remove Laptop' }).click()
     await page.getByRole('button', { name: 'Remove passkey' }).click()
     await page.getByText('A passkey signs you in').waitFor()
@@ -77,10 +83,10 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
   test('a user who has forgotten the password chooses another with the code of the mail', async () => {
     await using own = await openServer()
     const { page, errors, server } = own
-    const admin = apiCaller(server.url, await signIn(server.url, 'default', 'ada'))
+    const admin = await callAs(server.url, 'ada')
     await admin('POST', '/api/users', { username: 'root', password: PASSWORD, roles: ['admin'] })
     const [ada] = (await admin('GET', '/api/users?username=ada')).body
-    const root = apiCaller(server.url, await signIn(server.url, 'default', 'root'))
+    const root = await callAs(server.url, 'root')
     await root('PUT', `/api/users/${ada._id}`, { email: 'ada@example.com' })
     await signOut(page)
     await page.getByRole('link', { name: 'Forgotten your password?' }).click()
@@ -111,11 +117,11 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     const provider = await startOauthProvider({ sub: 'ada', email: 'ada@example.com', email_verified: true })
     await using own = await openServer({ ATOLL_ALLOW_PRIVATE_NETWORK: 'on' })
     const { page, errors, server } = own
-    const admin = apiCaller(server.url, await signIn(server.url, 'default', 'ada'))
+    const admin = await callAs(server.url, 'ada')
     const { id: clientId, secret: clientSecret } = provider.client
     const corp = { clientId, clientSecret, kind: 'oidc', issuer: provider.issuer }
     await admin('PUT', '/api/configurations/auth-configuration', { metadata: { providers: { corp } } })
-    await page.goto(`${server.url}/admin/account`)
+    await page.goto(`${server.url}/admin/account?show=sign-in`)
     await page.getByRole('button', { name: 'Link Corp' }).click()
     await page.getByText('You can sign in with Corp from now on.').waitFor()
     await page.getByRole('list', { name: 'Sign-in providers' }).getByText('Corp').waitFor()
@@ -125,7 +131,7 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     await page.getByRole('link', { name: 'Continue with Corp' }).click()
     await page.waitForURL('**/admin/home')
     await page.getByRole('button', { name: 'Account of ada' }).waitFor()
-    await page.goto(`${server.url}/admin/account`)
+    await page.goto(`${server.url}/admin/account?show=sign-in`)
     await page.getByRole('button', { name: 'Unlink Corp' }).click()
     await page.getByRole('button', { name: 'Unlink', exact: true }).click()
     await page.getByText('You sign in with none of them yet.').waitFor()

@@ -4,11 +4,13 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useObservable } from '../api/observable'
 import { meQuery } from '../api/queries'
+import type { Me } from '../api/schema'
 import { impersonation } from '../api/session'
 import { stopImpersonation } from '../frame/impersonation-banner'
 import { toProviderName } from '../sign-in/provider-buttons'
 import { EmptyState } from '../ui/empty-state'
 import { showNotice, showProblem } from '../ui/notices'
+import { PanelTabs } from '../ui/panel-tabs'
 import { Screen } from '../ui/screen'
 import classes from './account.module.css'
 import { ApiTokenSection } from './api-token-section'
@@ -19,7 +21,7 @@ import { PasswordSection } from './password-section'
 import { ProfileSection } from './profile-section'
 import { SecondFactorSection } from './second-factor-section'
 import { SessionSection } from './session-section'
-import { WorkspaceSection } from './workspace-section'
+import { InvitationSection, WorkspaceSection } from './workspace-section'
 
 /** Why a provider's account could not be linked. */
 const LINK_PROBLEMS: Record<string, string> = {
@@ -35,9 +37,37 @@ function useProviderReturn() {
     if (!linked && !error) return
     if (linked) showNotice(`You can sign in with ${toProviderName(linked)} from now on.`)
     if (error) showProblem(LINK_PROBLEMS[error] ?? `The provider could not be linked: ${error}.`)
-    void navigate({ to: '/account', search: {} as never, replace: true })
+    void navigate({ to: '/account', search: { show: 'sign-in' } as never, replace: true })
   }, [linked, error, navigate])
 }
+
+const listTabs = (me: Me) => [
+  {
+    key: 'profile',
+    label: 'Profile',
+    content: (
+      <>
+        <ProfileSection me={me} />
+        <EmailSection me={me} />
+      </>
+    ),
+  },
+  {
+    key: 'sign-in',
+    label: 'Sign-in',
+    content: (
+      <>
+        <PasswordSection me={me} />
+        <SecondFactorSection />
+        <PasskeySection />
+        <IdentitySection />
+      </>
+    ),
+  },
+  { key: 'sessions', label: 'Sessions', content: <SessionSection /> },
+  { key: 'tokens', label: 'API tokens', content: <ApiTokenSection /> },
+  { key: 'workspaces', label: 'Workspaces', content: <WorkspaceSection me={me} /> },
+]
 
 /** The own account: who one is, how one signs in, and who else may act for one. */
 export function Account() {
@@ -56,15 +86,8 @@ export function Account() {
   return (
     <Screen title="Your account" request={{ method: 'GET', path: '/api/me' }}>
       <div className={classes.page}>
-        <ProfileSection me={me} />
-        <EmailSection me={me} />
-        <PasswordSection me={me} />
-        <SecondFactorSection />
-        <PasskeySection />
-        <IdentitySection />
-        <SessionSection />
-        <ApiTokenSection />
-        <WorkspaceSection me={me} />
+        <InvitationSection />
+        <PanelTabs label="Parts of your account" tabs={listTabs(me)} />
       </div>
     </Screen>
   )

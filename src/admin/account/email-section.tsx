@@ -67,7 +67,7 @@ function Confirmation() {
           Send the mail again
         </Button>
       </Group>
-      {error && <ProblemMessage error={error} />}
+      {error && <ProblemMessage m={0} error={error} />}
     </form>
   )
 }
@@ -102,7 +102,7 @@ function NewAddress() {
           Change address
         </Button>
       </Group>
-      {change.error && !flaw && <ProblemMessage error={change.error} />}
+      {change.error && !flaw && <ProblemMessage m={0} error={change.error} />}
     </form>
   )
 }

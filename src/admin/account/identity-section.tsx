@@ -59,7 +59,7 @@ export function IdentitySection() {
           ),
         })}
       />
-      {link.error && <ProblemMessage error={link.error} />}
+      {link.error && <ProblemMessage m={0} error={link.error} />}
       <Group gap="xs" mt="sm">
         {others.map((provider) => (
           <Button key={provider} variant="default" loading={link.isPending} onClick={() => link.mutate(provider)}>

@@ -60,7 +60,7 @@ function WorkspaceInput({ field: _, value, onChange, ...rest }: InputProps) {
 }
 
 const fields: FormField[] = [
-  { key: 'nickname', title: 'Name', type: 'string', required: true, description: 'Where it is used.', max: 100 },
+  { key: 'nickname', title: 'Name', type: 'string', required: true, description: 'Where it is used.' },
   {
     key: 'scopes',
     title: 'Scopes',

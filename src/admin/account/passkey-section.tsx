@@ -48,7 +48,7 @@ export function PasskeySection() {
         )
       }
     >
-      {register.error && <ProblemMessage error={register.error} />}
+      {register.error && <ProblemMessage m={0} error={register.error} />}
       {!isPasskeyUsable() && (
         <Text size="sm" c="dimmed" mb="xs">
           Passkeys need an address with a host name and, outside of this machine, HTTPS.

@@ -62,7 +62,7 @@ export function PasswordSection({ me }: { me: Me }) {
             onChange={(event) => setEndTokens(event.currentTarget.checked)}
           />
           {change.error && !errorOf('currentPassword') && !errorOf('password') && (
-            <ProblemMessage error={change.error} />
+            <ProblemMessage m={0} error={change.error} />
           )}
           <Button type="submit" variant="default" loading={change.isPending} disabled={!password}>
             Change password

@@ -10,7 +10,7 @@ import { refetchAccount } from './account-queries'
 const FORM_ID = 'profile'
 
 const fields: FormField[] = [
-  { key: 'username', title: 'Username', type: 'string', required: true, max: 128 },
+  { key: 'username', title: 'Username', type: 'string', required: true },
   { key: 'firstName', title: 'First name', type: 'string' },
   { key: 'lastName', title: 'Last name', type: 'string' },
   { key: 'name', title: 'Display name', type: 'string' },

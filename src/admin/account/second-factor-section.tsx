@@ -33,7 +33,7 @@ export function SecondFactorSection() {
     >
       {codes && <RecoveryCodes codes={codes} onKept={() => setCodes(undefined)} />}
       {start.data && <SecondFactorSetup factor={start.data} onConfirmed={finish} onCancel={start.reset} />}
-      {start.error && <ProblemMessage error={start.error} />}
+      {start.error && <ProblemMessage m={0} error={start.error} />}
       {factor && !factor.enabled && !start.data && (
         <>
           <Text size="sm" mb="sm">
@@ -99,7 +99,7 @@ function FactorRemoval({ onDone }: { onDone: () => void }) {
           Cancel
         </Button>
       </Group>
-      {remove.error && <ProblemMessage error={remove.error} />}
+      {remove.error && <ProblemMessage m={0} error={remove.error} />}
     </form>
   )
 }

@@ -51,7 +51,7 @@ export function SecondFactorSetup({ factor: { secret, uri }, onConfirmed, onCanc
             value={code}
             onChange={(event) => setCode(event.currentTarget.value)}
           />
-          {confirm.error && <ProblemMessage error={confirm.error} />}
+          {confirm.error && <ProblemMessage m={0} error={confirm.error} />}
           <Group gap="xs">
             <Button type="submit" loading={confirm.isPending} disabled={!code}>
               Turn on

@@ -42,7 +42,7 @@ export function SessionSection() {
         )
       }
     >
-      {error && <ProblemMessage error={error} />}
+      {error && <ProblemMessage m={0} error={error} />}
       <RowList
         label="Sessions"
         rows={sessions}

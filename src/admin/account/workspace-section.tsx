@@ -11,15 +11,8 @@ import { RelativeTime } from '../ui/relative-time'
 import { RowList } from '../ui/row-list'
 import { StateTag } from '../ui/state-tag'
 
-/** The workspaces of the user, the active one marked, and the invitations to others. */
-export const WorkspaceSection = ({ me }: { me: Me }) => (
-  <>
-    <Invitations />
-    <OwnWorkspaces me={me} />
-  </>
-)
-
-function Invitations() {
+/** The invitations to workspaces, which wait for an answer. */
+export function InvitationSection() {
   const { data: invitations = [] } = useQuery(invitationsQuery)
   const answer = useMutation({
     mutationFn: (body: InvitationAnswer) => fetchData(api.POST('/api/invites', { body })),
@@ -28,7 +21,7 @@ function Invitations() {
   if (!invitations.length) return null
   return (
     <PanelSection title="Invitations" order={2}>
-      {answer.error && <ProblemMessage error={answer.error} />}
+      {answer.error && <ProblemMessage m={0} error={answer.error} />}
       <RowList
         label="Invitations"
         rows={invitations}
@@ -55,7 +48,8 @@ function Invitations() {
   )
 }
 
-function OwnWorkspaces({ me }: { me: Me }) {
+/** The workspaces of the user, the active one marked. */
+export function WorkspaceSection({ me }: { me: Me }) {
   const { data: workspaces } = useQuery(ownWorkspacesQuery)
   const activate = useMutation({
     mutationFn: (id: string) => fetchData(api.POST('/api/workspaces/{id}/activate', { params: { path: { id } } })),
@@ -64,7 +58,7 @@ function OwnWorkspaces({ me }: { me: Me }) {
   })
   return (
     <PanelSection title="Workspaces" order={2}>
-      {activate.error && <ProblemMessage error={activate.error} />}
+      {activate.error && <ProblemMessage m={0} error={activate.error} />}
       <RowList
         label="Workspaces"
         rows={workspaces}

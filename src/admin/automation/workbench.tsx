@@ -19,7 +19,7 @@ export function Workbench({ tabs, isForm, children }: WorkbenchProps) {
   const current = tabs.find(({ key }) => key === search.tab) ?? tabs[0]!
   const open = (tab: string | null) => navigate({ to: '.', search: { ...search, tab } as never, replace: true })
   return (
-    <div className={classes.workbench}>
+    <div className={`${classes.workbench} ${isForm ? classes.withForm : ''}`}>
       <div className={classes.main}>{isForm ? <div className={classes.form}>{children}</div> : children}</div>
       <Tabs className={classes.aside} value={current.key} onChange={open} keepMounted={false}>
         <Tabs.List className={classes.tabs}>

@@ -9,7 +9,6 @@ import { FieldForm, type FormField, type FormValues } from '../fields/field-form
 import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
-import { SaveButton } from '../ui/save-button'
 import { Screen } from '../ui/screen'
 import { codeInput } from './code-inputs'
 import classes from './content.module.css'
@@ -81,7 +80,9 @@ export function BlockScreen() {
           <Button variant="subtle" color="red" leftSection={<IconTrash size={14} />} onClick={remove}>
             Delete
           </Button>
-          <SaveButton form={FORM_ID} />
+          <Button type="submit" form={FORM_ID}>
+            Save
+          </Button>
         </>
       }
     >
@@ -106,19 +107,26 @@ export function BlockScreen() {
   )
 }
 
-const PREVIEW_STYLE = '<style>body{font:14px/1.5 system-ui,sans-serif;margin:12px;color:#111;background:#fff}</style>'
+const PREVIEW_STYLE =
+  'body { margin: 12px; font: 14px/1.5 system-ui, sans-serif; color: #111; background: #fff } pre { white-space: pre-wrap }'
+
+/** The policy of the page also holds for frames in it, so styles need its nonce. */
+function toDocument({ contentType, content }: Block): string {
+  const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''
+  const body = contentType === 'html' ? content : `<pre>${escapeHtml(content)}</pre>`
+  return `<!doctype html><html lang="en"><style nonce="${nonce}">${PREVIEW_STYLE}</style>${body}`
+}
 const escapeHtml = (text: string) => text.replace(/[&<>]/g, (letter) => `&#${letter.charCodeAt(0)};`)
 
 function BlockPreview({ written, displayed }: { written: Block; displayed: Block }) {
   const isHtml = displayed.contentType === 'html'
-  const body = isHtml ? displayed.content : `<pre style="white-space:pre-wrap">${escapeHtml(displayed.content)}</pre>`
   return (
     <section className={classes.preview} aria-label="Preview">
       <Text size="xs" c="dimmed">
         As pages get it, since it was saved.
         {isHtml && written.content !== displayed.content && ' What could run or cover the page is left out.'}
       </Text>
-      <iframe className={classes.frame} title="Preview of the block" sandbox="" srcDoc={PREVIEW_STYLE + body} />
+      <iframe className={classes.frame} title="Preview of the block" sandbox="" srcDoc={toDocument(displayed)} />
     </section>
   )
 }
@@ -130,7 +138,11 @@ export function NewBlockScreen() {
     <Screen
       title="New block"
       request={{ method: 'POST', path: '/api/blocks' }}
-      actions={<SaveButton form={FORM_ID} label="Create block" />}
+      actions={
+        <Button type="submit" form={FORM_ID}>
+          Create block
+        </Button>
+      }
     >
       <div className={classes.editor}>
         <FieldForm

@@ -9,7 +9,6 @@ import { FieldForm, type FormField, type FormValues } from '../fields/field-form
 import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
-import { SaveButton } from '../ui/save-button'
 import { Screen } from '../ui/screen'
 import { codeInput } from './code-inputs'
 import { ComponentBuild } from './component-build'
@@ -95,7 +94,9 @@ export function ComponentScreen() {
           <Button variant="subtle" color="red" leftSection={<IconTrash size={14} />} onClick={remove}>
             Delete
           </Button>
-          <SaveButton form={FORM_ID} />
+          <Button type="submit" form={FORM_ID}>
+            Save
+          </Button>
         </>
       }
     >
@@ -126,7 +127,11 @@ export function NewComponentScreen() {
     <Screen
       title="New component"
       request={{ method: 'POST', path: '/api/components' }}
-      actions={<SaveButton form={FORM_ID} label="Create component" />}
+      actions={
+        <Button type="submit" form={FORM_ID}>
+          Create component
+        </Button>
+      }
     >
       <div className={classes.editor}>
         <FieldForm

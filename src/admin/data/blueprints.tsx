@@ -3,6 +3,7 @@ import { IconPlus, IconSitemap } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { blueprintsQuery } from '../api/queries'
+import { BLUEPRINT_ROLES, useHasRole } from '../api/roles'
 import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
@@ -12,6 +13,7 @@ import { EntityCount } from './entity-count'
 /** All blueprints, with how many entities and fields each has. */
 export function Blueprints() {
   const { data: blueprints, error } = useQuery(blueprintsQuery)
+  const mayCreate = useHasRole(BLUEPRINT_ROLES)
   return (
     <Screen
       title="Data"
@@ -23,9 +25,11 @@ export function Blueprints() {
               Diagram
             </Button>
           )}
-          <Button component={Link} to="/blueprints/new" leftSection={<IconPlus size={14} />}>
-            New blueprint
-          </Button>
+          {mayCreate && (
+            <Button component={Link} to="/blueprints/new" leftSection={<IconPlus size={14} />}>
+              New blueprint
+            </Button>
+          )}
         </>
       }
     >
@@ -33,7 +37,7 @@ export function Blueprints() {
       {blueprints?.length === 0 && (
         <EmptyState
           text="There are no blueprints yet."
-          action={{ label: 'Create a blueprint', href: '/admin/blueprints/new' }}
+          action={mayCreate ? { label: 'Create a blueprint', href: '/admin/blueprints/new' } : undefined}
         />
       )}
       {!!blueprints?.length && (

@@ -1,4 +1,4 @@
-import { ActionIcon, Popover, Skeleton, Tooltip } from '@mantine/core'
+import { ActionIcon, Popover, Skeleton } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconColumns3 } from '@tabler/icons-react'
 import { lazy, Suspense } from 'react'
@@ -12,13 +12,11 @@ export function ColumnMenu({ layout }: { layout: ColumnLayout }) {
   return (
     <Popover opened={isOpen} onChange={(opened) => !opened && close()} position="bottom-end" shadow="md" trapFocus>
       <Popover.Target>
-        <Tooltip label="Columns">
-          <ActionIcon variant="default" aria-label="Columns" onClick={toggle}>
-            <IconColumns3 size={16} />
-          </ActionIcon>
-        </Tooltip>
+        <ActionIcon variant="default" aria-label="Columns" title="Columns" onClick={toggle}>
+          <IconColumns3 size={16} />
+        </ActionIcon>
       </Popover.Target>
-      <Popover.Dropdown p={8}>
+      <Popover.Dropdown p={8} aria-label="Columns" aria-labelledby={undefined}>
         <Suspense fallback={<Skeleton w={220} h={160} animate={false} />}>
           {isOpen && <ColumnList layout={layout} />}
         </Suspense>

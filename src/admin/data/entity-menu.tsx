@@ -2,16 +2,17 @@ import { ActionIcon, Menu } from '@mantine/core'
 import { useClipboard } from '@mantine/hooks'
 import { IconBraces, IconCopy, IconDots, IconLink, IconTrash } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
+import { queryClient } from '../api/queries'
 import type { Blueprint } from '../api/schema'
 import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem } from '../ui/notices'
 import { refreshLists } from './entity-cache'
 import { toEntityLabel } from './entity-label'
-import type { LoadedEntity } from './entity-queries'
+import { entityQuery, type LoadedEntity } from './entity-queries'
 import { deleteEntity } from './entity-writes'
 import { COPY_PREFIX } from './new-entity-panel'
 
-type EntityMenuProps = { blueprint: Blueprint; loaded: LoadedEntity; onDeleted: () => void }
+type EntityMenuProps = { blueprint: Blueprint; loaded: LoadedEntity; onDeleted: () => Promise<void> }
 
 /** What can be done with an entity beside changing it. */
 export function EntityMenu({ blueprint: { key }, loaded: { entity, etag }, onDeleted }: EntityMenuProps) {
@@ -40,7 +41,9 @@ export function EntityMenu({ blueprint: { key }, loaded: { entity, etag }, onDel
     if (!isConfirmed) return
     try {
       await deleteEntity(key, identifier, etag)
-      onDeleted()
+      // Nothing may ask for it any more before the lists are fetched again.
+      await onDeleted()
+      queryClient.removeQueries({ queryKey: entityQuery(key, identifier).queryKey })
       showNotice(`Deleted ${label}.`)
       await refreshLists(key)
     } catch (error) {

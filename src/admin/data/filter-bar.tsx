@@ -5,6 +5,7 @@ import { useMemo, useState } from 'react'
 import { ApiProblem } from '../api/problem'
 import type { Field } from '../api/schema'
 import type { FormField } from '../fields/field-form'
+import { InnerChoices } from '../ui/inner-choices'
 import type { ListSearch } from './entity-queries'
 import classes from './filter-bar.module.css'
 import { findFilterField, listFilterFields } from './filter-fields'
@@ -102,7 +103,9 @@ function FilterPill({ filter, field, fields, isWrong, onChange, onRemove }: Filt
         </Popover.Target>
         <CloseButton size="xs" aria-label={`Remove the filter: ${sentence}`} onClick={onRemove} />
       </Pill>
-      <Popover.Dropdown>{isOpen && <FilterForm fields={offered} filter={filter} onSubmit={change} />}</Popover.Dropdown>
+      <Popover.Dropdown>
+        <InnerChoices>{isOpen && <FilterForm fields={offered} filter={filter} onSubmit={change} />}</InnerChoices>
+      </Popover.Dropdown>
     </Popover>
   )
 }
@@ -127,7 +130,9 @@ function NewFilter({ fields, onAdd }: { fields: FormField[]; onAdd: (filter: Fil
           Filter
         </Button>
       </Popover.Target>
-      <Popover.Dropdown>{isOpen && <FilterForm fields={fields} onSubmit={add} />}</Popover.Dropdown>
+      <Popover.Dropdown>
+        <InnerChoices>{isOpen && <FilterForm fields={fields} onSubmit={add} />}</InnerChoices>
+      </Popover.Dropdown>
     </Popover>
   )
 }

@@ -68,7 +68,6 @@ export function FilterForm({ fields, filter, onSubmit }: FilterFormProps) {
           onChange={chooseField}
           searchable
           maxDropdownHeight={320}
-          comboboxProps={{ withinPortal: false }}
           data-autofocus={!filter || undefined}
         />
         {field && (
@@ -77,7 +76,6 @@ export function FilterForm({ fields, filter, onSubmit }: FilterFormProps) {
             data={toConditions(field)}
             value={condition}
             onChange={chooseCondition}
-            comboboxProps={{ withinPortal: false }}
             allowDeselect={false}
           />
         )}

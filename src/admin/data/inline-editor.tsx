@@ -68,6 +68,7 @@ export function InlineEditor({ field, value, error, onChange, onSave, onCancel }
       returnFocus={false}
       closeOnClickOutside={false}
       closeOnEscape={false}
+      withRoles={false}
     >
       <Popover.Target>
         <span ref={anchor} className={classes.anchor}>

@@ -13,7 +13,8 @@ export function AccessMatrix({ permissions, permissionScope, fields }: AccessMat
   const subjects = listSubjects(permissions, fields)
   const guarded = fields.filter(({ readRoles, writeRoles }) => readRoles?.length || writeRoles?.length)
   return (
-    <div className={classes.matrix}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it where it is wider than the screen
+    <section className={classes.matrix} aria-labelledby="outcome" tabIndex={0}>
       <Table horizontalSpacing="xs" verticalSpacing={6} fz="sm" aria-label="Who may do what">
         <Table.Thead>
           <Table.Tr>
@@ -55,7 +56,7 @@ export function AccessMatrix({ permissions, permissionScope, fields }: AccessMat
           ))}
         </Table.Tbody>
       </Table>
-    </div>
+    </section>
   )
 }
 

@@ -75,12 +75,12 @@ export function DesignRules() {
         </div>
         <Limits roles={roles} errorAt={errorAt} />
       </section>
-      <section className={classes.outcome} aria-labelledby="outcome">
+      <div className={classes.outcome}>
         <Title order={2} id="outcome" className={classes.heading}>
           Who may do what by them
         </Title>
         <AccessMatrix permissions={permissions} permissionScope={permissionScope} fields={fields} />
-      </section>
+      </div>
     </div>
   )
 }

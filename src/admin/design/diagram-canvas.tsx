@@ -70,6 +70,7 @@ export function DiagramCanvas({ blueprints }: { blueprints: readonly Blueprint[]
         fitView
         fitViewOptions={{ maxZoom: 1, padding: 0.1 }}
         onlyRenderVisibleElements
+        proOptions={{ hideAttribution: true }}
         aria-label="Diagram of blueprints"
       >
         <Background />

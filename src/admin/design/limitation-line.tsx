@@ -47,68 +47,70 @@ export function LimitationLine({
   }
   return (
     <li className={classes.rule}>
-      <div className={classes.sentence}>
-        <ChoiceMenu
-          label={`Whom limit ${number} is for`}
-          shown={OWNER_WORDS[scope]}
-          choices={(['user', 'workspace', 'tenant'] as const).map((each) => ({
-            value: each,
-            label: OWNER_WORDS[each],
-          }))}
-          onChoose={(next) => onChange({ ...limitation, scope: next })}
-        />
-        <span>may have at most</span>
-        <PartPopover label={`How many limit ${number} allows`} shown={describeValue(value)}>
-          <NumberInput
-            label="A number"
-            min={0}
-            max={1_000_000}
-            allowDecimal={false}
-            value={typeof value === 'number' ? value : ''}
-            onChange={(next) => onChange({ ...limitation, value: Number(next) || 0 })}
+      <div className={classes.line}>
+        <div className={classes.sentence}>
+          <ChoiceMenu
+            label={`Whom limit ${number} is for`}
+            shown={OWNER_WORDS[scope]}
+            choices={(['user', 'workspace', 'tenant'] as const).map((each) => ({
+              value: each,
+              label: OWNER_WORDS[each],
+            }))}
+            onChoose={(next) => onChange({ ...limitation, scope: next })}
           />
-          <TextInput
-            label="Or the name of a limit of the plan"
-            value={typeof value === 'number' ? '' : value.planLimit}
-            onChange={({ currentTarget: { value: planLimit } }) =>
-              onChange({
-                ...limitation,
-                value: planLimit ? { ...(typeof value === 'object' && value), planLimit } : 100,
-              })
-            }
-          />
-          {typeof value === 'object' && (
+          <span>may have at most</span>
+          <PartPopover label={`How many limit ${number} allows`} shown={describeValue(value)}>
             <NumberInput
-              label="Without a plan"
+              label="A number"
               min={0}
+              max={1_000_000}
               allowDecimal={false}
-              value={value.otherwise ?? 0}
-              onChange={(next) => onChange({ ...limitation, value: { ...value, otherwise: Number(next) || 0 } })}
+              value={typeof value === 'number' ? value : ''}
+              onChange={(next) => onChange({ ...limitation, value: Number(next) || 0 })}
             />
-          )}
-        </PartPopover>
-        <span>entities</span>
-        <PartPopover label={`Which entities limit ${number} counts`} shown={describeCondition(limitation)}>
-          <TagsInput
-            label="With the same"
-            data={fieldKeys}
-            value={limitation.properties ?? []}
-            comboboxProps={{ withinPortal: false }}
-            onChange={(names) => put('properties', names)}
-          />
-          <TagsInput
-            label="Only for the roles"
-            data={roles}
-            value={limitation.roles ?? []}
-            comboboxProps={{ withinPortal: false }}
-            onChange={(names) => put('roles', names)}
-          />
-          <TagsInput
-            label="Only in workspaces with a label"
-            value={limitation.workspaceLabels ?? []}
-            onChange={(names) => put('workspaceLabels', names)}
-          />
-        </PartPopover>
+            <TextInput
+              label="Or the name of a limit of the plan"
+              value={typeof value === 'number' ? '' : value.planLimit}
+              onChange={({ currentTarget: { value: planLimit } }) =>
+                onChange({
+                  ...limitation,
+                  value: planLimit ? { ...(typeof value === 'object' && value), planLimit } : 100,
+                })
+              }
+            />
+            {typeof value === 'object' && (
+              <NumberInput
+                label="Without a plan"
+                min={0}
+                allowDecimal={false}
+                value={value.otherwise ?? 0}
+                onChange={(next) => onChange({ ...limitation, value: { ...value, otherwise: Number(next) || 0 } })}
+              />
+            )}
+          </PartPopover>
+          <span>entities</span>
+          <PartPopover label={`Which entities limit ${number} counts`} shown={describeCondition(limitation)}>
+            <TagsInput
+              label="With the same"
+              data={fieldKeys}
+              value={limitation.properties ?? []}
+              comboboxProps={{ withinPortal: false }}
+              onChange={(names) => put('properties', names)}
+            />
+            <TagsInput
+              label="Only for the roles"
+              data={roles}
+              value={limitation.roles ?? []}
+              comboboxProps={{ withinPortal: false }}
+              onChange={(names) => put('roles', names)}
+            />
+            <TagsInput
+              label="Only in workspaces with a label"
+              value={limitation.workspaceLabels ?? []}
+              onChange={(names) => put('workspaceLabels', names)}
+            />
+          </PartPopover>
+        </div>
         <ActionIcon
           variant="subtle"
           color="gray"

@@ -21,33 +21,35 @@ export function RuleLine({ rule, number, usualScope, roles, warnings, error, onC
   const { operation, scope } = rule
   return (
     <li className={classes.rule}>
-      <div className={classes.sentence}>
+      <div className={classes.line}>
         <span className={classes.number} aria-hidden>
           {number}
         </span>
-        <CallerMenu rule={rule} roles={roles} number={number} onChange={onChange} />
-        <span>may</span>
-        <ChoiceMenu
-          label={`What rule ${number} allows`}
-          shown={operation}
-          choices={OPERATIONS.map((each) => ({ value: each, label: each }))}
-          onChoose={(next) => onChange({ ...rule, operation: next })}
-        />
-        <ChoiceMenu
-          label={`What rule ${number} reaches`}
-          shown={describeScope(operation, scope ?? usualScope)}
-          choices={[
-            ...(['user', 'workspace', 'tenant'] as const).map((each) => ({
-              value: each as Scope | undefined,
-              label: describeScope(operation, each),
-            })),
-            { value: undefined, label: 'as usual for this blueprint' },
-          ]}
-          onChoose={(next) => {
-            const { scope: _, ...rest } = rule
-            onChange(next ? { ...rest, scope: next } : rest)
-          }}
-        />
+        <div className={classes.sentence}>
+          <CallerMenu rule={rule} roles={roles} number={number} onChange={onChange} />
+          <span>may</span>
+          <ChoiceMenu
+            label={`What rule ${number} allows`}
+            shown={operation}
+            choices={OPERATIONS.map((each) => ({ value: each, label: each }))}
+            onChoose={(next) => onChange({ ...rule, operation: next })}
+          />
+          <ChoiceMenu
+            label={`What rule ${number} reaches`}
+            shown={describeScope(operation, scope ?? usualScope)}
+            choices={[
+              ...(['user', 'workspace', 'tenant'] as const).map((each) => ({
+                value: each as Scope | undefined,
+                label: describeScope(operation, each),
+              })),
+              { value: undefined, label: 'as usual for this blueprint' },
+            ]}
+            onChoose={(next) => {
+              const { scope: _, ...rest } = rule
+              onChange(next ? { ...rest, scope: next } : rest)
+            }}
+          />
+        </div>
         <ActionIcon
           variant="subtle"
           color="gray"

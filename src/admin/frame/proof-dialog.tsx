@@ -64,7 +64,7 @@ function ProofForm({ kind, submit, cancel, username }: ProofFormProps) {
         ) : (
           <PasswordInput label="Current password" autoComplete="current-password" {...props} />
         )}
-        {sending.error && <ProblemMessage error={sending.error} />}
+        {sending.error && <ProblemMessage m={0} error={sending.error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={cancel}>
             Cancel

@@ -2,7 +2,10 @@ import type { Event } from '../api/schema'
 import type { Place } from './figure-row'
 
 const WRITE_WORDS: Record<string, string> = { create: 'was created', update: 'was changed', delete: 'was deleted' }
-const SOURCES_WITH_BLUEPRINTS = 'blueprints'
+const NAMES: Record<string, string> = { completion: 'A model answered', failure: 'A model did not answer' }
+/** What an event is about is named by the first of these. */
+const ABOUT_KEYS = ['username', 'email', 'name', 'model', 'couponCode', 'of']
+const BLUEPRINT_SOURCE = 'blueprints'
 
 const toWords = (name: string) => {
   const words = name.replaceAll('-', ' ')
@@ -11,7 +14,11 @@ const toWords = (name: string) => {
 
 /** Returns what an event says in a few words. */
 export function describeEvent({ source, kind, eventName, metadata }: Event): string {
-  if (source !== SOURCES_WITH_BLUEPRINTS) return eventName === 'custom' ? toWords(kind) : toWords(eventName)
+  if (source !== BLUEPRINT_SOURCE) {
+    const words = NAMES[eventName] ?? toWords(eventName === 'custom' ? kind : eventName)
+    const about = ABOUT_KEYS.map((key) => metadata[key]).find((value) => typeof value === 'string' && value)
+    return about ? `${words}: ${about}` : words
+  }
   const written = WRITE_WORDS[eventName]
   if (written) return `${metadata.identifier ?? 'An entity'} ${written} in ${kind}`
   const imported = typeof metadata.imported === 'number' ? `, ${metadata.imported.toLocaleString()} imported` : ''
@@ -20,7 +27,7 @@ export function describeEvent({ source, kind, eventName, metadata }: Event): str
 
 /** Returns where more is to be seen about an event. */
 export function findEventPlace({ source, kind, eventName, metadata }: Event): Place {
-  if (source === SOURCES_WITH_BLUEPRINTS) {
+  if (source === BLUEPRINT_SOURCE) {
     const isThere = typeof metadata.identifier === 'string' && eventName !== 'delete'
     return { to: isThere ? `/data/${kind}/${encodeURIComponent(String(metadata.identifier))}` : `/data/${kind}` }
   }

@@ -59,7 +59,7 @@ export function PaymentFigures() {
         <FigureRow
           to="/payments/subscriptions"
           value={active?.toLocaleString()}
-          label="active subscriptions"
+          label={active === 1 ? 'active subscription' : 'active subscriptions'}
           note={trialing ? `${trialing.toLocaleString()} on trial` : ''}
         />
       )}

@@ -73,7 +73,7 @@ export function EncryptedData({ owner, id }: EncryptedDataProps) {
             data-autofocus
           />
         )}
-        {error && <ProblemMessage error={error} />}
+        {error && <ProblemMessage m={0} error={error} />}
         <Group>
           {text === undefined ? (
             <Button variant="default" loading={show.isPending} onClick={() => show.mutate()}>

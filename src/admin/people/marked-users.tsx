@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Radio, Stack, TagsInput, Text } from '@mantine/core'
+import { Button, Group, Modal, Radio, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
@@ -7,6 +7,7 @@ import type { UserSummary } from '../api/schema'
 import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem, showUndo } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
+import { RoleTagsInput } from './role-input'
 import { refetchUsers, rolesQuery, toUserLabel } from './user-queries'
 
 type MarkedUsersProps = { users: UserSummary[]; onDone: () => void }
@@ -57,7 +58,7 @@ export function MarkedUsers({ users, onDone }: MarkedUsersProps) {
       <Button variant="default" onClick={open}>
         Change roles
       </Button>
-      <Button variant="default" c="red" onClick={remove}>
+      <Button variant="light" color="red" onClick={remove}>
         Delete
       </Button>
       <Button variant="subtle" color="gray" onClick={onDone}>
@@ -103,8 +104,8 @@ function RoleChange({ users, onClose, onDone }: MarkedUsersProps & { onClose: ()
               <Radio value="remove" label="Remove" />
             </Group>
           </Radio.Group>
-          <TagsInput label="Roles" data={known} value={roles} onChange={setChosen} data-autofocus />
-          {change.error && <ProblemMessage error={change.error} />}
+          <RoleTagsInput label="Roles" data={known} value={roles} onChange={setChosen} data-autofocus />
+          {change.error && <ProblemMessage m={0} error={change.error} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel

@@ -23,7 +23,7 @@ export function Roles() {
   return (
     <Screen title="Roles" request={{ method: 'GET', path: '/api/roles' }}>
       <div className={classes.page}>
-        {error && <ProblemMessage error={error} />}
+        {error && <ProblemMessage m={0} error={error} />}
         <Text size="sm" c="dimmed" mb="sm">
           A role exists as soon as a user has it. To make one, mark{' '}
           <Anchor component={Link} to="/people/users" size="sm">

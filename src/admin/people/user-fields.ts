@@ -2,7 +2,7 @@ import type { FormField } from '../fields/field-form'
 import { NewPasswordInput } from '../fields/password'
 import { RoleInput } from './role-input'
 
-const username: FormField = { key: 'username', title: 'Username', type: 'string', required: true, max: 128 }
+const username: FormField = { key: 'username', title: 'Username', type: 'string', required: true }
 const email: FormField = {
   key: 'email',
   title: 'E-mail address',

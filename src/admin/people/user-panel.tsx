@@ -61,7 +61,7 @@ export function UserPanel() {
       onClose={close}
       footer={user && <UserActions user={user} onDeleted={close} />}
     >
-      {error && <ProblemMessage error={error} />}
+      {error && <ProblemMessage m={0} error={error} />}
       {user && (
         <PanelTabs
           label={`Parts of ${toUserLabel(user)}`}
@@ -69,7 +69,7 @@ export function UserPanel() {
             { key: 'profile', label: 'Profile', content: <ProfileForm user={user} /> },
             { key: 'sign-in', label: 'Sign-in', content: <UserSignIn user={user} /> },
             { key: 'workspaces', label: 'Workspaces', content: <UserWorkspaces user={user} /> },
-            { key: 'encrypted', label: 'Encrypted data', content: <EncryptedData owner="users" id={id} /> },
+            { key: 'encrypted', label: 'Encrypted', content: <EncryptedData owner="users" id={id} /> },
           ]}
         />
       )}

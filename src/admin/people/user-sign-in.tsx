@@ -15,6 +15,7 @@ import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
 import { RowList } from '../ui/row-list'
 import { StateTag } from '../ui/state-tag'
+import classes from './people.module.css'
 import { refetchUsers, signInStateQuery, toUserLabel } from './user-queries'
 
 type Part = 'totp' | 'passkeys' | 'sessions' | 'api-tokens'
@@ -70,12 +71,14 @@ const listParts = ({ secondFactor, passkeys, sessions, apiTokens }: UserSignInSt
 export function UserSignIn({ user }: { user: User }) {
   const { data: me } = useQuery(meQuery)
   const { data: state, error } = useQuery(signInStateQuery(user._id))
-  if (error) return <ProblemMessage error={error} />
+  if (error) return <ProblemMessage m={0} error={error} />
   if (!state) return null
   const isOwn = me?._id === user._id
   return (
     <>
-      <Details items={describeState(user, state)} />
+      <div className={classes.facts}>
+        <Details items={describeState(user, state)} />
+      </div>
       <PanelSection title="Credentials">
         <RowList
           label="Credentials"
@@ -93,7 +96,7 @@ export function UserSignIn({ user }: { user: User }) {
           })}
         />
         {isOwn && (
-          <Anchor component={Link} to="/account" size="sm">
+          <Anchor component={Link} to="/account" search={{ show: 'sign-in' } as never} size="sm">
             Change them in your account
           </Anchor>
         )}
@@ -160,7 +163,7 @@ function NewPassword({ user, hasPassword }: { user: User; hasPassword: boolean }
             checked={endTokens}
             onChange={(event) => setEndTokens(event.currentTarget.checked)}
           />
-          {save.error && !flaw && <ProblemMessage error={save.error} />}
+          {save.error && !flaw && <ProblemMessage m={0} error={save.error} />}
           <Button type="submit" variant="default" loading={save.isPending} disabled={!password}>
             {hasPassword ? 'Change password' : 'Set password'}
           </Button>

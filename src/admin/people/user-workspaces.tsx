@@ -9,7 +9,7 @@ import { userWorkspacesQuery } from './user-queries'
 /** The workspaces of a user, with the user's roles there. */
 export function UserWorkspaces({ user }: { user: User }) {
   const { data: workspaces, error } = useQuery(userWorkspacesQuery(user._id))
-  if (error) return <ProblemMessage error={error} />
+  if (error) return <ProblemMessage m={0} error={error} />
   return (
     <RowList
       label="Workspaces"

@@ -2,7 +2,7 @@ import type { FormField } from '../fields/field-form'
 
 /** What may be changed of a workspace. */
 export const workspaceFields: FormField[] = [
-  { key: 'name', title: 'Name', type: 'string', required: true, max: 200 },
+  { key: 'name', title: 'Name', type: 'string', required: true },
   {
     key: 'labels',
     title: 'Labels',

@@ -1,4 +1,4 @@
-import { Button, CloseButton, Group, Select, Stack, TagsInput } from '@mantine/core'
+import { Button, CloseButton, Group, Select, Stack } from '@mantine/core'
 import { useDebouncedValue, useDisclosure } from '@mantine/hooks'
 import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
@@ -9,6 +9,7 @@ import { showNotice, showProblem } from '../ui/notices'
 import { PanelSection } from '../ui/panel-section'
 import { ProblemMessage } from '../ui/problem-message'
 import { RowList } from '../ui/row-list'
+import { RoleTagsInput } from './role-input'
 import { toUserLabel, userSearchQuery } from './user-queries'
 import { refetchWorkspaces } from './workspace-queries'
 
@@ -100,14 +101,14 @@ function MemberRoles({ workspace, member, onClose }: MemberRolesProps) {
   return (
     <form onSubmit={submit}>
       <Stack gap="xs" py="xs">
-        <TagsInput
+        <RoleTagsInput
           aria-label={`Roles of ${member.fullName || member.email}`}
           data={WORKSPACE_ROLES}
           value={roles}
           onChange={setRoles}
           data-autofocus
         />
-        {save.error && <ProblemMessage error={save.error} />}
+        {save.error && <ProblemMessage m={0} error={save.error} />}
         <Group gap="xs">
           <Button type="submit" loading={save.isPending}>
             Save roles
@@ -163,8 +164,8 @@ function NewMemberForm({ workspace, onClose }: { workspace: WorkspaceDetails; on
           onChange={setUser}
           nothingFoundMessage="No user matches."
         />
-        <TagsInput label="Roles in the workspace" data={WORKSPACE_ROLES} value={roles} onChange={setRoles} />
-        {add.error && <ProblemMessage error={add.error} />}
+        <RoleTagsInput label="Roles in the workspace" data={WORKSPACE_ROLES} value={roles} onChange={setRoles} />
+        {add.error && <ProblemMessage m={0} error={add.error} />}
         <Group gap="xs">
           <Button type="submit" loading={add.isPending} disabled={!user}>
             Add member

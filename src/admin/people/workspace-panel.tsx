@@ -54,7 +54,7 @@ export function WorkspacePanel() {
   if (!workspace || !me)
     return (
       <SidePanel title="" onClose={close}>
-        {error && <ProblemMessage error={error} />}
+        {error && <ProblemMessage m={0} error={error} />}
       </SidePanel>
     )
   const mayAdminister = workspace.isPrivilegedUser || me.isPrivileged
@@ -69,7 +69,7 @@ export function WorkspacePanel() {
     ...(me.isPrivileged
       ? [
           { key: 'subscription', label: 'Subscription', content: <WorkspaceSubscription id={id} /> },
-          { key: 'encrypted', label: 'Encrypted data', content: <EncryptedData owner="workspaces" id={id} /> },
+          { key: 'encrypted', label: 'Encrypted', content: <EncryptedData owner="workspaces" id={id} /> },
         ]
       : []),
   ]

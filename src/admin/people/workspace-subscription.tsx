@@ -8,7 +8,6 @@ import { RowList } from '../ui/row-list'
 import { StateTag } from '../ui/state-tag'
 import { workspaceSubscriptionsQuery } from './workspace-queries'
 
-const MINOR_UNITS = 100
 const tones: Record<Subscription['status'], 'good' | 'warning' | 'bad' | 'neutral'> = {
   active: 'good',
   trialing: 'good',
@@ -21,7 +20,7 @@ const tones: Record<Subscription['status'], 'good' | 'warning' | 'bad' | 'neutra
 /** What a workspace pays for. */
 export function WorkspaceSubscription({ id }: { id: string }) {
   const { data, error } = useQuery(workspaceSubscriptionsQuery(id))
-  if (error) return <ProblemMessage error={error} />
+  if (error) return <ProblemMessage m={0} error={error} />
   return (
     <RowList
       label="Subscriptions"
@@ -42,7 +41,7 @@ export function WorkspaceSubscription({ id }: { id: string }) {
         ),
         actions: finalPrice !== null && (
           <Text size="sm">
-            <Money amount={finalPrice / MINOR_UNITS} currency={currency} />
+            <Money amount={finalPrice} currency={currency} />
           </Text>
         ),
       })}

@@ -62,7 +62,7 @@ export function SignInLink() {
       )}
       {problem && (
         <>
-          <ProblemMessage error={problem} />
+          <ProblemMessage m={0} error={problem} />
           <Text ta="center">
             <Anchor component={Link} to="/home" search={{} as never}>
               Go to the sign-in

@@ -16,7 +16,7 @@ export function ResetPassword() {
   const [token] = useState(readToken)
   const [isSent, setIsSent] = useState(false)
   useEffect(() => {
-    document.title = 'Forgotten password · Atoll'
+    document.title = 'Forgotten password'
   }, [])
   return (
     <FullPage>

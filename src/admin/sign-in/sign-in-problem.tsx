@@ -14,7 +14,7 @@ export function SignInProblem({ error }: { error: unknown }) {
     const timer = setTimeout(() => setIsOver(true), wait * 1_000)
     return () => clearTimeout(timer)
   }, [wait])
-  if (wait === undefined) return <ProblemMessage error={error} />
+  if (wait === undefined) return <ProblemMessage m={0} error={error} />
   if (isOver) return null
   const next = clock.format(Date.now() + wait * 1_000)
   return (

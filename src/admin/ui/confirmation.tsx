@@ -58,7 +58,7 @@ function ConfirmationDialog({ title, text, action, typedName, answer }: Question
           <Button variant="default" onClick={() => answer(false)} data-autofocus={typedName ? undefined : true}>
             Cancel
           </Button>
-          <Button type="submit" color="red" disabled={!!typedName && typed !== typedName}>
+          <Button type="submit" color="red.9" disabled={!!typedName && typed !== typedName}>
             {action}
           </Button>
         </Group>

@@ -46,7 +46,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     const next = Math.max(0, Math.min(count - 1, index))
     setFocused(next)
     virtualizer.scrollToIndex(next)
-    requestAnimationFrame(() => findPlace(scroller.current, next, column)?.focus())
+    const place = findPlace(scroller.current, next, column)
+    if (place) place.focus()
+    else requestAnimationFrame(() => findPlace(scroller.current, next, column)?.focus())
     const row = rowAt(next)
     if (row !== undefined) props.onFocusRow?.(row)
   }

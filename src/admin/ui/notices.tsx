@@ -2,18 +2,17 @@ import { Button, Group } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 
 const UNDO_TIME_MS = 8_000
-
-const closeButtonProps = { 'aria-label': 'Dismiss' }
+const CLOSE = { 'aria-label': 'Close the message' }
 
 /** Says what was done. */
-export const showNotice = (message: string) => notifications.show({ message, closeButtonProps })
+export const showNotice = (message: string) => notifications.show({ message, closeButtonProps: CLOSE })
 
 /** Says what failed, where no field or screen can. */
 export const showProblem = (error: unknown) =>
   notifications.show({
     color: 'red',
     message: error instanceof Error ? error.message : String(error),
-    closeButtonProps,
+    closeButtonProps: CLOSE,
   })
 
 /** Says what was done, and offers to undo it for a while. */
@@ -24,8 +23,9 @@ export function showUndo(message: string, undo: () => Promise<unknown>) {
     undo().catch(showProblem)
   }
   notifications.show({
-    ...{ id, closeButtonProps },
+    id,
     autoClose: UNDO_TIME_MS,
+    closeButtonProps: CLOSE,
     message: (
       <Group justify="space-between" wrap="nowrap">
         {message}

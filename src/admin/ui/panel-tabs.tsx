@@ -17,7 +17,7 @@ export function PanelTabs({ label, tabs }: { label: string; tabs: readonly Panel
     <Tabs value={value} onChange={show} keepMounted={false}>
       <Tabs.List aria-label={label} mb="md">
         {tabs.map(({ key, label: title }) => (
-          <Tabs.Tab key={key} value={key} px={8}>
+          <Tabs.Tab key={key} value={key} px={6}>
             {title}
           </Tabs.Tab>
         ))}

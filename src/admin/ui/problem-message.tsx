@@ -1,11 +1,11 @@
-import { Alert, Code, CopyButton, UnstyledButton } from '@mantine/core'
+import { Alert, type AlertProps, Code, CopyButton, UnstyledButton } from '@mantine/core'
 import { ApiProblem } from '../api/problem'
 
 /** The sentence of an error, with its code and the id of the request beneath. */
-export function ProblemMessage({ error }: { error: unknown }) {
+export function ProblemMessage({ error, m = 'md' }: { error: unknown; m?: AlertProps['m'] }) {
   const message = error instanceof Error ? error.message : String(error)
   return (
-    <Alert color="red" variant="light" role="alert" m="md">
+    <Alert color="red" variant="light" role="alert" m={m}>
       {message}
       {error instanceof ApiProblem && (
         <div>

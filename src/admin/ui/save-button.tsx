@@ -6,7 +6,7 @@ export const SaveButton = ({ form, label = 'Save' }: { form: string; label?: str
     <Button type="submit" form={form}>
       {label}
     </Button>
-    <Text size="xs" c="dimmed">
+    <Text size="xs" c="dimmed" visibleFrom="sm">
       Ctrl-Enter saves
     </Text>
   </>

@@ -1,7 +1,7 @@
 import { TextInput } from '@mantine/core'
 import { useDebouncedCallback, useHotkeys } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
-import { useRef } from 'react'
+import { useEffect, useRef } from 'react'
 
 const TYPING_PAUSE_MS = 250
 
@@ -12,6 +12,10 @@ export function SearchBox({ label, value = '', onSearch }: SearchBoxProps) {
   const input = useRef<HTMLInputElement>(null)
   const search = useDebouncedCallback(onSearch, TYPING_PAUSE_MS)
   useHotkeys([['/', () => input.current?.focus()]])
+  useEffect(() => {
+    // What somebody types goes before what the address says.
+    if (input.current && document.activeElement !== input.current) input.current.value = value
+  }, [value])
   return (
     <TextInput
       ref={input}

@@ -10,7 +10,7 @@ export const ShortId = ({ id }: { id: string }) => (
         <UnstyledButton
           ff="monospace"
           fz="xs"
-          aria-label={`Copy ${id}`}
+          aria-label={`Copy ${id.slice(0, SHOWN_CHARACTERS)}`}
           onClick={(event) => {
             event.stopPropagation()
             copy()

@@ -1,6 +1,6 @@
 import { ActionIcon, CloseButton, Title } from '@mantine/core'
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react'
-import { type KeyboardEvent as ReactKeyboardEvent, type ReactNode, useEffect, useRef } from 'react'
+import { type KeyboardEvent as ReactKeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import classes from './side-panel.module.css'
 
 type SidePanelProps = {
@@ -25,6 +25,7 @@ const INPUTS = 'input, textarea, select, [contenteditable], [role=tab], [role=me
 /** Details beside a list; on a phone they fill the screen. Escape closes it, and the focus returns. */
 export function SidePanel({ title, onClose, onStep, actions, footer, children }: SidePanelProps) {
   const panel = useRef<HTMLElement>(null)
+  const [before] = useState(() => document.activeElement)
   const latestOnClose = useRef(onClose)
   latestOnClose.current = onClose
   useEffect(() => {
@@ -36,12 +37,12 @@ export function SidePanel({ title, onClose, onStep, actions, footer, children }:
     return () => removeEventListener('keydown', closeByKey, { capture: true })
   }, [])
   useEffect(() => {
-    const before = document.activeElement
-    panel.current?.focus()
+    // An input of the panel may have the focus already.
+    if (!panel.current?.contains(document.activeElement)) panel.current?.focus()
     return () => {
       if (before instanceof HTMLElement) before.focus()
     }
-  }, [])
+  }, [before])
   const handleKey = (event: ReactKeyboardEvent) => {
     const by = STEP_KEYS[event.key]
     const target = event.target as HTMLElement

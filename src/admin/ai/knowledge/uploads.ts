@@ -21,6 +21,9 @@ export const toUploadSource = (file: File): UploadSource => ({
   },
 })
 
+/** Returns what an entity says, without what the server keeps about it. */
+const toKnowledge = ({ metadata: _, _id, created, updated, user, workspace, ...entity }: Entity) => entity
+
 /** Returns all entities of a blueprint as a file of JSON. */
 export const toEntitySource = (key: string): UploadSource => ({
   name: `${key}.json`,
@@ -30,7 +33,7 @@ export const toEntitySource = (key: string): UploadSource => ({
       const params = { path: { key }, query: { $limit: ENTITIES_PER_REQUEST, $skip: all.length } as object }
       const page = (await fetchData(api.GET('/api/blueprints/{key}/entities', { params }))) as Entity[]
       all.push(...page)
-      if (page.length < ENTITIES_PER_REQUEST) return all.map(({ metadata: _, ...entity }) => entity)
+      if (page.length < ENTITIES_PER_REQUEST) return all.map(toKnowledge)
     }
   },
 })

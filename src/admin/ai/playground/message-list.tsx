@@ -21,6 +21,15 @@ export function MessageList({ turns, agent, onRetry, empty }: MessageListProps) 
   useEffect(() => {
     if (isAtEnd.current && turns.length) scroller.current?.scrollTo({ top: scroller.current.scrollHeight })
   }, [turns])
+  // The end also stays in view when the room for it changes.
+  useEffect(() => {
+    const element = scroller.current!
+    const observer = new ResizeObserver(() => {
+      if (isAtEnd.current) element.scrollTo({ top: element.scrollHeight })
+    })
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [])
   const watchScroll = () => {
     const { scrollHeight, scrollTop, clientHeight } = scroller.current!
     isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR_END_PX

@@ -46,6 +46,7 @@ export function Playground() {
         <>
           <Select
             size="xs"
+            w={{ base: 112, sm: 200 }}
             aria-label="Talk to"
             searchable
             allowDeselect={false}

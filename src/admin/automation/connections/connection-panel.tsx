@@ -92,7 +92,7 @@ export function ConnectionPanel() {
           />
           <Divider my="md" />
           <ConnectionUsers id={id} />
-          <Button variant="default" color="red" mt="md" onClick={remove}>
+          <Button variant="default" c="var(--mantine-color-error)" mt="md" onClick={remove}>
             Delete connection
           </Button>
         </>

@@ -14,7 +14,13 @@ function StoredNotice({ field, value, onChange }: InputProps) {
   return (
     <Text size="xs" c="dimmed">
       {value === null ? 'It will be removed. ' : 'It is set. What you type replaces it. '}
-      <Anchor component="button" type="button" size="xs" onClick={() => onChange(value === null ? undefined : null)}>
+      <Anchor
+        component="button"
+        type="button"
+        size="xs"
+        underline="always"
+        onClick={() => onChange(value === null ? undefined : null)}
+      >
         {value === null ? 'Keep it' : 'Remove it'}
       </Anchor>
     </Text>

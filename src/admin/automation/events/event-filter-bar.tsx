@@ -23,7 +23,8 @@ export function EventFilterBar({ filters, onChange }: EventFilterBarProps) {
   const select = (key: keyof EventFilters, label: string, choices: { value: string; label: string }[]) => (
     <Select
       size="xs"
-      w={150}
+      flex="1 1 130px"
+      maw={170}
       aria-label={label}
       placeholder={label}
       data={choices}
@@ -42,7 +43,8 @@ export function EventFilterBar({ filters, onChange }: EventFilterBarProps) {
         ref={searchBox}
         key={filters.search ?? ''}
         size="xs"
-        w={180}
+        flex="1 1 160px"
+        maw={220}
         aria-label="Search events"
         placeholder="Search"
         leftSection={<IconSearch size={14} />}

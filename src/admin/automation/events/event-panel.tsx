@@ -1,4 +1,4 @@
-import { Anchor, Group } from '@mantine/core'
+import { Anchor, Group, Space } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate, useSearch } from '@tanstack/react-router'
 import type { Event } from '../../api/schema'
@@ -66,6 +66,7 @@ function EventDetails({ event, onFilter }: EventDetailsProps) {
           ['Id', <ShortId key="id" id={_id} />],
         ]}
       />
+      <Space h="sm" />
       <CodeBlock label="JSON" code={JSON.stringify(event, null, 2)} />
     </>
   )

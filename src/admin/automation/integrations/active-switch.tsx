@@ -3,8 +3,10 @@ import type { Integration } from '../../api/schema'
 import { showProblem, showUndo } from '../../ui/notices'
 import { switchIntegration } from './integration-queries'
 
+type ActiveSwitchProps = { integration: Integration; hasLabel?: boolean }
+
 /** Switches an integration on and off, with a way back. */
-export function ActiveSwitch({ integration: { _id, name, active } }: { integration: Integration }) {
+export function ActiveSwitch({ integration: { _id, name, active }, hasLabel }: ActiveSwitchProps) {
   const title = name || 'This integration'
   const change = async () => {
     try {
@@ -14,5 +16,13 @@ export function ActiveSwitch({ integration: { _id, name, active } }: { integrati
       showProblem(error)
     }
   }
-  return <Switch size="xs" aria-label={`${title} is on`} checked={active} onChange={change} />
+  return (
+    <Switch
+      size="xs"
+      aria-label={`${title} is on`}
+      label={hasLabel && (active ? 'On' : 'Off')}
+      checked={active}
+      onChange={change}
+    />
+  )
 }

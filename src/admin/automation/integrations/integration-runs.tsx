@@ -27,6 +27,7 @@ export function IntegrationRuns({ integration: { _id, target } }: { integration:
             component={Link}
             to={`/automation/lambdas/${target.lambdaId}`}
             search={{ tab: 'logs' } as never}
+            underline="always"
             size="xs"
           >
             The log of the lambda has all.

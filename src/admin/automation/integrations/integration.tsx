@@ -52,7 +52,7 @@ function IntegrationEditor({ loaded: { integration, etag } }: { loaded: LoadedIn
     <Screen
       title={name || 'Integration'}
       request={{ method: 'PATCH', path: `/api/integrations/${_id}`, body: { active: true } }}
-      actions={<ActiveSwitch integration={integration} />}
+      actions={<ActiveSwitch integration={integration} hasLabel />}
       toolbar={
         <Text size="sm" c="dimmed">
           <IntegrationSentence integration={integration} />
@@ -70,7 +70,7 @@ function IntegrationEditor({ loaded: { integration, etag } }: { loaded: LoadedIn
         />
         <Group mt="md" gap="xs">
           <SaveButton form={FORM_ID} />
-          <Button variant="default" color="red" ml="auto" onClick={remove}>
+          <Button variant="default" c="var(--mantine-color-error)" ml="auto" onClick={remove}>
             Delete integration
           </Button>
         </Group>

@@ -81,7 +81,7 @@ export function LambdaSettings({ loaded }: { loaded: LoadedLambda }) {
       <Text size="xs" c="dimmed" mb="xs">
         A lambda that an integration runs cannot be deleted.
       </Text>
-      <Button variant="default" color="red" onClick={remove}>
+      <Button variant="default" c="var(--mantine-color-error)" onClick={remove}>
         Delete lambda
       </Button>
     </>

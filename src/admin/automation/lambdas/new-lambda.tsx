@@ -43,7 +43,7 @@ export function NewLambda() {
         </Button>
       }
     >
-      <div className={classes.main} style={{ flex: 1 }} onKeyDownCapture={saveByKey(() => create.mutate())}>
+      <div className={classes.main} onKeyDownCapture={saveByKey(() => create.mutate())}>
         {create.error && !isShownAtInput && <ProblemMessage error={create.error} />}
         <Stack gap="sm">
           <TextInput

@@ -36,7 +36,7 @@ export function PluginAccess({ plugin: { _id: id, manifestUrl } }: { plugin: Plu
     const note = (
       <>
         It belongs to{' '}
-        <Anchor component={Link} to={`/people/users/${encodeURIComponent(user)}`} size="sm">
+        <Anchor component={Link} to={`/people/users/${encodeURIComponent(user)}`} size="sm" underline="always">
           a user of its own
         </Anchor>
         .

@@ -61,7 +61,13 @@ function PluginEditor({ plugin }: { plugin: Plugin }) {
       title={name}
       request={{ method: 'GET', path: `/api/plugins/${_id}/deliveries`, query: { state: 'dead' } }}
       actions={
-        <Switch size="xs" aria-label={`${name} is on`} checked={active} onChange={() => void switchPlugin(plugin)} />
+        <Switch
+          size="xs"
+          aria-label={`${name} is on`}
+          label={active ? 'On' : 'Off'}
+          checked={active}
+          onChange={() => void switchPlugin(plugin)}
+        />
       }
       toolbar={<HealthLine plugin={plugin} />}
     >
@@ -83,7 +89,7 @@ function PluginEditor({ plugin }: { plugin: Plugin }) {
         />
         <Group mt="md" gap="xs">
           <SaveButton form={FORM_ID} />
-          <Button variant="default" color="red" ml="auto" onClick={remove}>
+          <Button variant="default" c="var(--mantine-color-error)" ml="auto" onClick={remove}>
             Delete plugin
           </Button>
         </Group>

@@ -23,7 +23,7 @@ export function CronInput({ field: _, value, onChange, ...rest }: InputProps) {
     <div>
       <TextInput
         {...rest}
-        ff="monospace"
+        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
         value={cron}
         onChange={(event) => onChange(event.currentTarget.value || undefined)}
       />

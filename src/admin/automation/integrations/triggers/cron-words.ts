@@ -20,7 +20,7 @@ function readNames(part: string, names: readonly string[], first: number): strin
     if (!item.includes('-') || !from || !to) return [item.includes('-') ? undefined : from]
     return names.slice(names.indexOf(from), names.indexOf(to) + 1)
   })
-  return found.length && found.every((name) => name !== undefined) ? (found as string[]) : undefined
+  return found.length && found.every((name) => name !== undefined) ? [...new Set(found as string[])] : undefined
 }
 
 /** Returns at what time of a day, and whether it is at few times of it. */
