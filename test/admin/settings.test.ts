@@ -119,7 +119,7 @@ describe.skipIf(!hasBrowser)('the settings of a tenant in a browser', () => {
 
     await page.getByRole('link', { name: 'Mail', exact: true }).click()
     await page.getByText('The operator has set no mail server').waitFor()
-    await page.getByRole('cell', { name: 'Invitation to a workspace' }).click()
+    await page.getByRole('cell', { name: 'Invitation to a workspace', exact: true }).click()
     await page.getByRole('textbox', { name: 'Subject' }).fill('Join {{workspace}}')
     await page.getByText('Join Engineering').waitFor()
     await inspectScreen(page, 'settings-mail')

@@ -121,7 +121,6 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   SUBSCRIPTION_ENDED: [[409], 'The subscription has ended and cannot be changed.'],
   SUBSCRIPTION_NOT_PENDING: [[400], 'Only a pending subscription can be paid.'],
   TARGET_FAILED: [[502], 'The target of the webhook failed.'],
-  TEMPLATE_NOT_FOUND: [[404], 'There is no template of mails with this name.'],
   TENANT_DAMAGED: [[503], 'The database of the tenant is missing or damaged; `atoll doctor` says what to do.'],
   TENANT_SUSPENDED: [[403], 'The operator has suspended the tenant.'],
   THREAD_TOO_LONG: [[409], 'The thread is full: begin another one.'],
@@ -169,7 +168,8 @@ export const NOT_FOUND_NAMES = [
     'file',
   ],
   ...['event', 'file', 'identity', 'integration', 'integration source', 'invite', 'invoice', 'lambda', 'member'],
-  ...['passkey', 'plan', 'plugin', 'provider event', 'run', 'session', 'static file', 'subscription', 'tenant'],
+  ...['passkey', 'plan', 'plugin', 'provider event', 'run', 'session', 'static file', 'subscription', 'template'],
+  ...['tenant'],
   ...['thread', 'totp', 'user', 'vector store', 'version', 'webhook', 'workspace'],
 ]
 

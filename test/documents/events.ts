@@ -27,6 +27,7 @@ export const EVENTS: DocumentedEvent[] = [
     `${USER}, changed`,
   ),
   event('accounts', 'user', 'user-removed', 'An admin deleted a user.', USER),
+  event('accounts', 'support', 'support-opened', 'The operator opened the tenant for support.', 'reason'),
   event('accounts', 'signin', 'signin-failed', 'A limit of failed sign-ins was reached.', 'about, user, of, attempts'),
   event(
     ...(['accounts', 'impersonation', 'impersonation', 'An admin wrote something as another user.'] as const),

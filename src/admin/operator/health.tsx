@@ -23,7 +23,8 @@ export function Health() {
   })
   return (
     <Screen title="Health">
-      <div className={classes.column}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to take the focus */}
+      <section className={classes.column} tabIndex={0} aria-label="Health of the installation">
         {error && <ProblemMessage error={error} />}
         {data && (
           <>
@@ -68,7 +69,7 @@ export function Health() {
             </ul>
           </>
         )}
-      </div>
+      </section>
     </Screen>
   )
 }

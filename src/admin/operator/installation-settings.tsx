@@ -32,7 +32,8 @@ export function InstallationSettings() {
         />
       }
     >
-      <div className={classes.column}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to take the focus */}
+      <section className={classes.column} tabIndex={0} aria-label="Settings of the installation">
         <Text size="sm" c="dimmed" mb="sm">
           They are set in the environment of the server or in atoll.json, and take effect at its start. Secrets are not
           shown.
@@ -43,7 +44,7 @@ export function InstallationSettings() {
             <SettingRow key={setting.name} setting={setting} />
           ))}
         </dl>
-      </div>
+      </section>
     </Screen>
   )
 }

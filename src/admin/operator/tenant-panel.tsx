@@ -134,7 +134,7 @@ function Support({ id }: { id: string }) {
   )
 }
 
-function TenantActions({ tenant: { id, status }, onGone }: { tenant: OperatorTenant; onGone: () => void }) {
+function TenantActions({ tenant: { id, status }, onGone }: { tenant: OperatorTenant; onGone: () => Promise<unknown> }) {
   const params = { path: { id } }
   const isActive = status === 'active'
   const change = useMutation({
@@ -144,7 +144,7 @@ function TenantActions({ tenant: { id, status }, onGone }: { tenant: OperatorTen
   const remove = useMutation({
     mutationFn: () => operatorApi.DELETE('/operator/tenants/{id}', { params: { ...params, query: { confirm: id } } }),
     onSuccess: async ({ data }) => {
-      onGone()
+      await onGone()
       await refreshTenants()
       showNotice(`${id} was deleted.${data?.trash ? ` Its files are in ${data.trash}.` : ''}`)
     },

@@ -33,13 +33,13 @@ const HtmlInput = ({ value, onChange, label = '', description, error }: InputPro
 /** The mail as it is typed. */
 const createPreview = ({ name, placeholders }: MailTemplate) =>
   function Preview() {
-    const [parts] = useDebouncedValue(toParts(useFormValues()), TYPING_PAUSE_MS)
+    const [parts] = useDebouncedValue(JSON.stringify(toParts(useFormValues())), TYPING_PAUSE_MS)
     return (
       <div>
         <Text size="xs" c="dimmed">
           Placeholders: {placeholders.map((each) => `{{${each}}}`).join(', ')}
         </Text>
-        <MailPreview name={name} parts={parts} />
+        <MailPreview name={name} parts={JSON.parse(parts)} />
       </div>
     )
   }
@@ -62,7 +62,7 @@ const toFields = (template: MailTemplate): FormField[] => [
     ...{ key: 'link', type: 'url', required: false, title: 'Link' },
     description: `An address with {{token}}. Empty: ${template.standard.link ?? 'a code instead, as the tenant has no website'}.`,
   },
-  { key: 'preview', type: 'text', required: false, isReadOnly: true, Input: createPreview(template) },
+  { key: 'preview', type: 'text', required: false, Input: createPreview(template) },
 ]
 
 /** Returns the parts that are not empty: the others are the standard ones. */
