@@ -49,6 +49,7 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, 
     mutationFn: () => {
       if (Object.keys(conflicts).length > 0) throw new Error('Choose yours or theirs where both were changed.')
       const written = shown.filter(({ isReadOnly }) => !isReadOnly)
+      form.expectOwnChange(true)
       const sent = Object.fromEntries(written.map(({ key }) => [key, values[key] ?? undefined]))
       return save(toChanges(sent, before ?? {}), sent)
     },
@@ -56,6 +57,7 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, 
       form.accept()
       onSaved(saved)
     },
+    onError: () => form.expectOwnChange(false),
   })
   const change = (key: string, value: unknown) => {
     form.change(key, value)

@@ -9,8 +9,8 @@ type Typed = {
   conflicts: FormValues
   /** The fields that others changed. */
   theirKeys: string[]
-  /** The next change of the thing is what was just saved, as the server completed it. */
-  isSaved?: boolean
+  /** The next change of the thing is what is being saved, as the server completed it. */
+  isOwnChange?: boolean
 }
 
 /** Returns the values with which a form begins: what was typed before its tab was closed lies over the thing. */
@@ -31,7 +31,12 @@ export function useFormState(fields: readonly FormField[], before: FormValues | 
   if (before && Object.keys(toChanges(current, typed.base)).length > 0) {
     const { values, conflicts, theirKeys } = mergeValues({ ...current, ...typed.values }, typed.base, current)
     const open = Object.fromEntries(Object.entries(typed.conflicts).filter(([key]) => !theirKeys.includes(key)))
-    setTyped({ values, base: current, conflicts: { ...open, ...conflicts }, theirKeys: typed.isSaved ? [] : theirKeys })
+    setTyped({
+      values,
+      base: current,
+      conflicts: { ...open, ...conflicts },
+      theirKeys: typed.isOwnChange ? [] : theirKeys,
+    })
   }
   const setValues = (values: FormValues, conflicts = typed.conflicts) => {
     setTyped({ ...typed, values, conflicts })
@@ -64,7 +69,9 @@ export function useFormState(fields: readonly FormField[], before: FormValues | 
     /** What was saved is what the next changes are compared with. */
     accept: () => {
       forgetDraft()
-      setTyped({ ...typed, base: { ...typed.base, ...typed.values }, conflicts: {}, theirKeys: [], isSaved: true })
+      setTyped((now) => ({ ...now, base: { ...now.base, ...now.values }, conflicts: {}, theirKeys: [] }))
     },
+    /** Says whether a save is on its way, whose result may be there before its answer. */
+    expectOwnChange: (isOwnChange: boolean) => setTyped((now) => ({ ...now, isOwnChange })),
   }
 }
