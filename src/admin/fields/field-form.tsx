@@ -7,6 +7,7 @@ import {
   type KeyboardEvent,
   type ReactNode,
   useContext,
+  useRef,
   useState,
 } from 'react'
 import { findFieldError } from '../api/problem'
@@ -18,6 +19,9 @@ import { findFieldFlaw } from './validation'
 
 export type { FormField, FormValues } from './form-values'
 export { toChanges } from './form-values'
+
+/** How long a click takes at most. */
+const CLICK_TIME_MS = 200
 
 const CurrentValues = createContext<FormValues>({})
 
@@ -43,29 +47,38 @@ type FieldFormProps<Saved> = {
 export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, changedBy }: FieldFormProps<Saved>) {
   const form = useFormState(fields, before, draftKey)
   const { values, conflicts } = form
+  const latestValues = useRef(values)
+  latestValues.current = values
   const [flaws, setFlaws] = useState<Record<string, string | undefined>>({})
   const shown = fields.filter((field) => !field.isHidden?.(values))
   const saving = useMutation({
     mutationFn: () => {
       if (Object.keys(conflicts).length > 0) throw new Error('Choose yours or theirs where both were changed.')
       const written = shown.filter(({ isReadOnly }) => !isReadOnly)
-      form.expectOwnChange(true)
       const sent = Object.fromEntries(written.map(({ key }) => [key, values[key] ?? undefined]))
+      form.expectSaved(sent)
       return save(toChanges(sent, before ?? {}), sent)
     },
     onSuccess: (saved) => {
       form.accept()
       onSaved(saved)
     },
-    onError: () => form.expectOwnChange(false),
+    onError: () => form.expectSaved(undefined),
   })
   const change = (key: string, value: unknown) => {
     form.change(key, value)
     // The server's sentence was about the value before.
     setFlaws((all) => ({ ...all, [key]: '' }))
   }
-  const checkField = (field: FormField) =>
-    setFlaws((all) => ({ ...all, [field.key]: findFieldFlaw(field, values[field.key]) ?? all[field.key] }))
+  const checkField = (field: FormField) => {
+    // What nobody typed in may be empty until it is saved.
+    if (!(field.key in flaws) && (values[field.key] ?? undefined) === undefined) return
+    // A sentence moves what is beneath it, so a click that took the focus away has to be over.
+    setTimeout(() => {
+      const flaw = findFieldFlaw(field, latestValues.current[field.key])
+      setFlaws((all) => ({ ...all, [field.key]: flaw ?? all[field.key] }))
+    }, CLICK_TIME_MS)
+  }
   const findError = (key: string) => flaws[key] ?? findFieldError(saving.error, key)
   const submit = (event?: FormEvent) => {
     event?.preventDefault()

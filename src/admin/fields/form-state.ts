@@ -4,22 +4,39 @@ import { type Draft, type FormField, type FormValues, mergeValues, toChanges, to
 
 type Typed = {
   values: FormValues
+  /** What the values are compared with. */
   base: FormValues
+  /** The thing as it was last shown. */
+  seen: FormValues
   /** What others saved in fields that were typed in, too. */
   conflicts: FormValues
   /** The fields that others changed. */
   theirKeys: string[]
-  /** The next change of the thing is what is being saved, as the server completed it. */
-  isOwnChange?: boolean
+  /** What is being saved. The next change of the thing is this, as the server completed it. */
+  sent?: FormValues
 }
 
 /** Returns the values with which a form begins: what was typed before its tab was closed lies over the thing. */
 function startForm(fields: readonly FormField[], before: FormValues | undefined, draft: Draft | undefined): Typed {
   const base = toValues(fields, before)
-  if (!draft?.changes) return { values: base, base, conflicts: {}, theirKeys: [] }
+  if (!draft?.changes) return { values: base, base, seen: base, conflicts: {}, theirKeys: [] }
   const known = Object.fromEntries(Object.entries(draft.changes).filter(([key]) => key in base))
   const merged = mergeValues({ ...base, ...known }, { ...base, ...draft.base }, base)
-  return { ...merged, base }
+  return { ...merged, base, seen: base }
+}
+
+/** Returns a form after the server stored what was sent; what was typed since then stays. */
+function adoptSaved({ values }: Typed, sent: FormValues, current: FormValues) {
+  const typedSince = toChanges(values, { ...values, ...sent })
+  const kept = Object.fromEntries(Object.keys(typedSince).map((key) => [key, values[key]]))
+  return { values: { ...values, ...current, ...kept }, conflicts: {}, theirKeys: [] }
+}
+
+/** Returns a form after somebody else changed the thing. */
+function followOthers(typed: Typed, current: FormValues) {
+  const { values, conflicts, theirKeys } = mergeValues({ ...current, ...typed.values }, typed.base, current)
+  const open = Object.fromEntries(Object.entries(typed.conflicts).filter(([key]) => !theirKeys.includes(key)))
+  return { values, conflicts: { ...open, ...conflicts }, theirKeys }
 }
 
 /** What is typed into a form. It follows the thing when somebody else changes it, and keeps what was typed. */
@@ -28,15 +45,9 @@ export function useFormState(fields: readonly FormField[], before: FormValues | 
   const [isRestored, setIsRestored] = useState(!!draft?.changes)
   const [typed, setTyped] = useState(() => startForm(fields, before, draft))
   const current = toValues(fields, before)
-  if (before && Object.keys(toChanges(current, typed.base)).length > 0) {
-    const { values, conflicts, theirKeys } = mergeValues({ ...current, ...typed.values }, typed.base, current)
-    const open = Object.fromEntries(Object.entries(typed.conflicts).filter(([key]) => !theirKeys.includes(key)))
-    setTyped({
-      values,
-      base: current,
-      conflicts: { ...open, ...conflicts },
-      theirKeys: typed.isOwnChange ? [] : theirKeys,
-    })
+  if (before && Object.keys(toChanges(current, typed.seen)).length > 0) {
+    const next = typed.sent ? adoptSaved(typed, typed.sent, current) : followOthers(typed, current)
+    setTyped({ ...next, base: current, seen: current })
   }
   const setValues = (values: FormValues, conflicts = typed.conflicts) => {
     setTyped({ ...typed, values, conflicts })
@@ -69,9 +80,9 @@ export function useFormState(fields: readonly FormField[], before: FormValues | 
     /** What was saved is what the next changes are compared with. */
     accept: () => {
       forgetDraft()
-      setTyped((now) => ({ ...now, base: { ...now.base, ...now.values }, conflicts: {}, theirKeys: [] }))
+      setTyped((now) => ({ ...now, base: { ...now.base, ...now.sent }, conflicts: {}, theirKeys: [] }))
     },
-    /** Says whether a save is on its way, whose result may be there before its answer. */
-    expectOwnChange: (isOwnChange: boolean) => setTyped((now) => ({ ...now, isOwnChange })),
+    /** Says what is being saved, because its result may be there before its answer; undefined after a refusal. */
+    expectSaved: (sent: FormValues | undefined) => setTyped((now) => ({ ...now, sent })),
   }
 }
