@@ -99,7 +99,7 @@ describe.skipIf(!hasBrowser)('the AI screens in a browser', () => {
       { calls: [{ name: 'find_pumps', arguments: '{"query":{"name":"The red pump"}}' }] },
       { text: ANSWER, pieces: 20, pace: 20 },
     )
-    await page.getByLabel('Message').fill('How often does the red pump need oil?')
+    await page.getByRole('textbox', { name: 'Message' }).fill('How often does the red pump need oil?')
     await page.keyboard.press('Enter')
     await page.getByText('const hours = 300').first().waitFor()
     await page.getByText('find_pumps').click()
@@ -109,7 +109,7 @@ describe.skipIf(!hasBrowser)('the AI screens in a browser', () => {
     await inspectScreen(page, 'ai-playground')
 
     openai.reply({ status: 400 })
-    await page.getByLabel('Message').fill('And the blue one? مرحبا 🚀')
+    await page.getByRole('textbox', { name: 'Message' }).fill('And the blue one? مرحبا 🚀')
     await page.keyboard.press('Enter')
     await page.getByText('AI_UPSTREAM').waitFor()
     openai.reply({ text: 'word '.repeat(400), pieces: 400, pace: 10 })
@@ -173,7 +173,7 @@ describe.skipIf(!hasBrowser)('the AI screens in a browser', () => {
 
     await goTo(`ai/playground?agent=${agent}`)
     openai.reply({ text: 'Every 300 hours [1].' })
-    await page.getByLabel('Message').fill('How often does the red pump need oil?')
+    await page.getByRole('textbox', { name: 'Message' }).fill('How often does the red pump need oil?')
     await page.keyboard.press('Enter')
     await page.getByRole('link', { name: '[1] pumps.md, part 1' }).click()
     await page.getByRole('button', { name: 'Remove all files' }).waitFor()
