@@ -53,8 +53,10 @@ describe.skipIf(!hasBrowser)('integrations and connections in the admin page', (
     const { _id: connection, secrets } = (await call('GET', '/api/integration-sources')).body[0]
     expect(secrets).toEqual(['headers'])
     await page.getByRole('button', { name: 'Remove it' }).click()
-    await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('It is set.').waitFor({ state: 'detached' })
+    const saved = page.waitForResponse((response) => response.request().method() !== 'GET')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await saved
     expect((await call('GET', `/api/integration-sources/${connection}`)).body.secrets).toEqual([])
 
     await open('integrations')
