@@ -19,7 +19,7 @@ export const Mail = t.Object({
 })
 
 /** Parts of a template that replace the standard ones. */
-export const MailTemplateChange = TemplateChange
+export const MailTemplateChange = t.Object({ ...TemplateChange.properties })
 
 export const MailTemplate = t.Object({
   name: t.String({ description: 'the key in mail-templates' }),

@@ -47,6 +47,7 @@ type FieldFormProps<Saved> = {
 export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, changedBy }: FieldFormProps<Saved>) {
   const form = useFormState(fields, before, draftKey)
   const { values, conflicts } = form
+  const pendingCheck = useRef<ReturnType<typeof setTimeout>>(undefined)
   const latestValues = useRef(values)
   latestValues.current = values
   const [flaws, setFlaws] = useState<Record<string, string | undefined>>({})
@@ -74,7 +75,7 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, 
     // What nobody typed in may be empty until it is saved.
     if (!(field.key in flaws) && (values[field.key] ?? undefined) === undefined) return
     // A sentence moves what is beneath it, so a click that took the focus away has to be over.
-    setTimeout(() => {
+    pendingCheck.current = setTimeout(() => {
       const flaw = findFieldFlaw(field, latestValues.current[field.key])
       setFlaws((all) => ({ ...all, [field.key]: flaw ?? all[field.key] }))
     }, CLICK_TIME_MS)
@@ -83,6 +84,8 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, 
   const submit = (event?: FormEvent) => {
     event?.preventDefault()
     if (saving.isPending) return
+    // The server's answer says more.
+    clearTimeout(pendingCheck.current)
     setFlaws({})
     saving.mutate()
   }

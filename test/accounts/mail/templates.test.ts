@@ -52,13 +52,13 @@ describe('the templates of mails', () => {
     expect(statusAndCode(await silent.post('/mails/templates/message/test'))).toEqual([409, 'NO_EMAIL'])
   })
 
-  test('unknown templates and parts are refused, and only admins see templates', async () => {
+  test('unknown templates and misspelled parts are refused, and only admins see templates', async () => {
     const { as, anonymous } = await createTestTenant()
     const path = '/mails/templates/goodbye'
     expect(statusAndCode(await as('admin').post(`${path}/preview`, {}))).toEqual([404, 'TEMPLATE_NOT_FOUND'])
     expect(statusAndCode(await as('admin').post(`${path}/test`))).toEqual([404, 'TEMPLATE_NOT_FOUND'])
-    const unknown = await as('admin').post('/mails/templates/message/preview', { body: 'x' })
-    expect(statusAndCode(unknown)).toEqual([400, 'INVALID_INPUT'])
+    const misspelled = await as('admin').post('/mails/templates/message/preview', { subjct: 'x' })
+    expect(statusAndCode(misspelled)).toEqual([400, 'INVALID_INPUT'])
     expect(statusAndCode(await as('user').get('/mails/templates'))).toEqual([403, 'FORBIDDEN'])
     expect(statusAndCode(await anonymous.get('/mails/templates'))).toEqual([401, 'UNAUTHENTICATED'])
   })
