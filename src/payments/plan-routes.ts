@@ -3,7 +3,7 @@ import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import { IdParams } from '../core/shapes'
 import * as plans from './plans'
-import { NewPlan, Plan, PlanChange, PlanList, PricePreview, PricePreviewInput } from './shapes'
+import { NewPlan, Plan, PlanChange, PlanList, PricePreview, PricePreviewRequest } from './shapes'
 import { previewPlan } from './subscriptions/price-preview'
 
 const changeResponses = { 200: Plan, 400: ProblemShape, 404: ProblemShape }
@@ -58,7 +58,7 @@ export const planRoutes = new Elysia({ prefix: '/plans', tags: ['payments'] })
   .post('/:id/price-preview', ({ ctx, params, body }) => previewPlan(ctx, params.id, body), {
     can: 'privileged',
     params: IdParams,
-    body: PricePreviewInput,
+    body: PricePreviewRequest,
     response: { 200: PricePreview, 400: ProblemShape, 404: ProblemShape },
     detail: {
       operationId: 'previewPlanPrices',

@@ -187,14 +187,14 @@ export const NewSubscription = t.Object({
 })
 export type NewSubscription = Static<typeof NewSubscription>
 
-export const PricePreviewInput = t.Object({
+export const PricePreviewRequest = t.Object({
   billingCycle: cycle,
   couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
   amount: maybe(t.Nullable(t.Number({ description: 'price per cycle, for dynamic plans' }))),
   start: maybe(t.String({ description: 'when the subscription begins, ISO 8601; default: now' })),
   payments: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: 60, description: 'how many payments; default: 12' })),
 })
-export type PricePreviewInput = Static<typeof PricePreviewInput>
+export type PricePreviewRequest = Static<typeof PricePreviewRequest>
 
 export const PricePreview = t.Object({
   currency: t.String(),

@@ -2772,7 +2772,7 @@ export interface components {
                 reason: "price" | "coupon" | "free";
             }[];
         };
-        PricePreviewInput: {
+        PricePreviewRequest: {
             /** @enum {string} */
             billingCycle: "monthly" | "yearly";
             couponCode?: string | null;
@@ -3493,7 +3493,7 @@ export type PluginSecret = components['schemas']['PluginSecret'];
 export type PluginSecretRotation = components['schemas']['PluginSecretRotation'];
 export type PluginToken = components['schemas']['PluginToken'];
 export type PricePreview = components['schemas']['PricePreview'];
-export type PricePreviewInput = components['schemas']['PricePreviewInput'];
+export type PricePreviewRequest = components['schemas']['PricePreviewRequest'];
 export type Problem = components['schemas']['Problem'];
 export type ProfileChange = components['schemas']['ProfileChange'];
 export type Proof = components['schemas']['Proof'];
@@ -7127,7 +7127,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["PricePreviewInput"];
+                "application/json": components["schemas"]["PricePreviewRequest"];
             };
         };
         responses: {

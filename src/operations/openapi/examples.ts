@@ -153,7 +153,7 @@ export const examples: Record<string, unknown> = {
   CouponChange: { isActive: false },
   CouponCode: { code: 'SPRING', planId: id },
   NewSubscription: { planId: otherId, billingCycle: 'monthly' },
-  PricePreviewInput: { billingCycle: 'monthly', couponCode: 'SPRING', payments: 12 },
+  PricePreviewRequest: { billingCycle: 'monthly', couponCode: 'SPRING', payments: 12 },
   Subscription: subscription,
   DynamicAmount: { amount: 49.5 },
   CouponAttachment: { couponCode: 'SPRING' },

@@ -6,7 +6,7 @@ import { addSpan, cycleSpan } from '../billing-period'
 import { benefitEndOf } from '../coupons/redemption'
 import { requireRedeemableByCode } from '../coupons/validation'
 import { fromMinorUnits } from '../money'
-import type { PricePreview, PricePreviewInput } from '../shapes'
+import type { PricePreview, PricePreviewRequest } from '../shapes'
 import type { Subscription } from '../tables'
 import { getActivePlan, newSubscription, requirePositiveAmount, withCoupon } from './new-subscription'
 import { priceOf } from './serializer'
@@ -20,7 +20,7 @@ const DEFAULT_PAYMENTS = 12 // of a year, when they are monthly
  * stored.
  * @throws 400 PLAN_NOT_ACTIVE, INVALID_AMOUNT, COUPON_…, INVALID_INPUT for a start, 404 PLAN_NOT_FOUND
  */
-export async function previewPlan(ctx: Ctx, id: string, input: PricePreviewInput): Promise<PricePreview> {
+export async function previewPlan(ctx: Ctx, id: string, input: PricePreviewRequest): Promise<PricePreview> {
   const start = parseStart(input.start)
   const plan = await getActivePlan(ctx.db, id)
   const amount = plan.dynamic ? requirePositiveAmount(input.amount, plan.currency) : null
