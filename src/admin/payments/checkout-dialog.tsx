@@ -41,7 +41,7 @@ export function CheckoutDialog({ subscription, onClose }: { subscription: Subscr
       {starting.data ? (
         <CheckoutResult checkout={starting.data} />
       ) : (
-        <Text size="sm">The provider makes a page where the customer pays. Nothing is charged until they do.</Text>
+        <Text size="sm">The provider creates a page where the customer pays. Nothing is charged before that.</Text>
       )}
       <Group mt="md" justify="flex-end">
         <Button variant="default" onClick={onClose}>

@@ -46,7 +46,7 @@ export const listCouponFields = (plans: readonly Plan[], currency: string | unde
     key: 'benefitDurationUnit',
     type: 'string',
     title: 'How long the discount lasts',
-    description: 'Without a choice, as long as the subscription.',
+    description: 'Default: as long as the subscription lasts.',
     Input: BenefitUnitInput,
   },
   { key: 'benefitDurationValue', type: 'integer', title: 'How many', min: 1, isHidden: isForever, required: true },

@@ -108,7 +108,7 @@ export function CouponList() {
         empty={
           isActive
             ? {
-                text: 'No coupon is in this state.',
+                text: 'There is no coupon in this state.',
                 action: { label: 'Show all', onClick: () => filter({ isActive: undefined }) },
               }
             : { text: 'There are no coupons yet.', action: { label: 'Create a coupon', onClick: openNew } }

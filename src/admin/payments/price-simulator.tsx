@@ -106,7 +106,7 @@ export function PriceSimulator() {
             label="It begins"
             type="date"
             value={search.start ?? ''}
-            description="Without a day, now."
+            description="Default: now."
             error={errorAt('start')}
             onChange={(event) => filter({ start: event.currentTarget.value })}
           />

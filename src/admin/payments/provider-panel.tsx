@@ -173,7 +173,7 @@ export function ProviderPanel() {
       }
     >
       {error && <ProblemMessage error={error} />}
-      {connections && !connection && <Text c="dimmed">There is no such connection any more.</Text>}
+      {connections && !connection && <Text c="dimmed">This connection no longer exists.</Text>}
       {connection && provider && (
         <>
           <div className={classes.check} role="status">

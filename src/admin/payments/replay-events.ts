@@ -46,7 +46,7 @@ export async function replayFailed(): Promise<void> {
   }
   const isConfirmed = await confirmAction({
     title: `Replay ${events.length === 1 ? 'one event' : `${events.length} events`}?`,
-    text: 'Each is applied again, the oldest first. What was done already is not done twice.',
+    text: 'Each is applied again, the oldest first. Nothing is applied twice.',
     action: `Replay ${events.length === 1 ? 'it' : events.length}`,
   })
   if (isConfirmed) await replayAll(events.map(({ _id }) => _id))

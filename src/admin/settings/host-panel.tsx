@@ -105,7 +105,10 @@ function HostDetails({ row, onCheck, isChecking }: HostDetailsProps) {
         ]}
       />
       {state === 'local' && (
-        <Text size="sm">Pages of this machine may read answers to requests with a token. No host leads there.</Text>
+        <Text size="sm">
+          Pages on this computer may read answers to requests with a token. Requests to this host do not reach the
+          tenant.
+        </Text>
       )}
       {record ? (
         <>

@@ -51,12 +51,12 @@ const toFields = (template: MailTemplate): FormField[] => [
     required: false,
     title: 'Subject',
     max: 300,
-    description: 'Empty: the standard one.',
+    description: 'Default: the standard text.',
   },
-  { key: 'text', type: 'text', required: false, title: 'Text', description: 'Empty: the standard one.' },
+  { key: 'text', type: 'text', required: false, title: 'Text', description: 'Default: the standard text.' },
   {
     ...{ key: 'html', type: 'text', required: false, title: 'HTML', Input: HtmlInput },
-    description: 'Empty: made from the text.',
+    description: 'Default: generated from the text.',
   },
   {
     ...{ key: 'link', type: 'url', required: false, title: 'Link' },

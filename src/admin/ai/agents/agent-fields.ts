@@ -13,7 +13,7 @@ export const agentFields: readonly FormField[] = [
     ...{ key: 'sourceId', title: 'Source', type: 'string', required: true, Input: SourceInput },
     description: 'The connection to the model.',
   },
-  { key: 'model', title: 'Model', type: 'string', description: 'Without one, the source says which.' },
+  { key: 'model', title: 'Model', type: 'string', description: 'Default: the model of the source.' },
   {
     ...{ key: 'systemPrompt', title: 'Instructions', type: 'text' },
     description: 'What the model is told before each conversation. Only admins read it.',
@@ -32,7 +32,7 @@ export const agentFields: readonly FormField[] = [
   },
   {
     ...{ key: 'roles', title: 'Roles that may use it', type: 'object', Input: RolesInput },
-    description: 'Without any, every signed-in user.',
+    description: 'Default: every signed-in user.',
   },
   { key: 'active', title: 'It answers', type: 'boolean', required: true, default: true },
   { key: MORE_KEY, type: 'boolean', Input: MoreToggle },
@@ -46,16 +46,16 @@ export const agentFields: readonly FormField[] = [
   }),
   rare({
     ...{ key: 'temperature', title: 'Temperature', type: 'number', min: 0, max: 2 },
-    description: 'From 0, always alike, to 2, surprising.',
+    description: '0 gives the same answer each time, 2 the most varied ones.',
   }),
   rare({ key: 'max_tokens', title: 'Longest answer', type: 'integer', description: 'In tokens.' }),
   rare({
     ...{ key: 'maxToolRounds', title: 'Rounds of tools', type: 'integer', min: 0, max: 50 },
-    description: 'How often it may call tools before it answers. 8, if it is empty.',
+    description: 'How often it may call tools before it answers. Default: 8.',
   }),
   rare({
     ...{ key: 'historyTokens', title: 'Memory', type: 'integer' },
-    description: 'The tokens of a conversation that the model gets word by word. 16,000, if it is empty.',
+    description: 'The tokens of a conversation that the model gets word by word. Default: 16,000.',
   }),
   rare({ key: 'top_p', title: 'Top P', type: 'number', min: 0, max: 1 }),
   rare({ key: 'frequency_penalty', title: 'Frequency penalty', type: 'number', min: -2, max: 2 }),

@@ -46,7 +46,7 @@ const fields: FormField[] = [
   { key: 'scope', title: 'Who may find it', type: 'string', required: true, default: 'tenant', Input: ScopeInput },
   {
     ...{ key: 'expirationAfterDays', title: 'Days until it is removed', type: 'number' },
-    description: 'Without a number, it stays.',
+    description: 'Leave it empty to keep them.',
   },
 ]
 

@@ -54,7 +54,7 @@ export function StorePanel() {
       }
     >
       {error && <ProblemMessage error={error} />}
-      {stores && !store && <Text c="dimmed">These files are gone.</Text>}
+      {stores && !store && <Text c="dimmed">These files no longer exist.</Text>}
       {store && (
         <Tabs defaultValue="files" keepMounted={false}>
           <Tabs.List mb="sm">

@@ -37,7 +37,7 @@ export function Settings({ agent: id, settings, onChange }: SettingsProps) {
       />
       <NumberInput
         label="Temperature"
-        description="From 0, always alike, to 2, surprising."
+        description="0 gives the same answer each time, 2 the most varied ones."
         placeholder={agent?.temperature?.toString()}
         min={0}
         max={2}

@@ -83,7 +83,7 @@ export function Connections() {
         empty={
           search.kind
             ? {
-                text: 'No connection is of this kind.',
+                text: 'There is no connection of this kind.',
                 action: { label: 'Show all', onClick: () => changeSearch({ kind: undefined }) },
               }
             : {

@@ -53,7 +53,7 @@ export function Events() {
           empty={
             isFiltered
               ? {
-                  text: 'No event is like this.',
+                  text: 'No event matches.',
                   action: { label: 'Clear filters', onClick: () => navigate({ to: '.', search: {} as never }) },
                 }
               : { text: 'Nothing has happened yet. Events of users, entities and everything else appear here.' }

@@ -40,7 +40,7 @@ const fields: FormField[] = [
   {
     key: 'roles',
     title: 'Roles that may call it',
-    description: 'Without any, all signed-in users may.',
+    description: 'Default: all signed-in users.',
     type: 'string',
     multi: true,
     isHidden: (values) => hasNoCaller(values) || values.guest === true,

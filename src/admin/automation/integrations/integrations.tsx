@@ -103,7 +103,7 @@ export function Integrations() {
         empty={
           isFiltered
             ? {
-                text: 'No integration is like this.',
+                text: 'No integration matches.',
                 action: { label: 'Show all', onClick: () => navigate({ to: '.', search: {} as never }) },
               }
             : {

@@ -15,7 +15,7 @@ export const environmentField: FormField = {
   type: 'string',
   title: 'Environment',
   enum: ['live', 'sandbox'],
-  description: 'In the sandbox no money moves. Without a choice it is live.',
+  description: 'No money moves in the sandbox. Default: live.',
 }
 
 /** Returns the field of a secret, which is written and never read. */

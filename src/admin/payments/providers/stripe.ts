@@ -10,7 +10,7 @@ export const stripe: ProviderDescription = {
       type: 'string',
       title: 'Checkout',
       enum: ['hosted', 'embedded'],
-      description: 'A page of Stripe, or a form within your own page. Without a choice it is hosted.',
+      description: 'A page of Stripe, or a form within your own page. Default: hosted.',
     },
     {
       key: 'metadata/requireExternalPrice',

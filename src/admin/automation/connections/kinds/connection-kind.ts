@@ -9,14 +9,14 @@ export type ConnectionKind = { label: string; metadata: FormField[]; secrets: Fo
 export const API_URL: FormField = {
   key: 'apiUrl',
   title: 'Address of the API',
-  description: 'Without one, that of the provider.',
+  description: 'Default: the one of the provider.',
   type: 'url',
 }
 
 export const ENVIRONMENT: FormField = {
   key: 'environment',
   title: 'Environment',
-  description: 'Without a choice, live.',
+  description: 'Default: live.',
   type: 'string',
   enum: ['live', 'sandbox'],
 }
@@ -24,7 +24,7 @@ export const ENVIRONMENT: FormField = {
 export const WEBHOOK_SECRET: FormField = {
   key: 'webhookSecret',
   title: 'Secret of the webhook',
-  description: 'During a rotation, two with a comma between them.',
+  description: 'While you rotate it, enter the old and the new one, separated by a comma.',
   type: 'string',
   multi: true,
 }

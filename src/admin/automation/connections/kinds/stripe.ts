@@ -8,7 +8,7 @@ export const stripe: ConnectionKind = {
     {
       key: 'checkoutMode',
       title: 'Checkout',
-      description: 'Without a choice, hosted.',
+      description: 'Default: hosted.',
       type: 'string',
       enum: ['hosted', 'embedded'],
     },

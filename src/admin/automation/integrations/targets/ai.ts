@@ -23,7 +23,7 @@ export const ai: TargetKind<'ai'> = {
       required: true,
       Input: createConnectionInput('openai', [ECHO_SOURCE]),
     },
-    { key: 'model', title: 'Model', description: 'Without one, that of the connection.', type: 'string' },
+    { key: 'model', title: 'Model', description: 'Default: the one of the connection.', type: 'string' },
     { key: 'description', title: 'Description', type: 'string' },
     {
       key: 'systemPrompt',

@@ -18,7 +18,7 @@ export const email: TargetKind<'email'> = {
     {
       key: 'sourceId',
       title: 'Mail server',
-      description: 'Without one, it goes out as the other mail does.',
+      description: 'Default: the sender of all other mail.',
       type: 'string',
       Input: createConnectionInput('email'),
     },

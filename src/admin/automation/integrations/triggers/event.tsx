@@ -28,7 +28,7 @@ export const event: TriggerKind<'event'> = {
     {
       key: 'eventName',
       title: 'Name of the event',
-      description: 'Such as user-registered. Without one, any.',
+      description: 'For example user-registered. Default: any.',
       type: 'string',
       Input: createNameInput('eventNames'),
     },
