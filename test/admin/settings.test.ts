@@ -114,7 +114,7 @@ describe.skipIf(!hasBrowser)('the settings of a tenant in a browser', () => {
       providers: { corp: { clientId: 'atoll', kind: 'oidc', issuer: 'https://id.example.com' } },
     })
     expect((await ask('GET', '/api/auth/providers')).body).toEqual(['corp'])
-    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('button', { name: 'Close', exact: true }).click()
     await inspectScreen(page, 'settings-sign-in')
 
     await page.getByRole('link', { name: 'Mail', exact: true }).click()
