@@ -9,7 +9,6 @@ describe.skipIf(!hasBrowser)('a form of an entity in a browser', () => {
   test('a closed tab, an expired session and a lost connection lose nothing of what was typed', async () => {
     const at = createTempFolder()
     const { page } = await openPage()
-    page.setDefaultTimeout(15_000)
     let server = await startAtoll({ at }, '--demo')
     const { port, url } = server
     const [, token = ''] = await server.until(/x-api-key: (\S+)'/)

@@ -13,7 +13,6 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     for (const id of ['acme', 'globex']) await createTenantByCli(at, id)
     await using server = await startAtoll(at)
     const { page, errors } = await openPage()
-    page.setDefaultTimeout(20_000)
     const operator = apiCaller(server.url, { authorization: `Bearer ${TOKEN}` })
     const acme = apiCaller(server.url, await signIn(server.url, 'acme'))
 

@@ -19,7 +19,6 @@ describe.skipIf(!hasBrowser)('payments on the admin page', () => {
     stripe = await startStripe()
     server = await startAtoll({ at: createTempFolder(), env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' } })
     ;({ page, errors } = await openPage())
-    page.setDefaultTimeout(8_000)
     await setUpAdmin(page, server)
     const signedIn = await apiCaller(server.url)('POST', '/api/signin', {
       ...{ username: 'ada', password: PASSWORD, authType: 'oauth' },

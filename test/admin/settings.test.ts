@@ -64,7 +64,6 @@ describe.skipIf(!hasBrowser)('the settings of a tenant in a browser', () => {
     for (const id of ['acme', 'other']) await createTenantByCli(at, id)
     await using server = await startAtoll(at)
     const { page, errors } = await openPage()
-    page.setDefaultTimeout(15_000)
     const ask = apiCaller(server.url, await signIn(server.url, 'acme'))
     await page.goto(`${server.url}/admin?tenant=acme`)
     await page.getByLabel('Username or e-mail address').fill('root')

@@ -47,7 +47,7 @@ type FieldFormProps<Saved> = {
 export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, changedBy }: FieldFormProps<Saved>) {
   const form = useFormState(fields, before, draftKey)
   const { values, conflicts } = form
-  const pendingCheck = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const pendingChecks = useRef(new Set<ReturnType<typeof setTimeout>>())
   const latestValues = useRef(values)
   latestValues.current = values
   const [flaws, setFlaws] = useState<Record<string, string | undefined>>({})
@@ -75,17 +75,20 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, 
     // What nobody typed in may be empty until it is saved.
     if (!(field.key in flaws) && (values[field.key] ?? undefined) === undefined) return
     // A sentence moves what is beneath it, so a click that took the focus away has to be over.
-    pendingCheck.current = setTimeout(() => {
+    const check = setTimeout(() => {
+      pendingChecks.current.delete(check)
       const flaw = findFieldFlaw(field, latestValues.current[field.key])
       setFlaws((all) => ({ ...all, [field.key]: flaw ?? all[field.key] }))
     }, CLICK_TIME_MS)
+    pendingChecks.current.add(check)
   }
   const findError = (key: string) => flaws[key] ?? findFieldError(saving.error, key)
   const submit = (event?: FormEvent) => {
     event?.preventDefault()
     if (saving.isPending) return
     // The server's answer says more.
-    clearTimeout(pendingCheck.current)
+    pendingChecks.current.forEach(clearTimeout)
+    pendingChecks.current.clear()
     setFlaws({})
     saving.mutate()
   }
