@@ -81,7 +81,7 @@ describe.skipIf(!hasBrowser)('the content screens in a browser', () => {
       'export const Hello = ({ name }: { name: string }) => <b>Hello {name}</b>\n<style>b { color: teal }</style>',
     )
     await page.getByRole('button', { name: 'Create component' }).click()
-    await page.getByText('Style sheet', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Copy Style sheet' }).waitFor()
     await page.getByText(/import \{ Hello \} from/).waitFor()
     await inspectScreen(page, 'content-component')
     expect((await call('GET', '/api/components/hello')).body.requiredProps).toEqual([{ prop: 'name', type: 'string' }])
