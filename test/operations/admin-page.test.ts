@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { brotliDecompressSync } from 'node:zlib'
 import { handleRequest } from '../../src/gateway'
+import { bundleChangedAssets } from '../../src/operations/admin/bundle'
 import { signInForCookie } from '../accounts/session-fixtures'
 import { createTestTenant } from '../test-tenant'
 
@@ -71,6 +73,18 @@ describe('GET /admin/assets/:name', () => {
       ),
     )
     expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(300_000)
+  })
+
+  test('the style sheet has the rules of every component that the page uses', async () => {
+    const classesOf = (text: string) => new Set(text.match(/\bm_[0-9a-f]{6,8}\b/g))
+    const assets = await bundleChangedAssets()
+    const read = (ending: string) =>
+      [...assets].filter(([name]) => name.endsWith(ending)).map(([, bytes]) => brotliDecompressSync(bytes).toString())
+    const used = classesOf(read('.js').join('\n'))
+    const defined = classesOf(readFileSync(Bun.resolveSync('@mantine/core/styles.css', import.meta.dir), 'utf8'))
+    const present = classesOf(read('.css').join('\n'))
+    expect(used.size).toBeGreaterThan(100)
+    expect([...used].filter((name) => defined.has(name) && !present.has(name))).toEqual([])
   })
 
   test('a file that does not exist answers 404, also one whose name climbs out of the folder', async () => {
