@@ -1,4 +1,4 @@
-import { and, asc, count as countRows, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gte, inArray, lt, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/context'
 import { config } from '../config'
@@ -55,7 +55,7 @@ async function searchPage(db: Db, query: Filters, page: Page) {
     else if (rows.length <= page.limit) rows.push(event)
     else if (!page.count || page.after) break
   }
-  return { rows, total: page.after && page.count ? await countMatching(db, query) : total }
+  return { rows, total: page.after && page.count ? sumCounts(await countFound(db, query)) : total }
 }
 
 export const get = async ({ db }: Ctx, id: string): Promise<Event> =>
@@ -99,32 +99,45 @@ export async function create(ctx: Ctx, { source, kind, eventName, ...rest }: New
 
 /** Counts matching events, also by day if that is wanted. @throws 400, 503 BUSY */
 export async function count(ctx: Ctx, { groupBy, ...query }: Filters & { groupBy?: 'day' | '' }, request: Request) {
-  if (parseOptional(query.search))
-    return readFairly(ctx, request, async (db) => {
-      const days = new Map<number, number>()
-      const total = await countMatching(db, query, (day) => days.set(day, (days.get(day) ?? 0) + 1))
-      return { count: total, ...(groupBy && { groups: toDayGroups([...days]) }) }
-    })
-  const where = toCondition(query)
-  if (!groupBy) return { count: await ctx.db.$count(events, where) }
-  const day = sql<number>`${created} / ${sql.raw(String(DAY_MS))}`
-  const rows = await ctx.db.select({ day, count: countRows() }).from(events).where(where).groupBy(day)
-  const groups = toDayGroups(rows.map((row) => [Number(row.day), row.count]))
-  return { count: groups.reduce((sum, group) => sum + group.count, 0), groups }
-}
-
-const toDayGroups = (days: [day: number, count: number][]) =>
-  days
+  const isSearch = !!parseOptional(query.search)
+  if (!groupBy && !isSearch) return { count: await ctx.db.$count(events, toCondition(query)) }
+  const days = await readFairly(ctx, request, (db) => (isSearch ? countFound : countByDay)(db, query))
+  const groups = [...days]
     .sort(([one], [other]) => one - other)
     .map(([day, count]) => ({ group: toIsoString(day * DAY_MS).slice(0, 10), count }))
+  return { count: sumCounts(days), ...(groupBy && { groups }) }
+}
 
-async function countMatching(db: Db, query: Filters, visitDay?: (day: number) => void): Promise<number> {
-  let count = 0
-  for await (const event of findMatching(db, query)) {
-    count++
-    visitDay?.(Math.floor(event.created / DAY_MS))
+const toDay = (time: number) => Math.floor(time / DAY_MS)
+const sumCounts = (days: Map<number, number>) => days.values().reduce((sum, count) => sum + count, 0)
+
+/** Returns the number of events of each day that has some. The days are numbered since 1970. */
+async function countByDay(db: Db, query: Filters): Promise<Map<number, number>> {
+  const [where, days] = [toCondition(query), new Map<number, number>()]
+  for (let from = 0; ; await db.yieldToOthers()) {
+    const next = await db
+      .select({ created })
+      .from(events)
+      .where(and(where, gte(created, from)))
+      .orderBy(asc(created))
+      .limit(1)
+      .get()
+    if (!next) return days
+    const day = toDay(next.created)
+    const [start, end] = [day * DAY_MS, (day + 1) * DAY_MS]
+    days.set(day, await db.$count(events, and(where, gte(created, start), lt(created, end))))
+    from = end
   }
-  return count
+}
+
+/** Returns the same for events that also match a search. */
+async function countFound(db: Db, query: Filters): Promise<Map<number, number>> {
+  const days = new Map<number, number>()
+  for await (const event of findMatching(db, query)) {
+    const day = toDay(event.created)
+    days.set(day, (days.get(day) ?? 0) + 1)
+  }
+  return days
 }
 
 /** Returns the distinct kinds, names and sources of all events, for filters in a user interface. */
