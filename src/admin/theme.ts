@@ -14,12 +14,26 @@ const TEAL: MantineColorsTuple = [
   '#044647',
 ]
 
+/** The greys of inputs and menus in the dark look, with the tint of its surfaces. */
+const DARK: MantineColorsTuple = [
+  '#c7cfcf',
+  '#b4bebe',
+  '#7f8b8b',
+  '#667272',
+  '#404949',
+  '#384141',
+  '#2a3232',
+  '#1f2626',
+  '#1a2020',
+  '#121717',
+]
+
 const CLOSE_BUTTON = { 'aria-label': 'Close' }
 
 const theme = createTheme({
   primaryColor: 'teal',
   primaryShade: { light: 7, dark: 7 },
-  colors: { teal: TEAL },
+  colors: { teal: TEAL, dark: DARK },
   autoContrast: true,
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
@@ -45,5 +59,10 @@ const theme = createTheme({
 /** Returns the look of the page: system fonts, a 4 px grid, one accent colour, and shadows only on what floats. */
 export const createPageTheme = (accentColor?: string): MantineThemeOverride =>
   accentColor
-    ? { ...theme, primaryColor: 'accent', primaryShade: ACCENT_SHADES, colors: { accent: toShades(accentColor) } }
+    ? {
+        ...theme,
+        primaryColor: 'accent',
+        primaryShade: ACCENT_SHADES,
+        colors: { accent: toShades(accentColor), dark: DARK },
+      }
     : theme
