@@ -5,11 +5,12 @@ import { SESSION_TTL_MS } from '../accounts/sessions'
 import { config } from '../config'
 import { DAY_MS } from '../core/clock'
 import { isMailEnabled } from '../platform/mail/smtp'
+import { measureDatabase } from '../tenancy/database-size'
 import { listAssignedHosts } from '../tenancy/hosts'
-import type { Tenant } from '../tenancy/tenants'
+import { getTenantInfo, type Tenant } from '../tenancy/tenants'
 import { Installation } from './shapes'
 
-/** Returns what the operator decided for all tenants, as far as their admins need to know it. */
+/** Returns what the operator decided for a tenant, as far as its admins need to know it, and what the tenant takes. */
 const describeInstallation = async ({ tenant }: Tenant): Promise<Installation> => ({
   version,
   hosts: await listAssignedHosts(tenant),
@@ -18,6 +19,7 @@ const describeInstallation = async ({ tenant }: Tenant): Promise<Installation> =
   sessionDays: SESSION_TTL_MS / DAY_MS,
   accessTokenSeconds: config.ATOLL_ACCESS_TOKEN_TTL,
   eventDays: config.ATOLL_EVENT_RETENTION,
+  databaseBytes: await measureDatabase(await getTenantInfo(tenant)),
 })
 
 /** What the operator decided, for the admins of a tenant. */

@@ -2,7 +2,7 @@ import { type Static, t } from 'elysia'
 import { id, jsonObject, time } from '../core/shapes'
 import { listQuery } from '../storage/pagination'
 
-/** What the operator decided for all tenants. */
+/** What the operator decided for a tenant, and what the tenant takes. */
 export const Installation = t.Object({
   version: t.String(),
   hosts: t.Array(t.String(), { description: 'the hosts that the operator has given to the tenant' }),
@@ -16,6 +16,7 @@ export const Installation = t.Object({
   sessionDays: t.Number({ description: 'how long a session lasts without being used' }),
   accessTokenSeconds: t.Number({ description: 'how long an access token is valid' }),
   eventDays: t.Number({ description: 'how long events are kept' }),
+  databaseBytes: t.Nullable(t.Number({ description: 'size of the database of the tenant; null in PostgreSQL' })),
 })
 export type Installation = Static<typeof Installation>
 

@@ -1,5 +1,3 @@
-import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { inArray } from 'drizzle-orm'
 import { issueSetupToken } from '../accounts/links/setup-link'
 import { Registration } from '../accounts/shapes'
@@ -9,7 +7,7 @@ import type { HttpContext } from '../core/etag'
 import { badRequest } from '../core/problem'
 import { parseWithShape, success } from '../core/shapes'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
-import { tenantFolder } from '../tenancy/databases'
+import { measureDatabase } from '../tenancy/database-size'
 import { listAssignedHosts } from '../tenancy/hosts'
 import { listDamagedSince } from '../tenancy/placement'
 import { registry } from '../tenancy/registry'
@@ -107,18 +105,8 @@ async function describe(info: TenantInfo): Promise<OperatorTenant> {
   const damage = listDamagedSince(now() - DAY_MS).find(({ tenant }) => tenant === info.id)
   return {
     ...info,
-    bytes: info.home ? null : await measureFiles(info.id),
+    bytes: await measureDatabase(info),
     lastRequest: lastRequest === undefined ? null : toIsoString(lastRequest),
     damage: damage?.reason ?? null,
   }
-}
-
-/** Returns the size of a tenant's database with its log. */
-async function measureFiles(id: string): Promise<number> {
-  const sizes = ['data.db', 'data.db-wal'].map(async (name) => {
-    // The log is there only while the tenant is in use.
-    const found = await stat(join(tenantFolder(id), name)).catch(() => undefined)
-    return found?.size ?? 0
-  })
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { version } from '../../package.json'
+import { config } from '../../src/config'
 import { setHosts } from '../../src/tenancy/tenants'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 
@@ -17,6 +18,7 @@ describe('GET /api/installation', () => {
       sessionDays: 30,
       accessTokenSeconds: 900,
       eventDays: 90,
+      databaseBytes: config.ATOLL_DATABASE_URL ? null : expect.any(Number),
     })
   })
 

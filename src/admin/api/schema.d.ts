@@ -1606,6 +1606,7 @@ export interface components {
             sessionDays: number;
             accessTokenSeconds: number;
             eventDays: number;
+            databaseBytes: number | null;
         };
         Integration: {
             _id: string;

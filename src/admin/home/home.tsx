@@ -12,6 +12,7 @@ import classes from './home.module.css'
 import { LatestEvents } from './latest-events'
 import { PaymentFigures } from './payment-figures'
 import { PeopleFigures } from './people-figures'
+import { StorageFigure } from './storage-figure'
 
 /** What there is and what happened: numbers that lead to their lists, the latest events, and the charts of the dashboard. */
 export function Home() {
@@ -31,6 +32,7 @@ export function Home() {
             {readsEvents && <FailureFigures />}
             {isAdmin && <AiFigures />}
             {isAdmin && <PaymentFigures />}
+            {isAdmin && <StorageFigure />}
           </div>
         </div>
         {readsEvents && <LatestEvents isAdmin={isAdmin} />}

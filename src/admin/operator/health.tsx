@@ -1,11 +1,11 @@
 import { Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Details } from '../ui/details'
+import { formatBytes } from '../ui/format-bytes'
 import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
 import { StateTag } from '../ui/state-tag'
-import { formatBytes } from './format-bytes'
 import classes from './health.module.css'
 import { operatorApi } from './operator-api'
 

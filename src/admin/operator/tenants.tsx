@@ -3,12 +3,12 @@ import { IconPlus } from '@tabler/icons-react'
 import { Outlet, useNavigate, useParams } from '@tanstack/react-router'
 import type { OperatorTenant } from '../api/schema'
 import type { Column } from '../ui/data-table'
+import { formatBytes } from '../ui/format-bytes'
 import { useListRows } from '../ui/list-rows'
 import { ListTable } from '../ui/list-table'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
 import { StateTag } from '../ui/state-tag'
-import { formatBytes } from './format-bytes'
 import { operatorApi } from './operator-api'
 
 /** The state of a tenant as a tag. */
