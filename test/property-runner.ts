@@ -15,7 +15,7 @@ export const checkProperty = (runs: number, property: Parameters<typeof fc.asser
   })
 
 /** For `setDefaultTimeout`, in ms. */
-export const PROPERTY_TIMEOUT_MS = RUN_FACTOR ? 86_400_000 : 60_000
+export const PROPERTY_TIMEOUT_MS = RUN_FACTOR ? 86_400_000 : 120_000
 
 // UTF-16, UTF-8 and the collations of languages sort these differently.
 const HARD_TO_SORT_CHARACTERS = [

@@ -7,7 +7,7 @@ import { createThingsFixture, type Entity, identifiers, importThings, nextPagePa
 import { referenceModel, type Sort } from './reference-model'
 import { withThresholds } from './small-thresholds'
 
-setDefaultTimeout(Math.max(PROPERTY_TIMEOUT_MS, 60_000))
+setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 
 const types = { title: 'string', stock: 'integer', cost: 'decimal', active: 'boolean', plain: 'string', tags: 'string' }
 const fields = Object.entries(types).map(([key, type]) => ({

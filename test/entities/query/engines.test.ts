@@ -171,7 +171,7 @@ const withKey = (text: string, key: string) => text.replace(/\d+/g, (n) => `${ke
 
 test('every engine answers random queries on random entities like the reference model', () =>
   checkProperty(
-    60,
+    40,
     fc.asyncProperty(
       anyFields.chain((fields) =>
         fc.record({
@@ -213,7 +213,7 @@ test('every engine answers random queries on 2,600 entities with common values l
   })
   const { key, entities } = await fillTenants(fields, things)
   await checkProperty(
-    60,
+    30,
     fc.asyncProperty(fc.oneof(fc.constant(admin), anyActor), anyQuery(fields), async (actor, query) => {
       for (const size of ['middle', 'usual'] as const)
         await withThresholds(size, () => compare(key, fields, entities, actor, query))
