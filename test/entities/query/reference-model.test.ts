@@ -15,7 +15,7 @@ type Kind = {
 }
 
 // On PostgreSQL each run takes longer, so there are fewer.
-const RUNS = databaseUrl ? 20 : 50
+const RUNS = databaseUrl ? 10 : 30
 const LONG = 'long '.repeat(80)
 const plainText = (values: string[], more: string[]): Omit<Kind, 'type'> => ({
   values,
