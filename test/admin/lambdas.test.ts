@@ -49,13 +49,16 @@ describe.skipIf(!hasBrowser)('lambdas in the admin page', () => {
     await writeCode(
       page,
       'Code',
-      'export default (request, atoll) => {\n  console.warn("second")\n  return { farewell: request.body.name }\n}\n',
+      'export default (request,atoll)=>{console.warn("second")\nreturn {farewell:request.body.name}}\n',
     )
     await page.getByRole('button', { name: 'Save and run' }).click()
     await page.getByText('"farewell": "Ada"').waitFor()
     await page.getByText('Version 2').first().waitFor()
     const { _id } = (await call('GET', '/api/lambdas')).body[0]
-    expect((await call('GET', `/api/lambdas/${_id}`)).body).toMatchObject({ name: 'greet', version: 2 })
+    const formatted =
+      'export default (request, atoll) => {\n  console.warn("second")\n  return { farewell: request.body.name }\n}\n'
+    expect((await call('GET', `/api/lambdas/${_id}`)).body).toMatchObject({ version: 2, code: formatted })
+    await code.getByText('export default (request, atoll) => {').waitFor()
 
     await page.getByRole('tab', { name: 'Logs' }).click()
     await page.getByText('execute').first().waitFor()

@@ -4,7 +4,7 @@ import { javascript, javascriptLanguage } from '@codemirror/lang-javascript'
 import { json } from '@codemirror/lang-json'
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language'
 import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint'
-import { Annotation, EditorState, type Extension } from '@codemirror/state'
+import { Annotation, EditorSelection, EditorState, type Extension, type Text } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 import { basicSetup } from 'codemirror'
@@ -52,6 +52,13 @@ export type CodeMirrorProps = {
 /** Marks a change that came from outside, of which nobody has to be informed. */
 const External = Annotation.define<boolean>()
 
+/** Returns where the line and column of the cursor are in another text. */
+function findSamePlace({ doc, selection }: EditorState, other: Text): number {
+  const { number, from } = doc.lineAt(selection.main.head)
+  const line = other.line(Math.min(number, other.lines))
+  return Math.min(line.to, line.from + selection.main.head - from)
+}
+
 /** The editor of `CodeEditor`. Tab moves the focus; Escape leaves the suggestions. */
 export function CodeMirror(props: CodeMirrorProps) {
   const { language, value, onChange, labelId, readOnly, isTall, flaws, complete } = props
@@ -98,7 +105,8 @@ export function CodeMirror(props: CodeMirrorProps) {
     typed.current.clear()
     if (editor.state.doc.toString() === value) return
     const changes = { from: 0, to: editor.state.doc.length, insert: value }
-    editor.dispatch({ changes, annotations: External.of(true) })
+    const selection = EditorSelection.cursor(findSamePlace(editor.state, editor.state.toText(value)))
+    editor.dispatch({ changes, selection, annotations: External.of(true) })
   }, [value])
   useEffect(() => {
     const editor = view.current

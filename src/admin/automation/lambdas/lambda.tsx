@@ -3,6 +3,7 @@ import { IconDeviceFloppy } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate, useSearch } from '@tanstack/react-router'
 import { queryClient } from '../../api/queries'
+import { formatTypeScript } from '../../ui/code-format'
 import { showNotice } from '../../ui/notices'
 import { ProblemMessage } from '../../ui/problem-message'
 import { Screen } from '../../ui/screen'
@@ -34,7 +35,7 @@ function LambdaEditor({ loaded }: { loaded: LoadedLambda }) {
   const navigate = useNavigate()
   const draft = useCodeDraft(lambda._id, lambda)
   const save = useMutation({
-    mutationFn: () => changeLambda(loaded, { code: draft.code }),
+    mutationFn: async () => changeLambda(loaded, { code: await formatTypeScript(draft.code) }),
     onSuccess: (saved) => {
       draft.accept(saved.lambda)
       showNotice('Saved.')
