@@ -32,7 +32,10 @@ const listRefusals = { 401: ProblemShape, 429: ProblemShape }
 export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operations'] })
   .get('/tenants', ({ query, request, set }) => tenants.list(query, { request, set }), {
     ...operatorRoute('listTenants', 'List tenants'),
-    query: t.Object(listQuery),
+    query: t.Object({
+      ...listQuery,
+      q: t.Optional(t.String({ maxLength: 300, description: 'a part of an id or of a host' })),
+    }),
     response: { 200: t.Array(OperatorTenant), ...listRefusals },
   })
   .get('/tenants/:id', ({ params: { id } }) => tenants.get(id), {

@@ -1,4 +1,5 @@
-import { inArray } from 'drizzle-orm'
+import { inArray, or, type SQL, sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { issueSetupToken } from '../accounts/links/setup-link'
 import { Registration } from '../accounts/shapes'
 import { registerUser } from '../accounts/users/users'
@@ -19,11 +20,11 @@ import type { NewTenant, OperatorTenant } from './shapes'
 const SORTABLE_COLUMNS = { _id: tenants.id, id: tenants.id, created: tenants.created, status: tenants.status }
 
 /** Returns a page of tenants, by id, with their sizes and their latest requests. */
-export async function list(query: ListQuery, answer: HttpContext) {
+export async function list({ q, ...query }: ListQuery & { q?: string }, answer: HttpContext) {
   const page = parsePage(query, SORTABLE_COLUMNS, 'id')
-  const rows = await respondWithPage(answer, page, await applyPage(page, registry.db.select().from(tenants)), () =>
-    tenancy.countTenants(),
-  )
+  const where = q ? hasInIdOrHost(q) : undefined
+  const found = await applyPage(page, registry.db.select().from(tenants).where(where))
+  const rows = await respondWithPage(answer, page, found, () => registry.db.$count(tenants, where))
   const ids = rows.map(({ id }) => id)
   const names = await registry.db.select().from(hosts).where(inArray(hosts.tenant, ids)).orderBy(hosts.host)
   const hostsOf = Map.groupBy(names, ({ tenant }) => tenant)
@@ -37,6 +38,13 @@ export async function list(query: ListQuery, answer: HttpContext) {
       }),
     ),
   )
+}
+
+function hasInIdOrHost(text: string): SQL | undefined {
+  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+  const contains = (column: SQLiteColumn) => sql`${column} like ${pattern} escape '\\'`
+  const ofHosts = registry.db.select({ tenant: hosts.tenant }).from(hosts).where(contains(hosts.host))
+  return or(contains(tenants.id), inArray(tenants.id, ofHosts))
 }
 
 /** Returns a tenant. @throws 404 TENANT_NOT_FOUND */

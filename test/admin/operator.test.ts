@@ -37,6 +37,8 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     await inspectScreen(page, 'operator-created')
     await page.getByRole('button', { name: 'Done' }).click()
 
+    await page.getByRole('searchbox', { name: 'Search tenants' }).fill('acme.te')
+    await page.getByRole('cell', { name: 'globex', exact: true }).waitFor({ state: 'detached' })
     await page.getByRole('cell', { name: 'acme', exact: true }).click()
     await page.getByRole('textbox', { name: 'Reason' }).fill('Ticket 42')
     await page.getByRole('button', { name: 'Make a link' }).click()
@@ -59,6 +61,8 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     await page.getByRole('button', { name: 'Suspend' }).waitFor()
     expect((await acme('GET', '/api/me')).status).toBe(200)
 
+    await page.getByRole('button', { name: 'Close', exact: true }).click()
+    await page.getByRole('searchbox', { name: 'Search tenants' }).fill('')
     await page.getByRole('cell', { name: 'globex', exact: true }).click()
     await page.getByRole('heading', { name: 'globex' }).waitFor()
     await page.getByRole('button', { name: 'Delete' }).click()

@@ -42,6 +42,14 @@ describe('tenants of the operator', () => {
     const all = await operator('GET', '/tenants?sort=-created&limit=1&count=true')
     expect(all.body).toHaveLength(1)
     expect(Number(all.headers.get('x-total-count'))).toBeGreaterThan(0)
+    for (const [q, count] of [
+      [id.slice(3).toUpperCase(), 1],
+      [`${id.slice(3)}.test`, 1],
+      [`${id.slice(3)}%`, 0],
+    ] as const) {
+      const found = await operator('GET', `/tenants?q=${encodeURIComponent(q)}&count=true`)
+      expect([found.body.length, found.headers.get('x-total-count')], q).toEqual([count, `${count}`])
+    }
     expect(statusAndCode(await operator('POST', '/tenants', { id }))).toEqual([409, 'TENANT_EXISTS'])
     expect(statusAndCode(await operator('DELETE', `/tenants/${id}`))).toEqual([400, 'INVALID_INPUT'])
     expect(statusAndCode(await operator('DELETE', `/tenants/${id}?confirm=other`))).toEqual([400, 'INVALID_INPUT'])

@@ -3597,6 +3597,7 @@ export interface operations {
                 sort?: string;
                 count?: boolean;
                 $count?: boolean;
+                q?: string;
             };
         };
         responses: {

@@ -25,7 +25,7 @@ const fields: FormField[] = [
 export function NewTenantPanel() {
   const navigate = useNavigate()
   const [created, setCreated] = useState<CreatedTenant>()
-  const close = () => navigate({ to: '/operator/tenants' })
+  const close = () => navigate({ to: '/operator/tenants', search: true as never })
   const save = async (_changes: unknown, { id, hosts }: Record<string, unknown>) => {
     const body = { id: String(id ?? ''), ...(Array.isArray(hosts) && { hosts: hosts.map(String) }) }
     return (await operatorApi.POST('/operator/tenants', { body })).data as CreatedTenant

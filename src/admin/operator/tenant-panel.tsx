@@ -34,7 +34,7 @@ const supportFields: FormField[] = [
 export function TenantPanel() {
   const { tenant: id } = route.useParams()
   const navigate = useNavigate()
-  const close = () => navigate({ to: '/operator/tenants' })
+  const close = () => navigate({ to: '/operator/tenants', search: true as never })
   const { data: tenant, error } = useQuery(tenantQuery(id))
   return (
     <SidePanel title={id} onClose={close} footer={tenant && <TenantActions tenant={tenant} onGone={close} />}>

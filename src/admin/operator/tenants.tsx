@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
-import { Outlet, useNavigate, useParams } from '@tanstack/react-router'
+import { Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import type { OperatorTenant } from '../api/schema'
 import type { Column } from '../ui/data-table'
 import { formatBytes } from '../ui/format-bytes'
@@ -8,6 +8,7 @@ import { useListRows } from '../ui/list-rows'
 import { ListTable } from '../ui/list-table'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
+import { SearchBox } from '../ui/search-box'
 import { StateTag } from '../ui/state-tag'
 import { operatorApi } from './operator-api'
 
@@ -36,17 +37,25 @@ const columns: Column<OperatorTenant>[] = [
 export function Tenants() {
   const navigate = useNavigate()
   const { tenant } = useParams({ strict: false })
+  const { q } = useSearch({ strict: false }) as { q?: string }
   const openNew = () => navigate({ to: '/operator/tenants/create/new' })
-  const list = useListRows(['operator', 'tenants'], (page) =>
-    operatorApi.GET('/operator/tenants', { params: { query: page } }),
+  const list = useListRows(['operator', 'tenants', q], (page) =>
+    operatorApi.GET('/operator/tenants', { params: { query: { ...page, ...(q && { q }) } } }),
   )
   return (
     <Screen
       title="Tenants"
       actions={
-        <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
-          New
-        </Button>
+        <>
+          <SearchBox
+            label="Search tenants"
+            value={q}
+            onSearch={(words) => navigate({ to: '.', search: { q: words || undefined } as never, replace: true })}
+          />
+          <Button leftSection={<IconPlus size={14} />} onClick={openNew}>
+            New
+          </Button>
+        </>
       }
     >
       <ListTable
@@ -55,8 +64,14 @@ export function Tenants() {
         list={list}
         rowKey={({ id }) => id}
         activeKey={tenant}
-        onOpen={({ id }) => navigate({ to: '/operator/tenants/$tenant', params: { tenant: id } })}
-        empty={{ text: 'There is no tenant yet.', action: { label: 'Create the first', onClick: openNew } }}
+        onOpen={({ id }) =>
+          navigate({ to: '/operator/tenants/$tenant', params: { tenant: id }, search: true as never })
+        }
+        empty={
+          q
+            ? { text: 'No tenant has this in its id or its hosts.' }
+            : { text: 'There is no tenant yet.', action: { label: 'Create the first', onClick: openNew } }
+        }
       />
       <Outlet key={tenant} />
     </Screen>
