@@ -1,5 +1,8 @@
 import { expect, test } from 'bun:test'
 import { DAY_MS, moveClock, now } from '../../../src/core/clock'
+import { freeReadMs } from '../../../src/entities/query/fair-reads'
+import { subscriptions } from '../../../src/payments/tables'
+import { costlyWork } from '../../../src/tenancy/fair-queue'
 import { createPaymentsFixture, expectOk } from '../fixtures'
 
 test('admins get the number of subscriptions of each status, and the monthly revenue by currency', async () => {
@@ -49,4 +52,31 @@ test('admins get the number of subscriptions of each status, and the monthly rev
 
   expect((await admin.get(`/subscriptions?planId=${euro}`)).body).toHaveLength(2)
   expect((await at.as('user').get('/subscriptions/statistics')).status).toBe(403)
+})
+
+test('the numbers of many subscriptions are read in batches that take turns with other costly work of the tenant', async () => {
+  const at = await createPaymentsFixture()
+  const billable = { billableEntityType: 'user', billableEntityId: (await at.createCustomer()).id }
+  await at.createPending('admin', billable)
+  const [row] = await at.tenant.db.select().from(subscriptions)
+  const copy = (n: number) => ({ ...row!, _id: `${n}`, billableEntityId: `${n}`, status: 'canceled' as const })
+  const copies = Array.from({ length: 600 }, (_, n) => copy(n))
+  await at.tenant.write((tx) => tx.insert(subscriptions).values(copies))
+  const defaults = { ...freeReadMs }
+  Object.assign(freeReadMs, { thread: 0, waiting: 0 })
+  try {
+    const held = Promise.withResolvers<void>()
+    const occupant = costlyWork.run({ tenant: at.id, caller: 'another caller' }, () => held.promise)
+    let hasAnswered = false
+    const answer = at.admin.get('/subscriptions/statistics').finally(() => {
+      hasAnswered = true
+    })
+    await Bun.sleep(50)
+    expect(hasAnswered).toBe(false)
+    held.resolve()
+    await occupant
+    expect((await answer).body.countByStatus).toMatchObject({ pending: 1, canceled: 600 })
+  } finally {
+    Object.assign(freeReadMs, defaults)
+  }
 })
