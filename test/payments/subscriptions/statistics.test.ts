@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test'
 import { DAY_MS, moveClock, now } from '../../../src/core/clock'
-import { freeReadMs } from '../../../src/entities/query/fair-reads'
 import { subscriptions } from '../../../src/payments/tables'
-import { costlyWork } from '../../../src/tenancy/fair-queue'
+import { expectToTakeTurns } from '../../costly-reads'
 import { createPaymentsFixture, expectOk } from '../fixtures'
 
 test('admins get the number of subscriptions of each status, and the monthly revenue by currency', async () => {
@@ -62,21 +61,6 @@ test('the numbers of many subscriptions are read in batches that take turns with
   const copy = (n: number) => ({ ...row!, _id: `${n}`, billableEntityId: `${n}`, status: 'canceled' as const })
   const copies = Array.from({ length: 600 }, (_, n) => copy(n))
   await at.tenant.write((tx) => tx.insert(subscriptions).values(copies))
-  const defaults = { ...freeReadMs }
-  Object.assign(freeReadMs, { thread: 0, waiting: 0 })
-  try {
-    const held = Promise.withResolvers<void>()
-    const occupant = costlyWork.run({ tenant: at.id, caller: 'another caller' }, () => held.promise)
-    let hasAnswered = false
-    const answer = at.admin.get('/subscriptions/statistics').finally(() => {
-      hasAnswered = true
-    })
-    await Bun.sleep(50)
-    expect(hasAnswered).toBe(false)
-    held.resolve()
-    await occupant
-    expect((await answer).body.countByStatus).toMatchObject({ pending: 1, canceled: 600 })
-  } finally {
-    Object.assign(freeReadMs, defaults)
-  }
+  const { body } = await expectToTakeTurns(at.id, () => at.admin.get('/subscriptions/statistics'))
+  expect(body.countByStatus).toMatchObject({ pending: 1, canceled: 600 })
 })
