@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { now } from '../core/clock'
 import { Problem } from '../core/problem'
+import { findSupportUser } from '../tenancy/support-user'
 import type { Ctx } from './context'
 import { verifyPassword } from './passwords'
 import type { Proof } from './shapes'
@@ -20,7 +21,7 @@ const PROOF_MESSAGES = {
 /**
  * Requires that the caller signed in within the last ten minutes or proves again who they are: by a code of their
  * second factor or, without one, by their password. Returns what proved it.
- * @throws 403 PROOF_REQUIRED, INVALID_CODE, INVALID_CREDENTIALS; 429 RATE_LIMITED
+ * @throws 403 PROOF_REQUIRED, INVALID_CODE, INVALID_CREDENTIALS, FORBIDDEN for the operator of the installation; 429
  */
 export async function requireRecentAuth(
   ctx: Ctx,
@@ -28,6 +29,9 @@ export async function requireRecentAuth(
   request: Request,
 ): Promise<keyof typeof PROOF_MESSAGES> {
   const user = await getUser(ctx, ctx.actor.user)
+  // What a support session makes would outlive it.
+  if ((await findSupportUser(ctx.tenant)) === user._id)
+    throw new Problem(403, 'FORBIDDEN', 'The operator signs in by links for support only.')
   const by = (await isTotpEnabled(ctx, user._id)) ? 'code' : user.password ? 'currentPassword' : 'signin'
   if (by === 'code' && code !== undefined) {
     await verifyCurrentCode(ctx, code, request)

@@ -213,7 +213,7 @@ export const endSession = (tenant: Tenant, session: string) =>
  */
 export async function revokeOtherSessions(tx: Tx, user: string, { session }: Pick<Actor, 'session'>) {
   await tx.delete(sessions).where(and(eq(sessions.user, user), ne(sessions._id, session ?? '')))
-  for (const purpose of ['secondFactor', 'passwordReset', 'redirect'] as const)
+  for (const purpose of ['secondFactor', 'passwordReset', 'redirect', 'signinLink'] as const)
     await revokeOneTimeTokens(tx, purpose, user)
 }
 

@@ -21,7 +21,7 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
     response: t.Array(Lambda),
     detail: { operationId: 'listLambdas', summary: 'List lambdas' },
   })
-  .get('/runs', ({ ctx }) => runs.summarize(ctx), {
+  .get('/runs', ({ ctx, request }) => runs.summarize(ctx, request), {
     can: 'privileged',
     response: t.Array(RunSummary),
     detail: { operationId: 'summarizeLambdaRuns', summary: 'Count the runs and failures of each lambda' },

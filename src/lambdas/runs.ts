@@ -4,14 +4,16 @@ import { DAY_MS, now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { logError } from '../core/log'
 import { parseOptional } from '../core/shapes'
+import { readFairly } from '../entities/query/fair-reads'
 import { deleteInBatches } from '../jobs/batch-delete'
 import { emit } from '../jobs/outbox'
 import { events } from '../jobs/tables'
 import type { Lease } from '../jobs/with-lease'
 import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../storage/pagination'
-import type { Tx } from '../storage/port'
+import type { Db, Tx } from '../storage/port'
 import { getTenant, type Tenant } from '../tenancy/tenants'
 import { getLambda } from './lambdas'
+import type { RunSummary } from './shapes'
 import { lambdas, runs } from './tables'
 
 const MAX_RUNS_PER_LAMBDA = 200
@@ -51,21 +53,33 @@ export async function list(
   )
 }
 
-/** Returns how many runs and failures the log has of each lambda that ever ran, and when the last ones were. */
-export async function summarize({ db }: Ctx) {
+/**
+ * Returns how many runs and failures the log has of each lambda that ever ran, and when the last ones were. Each lambda
+ * is a statement of its own, so that other work gets a turn between them.
+ * @throws 503 BUSY
+ */
+export const summarize = (ctx: Ctx, request: Request) =>
+  readFairly(ctx, request, async (db) => {
+    const summaries: RunSummary[] = []
+    for (const { _id } of await db.select({ _id: lambdas._id }).from(lambdas).orderBy(lambdas._id)) {
+      const { lastRun, ...counts } = (await countRuns(db, _id))!
+      if (lastRun) summaries.push({ lambda: _id, lastRun, ...counts })
+    }
+    return summaries
+  })
+
+function countRuns(db: Db, lambda: string) {
   const failed = sql`case when ${runs.error} is not null then ${runs.started} end`
-  const rows = await db
+  return db
     .select({
-      lambda: runs.lambda,
       runs: count(),
       failures: count(failed),
       lastRun: max(runs.started),
       lastFailure: sql<string | null>`max(${failed})`.mapWith(runs.started),
     })
     .from(runs)
-    .innerJoin(lambdas, eq(lambdas._id, runs.lambda))
-    .groupBy(runs.lambda)
-  return rows.map(({ lastRun, ...row }) => ({ ...row, lastRun: lastRun! }))
+    .where(eq(runs.lambda, lambda))
+    .get()
 }
 
 type PendingRun = { run: NewRun; name: string }

@@ -111,3 +111,4 @@ export const RunSummary = t.Object({
   lastRun: time,
   lastFailure: t.Nullable(time),
 })
+export type RunSummary = Static<typeof RunSummary>

@@ -9,7 +9,7 @@ import { emit } from '../jobs/outbox'
 import { writeInvalidating } from '../tenancy/cache'
 import { recordOperatorEvent } from '../tenancy/operator-events'
 import { registry } from '../tenancy/registry'
-import { tenants } from '../tenancy/tables'
+import { findSupportUser, replaceSupportUser } from '../tenancy/support-user'
 import { getTenant, type Tenant } from '../tenancy/tenants'
 import { toAdminLink } from './admin-link'
 
@@ -41,26 +41,26 @@ export async function openSupport(id: string, reason: string, request: Request) 
 
 /** Returns the operator's user. The registry knows them, because users may choose any name. */
 async function ensureSupportUser(tenant: Tenant): Promise<string> {
-  const known = await findSupportUser(tenant)
-  if (known) return known
+  const before = await findSupportUser(tenant.tenant)
+  if (before && (await isAdmin(tenant, before))) return before
   const username = `operator-${generateToken().replace(/\W/g, '').slice(0, 6).toLowerCase()}`
   const fields = { username, fullName: 'Operator of this installation' }
   const { _id } = await registerUser(tenant, fields, ['admin', OPERATOR_ROLE])
-  await registry.write((tx) => tx.update(tenants).set({ support: _id }).where(eq(tenants.id, tenant.tenant)))
-  return _id
+  const chosen = await replaceSupportUser(tenant.tenant, before, _id)
+  // Another request made one meanwhile.
+  if (chosen !== _id) await tenant.write((tx) => tx.delete(users).where(eq(users._id, _id)))
+  return chosen
 }
 
-async function findSupportUser({ tenant, db }: Tenant): Promise<string | undefined> {
-  const row = await registry.db.select({ user: tenants.support }).from(tenants).where(eq(tenants.id, tenant)).get()
-  if (!row?.user) return
-  // Admins of the tenant may have deleted the user, or taken the role away.
-  const user = await db.select({ roles: users.roles }).from(users).where(eq(users._id, row.user)).get()
-  return user?.roles.includes('admin') ? row.user : undefined
+/** Admins of the tenant may have deleted the user, or taken the role away. */
+async function isAdmin({ db }: Tenant, user: string): Promise<boolean> {
+  const row = await db.select({ roles: users.roles }).from(users).where(eq(users._id, user)).get()
+  return !!row?.roles.includes('admin')
 }
 
 /** Ends sessions of the operator in a tenant that began more than an hour ago. */
 export const endSupportSessions: HousekeepingTask = async (tenant) => {
-  const user = await findSupportUser(tenant)
+  const user = await findSupportUser(tenant.tenant)
   if (!user) return
   const isOver = and(eq(sessions.user, user), lt(sessions.created, toIsoString(now() - SUPPORT_SESSION_MS)))
   if (await tenant.db.$count(sessions, isOver))

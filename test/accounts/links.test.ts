@@ -94,4 +94,10 @@ describe('the sign-in link', () => {
     advanceClock(61 * MINUTE)
     expect(statusAndCode(await home.anonymous.post('/signin/link', { token }))).toEqual(INVALID_TOKEN)
   })
+
+  test('a link does not work after an admin has ended all sessions of its user', async () => {
+    const token = await issueSigninToken(home.tenant, home.users.other)
+    await home.as('admin').delete(`/users/${home.users.other}/sessions`)
+    expect(statusAndCode(await home.anonymous.post('/signin/link', { token }))).toEqual(INVALID_TOKEN)
+  })
 })

@@ -13,6 +13,7 @@ import { toResponse } from '../../src/lambdas/response'
 import { type RunOptions, runLambda } from '../../src/lambdas/run'
 import { removeOld } from '../../src/lambdas/runs'
 import { runs } from '../../src/lambdas/tables'
+import { expectToTakeTurns } from '../costly-reads'
 import { TIME } from '../expectations'
 import { denyPrivateNetwork, times } from '../plugins/fixtures'
 import { useTestArea } from '../test-area'
@@ -599,6 +600,8 @@ describe('the log of a lambda', () => {
     const { lastRun } = byLambda[toId(bad)]
     expect(byLambda[toId(bad)]).toMatchObject({ runs: 1, failures: 1, lastRun: TIME, lastFailure: lastRun })
     expect((await testTenant.as('user').get('/lambdas/runs')).status).toBe(403)
+    const inTurn = await expectToTakeTurns(other.id, () => keeper.get('/lambdas/runs'))
+    expect(inTurn.body).toEqual(await summary())
   })
 
   test('housekeeping keeps the last 200 runs of a lambda and removes those older than 30 days', async () => {

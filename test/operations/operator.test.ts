@@ -132,6 +132,30 @@ describe('support', () => {
     resetClock()
   })
 
+  test('requests at the same time make one user of the operator', async () => {
+    const { tenant, as } = await createTestTenant()
+    const open = () => operator('POST', `/tenants/${tenant.tenant}/support`, { reason: 'Ticket 44' })
+    const opened = await Promise.all([open(), open(), open()])
+    expect(opened.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect((await as('admin').get('/users?roles=atoll-operator')).body).toHaveLength(1)
+  })
+
+  test('nothing that outlives the session can be made in it: no API token, password or e-mail address', async () => {
+    const { tenant, anonymous } = await createTestTenant()
+    const { body } = await operator('POST', `/tenants/${tenant.tenant}/support`, { reason: 'Ticket 45' })
+    const signedIn = await anonymous.post('/signin/link', { token: body.link.split('#')[1], authType: 'oauth' })
+    const support = anonymous.with({ authorization: `Bearer ${signedIn.body.payload.token}` })
+    for (const answer of [
+      await support.post('/me/api-tokens', { nickname: 'lasting' }),
+      await support.post('/me', { password: 'correct horse' }),
+      await support.post('/me', { email: 'operator@example.com' }),
+      await support.put(`/users/${signedIn.body.payload.user._id}`, { password: 'correct horse' }),
+      await support.post('/me/totp', {}),
+      await support.post('/me/passkeys/options', {}),
+    ])
+      expect(statusAndCode(answer)).toEqual([403, 'FORBIDDEN'])
+  })
+
   test('the user of the operator is no administrator that a tenant could rely on', async () => {
     const id = newId()
     await operator('POST', '/tenants', { id })

@@ -66,11 +66,15 @@ export const sendMailJob: JobHandler = {
 const isCurrentRecipient = ({ template, recipient, recipientKey }: MailRow, { emailKey, pendingEmail }: UserRow) =>
   template === 'verification' && pendingEmail !== null ? recipient === pendingEmail : recipientKey === emailKey
 
-/** Issues the token that proves that the user has read the mail; returns an empty string for a template without one. */
+/**
+ * Issues the token that proves that the user has read the mail. Returns an empty string for a template without one, and
+ * for a mail with sample values.
+ */
 async function issueMailToken(
   tenant: Tenant,
   { template, user, recipient, recipientKey, data }: MailRow,
 ): Promise<string> {
+  if (data.token !== undefined) return ''
   if (template === 'emailChanged') return data.change ? issueRevertToken(tenant, data.change) : ''
   if (!user || (template !== 'verification' && template !== 'passwordReset')) return ''
   return tenant.write((tx) => issueOneTimeToken(tx, template, user, { emailKey: recipientKey, email: recipient }))

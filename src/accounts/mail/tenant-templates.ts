@@ -85,7 +85,7 @@ export async function sendTestMail(ctx: Ctx, key: string) {
   const user = await getUser(ctx, ctx.actor.user)
   const to = user.email
   if (!to) throw new Problem(409, 'NO_EMAIL', 'Add an e-mail address to your profile first.')
-  const { token: _, ...data } = { ...sampleValues(), name: fullNameOf(user) || user.username }
+  const data = { ...sampleValues(), name: fullNameOf(user) || user.username }
   await ctx.write((tx) => queueRepeatableMail(ctx, tx, { to, template, user: user._id, data }))
   return success
 }

@@ -1,9 +1,11 @@
+import { meQuery, queryClient } from './queries'
 import { getNamedTenant } from './session'
 
 const PREFIX = 'atoll-draft'
 
 /** Tenants and users of one browser do not see each other's drafts: the tenant is in the host or the name. */
-const storageKey = (key: string) => `${PREFIX}:${getNamedTenant() ?? ''}:${key}`
+const storageKey = (key: string) =>
+  `${PREFIX}:${getNamedTenant() ?? ''}:${queryClient.getQueryData(meQuery.queryKey)?._id ?? ''}:${key}`
 
 /** Returns what was typed into a form before its tab was closed, or undefined. */
 export function readDraft<Values>(key: string): Values | undefined {

@@ -2,6 +2,7 @@ import { QueryClient, queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from './client'
 import { connection } from './connection'
 import { ApiProblem, ConnectionLost } from './problem'
+import { impersonation } from './session'
 
 const MAX_RETRIES = 2
 
@@ -26,9 +27,10 @@ connection.subscribe(() => {
 /** Whether the browser may have a session: the server saw its cookie, or somebody signed in since. */
 let mayHaveSession = document.getElementById('root')?.dataset.session !== undefined
 
-/** Fetches everything anew after a sign-in. */
+/** Fetches everything anew after a sign-in, as the user who signed in. */
 export async function startSession() {
   mayHaveSession = true
+  impersonation.set(undefined)
   await queryClient.resetQueries()
 }
 

@@ -1,4 +1,5 @@
 import type { Field } from '../api/schema'
+import { matchesPattern } from './pattern'
 
 const EMAIL = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+\.[^\s@<>,;:"()[\]\\.]+$/
 const DECIMAL = /^[+-]?\d+(\.\d+)?$/
@@ -35,20 +36,12 @@ function findBoundFlaw({ type, min, max, multi }: Field, value: unknown): string
   if (max !== undefined && toComparable(value) > toComparable(max)) return `must be at most ${max}`
 }
 
-function findPatternFlaw(pattern: string, value: unknown): string | undefined {
-  try {
-    return new RegExp(pattern, 'u').test(String(value)) ? undefined : `must match the pattern ${pattern}`
-  } catch {
-    // The server's patterns have another syntax in places; it decides.
-    return undefined
-  }
-}
-
 function findValueFlaw(field: Field, value: unknown): string | undefined {
   const typeFlaw = typeFlaws[field.type]?.(value)
   if (typeFlaw) return typeFlaw
   if (field.enum && !field.enum.some((choice) => choice === value)) return `must be one of ${field.enum.join(', ')}`
-  return field.pattern ? findPatternFlaw(field.pattern, value) : undefined
+  const isMismatch = field.pattern && matchesPattern(field.pattern, String(value)) === false
+  return isMismatch ? `must match the pattern ${field.pattern}` : undefined
 }
 
 const isEmpty = (value: unknown) => value === undefined || value === null || value === ''

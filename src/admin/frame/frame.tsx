@@ -32,7 +32,13 @@ export function Frame() {
   const { pathname } = useLocation()
   const isPhone = useMediaQuery('(max-width: 640px)') ?? false
   if (me.isPending) return null
-  if (me.error) return <ProblemMessage error={me.error} />
+  if (me.error)
+    return (
+      <>
+        {actingAs && <ImpersonationBanner actingAs={actingAs} />}
+        <ProblemMessage error={me.error} />
+      </>
+    )
   if (!me.data) return <SignIn />
   const sections = listSections(me.data.roles)
   const closedPage = findClosedPage(pathname, me.data.roles)
@@ -72,7 +78,7 @@ export function Frame() {
       <Confirmation />
       <ProofDialog username={me.data.username} />
       <KeyboardHelp />
-      {signIn === 'expired' && <SignInAgain username={me.data.username} />}
+      {signIn === 'expired' && <SignInAgain me={me.data} />}
     </div>
   )
 }

@@ -19,10 +19,13 @@ function toBoolean(text: string): unknown {
   return TRUE_WORDS.includes(word) ? true : FALSE_WORDS.includes(word) ? false : text
 }
 
-const toNumber = (text: string): unknown => (/^-?(\d+|\d*\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text)
+const toNumber = (text: string): unknown =>
+  /^-?(\d+|\d*\.\d+)(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text)) ? Number(text) : text
 
-const toTime = (text: string): unknown =>
-  LOCAL_TIME.test(text) ? new Date(text.replace(' ', 'T')).toISOString() : text
+function toTime(text: string): unknown {
+  const time = LOCAL_TIME.test(text) ? new Date(text.replace(' ', 'T')) : undefined
+  return time && !Number.isNaN(time.getTime()) ? time.toISOString() : text
+}
 
 /** Lists are JSON, as exports write them, or texts between semicolons, bars or commas. */
 function toList(text: string, field: Field): unknown {

@@ -6,6 +6,7 @@ import { parseOptional } from '../../core/shapes'
 import { applyPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../../storage/pagination'
 import { getUsableAgent } from '../agents'
 import { getSource } from '../sources/sources'
+import { getThreadRow } from '../threads'
 import { estimateTokens } from '../token-estimate'
 import { reserveBudget } from '../usage/budgets'
 import { findExcerpts } from './retrieval'
@@ -73,7 +74,7 @@ export async function listFiles(
 
 /**
  * Returns the excerpts that an agent would get for a question of the caller, best first.
- * @throws 403, 404, 409 EMBEDDING_MISMATCH, 429 BUDGET_EXCEEDED, 502 to 504 for a source
+ * @throws 403, 404 AGENT_NOT_FOUND, THREAD_NOT_FOUND, 409 EMBEDDING_MISMATCH, 429 BUDGET_EXCEEDED, 502 to 504 for a source
  */
 export async function searchKnowledge(
   ctx: Ctx,
@@ -82,10 +83,11 @@ export async function searchKnowledge(
   request: Request,
 ): Promise<KnowledgeExcerpt[]> {
   const agent = await getUsableAgent(ctx, agentId, 'agent')
+  const thread = parseOptional(threadId ?? undefined)
+  // Admins may read the threads of others, but a chat of theirs gets nothing from them.
+  if (thread && (await getThreadRow(ctx, thread)).user !== ctx.actor.user) notFound('thread')
   const releaseBudget = await reserveBudget(ctx, { tokens: estimateTokens(question), cost: 0 })
-  return findExcerpts(ctx, {
-    integration: agent,
-    thread: parseOptional(threadId ?? undefined),
-    ...{ question, signal: request.signal },
-  }).finally(releaseBudget)
+  return findExcerpts(ctx, { ...{ integration: agent, thread, question, signal: request.signal } }).finally(
+    releaseBudget,
+  )
 }

@@ -51,7 +51,7 @@ export const subscriptionRoutes = new Elysia({ prefix: '/subscriptions', tags: [
     response: t.Array(WorkspaceSubscription),
     detail: { operationId: 'listWorkspaceSubscriptions', summary: 'List the subscriptions of workspaces' },
   })
-  .get('/statistics', ({ ctx }) => summarize(ctx), {
+  .get('/statistics', ({ ctx, request }) => summarize(ctx, request), {
     can: 'privileged',
     response: SubscriptionStatistics,
     detail: {

@@ -1,55 +1,66 @@
-import { and, count, gte, inArray, isNotNull, isNull, lt, or, type SQL } from 'drizzle-orm'
+import { asc, gt } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
-import { now, toIsoString } from '../../core/clock'
+import { readFairly } from '../../entities/query/fair-reads'
+import type { Db } from '../../storage/port'
 import { fromMinorUnits } from '../money'
 import type { SubscriptionStatistics } from '../shapes'
 import { subscriptions } from '../tables'
 import { priceOf } from './serializer'
 import { type Status, TRANSITIONS } from './transitions'
 
-const { status, currency, billingCycle, basePrice, discount, couponBenefitEndsAt, externalSubscriptionId } =
+const { _id, status, currency, billingCycle, basePrice, discount, couponBenefitEndsAt, externalSubscriptionId } =
   subscriptions
 const MONTHS_PER_YEAR = 12
+const ROWS_PER_BATCH = 500 // rows read before other work gets a turn
 
-/** Subscriptions that are billed for a price. Those without a provider are free. */
-const isBilled = and(inArray(status, ['active', 'past_due']), isNotNull(externalSubscriptionId), isNotNull(basePrice))
+/**
+ * Returns how many subscriptions have each status, and what those that are billed bring in a month, by currency.
+ * @throws 503 BUSY
+ */
+export const summarize = (ctx: Ctx, request: Request): Promise<SubscriptionStatistics> =>
+  readFairly(ctx, request, async (db) => {
+    const countByStatus = Object.fromEntries(Object.keys(TRANSITIONS).map((name) => [name, 0])) as Record<
+      Status,
+      number
+    >
+    const byCurrency = new Map<string, { yearly: number; subscriptions: number }>()
+    for await (const row of readAll(db)) {
+      countByStatus[row.status]++
+      if (!isBilled(row)) continue
+      const { yearly, subscriptions } = byCurrency.get(row.currency) ?? { yearly: 0, subscriptions: 0 }
+      const perYear = (priceOf(row) ?? 0) * (row.billingCycle === 'yearly' ? 1 : MONTHS_PER_YEAR)
+      byCurrency.set(row.currency, { yearly: yearly + perYear, subscriptions: subscriptions + 1 })
+    }
+    return { countByStatus, monthlyRevenue: toMonthlyRevenue([...byCurrency]) }
+  })
 
-/** Returns how many subscriptions have each status, and what those that are billed bring in a month, by currency. */
-export async function summarize({ db }: Ctx): Promise<SubscriptionStatistics> {
-  const counted = await db.select({ status, count: count() }).from(subscriptions).groupBy(status)
-  const countByStatus = Object.fromEntries(Object.keys(TRANSITIONS).map((name) => [name, 0])) as Record<Status, number>
-  for (const row of counted) countByStatus[row.status] = Number(row.count)
-  const time = toIsoString(now())
-  const withDiscount = or(isNull(couponBenefitEndsAt), gte(couponBenefitEndsAt, time))
-  const groups = [
-    ...(await listPriceGroups(db, withDiscount)),
-    ...(await listPriceGroups(db, lt(couponBenefitEndsAt, time))).map((group) => ({ ...group, discount: null })),
-  ]
-  return { countByStatus, monthlyRevenue: sumByCurrency(groups) }
+type Row = Awaited<ReturnType<typeof readBatch>>[number]
+
+async function* readAll(db: Db): AsyncGenerator<Row> {
+  for (let last = ''; ; ) {
+    const rows = await readBatch(db, last)
+    yield* rows
+    if (rows.length < ROWS_PER_BATCH) return
+    last = rows.at(-1)!._id
+  }
 }
 
-/** Few prices are shared by many subscriptions, so the database counts them and `priceOf` is asked once for each. */
-const listPriceGroups = (db: Ctx['db'], condition: SQL | undefined) =>
+const readBatch = (db: Db, last: string) =>
   db
-    .select({ currency, billingCycle, basePrice, discount, count: count() })
+    .select({ _id, status, currency, billingCycle, basePrice, discount, couponBenefitEndsAt, externalSubscriptionId })
     .from(subscriptions)
-    .where(and(isBilled, condition))
-    .groupBy(currency, billingCycle, basePrice, discount)
+    .where(gt(_id, last))
+    .orderBy(asc(_id))
+    .limit(ROWS_PER_BATCH)
 
-type PriceGroup = Awaited<ReturnType<typeof listPriceGroups>>[number]
+/** Whether a subscription is billed for a price. Those without a provider are free. */
+const isBilled = ({ status, externalSubscriptionId, basePrice }: Row) =>
+  (status === 'active' || status === 'past_due') && externalSubscriptionId !== null && basePrice !== null
 
-function sumByCurrency(groups: PriceGroup[]): SubscriptionStatistics['monthlyRevenue'] {
-  const byCurrency = new Map<string, { yearly: number; subscriptions: number }>()
-  for (const { currency, billingCycle, count, ...price } of groups) {
-    const { yearly, subscriptions } = byCurrency.get(currency) ?? { yearly: 0, subscriptions: 0 }
-    const perYear =
-      (priceOf({ ...price, couponBenefitEndsAt: null }) ?? 0) * (billingCycle === 'yearly' ? 1 : MONTHS_PER_YEAR)
-    byCurrency.set(currency, { yearly: yearly + perYear * Number(count), subscriptions: subscriptions + Number(count) })
-  }
-  return [...byCurrency]
+const toMonthlyRevenue = (byCurrency: [currency: string, { yearly: number; subscriptions: number }][]) =>
+  byCurrency
     .sort(([, one], [, other]) => other.yearly - one.yearly)
     .map(([currency, { yearly, subscriptions }]) => ({
       ...{ currency, subscriptions },
       amount: fromMinorUnits(Math.round(yearly / MONTHS_PER_YEAR), currency),
     }))
-}

@@ -52,6 +52,18 @@ describe('the templates of mails', () => {
     expect(statusAndCode(await silent.post('/mails/templates/message/test'))).toEqual([409, 'NO_EMAIL'])
   })
 
+  test('the token in a test mail is a sample: an address that is not verified gets no reset of the password', async () => {
+    const { as, outbox, tenant } = await createMailFixture()
+    const listTokens = () => tenant.db.query('select hash from one_time_tokens')
+    await outbox()
+    const before = await listTokens()
+    for (const name of ['passwordReset', 'verification', 'emailChanged']) {
+      await as('admin').post(`/mails/templates/${name}/test`)
+      expect((await outbox()).at(-1)).toMatchObject({ template: name, text: expect.stringContaining('sample-token') })
+    }
+    expect(await listTokens()).toEqual(before)
+  })
+
   test('unknown templates and misspelled parts are refused, and only admins see templates', async () => {
     const { as, anonymous } = await createTestTenant()
     const path = '/mails/templates/goodbye'

@@ -564,4 +564,16 @@ describe('the inventory of knowledge', () => {
       'AGENT_NOT_FOUND',
     ])
   })
+
+  test('the search of a thread is for its user only', async () => {
+    const own = await fixture.agent(['thread'])
+    const threadId = (await fixture.as('other').post('/ai/threads', { integration: own._id })).body._id
+    const store = await fixture.store('other', own._id, 'thread', threadId)
+    await fixture.upload('other', store, 'The secret pump needs no oil.')
+    const search = (name: TestUser, thread = threadId) =>
+      fixture.as(name).post(`/ai/agents/${own._id}/search`, { question: 'Which pump?', threadId: thread })
+    expect((await search('other')).body).toHaveLength(1)
+    for (const answer of [await search('user'), await search('admin'), await search('other', 'nothing')])
+      expect(statusAndCode(answer)).toEqual([404, 'THREAD_NOT_FOUND'])
+  })
 })

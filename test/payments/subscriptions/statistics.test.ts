@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
 import { DAY_MS, moveClock, now } from '../../../src/core/clock'
+import { subscriptions } from '../../../src/payments/tables'
+import { expectToTakeTurns } from '../../costly-reads'
 import { createPaymentsFixture, expectOk } from '../fixtures'
 
 test('admins get the number of subscriptions of each status, and the monthly revenue by currency', async () => {
@@ -49,4 +51,16 @@ test('admins get the number of subscriptions of each status, and the monthly rev
 
   expect((await admin.get(`/subscriptions?planId=${euro}`)).body).toHaveLength(2)
   expect((await at.as('user').get('/subscriptions/statistics')).status).toBe(403)
+})
+
+test('the numbers of many subscriptions are read in batches that take turns with other costly work of the tenant', async () => {
+  const at = await createPaymentsFixture()
+  const billable = { billableEntityType: 'user', billableEntityId: (await at.createCustomer()).id }
+  await at.createPending('admin', billable)
+  const [row] = await at.tenant.db.select().from(subscriptions)
+  const copy = (n: number) => ({ ...row!, _id: `${n}`, billableEntityId: `${n}`, status: 'canceled' as const })
+  const copies = Array.from({ length: 600 }, (_, n) => copy(n))
+  await at.tenant.write((tx) => tx.insert(subscriptions).values(copies))
+  const { body } = await expectToTakeTurns(at.id, () => at.admin.get('/subscriptions/statistics'))
+  expect(body.countByStatus).toMatchObject({ pending: 1, canceled: 600 })
 })
