@@ -74,12 +74,12 @@ async function createSource(values: FormValues) {
       },
     }),
   )
-  await queryClient.invalidateQueries({ queryKey: ['integration-sources'] })
+  await queryClient.invalidateQueries({ queryKey: ['connections'] })
   const check = api.POST('/api/integration-sources/{id}/status', { params: { path: { id: source._id } } })
   return { source, check: await fetchData(check) }
 }
 
-/** Connects a server with models. */
+/** A form that connects a server with models. */
 export function NewSource() {
   const navigate = useNavigate()
   return (
