@@ -86,7 +86,7 @@ describe.skipIf(!hasBrowser)('plugins in the admin page', () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved.').waitFor()
     receiver.answer = () => 200
-    await page.getByRole('button', { name: 'Send all again that were given up' }).click()
+    await page.getByRole('button', { name: 'Resend all that were given up' }).click()
     await page.getByText('1 delivery is sent again.').waitFor()
     await page.getByText('Delivered', { exact: true }).first().waitFor()
     expect(receiver.deliveries.map(({ body }) => body.eventName)).toEqual(['first', 'first'])

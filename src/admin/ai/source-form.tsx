@@ -2,6 +2,7 @@ import { Autocomplete, PasswordInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
 import { queryClient } from '../api/queries'
+import { toConnectionBody } from '../automation/connections/connection-values'
 import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
 import type { InputProps } from '../fields/field-kind'
 import { showNotice } from '../ui/notices'
@@ -57,21 +58,10 @@ const fields: FormField[] = [
   },
 ]
 
-/** Returns the values of one part of the request, such as all below `metadata/`. */
-const pickPart = (values: FormValues, part: string) =>
-  Object.fromEntries(
-    Object.entries(values)
-      .filter(([key, value]) => key.startsWith(`${part}/`) && value !== undefined)
-      .map(([key, value]) => [key.slice(part.length + 1), value]),
-  )
-
 async function createSource(values: FormValues) {
   const source = await fetchData(
     api.POST('/api/integration-sources', {
-      body: {
-        ...{ name: String(values.name ?? ''), kind: 'openai' },
-        ...{ metadata: pickPart(values, 'metadata'), authentication: pickPart(values, 'authentication') },
-      },
+      body: { name: String(values.name ?? ''), kind: 'openai', ...toConnectionBody(values) },
     }),
   )
   await queryClient.invalidateQueries({ queryKey: ['connections'] })

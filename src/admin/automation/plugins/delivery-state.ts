@@ -9,5 +9,5 @@ export const DELIVERY_STATE_WORDS: Record<
   failing: { label: 'Fails', tone: 'warning' },
   delivered: { label: 'Delivered', tone: 'good' },
   dead: { label: 'Given up', tone: 'bad' },
-  canceled: { label: 'Canceled', tone: 'neutral' },
+  canceled: { label: 'Cancelled', tone: 'neutral' },
 }

@@ -18,10 +18,10 @@ type DeliveryProps = { plugin: string; delivery: PluginDelivery }
 
 /** One delivery: a line that opens to what was sent and what the plugin answered. */
 export function Delivery({ plugin, delivery }: DeliveryProps) {
-  const [isOpen, setOpen] = useState(false)
+  const [isOpen, setIsOpen] = useState(false)
   const { state, eventName, status, attempts, updated } = delivery
   return (
-    <details className={classes.run} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details className={classes.run} onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>
         <StateTag {...DELIVERY_STATE_WORDS[state as DeliveryState]} />
         <span className={classes.grow}>{eventName}</span>
