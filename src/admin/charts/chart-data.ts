@@ -86,8 +86,9 @@ async function fetchRelationLabels({ type, target }: Field, names: string[]): Pr
   return new Map(entities.map((entity) => [entity.identifier, toEntityLabel(entity)]))
 }
 
-/** The server names the entities without a value so, and puts them last. */
-const isWithoutValue = (name: unknown, at: number, groups: Group[]) => name === 'Unknown' && at === groups.length - 1
+/** The server calls the group of entities without a value “Unknown”, and puts it last. */
+const isWithoutValue = (name: unknown, index: number, groups: Group[]) =>
+  name === 'Unknown' && index === groups.length - 1
 
 async function fetchChart(chart: NewChart, field?: Field): Promise<ChartData> {
   const { groups, total = 0 } = await fetchGroups(chart)

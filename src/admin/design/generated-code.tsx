@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Blueprint } from '../api/schema'
 import { getNamedTenant } from '../api/session'
+import { downloadFile } from '../transfer/file-download'
 import { CodeBlock } from '../ui/code-block'
 import { ProblemMessage } from '../ui/problem-message'
 import type { EntityExample } from './entity-requests'
@@ -58,14 +59,7 @@ export function GeneratedCode({ blueprint: { key, name }, examples, token }: Gen
 
 /** Downloads a text as a file. */
 function DownloadButton({ name, text }: { name: string; text: string | undefined }) {
-  const download = () => {
-    const address = URL.createObjectURL(new Blob([text ?? ''], { type: 'text/plain' }))
-    const link = document.createElement('a')
-    link.href = address
-    link.download = name
-    link.click()
-    setTimeout(() => URL.revokeObjectURL(address), 1_000)
-  }
+  const download = () => downloadFile(name, [text ?? ''], 'text/plain')
   return (
     <Button variant="default" onClick={download} disabled={text === undefined}>
       Download {name}

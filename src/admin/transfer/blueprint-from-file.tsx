@@ -26,7 +26,7 @@ const TYPE_OPTIONS = [
     .map(([value, { label }]) => ({ value, label })),
 ]
 
-/** Makes a blueprint of the columns of a file, and imports its rows. */
+/** A form that makes a blueprint of the columns of a file and imports its rows. */
 export function BlueprintFromFile() {
   const navigate = useNavigate()
   const [file, setFile] = useState<RowFile>()
@@ -52,7 +52,7 @@ export function BlueprintFromFile() {
     setDrafts((all) => all.map((draft) => (draft.column === column ? { ...draft, type } : draft)))
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (file) create.mutate(file)
+    if (file && !create.isPending) create.mutate(file)
   }
   const nameError = findFieldError(create.error, 'name') ?? findFieldError(create.error, 'key')
   return (
