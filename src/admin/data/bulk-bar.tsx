@@ -18,7 +18,7 @@ const toTargets = (rows: Iterable<Entity>, property?: string): BulkTarget[] =>
 
 /** What can be done with the marked rows: change a field of them, or delete them. */
 export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarProps) {
-  const [isChanging, setChanging] = useState(false)
+  const [isChanging, setIsChanging] = useState(false)
   const work = useBulkWork(blueprint)
   const count = marks.isAll ? total : marks.rows.size
   const named = countEntities(count, blueprint)
@@ -27,7 +27,7 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
       ? readTargets(blueprint.key, query, property)
       : Promise.resolve(toTargets(marks.rows.values(), property))
   const change = async (field: Field, value: unknown) => {
-    setChanging(false)
+    setIsChanging(false)
     await listTargets(field.key)
       .then((targets) => work.change(targets, field, value))
       .catch(showProblem)
@@ -58,7 +58,7 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
             </Anchor>
           )}
           <span className={classes.space} />
-          <Button variant="default" onClick={() => setChanging(true)} disabled={!editable.length}>
+          <Button variant="default" onClick={() => setIsChanging(true)} disabled={!editable.length}>
             Change a field of {named}
           </Button>
           <Button variant="light" color="red" onClick={remove}>
@@ -75,7 +75,7 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
           action={`Change ${named}`}
           fields={editable}
           onSubmit={change}
-          onClose={() => setChanging(false)}
+          onClose={() => setIsChanging(false)}
         />
       )}
       {work.progress && (

@@ -4,7 +4,7 @@ import { api } from '../api/client'
 import { ApiProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
 import type { Blueprint, BlueprintChange, BlueprintDryRun } from '../api/schema'
-import { showNotice } from '../ui/notices'
+import { showNotice, showProblem } from '../ui/notices'
 import { listRemovedFields } from './change-sentences'
 import { savedBlueprintQuery } from './design-queries'
 import { locateFlaws, type useDesignState } from './design-state'
@@ -21,13 +21,13 @@ async function sendChange(key: string, body: BlueprintChange, isDryRun: boolean,
   return { data: data as BlueprintDryRun | Blueprint, response }
 }
 
-/** Saves a design. What alters entities is shown before, and what does not is saved at once. */
+/** Saves a design. A change that alters entities is shown before, and any other is saved at once. */
 export function useDesignSave(design: DesignState) {
   const { before, change, draft, etag, setFlaws, reset } = design
   const [isReviewing, setIsReviewing] = useState(false)
   const showFlaws = (error: unknown) =>
     setFlaws(error instanceof ApiProblem && error.status === 400 ? locateFlaws(error.fieldErrors, draft) : [])
-  const survey = useMutation({
+  const dryRun = useMutation({
     mutationFn: async () => (await sendChange(before.key, change, true, etag)).data as BlueprintDryRun,
     onMutate: () => setFlaws([]),
     onError: showFlaws,
@@ -38,7 +38,7 @@ export function useDesignSave(design: DesignState) {
     onMutate: () => setIsReviewing(false),
     onError: showFlaws,
     onSuccess: async ({ data, response }) => {
-      survey.reset()
+      dryRun.reset()
       const saved = { blueprint: data as Blueprint, etag: response.headers.get('etag') ?? undefined }
       reset(saved)
       queryClient.setQueryData(savedBlueprintQuery(before.key).queryKey, saved)
@@ -51,32 +51,33 @@ export function useDesignSave(design: DesignState) {
       await queryClient.invalidateQueries({ queryKey: ['entities', before.key] })
     },
   })
+  const isBusy = dryRun.isPending || save.isPending
+  const fetchSaved = () => queryClient.fetchQuery({ ...savedBlueprintQuery(before.key), staleTime: 0 })
   const review = () => {
     setIsReviewing(true)
-    survey.mutate()
+    dryRun.mutate()
   }
-  const submit = () =>
-    survey.mutate(undefined, {
+  const submit = () => {
+    if (isBusy) return
+    dryRun.mutate(undefined, {
       onSuccess: ({ entities, breaking, rewritten }) => {
         const losesValues = entities > 0 && listRemovedFields(before, draft).length > 0
         if (breaking || rewritten || losesValues) setIsReviewing(true)
         else save.mutate(etag)
       },
     })
-  /** Saves over what somebody else saved meanwhile. */
-  const saveOver = async () => {
-    const latest = await queryClient.fetchQuery({ ...savedBlueprintQuery(before.key), staleTime: 0 })
-    save.mutate(latest.etag)
   }
-  const discard = async () => {
-    survey.reset()
+  /** Saves over what somebody else saved meanwhile. */
+  const saveOver = () => fetchSaved().then(({ etag: latest }) => save.mutate(latest), showProblem)
+  const discard = () => {
+    dryRun.reset()
     save.reset()
-    reset(await queryClient.fetchQuery({ ...savedBlueprintQuery(before.key), staleTime: 0 }))
+    return fetchSaved().then(reset, showProblem)
   }
   const close = () => {
     setIsReviewing(false)
-    survey.reset()
+    dryRun.reset()
   }
-  const error = save.error ?? survey.error
-  return { survey, save, submit, review, isReviewing, close, saveOver, discard, error }
+  const error = save.error ?? dryRun.error
+  return { dryRun, save, isBusy, submit, review, isReviewing, close, saveOver, discard, error }
 }

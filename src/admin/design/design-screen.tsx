@@ -59,7 +59,7 @@ function DesignEditor({ saved }: { saved: SavedBlueprint }) {
             <Button variant="default" onClick={saving.discard}>
               Discard
             </Button>
-            <Button onClick={saving.submit} loading={saving.survey.isPending || saving.save.isPending}>
+            <Button onClick={saving.submit} loading={saving.isBusy}>
               Save
             </Button>
           </>
@@ -78,7 +78,7 @@ function DesignEditor({ saved }: { saved: SavedBlueprint }) {
           blueprint={before}
           sentences={sentences}
           removedKeys={listRemovedFields(before, draft).map(({ key }) => key)}
-          report={saving.survey.data}
+          report={saving.dryRun.data}
           error={saving.error}
           isSaving={saving.save.isPending}
           onSave={() => saving.save.mutate(design.etag)}
@@ -116,9 +116,9 @@ function DesignProblem({ design: { flaws, draft }, saving }: DesignProblemProps)
       <Alert color="yellow" variant="light" m="md" role="alert">
         Somebody else has changed this blueprint since you began.
         <Group mt="xs">
-          <Button onClick={saving.saveOver}>Save mine over it</Button>
+          <Button onClick={saving.saveOver}>Save my version over it</Button>
           <Button variant="default" onClick={saving.discard}>
-            Show theirs, discard mine
+            Discard my version
           </Button>
         </Group>
       </Alert>

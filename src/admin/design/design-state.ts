@@ -21,9 +21,9 @@ export const DesignContext = createContext<Design | undefined>(undefined)
 /** Returns the design that the view belongs to. */
 export const useDesign = (): Design => use(DesignContext)!
 
-type Begun = SavedBlueprint & { draft: DesignDraft }
+type DesignEdit = SavedBlueprint & { draft: DesignDraft }
 
-const begin = (saved: SavedBlueprint): Begun => ({
+const startEdit = (saved: SavedBlueprint): DesignEdit => ({
   ...saved,
   draft: toDraft(
     saved.blueprint,
@@ -31,10 +31,10 @@ const begin = (saved: SavedBlueprint): Begun => ({
   ),
 })
 
-/** Returns what was begun in this browser, unless it was another version of this page that kept it. */
-function readBegun(draftKey: string): Begun | undefined {
-  const begun = readDraft<Begun>(draftKey)
-  return Array.isArray(begun?.draft?.fields) && Array.isArray(begun.blueprint?.fields) ? begun : undefined
+/** Returns the edit that this browser keeps, unless another version of this page wrote it in another shape. */
+function readEdit(draftKey: string): DesignEdit | undefined {
+  const edit = readDraft<DesignEdit>(draftKey)
+  return Array.isArray(edit?.draft?.fields) && Array.isArray(edit.blueprint?.fields) ? edit : undefined
 }
 
 /** Returns the flaws of a refused change, with the ids of fields instead of their positions. */
@@ -49,20 +49,20 @@ export const locateFlaws = (details: ProblemDetail[], { fields }: DesignDraft): 
 /** The changes of a blueprint that are not saved yet. They are kept in the browser. */
 export function useDesignState(saved: SavedBlueprint) {
   const draftKey = `design:${saved.blueprint.key}`
-  const [begun, setBegun] = useState(() => readBegun(draftKey) ?? begin(saved))
+  const [edit, setEdit] = useState(() => readEdit(draftKey) ?? startEdit(saved))
   const [flaws, setFlaws] = useState<ProblemDetail[]>([])
-  const change = useMemo(() => toChange(begun.blueprint, begun.draft), [begun])
+  const change = useMemo(() => toChange(edit.blueprint, edit.draft), [edit])
   const isChanged = Object.keys(change).length > 0
   useEffect(() => {
-    if (isChanged) keepDraft(draftKey, begun)
+    if (isChanged) keepDraft(draftKey, edit)
     else removeDraft(draftKey)
-  }, [draftKey, begun, isChanged])
+  }, [draftKey, edit, isChanged])
   // Without changes of one's own, the design follows what others save.
   useEffect(() => {
-    if (!isChanged && saved.etag !== begun.etag) setBegun(begin(saved))
-  }, [saved, begun.etag, isChanged])
+    if (!isChanged && saved.etag !== edit.etag) setEdit(startEdit(saved))
+  }, [saved, edit.etag, isChanged])
   const update = useCallback(
-    (next: (draft: DesignDraft) => DesignDraft) => setBegun((now) => ({ ...now, draft: next(now.draft) })),
+    (next: (draft: DesignDraft) => DesignDraft) => setEdit((now) => ({ ...now, draft: next(now.draft) })),
     [],
   )
   const updateFields = useCallback(
@@ -70,9 +70,9 @@ export function useDesignState(saved: SavedBlueprint) {
     [update],
   )
   const reset = useCallback((to: SavedBlueprint) => {
-    setBegun(begin(to))
+    setEdit(startEdit(to))
     setFlaws([])
   }, [])
-  const { blueprint: before, draft, etag } = begun
+  const { blueprint: before, draft, etag } = edit
   return { before, draft, etag, change, isChanged, update, updateFields, flaws, setFlaws, reset }
 }
