@@ -15,7 +15,7 @@ export function AmountDialog({ subscription, onClose }: { subscription: Subscrip
       title="Set the price"
       text={`The price is what this customer pays for each ${billingCycle === 'yearly' ? 'year' : 'month'}, before a coupon. ${when}`}
       action={amount === '' ? 'Set price' : `Set ${describeAmount(amount, currency, billingCycle)}`}
-      done="The price is set."
+      notice="The price is set."
       isReady={amount !== ''}
       send={() =>
         api.PUT('/api/subscriptions/{id}/dynamic-amount', {

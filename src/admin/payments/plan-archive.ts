@@ -23,15 +23,15 @@ async function describeSubscribers(planId: string): Promise<string> {
   return `${who} subscribed to it. They keep it and go on paying.`
 }
 
-/** Asks, and then takes a plan off sale. Subscriptions to it go on. */
+/** Takes a plan off sale after a confirmation. Subscriptions to it go on. */
 export async function archivePlan({ _id: id, name }: Plan) {
   const isConfirmed = await confirmAction({
-    title: `Archive the plan "${name}"?`,
+    title: `Archive the plan “${name}”?`,
     text: `Nobody can subscribe to it any more. ${await describeSubscribers(id)}`,
     action: 'Archive plan',
   })
   if (!isConfirmed) return
   await fetchData(api.DELETE('/api/plans/{id}', { params: { path: { id } } }))
   await refreshPayments()
-  showNotice(`"${name}" is archived.`)
+  showNotice(`“${name}” is archived.`)
 }
