@@ -278,7 +278,7 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     await page.getByText('The blueprint is deleted with all 300 entities.').waitFor()
     await page.getByRole('button', { name: 'Delete blueprint' }).click()
     const dialog = page.getByRole('dialog', { name: 'Delete the blueprint “Contacts”?' })
-    await dialog.getByText('300 contacts are deleted with it.').waitFor()
+    await dialog.getByText('The blueprint is deleted with all 300 entities. This cannot be undone.').waitFor()
     await dialog.getByLabel('Type contacts to confirm').fill('contacts')
     await dialog.getByRole('button', { name: 'Delete blueprint' }).click()
     await page.waitForURL('**/admin/data')

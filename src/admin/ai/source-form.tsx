@@ -37,7 +37,7 @@ const SecretInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
   />
 )
 
-/** The keys are the places of the values in the request, so that the server's refusals stand at their fields. */
+/** The keys are the paths of the values in the request, so that the server's refusals stand at their fields. */
 const fields: FormField[] = [
   { key: 'name', title: 'Name', type: 'string', required: true, default: 'OpenAI' },
   {

@@ -19,5 +19,5 @@ export const UserName = ({ id }: { id: string }) => (
   </Anchor>
 )
 
-/** A user by name, where a link has no place. */
+/** A user by name, where a link is not possible. */
 export const UserLabel = ({ id }: { id: string }) => useUserName(id)

@@ -16,10 +16,10 @@ type BlueprintTabsProps = { blueprint: string; current: 'Entities' | 'Design' | 
 /** The screens of one blueprint, for the tabs of a `Screen`. */
 export function BlueprintTabs({ blueprint, current }: BlueprintTabsProps) {
   const isDesigner = useHasRole(BLUEPRINT_ROLES)
-  const shown = pages.filter(({ isForDesigners }) => !isForDesigners || isDesigner)
+  const visiblePages = pages.filter(({ isForDesigners }) => !isForDesigners || isDesigner)
   return (
     <nav className={classes.tabs} aria-label="Blueprint">
-      {shown.map(({ label, to }) => (
+      {visiblePages.map(({ label, to }) => (
         <Link
           key={label}
           to={to}

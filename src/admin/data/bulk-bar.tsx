@@ -21,7 +21,7 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
   const [isChanging, setIsChanging] = useState(false)
   const work = useBulkWork(blueprint)
   const count = marks.isAll ? total : marks.rows.size
-  const named = countEntities(count, blueprint)
+  const countText = countEntities(count, blueprint)
   const listTargets = (property?: string) =>
     marks.isAll
       ? readTargets(blueprint.key, query, property)
@@ -34,9 +34,9 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
   }
   const remove = async () => {
     const isConfirmed = await confirmAction({
-      title: `Delete ${named}?`,
+      title: `Delete ${countText}?`,
       text: 'They cannot be brought back.',
-      action: `Delete ${named}`,
+      action: `Delete ${countText}`,
       typedName: count > 1 ? blueprint.key : undefined,
     })
     if (!isConfirmed) return
@@ -59,10 +59,10 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
           )}
           <span className={classes.space} />
           <Button variant="default" onClick={() => setIsChanging(true)} disabled={!editable.length}>
-            Change a field of {named}
+            Change a field of {countText}
           </Button>
           <Button variant="light" color="red" onClick={remove}>
-            Delete {named}
+            Delete {countText}
           </Button>
           <Button variant="subtle" color="gray" onClick={marks.clear}>
             Clear marks
@@ -71,8 +71,8 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
       )}
       {isChanging && (
         <BulkChangeDialog
-          title={`Change a field of ${named}`}
-          action={`Change ${named}`}
+          title={`Change a field of ${countText}`}
+          action={`Change ${countText}`}
           fields={editable}
           onSubmit={change}
           onClose={() => setIsChanging(false)}

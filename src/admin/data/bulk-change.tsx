@@ -28,9 +28,9 @@ export function BulkChangeDialog({ title, action, fields, onSubmit, onClose }: B
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (!field) return
-    const found = isRemoved ? undefined : findFieldFlaw({ ...field, required: true }, value)
-    setFlaw(found)
-    if (!found) onSubmit(field, isRemoved ? null : value)
+    const foundFlaw = isRemoved ? undefined : findFieldFlaw({ ...field, required: true }, value)
+    setFlaw(foundFlaw)
+    if (!foundFlaw) onSubmit(field, isRemoved ? null : value)
   }
   return (
     <Modal opened title={title} onClose={onClose}>

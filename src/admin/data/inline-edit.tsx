@@ -21,10 +21,10 @@ async function saveValue(blueprint: string, { entity, field, value }: Edit): Pro
   const read = queryClient.getQueryData(entityQuery(blueprint, identifier).queryKey)
   // What others wrote before the row showed it must not be overwritten unseen.
   const isStale = read && !isSameValue(read.entity[field.key], entity[field.key])
-  const written = isStale
+  const saving = isStale
     ? Promise.reject(new EntityConflict(read.entity, [field.key]))
     : changeEntity(blueprint, { entity, etag: read?.etag }, change)
-  return written.catch((error) => {
+  return saving.catch((error) => {
     const current = error instanceof EntityConflict ? error.current : entity
     patchRows(blueprint, identifier, () => current)
     throw error
@@ -43,10 +43,10 @@ export function useInlineEdit({ key, fields }: Pick<Blueprint, 'key' | 'fields'>
   const [edit, setEdit] = useState<Edit>()
   const reopen = (failed: Edit, error: unknown) => {
     const entity = error instanceof EntityConflict ? error.current : failed.entity
-    const shown = { ...failed, entity, error: describeFailure(error, failed.field) }
+    const reopened = { ...failed, entity, error: describeFailure(error, failed.field) }
     setEdit((now) => {
       if (now) showProblem(error)
-      return now ?? shown
+      return now ?? reopened
     })
   }
   const save = async (finished: Edit) => {

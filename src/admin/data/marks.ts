@@ -15,11 +15,11 @@ export function useMarks(list: EntityRows, listKey: string) {
     listMarkable: () => loaded.map(({ identifier }) => identifier),
     mark: (keys: ReadonlySet<string>) => {
       setMarkedList(undefined)
-      const known = new Map(loaded.map((row) => [row.identifier, row]))
+      const loadedRows = new Map(loaded.map((row) => [row.identifier, row]))
       setRows(
         new Map(
           [...keys].flatMap((key) => {
-            const row = known.get(key) ?? rows.get(key)
+            const row = loadedRows.get(key) ?? rows.get(key)
             return row ? [[key, row] as const] : []
           }),
         ),

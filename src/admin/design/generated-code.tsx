@@ -34,7 +34,7 @@ export function GeneratedCode({ blueprint: { key, name }, examples, token }: Gen
   const [isWhole, setIsWhole] = useState(false)
   const types = useQuery(generatedFileQuery('types.d.ts'))
   const client = useQuery(generatedFileQuery('client.ts'))
-  const shown = types.data && (isWhole ? types.data : cutTypes(types.data, key))
+  const shownTypes = types.data && (isWhole ? types.data : cutTypes(types.data, key))
   return (
     <>
       <Group>
@@ -52,7 +52,7 @@ export function GeneratedCode({ blueprint: { key, name }, examples, token }: Gen
         checked={isWhole}
         onChange={(event) => setIsWhole(event.currentTarget.checked)}
       />
-      {shown && <CodeBlock label={isWhole ? 'Types of all blueprints' : `Types of ${name}`} code={shown} />}
+      {shownTypes && <CodeBlock label={isWhole ? 'Types of all blueprints' : `Types of ${name}`} code={shownTypes} />}
     </>
   )
 }

@@ -120,14 +120,14 @@ function describeReach({ operation, scopes, rules }: Verdict): string {
 function RuleReasons({ blueprint, verdict }: { blueprint: Blueprint; verdict: Verdict }) {
   const { scopes, rules } = verdict
   const applying = rules.filter(({ applies }) => applies)
-  const shown = applying.length ? applying : rules
+  const shownRules = applying.length ? applying : rules
   if (scopes.includes('tenant') && !applying.length)
     return (
       <Text size="xs" c="dimmed">
         Administrators may do everything, whatever the rules say.
       </Text>
     )
-  return shown.map(({ index, rule, applies, because }) => (
+  return shownRules.map(({ index, rule, applies, because }) => (
     <Text key={index} size="xs" c="dimmed" className={classes.changes}>
       Rule {index + 1}: {describeRule(rule, blueprint.permissionScope ?? 'user')}
       {!applies && because && ` ${because}`}

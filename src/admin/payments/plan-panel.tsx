@@ -21,8 +21,8 @@ const withoutUndefined = (values: FormValues) =>
 
 /** Saves a plan, new or changed. */
 async function savePlan(changes: FormValues, values: FormValues, before?: Plan): Promise<Plan> {
-  const sent = before ? changes : withoutUndefined(values)
-  const body = fromPlanValues(sent, values, before) as never
+  const sentValues = before ? changes : withoutUndefined(values)
+  const body = fromPlanValues(sentValues, values, before) as never
   const answer = before
     ? api.PUT('/api/plans/{id}', { params: { path: { id: before._id } }, body })
     : api.POST('/api/plans', { body })

@@ -45,9 +45,9 @@ export function toJsonList(): TransformStream<Uint8Array, Uint8Array<ArrayBuffer
   const [decoder, encoder] = [new TextDecoder(), new TextEncoder()]
   let [rest, isFirst] = ['', true]
   const write = (line: string) => {
-    const written = `${isFirst ? '' : ','}\n  ${line}`
+    const entry = `${isFirst ? '' : ','}\n  ${line}`
     isFirst = false
-    return written
+    return entry
   }
   return new TransformStream({
     start: (controller) => controller.enqueue(encoder.encode('[')),

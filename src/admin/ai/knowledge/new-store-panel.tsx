@@ -72,7 +72,7 @@ async function createStore(values: FormValues, subjects: Record<string, string |
   return { source: sourceId, store: vectorStore._id }
 }
 
-/** A form that makes a place for files of an agent. */
+/** A form that creates a store for files of an agent. */
 export function NewStorePanel() {
   const navigate = useNavigate()
   const { data: me } = useQuery(meQuery)

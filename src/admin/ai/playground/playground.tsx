@@ -29,10 +29,11 @@ export function Playground() {
   const stored = useQuery({ ...threadQuery(thread), staleTime: Number.POSITIVE_INFINITY })
   const [conversationNumber, setConversationNumber] = useState(0)
   const [startedThread, setStartedThread] = useState('')
-  const go = (search: PlaygroundSearch) => navigate({ to: '/ai/playground', search: search as never, replace: true })
+  const changeSearch = (search: PlaygroundSearch) =>
+    navigate({ to: '/ai/playground', search: search as never, replace: true })
   const startAnew = (search: PlaygroundSearch) => {
     setConversationNumber((number) => number + 1)
-    void go(search)
+    void changeSearch(search)
   }
   const isReady = agents.isSuccess && (!me?.isPrivileged || sources.isSuccess)
   const firstAgent = agents.data?.find(({ active }) => active)?._id ?? ''
@@ -88,7 +89,7 @@ export function Playground() {
           seesCost={!!me?.isPrivileged}
           onThread={(started) => {
             setStartedThread(started)
-            void go({ agent: chosenAgent, thread: started })
+            void changeSearch({ agent: chosenAgent, thread: started })
           }}
         />
       )}

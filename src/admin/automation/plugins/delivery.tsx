@@ -37,10 +37,10 @@ export function Delivery({ plugin, delivery }: DeliveryProps) {
 
 function DeliveryDetails({ plugin, delivery }: DeliveryProps) {
   const { _id, event, hookUrl, state, error, answer, status, durationMs, nextAttempt, created } = delivery
-  const sent = useQuery({ ...eventQuery(event), retry: false })
+  const sentEvent = useQuery({ ...eventQuery(event), retry: false })
   const replay = useMutation({
     mutationFn: () => replayDelivery(plugin, _id),
-    onSuccess: () => showNotice('It is sent again now.'),
+    onSuccess: () => showNotice('The delivery is sent again now.'),
     onError: showProblem,
   })
   return (
@@ -63,7 +63,13 @@ function DeliveryDetails({ plugin, delivery }: DeliveryProps) {
       />
       <CodeBlock
         label="Request"
-        code={sent.data ? JSON.stringify(sent.data, null, 2) : sent.error ? 'The event is no longer kept.' : ''}
+        code={
+          sentEvent.data
+            ? JSON.stringify(sentEvent.data, null, 2)
+            : sentEvent.error
+              ? 'The event is no longer kept.'
+              : ''
+        }
       />
       {status !== null && <CodeBlock label={`Answer ${status}`} code={answer || 'empty'} />}
       <Group mb="sm">
