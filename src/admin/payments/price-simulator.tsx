@@ -4,6 +4,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { ApiProblem, findFieldError } from '../api/problem'
+import type { Plan } from '../api/schema'
 import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
@@ -27,7 +28,10 @@ function toPreviewRequest({ cycle, coupon, amount, start, payments }: AddressFil
   }
 }
 
-const findRefusedInput = (error: unknown): 'coupon' | 'amount' | 'start' | undefined => {
+type SimulatorInput = 'coupon' | 'amount' | 'start'
+
+/** Returns the input that a refusal is about, or undefined. */
+function findRefusedInput(error: unknown): SimulatorInput | undefined {
   if (!(error instanceof ApiProblem)) return
   if (error.code.startsWith('COUPON')) return 'coupon'
   if (error.code === 'INVALID_AMOUNT') return 'amount'
@@ -52,7 +56,8 @@ export function PriceSimulator() {
     retry: false,
   })
   const refused = findRefusedInput(preview.error)
-  const errorAt = (input: typeof refused) => (refused === input ? preview.error?.message : undefined)
+  const errorAt = (input: SimulatorInput) => (refused === input ? preview.error?.message : undefined)
+  const codes = coupons.data?.map(({ code }) => code) ?? []
   if (plans.data && !plan)
     return (
       <Screen title="What would a customer pay?">
@@ -68,59 +73,7 @@ export function PriceSimulator() {
       request={plan && { method: 'POST', path: `/api/plans/${plan._id}/price-preview`, body }}
     >
       <div className={classes.simulator}>
-        <Stack className={classes.inputs} gap="sm">
-          <Select
-            label="Plan"
-            data={onSale.map(({ _id, name }) => ({ value: _id, label: name }))}
-            value={plan?._id ?? null}
-            allowDeselect={false}
-            description={plan && describePlanPrice(plan)}
-            inputWrapperOrder={['label', 'input', 'description', 'error']}
-            onChange={(next) => changeFilters({ plan: next ?? undefined })}
-          />
-          <Select
-            label="Paid"
-            data={[...CYCLES]}
-            value={body.billingCycle}
-            allowDeselect={false}
-            onChange={(next) => changeFilters({ cycle: next ?? undefined })}
-          />
-          {plan?.dynamic && (
-            <NumberInput
-              label={`Price (${plan.currency})`}
-              description="An administrator sets it for each subscription."
-              hideControls
-              min={0}
-              value={search.amount ?? ''}
-              error={errorAt('amount')}
-              onChange={(next) => changeFilters({ amount: next === '' ? undefined : String(next) })}
-            />
-          )}
-          <CouponInput
-            codes={coupons.data?.map(({ code }) => code) ?? []}
-            code={search.coupon ?? ''}
-            error={errorAt('coupon')}
-            onChange={(coupon) => changeFilters({ coupon })}
-          />
-          <TextInput
-            label="It begins"
-            type="date"
-            value={search.start ?? ''}
-            description="Default: now."
-            error={errorAt('start')}
-            onChange={(event) => changeFilters({ start: event.currentTarget.value })}
-          />
-          <Select
-            label="Payments"
-            data={COUNTS}
-            value={String(body.payments)}
-            allowDeselect={false}
-            onChange={(next) => changeFilters({ payments: next ?? undefined })}
-          />
-          <Text size="xs" c="dimmed">
-            The server computes this by the rules that it bills by.
-          </Text>
-        </Stack>
+        <SimulatorInputs {...{ search, plans: onSale, plan, codes, errorAt }} onChange={changeFilters} />
         <div className={classes.result}>
           {!isComplete && plan && <Text c="dimmed">Type a price: this plan has one for each customer.</Text>}
           {preview.error && !refused && <ProblemMessage error={preview.error} />}
@@ -131,6 +84,75 @@ export function PriceSimulator() {
         </div>
       </div>
     </Screen>
+  )
+}
+
+type SimulatorInputsProps = {
+  search: AddressFilters
+  plans: readonly Plan[]
+  plan: Plan | undefined
+  codes: string[]
+  errorAt: (input: SimulatorInput) => string | undefined
+  onChange: (change: Record<string, string | undefined>) => void
+}
+
+/** What a preview depends on. The address keeps it. */
+function SimulatorInputs({ search, plans, plan, codes, errorAt, onChange }: SimulatorInputsProps) {
+  const { billingCycle, payments } = toPreviewRequest(search)
+  return (
+    <Stack className={classes.inputs} gap="sm">
+      <Select
+        label="Plan"
+        data={plans.map(({ _id, name }) => ({ value: _id, label: name }))}
+        value={plan?._id ?? null}
+        allowDeselect={false}
+        description={plan && describePlanPrice(plan)}
+        inputWrapperOrder={['label', 'input', 'description', 'error']}
+        onChange={(next) => onChange({ plan: next ?? undefined })}
+      />
+      <Select
+        label="Paid"
+        data={[...CYCLES]}
+        value={billingCycle}
+        allowDeselect={false}
+        onChange={(next) => onChange({ cycle: next ?? undefined })}
+      />
+      {plan?.dynamic && (
+        <NumberInput
+          label={`Price (${plan.currency})`}
+          description="An administrator sets it for each subscription."
+          hideControls
+          min={0}
+          value={search.amount ?? ''}
+          error={errorAt('amount')}
+          onChange={(next) => onChange({ amount: next === '' ? undefined : String(next) })}
+        />
+      )}
+      <CouponInput
+        codes={codes}
+        code={search.coupon ?? ''}
+        error={errorAt('coupon')}
+        onChange={(coupon) => onChange({ coupon })}
+      />
+      <TextInput
+        label="It begins"
+        type="date"
+        value={search.start ?? ''}
+        description="Default: now."
+        error={errorAt('start')}
+        onChange={(event) => onChange({ start: event.currentTarget.value })}
+      />
+      <Select
+        label="Payments"
+        data={COUNTS}
+        value={String(payments)}
+        allowDeselect={false}
+        onChange={(next) => onChange({ payments: next ?? undefined })}
+      />
+      <Text size="xs" c="dimmed">
+        The server computes this by the rules that it bills by.
+      </Text>
+    </Stack>
   )
 }
 
