@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { meQuery } from '../../api/queries'
+import type { Agent, IntegrationSource } from '../../api/schema'
 import { ProblemMessage } from '../../ui/problem-message'
 import { Screen } from '../../ui/screen'
 import { agentsQuery, sourcesQuery, threadQuery, toAgentName } from '../ai-queries'
@@ -45,27 +46,11 @@ export function Playground() {
     <PlaygroundScreen
       actions={
         <>
-          <Select
-            size="xs"
-            w={{ base: 112, sm: 200 }}
-            aria-label="Talk to"
-            searchable
-            allowDeselect={false}
-            data={[
-              {
-                group: 'Agents',
-                items: (agents.data ?? []).map((one) => ({ value: `agent:${one._id}`, label: toAgentName(one) })),
-              },
-              {
-                group: 'Models without instructions',
-                items: (sources.data ?? []).map(({ _id, name }) => ({ value: `source:${_id}`, label: name })),
-              },
-            ]}
+          <TargetSelect
+            agents={agents.data ?? []}
+            sources={sources.data ?? []}
             value={chosenAgent ? `agent:${chosenAgent}` : `source:${chosenSource}`}
-            onChange={(chosen) => {
-              const [kind, id] = (chosen ?? '').split(':')
-              startAnew({ [kind!]: id })
-            }}
+            onChange={startAnew}
           />
           <Button
             variant="default"
@@ -96,6 +81,37 @@ export function Playground() {
     </PlaygroundScreen>
   )
 }
+
+type TargetSelectProps = {
+  agents: Agent[]
+  sources: IntegrationSource[]
+  /** Such as `agent:<id>`. */
+  value: string
+  onChange: (search: PlaygroundSearch) => void
+}
+
+/** Chooses the agent or the model that answers. */
+const TargetSelect = ({ agents, sources, value, onChange }: TargetSelectProps) => (
+  <Select
+    size="xs"
+    w={{ base: 112, sm: 200 }}
+    aria-label="Talk to"
+    searchable
+    allowDeselect={false}
+    data={[
+      { group: 'Agents', items: agents.map((agent) => ({ value: `agent:${agent._id}`, label: toAgentName(agent) })) },
+      {
+        group: 'Models without instructions',
+        items: sources.map(({ _id, name }) => ({ value: `source:${_id}`, label: name })),
+      },
+    ]}
+    value={value}
+    onChange={(chosen) => {
+      const [kind, id] = (chosen ?? '').split(':')
+      onChange({ [kind!]: id })
+    }}
+  />
+)
 
 type PlaygroundScreenProps = {
   actions: React.ReactNode
