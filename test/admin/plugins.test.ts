@@ -38,7 +38,7 @@ describe.skipIf(!hasBrowser)('plugins in the admin page', () => {
     await page.getByRole('heading', { name: 'crm' }).waitFor()
 
     await call('POST', '/api/events', { source: 'shop', kind: 'order', eventName: 'paid', metadata: { number: 7 } })
-    await page.getByText('Fails', { exact: true }).first().waitFor()
+    await page.getByText('Failing', { exact: true }).first().waitFor()
     await page.locator('summary').first().click()
     await page.getByText('out of order').waitFor()
     await page.getByText('"number": 7').waitFor()

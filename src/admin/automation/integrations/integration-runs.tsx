@@ -57,7 +57,7 @@ function Run({ integration, run }: { integration: string; run: IntegrationRun })
     <details className={classes.run}>
       <summary>
         <StateTag
-          label={state === 'dead' ? 'Given up' : isFailing ? 'Fails' : 'Waits'}
+          label={state === 'dead' ? 'Given up' : isFailing ? 'Failing' : 'Waiting'}
           tone={state === 'dead' ? 'bad' : isFailing ? 'warning' : 'neutral'}
         />
         <span className={classes.grow}>{trigger}</span>
