@@ -6,6 +6,7 @@ import { queryClient } from '../api/queries'
 import type { Blueprint, BlueprintChange, BlueprintDryRun } from '../api/schema'
 import { showNotice, showProblem } from '../ui/notices'
 import { listRemovedFields } from './change-sentences'
+import { type DesignDraft, toChange } from './design-draft'
 import { savedBlueprintQuery } from './design-queries'
 import { locateFlaws, type useDesignState } from './design-state'
 
@@ -23,24 +24,26 @@ async function sendChange(key: string, body: BlueprintChange, isDryRun: boolean,
 
 /** Saves a design. A change that alters entities is shown before, and any other is saved at once. */
 export function useDesignSave(design: DesignState) {
-  const { before, change, draft, etag, setFlaws, reset } = design
+  const { before, draft, etag, setFlaws, reset, adoptSaved } = design
   const [isReviewing, setIsReviewing] = useState(false)
-  const showFlaws = (error: unknown) =>
-    setFlaws(error instanceof ApiProblem && error.status === 400 ? locateFlaws(error.fieldErrors, draft) : [])
+  const showFlaws = (error: unknown, sent: DesignDraft) =>
+    setFlaws(error instanceof ApiProblem && error.status === 400 ? locateFlaws(error.fieldErrors, sent) : [])
   const dryRun = useMutation({
-    mutationFn: async () => (await sendChange(before.key, change, true, etag)).data as BlueprintDryRun,
+    mutationFn: async (sent: DesignDraft) =>
+      (await sendChange(before.key, toChange(before, sent), true, etag)).data as BlueprintDryRun,
     onMutate: () => setFlaws([]),
     onError: showFlaws,
   })
   const save = useMutation({
-    mutationFn: (version: string | undefined) => sendChange(before.key, change, false, version),
+    mutationFn: ({ sent, version }: { sent: DesignDraft; version: string | undefined }) =>
+      sendChange(before.key, toChange(before, sent), false, version),
     // The progress is beneath the review.
     onMutate: () => setIsReviewing(false),
-    onError: showFlaws,
-    onSuccess: async ({ data, response }) => {
+    onError: (error, { sent }) => showFlaws(error, sent),
+    onSuccess: async ({ data, response }, { sent }) => {
       dryRun.reset()
       const saved = { blueprint: data as Blueprint, etag: response.headers.get('etag') ?? undefined }
-      reset(saved)
+      adoptSaved(saved, sent)
       queryClient.setQueryData(savedBlueprintQuery(before.key).queryKey, saved)
       showNotice(
         response.status === 202
@@ -55,20 +58,23 @@ export function useDesignSave(design: DesignState) {
   const fetchSaved = () => queryClient.fetchQuery({ ...savedBlueprintQuery(before.key), staleTime: 0 })
   const review = () => {
     setIsReviewing(true)
-    dryRun.mutate()
+    dryRun.mutate(draft)
   }
+  const saveReviewed = () => save.mutate({ sent: draft, version: etag })
   const submit = () => {
     if (isBusy) return
-    dryRun.mutate(undefined, {
+    // What is saved is what was checked, also when somebody types meanwhile.
+    dryRun.mutate(draft, {
       onSuccess: ({ entities, breaking, rewritten }) => {
         const losesValues = entities > 0 && listRemovedFields(before, draft).length > 0
         if (breaking || rewritten || losesValues) setIsReviewing(true)
-        else save.mutate(etag)
+        else saveReviewed()
       },
     })
   }
   /** Saves over what somebody else saved meanwhile. */
-  const saveOver = () => fetchSaved().then(({ etag: latest }) => save.mutate(latest), showProblem)
+  const saveOver = () =>
+    fetchSaved().then(({ etag: latest }) => save.mutate({ sent: draft, version: latest }), showProblem)
   const discard = () => {
     dryRun.reset()
     save.reset()
@@ -79,5 +85,17 @@ export function useDesignSave(design: DesignState) {
     dryRun.reset()
   }
   const error = save.error ?? dryRun.error
-  return { dryRun, save, isBusy, submit, review, isReviewing, close, saveOver, discard, error }
+  return {
+    dryRun,
+    isSaving: save.isPending,
+    isBusy,
+    submit,
+    review,
+    isReviewing,
+    saveReviewed,
+    close,
+    saveOver,
+    discard,
+    error,
+  }
 }

@@ -67,7 +67,7 @@ function DesignEditor({ saved }: { saved: SavedBlueprint }) {
       }
     >
       <div className={classes.design}>
-        <AlterationProgress blueprint={before.key} isSaving={saving.save.isPending} />
+        <AlterationProgress blueprint={before.key} isSaving={saving.isSaving} />
         {!!saving.error && !saving.isReviewing && <DesignProblem design={design} saving={saving} />}
         <DesignContext value={{ before, draft, update: design.update, updateFields: design.updateFields, flaws }}>
           <Outlet />
@@ -80,8 +80,8 @@ function DesignEditor({ saved }: { saved: SavedBlueprint }) {
           removedKeys={listRemovedFields(before, draft).map(({ key }) => key)}
           report={saving.dryRun.data}
           error={saving.error}
-          isSaving={saving.save.isPending}
-          onSave={() => saving.save.mutate(design.etag)}
+          isSaving={saving.isSaving}
+          onSave={saving.saveReviewed}
           onClose={saving.close}
         />
       )}

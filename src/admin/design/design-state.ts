@@ -46,13 +46,21 @@ export const locateFlaws = (details: ProblemDetail[], { fields }: DesignDraft): 
       .replace(/^\/computed\/([^/]+)/, (_, key) => `/fields/${fields.find((field) => field.key === key)?.id}/formula`),
   }))
 
+/** Returns a draft that was changed while it was saved: the fields that were sent have the saved keys as their ids. */
+const followSaved = (draft: DesignDraft, sent: DesignDraft): DesignDraft => ({
+  ...draft,
+  fields: draft.fields.map((field) => ({
+    ...field,
+    id: sent.fields.find(({ id }) => id === field.id)?.key ?? field.id,
+  })),
+})
+
 /** The changes of a blueprint that are not saved yet. They are kept in the browser. */
 export function useDesignState(saved: SavedBlueprint) {
   const draftKey = `design:${saved.blueprint.key}`
   const [edit, setEdit] = useState(() => readEdit(draftKey) ?? startEdit(saved))
   const [flaws, setFlaws] = useState<ProblemDetail[]>([])
-  const change = useMemo(() => toChange(edit.blueprint, edit.draft), [edit])
-  const isChanged = Object.keys(change).length > 0
+  const isChanged = useMemo(() => Object.keys(toChange(edit.blueprint, edit.draft)).length > 0, [edit])
   useEffect(() => {
     if (isChanged) keepDraft(draftKey, edit)
     else removeDraft(draftKey)
@@ -73,6 +81,10 @@ export function useDesignState(saved: SavedBlueprint) {
     setEdit(startEdit(to))
     setFlaws([])
   }, [])
+  const adoptSaved = useCallback((to: SavedBlueprint, sent: DesignDraft) => {
+    setEdit((now) => (now.draft === sent ? startEdit(to) : { ...to, draft: followSaved(now.draft, sent) }))
+    setFlaws([])
+  }, [])
   const { blueprint: before, draft, etag } = edit
-  return { before, draft, etag, change, isChanged, update, updateFields, flaws, setFlaws, reset }
+  return { before, draft, etag, isChanged, adoptSaved, update, updateFields, flaws, setFlaws, reset }
 }
