@@ -153,7 +153,7 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     expect((await call('PUT', '/api/blueprints/companies', { name: 'Firms' })).status).toBe(200)
     await save()
     await page.getByText('Somebody else has changed this blueprint since you began.').waitFor()
-    await page.getByRole('button', { name: 'Save mine over it' }).click()
+    await page.getByRole('button', { name: 'Save my version over it' }).click()
     await page.getByText('The design is saved.').waitFor()
     const { body } = await call('GET', '/api/blueprints/companies')
     expect(body).toMatchObject({ name: 'Firms', description: 'Those who pay.', dispatchers: { create: true } })
@@ -275,10 +275,10 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
   test('a blueprint is deleted with its entities after its key was typed', async () => {
     const { page, errors } = demo
     await open('/data/contacts/all/design/settings')
-    await page.getByText('The blueprint goes with all 300 entities.').waitFor()
+    await page.getByText('The blueprint is deleted with all 300 entities.').waitFor()
     await page.getByRole('button', { name: 'Delete blueprint' }).click()
     const dialog = page.getByRole('dialog', { name: 'Delete the blueprint “Contacts”?' })
-    await dialog.getByText('300 contacts are deleted with it.').waitFor()
+    await dialog.getByText('The blueprint is deleted with all 300 entities. This cannot be undone.').waitFor()
     await dialog.getByLabel('Type contacts to confirm').fill('contacts')
     await dialog.getByRole('button', { name: 'Delete blueprint' }).click()
     await page.waitForURL('**/admin/data')

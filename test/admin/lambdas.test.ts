@@ -91,7 +91,7 @@ describe.skipIf(!hasBrowser)('lambdas in the admin page', () => {
     expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('secret')
 
     await page.getByRole('link', { name: 'Lambdas' }).click()
-    await page.getByRole('cell', { name: 'Works' }).waitFor()
+    await page.getByRole('cell', { name: 'Succeeded' }).waitFor()
     await inspectScreen(page, 'lambdas')
     expect(errors).toEqual([])
   })

@@ -111,7 +111,7 @@ describe.skipIf(!hasBrowser)('payments on the admin page', () => {
       await page.keyboard.press(key)
       await page.waitForTimeout(150)
     }
-    await page.getByText('"Made to measure" is now number 1.').waitFor()
+    await page.getByText('“Made to measure” is now number 1.').waitFor()
     await inspectScreen(page, 'plan-order')
     const { body } = await call('GET', '/api/plans')
     expect(body.map(({ name }: { name: string }) => name)).toEqual(['Made to measure', 'Pro'])
@@ -215,7 +215,7 @@ describe.skipIf(!hasBrowser)('payments on the admin page', () => {
     await page.getByText('Grace Hopper is subscribed to it.').waitFor()
     await inspectScreen(page, 'plan-archive')
     await press('Archive plan')
-    await page.getByText('"Pro" is archived.').waitFor()
+    await page.getByText('“Pro” is archived.').waitFor()
     await goTo('subscriptions?status=active')
     await page.getByRole('cell', { name: 'Grace Hopper' }).click()
     await press('Cancel now')

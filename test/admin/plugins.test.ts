@@ -38,7 +38,7 @@ describe.skipIf(!hasBrowser)('plugins in the admin page', () => {
     await page.getByRole('heading', { name: 'crm' }).waitFor()
 
     await call('POST', '/api/events', { source: 'shop', kind: 'order', eventName: 'paid', metadata: { number: 7 } })
-    await page.getByText('Fails', { exact: true }).first().waitFor()
+    await page.getByText('Failing', { exact: true }).first().waitFor()
     await page.locator('summary').first().click()
     await page.getByText('out of order').waitFor()
     await page.getByText('"number": 7').waitFor()
@@ -86,7 +86,7 @@ describe.skipIf(!hasBrowser)('plugins in the admin page', () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved.').waitFor()
     receiver.answer = () => 200
-    await page.getByRole('button', { name: 'Send all again that were given up' }).click()
+    await page.getByRole('button', { name: 'Resend all that were given up' }).click()
     await page.getByText('1 delivery is sent again.').waitFor()
     await page.getByText('Delivered', { exact: true }).first().waitFor()
     expect(receiver.deliveries.map(({ body }) => body.eventName)).toEqual(['first', 'first'])

@@ -23,7 +23,7 @@ export const agentQuery = (id: string) =>
 
 /** The connections to models, by name. Only admins may read them. */
 export const sourcesQuery = queryOptions({
-  queryKey: ['integration-sources', 'openai'],
+  queryKey: ['connections', 'models'],
   queryFn: () =>
     fetchData(
       api.GET('/api/integration-sources', { params: { query: { kind: 'openai', limit: MAX_ROWS, sort: 'name' } } }),

@@ -92,7 +92,7 @@ export function BlueprintDraft({ onCreated }: BlueprintDraftProps) {
         )}
         <Button
           variant={drafts.length ? 'default' : 'filled'}
-          disabled={!purpose.trim()}
+          disabled={!source || !purpose.trim()}
           loading={draft.isPending}
           onClick={() => draft.mutate()}
         >

@@ -1,14 +1,15 @@
-import { Button, SegmentedControl, Stack, Table, Text, Title } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { Group, SegmentedControl, Stack, Table, Text, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { getNamedTenant } from '../api/session'
+import { ApiTokenButton, useApiToken } from '../ui/api-token'
 import { CodeBlock } from '../ui/code-block'
 import { ProblemMessage } from '../ui/problem-message'
+import { TOKEN_PLACEHOLDER } from '../ui/request-code'
 import { Screen } from '../ui/screen'
 import classes from './mcp.module.css'
 
-const TOKEN_PLACEHOLDER = 'your-api-token'
 const LIST_TOOLS = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 
 type ToolList = { result?: { tools: { name: string; description?: string }[] } }
@@ -49,12 +50,10 @@ type ClientName = keyof typeof clients
 export function Mcp() {
   const [client, setClient] = useState<ClientName>('Claude Code')
   const tools = useQuery(toolsQuery)
-  const issue = useMutation({
-    mutationFn: () => fetchData(api.POST('/api/me/api-tokens', { body: { nickname: 'Assistant by MCP' } })),
-  })
+  const apiToken = useApiToken('Assistant by MCP')
   const url = `${location.origin}/api/mcp`
   const tenant = getNamedTenant()
-  const headers = { 'X-Api-Key': issue.data?.token ?? TOKEN_PLACEHOLDER, ...(tenant && { tenant }) }
+  const headers = { 'X-Api-Key': apiToken.token ?? TOKEN_PLACEHOLDER, ...(tenant && { tenant }) }
   const { label, write } = clients[client]
   return (
     <Screen title="MCP" request={{ method: 'POST', path: '/api/mcp', body: LIST_TOOLS }}>
@@ -72,16 +71,9 @@ export function Mcp() {
           onChange={(chosen) => setClient(chosen as ClientName)}
         />
         <CodeBlock label={label} code={write(url, headers)} />
-        {issue.error && <ProblemMessage error={issue.error} />}
-        {issue.data ? (
-          <Text size="sm" role="status">
-            The token is shown this once. It may do what you may, until you delete it.
-          </Text>
-        ) : (
-          <Button w="fit-content" onClick={() => issue.mutate()} loading={issue.isPending}>
-            Create an API token
-          </Button>
-        )}
+        <Group>
+          <ApiTokenButton {...apiToken} />
+        </Group>
         <Title order={2} mt="md">
           What it may do
         </Title>

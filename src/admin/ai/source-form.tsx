@@ -2,6 +2,7 @@ import { Autocomplete, PasswordInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
 import { queryClient } from '../api/queries'
+import { toConnectionBody } from '../automation/connections/connection-values'
 import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
 import type { InputProps } from '../fields/field-kind'
 import { showNotice } from '../ui/notices'
@@ -36,7 +37,7 @@ const SecretInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
   />
 )
 
-/** The keys are the places of the values in the request, so that the server's refusals stand at their fields. */
+/** The keys are the paths of the values in the request, so that the server's refusals stand at their fields. */
 const fields: FormField[] = [
   { key: 'name', title: 'Name', type: 'string', required: true, default: 'OpenAI' },
   {
@@ -57,29 +58,18 @@ const fields: FormField[] = [
   },
 ]
 
-/** Returns the values of one part of the request, such as all below `metadata/`. */
-const pickPart = (values: FormValues, part: string) =>
-  Object.fromEntries(
-    Object.entries(values)
-      .filter(([key, value]) => key.startsWith(`${part}/`) && value !== undefined)
-      .map(([key, value]) => [key.slice(part.length + 1), value]),
-  )
-
 async function createSource(values: FormValues) {
   const source = await fetchData(
     api.POST('/api/integration-sources', {
-      body: {
-        ...{ name: String(values.name ?? ''), kind: 'openai' },
-        ...{ metadata: pickPart(values, 'metadata'), authentication: pickPart(values, 'authentication') },
-      },
+      body: { name: String(values.name ?? ''), kind: 'openai', ...toConnectionBody(values) },
     }),
   )
-  await queryClient.invalidateQueries({ queryKey: ['integration-sources'] })
+  await queryClient.invalidateQueries({ queryKey: ['connections'] })
   const check = api.POST('/api/integration-sources/{id}/status', { params: { path: { id: source._id } } })
   return { source, check: await fetchData(check) }
 }
 
-/** Connects a server with models. */
+/** A form that connects a server with models. */
 export function NewSource() {
   const navigate = useNavigate()
   return (

@@ -3,7 +3,7 @@ import type { Section } from '../frame/section'
 
 const ADMINS = ['admin']
 
-/** The section of what happens by itself. */
+/** The section of lambdas, integrations, connections, plugins and events. */
 export const automationSection: Section = {
   label: 'Automation',
   path: '/automation',

@@ -1,21 +1,15 @@
 import { Anchor } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { api, fetchData } from '../api/client'
 import { meQuery } from '../api/queries'
+import { userLabelQuery } from '../data/label-queries'
 
 /** Returns the name of a user, or the beginning of the id where the name cannot be read. */
 export function useUserName(id: string): string {
   const { data: me } = useQuery(meQuery)
-  const isOwn = me?._id === id
-  const { data: user = isOwn ? me : undefined } = useQuery({
-    queryKey: ['users', 'name', id],
-    queryFn: () => fetchData(api.GET('/api/users/{id}', { params: { path: { id } } })),
-    staleTime: 60_000,
-    retry: false,
-    enabled: !isOwn && !!me?.roles.includes('admin'),
-  })
-  return user ? user.name || user.username : id.slice(0, 8)
+  const own = me?._id === id ? me.fullName || me.username : undefined
+  const { data: label } = useQuery({ ...userLabelQuery(id), enabled: !own && !!me?.isPrivileged })
+  return own ?? label ?? id.slice(0, 8)
 }
 
 /** A user by name, with a link to them. */
@@ -25,5 +19,5 @@ export const UserName = ({ id }: { id: string }) => (
   </Anchor>
 )
 
-/** A user by name, where a link has no place. */
+/** A user by name, where a link is not possible. */
 export const UserLabel = ({ id }: { id: string }) => useUserName(id)

@@ -18,18 +18,18 @@ import { saveChart } from './saved-chart'
 const FORM_ID = 'chart-form'
 const route = getRouteApi('/frame/data/$blueprint/all/chart')
 
-/** Makes a chart of the entities of a blueprint. All choices are in the address. */
+/** A form that makes a chart of the entities of a blueprint. The address holds all choices. */
 export function ChartBuilder() {
   const { blueprint: key } = route.useParams()
   const blueprint = useQuery(blueprintQuery(key))
   if (blueprint.error) return <ProblemMessage error={blueprint.error} />
-  return blueprint.data ? <Builder key={key} blueprint={blueprint.data} /> : null
+  return blueprint.data ? <ChartEditor key={key} blueprint={blueprint.data} /> : null
 }
 
 /** An option that is emptied leaves the address, so that it gets its answer from the fields again. */
 const withoutEmpty = (search: ChartSearch) => Object.fromEntries(Object.entries(search).filter(([, value]) => value))
 
-function Builder({ blueprint }: { blueprint: Blueprint }) {
+function ChartEditor({ blueprint }: { blueprint: Blueprint }) {
   const navigate = useNavigate()
   const search = route.useSearch() as ChartSearch
   const { data: me } = useQuery(meQuery)
@@ -47,7 +47,7 @@ function Builder({ blueprint }: { blueprint: Blueprint }) {
   const change = (next: ChartSearch) => navigate({ to: '.', search: withoutEmpty(next) as never, replace: true })
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    save.mutate()
+    if (!save.isPending) save.mutate()
   }
   return (
     <Screen
@@ -62,7 +62,7 @@ function Builder({ blueprint }: { blueprint: Blueprint }) {
       }
       toolbar={
         <>
-          <BlueprintChoice blueprint={blueprint} />
+          <BlueprintSwitcher blueprint={blueprint} />
           <FilterBar fields={blueprint.fields} search={search} onChange={change} />
         </>
       }
@@ -87,8 +87,8 @@ function Builder({ blueprint }: { blueprint: Blueprint }) {
   )
 }
 
-/** Changes to the same screen of another blueprint. */
-function BlueprintChoice({ blueprint }: { blueprint: Blueprint }) {
+/** Leads to the same screen of another blueprint. */
+function BlueprintSwitcher({ blueprint }: { blueprint: Blueprint }) {
   const navigate = useNavigate()
   const { data: blueprints = [blueprint] } = useQuery(blueprintsQuery)
   return (

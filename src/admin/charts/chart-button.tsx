@@ -5,7 +5,7 @@ import { type ChartSearch, toChartFilters } from './chart-address'
 
 /** Leads from a list to a chart of the entities that it shows. */
 export const ChartButton = ({ blueprint, search }: { blueprint: string; search: ChartSearch }) => (
-  <Tooltip label="Draw these as a chart">
+  <Tooltip label="Show these entities as a chart">
     <ActionIcon
       component={Link}
       variant="default"

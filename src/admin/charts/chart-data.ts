@@ -71,8 +71,8 @@ export function limitPoints(points: ChartPoint[], limit: number | undefined, isT
   if (!limit || points.length <= limit) return points
   if (isTime) return points.slice(-limit)
   const largest = new Set([...points].sort((a, b) => b.value - a.value).slice(0, limit))
-  const others = points.filter((point) => !largest.has(point)).reduce((sum, { value }) => sum + value, 0)
-  return [...points.filter((point) => largest.has(point)), toPoint(OTHERS, Number(others.toPrecision(12)))]
+  const othersSum = points.filter((point) => !largest.has(point)).reduce((sum, { value }) => sum + value, 0)
+  return [...points.filter((point) => largest.has(point)), toPoint(OTHERS, Number(othersSum.toPrecision(12)))]
 }
 
 /** Returns what the entities of a relation are called, by their identifiers. */
@@ -86,17 +86,18 @@ async function fetchRelationLabels({ type, target }: Field, names: string[]): Pr
   return new Map(entities.map((entity) => [entity.identifier, toEntityLabel(entity)]))
 }
 
-/** The server names the entities without a value so, and puts them last. */
-const isWithoutValue = (name: unknown, at: number, groups: Group[]) => name === 'Unknown' && at === groups.length - 1
+/** The server calls the group of entities without a value “Unknown”, and puts it last. */
+const isWithoutValue = (name: unknown, index: number, groups: Group[]) =>
+  name === 'Unknown' && index === groups.length - 1
 
 async function fetchChart(chart: NewChart, field?: Field): Promise<ChartData> {
   const { groups, total = 0 } = await fetchGroups(chart)
   const isTime = isDateField(chart.groupBy, field) || field?.type === 'time'
   const isOrdered = isTime || (!!field && ORDERED_TYPES.includes(field.type))
-  const named = groups.map(({ name, amount }, n) =>
+  const namedPoints = groups.map(({ name, amount }, n) =>
     toPoint(isWithoutValue(name, n, groups) ? 'No value' : nameGroup(name, chart, field), amount),
   )
-  const sorted = isOrdered ? named : named.sort((a, b) => b.value - a.value)
+  const sorted = isOrdered ? namedPoints : namedPoints.sort((a, b) => b.value - a.value)
   const points = limitPoints(sorted, chart.limit, isTime)
   const labels =
     field &&

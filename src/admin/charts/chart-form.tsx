@@ -82,7 +82,7 @@ export function ChartForm({ blueprint, chart, title, onChange, onTitle }: ChartF
         onChange={(event) => onTitle(event.currentTarget.value)}
       />
       <Text size="xs" c="dimmed">
-        All administrators see the dashboard at Home.
+        All administrators see the chart on the dashboard at Home.
       </Text>
     </Stack>
   )

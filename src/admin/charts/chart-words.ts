@@ -33,15 +33,15 @@ export const listSummableFields = (fields: Field[]): FieldOption[] =>
 /** Returns the fields that can group, with the times that every entity has. */
 export const listGroupingFields = (fields: Field[]): FieldOption[] => [
   ...fields.filter(({ type }) => !UNGROUPABLE_TYPES.includes(type)).map(toOption),
-  { value: 'created', label: 'when it was created' },
-  { value: 'updated', label: 'when it was changed' },
+  { value: 'created', label: 'Time of creation' },
+  { value: 'updated', label: 'Time of the last change' },
 ]
 
 /** Returns the field that a new chart groups by: one with few values, else the time of creation. */
 export function findBestGrouping(fields: Field[]): Pick<NewChart, 'groupBy' | 'interval'> {
-  const few =
+  const withFewValues =
     fields.find((field) => field.enum || field.type === 'boolean') ?? fields.find(({ type }) => type === 'relation')
-  if (few) return { groupBy: few.key }
+  if (withFewValues) return { groupBy: withFewValues.key }
   const date = fields.find(({ key, type }) => isDateField(key, { key, type }))
   return { groupBy: date?.key ?? 'created', interval: date ? 'month' : 'day' }
 }

@@ -4,26 +4,27 @@ import { changeCharts, type SavedChart, savedChartsQuery } from './saved-chart'
 
 type Change = (charts: SavedChart[]) => SavedChart[]
 
-/** Shows a change of the dashboard at once, and takes it back when the server refuses it. */
-async function arrange(change: Change) {
+/** Shows a change of the dashboard at once, and takes it back when the server refuses it. Returns whether it is saved. */
+async function changeDashboard(change: Change): Promise<boolean> {
   const before = queryClient.getQueryData(savedChartsQuery.queryKey) ?? []
   await queryClient.cancelQueries({ queryKey: savedChartsQuery.queryKey })
   queryClient.setQueryData(savedChartsQuery.queryKey, change(before))
-  await changeCharts(change).catch((error) => {
+  try {
+    await changeCharts(change)
+    return true
+  } catch (error) {
     queryClient.setQueryData(savedChartsQuery.queryKey, before)
     showProblem(error)
-  })
+    return false
+  }
 }
 
-const insertAt = (charts: SavedChart[], at: number, chart: SavedChart) => [
-  ...charts.slice(0, Math.max(0, at)),
-  chart,
-  ...charts.slice(Math.max(0, at)),
-]
+const insertAt = (charts: SavedChart[], index: number, chart: SavedChart) =>
+  charts.toSpliced(Math.max(0, index), 0, chart)
 
-/** Moves a chart to the place of another one. */
+/** Moves a chart to another position. */
 export const moveChart = (id: string, to: number) =>
-  arrange((charts) => {
+  changeDashboard((charts) => {
     const moved = charts.find((chart) => chart.id === id)
     const others = charts.filter((chart) => chart !== moved)
     return moved ? insertAt(others, to, moved) : charts
@@ -31,14 +32,15 @@ export const moveChart = (id: string, to: number) =>
 
 /** Gives a chart a half or all of a line. */
 export const resizeChart = (id: string, width: SavedChart['width']) =>
-  arrange((charts) => charts.map((chart) => (chart.id === id ? { ...chart, width } : chart)))
+  changeDashboard((charts) => charts.map((chart) => (chart.id === id ? { ...chart, width } : chart)))
 
 /** Takes a chart from the dashboard, which can be undone for a while. */
 export async function removeChart({ id, title }: SavedChart) {
   const before = queryClient.getQueryData(savedChartsQuery.queryKey) ?? []
-  const at = before.findIndex((chart) => chart.id === id)
-  const removed = before[at]
+  const index = before.findIndex((chart) => chart.id === id)
+  const removed = before[index]
   if (!removed) return
-  await arrange((charts) => charts.filter((chart) => chart.id !== id))
-  showUndo(`“${title}” was removed.`, () => arrange((charts) => insertAt(charts, at, removed)))
+  const isRemoved = await changeDashboard((charts) => charts.filter((chart) => chart.id !== id))
+  if (isRemoved)
+    showUndo(`“${title}” was removed.`, () => changeDashboard((charts) => insertAt(charts, index, removed)))
 }

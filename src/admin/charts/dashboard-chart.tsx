@@ -20,10 +20,10 @@ import classes from './dashboard.module.css'
 import { moveChart, removeChart, resizeChart } from './dashboard-changes'
 import type { SavedChart } from './saved-chart'
 
-type DashboardChartProps = { chart: SavedChart; blueprint?: Blueprint; at: number; isLast: boolean }
+type DashboardChartProps = { chart: SavedChart; blueprint?: Blueprint; index: number; isLast: boolean }
 
 /** One chart of the dashboard, with the menu that changes it. */
-export function DashboardChart({ chart, blueprint, at, isLast }: DashboardChartProps) {
+export function DashboardChart({ chart, blueprint, index, isLast }: DashboardChartProps) {
   const { id, title, kind, width } = chart
   const sortable = useSortable({ id })
   const isKnownKind = CHART_KINDS.some(({ value }) => value === kind)
@@ -49,16 +49,16 @@ export function DashboardChart({ chart, blueprint, at, isLast }: DashboardChartP
         >
           <IconGripVertical size={14} />
         </ActionIcon>
-        <ChartMenu chart={chart} at={at} isLast={isLast} />
+        <ChartMenu chart={chart} index={index} isLast={isLast} />
       </figcaption>
-      {!blueprint && <Text c="dimmed">There is no blueprint “{chart.blueprint}” that you may read.</Text>}
+      {!blueprint && <Text c="dimmed">The blueprint “{chart.blueprint}” does not exist, or you may not read it.</Text>}
       {blueprint && !isKnownKind && <Text c="dimmed">This version cannot draw charts of the kind “{kind}”.</Text>}
       {blueprint && isKnownKind && <ChartView chart={chart} blueprint={blueprint} />}
     </figure>
   )
 }
 
-function ChartMenu({ chart, at, isLast }: Omit<DashboardChartProps, 'blueprint'>) {
+function ChartMenu({ chart, index, isLast }: Omit<DashboardChartProps, 'blueprint'>) {
   const { id, title, blueprint, filters, width } = chart
   const isFull = width === 'full'
   return (
@@ -93,13 +93,13 @@ function ChartMenu({ chart, at, isLast }: Omit<DashboardChartProps, 'blueprint'>
         >
           {isFull ? 'Make narrow' : 'Make wide'}
         </Menu.Item>
-        {at > 0 && (
-          <Menu.Item leftSection={<IconArrowUp size={16} />} onClick={() => moveChart(id, at - 1)}>
+        {index > 0 && (
+          <Menu.Item leftSection={<IconArrowUp size={16} />} onClick={() => moveChart(id, index - 1)}>
             Move before
           </Menu.Item>
         )}
         {!isLast && (
-          <Menu.Item leftSection={<IconArrowDown size={16} />} onClick={() => moveChart(id, at + 1)}>
+          <Menu.Item leftSection={<IconArrowDown size={16} />} onClick={() => moveChart(id, index + 1)}>
             Move after
           </Menu.Item>
         )}

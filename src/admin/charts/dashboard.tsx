@@ -33,13 +33,13 @@ export function Dashboard({ charts, blueprints }: { charts: SavedChart[]; bluepr
     <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={drop}>
       <SortableContext items={charts} strategy={rectSortingStrategy}>
         <div className={classes.dashboard}>
-          {charts.map((chart, at) => (
+          {charts.map((chart, index) => (
             <DashboardChart
               key={chart.id}
               chart={chart}
               blueprint={blueprints.find(({ key }) => key === chart.blueprint)}
-              at={at}
-              isLast={at === charts.length - 1}
+              index={index}
+              isLast={index === charts.length - 1}
             />
           ))}
         </div>

@@ -4,9 +4,9 @@ import type { ChartInterval, NewChart } from './saved-chart'
 const dayFormat = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
 const monthFormat = new Intl.DateTimeFormat(undefined, { month: 'short', year: 'numeric', timeZone: 'UTC' })
 const weekdayFormat = new Intl.DateTimeFormat(undefined, { weekday: 'long', timeZone: 'UTC' })
-/** 4 January 1970 was a Sunday, the day 0. */
-const FIRST_SUNDAY_MS = 3 * 86_400_000
 const DAY_MS = 86_400_000
+/** 4 January 1970 was a Sunday, which is the day 0 of a week. */
+const FIRST_SUNDAY_MS = 3 * DAY_MS
 
 const intervalNames: Record<ChartInterval, (start: Date) => string> = {
   day: (start) => dayFormat.format(start),

@@ -3,7 +3,7 @@ import { api, fetchData } from '../api/client'
 import { ApiProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
 
-/** The configuration of the tenant that keeps the charts of the dashboard, in order, in `metadata.charts`. */
+/** The key of the configuration that keeps the charts of the dashboard, in order, in `metadata.charts`. */
 export const DASHBOARD_CONFIGURATION = 'dashboard-configuration'
 const MAX_CONFIGURATIONS = 200
 const MAX_ATTEMPTS = 3
@@ -78,7 +78,7 @@ async function writeCharts(change: (charts: SavedChart[]) => SavedChart[]): Prom
   return charts
 }
 
-const isOvertaken = (error: unknown) =>
+const isConflict = (error: unknown) =>
   error instanceof ApiProblem && (error.status === 412 || error.code === 'CONFIGURATION_EXISTS')
 
 /** Changes the charts of the dashboard, also while others change them. Returns them as they are then. */
@@ -89,7 +89,7 @@ export async function changeCharts(change: (charts: SavedChart[]) => SavedChart[
       queryClient.setQueryData(savedChartsQuery.queryKey, charts)
       return charts
     } catch (error) {
-      if (attempt === MAX_ATTEMPTS || !isOvertaken(error)) throw error
+      if (attempt === MAX_ATTEMPTS || !isConflict(error)) throw error
     }
 }
 

@@ -11,7 +11,7 @@ export const accessPresets: AccessPreset[] = [
   { value: 'admins', label: 'Only administrators', description: 'Nobody else reads or changes anything.', rules: [] },
   {
     value: 'own',
-    label: 'Everybody their own',
+    label: 'Users see only their own',
     description: 'Signed-in users read and change what they created.',
     rules: [...ownRules, { operation: 'read', roleBased: ['*'] }],
   },

@@ -1,17 +1,13 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { meQuery } from '../api/queries'
+import { BLUEPRINT_ROLES, useHasRole } from '../api/roles'
 import classes from './blueprint-tabs.module.css'
 
-type BlueprintPage = { label: string; to: string; roles?: readonly string[] }
-
-/** Who may change blueprints, and read the types that are made of them. */
-const EDITORS = ['admin', 'plugin']
+type BlueprintPage = { label: string; to: string; isForDesigners?: boolean }
 
 // No entity has the identifier "all", so that these never hide one.
 const pages: readonly BlueprintPage[] = [
   { label: 'Entities', to: '/data/$blueprint' },
-  { label: 'Design', to: '/data/$blueprint/all/design', roles: EDITORS },
+  { label: 'Design', to: '/data/$blueprint/all/design', isForDesigners: true },
   { label: 'API', to: '/data/$blueprint/all/api' },
 ]
 
@@ -19,11 +15,11 @@ type BlueprintTabsProps = { blueprint: string; current: 'Entities' | 'Design' | 
 
 /** The screens of one blueprint, for the tabs of a `Screen`. */
 export function BlueprintTabs({ blueprint, current }: BlueprintTabsProps) {
-  const { data: me } = useQuery(meQuery)
-  const shown = pages.filter(({ roles }) => !roles || roles.some((role) => me?.roles.includes(role)))
+  const isDesigner = useHasRole(BLUEPRINT_ROLES)
+  const visiblePages = pages.filter(({ isForDesigners }) => !isForDesigners || isDesigner)
   return (
     <nav className={classes.tabs} aria-label="Blueprint">
-      {shown.map(({ label, to }) => (
+      {visiblePages.map(({ label, to }) => (
         <Link
           key={label}
           to={to}

@@ -18,25 +18,25 @@ const toTargets = (rows: Iterable<Entity>, property?: string): BulkTarget[] =>
 
 /** What can be done with the marked rows: change a field of them, or delete them. */
 export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarProps) {
-  const [isChanging, setChanging] = useState(false)
+  const [isChanging, setIsChanging] = useState(false)
   const work = useBulkWork(blueprint)
   const count = marks.isAll ? total : marks.rows.size
-  const named = countEntities(count, blueprint)
+  const countText = countEntities(count, blueprint)
   const listTargets = (property?: string) =>
     marks.isAll
       ? readTargets(blueprint.key, query, property)
       : Promise.resolve(toTargets(marks.rows.values(), property))
   const change = async (field: Field, value: unknown) => {
-    setChanging(false)
+    setIsChanging(false)
     await listTargets(field.key)
       .then((targets) => work.change(targets, field, value))
       .catch(showProblem)
   }
   const remove = async () => {
     const isConfirmed = await confirmAction({
-      title: `Delete ${named}?`,
+      title: `Delete ${countText}?`,
       text: 'They cannot be brought back.',
-      action: `Delete ${named}`,
+      action: `Delete ${countText}`,
       typedName: count > 1 ? blueprint.key : undefined,
     })
     if (!isConfirmed) return
@@ -58,11 +58,11 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
             </Anchor>
           )}
           <span className={classes.space} />
-          <Button variant="default" onClick={() => setChanging(true)} disabled={!editable.length}>
-            Change a field of {named}
+          <Button variant="default" onClick={() => setIsChanging(true)} disabled={!editable.length}>
+            Change a field of {countText}
           </Button>
           <Button variant="light" color="red" onClick={remove}>
-            Delete {named}
+            Delete {countText}
           </Button>
           <Button variant="subtle" color="gray" onClick={marks.clear}>
             Clear marks
@@ -71,11 +71,11 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
       )}
       {isChanging && (
         <BulkChangeDialog
-          title={`Change a field of ${named}`}
-          action={`Change ${named}`}
+          title={`Change a field of ${countText}`}
+          action={`Change ${countText}`}
           fields={editable}
           onSubmit={change}
-          onClose={() => setChanging(false)}
+          onClose={() => setIsChanging(false)}
         />
       )}
       {work.progress && (

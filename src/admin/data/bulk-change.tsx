@@ -16,21 +16,21 @@ type BulkChangeProps = {
 export function BulkChangeDialog({ title, action, fields, onSubmit, onClose }: BulkChangeProps) {
   const [key, setKey] = useState<string | null>(null)
   const [value, setValue] = useState<unknown>()
-  const [isRemoved, setRemoved] = useState(false)
+  const [isRemoved, setIsRemoved] = useState(false)
   const [flaw, setFlaw] = useState<string>()
   const field = fields.find((each) => each.key === key)
   const choose = (next: string | null) => {
     setKey(next)
     setValue(undefined)
-    setRemoved(false)
+    setIsRemoved(false)
     setFlaw(undefined)
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (!field) return
-    const found = isRemoved ? undefined : findFieldFlaw({ ...field, required: true }, value)
-    setFlaw(found)
-    if (!found) onSubmit(field, isRemoved ? null : value)
+    const foundFlaw = isRemoved ? undefined : findFieldFlaw({ ...field, required: true }, value)
+    setFlaw(foundFlaw)
+    if (!foundFlaw) onSubmit(field, isRemoved ? null : value)
   }
   return (
     <Modal opened title={title} onClose={onClose}>
@@ -59,7 +59,7 @@ export function BulkChangeDialog({ title, action, fields, onSubmit, onClose }: B
             <Checkbox
               label="Remove the value"
               checked={isRemoved}
-              onChange={(event) => setRemoved(event.currentTarget.checked)}
+              onChange={(event) => setIsRemoved(event.currentTarget.checked)}
             />
           )}
         </Stack>

@@ -5,10 +5,9 @@ type BulkProgressProps = { title: string; progress: BulkProgress; onStop: () => 
 
 /** How far the work on many entities has come, and what the server refused of it. */
 export function BulkProgressDialog({ title, progress, onStop, onClose }: BulkProgressProps) {
-  const { done, total, failures } = progress
-  const isEnded = done + failures.length >= total
+  const { done, total, failures, isRunning } = progress
   return (
-    <Modal opened title={title} onClose={isEnded ? onClose : onStop} closeOnClickOutside={false}>
+    <Modal opened title={title} onClose={isRunning ? onStop : onClose} closeOnClickOutside={false}>
       <Progress
         value={total ? ((done + failures.length) / total) * 100 : 100}
         aria-label="Progress"
@@ -35,12 +34,12 @@ export function BulkProgressDialog({ title, progress, onStop, onClose }: BulkPro
         </ScrollArea.Autosize>
       )}
       <Group justify="flex-end" mt="md">
-        {isEnded ? (
-          <Button onClick={onClose}>Close</Button>
-        ) : (
+        {isRunning ? (
           <Button variant="default" onClick={onStop}>
             Stop
           </Button>
+        ) : (
+          <Button onClick={onClose}>Close</Button>
         )}
       </Group>
     </Modal>

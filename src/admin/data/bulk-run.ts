@@ -13,12 +13,12 @@ export type BulkTarget = { identifier: string; before?: unknown }
 /** A target that the server refused, with its sentence. */
 export type BulkFailure = { identifier: string; message: string }
 
-/** How far the work on many entities has come. */
-export type BulkProgress = { done: number; total: number; failures: BulkFailure[] }
+/** How far the work on many entities has come. Work that was stopped ends before its total. */
+export type BulkProgress = { done: number; total: number; failures: BulkFailure[]; isRunning: boolean }
 
 type Operation = { op: 'update' | 'delete'; identifier: string; data?: Record<string, unknown> }
 
-/** Yields all entities that match a list, with the property that is going to change. */
+/** Returns all entities that match a list, with the property that is going to change. */
 export async function readTargets(key: string, search: ListSearch, property?: string): Promise<BulkTarget[]> {
   const { $sort: _, ...filters } = search
   const targets: BulkTarget[] = []
@@ -67,11 +67,7 @@ export async function runBulk(
 ): Promise<BulkProgress> {
   const failures: BulkFailure[] = []
   let done = 0
-  const tell = () => {
-    const progress = { done, total: operations.length, failures: [...failures] }
-    onProgress(progress)
-    return progress
-  }
+  const toProgress = (isRunning: boolean) => ({ done, total: operations.length, failures: [...failures], isRunning })
   for (let start = 0; start < operations.length && !signal.aborted; start += BATCH_SIZE) {
     let batch = operations.slice(start, start + BATCH_SIZE)
     while (batch.length) {
@@ -89,7 +85,7 @@ export async function runBulk(
         batch = batch.filter((_, n) => n !== refused)
       }
     }
-    tell()
+    onProgress(toProgress(true))
   }
-  return tell()
+  return toProgress(false)
 }

@@ -8,17 +8,17 @@ import { refreshLists } from './entity-cache'
 export const countEntities = (count: number, { name }: Pick<Blueprint, 'name'>) =>
   `${count.toLocaleString()} ${name.toLowerCase()}`
 
-/** Work on many entities: it begins, tells how far it has come, can be stopped, and a change can be undone. */
+/** Work on many entities: it shows its progress and can be stopped, and a change can be undone. */
 export function useBulkWork(blueprint: Blueprint) {
   const [progress, setProgress] = useState<BulkProgress>()
   const stop = useRef<AbortController>(undefined)
   const run = async (operations: Parameters<typeof runBulk>[1]) => {
     stop.current = new AbortController()
-    setProgress({ done: 0, total: operations.length, failures: [] })
+    setProgress({ done: 0, total: operations.length, failures: [], isRunning: true })
     try {
       const result = await runBulk(blueprint.key, operations, setProgress, stop.current.signal)
-      // What was refused stays in view, until it was read.
-      if (!result.failures.length) setProgress(undefined)
+      // What was refused stays in view until the user closes it.
+      setProgress(result.failures.length ? result : undefined)
       return result
     } catch (error) {
       setProgress(undefined)

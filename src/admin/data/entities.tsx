@@ -41,8 +41,8 @@ export function Entities() {
   return <EntityList key={key} blueprint={blueprint} />
 }
 
-/** Returns where the list leads: to an entity beside it, or to a form for a new one; its filters stay. */
-function useListPlaces(blueprint: string, search: ListSearch) {
+/** Returns functions that lead to an entity beside the list, to a form for a new one, or to other filters. */
+function useListNavigation(blueprint: string, search: ListSearch) {
   const navigate = useNavigate()
   const params = { blueprint }
   const address = search as never
@@ -62,11 +62,12 @@ function EntityList({ blueprint }: { blueprint: Blueprint }) {
   const { key, name, fields } = blueprint
   const search = route.useSearch() as ListSearch
   const { identifier } = useParams({ strict: false })
-  const { changeSearch, open, openNew } = useListPlaces(key, search)
+  const { changeSearch, open, openNew } = useListNavigation(key, search)
   const query = toListQuery(search)
   const rows = useEntityRows(key, query)
   const live = useLiveEntities(key, query)
-  const marks = useMarks(rows)
+  const listKey = JSON.stringify(query)
+  const marks = useMarks(rows, listKey)
   const layout = useColumnLayout(key, fields)
   const isEditable = useFieldAccess(blueprint)
   const inline = useInlineEdit(blueprint, isEditable)
@@ -77,9 +78,9 @@ function EntityList({ blueprint }: { blueprint: Blueprint }) {
     [fields, shownKeys, widths, isEditable],
   )
   useHotkeys([['n', () => void openNew()]])
-  const neighborOf = (of: string, by: 1 | -1) => {
-    const at = rows.indexOf(of)
-    return at === undefined ? undefined : rows.rowAt(at + by)?.identifier
+  const findNeighbor = (of: string, by: 1 | -1) => {
+    const index = rows.indexOf(of)
+    return index === undefined ? undefined : rows.rowAt(index + by)?.identifier
   }
   const isFiltered = readFilters(search).length > 0 || !!search.$q
   const filterError = isFilterFlaw(rows.error) ? rows.error : undefined
@@ -118,7 +119,7 @@ function EntityList({ blueprint }: { blueprint: Blueprint }) {
             label={name}
             columns={columns}
             count={filterError ? 0 : rows.count}
-            listKey={JSON.stringify(query)}
+            listKey={listKey}
             rowAt={rows.rowAt}
             rowKey={({ identifier: each }) => each}
             onRangeChange={rows.setVisible}
@@ -146,7 +147,7 @@ function EntityList({ blueprint }: { blueprint: Blueprint }) {
         />
         <ListFoot count={rows.count} isFiltered={isFiltered} name={name} live={live.state} />
       </div>
-      <ListNeighbor value={neighborOf}>
+      <ListNeighbor value={findNeighbor}>
         <Outlet key={`${key}/${identifier}`} />
       </ListNeighbor>
     </Screen>

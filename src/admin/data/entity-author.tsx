@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { meQuery } from '../api/queries'
+import { useHasRole } from '../api/roles'
 import type { Blueprint, Entity } from '../api/schema'
 import { RelativeTime } from '../ui/relative-time'
 import { EVENT_READERS, entityEventsQuery } from './entity-events'
@@ -7,8 +7,7 @@ import { UserLabel } from './system-fields'
 
 /** Says who changed an entity last, and when. Events name them, where the blueprint records changes. */
 export function EntityAuthor({ blueprint, entity }: { blueprint: Blueprint; entity: Entity }) {
-  const { data: me } = useQuery(meQuery)
-  const mayRead = !!me?.roles.some((role) => EVENT_READERS.includes(role))
+  const mayRead = useHasRole(EVENT_READERS)
   const { data: events = [] } = useQuery({
     ...entityEventsQuery(blueprint.key, entity._id, entity.updated),
     enabled: mayRead && !!blueprint.dispatchers?.update,

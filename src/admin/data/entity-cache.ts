@@ -4,7 +4,7 @@ import type { Entity } from '../api/schema'
 const MAX_OWN_VERSIONS = 1_000
 
 const ownVersions = new Set<string>()
-const underWay = new Map<string, number>()
+const pendingWrites = new Map<string, number>()
 
 const toVersion = ({ _id, updated }: Entity) => `${_id} ${updated}`
 
@@ -17,7 +17,11 @@ export function rememberOwnVersion(entity: Entity) {
 /** Marks entities as being written here until the work is done. */
 export async function trackWrite<Result>(identifiers: string[], work: () => Promise<Result>): Promise<Result> {
   const count = (by: number) => {
-    for (const each of identifiers) underWay.set(each, (underWay.get(each) ?? 0) + by)
+    for (const identifier of identifiers) {
+      const next = (pendingWrites.get(identifier) ?? 0) + by
+      if (next) pendingWrites.set(identifier, next)
+      else pendingWrites.delete(identifier)
+    }
   }
   count(1)
   try {
@@ -29,7 +33,7 @@ export async function trackWrite<Result>(identifiers: string[], work: () => Prom
 
 /** Returns whether this tab wrote a version of an entity. */
 export const isOwnVersion = (entity: Entity) =>
-  ownVersions.has(toVersion(entity)) || (underWay.get(entity.identifier) ?? 0) > 0
+  ownVersions.has(toVersion(entity)) || (pendingWrites.get(entity.identifier) ?? 0) > 0
 
 /** Shows an entity as `change` makes it in all lists that hold it, without a request. */
 export function patchRows(blueprint: string, identifier: string, change: (entity: Entity) => Entity) {

@@ -20,7 +20,7 @@ type EntityFormProps = {
 const IDENTIFIER: FormField = {
   key: 'identifier',
   type: 'string',
-  description: 'The name of the entity in addresses. Without one, the server chooses it; it stays as it is.',
+  description: 'The name of the entity in addresses. Without one, the server chooses it. It cannot be changed later.',
 }
 
 /** Fields of a new entity begin with their defaults, or with what they are in the entity that is copied. */

@@ -1,6 +1,6 @@
 import { Text, Timeline } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { meQuery } from '../api/queries'
+import { useHasRole } from '../api/roles'
 import type { Blueprint, Entity, Event } from '../api/schema'
 import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
@@ -8,7 +8,7 @@ import { RelativeTime } from '../ui/relative-time'
 import { EVENT_READERS, entityEventsQuery, recordsChanges } from './entity-events'
 import { UserLabel } from './system-fields'
 
-const WORDS: Record<string, string> = { create: 'Created', update: 'Changed', delete: 'Deleted' }
+const EVENT_WORDS: Record<string, string> = { create: 'Created', update: 'Changed', delete: 'Deleted' }
 
 /** Returns the titles of the fields that an event names. */
 function listChanged({ metadata }: Event, { fields }: Blueprint): string {
@@ -20,15 +20,18 @@ function listChanged({ metadata }: Event, { fields }: Blueprint): string {
 
 /** What happened to an entity: who changed what, and when. Events know it, where the blueprint records changes. */
 export function EntityHistory({ blueprint, entity }: { blueprint: Blueprint; entity: Entity }) {
-  const { data: me } = useQuery(meQuery)
-  const mayRead = !!me?.roles.some((role) => EVENT_READERS.includes(role))
+  const mayRead = useHasRole(EVENT_READERS)
   const events = useQuery({
     ...entityEventsQuery(blueprint.key, entity._id, entity.updated),
     enabled: mayRead && recordsChanges(blueprint),
   })
   if (!mayRead) return <EmptyState text="Administrators and editors see who changed what." />
   if (!recordsChanges(blueprint))
-    return <EmptyState text={`Changes of ${blueprint.name.toLowerCase()} are not recorded. Their design can say so.`} />
+    return (
+      <EmptyState
+        text={`Changes of ${blueprint.name.toLowerCase()} are not recorded. The settings of their design turn this on.`}
+      />
+    )
   if (events.error) return <ProblemMessage error={events.error} />
   if (events.data?.length === 0) return <EmptyState text="Nothing was recorded yet." />
   return (
@@ -36,7 +39,8 @@ export function EntityHistory({ blueprint, entity }: { blueprint: Blueprint; ent
       {events.data?.map((event) => (
         <Timeline.Item key={event._id}>
           <Text size="sm" component="div">
-            {WORDS[event.eventName] ?? event.eventName} by {event.user ? <UserLabel id={event.user} /> : 'the system'}{' '}
+            {EVENT_WORDS[event.eventName] ?? event.eventName} by{' '}
+            {event.user ? <UserLabel id={event.user} /> : 'the system'}{' '}
             <Text span size="xs" c="dimmed">
               <RelativeTime time={event.created} />
             </Text>

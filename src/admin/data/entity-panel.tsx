@@ -10,7 +10,7 @@ import { EntityFacts } from './entity-facts'
 import { EntityForm } from './entity-form'
 import { toEntityLabel } from './entity-label'
 import { EntityMenu } from './entity-menu'
-import { useEntityPlaces } from './entity-places'
+import { useEntityNavigation } from './entity-navigation'
 import { entityQuery } from './entity-queries'
 import { ListNeighbor } from './list-neighbor'
 
@@ -22,7 +22,7 @@ const HISTORY = 'history'
 
 /** One entity beside its list: its fields, and what happened to it. */
 export function EntityPanel() {
-  const { blueprint: key, close, openEntity } = useEntityPlaces()
+  const { blueprint: key, close, openEntity } = useEntityNavigation()
   const { identifier } = entityRoute.useParams()
   const { hash } = useLocation()
   const findNeighbor = use(ListNeighbor)

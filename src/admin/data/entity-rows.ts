@@ -29,11 +29,11 @@ export function useEntityRows(blueprint: string, query: ListSearch) {
     setVisible,
     /** The rows of the pages in view. */
     listLoaded: () => loaded.flatMap(({ data }) => data ?? []),
-    /** Returns the place of an entity in the list, or undefined when its page is not in view. */
+    /** Returns the index of an entity in the list, or undefined when its page is not in view. */
     indexOf: (identifier: string): number | undefined => {
       for (const [page, rows] of byPage) {
-        const at = rows?.findIndex((row) => row.identifier === identifier) ?? -1
-        if (at >= 0) return page * PAGE_SIZE + at
+        const index = rows?.findIndex((row) => row.identifier === identifier) ?? -1
+        if (index >= 0) return page * PAGE_SIZE + index
       }
       return undefined
     },

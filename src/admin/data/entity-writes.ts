@@ -6,17 +6,18 @@ import type { FormValues } from '../fields/field-form'
 import { patchRows, rememberOwnVersion, trackWrite } from './entity-cache'
 import { entityQuery, type LoadedEntity } from './entity-queries'
 
-/** Two changes touched the same fields; the newer entity is in its query. */
+/** Somebody else changed the same fields; `current` is the entity as they saved it. */
 export class EntityConflict extends Error {
   constructor(
-    readonly theirs: Entity,
+    readonly current: Entity,
     readonly keys: string[],
   ) {
     super('Somebody else changed this meanwhile.')
   }
 }
 
-const isSame = (a: unknown, b: unknown) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null)
+/** Returns whether two values of a field are the same; no value is the same as null. */
+export const isSameValue = (a: unknown, b: unknown) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null)
 
 async function sendChange(key: string, identifier: string, changes: FormValues, etag?: string): Promise<LoadedEntity> {
   const { data, response } = await api.PUT('/api/blueprints/{key}/entities/{identifier}', {
@@ -46,7 +47,7 @@ export async function changeEntity(
       if (!(error instanceof ApiProblem) || error.status !== 412) throw error
       const current = await readEntity(key, identifier)
       const touched = Object.keys(changes).filter(
-        (each) => !isSame(before[each], current.entity[each]) && !isSame(changes[each], current.entity[each]),
+        (each) => !isSameValue(before[each], current.entity[each]) && !isSameValue(changes[each], current.entity[each]),
       )
       if (touched.length) throw new EntityConflict(current.entity, touched)
       return sendChange(key, identifier, changes, current.etag)

@@ -24,7 +24,7 @@ type FilterBarProps = {
 
 /** The filters of a list as sentences, a form for them, and the query itself for those who prefer to write it. */
 export function FilterBar({ fields, search, onChange, error }: FilterBarProps) {
-  const [isRaw, setRaw] = useState(false)
+  const [isRaw, setIsRaw] = useState(false)
   const filterFields = useMemo(() => listFilterFields(fields), [fields])
   const flaws = error instanceof ApiProblem && error.status === 400 ? error.fieldErrors : []
   const filters = readFilters(search)
@@ -55,7 +55,7 @@ export function FilterBar({ fields, search, onChange, error }: FilterBarProps) {
         size="compact-xs"
         leftSection={<IconCode size={14} />}
         aria-expanded={isRaw}
-        onClick={() => setRaw(!isRaw)}
+        onClick={() => setIsRaw(!isRaw)}
       >
         Query
       </Button>
@@ -80,20 +80,20 @@ type FilterPillProps = {
 
 /** A condition as a sentence. A click changes it. */
 function FilterPill({ filter, field, fields, isWrong, onChange, onRemove }: FilterPillProps) {
-  const [isOpen, setOpen] = useState(false)
+  const [isOpen, setIsOpen] = useState(false)
   const sentence = useFilterSentence(filter, field)
   const change = (next: Filter) => {
-    setOpen(false)
+    setIsOpen(false)
     onChange(next)
   }
   const offered = field && !fields.includes(field) ? [...fields, field] : fields
   return (
-    <Popover opened={isOpen} onChange={setOpen} position="bottom-start" shadow="md" trapFocus>
+    <Popover opened={isOpen} onChange={setIsOpen} position="bottom-start" shadow="md" trapFocus>
       <Pill size="md" classNames={{ root: `${classes.pill} ${isWrong ? classes.wrong : ''}`, label: classes.label }}>
         <Popover.Target>
           <UnstyledButton
             className={classes.words}
-            onClick={() => setOpen(!isOpen)}
+            onClick={() => setIsOpen(!isOpen)}
             title={sentence}
             disabled={!field}
             aria-invalid={isWrong || undefined}
@@ -111,21 +111,21 @@ function FilterPill({ filter, field, fields, isWrong, onChange, onRemove }: Filt
 }
 
 function NewFilter({ fields, onAdd }: { fields: FormField[]; onAdd: (filter: Filter) => void }) {
-  const [isOpen, setOpen] = useState(false)
-  useHotkeys([['f', () => setOpen(true)]])
+  const [isOpen, setIsOpen] = useState(false)
+  useHotkeys([['f', () => setIsOpen(true)]])
   const add = (filter: Filter) => {
-    setOpen(false)
+    setIsOpen(false)
     onAdd(filter)
   }
   return (
-    <Popover opened={isOpen} onChange={setOpen} position="bottom-start" shadow="md" trapFocus>
+    <Popover opened={isOpen} onChange={setIsOpen} position="bottom-start" shadow="md" trapFocus>
       <Popover.Target>
         <Button
           variant="subtle"
           color="gray"
           size="compact-xs"
           leftSection={<IconFilter size={14} />}
-          onClick={() => setOpen(!isOpen)}
+          onClick={() => setIsOpen(!isOpen)}
         >
           Filter
         </Button>

@@ -52,11 +52,11 @@ export function FilterForm({ fields, filter, onSubmit }: FilterFormProps) {
     if (hasSeveralValues((next ?? 'eq') as Operator) !== hasSeveralValues(operator)) setValue(undefined)
     setCondition(next ?? 'eq')
   }
-  const written = operator === '$exists' ? String(condition !== IS_EMPTY) : writeFilterValue(value)
+  const writtenValue = operator === '$exists' ? String(condition !== IS_EMPTY) : writeFilterValue(value)
   const submit = (event: FormEvent) => {
     event.preventDefault()
     event.stopPropagation()
-    if (name && written !== '') onSubmit({ name, operator, value: written })
+    if (name && writtenValue !== '') onSubmit({ name, operator, value: writtenValue })
   }
   return (
     <form onSubmit={submit}>
@@ -89,7 +89,7 @@ export function FilterForm({ fields, filter, onSubmit }: FilterFormProps) {
             onChange={setValue}
           />
         )}
-        <Button type="submit" disabled={!name || written === ''}>
+        <Button type="submit" disabled={!name || writtenValue === ''}>
           {filter ? 'Change filter' : 'Add filter'}
         </Button>
       </Stack>

@@ -40,6 +40,6 @@ export function useFilterSentence({ name, operator, value }: Filter, field: Form
   })
   const title = field?.title || name
   if (operator === '$exists') return value === 'false' ? `${title} is empty` : `${title} has a value`
-  const shown = values.map((each, n) => labels[n]?.data ?? formatValue(field, each))
-  return `${title} ${describeOperator(operator, field)} ${shown.join(', ')}`
+  const valueTexts = values.map((each, n) => labels[n]?.data ?? formatValue(field, each))
+  return `${title} ${describeOperator(operator, field)} ${valueTexts.join(', ')}`
 }

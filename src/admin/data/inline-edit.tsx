@@ -8,12 +8,10 @@ import { showProblem, showUndo } from '../ui/notices'
 import { patchRows } from './entity-cache'
 import { toEntityLabel } from './entity-label'
 import { entityQuery } from './entity-queries'
-import { changeEntity, EntityConflict, readEntity } from './entity-writes'
+import { changeEntity, EntityConflict, isSameValue, readEntity } from './entity-writes'
 import { InlineEditor } from './inline-editor'
 
 type Edit = { entity: Entity; field: Field; value: unknown; error?: string }
-
-const isSame = (a: unknown, b: unknown) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null)
 
 /** Changes a value of a row, which shows it at once. */
 async function saveValue(blueprint: string, { entity, field, value }: Edit): Promise<Entity> {
@@ -22,12 +20,12 @@ async function saveValue(blueprint: string, { entity, field, value }: Edit): Pro
   patchRows(blueprint, identifier, (row) => ({ ...row, [field.key]: value }))
   const read = queryClient.getQueryData(entityQuery(blueprint, identifier).queryKey)
   // What others wrote before the row showed it must not be overwritten unseen.
-  const isStale = read && !isSame(read.entity[field.key], entity[field.key])
-  const written = isStale
+  const isStale = read && !isSameValue(read.entity[field.key], entity[field.key])
+  const saving = isStale
     ? Promise.reject(new EntityConflict(read.entity, [field.key]))
     : changeEntity(blueprint, { entity, etag: read?.etag }, change)
-  return written.catch((error) => {
-    const current = error instanceof EntityConflict ? error.theirs : entity
+  return saving.catch((error) => {
+    const current = error instanceof EntityConflict ? error.current : entity
     patchRows(blueprint, identifier, () => current)
     throw error
   })
@@ -36,33 +34,33 @@ async function saveValue(blueprint: string, { entity, field, value }: Edit): Pro
 /** Returns what a refused change shows at its value. */
 function describeFailure(error: unknown, field: Field): string {
   if (error instanceof EntityConflict)
-    return `Somebody else changed it to ${JSON.stringify(error.theirs[field.key] ?? null)}. Enter saves yours.`
+    return `Somebody else changed it to ${JSON.stringify(error.current[field.key] ?? null)}. Enter saves yours.`
   return findFieldError(error, field.key) ?? (error instanceof Error ? error.message : String(error))
 }
 
 /** Changing values in their cells: what was typed shows at once, and comes back when the server refuses it. */
 export function useInlineEdit({ key, fields }: Pick<Blueprint, 'key' | 'fields'>, editable: (field: Field) => boolean) {
   const [edit, setEdit] = useState<Edit>()
-  const fail = (failed: Edit, error: unknown) => {
-    const entity = error instanceof EntityConflict ? error.theirs : failed.entity
-    const shown = { ...failed, entity, error: describeFailure(error, failed.field) }
+  const reopen = (failed: Edit, error: unknown) => {
+    const entity = error instanceof EntityConflict ? error.current : failed.entity
+    const reopened = { ...failed, entity, error: describeFailure(error, failed.field) }
     setEdit((now) => {
       if (now) showProblem(error)
-      return now ?? shown
+      return now ?? reopened
     })
   }
-  const save = async (done: Edit) => {
-    const { entity, field, value } = done
-    if (isSame(value, entity[field.key])) return setEdit(undefined)
+  const save = async (finished: Edit) => {
+    const { entity, field, value } = finished
+    if (isSameValue(value, entity[field.key])) return setEdit(undefined)
     const flaw = findFieldFlaw(field, value)
-    if (flaw) return setEdit({ ...done, error: flaw })
+    if (flaw) return setEdit({ ...finished, error: flaw })
     setEdit(undefined)
     try {
-      const saved = await saveValue(key, done)
+      const saved = await saveValue(key, finished)
       const undo = () => saveValue(key, { entity: saved, field, value: entity[field.key] })
       showUndo(`Changed ${field.title || field.key} of ${toEntityLabel(entity)}.`, undo)
     } catch (error) {
-      fail(done, error)
+      reopen(finished, error)
     }
   }
   const begin = (entity: Entity, column: string) => {
@@ -73,7 +71,9 @@ export function useInlineEdit({ key, fields }: Pick<Blueprint, 'key' | 'fields'>
       ({ entity: fresh }) => {
         patchRows(key, entity.identifier, () => fresh)
         setEdit((now) =>
-          now?.entity === entity && isSame(now.value, value) ? { ...now, entity: fresh, value: fresh[column] } : now,
+          now?.entity === entity && isSameValue(now.value, value)
+            ? { ...now, entity: fresh, value: fresh[column] }
+            : now,
         )
       },
       () => {

@@ -11,19 +11,10 @@ import { FieldList } from '../design/field-list'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
 import { accessPresets } from './access-presets'
+import { toBlueprintKey } from './blueprint-key'
 import classes from './new-blueprint.module.css'
 
-/** Returns a key made of a name: small letters without accents, digits and dashes. */
-const toKey = (name: string) =>
-  name
-    .normalize('NFD')
-    .toLowerCase()
-    .replace(/\p{M}/gu, '')
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^[^a-z]+|-+$/g, '')
-    .slice(0, 63)
-
-/** Describes a new kind of entities: its name, its fields, and who may do what. */
+/** A form for a new blueprint: its name, its fields, and who may do what. */
 export function NewBlueprint() {
   const navigate = useNavigate()
   const [name, setName] = useState('')
@@ -32,7 +23,7 @@ export function NewBlueprint() {
     { id: newFieldId(), key: 'name', type: 'string', required: true },
   ])
   const [access, setAccess] = useState('admins')
-  const key = chosenKey ?? toKey(name)
+  const key = chosenKey ?? toBlueprintKey(name)
   const rules = accessPresets.find(({ value }) => value === access)?.rules ?? []
   const draft = { ...toDraft({ name, permissions: rules }, []), fields }
   const create = useMutation({
@@ -44,7 +35,7 @@ export function NewBlueprint() {
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    create.mutate()
+    if (!create.isPending) create.mutate()
   }
   const { error } = create
   const flaws = error instanceof ApiProblem ? locateFlaws(error.fieldErrors, draft) : []

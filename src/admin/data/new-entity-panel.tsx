@@ -5,7 +5,7 @@ import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
 import { EntityForm } from './entity-form'
-import { useEntityPlaces } from './entity-places'
+import { useEntityNavigation } from './entity-navigation'
 import { entityQuery } from './entity-queries'
 
 const FORM_ID = 'entity-form'
@@ -15,7 +15,7 @@ export const COPY_PREFIX = 'copy:'
 
 /** A form for a new entity beside the list. It begins empty, or as a copy of another entity. */
 export function NewEntityPanel() {
-  const { blueprint: key, close, openEntity } = useEntityPlaces()
+  const { blueprint: key, close, openEntity } = useEntityNavigation()
   const { hash } = useLocation()
   const blueprint = useQuery(blueprintQuery(key))
   const isCopy = hash.startsWith(COPY_PREFIX)

@@ -11,7 +11,7 @@ import { userLabelQuery, workspaceLabelQuery } from './label-queries'
 const MAX_SUGGESTIONS = 20
 
 const userSearchQuery = (words: string) => ({
-  queryKey: ['users', 'search', words],
+  queryKey: ['users', 'choice', words],
   queryFn: async () => {
     const query = { limit: MAX_SUGGESTIONS, select: 'username,fullName', ...(words && { q: words }) }
     return fetchData(api.GET('/api/users', { params: { query } }))

@@ -14,33 +14,6 @@ export type Verdict = {
   workspace?: string
 }
 
-const MAX_SUGGESTIONS = 20
-
-/** The users whose names have these words, for a choice. */
-export const userSearchQuery = (words: string) =>
-  queryOptions({
-    queryKey: ['users', 'search', words],
-    queryFn: () =>
-      fetchData(api.GET('/api/users', { params: { query: { limit: MAX_SUGGESTIONS, ...(words && { q: words }) } } })),
-  })
-
-/** One user by their id. */
-export const userNameQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['users', 'name', id],
-    queryFn: () => fetchData(api.GET('/api/users/{id}', { params: { path: { id } } })),
-    enabled: id !== '',
-  })
-
-/** The workspaces of which a user is a member. */
-export const userWorkspacesQuery = (user: string) =>
-  queryOptions({
-    queryKey: ['workspaces', 'of', user],
-    queryFn: () =>
-      fetchData(api.GET('/api/workspaces/all', { params: { query: { 'members.user': user, limit: 100 } } })),
-    enabled: user !== '',
-  })
-
 /** What a user, or a guest, may do by the saved rules, as the server decides it. */
 export const explanationQuery = (key: string, user: string | undefined, workspace: string | undefined) =>
   queryOptions({

@@ -39,9 +39,9 @@ export function BlueprintApi() {
 function ApiGuide({ blueprint }: { blueprint: Blueprint }) {
   const { language = 'curl' } = route.useSearch() as { language?: string }
   const navigate = useNavigate()
-  const { data: found } = useQuery(entitySearchQuery(blueprint.key, ''))
-  const made = useApiToken(`For ${blueprint.key}`)
-  const examples = listExamples(blueprint, found?.[0])
+  const { data: entities } = useQuery(entitySearchQuery(blueprint.key, ''))
+  const apiToken = useApiToken(`For ${blueprint.key}`)
+  const examples = listExamples(blueprint, entities?.[0])
   return (
     <Stack className={classes.column} gap="md">
       <Group justify="space-between">
@@ -51,17 +51,17 @@ function ApiGuide({ blueprint }: { blueprint: Blueprint }) {
           value={language}
           onChange={(next) => navigate({ to: '.', search: { language: next } as never, replace: true })}
         />
-        <ApiTokenButton {...made} />
+        <ApiTokenButton {...apiToken} />
       </Group>
       {language === 'typescript' ? (
-        <GeneratedCode blueprint={blueprint} examples={examples} token={made.token ?? TOKEN_PLACEHOLDER} />
+        <GeneratedCode blueprint={blueprint} examples={examples} token={apiToken.token ?? TOKEN_PLACEHOLDER} />
       ) : (
         examples.map((example) => (
           <Example
             key={example.title}
             example={example}
             language={language}
-            token={made.token}
+            token={apiToken.token}
             isOpenToGuests={isOpenToGuests(blueprint, example)}
           />
         ))
@@ -77,13 +77,13 @@ type ExampleProps = { example: EntityExample; language: string; token: string | 
 
 /** One request; where guests may send it, it needs no token. */
 function Example({ example: { title, request, isStream }, language, token, isOpenToGuests: isOpen }: ExampleProps) {
-  const sent = token ?? (isOpen ? undefined : TOKEN_PLACEHOLDER)
+  const usedToken = token ?? (isOpen ? undefined : TOKEN_PLACEHOLDER)
   const code =
     language === 'curl'
-      ? writeCurl(request, sent, isStream ? ['-N'] : [])
+      ? writeCurl(request, usedToken, isStream ? ['-N'] : [])
       : isStream
         ? writeEventSource(toUrl(request))
-        : writeFetch(request, sent)
+        : writeFetch(request, usedToken)
   return (
     <section aria-label={title}>
       <CodeBlock label={title} code={code} />

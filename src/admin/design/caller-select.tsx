@@ -2,7 +2,7 @@ import { Select } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { userNameQuery, userSearchQuery } from './access-queries'
+import { userQuery, userSearchQuery } from '../people/user-queries'
 import { roleNamesQuery } from './design-queries'
 
 type CallerSelectProps = { value: string; onChange: (value: string) => void }
@@ -20,7 +20,7 @@ export function CallerSelect({ value, onChange }: CallerSelectProps) {
   const [words] = useDebouncedValue(search, 150)
   const chosenUser = value.startsWith('user:') ? value.slice(5) : ''
   const { data: roles = [] } = useQuery(roleNamesQuery)
-  const { data: chosen } = useQuery(userNameQuery(chosenUser))
+  const { data: chosen } = useQuery({ ...userQuery(chosenUser), enabled: chosenUser !== '' })
   // The name of what is chosen is in the box, and nobody searches for it.
   const query = /[()]|^(A guest|Role )/.test(words) ? '' : words
   const { data: found = [] } = useQuery({ ...userSearchQuery(query), placeholderData: keepPreviousData })

@@ -71,7 +71,7 @@ type ChangeReviewProps = {
   onClose: () => void
 }
 
-/** What a change does to whom, before it is saved. */
+/** A dialog that shows what a change does to the entities before it is saved. */
 export function ChangeReview({ blueprint, sentences, removedKeys, report, error, ...rest }: ChangeReviewProps) {
   const name = blueprint.name.toLowerCase()
   const counts = useQueries({
@@ -98,7 +98,7 @@ export function ChangeReview({ blueprint, sentences, removedKeys, report, error,
           ) : null,
         )}
       </List>
-      {!isSettled && <Skeleton height={16} width="70%" aria-label="Asking what this changes" />}
+      {!isSettled && <Skeleton height={16} width="70%" aria-label="Checking what this changes" />}
       {report && (
         <Text role="status" fw={500}>
           {summarizeEffect(report, name)}
@@ -114,7 +114,7 @@ export function ChangeReview({ blueprint, sentences, removedKeys, report, error,
       {!!error && <ProblemMessage error={error} />}
       <Group mt="md" justify="flex-end">
         <Button variant="default" onClick={rest.onClose}>
-          Go on changing
+          Continue editing
         </Button>
         {report && !report.breaking && (
           <Button onClick={rest.onSave} loading={rest.isSaving} data-autofocus>

@@ -47,11 +47,13 @@ export const listRemovedFields = (before: Blueprint, draft: DesignDraft) =>
 
 /** Returns the computed fields whose formulas name a field that is removed or renamed. */
 function listStaleFormulas(before: Blueprint, draft: DesignDraft) {
-  const gone = before.fields.map(({ key }) => key).filter((key) => !draft.fields.some((field) => field.key === key))
+  const missingKeys = before.fields
+    .map(({ key }) => key)
+    .filter((key) => !draft.fields.some((field) => field.key === key))
   return draft.fields.flatMap(({ key, formula = '' }) =>
-    gone
+    missingKeys
       .filter((name) => new RegExp(`(?<![\\w$])${name}(?!\\w)`).test(formula))
-      .map((name) => `The formula of ${quote(key)} names ${quote(name)}, which is gone.`),
+      .map((name) => `The formula of ${quote(key)} names ${quote(name)}, which no longer exists.`),
   )
 }
 

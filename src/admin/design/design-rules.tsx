@@ -28,7 +28,7 @@ export function DesignRules() {
     warnings.filter((each) => each.path === path || each.path.startsWith(`${path}/`)).map(({ message }) => message)
   const errorAt = (path: string) =>
     flaws.find((flaw) => flaw.path === path || flaw.path.startsWith(`${path}/`))?.message
-  const others = warnings.filter(({ path }) => !/^\/permissions\/\d/.test(path))
+  const generalWarnings = warnings.filter(({ path }) => !/^\/permissions\/\d/.test(path))
   return (
     <div className={classes.rules}>
       <section className={classes.sentences} aria-labelledby="rules">
@@ -56,7 +56,7 @@ export function DesignRules() {
           ))}
         </ol>
         <RuleButtons />
-        {others.map(({ message }) => (
+        {generalWarnings.map(({ message }) => (
           <RuleWarning key={message}>{message}</RuleWarning>
         ))}
         <div className={classes.sentence}>

@@ -4,8 +4,9 @@ import { api } from '../api/client'
 import { ApiProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
 import type { Blueprint, BlueprintChange, BlueprintDryRun } from '../api/schema'
-import { showNotice } from '../ui/notices'
+import { showNotice, showProblem } from '../ui/notices'
 import { listRemovedFields } from './change-sentences'
+import { type DesignDraft, toChange } from './design-draft'
 import { savedBlueprintQuery } from './design-queries'
 import { locateFlaws, type useDesignState } from './design-state'
 
@@ -21,26 +22,28 @@ async function sendChange(key: string, body: BlueprintChange, isDryRun: boolean,
   return { data: data as BlueprintDryRun | Blueprint, response }
 }
 
-/** Saves a design. What alters entities is shown before, and what does not is saved at once. */
+/** Saves a design. A change that alters entities is shown before, and any other is saved at once. */
 export function useDesignSave(design: DesignState) {
-  const { before, change, draft, etag, setFlaws, reset } = design
+  const { before, draft, etag, setFlaws, reset, adoptSaved } = design
   const [isReviewing, setIsReviewing] = useState(false)
-  const showFlaws = (error: unknown) =>
-    setFlaws(error instanceof ApiProblem && error.status === 400 ? locateFlaws(error.fieldErrors, draft) : [])
-  const survey = useMutation({
-    mutationFn: async () => (await sendChange(before.key, change, true, etag)).data as BlueprintDryRun,
+  const showFlaws = (error: unknown, sent: DesignDraft) =>
+    setFlaws(error instanceof ApiProblem && error.status === 400 ? locateFlaws(error.fieldErrors, sent) : [])
+  const dryRun = useMutation({
+    mutationFn: async (sent: DesignDraft) =>
+      (await sendChange(before.key, toChange(before, sent), true, etag)).data as BlueprintDryRun,
     onMutate: () => setFlaws([]),
     onError: showFlaws,
   })
   const save = useMutation({
-    mutationFn: (version: string | undefined) => sendChange(before.key, change, false, version),
+    mutationFn: ({ sent, version }: { sent: DesignDraft; version: string | undefined }) =>
+      sendChange(before.key, toChange(before, sent), false, version),
     // The progress is beneath the review.
     onMutate: () => setIsReviewing(false),
-    onError: showFlaws,
-    onSuccess: async ({ data, response }) => {
-      survey.reset()
+    onError: (error, { sent }) => showFlaws(error, sent),
+    onSuccess: async ({ data, response }, { sent }) => {
+      dryRun.reset()
       const saved = { blueprint: data as Blueprint, etag: response.headers.get('etag') ?? undefined }
-      reset(saved)
+      adoptSaved(saved, sent)
       queryClient.setQueryData(savedBlueprintQuery(before.key).queryKey, saved)
       showNotice(
         response.status === 202
@@ -51,32 +54,48 @@ export function useDesignSave(design: DesignState) {
       await queryClient.invalidateQueries({ queryKey: ['entities', before.key] })
     },
   })
+  const isBusy = dryRun.isPending || save.isPending
+  const fetchSaved = () => queryClient.fetchQuery({ ...savedBlueprintQuery(before.key), staleTime: 0 })
   const review = () => {
     setIsReviewing(true)
-    survey.mutate()
+    dryRun.mutate(draft)
   }
-  const submit = () =>
-    survey.mutate(undefined, {
+  const saveReviewed = () => save.mutate({ sent: draft, version: etag })
+  const submit = () => {
+    if (isBusy) return
+    // What is saved is what was checked, also when somebody types meanwhile.
+    dryRun.mutate(draft, {
       onSuccess: ({ entities, breaking, rewritten }) => {
         const losesValues = entities > 0 && listRemovedFields(before, draft).length > 0
         if (breaking || rewritten || losesValues) setIsReviewing(true)
-        else save.mutate(etag)
+        else saveReviewed()
       },
     })
-  /** Saves over what somebody else saved meanwhile. */
-  const saveOver = async () => {
-    const latest = await queryClient.fetchQuery({ ...savedBlueprintQuery(before.key), staleTime: 0 })
-    save.mutate(latest.etag)
   }
-  const discard = async () => {
-    survey.reset()
+  /** Saves over what somebody else saved meanwhile. */
+  const saveOver = () =>
+    fetchSaved().then(({ etag: latest }) => save.mutate({ sent: draft, version: latest }), showProblem)
+  const discard = () => {
+    dryRun.reset()
     save.reset()
-    reset(await queryClient.fetchQuery({ ...savedBlueprintQuery(before.key), staleTime: 0 }))
+    return fetchSaved().then(reset, showProblem)
   }
   const close = () => {
     setIsReviewing(false)
-    survey.reset()
+    dryRun.reset()
   }
-  const error = save.error ?? survey.error
-  return { survey, save, submit, review, isReviewing, close, saveOver, discard, error }
+  const error = save.error ?? dryRun.error
+  return {
+    dryRun,
+    isSaving: save.isPending,
+    isBusy,
+    submit,
+    review,
+    isReviewing,
+    saveReviewed,
+    close,
+    saveOver,
+    discard,
+    error,
+  }
 }

@@ -59,7 +59,7 @@ function DesignEditor({ saved }: { saved: SavedBlueprint }) {
             <Button variant="default" onClick={saving.discard}>
               Discard
             </Button>
-            <Button onClick={saving.submit} loading={saving.survey.isPending || saving.save.isPending}>
+            <Button onClick={saving.submit} loading={saving.isBusy}>
               Save
             </Button>
           </>
@@ -67,7 +67,7 @@ function DesignEditor({ saved }: { saved: SavedBlueprint }) {
       }
     >
       <div className={classes.design}>
-        <AlterationProgress blueprint={before.key} isSaving={saving.save.isPending} />
+        <AlterationProgress blueprint={before.key} isSaving={saving.isSaving} />
         {!!saving.error && !saving.isReviewing && <DesignProblem design={design} saving={saving} />}
         <DesignContext value={{ before, draft, update: design.update, updateFields: design.updateFields, flaws }}>
           <Outlet />
@@ -78,10 +78,10 @@ function DesignEditor({ saved }: { saved: SavedBlueprint }) {
           blueprint={before}
           sentences={sentences}
           removedKeys={listRemovedFields(before, draft).map(({ key }) => key)}
-          report={saving.survey.data}
+          report={saving.dryRun.data}
           error={saving.error}
-          isSaving={saving.save.isPending}
-          onSave={() => saving.save.mutate(design.etag)}
+          isSaving={saving.isSaving}
+          onSave={saving.saveReviewed}
           onClose={saving.close}
         />
       )}
@@ -116,9 +116,9 @@ function DesignProblem({ design: { flaws, draft }, saving }: DesignProblemProps)
       <Alert color="yellow" variant="light" m="md" role="alert">
         Somebody else has changed this blueprint since you began.
         <Group mt="xs">
-          <Button onClick={saving.saveOver}>Save mine over it</Button>
+          <Button onClick={saving.saveOver}>Save my version over it</Button>
           <Button variant="default" onClick={saving.discard}>
-            Show theirs, discard mine
+            Discard my version
           </Button>
         </Group>
       </Alert>

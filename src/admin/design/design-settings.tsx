@@ -73,6 +73,12 @@ const listRelationsTo = (key: string, blueprints: readonly Blueprint[]) =>
     .filter((each) => each.key !== key)
     .flatMap((each) => each.fields.filter(({ target }) => target === key).map((field) => ({ blueprint: each, field })))
 
+/** Returns what is deleted with a blueprint; without a count, it may have any number of entities. */
+function describeDeletion(count: number | undefined): string {
+  if (count === 0) return 'The blueprint has no entities.'
+  return `The blueprint is deleted with all ${count === undefined ? '' : `${count.toLocaleString()} `}entities.`
+}
+
 function BlueprintDeletion({ blueprint: { key, name } }: { blueprint: Blueprint }) {
   const navigate = useNavigate()
   const { data: count } = useQuery(entityCountQuery(key, {}))
@@ -89,11 +95,10 @@ function BlueprintDeletion({ blueprint: { key, name } }: { blueprint: Blueprint 
       await queryClient.invalidateQueries({ queryKey: ['blueprints'] })
     },
   })
-  const entities = count ? `all ${count.toLocaleString()} entities` : 'its design'
-  const ask = async () => {
+  const confirmAndDelete = async () => {
     const isConfirmed = await confirmAction({
       title: `Delete the blueprint “${name}”?`,
-      text: `${count ? `${count.toLocaleString()} ${name.toLowerCase()} are deleted with it.` : 'It has no entities.'} This cannot be undone.`,
+      text: `${describeDeletion(count)} This cannot be undone.`,
       action: 'Delete blueprint',
       typedName: key,
     })
@@ -105,11 +110,11 @@ function BlueprintDeletion({ blueprint: { key, name } }: { blueprint: Blueprint 
         Delete
       </Title>
       <Text size="sm" c="dimmed" my={4}>
-        The blueprint goes with {entities}.
+        {describeDeletion(count)}
       </Text>
       {pointing.length > 0 && (
         <Text size="sm" c="dimmed" my={4}>
-          These relations point to it, and are cleared or followed as they say:{' '}
+          These relations point to it. Each says what happens to its entities:{' '}
           {pointing.map(({ blueprint, field }, n) => (
             <span key={`${blueprint.key} ${field.key}`}>
               {n > 0 && ', '}
@@ -127,7 +132,7 @@ function BlueprintDeletion({ blueprint: { key, name } }: { blueprint: Blueprint 
         </Text>
       )}
       {remove.error && <ProblemMessage error={remove.error} />}
-      <Button color="red" variant="light" onClick={ask} loading={remove.isPending}>
+      <Button color="red" variant="light" onClick={confirmAndDelete} loading={remove.isPending}>
         Delete blueprint
       </Button>
     </section>

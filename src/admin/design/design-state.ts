@@ -21,9 +21,9 @@ export const DesignContext = createContext<Design | undefined>(undefined)
 /** Returns the design that the view belongs to. */
 export const useDesign = (): Design => use(DesignContext)!
 
-type Begun = SavedBlueprint & { draft: DesignDraft }
+type DesignEdit = SavedBlueprint & { draft: DesignDraft }
 
-const begin = (saved: SavedBlueprint): Begun => ({
+const startEdit = (saved: SavedBlueprint): DesignEdit => ({
   ...saved,
   draft: toDraft(
     saved.blueprint,
@@ -31,10 +31,10 @@ const begin = (saved: SavedBlueprint): Begun => ({
   ),
 })
 
-/** Returns what was begun in this browser, unless it was another version of this page that kept it. */
-function readBegun(draftKey: string): Begun | undefined {
-  const begun = readDraft<Begun>(draftKey)
-  return Array.isArray(begun?.draft?.fields) && Array.isArray(begun.blueprint?.fields) ? begun : undefined
+/** Returns the edit that this browser keeps, unless another version of this page wrote it in another shape. */
+function readEdit(draftKey: string): DesignEdit | undefined {
+  const edit = readDraft<DesignEdit>(draftKey)
+  return Array.isArray(edit?.draft?.fields) && Array.isArray(edit.blueprint?.fields) ? edit : undefined
 }
 
 /** Returns the flaws of a refused change, with the ids of fields instead of their positions. */
@@ -46,23 +46,31 @@ export const locateFlaws = (details: ProblemDetail[], { fields }: DesignDraft): 
       .replace(/^\/computed\/([^/]+)/, (_, key) => `/fields/${fields.find((field) => field.key === key)?.id}/formula`),
   }))
 
+/** Returns a draft that was changed while it was saved: the fields that were sent have the saved keys as their ids. */
+const followSaved = (draft: DesignDraft, sent: DesignDraft): DesignDraft => ({
+  ...draft,
+  fields: draft.fields.map((field) => ({
+    ...field,
+    id: sent.fields.find(({ id }) => id === field.id)?.key ?? field.id,
+  })),
+})
+
 /** The changes of a blueprint that are not saved yet. They are kept in the browser. */
 export function useDesignState(saved: SavedBlueprint) {
   const draftKey = `design:${saved.blueprint.key}`
-  const [begun, setBegun] = useState(() => readBegun(draftKey) ?? begin(saved))
+  const [edit, setEdit] = useState(() => readEdit(draftKey) ?? startEdit(saved))
   const [flaws, setFlaws] = useState<ProblemDetail[]>([])
-  const change = useMemo(() => toChange(begun.blueprint, begun.draft), [begun])
-  const isChanged = Object.keys(change).length > 0
+  const isChanged = useMemo(() => Object.keys(toChange(edit.blueprint, edit.draft)).length > 0, [edit])
   useEffect(() => {
-    if (isChanged) keepDraft(draftKey, begun)
+    if (isChanged) keepDraft(draftKey, edit)
     else removeDraft(draftKey)
-  }, [draftKey, begun, isChanged])
+  }, [draftKey, edit, isChanged])
   // Without changes of one's own, the design follows what others save.
   useEffect(() => {
-    if (!isChanged && saved.etag !== begun.etag) setBegun(begin(saved))
-  }, [saved, begun.etag, isChanged])
+    if (!isChanged && saved.etag !== edit.etag) setEdit(startEdit(saved))
+  }, [saved, edit.etag, isChanged])
   const update = useCallback(
-    (next: (draft: DesignDraft) => DesignDraft) => setBegun((now) => ({ ...now, draft: next(now.draft) })),
+    (next: (draft: DesignDraft) => DesignDraft) => setEdit((now) => ({ ...now, draft: next(now.draft) })),
     [],
   )
   const updateFields = useCallback(
@@ -70,9 +78,13 @@ export function useDesignState(saved: SavedBlueprint) {
     [update],
   )
   const reset = useCallback((to: SavedBlueprint) => {
-    setBegun(begin(to))
+    setEdit(startEdit(to))
     setFlaws([])
   }, [])
-  const { blueprint: before, draft, etag } = begun
-  return { before, draft, etag, change, isChanged, update, updateFields, flaws, setFlaws, reset }
+  const adoptSaved = useCallback((to: SavedBlueprint, sent: DesignDraft) => {
+    setEdit((now) => (now.draft === sent ? startEdit(to) : { ...to, draft: followSaved(now.draft, sent) }))
+    setFlaws([])
+  }, [])
+  const { blueprint: before, draft, etag } = edit
+  return { before, draft, etag, isChanged, adoptSaved, update, updateFields, flaws, setFlaws, reset }
 }

@@ -11,7 +11,7 @@ const MAX_FIELDS_SHOWN = 12
 /** What one box of the diagram shows. */
 export type BlueprintNode = Node<{ blueprint: Blueprint; fields: Field[]; hiddenCount: number }, 'blueprint'>
 
-/** Returns the boxes and arrows of blueprints, with their places from left to right. */
+/** Returns the boxes and arrows of blueprints, with their positions from left to right. */
 export function layOutBlueprints(blueprints: readonly Blueprint[]): { nodes: BlueprintNode[]; edges: Edge[] } {
   const relations = listRelations(blueprints)
   const graph = new Graph({ multigraph: true })
@@ -39,14 +39,16 @@ export function layOutBlueprints(blueprints: readonly Blueprint[]): { nodes: Blu
       data: { blueprint, fields, hiddenCount },
     }
   })
-  const shown = new Set(boxes.flatMap(({ blueprint, fields }) => fields.map(({ key }) => `${blueprint.key}.${key}`)))
+  const shownFieldIds = new Set(
+    boxes.flatMap(({ blueprint, fields }) => fields.map(({ key }) => `${blueprint.key}.${key}`)),
+  )
   const edges = relations.map(({ from, field, to }): Edge => {
     const id = `${from.key}.${field.key}`
     return {
       id,
       source: from.key,
       target: to.key,
-      sourceHandle: shown.has(id) ? field.key : null,
+      sourceHandle: shownFieldIds.has(id) ? field.key : null,
       label: field.title || field.key,
     }
   })

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
 import { blueprintsQuery } from '../api/queries'
+import { BLUEPRINT_ROLES, useHasRole } from '../api/roles'
 import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
@@ -16,6 +17,7 @@ const DiagramCanvas = lazy(async () => ({ default: (await import('./diagram-canv
 /** All blueprints with their relations, as a diagram and as text. */
 export function Diagram() {
   const { data: blueprints, error } = useQuery(blueprintsQuery)
+  const mayCreate = useHasRole(BLUEPRINT_ROLES)
   const relations = listRelations(blueprints ?? [])
   return (
     <Screen
@@ -26,9 +28,11 @@ export function Diagram() {
           <Button component={Link} to="/data" variant="default">
             List
           </Button>
-          <Button component={Link} to="/blueprints/new" leftSection={<IconPlus size={14} />}>
-            New blueprint
-          </Button>
+          {mayCreate && (
+            <Button component={Link} to="/blueprints/new" leftSection={<IconPlus size={14} />}>
+              New blueprint
+            </Button>
+          )}
         </>
       }
     >
@@ -37,7 +41,7 @@ export function Diagram() {
         {blueprints?.length === 0 && (
           <EmptyState
             text="There are no blueprints yet."
-            action={{ label: 'Create a blueprint', href: '/admin/blueprints/new' }}
+            action={mayCreate ? { label: 'Create a blueprint', href: '/admin/blueprints/new' } : undefined}
           />
         )}
         {!!blueprints?.length && (

@@ -30,7 +30,7 @@ export function listExamples(blueprint: Blueprint, other: Entity | undefined): E
   const change = changedKey ? { [changedKey]: changedValue } : {}
   const one = `${base}/entities/${EXAMPLE_IDENTIFIER}`
   const write = (value: unknown) => JSON.stringify(value)
-  const named = { identifier: EXAMPLE_IDENTIFIER, ...sample }
+  const exampleEntity = { identifier: EXAMPLE_IDENTIFIER, ...sample }
   return [
     {
       ...{ title: 'List', operation: 'read' as const },
@@ -47,8 +47,8 @@ export function listExamples(blueprint: Blueprint, other: Entity | undefined): E
     },
     {
       ...{ title: 'Create', operation: 'create' as const },
-      request: { method: 'POST', path: `${base}/entities`, body: named },
-      client: `const created = await entities.create(${write(named)})`,
+      request: { method: 'POST', path: `${base}/entities`, body: exampleEntity },
+      client: `const created = await entities.create(${write(exampleEntity)})`,
     },
     {
       ...{ title: 'Change', operation: 'update' as const },

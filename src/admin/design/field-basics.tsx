@@ -49,7 +49,7 @@ export function FieldBasics({ field, number, isInline, autoFocus, flaws, onChang
         placeholder="name"
         autoFocus={autoFocus}
         value={key}
-        error={errorAt('key') ?? (wasLeft && key ? findKeyFlaw(key, []) : undefined)}
+        error={errorAt('key') ?? (wasLeft && key ? findKeyFlaw(key) : undefined)}
         onBlur={() => setWasLeft(true)}
         onKeyDown={handleKey}
         onChange={(event) => onChange({ key: event.currentTarget.value })}

@@ -27,10 +27,10 @@ export function FieldOptions({ field, siblings, flaws, onChange }: FieldOptionsP
   const errorAt = (part: string) => flaws.find(({ path }) => path.endsWith(`/${part}`))?.message
   const errorWithin = (part: string) => flaws.find(({ path }) => path.includes(`/${part}`))?.message
   const { hasChoices } = fieldTraits[type]
-  const other = flaws.find(({ path }) => path.split('/').length === 3)?.message
+  const generalFlaw = flaws.find(({ path }) => path.split('/').length === 3)?.message
   return (
     <>
-      {other && <p className={classes.flaw}>{other}</p>}
+      {generalFlaw && <p className={classes.flaw}>{generalFlaw}</p>}
       <div className={classes.grid}>
         <TextInput
           label="Title"

@@ -44,7 +44,5 @@ export function boundLabels(type: FieldType, isList: boolean): [min: string, max
 const KEY_PATTERN = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/
 
 /** Returns what is wrong with the key of a field, or undefined. */
-export function findKeyFlaw(key: string, others: readonly string[]): string | undefined {
-  if (!KEY_PATTERN.test(key)) return 'Begin with a letter, and use only letters, digits and _ (63 at most).'
-  return others.includes(key) ? `The field "${key}" is defined twice.` : undefined
-}
+export const findKeyFlaw = (key: string): string | undefined =>
+  KEY_PATTERN.test(key) ? undefined : 'Begin with a letter, and use only letters, digits and _ (63 at most).'

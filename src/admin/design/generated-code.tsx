@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Blueprint } from '../api/schema'
 import { getNamedTenant } from '../api/session'
+import { downloadFile } from '../transfer/file-download'
 import { CodeBlock } from '../ui/code-block'
 import { ProblemMessage } from '../ui/problem-message'
 import type { EntityExample } from './entity-requests'
@@ -33,7 +34,7 @@ export function GeneratedCode({ blueprint: { key, name }, examples, token }: Gen
   const [isWhole, setIsWhole] = useState(false)
   const types = useQuery(generatedFileQuery('types.d.ts'))
   const client = useQuery(generatedFileQuery('client.ts'))
-  const shown = types.data && (isWhole ? types.data : cutTypes(types.data, key))
+  const shownTypes = types.data && (isWhole ? types.data : cutTypes(types.data, key))
   return (
     <>
       <Group>
@@ -51,21 +52,14 @@ export function GeneratedCode({ blueprint: { key, name }, examples, token }: Gen
         checked={isWhole}
         onChange={(event) => setIsWhole(event.currentTarget.checked)}
       />
-      {shown && <CodeBlock label={isWhole ? 'Types of all blueprints' : `Types of ${name}`} code={shown} />}
+      {shownTypes && <CodeBlock label={isWhole ? 'Types of all blueprints' : `Types of ${name}`} code={shownTypes} />}
     </>
   )
 }
 
 /** Downloads a text as a file. */
 function DownloadButton({ name, text }: { name: string; text: string | undefined }) {
-  const download = () => {
-    const address = URL.createObjectURL(new Blob([text ?? ''], { type: 'text/plain' }))
-    const link = document.createElement('a')
-    link.href = address
-    link.download = name
-    link.click()
-    setTimeout(() => URL.revokeObjectURL(address), 1_000)
-  }
+  const download = () => downloadFile(name, [text ?? ''], 'text/plain')
   return (
     <Button variant="default" onClick={download} disabled={text === undefined}>
       Download {name}

@@ -19,12 +19,12 @@ export function cutTypes(types: string, key: string): string {
     `^export interface Blueprints \\{\\n\\s+(?:'${key}'|"${key}"|${key}): [\\s\\S]*?^\\}\\n`,
     'm',
   )
-  const found = entry.exec(types)
-  if (!found) return types
-  const before = types.slice(0, found.index)
+  const match = entry.exec(types)
+  if (!match) return types
+  const before = types.slice(0, match.index)
   const begin = before.lastIndexOf('extends Entity<')
   const line = before.lastIndexOf('export interface', begin)
   // A comment above the first interface belongs to it.
   const comment = /\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n$/.exec(before.slice(0, line))
-  return types.slice(comment ? comment.index : line, found.index + found[0].length)
+  return types.slice(comment ? comment.index : line, match.index + match[0].length)
 }

@@ -41,7 +41,7 @@ export function LimitationLine({
   onRemove,
 }: LimitationLineProps) {
   const { scope, value } = limitation
-  const put = (part: 'properties' | 'roles' | 'workspaceLabels', names: string[]) => {
+  const setNames = (part: 'properties' | 'roles' | 'workspaceLabels', names: string[]) => {
     const { [part]: _, ...rest } = limitation
     onChange((names.length ? { ...rest, [part]: names } : rest) as Limitation)
   }
@@ -95,19 +95,19 @@ export function LimitationLine({
               data={fieldKeys}
               value={limitation.properties ?? []}
               comboboxProps={{ withinPortal: false }}
-              onChange={(names) => put('properties', names)}
+              onChange={(names) => setNames('properties', names)}
             />
             <TagsInput
               label="Only for the roles"
               data={roles}
               value={limitation.roles ?? []}
               comboboxProps={{ withinPortal: false }}
-              onChange={(names) => put('roles', names)}
+              onChange={(names) => setNames('roles', names)}
             />
             <TagsInput
               label="Only in workspaces with a label"
               value={limitation.workspaceLabels ?? []}
-              onChange={(names) => put('workspaceLabels', names)}
+              onChange={(names) => setNames('workspaceLabels', names)}
             />
           </PartPopover>
         </div>

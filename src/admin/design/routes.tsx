@@ -2,7 +2,7 @@ import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { frameRoute } from '../frame/frame-route'
 
 // An entity may be called "design" or "api", and a blueprint "diagram". No entity is called "all", and nothing else is
-// at "blueprints", so these places hide neither.
+// at "blueprints", so these routes hide neither.
 const design = createRoute({
   getParentRoute: () => frameRoute,
   path: 'data/$blueprint/all/design',
@@ -44,5 +44,5 @@ const diagram = createRoute({
   component: lazyRouteComponent(() => import('./diagram'), 'Diagram'),
 })
 
-/** The places of the design of blueprints. */
+/** The routes of the design of blueprints. */
 export const designRoutes = [design.addChildren([fields, rules, seeAs, settings, json]), api, diagram] as const

@@ -109,15 +109,16 @@ type CallerMenuProps = Pick<RuleLineProps, 'rule' | 'roles' | 'number' | 'onChan
 function CallerMenu({ rule, roles, number, onChange }: CallerMenuProps) {
   const { guest, roleBased = [], workspaceRoleBased = [], workspaceLabelsBased = [] } = rule
   const shown = describeCallers(rule)
-  const put = (part: 'roleBased' | 'workspaceRoleBased' | 'workspaceLabelsBased', names: string[]) => {
+  const setNames = (part: 'roleBased' | 'workspaceRoleBased' | 'workspaceLabelsBased', names: string[]) => {
     const { [part]: _, ...rest } = rule
     onChange(names.length ? { ...rest, [part]: names } : rest)
   }
-  const putGuest = (isChecked: boolean) => {
+  const setGuest = (isChecked: boolean) => {
     const { guest: _, ...rest } = rule
     onChange(isChecked ? { ...rest, guest: true } : rest)
   }
-  const toggleAll = (part: 'roleBased' | 'workspaceRoleBased', isChecked: boolean) => put(part, isChecked ? ['*'] : [])
+  const toggleAll = (part: 'roleBased' | 'workspaceRoleBased', isChecked: boolean) =>
+    setNames(part, isChecked ? ['*'] : [])
   return (
     <Popover position="bottom-start" shadow="md" width={320} trapFocus>
       <Popover.Target>
@@ -131,7 +132,7 @@ function CallerMenu({ rule, roles, number, onChange }: CallerMenuProps) {
           <Checkbox
             label="Everybody, also guests"
             checked={!!guest}
-            onChange={(event) => putGuest(event.currentTarget.checked)}
+            onChange={(event) => setGuest(event.currentTarget.checked)}
           />
           <Checkbox
             label="Everybody who is signed in"
@@ -143,7 +144,7 @@ function CallerMenu({ rule, roles, number, onChange }: CallerMenuProps) {
             data={roles}
             value={roleBased.filter((role) => role !== '*')}
             comboboxProps={{ withinPortal: false }}
-            onChange={(names) => put('roleBased', names)}
+            onChange={(names) => setNames('roleBased', names)}
           />
           <Checkbox
             label="Members of their active workspace"
@@ -155,12 +156,12 @@ function CallerMenu({ rule, roles, number, onChange }: CallerMenuProps) {
             data={['admin', 'member']}
             value={workspaceRoleBased.filter((role) => role !== '*')}
             comboboxProps={{ withinPortal: false }}
-            onChange={(names) => put('workspaceRoleBased', names)}
+            onChange={(names) => setNames('workspaceRoleBased', names)}
           />
           <TagsInput
             label="Only in workspaces with a label"
             value={workspaceLabelsBased}
-            onChange={(names) => put('workspaceLabelsBased', names)}
+            onChange={(names) => setNames('workspaceLabelsBased', names)}
           />
         </Stack>
       </Popover.Dropdown>

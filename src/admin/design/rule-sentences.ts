@@ -3,7 +3,7 @@ import type { Rule } from '../api/schema'
 export type Operation = Rule['operation']
 export type Scope = NonNullable<Rule['scope']>
 
-/** All operations, in the order of a life. */
+/** All operations, in the order in which an entity goes through them. */
 export const OPERATIONS: readonly Operation[] = ['create', 'read', 'update', 'delete']
 
 /** Returns names as a person lists them: a, b or c. */
@@ -30,7 +30,7 @@ export function describeCallers({ guest, roleBased = [], workspaceRoleBased = []
 }
 
 /** Which rows each scope reaches, as the object of a sentence. */
-export const SCOPE_WORDS: Record<Scope, string> = {
+const SCOPE_WORDS: Record<Scope, string> = {
   user: 'what is their own',
   workspace: 'what belongs to their workspace',
   tenant: 'everything',

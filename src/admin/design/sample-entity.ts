@@ -28,9 +28,14 @@ function fitBounds(value: unknown, { min, max }: Field): unknown {
 function toSample(field: Field, other: Entity | undefined): unknown {
   const { type, multi, unique, pattern, enum: choices } = field
   if (field.default !== undefined && field.default !== null && !unique) return field.default
-  const found = other?.[field.key]
-  if (found !== undefined && found !== null && !unique && (pattern || type === 'relation' || type === 'object'))
-    return found
+  const otherValue = other?.[field.key]
+  if (
+    otherValue !== undefined &&
+    otherValue !== null &&
+    !unique &&
+    (pattern || type === 'relation' || type === 'object')
+  )
+    return otherValue
   const single = choices?.[0] ?? (multi ? SAMPLES[type] : fitBounds(SAMPLES[type], field))
   return multi ? Array.from({ length: Math.max(1, Number(field.min ?? 1)) }, () => single) : single
 }
@@ -47,8 +52,8 @@ export function toSampleEntity(
   const simple = writable.filter(
     ({ required: isRequired, type, pattern }) => !isRequired && type !== 'relation' && !pattern,
   )
-  const shown = [...required, ...simple.slice(0, Math.max(0, MAX_FIELDS_SHOWN - required.length))]
+  const exampleFields = [...required, ...simple.slice(0, Math.max(0, MAX_FIELDS_SHOWN - required.length))]
   return Object.fromEntries(
-    writable.filter((field) => shown.includes(field)).map((field) => [field.key, toSample(field, other)]),
+    writable.filter((field) => exampleFields.includes(field)).map((field) => [field.key, toSample(field, other)]),
   )
 }

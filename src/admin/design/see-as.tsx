@@ -4,10 +4,11 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import type { Blueprint, Entity } from '../api/schema'
 import { entityQuery } from '../data/entity-queries'
 import { fieldKinds } from '../fields'
+import { userQuery, userWorkspacesQuery } from '../people/user-queries'
 import { ProblemMessage } from '../ui/problem-message'
 import { StateTag } from '../ui/state-tag'
 import { mayUseField } from './access-evaluation'
-import { explainForCaller, explanationQuery, userNameQuery, userWorkspacesQuery, type Verdict } from './access-queries'
+import { explainForCaller, explanationQuery, type Verdict } from './access-queries'
 import { CallerSelect } from './caller-select'
 import classes from './design.module.css'
 import { useDesign } from './design-state'
@@ -21,7 +22,7 @@ export function SeeAs() {
   const { before } = useDesign()
   const { as = 'guest', workspace, entity } = route.useSearch() as Record<string, string | undefined>
   const navigate = useNavigate()
-  const put = (part: Record<string, string | undefined>) =>
+  const changeSearch = (part: Record<string, string | undefined>) =>
     navigate({ to: '.', search: { as, workspace, entity, ...part } as never, replace: true })
   const [kind, name = ''] = as.split(/:(.*)/s)
   const user = kind === 'user' ? name : ''
@@ -29,16 +30,16 @@ export function SeeAs() {
     ...explanationQuery(before.key, user || undefined, workspace),
     enabled: kind === 'user' || kind === 'guest',
   })
-  const { data: workspaces = [] } = useQuery(userWorkspacesQuery(user))
-  const { data: known } = useQuery(userNameQuery(user))
+  const { data: workspaces = [] } = useQuery({ ...userWorkspacesQuery(user), enabled: user !== '' })
+  const { data: userDetails } = useQuery({ ...userQuery(user), enabled: user !== '' })
   const chosen = useQuery({ ...entityQuery(before.key, entity ?? ''), enabled: !!entity })
   const verdicts = kind === 'role' ? explainForCaller(before, { roles: ['user', name] }) : explained.data
-  const roles = kind === 'user' ? (known?.roles ?? []) : kind === 'role' ? ['user', name] : undefined
+  const roles = kind === 'user' ? (userDetails?.roles ?? []) : kind === 'role' ? ['user', name] : undefined
   const { Input: EntityInput } = fieldKinds.relation
   return (
     <div className={classes.column}>
       <Group align="flex-end" gap="sm" mb="md">
-        <CallerSelect value={as} onChange={(next) => put({ as: next, workspace: undefined })} />
+        <CallerSelect value={as} onChange={(next) => changeSearch({ as: next, workspace: undefined })} />
         {workspaces.length > 0 && (
           <Select
             label="Active workspace"
@@ -46,14 +47,14 @@ export function SeeAs() {
             placeholder="None"
             data={workspaces.map((each) => ({ value: each._id, label: each.name ?? each._id }))}
             value={workspace ?? null}
-            onChange={(next) => put({ workspace: next ?? undefined })}
+            onChange={(next) => changeSearch({ workspace: next ?? undefined })}
           />
         )}
         <EntityInput
           field={{ key: 'entity', type: 'relation', target: before.key }}
           label="For one entity"
           value={entity}
-          onChange={(next) => put({ entity: next as string | undefined })}
+          onChange={(next) => changeSearch({ entity: next as string | undefined })}
         />
       </Group>
       {explained.error && <ProblemMessage error={explained.error} />}
@@ -119,14 +120,14 @@ function describeReach({ operation, scopes, rules }: Verdict): string {
 function RuleReasons({ blueprint, verdict }: { blueprint: Blueprint; verdict: Verdict }) {
   const { scopes, rules } = verdict
   const applying = rules.filter(({ applies }) => applies)
-  const shown = applying.length ? applying : rules
+  const shownRules = applying.length ? applying : rules
   if (scopes.includes('tenant') && !applying.length)
     return (
       <Text size="xs" c="dimmed">
         Administrators may do everything, whatever the rules say.
       </Text>
     )
-  return shown.map(({ index, rule, applies, because }) => (
+  return shownRules.map(({ index, rule, applies, because }) => (
     <Text key={index} size="xs" c="dimmed" className={classes.changes}>
       Rule {index + 1}: {describeRule(rule, blueprint.permissionScope ?? 'user')}
       {!applies && because && ` ${because}`}

@@ -11,8 +11,8 @@ type ActionDialogProps = {
   text: string
   /** The verb of the button. */
   action: string
-  /** What is said once it is done. */
-  done: string
+  /** The notice once it is done. */
+  notice: string
   isReady?: boolean
   send(): Promise<unknown>
   onClose(): void
@@ -25,7 +25,7 @@ export function ActionDialog({
   title,
   text,
   action,
-  done,
+  notice,
   isReady = true,
   send,
   onClose,
@@ -34,14 +34,14 @@ export function ActionDialog({
   const sending = useMutation({
     mutationFn: send,
     onSuccess: () => {
-      showNotice(done)
+      showNotice(notice)
       onClose()
     },
     onSettled: refreshPayments,
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    sending.mutate()
+    if (!sending.isPending) sending.mutate()
   }
   return (
     <Modal opened title={title} onClose={onClose}>

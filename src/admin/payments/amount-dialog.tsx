@@ -9,13 +9,13 @@ import { describeAmount } from './price-words'
 export function AmountDialog({ subscription, onClose }: { subscription: Subscription; onClose: () => void }) {
   const { _id: id, currency, billingCycle, dynamicAmount, status } = subscription
   const [amount, setAmount] = useState<number | ''>(dynamicAmount ?? '')
-  const when = status === 'pending' ? 'The customer can pay once it is set.' : 'It counts from the next payment on.'
+  const effect = status === 'pending' ? 'The customer can pay once it is set.' : 'It counts from the next payment on.'
   return (
     <ActionDialog
       title="Set the price"
-      text={`The price is what this customer pays for each ${billingCycle === 'yearly' ? 'year' : 'month'}, before a coupon. ${when}`}
+      text={`The price is what this customer pays for each ${billingCycle === 'yearly' ? 'year' : 'month'}, before a coupon. ${effect}`}
       action={amount === '' ? 'Set price' : `Set ${describeAmount(amount, currency, billingCycle)}`}
-      done="The price is set."
+      notice="The price is set."
       isReady={amount !== ''}
       send={() =>
         api.PUT('/api/subscriptions/{id}/dynamic-amount', {

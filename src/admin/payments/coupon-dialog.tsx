@@ -15,18 +15,18 @@ export function CouponDialog({ subscription, onClose }: { subscription: Subscrip
   const { data: coupons = [] } = useQuery(couponsQuery)
   const chosen = coupons.find((coupon) => coupon.code.toLowerCase() === code.trim().toLowerCase())
   const provider = externalSubscriptionId ? findProvider(providerKind)?.label : undefined
-  const redeemed =
+  const redemption =
     status === 'active'
       ? 'The coupon is redeemed at once.'
       : 'The coupon is redeemed when the subscription becomes active.'
-  const billed = provider ? ` ${provider} gets the new price, and charges it from the next payment on.` : ''
+  const providerNote = provider ? ` ${provider} gets the new price, and charges it from the next payment on.` : ''
   const isRemoval = code.trim() === ''
   return (
     <ActionDialog
       title={couponCode ? 'Change the coupon' : 'Attach a coupon'}
-      text={isRemoval && couponCode ? `The full price comes back.${billed}` : `${redeemed}${billed}`}
+      text={isRemoval && couponCode ? `The full price comes back.${providerNote}` : `${redemption}${providerNote}`}
       action={isRemoval && couponCode ? `Remove ${couponCode}` : 'Attach coupon'}
-      done={isRemoval ? 'The coupon is removed.' : 'The coupon is attached.'}
+      notice={isRemoval ? 'The coupon is removed.' : 'The coupon is attached.'}
       isReady={!isRemoval || !!couponCode}
       send={() =>
         api.PUT('/api/subscriptions/{id}/coupon', {

@@ -7,7 +7,7 @@ const isPercentage = ({ discountType }: FormValues) => discountType !== 'fixed'
 const isForever = ({ benefitDurationUnit: unit }: FormValues) => unit !== 'days' && unit !== 'months'
 
 const DiscountTypeInput = labelledChoice([
-  { value: 'percentage', label: 'Per cent of the price' },
+  { value: 'percentage', label: 'A percentage of the price' },
   { value: 'fixed', label: 'An amount' },
 ])
 const BenefitUnitInput = labelledChoice([

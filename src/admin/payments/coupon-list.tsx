@@ -10,8 +10,8 @@ import { ListTable } from '../ui/list-table'
 import { Screen } from '../ui/screen'
 import { StateTag } from '../ui/state-tag'
 import { AddressFilter } from './address-filter'
-import { useListPlace } from './list-place'
-import { describeBenefit, describeDiscount, describeWindow } from './price-words'
+import { useListNavigation } from './list-navigation'
+import { describeBenefit, describeDiscount, describeValidity } from './price-words'
 
 const STATES = [
   { value: 'true', label: 'Active' },
@@ -47,7 +47,13 @@ const columns: Column<Coupon>[] = [
         ? `${currentRedemptions.toLocaleString()} of ${maxRedemptions.toLocaleString()}`
         : currentRedemptions.toLocaleString(),
   },
-  { key: 'validUntil', label: 'Redeemable', width: 230, isSortable: true, render: (coupon) => describeWindow(coupon) },
+  {
+    key: 'validUntil',
+    label: 'Redeemable',
+    width: 230,
+    isSortable: true,
+    render: (coupon) => describeValidity(coupon),
+  },
   {
     key: 'isActive',
     label: 'State',
@@ -59,7 +65,7 @@ const columns: Column<Coupon>[] = [
 
 /** The codes that make a subscription cheaper. */
 export function CouponList() {
-  const { search, filter, open } = useListPlace('/payments/coupons')
+  const { search, changeFilters, open } = useListNavigation('/payments/coupons')
   const { coupon } = useParams({ strict: false }) as { coupon?: string }
   const { sort, isActive } = search
   const query = { sort, isActive: isActive as never }
@@ -92,7 +98,7 @@ export function CouponList() {
           label="State"
           options={STATES}
           value={isActive}
-          onChange={(next) => filter({ isActive: next })}
+          onChange={(next) => changeFilters({ isActive: next })}
         />
       }
     >
@@ -102,14 +108,14 @@ export function CouponList() {
         columns={columns}
         rowKey={({ _id }) => _id}
         sort={sort}
-        onSort={(next) => filter({ sort: next })}
+        onSort={(next) => changeFilters({ sort: next })}
         activeKey={coupon}
         onOpen={({ _id }) => open(_id)}
         empty={
           isActive
             ? {
                 text: 'There is no coupon in this state.',
-                action: { label: 'Show all', onClick: () => filter({ isActive: undefined }) },
+                action: { label: 'Show all', onClick: () => changeFilters({ isActive: undefined }) },
               }
             : { text: 'There are no coupons yet.', action: { label: 'Create a coupon', onClick: openNew } }
         }

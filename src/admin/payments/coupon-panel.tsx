@@ -2,7 +2,6 @@ import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
-import { ApiProblem } from '../api/problem'
 import type { Coupon } from '../api/schema'
 import { FieldForm, type FormValues } from '../fields/field-form'
 import { showNotice, showProblem, showUndo } from '../ui/notices'
@@ -11,7 +10,8 @@ import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
 import { StateTag } from '../ui/state-tag'
 import { fromCouponValues, listCouponFields } from './coupon-fields'
-import { useListPlace } from './list-place'
+import { rethrowAtField } from './field-refusal'
+import { useListNavigation } from './list-navigation'
 import { configurationQuery, couponQuery, plansQuery, refreshPayments } from './payment-queries'
 import { describeBenefit, describeDiscount } from './price-words'
 
@@ -20,17 +20,7 @@ const FORM_ID = 'coupon-form'
 const withoutUndefined = (values: FormValues) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
 
-/** The server refuses a code that exists for the whole form; it is about one field. */
-function rethrowAtField(error: unknown): never {
-  if (!(error instanceof ApiProblem) || error.code !== 'COUPON_CODE_EXISTS') throw error
-  throw new ApiProblem(
-    error.status,
-    error.code,
-    error.message,
-    [{ path: '/code', message: error.message }],
-    error.requestId,
-  )
-}
+const findRefusedField = (code: string) => (code === 'COUPON_CODE_EXISTS' ? 'code' : undefined)
 
 /** Saves a coupon, new or changed. */
 async function saveCoupon(changes: FormValues, values: FormValues, before?: Coupon): Promise<Coupon> {
@@ -38,7 +28,9 @@ async function saveCoupon(changes: FormValues, values: FormValues, before?: Coup
   const answer = before
     ? api.PUT('/api/coupons/{id}', { params: { path: { id: before._id } }, body })
     : api.POST('/api/coupons', { body })
-  const saved = await fetchData(answer as Promise<{ data?: Coupon }>).catch(rethrowAtField)
+  const saved = await fetchData(answer as Promise<{ data?: Coupon }>).catch((error) =>
+    rethrowAtField(error, findRefusedField),
+  )
   showNotice(before ? 'The coupon is saved.' : 'The coupon is created.')
   return saved
 }
@@ -62,7 +54,7 @@ function CouponForm({ coupon, onSaved }: { coupon?: Coupon; onSaved: (coupon: Co
 
 /** A form for a new coupon. */
 export function NewCouponPanel() {
-  const { close, open } = useListPlace('/payments/coupons')
+  const { close, open } = useListNavigation('/payments/coupons')
   return (
     <SidePanel title="New coupon" onClose={close} footer={<SaveButton form={FORM_ID} label="Create coupon" />}>
       <CouponForm onSaved={({ _id }) => void refreshPayments().then(() => open(_id, true))} />
@@ -70,8 +62,8 @@ export function NewCouponPanel() {
   )
 }
 
-/** Lets a code be redeemed or not. Who has redeemed it keeps the discount. */
-async function setActive({ _id: id, code }: Coupon, isActive: boolean) {
+/** Activates or deactivates a coupon. Customers who have redeemed it keep the discount. */
+async function setCouponActive({ _id: id, code }: Coupon, isActive: boolean) {
   const send = async (next: boolean) => {
     await api.PUT('/api/coupons/{id}', { params: { path: { id } }, body: { isActive: next } })
     await refreshPayments()
@@ -80,7 +72,7 @@ async function setActive({ _id: id, code }: Coupon, isActive: boolean) {
   showUndo(isActive ? `${code} can be redeemed again.` : `${code} can no longer be redeemed.`, () => send(!isActive))
 }
 
-/** Whether the server takes a code now, in its words. */
+/** Whether the server takes a code now, and what it says about it. */
 function CodeCheck({ coupon }: { coupon: Coupon }) {
   const check = useQuery({
     queryKey: ['payments', 'coupons', 'check', coupon._id, coupon.updated],
@@ -98,10 +90,10 @@ function CodeCheck({ coupon }: { coupon: Coupon }) {
 
 /** One coupon beside the list. */
 export function CouponPanel() {
-  const { close } = useListPlace('/payments/coupons')
+  const { close } = useListNavigation('/payments/coupons')
   const { coupon: id = '' } = useParams({ strict: false }) as { coupon?: string }
   const { data: coupon, error } = useQuery(couponQuery(id))
-  const toggle = () => coupon && setActive(coupon, !coupon.isActive).catch(showProblem)
+  const toggle = () => coupon && setCouponActive(coupon, !coupon.isActive).catch(showProblem)
   return (
     <SidePanel
       title={coupon?.code ?? ''}

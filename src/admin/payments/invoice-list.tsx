@@ -9,7 +9,7 @@ import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
 import { AddressFilter } from './address-filter'
 import { INVOICE_STATES, InvoiceState } from './invoice-states'
-import { useListPlace } from './list-place'
+import { useListNavigation } from './list-navigation'
 import { PayerName, PayerSelect } from './payer'
 import { formatDay } from './price-words'
 import { findProvider } from './providers'
@@ -62,7 +62,7 @@ const columns: Column<Invoice>[] = [
 
 /** The invoices, as providers report them. */
 export function InvoiceList() {
-  const { search, filter, open } = useListPlace('/payments/invoices')
+  const { search, changeFilters, open } = useListNavigation('/payments/invoices')
   const { invoice } = useParams({ strict: false }) as { invoice?: string }
   const { sort, status, subscriptionId, billableEntityType, billableEntityId } = search
   const query = { sort, status, subscriptionId, billableEntityType, billableEntityId }
@@ -81,7 +81,7 @@ export function InvoiceList() {
             label="State"
             options={INVOICE_STATES}
             value={status}
-            onChange={(next) => filter({ status: next })}
+            onChange={(next) => changeFilters({ status: next })}
           />
           <PayerSelect
             label="Customer"
@@ -92,7 +92,7 @@ export function InvoiceList() {
                 ? { billableEntityType: billableEntityType as 'user' | 'workspace', billableEntityId }
                 : undefined
             }
-            onChange={(payer) => filter(payer ?? noPayer)}
+            onChange={(payer) => changeFilters(payer ?? noPayer)}
           />
         </>
       }
@@ -103,7 +103,7 @@ export function InvoiceList() {
         columns={columns}
         rowKey={({ _id }) => _id}
         sort={sort ?? '-created'}
-        onSort={(next) => filter({ sort: next })}
+        onSort={(next) => changeFilters({ sort: next })}
         activeKey={invoice}
         onOpen={({ _id }) => open(_id)}
         empty={
@@ -112,7 +112,7 @@ export function InvoiceList() {
                 text: 'No invoice matches these filters.',
                 action: {
                   label: 'Clear filters',
-                  onClick: () => filter({ status: undefined, subscriptionId: undefined, ...noPayer }),
+                  onClick: () => changeFilters({ status: undefined, subscriptionId: undefined, ...noPayer }),
                 },
               }
             : {

@@ -10,7 +10,7 @@ import { RelativeTime } from '../ui/relative-time'
 import { ShortId } from '../ui/short-id'
 import { SidePanel } from '../ui/side-panel'
 import { InvoiceState } from './invoice-states'
-import { useListPlace } from './list-place'
+import { useListNavigation } from './list-navigation'
 import { PayerLink } from './payer'
 import classes from './payments.module.css'
 import { formatDay } from './price-words'
@@ -51,7 +51,7 @@ function InvoiceLines({ items, amount, currency }: Invoice) {
 
 /** One invoice beside the list. */
 export function InvoicePanel() {
-  const { close } = useListPlace('/payments/invoices')
+  const { close } = useListNavigation('/payments/invoices')
   const { invoice: invoiceId = '' } = useParams({ strict: false }) as { invoice?: string }
   const { data: invoice, error } = useQuery({
     queryKey: ['payments', 'invoices', 'one', invoiceId],

@@ -2,7 +2,6 @@ import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, fetchData } from '../api/client'
-import { ApiProblem } from '../api/problem'
 import type { Checkout, Plan } from '../api/schema'
 import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
 import type { InputProps } from '../fields/field-kind'
@@ -11,8 +10,9 @@ import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
 import { CheckoutResult } from './checkout-dialog'
+import { rethrowAtField } from './field-refusal'
 import { labelledChoice } from './labelled-choice'
-import { useListPlace } from './list-place'
+import { useListNavigation } from './list-navigation'
 import { PayerSelect } from './payer'
 import type { Payer } from './payer-queries'
 import { plansQuery, refreshPayments } from './payment-queries'
@@ -67,19 +67,7 @@ const listFields = (plans: readonly Plan[]): FormField[] => {
 
 const FIELD_BY_CODE: Record<string, string> = { INVALID_AMOUNT: 'amount', DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION: 'amount' }
 
-/** Puts a refusal without a path at the field that it is about. */
-function rethrowAtField(error: unknown): never {
-  if (!(error instanceof ApiProblem)) throw error
-  const field = error.code.startsWith('COUPON') ? 'couponCode' : FIELD_BY_CODE[error.code]
-  if (!field) throw error
-  throw new ApiProblem(
-    error.status,
-    error.code,
-    error.message,
-    [{ path: `/${field}`, message: error.message }],
-    error.requestId,
-  )
-}
+const findRefusedField = (code: string) => (code.startsWith('COUPON') ? 'couponCode' : FIELD_BY_CODE[code])
 
 /** Creates a subscription, or starts its checkout. Returns what the panel shows next. */
 async function createSubscription(values: FormValues): Promise<{ id: string; checkout?: Checkout }> {
@@ -95,7 +83,7 @@ async function createSubscription(values: FormValues): Promise<{ id: string; che
     const checkout = await fetchData(api.POST('/api/checkout', { body }))
     return { id: checkout.subscriptionId, checkout }
   } catch (error) {
-    return rethrowAtField(error)
+    return rethrowAtField(error, findRefusedField)
   } finally {
     await refreshPayments()
   }
@@ -103,7 +91,7 @@ async function createSubscription(values: FormValues): Promise<{ id: string; che
 
 /** Subscribes a user or a workspace to a plan. */
 export function NewSubscriptionPanel() {
-  const { close, open } = useListPlace('/payments/subscriptions')
+  const { close, open } = useListNavigation('/payments/subscriptions')
   const { data: plans, error } = useQuery(plansQuery)
   const [started, setStarted] = useState<{ id: string; checkout: Checkout }>()
   const footer = started ? (

@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from '../api/client'
+import { ApiProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
 import type { Subscription, UserSummary } from '../api/schema'
 
@@ -22,7 +23,8 @@ export const payerNameQuery = ({ billableEntityType: type, billableEntityId: id 
         return type === 'user'
           ? toUserLabel((await fetchData(api.GET('/api/users/{id}', { params }))) as UserSummary)
           : (await fetchData(api.GET('/api/workspaces/{id}', { params }))).name
-      } catch {
+      } catch (error) {
+        if (!(error instanceof ApiProblem) || ![403, 404].includes(error.status)) throw error
         return `Deleted ${type} ${id.slice(0, 8)}`
       }
     },

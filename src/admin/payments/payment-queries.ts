@@ -56,7 +56,7 @@ export const configurationQuery = queryOptions({
 
 /** The connections to payment providers. */
 export const providerConnectionsQuery = queryOptions({
-  queryKey: ['payments', 'connections'],
+  queryKey: ['connections', 'payment-providers'],
   queryFn: () =>
     fetchData(
       api.GET('/api/integration-sources', {
@@ -65,5 +65,6 @@ export const providerConnectionsQuery = queryOptions({
     ),
 })
 
-/** Fetches everything about payments anew after a change. */
-export const refreshPayments = () => queryClient.invalidateQueries({ queryKey: ['payments'] })
+/** Fetches everything about payments and their providers anew after a change. */
+export const refreshPayments = () =>
+  Promise.all([['payments'], ['connections']].map((queryKey) => queryClient.invalidateQueries({ queryKey })))

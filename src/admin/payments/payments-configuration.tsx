@@ -10,7 +10,7 @@ import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
 import { Screen } from '../ui/screen'
 import { labelledChoice } from './labelled-choice'
-import { useListPlace } from './list-place'
+import { useListNavigation } from './list-navigation'
 import { configurationQuery, providerConnectionsQuery, refreshPayments } from './payment-queries'
 import classes from './payments.module.css'
 import { currencies } from './plan-fields'
@@ -74,7 +74,7 @@ async function saveConfiguration(changes: FormValues): Promise<Configuration> {
 
 /** Who processes payments, and how. */
 export function PaymentsConfiguration() {
-  const { open } = useListPlace('/payments/configuration')
+  const { open } = useListNavigation('/payments/configuration')
   const { connection, kind } = useParams({ strict: false }) as { connection?: string; kind?: string }
   const configuration = useQuery(configurationQuery)
   const connections = useQuery(providerConnectionsQuery)

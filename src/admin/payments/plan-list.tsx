@@ -10,7 +10,7 @@ import { ListTable } from '../ui/list-table'
 import { Screen } from '../ui/screen'
 import { StateTag } from '../ui/state-tag'
 import { AddressFilter } from './address-filter'
-import { useListPlace } from './list-place'
+import { useListNavigation } from './list-navigation'
 import { describePlanPrice } from './price-words'
 
 const STATES = [
@@ -43,7 +43,7 @@ const columns: Column<Plan>[] = [
 
 /** What customers can subscribe to. */
 export function PlanList() {
-  const { search, filter, open } = useListPlace('/payments/plans')
+  const { search, changeFilters, open } = useListNavigation('/payments/plans')
   const { plan } = useParams({ strict: false }) as { plan?: string }
   const { sort, isActive } = search
   const query = { sort, isActive: isActive as never }
@@ -77,7 +77,7 @@ export function PlanList() {
             label="State"
             options={STATES}
             value={isActive}
-            onChange={(next) => filter({ isActive: next })}
+            onChange={(next) => changeFilters({ isActive: next })}
           />
           {list.count > 1 && (
             <Button variant="subtle" leftSection={<IconArrowsSort size={14} />} onClick={() => open('all/order')}>
@@ -93,14 +93,14 @@ export function PlanList() {
         columns={columns}
         rowKey={({ _id }) => _id}
         sort={sort}
-        onSort={(next) => filter({ sort: next })}
+        onSort={(next) => changeFilters({ sort: next })}
         activeKey={plan}
         onOpen={({ _id }) => open(_id)}
         empty={
           isActive
             ? {
                 text: 'No plan is in this state.',
-                action: { label: 'Show all', onClick: () => filter({ isActive: undefined }) },
+                action: { label: 'Show all', onClick: () => changeFilters({ isActive: undefined }) },
               }
             : {
                 text: 'There are no plans yet. A plan says what customers pay and what they get.',

@@ -26,7 +26,7 @@ import type { Plan } from '../api/schema'
 import { showProblem, showUndo } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { SidePanel } from '../ui/side-panel'
-import { useListPlace } from './list-place'
+import { useListNavigation } from './list-navigation'
 import { plansQuery, refreshPayments } from './payment-queries'
 import classes from './payments.module.css'
 import { describePlanPrice } from './price-words'
@@ -37,29 +37,38 @@ const STEP = 10
 /** Returns what assistive technology says while a plan is moved. */
 function announceMoves(plans: readonly Plan[]): Announcements {
   const nameOf = (id: UniqueIdentifier) => plans.find(({ _id }) => _id === id)?.name ?? ''
-  const placeOf = (id: UniqueIdentifier) => plans.findIndex(({ _id }) => _id === id) + 1
+  const positionOf = (id: UniqueIdentifier) => plans.findIndex(({ _id }) => _id === id) + 1
   return {
     onDragStart: ({ active }) => `${nameOf(active.id)} is picked up.`,
-    onDragOver: ({ active, over }) => (over ? `${nameOf(active.id)} is at place ${placeOf(over.id)}.` : undefined),
+    onDragOver: ({ active, over }) =>
+      over ? `${nameOf(active.id)} is at position ${positionOf(over.id)}.` : undefined,
     onDragEnd: ({ active, over }) =>
-      over ? `${nameOf(active.id)} is dropped at place ${placeOf(over.id)}.` : `${nameOf(active.id)} is dropped.`,
-    onDragCancel: ({ active }) => `${nameOf(active.id)} is back at its place.`,
+      over ? `${nameOf(active.id)} is dropped at position ${positionOf(over.id)}.` : `${nameOf(active.id)} is dropped.`,
+    onDragCancel: ({ active }) => `${nameOf(active.id)} is back at its former position.`,
   }
 }
 
-/** Sends the places of plans that are in this order now. */
+/** Saves the order of plans. */
 async function saveOrder(plans: readonly Plan[]) {
-  for (const [index, { _id: id }] of plans.entries())
-    await api.PUT('/api/plans/{id}', { params: { path: { id } }, body: { sortOrder: (index + 1) * STEP } })
-  await refreshPayments()
+  try {
+    for (const [index, { _id: id }] of plans.entries())
+      await api.PUT('/api/plans/{id}', { params: { path: { id } }, body: { sortOrder: (index + 1) * STEP } })
+  } finally {
+    await refreshPayments()
+  }
 }
 
 /** The plans in the order in which customers see them, to be dragged. */
 export function PlanOrderPanel() {
-  const { close } = useListPlace('/payments/plans')
+  const { close } = useListNavigation('/payments/plans')
   const { data = [], error } = useQuery(plansQuery)
   const plans = data.filter(({ isActive }) => isActive)
-  const saving = useMutation({ mutationFn: saveOrder, onError: showProblem })
+  const saving = useMutation({
+    // One order is saved after the other, so that the last one stays.
+    scope: { id: 'plan-order' },
+    mutationFn: saveOrder,
+    onError: showProblem,
+  })
   const sensors = useSensors(
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
     useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
@@ -70,7 +79,7 @@ export function PlanOrderPanel() {
     const after = arrayMove(plans, from, to)
     queryClient.setQueryData(plansQuery.queryKey, [...after, ...data.filter(({ isActive }) => !isActive)])
     saving.mutate(after, {
-      onSuccess: () => showUndo(`"${plans[from]?.name}" is now number ${to + 1}.`, () => saveOrder(plans)),
+      onSuccess: () => showUndo(`“${plans[from]?.name}” is now number ${to + 1}.`, () => saveOrder(plans)),
     })
   }
   return (

@@ -8,9 +8,9 @@ import { showNotice, showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
-import { archivePlan } from './archive-plan'
-import { useListPlace } from './list-place'
+import { useListNavigation } from './list-navigation'
 import { configurationQuery, planQuery, providerConnectionsQuery, refreshPayments } from './payment-queries'
+import { archivePlan } from './plan-archive'
 import { fromPlanValues, listPlanFields, toPlanValues } from './plan-fields'
 import type { ProviderKind } from './providers/provider-kind'
 
@@ -21,8 +21,8 @@ const withoutUndefined = (values: FormValues) =>
 
 /** Saves a plan, new or changed. */
 async function savePlan(changes: FormValues, values: FormValues, before?: Plan): Promise<Plan> {
-  const sent = before ? changes : withoutUndefined(values)
-  const body = fromPlanValues(sent, values, before) as never
+  const sentValues = before ? changes : withoutUndefined(values)
+  const body = fromPlanValues(sentValues, values, before) as never
   const answer = before
     ? api.PUT('/api/plans/{id}', { params: { path: { id: before._id } }, body })
     : api.POST('/api/plans', { body })
@@ -52,7 +52,7 @@ function PlanForm({ plan, onSaved }: { plan?: Plan; onSaved: (plan: Plan) => voi
 
 /** A form for a new plan. */
 export function NewPlanPanel() {
-  const { close, open } = useListPlace('/payments/plans')
+  const { close, open } = useListNavigation('/payments/plans')
   return (
     <SidePanel title="New plan" onClose={close} footer={<SaveButton form={FORM_ID} label="Create plan" />}>
       <PlanForm onSaved={({ _id }) => void refreshPayments().then(() => open(_id, true))} />
@@ -64,12 +64,12 @@ export function NewPlanPanel() {
 async function restorePlan({ _id: id, name }: Plan) {
   await api.PUT('/api/plans/{id}', { params: { path: { id } }, body: { isActive: true } })
   await refreshPayments()
-  showNotice(`"${name}" is on sale again.`)
+  showNotice(`“${name}” is on sale again.`)
 }
 
 /** One plan beside the list. */
 export function PlanPanel() {
-  const { close } = useListPlace('/payments/plans')
+  const { close } = useListNavigation('/payments/plans')
   const { plan: id = '' } = useParams({ strict: false }) as { plan?: string }
   const { data: plan, error } = useQuery(planQuery(id))
   return (

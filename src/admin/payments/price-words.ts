@@ -50,7 +50,7 @@ export function describeBenefit({
 }
 
 /** Returns when a code can be redeemed, or undefined when always. */
-export function describeWindow({ validFrom, validUntil }: Pick<Coupon, 'validFrom' | 'validUntil'>) {
+export function describeValidity({ validFrom, validUntil }: Pick<Coupon, 'validFrom' | 'validUntil'>) {
   if (validFrom && validUntil) return `${formatDay(validFrom)} to ${formatDay(validUntil)}`
   if (validFrom) return `from ${formatDay(validFrom)}`
   return validUntil ? `until ${formatDay(validUntil)}` : undefined

@@ -9,15 +9,15 @@ import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
 import { ShortId } from '../ui/short-id'
 import { SidePanel } from '../ui/side-panel'
-import { useListPlace } from './list-place'
+import { describeOutcome, replayEvent } from './event-replay'
+import { useListNavigation } from './list-navigation'
 import classes from './payments.module.css'
-import { EventState } from './provider-event-states'
+import { ProviderEventState } from './provider-event-states'
 import { findProvider } from './providers'
-import { describeOutcome, replayEvent } from './replay-events'
 
 /** One event of a provider beside the list, with its body. */
 export function ProviderEventPanel() {
-  const { close } = useListPlace('/payments/inbox')
+  const { close } = useListNavigation('/payments/inbox')
   const { event: id = '' } = useParams({ strict: false }) as { event?: string }
   const { data: event, error } = useQuery({
     queryKey: ['payments', 'inbox', 'one', id],
@@ -46,7 +46,7 @@ export function ProviderEventPanel() {
         <>
           <Details
             items={[
-              ['State', <EventState key="state" status={event.status} />],
+              ['State', <ProviderEventState key="state" status={event.status} />],
               ['Why', event.outcome],
               ['Provider', provider],
               [

@@ -12,7 +12,7 @@ const STATES: Record<Status, [label: string, tone: 'good' | 'warning' | 'bad' | 
 }
 
 /** The states with their words, for filters. */
-export const EVENT_STATES = Object.entries(STATES)
+export const PROVIDER_EVENT_STATES = Object.entries(STATES)
   .filter(([value]) => value !== 'received')
   .map(([value, [label]]) => ({ value, label }))
 
@@ -20,7 +20,7 @@ export const EVENT_STATES = Object.entries(STATES)
 export const labelOfState = (status: Status) => STATES[status][0]
 
 /** What came of an event. */
-export const EventState = ({ status }: { status: Status }) => {
+export const ProviderEventState = ({ status }: { status: Status }) => {
   const [label, tone] = STATES[status]
   return <StateTag label={label} tone={tone} />
 }

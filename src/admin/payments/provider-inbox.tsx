@@ -12,10 +12,10 @@ import { showProblem } from '../ui/notices'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
 import { AddressFilter } from './address-filter'
-import { useListPlace } from './list-place'
-import { EVENT_STATES, EventState } from './provider-event-states'
+import { replayAll, replayFailed } from './event-replay'
+import { useListNavigation } from './list-navigation'
+import { PROVIDER_EVENT_STATES, ProviderEventState } from './provider-event-states'
 import { findProvider, providerKinds, providers } from './providers'
-import { replayAll, replayFailed } from './replay-events'
 
 const PROVIDER_OPTIONS = providerKinds.map((kind) => ({ value: kind, label: providers[kind].label }))
 
@@ -40,7 +40,7 @@ const columns: Column<ProviderEvent>[] = [
     label: 'State',
     width: 100,
     isSortable: true,
-    render: ({ status }) => <EventState status={status} />,
+    render: ({ status }) => <ProviderEventState status={status} />,
   },
   { key: 'outcome', label: 'Why', width: 320, render: ({ outcome }) => outcome },
   {
@@ -55,7 +55,7 @@ const columns: Column<ProviderEvent>[] = [
 
 /** What payment providers sent, and what came of it. */
 export function ProviderInbox() {
-  const { search, filter, open } = useListPlace('/payments/inbox')
+  const { search, changeFilters, open } = useListNavigation('/payments/inbox')
   const { event } = useParams({ strict: false }) as { event?: string }
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set())
   const { sort, status, providerKind, subscriptionId } = search
@@ -87,15 +87,15 @@ export function ProviderInbox() {
         <>
           <AddressFilter
             label="State"
-            options={EVENT_STATES}
+            options={PROVIDER_EVENT_STATES}
             value={status}
-            onChange={(next) => filter({ status: next })}
+            onChange={(next) => changeFilters({ status: next })}
           />
           <AddressFilter
             label="Provider"
             options={PROVIDER_OPTIONS}
             value={providerKind}
-            onChange={(next) => filter({ providerKind: next })}
+            onChange={(next) => changeFilters({ providerKind: next })}
           />
         </>
       }
@@ -106,7 +106,7 @@ export function ProviderInbox() {
         columns={columns}
         rowKey={({ _id }) => _id}
         sort={sort ?? '-created'}
-        onSort={(next) => filter({ sort: next })}
+        onSort={(next) => changeFilters({ sort: next })}
         selected={marked}
         onSelect={setMarked}
         activeKey={event}
@@ -117,7 +117,8 @@ export function ProviderInbox() {
                 text: 'No event matches these filters.',
                 action: {
                   label: 'Clear filters',
-                  onClick: () => filter({ status: undefined, providerKind: undefined, subscriptionId: undefined }),
+                  onClick: () =>
+                    changeFilters({ status: undefined, providerKind: undefined, subscriptionId: undefined }),
                 },
               }
             : {

@@ -1,23 +1,22 @@
-import { Anchor, Button, Text, Title } from '@mantine/core'
+import { Button, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
 import { queryClient } from '../api/queries'
 import type { IntegrationSource } from '../api/schema'
-import { getNamedTenant } from '../api/session'
 import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
-import { CodeBlock } from '../ui/code-block'
 import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
-import { useListPlace } from './list-place'
+import { useListNavigation } from './list-navigation'
 import { providerConnectionsQuery, refreshPayments } from './payment-queries'
 import classes from './payments.module.css'
 import { ConnectionState, connectionCheckQuery } from './provider-connections'
 import { findProvider } from './providers'
 import type { ProviderDescription } from './providers/provider-kind'
+import { WebhookSteps } from './webhook-steps'
 
 const FORM_ID = 'provider-form'
 
@@ -71,37 +70,9 @@ async function saveConnection(
   return saved
 }
 
-/** The address at which a provider reports events to this tenant. */
-export function toWebhookAddress(kind: string): string {
-  const tenant = getNamedTenant()
-  return `${location.origin}/api/payments/webhooks/${kind}${tenant ? `?tenant=${encodeURIComponent(tenant)}` : ''}`
-}
-
-/** What has to be registered at the vendor. */
-function WebhookSteps({ kind, provider }: { kind: string; provider: ProviderDescription }) {
-  return (
-    <section className={classes.section}>
-      <Title order={3}>Webhook</Title>
-      <Text size="sm" mb="xs">
-        Register this address{' '}
-        <Anchor href={provider.webhookPage} target="_blank" rel="noreferrer" size="sm" underline="always">
-          at {provider.label}
-        </Anchor>{' '}
-        for the events beneath, and then type the secret that you get into the form.
-      </Text>
-      <CodeBlock label="Address" code={toWebhookAddress(kind)} />
-      <ul className={classes.events} aria-label="Events">
-        {provider.webhookEvents.map((name) => (
-          <li key={name}>{name}</li>
-        ))}
-      </ul>
-    </section>
-  )
-}
-
 /** A form for a new connection to a provider. */
 export function NewProviderPanel() {
-  const { close, open } = useListPlace('/payments/configuration')
+  const { close, open } = useListNavigation('/payments/configuration')
   const { kind = '' } = useParams({ strict: false }) as { kind?: string }
   const provider = findProvider(kind)
   return (
@@ -126,23 +97,23 @@ export function NewProviderPanel() {
   )
 }
 
-/** Asks, and then removes a connection. The server refuses it while subscriptions need it. */
+/** Removes a connection after a confirmation. The server refuses it while subscriptions need it. */
 async function removeConnection({ _id: id, name }: IntegrationSource): Promise<boolean> {
   const isConfirmed = await confirmAction({
-    title: `Remove the connection "${name}"?`,
-    text: 'Its secrets go with it. The provider is no longer asked, and its webhooks are refused.',
+    title: `Remove the connection “${name}”?`,
+    text: 'Its secrets are deleted with it. The provider is no longer asked, and its webhooks are refused.',
     action: 'Remove connection',
   })
   if (!isConfirmed) return false
   await fetchData(api.DELETE('/api/integration-sources/{id}', { params: { path: { id } } }))
   await refreshPayments()
-  showNotice(`"${name}" is removed.`)
+  showNotice(`“${name}” is removed.`)
   return true
 }
 
 /** One connection to a provider: its settings, whether it works, and what the provider has to know. */
 export function ProviderPanel() {
-  const { close } = useListPlace('/payments/configuration')
+  const { close } = useListNavigation('/payments/configuration')
   const { connection: id } = useParams({ strict: false }) as { connection?: string }
   const { data: connections, error } = useQuery(providerConnectionsQuery)
   const connection = connections?.find(({ _id }) => _id === id)

@@ -13,7 +13,7 @@ import { planQuery, refreshPayments } from './payment-queries'
 import { findProvider } from './providers'
 import { hasEnded } from './subscription-states'
 
-/** Asks, and then cancels a subscription at once, at its provider and here. */
+/** Cancels a subscription at once after a confirmation, at its provider and here. */
 async function cancelSubscription(subscription: Subscription) {
   const { _id: id, providerKind, externalSubscriptionId } = subscription
   const name = await fetchPayerName(subscription)

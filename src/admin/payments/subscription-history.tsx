@@ -79,7 +79,7 @@ export function SubscriptionHistory({ subscription }: { subscription: Subscripti
       {!entries && !error && <Skeleton height={60} animate={false} />}
       {entries?.length === 0 && (
         <Text size="sm" c="dimmed">
-          Nothing happened yet.
+          Nothing has happened yet.
         </Text>
       )}
       <ul className={classes.list}>

@@ -12,7 +12,7 @@ import { ListTable } from '../ui/list-table'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
 import { AddressFilter } from './address-filter'
-import { useListPlace } from './list-place'
+import { useListNavigation } from './list-navigation'
 import { PayerName, PayerSelect } from './payer'
 import type { Payer } from './payer-queries'
 import { plansQuery } from './payment-queries'
@@ -54,7 +54,7 @@ const toPayer = ({ billableEntityType: type, billableEntityId: id }: Record<stri
 
 /** Who is subscribed to what. Filters and order are in the address, as programs write them. */
 export function SubscriptionList() {
-  const { search, filter, open } = useListPlace('/payments/subscriptions')
+  const { search, changeFilters, open } = useListNavigation('/payments/subscriptions')
   const { subscription } = useParams({ strict: false }) as { subscription?: string }
   const { data: plans = [] } = useQuery(plansQuery)
   const { sort, status, planId, billableEntityType, billableEntityId } = search
@@ -65,7 +65,7 @@ export function SubscriptionList() {
   const columns = useMemo(() => toColumns(plans), [plans])
   const isFiltered = !!(status || planId || billableEntityId)
   const clear = () =>
-    filter({ status: undefined, planId: undefined, billableEntityType: undefined, billableEntityId: undefined })
+    changeFilters({ status: undefined, planId: undefined, billableEntityType: undefined, billableEntityId: undefined })
   const openNew = () => open('all/new')
   useHotkeys([['n', openNew]])
   return (
@@ -83,20 +83,20 @@ export function SubscriptionList() {
             label="State"
             options={STATUS_OPTIONS}
             value={status}
-            onChange={(next) => filter({ status: next })}
+            onChange={(next) => changeFilters({ status: next })}
           />
           <AddressFilter
             label="Plan"
             options={plans.map(({ _id, name }) => ({ value: _id, label: name }))}
             value={planId}
-            onChange={(next) => filter({ planId: next })}
+            onChange={(next) => changeFilters({ planId: next })}
           />
           <PayerSelect
             label="Customer"
             placeholder="Customer"
             size="xs"
             value={toPayer(search)}
-            onChange={(payer) => filter(payer ?? { billableEntityType: undefined, billableEntityId: undefined })}
+            onChange={(payer) => changeFilters(payer ?? { billableEntityType: undefined, billableEntityId: undefined })}
           />
         </>
       }
@@ -109,7 +109,7 @@ export function SubscriptionList() {
           columns={columns}
           rowKey={({ _id }) => _id}
           sort={sort ?? '-created'}
-          onSort={(next) => filter({ sort: next })}
+          onSort={(next) => changeFilters({ sort: next })}
           activeKey={subscription}
           onOpen={({ _id }) => open(_id)}
           empty={

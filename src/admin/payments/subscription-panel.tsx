@@ -9,7 +9,7 @@ import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
 import { ShortId } from '../ui/short-id'
 import { SidePanel } from '../ui/side-panel'
-import { useListPlace } from './list-place'
+import { useListNavigation } from './list-navigation'
 import { PayerLink } from './payer'
 import { planQuery, providerConnectionsQuery, subscriptionQuery } from './payment-queries'
 import classes from './payments.module.css'
@@ -107,7 +107,7 @@ function SubscriptionDetails({ subscription: row }: { subscription: Subscription
 
 /** One subscription beside the list: what it is, what comes next, and what happened. */
 export function SubscriptionPanel() {
-  const { close } = useListPlace('/payments/subscriptions')
+  const { close } = useListNavigation('/payments/subscriptions')
   const { subscription: id = '' } = useParams({ strict: false }) as { subscription?: string }
   const { data: subscription, error } = useQuery(subscriptionQuery(id))
   return (

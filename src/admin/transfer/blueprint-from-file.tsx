@@ -5,10 +5,11 @@ import { type FormEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { findFieldError } from '../api/problem'
 import { queryClient } from '../api/queries'
+import { toBlueprintKey } from '../data/blueprint-key'
 import { fieldKinds } from '../fields'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
-import { type ColumnDraft, draftColumns, toBlueprintKey, toBlueprintName, toFields, toTargets } from './column-draft'
+import { type ColumnDraft, draftColumns, toBlueprintName, toFields, toTargets } from './column-draft'
 import { IDENTIFIER } from './column-match'
 import { ColumnTable } from './column-table'
 import { FileDrop } from './file-drop'
@@ -26,7 +27,7 @@ const TYPE_OPTIONS = [
     .map(([value, { label }]) => ({ value, label })),
 ]
 
-/** Makes a blueprint of the columns of a file, and imports its rows. */
+/** A form that makes a blueprint of the columns of a file and imports its rows. */
 export function BlueprintFromFile() {
   const navigate = useNavigate()
   const [file, setFile] = useState<RowFile>()
@@ -52,7 +53,7 @@ export function BlueprintFromFile() {
     setDrafts((all) => all.map((draft) => (draft.column === column ? { ...draft, type } : draft)))
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (file) create.mutate(file)
+    if (file && !create.isPending) create.mutate(file)
   }
   const nameError = findFieldError(create.error, 'name') ?? findFieldError(create.error, 'key')
   return (

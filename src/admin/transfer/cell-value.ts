@@ -3,7 +3,7 @@ import type { Field } from '../api/schema'
 const TRUE_WORDS = ['true', 'yes', 'y', '1', 'x']
 const FALSE_WORDS = ['false', 'no', 'n', '0']
 const LOCAL_TIME = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
-/** What an export writes an apostrophe before, so that no spreadsheet reads it as a formula. */
+/** An export writes an apostrophe before such a text, so that no spreadsheet reads it as a formula. */
 const FORMULA = /^'+[=+\-@\t\r\n＝＋－＠]/
 
 function readJson(text: string): unknown {
@@ -22,9 +22,10 @@ function toBoolean(text: string): unknown {
 const toNumber = (text: string): unknown =>
   /^-?(\d+|\d*\.\d+)(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text)) ? Number(text) : text
 
+/** A time without a zone is a local one. */
 function toTime(text: string): unknown {
-  const time = LOCAL_TIME.test(text) ? new Date(text.replace(' ', 'T')) : undefined
-  return time && !Number.isNaN(time.getTime()) ? time.toISOString() : text
+  const time = new Date(text.replace(' ', 'T'))
+  return LOCAL_TIME.test(text) && !Number.isNaN(time.getTime()) ? time.toISOString() : text
 }
 
 /** Lists are JSON, as exports write them, or texts between semicolons, bars or commas. */

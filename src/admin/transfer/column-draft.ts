@@ -65,13 +65,6 @@ export function toBlueprintName(fileName: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Returns the key of a blueprint for its name. */
-export const toBlueprintKey = (name: string) =>
-  splitWords(name.replace(/^[^\p{L}]+/u, ''))
-    .join('-')
-    .toLowerCase()
-    .slice(0, MAX_KEY_CHARACTERS)
-
 /** Returns the fields that the columns become. A field keeps the name of its column as its title. */
 export const toFields = (drafts: readonly ColumnDraft[]): Field[] =>
   drafts.flatMap(({ column, key, type }) =>

@@ -5,7 +5,7 @@ import type { Blueprint } from '../api/schema'
 import { entityCountQuery, type ListSearch } from '../data/entity-queries'
 import { readFilters } from '../data/filters'
 import { showProblem } from '../ui/notices'
-import { startExport } from './export-entities'
+import { startExport } from './entity-export'
 import { EXPORT_FORMATS, type ExportFormat } from './export-format'
 import classes from './transfer.module.css'
 

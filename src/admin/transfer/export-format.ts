@@ -6,22 +6,22 @@ type Format = {
   label: string
   description: string
   type: string
-  /** What the server is asked for. */
-  sent: 'csv' | 'ndjson'
+  /** The format that the server sends. */
+  serverFormat: 'csv' | 'ndjson'
 }
 
 /** The formats as a person chooses them. */
 export const EXPORT_FORMATS: readonly Format[] = [
   {
-    ...{ value: 'csv', label: 'CSV', sent: 'csv', type: 'text/csv' },
+    ...{ value: 'csv', label: 'CSV', serverFormat: 'csv', type: 'text/csv' },
     description: 'For spreadsheets. Lists and objects are written as JSON.',
   },
   {
-    ...{ value: 'ndjson', label: 'NDJSON', sent: 'ndjson', type: 'application/x-ndjson' },
+    ...{ value: 'ndjson', label: 'NDJSON', serverFormat: 'ndjson', type: 'application/x-ndjson' },
     description: 'A JSON object in each line. Exact, and can be imported again.',
   },
   {
-    ...{ value: 'json', label: 'JSON', sent: 'ndjson', type: 'application/json' },
+    ...{ value: 'json', label: 'JSON', serverFormat: 'ndjson', type: 'application/json' },
     description: 'One list of objects.',
   },
 ]
@@ -29,7 +29,7 @@ export const EXPORT_FORMATS: readonly Format[] = [
 const [LINE_FEED, QUOTE] = [10, 34]
 
 /** Returns a function that counts the rows of pieces of a file. A quoted line break of CSV ends none. */
-export function countRows(format: ExportFormat): (piece: Uint8Array) => number {
+export function createRowCounter(format: ExportFormat): (piece: Uint8Array) => number {
   // The head of a CSV file is not a row.
   let [rows, isQuoted] = [format === 'csv' ? -1 : 0, false]
   return (piece) => {
@@ -45,9 +45,9 @@ export function toJsonList(): TransformStream<Uint8Array, Uint8Array<ArrayBuffer
   const [decoder, encoder] = [new TextDecoder(), new TextEncoder()]
   let [rest, isFirst] = ['', true]
   const write = (line: string) => {
-    const written = `${isFirst ? '' : ','}\n  ${line}`
+    const entry = `${isFirst ? '' : ','}\n  ${line}`
     isFirst = false
-    return written
+    return entry
   }
   return new TransformStream({
     start: (controller) => controller.enqueue(encoder.encode('[')),

@@ -30,7 +30,7 @@ function collectInMemory(name: string, type: string): FileTarget {
   }
 }
 
-/** Returns where a file of so many rows is written. A large one asks for its place first. @throws AbortError */
+/** Returns the target of a file with so many rows. For a large one, the browser asks where to save it. @throws AbortError */
 export async function openFileTarget(name: string, type: string, rows: number): Promise<FileTarget> {
   const pick = (globalThis as { showSaveFilePicker?: FilePicker }).showSaveFilePicker
   if (!pick || rows < MIN_STREAMED_ROWS) return collectInMemory(name, type)

@@ -95,7 +95,7 @@ function parseLine(line: string, row: number): FileRow {
     const value: unknown = JSON.parse(line)
     if (value && typeof value === 'object' && !Array.isArray(value)) return { row, values: flatten(value as never) }
   } catch {
-    // Told below.
+    // The error below says which line it is.
   }
   throw new Error(`Line ${row} is not a JSON object.`)
 }

@@ -1,15 +1,15 @@
 import { observable } from '../api/observable'
 import { queryClient } from '../api/queries'
 import { startWork } from '../tray/work'
+import { type Import, type ImportReport, importRows } from './entity-import'
 import { downloadFile } from './file-download'
-import { type Import, type ImportReport, importRows } from './import-entities'
 
 /** The last import of this tab: its report grows while it runs. */
 export type ImportRun = {
   request: Import
   report: ImportReport
   isRunning: boolean
-  /** Why it ended before its end. */
+  /** Why it ended early. */
   failure?: string
 }
 
@@ -24,7 +24,7 @@ const describeResult = ({ imported, failed }: ImportReport, isDryRun: boolean) =
     .filter(Boolean)
     .join(', ')
 
-/** Imports a file, or only checks it, while the tray shows how far it is. */
+/** Imports a file, or only checks it; the tray shows the progress. */
 export async function startImport(request: Import, total: number | undefined) {
   const { blueprint, isDryRun, file } = request
   const report: ImportReport = { imported: 0, failed: 0, refused: [] }
@@ -46,7 +46,7 @@ const quoteCell = (value: unknown) => {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Saves the refused rows as a file with their problems. When they are mended, it can be imported as it is. */
+/** Saves the refused rows as a file with their problems. Once they are corrected, the file can be imported as it is. */
 export function downloadRefusedRows({ request: { file }, report: { refused } }: ImportRun) {
   const name = `refused-${file.file.name.replace(/\.\w+$/, '')}`
   if (!file.isCsv)

@@ -9,10 +9,10 @@ import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
 import { type ColumnTargets, IDENTIFIER, listTargets, matchColumns } from './column-match'
 import { ColumnTable } from './column-table'
+import type { Import } from './entity-import'
 import { FileDrop } from './file-drop'
 import { FileLine, useRowCount } from './file-line'
 import type { RowFile } from './file-rows'
-import type { Import } from './import-entities'
 import { lastImport, startImport } from './import-run'
 import { ImportSummary } from './import-summary'
 import classes from './transfer.module.css'
@@ -24,14 +24,14 @@ export function ImportScreen() {
   const { blueprint: key } = route.useParams()
   const { data: blueprint, error } = useQuery(blueprintQuery(key))
   if (error) return <ProblemMessage error={error} />
-  return blueprint ? <Importer key={key} blueprint={blueprint} /> : null
+  return blueprint ? <ImportForm key={key} blueprint={blueprint} /> : null
 }
 
-function Importer({ blueprint }: { blueprint: Blueprint }) {
+function ImportForm({ blueprint }: { blueprint: Blueprint }) {
   const run = useObservable(lastImport)
-  const own = run?.request.blueprint.key === blueprint.key ? run : undefined
-  // Who comes back to the screen after a check goes on with its file.
-  const [checked] = useState(() => (own?.request.isDryRun ? own.request : undefined))
+  const ownRun = run?.request.blueprint.key === blueprint.key ? run : undefined
+  // A user who comes back to the screen after a check goes on with its file.
+  const [checked] = useState(() => (ownRun?.request.isDryRun ? ownRun.request : undefined))
   const [file, setFile] = useState<RowFile | undefined>(checked?.file)
   const [targets, setTargets] = useState<ColumnTargets>(checked?.targets ?? {})
   const [mode, setMode] = useState<Import['mode']>(checked?.mode ?? 'create')
@@ -49,10 +49,10 @@ function Importer({ blueprint }: { blueprint: Blueprint }) {
       actions={
         file && (
           <>
-            <Button variant="default" disabled={!hasTargets || own?.isRunning} onClick={() => start(true)}>
+            <Button variant="default" disabled={!hasTargets || ownRun?.isRunning} onClick={() => start(true)}>
               Check
             </Button>
-            <Button disabled={!hasTargets || own?.isRunning} onClick={() => start(false)}>
+            <Button disabled={!hasTargets || ownRun?.isRunning} onClick={() => start(false)}>
               Import {count === undefined ? '' : count.toLocaleString()} {count === 1 ? 'row' : 'rows'}
             </Button>
           </>
@@ -60,7 +60,7 @@ function Importer({ blueprint }: { blueprint: Blueprint }) {
       }
     >
       <div className={classes.screen}>
-        {own && !own.isRunning && <ImportSummary run={own} />}
+        {ownRun && !ownRun.isRunning && <ImportSummary run={ownRun} />}
         {!file && <FileDrop onOpen={open} />}
         {file && (
           <>

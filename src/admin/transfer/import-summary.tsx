@@ -6,9 +6,9 @@ import classes from './transfer.module.css'
 
 const ROWS_SHOWN = 50
 
-const countRows = (count: number) => `${count.toLocaleString()} ${count === 1 ? 'row' : 'rows'}`
+const formatRowCount = (count: number) => `${count.toLocaleString()} ${count === 1 ? 'row' : 'rows'}`
 
-/** What came of an import, or what would come of it: the rows that were refused, and why. */
+/** The result of an import or of a check, with the rows that were refused and why. */
 export function ImportSummary({ run }: { run: ImportRun }) {
   const { request, report, failure } = run
   const { imported, failed, refused } = report
@@ -17,8 +17,8 @@ export function ImportSummary({ run }: { run: ImportRun }) {
     <section className={classes.summary} aria-label="Report">
       <Group gap="xs">
         <Text fw={600} role="status">
-          {countRows(imported)} {isDryRun ? 'can be imported' : 'imported'}
-          {failed > 0 && `, ${countRows(failed)} ${isDryRun ? 'would be refused' : 'refused'}`}.
+          {formatRowCount(imported)} {isDryRun ? 'can be imported' : 'imported'}
+          {failed > 0 && `, ${formatRowCount(failed)} ${isDryRun ? 'would be refused' : 'refused'}`}.
         </Text>
         {!isDryRun && imported > 0 && (
           <Button component={Link} to={`/data/${blueprint.key}`} size="compact-sm" variant="light">
@@ -57,7 +57,7 @@ export function ImportSummary({ run }: { run: ImportRun }) {
       )}
       {refused.length > ROWS_SHOWN && (
         <Text size="xs" c="dimmed">
-          The file has {countRows(refused.length - ROWS_SHOWN)} more.
+          The file of refused rows has {formatRowCount(refused.length - ROWS_SHOWN)} more.
         </Text>
       )}
     </section>

@@ -2,8 +2,8 @@ import type { FieldType } from '../fields/field-kind'
 
 const LONG_TEXT_CHARACTERS = 200
 
-/** The types whose values can be told by their look, the narrowest first. */
-const LOOKS: readonly [FieldType, RegExp][] = [
+/** The types that can be told by how their values are written, the narrowest first. */
+const PATTERNS: readonly [FieldType, RegExp][] = [
   ['boolean', /^(true|false|yes|no)$/i],
   // A number that begins with 0 names something, such as a postal code.
   ['integer', /^-?(0|[1-9]\d{0,14})$/],
@@ -29,7 +29,7 @@ export function guessType(all: readonly unknown[]): FieldType {
   if (!values.length) return 'string'
   const json = guessByJson(values)
   if (json) return json
-  const look = LOOKS.find(([, pattern]) => texts.every((text) => pattern.test(text)))
-  if (look) return look[0]
+  const match = PATTERNS.find(([, pattern]) => texts.every((text) => pattern.test(text)))
+  if (match) return match[0]
   return texts.some((text) => text.length > LONG_TEXT_CHARACTERS || text.includes('\n')) ? 'text' : 'string'
 }

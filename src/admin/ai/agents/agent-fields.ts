@@ -6,7 +6,7 @@ export const MORE_KEY = 'showsMore'
 
 const rare = (field: FormField): FormField => ({ ...field, isHidden: (values: FormValues) => !values[MORE_KEY] })
 
-/** What can be said about an agent. */
+/** The fields of the form of an agent. */
 export const agentFields: readonly FormField[] = [
   { key: 'name', title: 'Name', type: 'string', required: true },
   {
@@ -20,21 +20,21 @@ export const agentFields: readonly FormField[] = [
   },
   {
     ...{ key: 'blueprints', title: 'Data', type: 'object', Input: BlueprintsInput },
-    description: 'It finds and changes entities of these blueprints, with the rights of the person who asks.',
+    description: 'It finds and changes entities of these blueprints, with the rights of the person who asks it.',
   },
   {
     ...{ key: 'tools', title: 'Tools', type: 'object', Input: ToolsInput },
     description: 'Integrations with the trigger “tool” that it may call.',
   },
   {
-    ...{ key: 'vectorStores', title: 'Knowledge of', type: 'object', Input: KnowledgeInput },
-    description: 'It answers from the files that were uploaded for these.',
+    ...{ key: 'vectorStores', title: 'Knowledge', type: 'object', Input: KnowledgeInput },
+    description: 'It answers from the files that were uploaded for these readers.',
   },
   {
     ...{ key: 'roles', title: 'Roles that may use it', type: 'object', Input: RolesInput },
     description: 'Default: every signed-in user.',
   },
-  { key: 'active', title: 'It answers', type: 'boolean', required: true, default: true },
+  { key: 'active', title: 'Active', type: 'boolean', required: true, default: true },
   { key: MORE_KEY, type: 'boolean', Input: MoreToggle },
   rare({
     ...{ key: 'description', title: 'Description', type: 'text' },

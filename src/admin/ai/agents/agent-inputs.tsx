@@ -1,7 +1,7 @@
 import { Button, MultiSelect, Select, TagsInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { api, fetchData } from '../../api/client'
 import { blueprintsQuery } from '../../api/queries'
+import { toolsQuery } from '../../automation/integrations/integration-queries'
 import type { InputProps } from '../../fields/field-kind'
 import { ECHO_SOURCE_ID, sourcesQuery } from '../ai-queries'
 
@@ -50,15 +50,7 @@ export function BlueprintsInput(props: InputProps) {
 
 /** Chooses the integrations that an agent may call. */
 export function ToolsInput(props: InputProps) {
-  const { data: tools = [] } = useQuery({
-    queryKey: ['integrations', 'tools'],
-    queryFn: () =>
-      fetchData(api.GET('/api/integrations', { params: { query: { 'trigger.kind': 'tool', limit: 1_000 } } })),
-  })
-  const options = tools.map(({ _id, name, trigger }) => ({
-    value: _id,
-    label: name || (trigger.kind === 'tool' ? trigger.name : _id),
-  }))
+  const { data: options = [] } = useQuery(toolsQuery)
   return <ChoicesInput {...props} options={options} />
 }
 
@@ -72,7 +64,7 @@ const SCOPES: Option[] = [
 /** Chooses whose files an agent answers from. */
 export const KnowledgeInput = (props: InputProps) => <ChoicesInput {...props} options={SCOPES} />
 
-/** Names roles. */
+/** Takes the names of roles. */
 export const RolesInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
   <TagsInput {...rest} value={toList(value)} onChange={onChange} />
 )

@@ -22,8 +22,8 @@ const withoutEmpty = (values: FormValues) =>
 const refreshAgents = () => queryClient.invalidateQueries({ queryKey: ['agents'] })
 
 async function saveAgent(id: string | undefined, changes: FormValues, values: FormValues): Promise<Agent> {
-  const { [MORE_KEY]: _more, ...changed } = changes
-  const { [MORE_KEY]: _ofForm, ...all } = values
+  const { [MORE_KEY]: _changedToggle, ...changed } = changes
+  const { [MORE_KEY]: _toggle, ...all } = values
   const saved = await fetchData(
     id
       ? api.PUT('/api/ai/agents/{id}', { params: { path: { id } }, body: changed })
@@ -39,19 +39,19 @@ export function AgentPanel() {
   const { id = '' } = useParams({ strict: false })
   const { data: agent, error } = useQuery(agentQuery(id))
   const close = () => navigate({ to: '/ai/agents' })
-  const remove = useMutation({
+  const deletion = useMutation({
     mutationFn: () => fetchData(api.DELETE('/api/ai/agents/{id}', { params: { path: { id } } })),
     onSuccess: async () => {
       await close()
       await refreshAgents()
-      showNotice('The agent is deleted. Its threads can still be read.')
+      showNotice('The agent was deleted. Its threads can still be read.')
     },
     onError: showProblem,
   })
   const name = agent ? toAgentName(agent) : ''
-  const askAndRemove = async () => {
-    const question = { title: `Delete the agent “${name}”?`, text: 'Its threads stay.', action: 'Delete agent' }
-    if (await confirmAction(question)) remove.mutate()
+  const confirmAndDelete = async () => {
+    const question = { title: `Delete the agent “${name}”?`, text: 'Its threads are kept.', action: 'Delete agent' }
+    if (await confirmAction(question)) deletion.mutate()
   }
   return (
     <SidePanel
@@ -69,7 +69,13 @@ export function AgentPanel() {
           >
             Try it
           </Button>
-          <Button variant="subtle" color="red" ml="auto" leftSection={<IconTrash size={14} />} onClick={askAndRemove}>
+          <Button
+            variant="subtle"
+            color="red"
+            ml="auto"
+            leftSection={<IconTrash size={14} />}
+            onClick={confirmAndDelete}
+          >
             Delete
           </Button>
         </>

@@ -19,7 +19,7 @@ const toColumns = (sourceNames: Map<string, string>): Column<Agent>[] => [
   { key: 'name', label: 'Name', width: 200, render: toAgentName },
   {
     ...{ key: 'active', label: 'State', width: 90 },
-    render: ({ active }) => <StateTag label={active ? 'answers' : 'off'} tone={active ? 'good' : 'neutral'} />,
+    render: ({ active }) => <StateTag label={active ? 'Active' : 'Off'} tone={active ? 'good' : 'neutral'} />,
   },
   {
     ...{ key: 'model', label: 'Model', width: 220 },

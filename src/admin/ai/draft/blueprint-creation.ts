@@ -1,6 +1,7 @@
 import { api, fetchData } from '../../api/client'
 import { queryClient } from '../../api/queries'
 import type { NewBlueprint } from '../../api/schema'
+import type { SampleEntity } from '../../templates/template'
 import { sortByReferences } from './draft-state'
 import type { SampleData } from './sample-data'
 
@@ -23,7 +24,7 @@ async function createBlueprints(blueprints: NewBlueprint[]) {
   return sorted
 }
 
-async function addSamples(key: string, entities: SampleData[string]): Promise<string | undefined> {
+async function addSamples(key: string, entities: SampleEntity[]): Promise<string | undefined> {
   const operations = entities.map(({ identifier, ...data }) => ({ op: 'create' as const, identifier, data }))
   const params = { path: { key } }
   return fetchData(api.POST('/api/blueprints/{key}/entities/batch', { params, body: { operations } })).then(

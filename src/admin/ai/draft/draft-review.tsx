@@ -1,7 +1,8 @@
 import { Checkbox, Group, Stack, Text, TextInput } from '@mantine/core'
+import { describeRule } from '../../design/rule-sentences'
 import { fieldKinds } from '../../fields'
 import classes from './draft.module.css'
-import { type DraftBlueprint, type DraftField, describeRule } from './draft-state'
+import type { DraftBlueprint, DraftField } from './draft-state'
 
 type DraftReviewProps = { drafts: DraftBlueprint[]; onChange: (drafts: DraftBlueprint[]) => void }
 
@@ -57,14 +58,14 @@ function BlueprintReview({ draft, onChange }: BlueprintReviewProps) {
           <Text size="sm">Rules</Text>
           {rules.length === 0 && (
             <Text size="sm" c="dimmed">
-              Only admins may do anything.
+              There are no rules, so that only administrators read and change anything.
             </Text>
           )}
           {rules.map((rule, n) => (
             <Checkbox
               key={n}
               size="xs"
-              label={describeRule(rule.part)}
+              label={describeRule(rule.part, part.permissionScope ?? 'user')}
               checked={rule.isIncluded}
               onChange={(event) =>
                 onChange({ rules: replaceAt(rules, n, { isIncluded: event.currentTarget.checked }) })

@@ -37,7 +37,7 @@ export function DraftSamples({ source, blueprints, purpose, samples, onChange }:
       </Button>
       {names.length > 0 && (
         <Button variant="subtle" color="gray" mt={4} ml="xs" onClick={() => onChange({})}>
-          Leave it out
+          Leave out sample data
         </Button>
       )}
     </div>

@@ -55,21 +55,3 @@ export function sortByReferences(blueprints: NewBlueprint[]): NewBlueprint[] {
   for (const blueprint of blueprints) visit(blueprint)
   return [...sorted]
 }
-
-const OPERATIONS = { create: 'create', read: 'read', update: 'change', delete: 'delete' }
-const SCOPES = { tenant: 'all', workspace: 'those of their workspace', user: 'their own' }
-
-function describeWho({ guest, roleBased = [], workspaceRoleBased = [], workspaceLabelsBased = [] }: Rule): string {
-  if (guest) return 'Everybody, also guests,'
-  if (roleBased.includes('*')) return 'Signed-in users'
-  const groups = [
-    roleBased.length > 0 && `the role ${roleBased.join(' or ')}`,
-    workspaceRoleBased.length > 0 && `the role ${workspaceRoleBased.join(' or ')} in the workspace`,
-    workspaceLabelsBased.length > 0 && `a workspace labelled ${workspaceLabelsBased.join(' or ')}`,
-  ].filter(Boolean)
-  return groups.length ? `Users with ${groups.join(' and ')}` : 'Signed-in users'
-}
-
-/** Returns a rule as a sentence. */
-export const describeRule = (rule: Rule): string =>
-  `${describeWho(rule)} ${OPERATIONS[rule.operation]}${rule.operation === 'create' ? '' : ` ${SCOPES[rule.scope ?? 'user']}`}.`

@@ -1,10 +1,11 @@
 import { api, fetchData } from '../../api/client'
 import type { NewBlueprint } from '../../api/schema'
+import type { SampleEntity } from '../../templates/template'
 
 const MAX_ENTITIES = 20
 
-/** Entities of a blueprint. Relations name the identifiers of others. */
-export type SampleData = Record<string, { identifier: string; [field: string]: unknown }[]>
+/** Sample entities by the keys of their blueprints. */
+export type SampleData = Record<string, SampleEntity[]>
 
 const INSTRUCTIONS = `You write sample data for an application. Answer with JSON alone: an object that has for each blueprint,
 by its key, a list of five entities. Each entity has an "identifier" (small letters, digits and dashes) and the fields of

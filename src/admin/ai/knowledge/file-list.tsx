@@ -13,7 +13,7 @@ type FileListProps = {
   onRemove: (id: string, name: string) => void
 }
 
-/** What is stored, newest first. */
+/** The files of a store, newest first. */
 export function FileList({ store, cited, onRemove }: FileListProps) {
   const { data: files, error } = useQuery(filesQuery(store))
   if (error) return <ProblemMessage error={error} />

@@ -6,6 +6,7 @@ import { Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-route
 import { useEffect } from 'react'
 import { type Column, DataTable } from '../../ui/data-table'
 import { EmptyState } from '../../ui/empty-state'
+import { showProblem } from '../../ui/notices'
 import { ProblemMessage } from '../../ui/problem-message'
 import { RelativeTime } from '../../ui/relative-time'
 import { Screen } from '../../ui/screen'
@@ -37,11 +38,15 @@ function useCitedFile({ agent, file }: KnowledgeSearch, isPanelOpen: boolean) {
   const navigate = useNavigate()
   useEffect(() => {
     if (!agent || !file || isPanelOpen) return
-    void findStoreOfFile(agent, file).then((store) => {
-      if (!store) return
+    let isObsolete = false
+    findStoreOfFile(agent, file).then((store) => {
+      if (!store || isObsolete) return
       const params = { source: store.source, store: store._id }
       void navigate({ to: '/ai/knowledge/$source/$store', params, search: { file } as never, replace: true })
-    })
+    }, showProblem)
+    return () => {
+      isObsolete = true
+    }
   }, [agent, file, isPanelOpen, navigate])
 }
 

@@ -8,7 +8,7 @@ import { FieldForm, type FormField, type FormValues } from '../../fields/field-f
 import type { InputProps } from '../../fields/field-kind'
 import { SaveButton } from '../../ui/save-button'
 import { SidePanel } from '../../ui/side-panel'
-import { agentsQuery, toAgentName } from '../ai-queries'
+import { agentsQuery, ECHO_SOURCE_ID, toAgentName } from '../ai-queries'
 import { refreshKnowledge } from './knowledge-queries'
 
 const FORM_ID = 'store-form'
@@ -45,13 +45,13 @@ const fields: FormField[] = [
   { key: 'integrationId', title: 'Agent', type: 'string', required: true, Input: AgentInput },
   { key: 'scope', title: 'Who may find it', type: 'string', required: true, default: 'tenant', Input: ScopeInput },
   {
-    ...{ key: 'expirationAfterDays', title: 'Days until it is removed', type: 'number' },
-    description: 'Leave it empty to keep them.',
+    ...{ key: 'expirationAfterDays', title: 'Days until the files are removed', type: 'number' },
+    description: 'Without a number, they are kept.',
   },
 ]
 
 /** An agent answers only from the stores that it names. */
-async function letAgentRead(agent: Agent, scope: string) {
+async function addScopeToAgent(agent: Agent, scope: string) {
   const vectorStores = agent.vectorStores ?? []
   if (vectorStores.includes(scope)) return
   const params = { path: { id: agent._id } }
@@ -63,16 +63,16 @@ async function createStore(values: FormValues, subjects: Record<string, string |
   const scope = String(values.scope)
   const agents = await queryClient.ensureQueryData(agentsQuery)
   const agent = agents.find(({ _id }) => _id === values.integrationId)
-  const sourceId = agent?.sourceId ?? 'echo'
+  const sourceId = agent?.sourceId ?? ECHO_SOURCE_ID
   const body = { ...values, ...(scope !== 'tenant' && { subjectId: subjects[scope] }) } as NewVectorStore
   const params = { path: { sourceId } }
   const { vectorStore } = await fetchData(api.POST('/api/ai/sources/{sourceId}/storage', { params, body }))
-  if (agent) await letAgentRead(agent, scope)
+  if (agent) await addScopeToAgent(agent, scope)
   await refreshKnowledge()
   return { source: sourceId, store: vectorStore._id }
 }
 
-/** A form that makes a place for files of an agent. */
+/** A form that creates a store for files of an agent. */
 export function NewStorePanel() {
   const navigate = useNavigate()
   const { data: me } = useQuery(meQuery)

@@ -33,12 +33,12 @@ export function StorePanel() {
   const title = store ? `${names.nameAgent(store.integration)} · ${names.nameSubject(store)}` : 'Knowledge'
   const remove = (fileIds?: string[]) => clearStore(source, id, fileIds).catch(showProblem)
   const removeFile = async (fileId: string, name: string) => {
-    const question = { title: `Remove “${name}”?`, text: 'The agent forgets it.', action: 'Remove file' }
+    const question = { title: `Remove “${name}”?`, text: 'The agent no longer answers from it.', action: 'Remove file' }
     if (await confirmAction(question)) await remove([fileId])
   }
   const removeAll = async () => {
     const typedName = names.nameAgent(store!.integration)
-    const text = 'The agent forgets them, and they cannot be brought back.'
+    const text = 'The agent no longer answers from them, and they cannot be brought back.'
     if (await confirmAction({ title: 'Remove all files?', text, action: 'Remove all files', typedName })) await remove()
   }
   return (

@@ -115,6 +115,13 @@ function EntityChoice({ onAdd }: AddProps) {
   )
 }
 
+const STATE_LABELS: Record<Upload['state'], string> = {
+  waiting: 'Waiting',
+  running: 'Uploading',
+  complete: 'Stored',
+  failed: 'Failed',
+}
+
 const UploadLine = ({ upload: { name, state, error } }: { upload: Upload }) => (
   <li>
     <Group gap="xs" wrap="nowrap">
@@ -127,7 +134,7 @@ const UploadLine = ({ upload: { name, state, error } }: { upload: Upload }) => (
         {name}
       </Text>
       <Text size="xs" c="dimmed">
-        {state === 'complete' ? 'is stored' : state === 'failed' ? 'failed' : state === 'running' ? 'is read' : 'waits'}
+        {STATE_LABELS[state]}
       </Text>
     </Group>
     {state === 'failed' && <ProblemMessage error={error} />}

@@ -21,8 +21,8 @@ export const toUploadSource = (file: File): UploadSource => ({
   },
 })
 
-/** Returns what an entity says, without what the server keeps about it. */
-const toKnowledge = ({ metadata: _, _id, created, updated, user, workspace, ...entity }: Entity) => entity
+/** Returns an entity without what the server keeps about it. */
+const withoutSystemFields = ({ metadata: _, _id, created, updated, user, workspace, ...entity }: Entity) => entity
 
 /** Returns all entities of a blueprint as a file of JSON. */
 export const toEntitySource = (key: string): UploadSource => ({
@@ -33,12 +33,12 @@ export const toEntitySource = (key: string): UploadSource => ({
       const params = { path: { key }, query: { $limit: ENTITIES_PER_REQUEST, $skip: all.length } as object }
       const page = (await fetchData(api.GET('/api/blueprints/{key}/entities', { params }))) as Entity[]
       all.push(...page)
-      if (page.length < ENTITIES_PER_REQUEST) return all.map(toKnowledge)
+      if (page.length < ENTITIES_PER_REQUEST) return all.map(withoutSystemFields)
     }
   },
 })
 
-/** Uploads files one after the other. What failed can be tried again. */
+/** Uploads files one after the other. A file that fails stays in the list with its error. */
 export function useUploads({ source, _id }: KnowledgeStore) {
   const [uploads, setUploads] = useState<Upload[]>([])
   const queue = useRef<Promise<unknown>>(Promise.resolve())

@@ -8,7 +8,7 @@ const DRAFT_KEY = 'playground'
 
 type ComposerProps = { isRunning: boolean; isDisabled: boolean; onSend: (text: string) => void; onStop: () => void }
 
-/** The input for the next question: Enter sends it, Shift-Enter begins a line. What is typed stays until it is sent. */
+/** The input for the next question: Enter sends it, Shift-Enter starts a new line. What is typed stays until it is sent. */
 export function Composer({ isRunning, isDisabled, onSend, onStop }: ComposerProps) {
   const [text, setText] = useState(() => readDraft<string>(DRAFT_KEY) ?? '')
   const change = (typed: string) => {
@@ -33,7 +33,7 @@ export function Composer({ isRunning, isDisabled, onSend, onStop }: ComposerProp
       <Textarea
         className={classes.input}
         aria-label="Message"
-        placeholder="Ask something. Enter sends, Shift-Enter begins a line."
+        placeholder="Ask something. Enter sends it, Shift-Enter starts a new line."
         autosize
         minRows={1}
         maxRows={10}

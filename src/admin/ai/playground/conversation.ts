@@ -1,4 +1,4 @@
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { api, fetchData } from '../../api/client'
 import { queryClient } from '../../api/queries'
 import type { CompletionRequest } from '../../api/schema'
@@ -31,6 +31,15 @@ export function useConversation(options: ConversationOptions) {
   const [turns, setTurns] = useState(options.initialTurns)
   const thread = useRef(options.thread)
   const running = useRef<AbortController>(undefined)
+  const isMounted = useRef(true)
+  useEffect(() => {
+    isMounted.current = true
+    return () => {
+      isMounted.current = false
+      // An agent's answer goes on, because its thread keeps it; nobody gets to see any other.
+      if (!agent) running.current?.abort()
+    }
+  }, [agent])
   const changeTurn = (id: string, change: (turn: ChatTurn) => Partial<ChatTurn>) =>
     setTurns((all) => all.map((turn) => (turn.id === id ? { ...turn, ...change(turn) } : turn)))
 
@@ -38,7 +47,7 @@ export function useConversation(options: ConversationOptions) {
     if (thread.current) return
     const { _id } = await fetchData(api.POST('/api/ai/threads', { body: { integration: agent } }))
     thread.current = _id
-    options.onThread(_id)
+    if (isMounted.current) options.onThread(_id)
   }
   /** The stream does not tell which tools were called; the thread does. */
   const readSteps = async ({ question }: ChatTurn) => {

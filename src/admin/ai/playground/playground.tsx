@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { meQuery } from '../../api/queries'
+import type { Agent, IntegrationSource } from '../../api/schema'
 import { ProblemMessage } from '../../ui/problem-message'
 import { Screen } from '../../ui/screen'
 import { agentsQuery, sourcesQuery, threadQuery, toAgentName } from '../ai-queries'
@@ -29,10 +30,11 @@ export function Playground() {
   const stored = useQuery({ ...threadQuery(thread), staleTime: Number.POSITIVE_INFINITY })
   const [conversationNumber, setConversationNumber] = useState(0)
   const [startedThread, setStartedThread] = useState('')
-  const go = (search: PlaygroundSearch) => navigate({ to: '/ai/playground', search: search as never, replace: true })
+  const changeSearch = (search: PlaygroundSearch) =>
+    navigate({ to: '/ai/playground', search: search as never, replace: true })
   const startAnew = (search: PlaygroundSearch) => {
     setConversationNumber((number) => number + 1)
-    void go(search)
+    void changeSearch(search)
   }
   const isReady = agents.isSuccess && (!me?.isPrivileged || sources.isSuccess)
   const firstAgent = agents.data?.find(({ active }) => active)?._id ?? ''
@@ -44,27 +46,11 @@ export function Playground() {
     <PlaygroundScreen
       actions={
         <>
-          <Select
-            size="xs"
-            w={{ base: 112, sm: 200 }}
-            aria-label="Talk to"
-            searchable
-            allowDeselect={false}
-            data={[
-              {
-                group: 'Agents',
-                items: (agents.data ?? []).map((one) => ({ value: `agent:${one._id}`, label: toAgentName(one) })),
-              },
-              {
-                group: 'Models without instructions',
-                items: (sources.data ?? []).map(({ _id, name }) => ({ value: `source:${_id}`, label: name })),
-              },
-            ]}
+          <TargetSelect
+            agents={agents.data ?? []}
+            sources={sources.data ?? []}
             value={chosenAgent ? `agent:${chosenAgent}` : `source:${chosenSource}`}
-            onChange={(chosen) => {
-              const [kind, id] = (chosen ?? '').split(':')
-              startAnew({ [kind!]: id })
-            }}
+            onChange={startAnew}
           />
           <Button
             variant="default"
@@ -88,13 +74,44 @@ export function Playground() {
           seesCost={!!me?.isPrivileged}
           onThread={(started) => {
             setStartedThread(started)
-            void go({ agent: chosenAgent, thread: started })
+            void changeSearch({ agent: chosenAgent, thread: started })
           }}
         />
       )}
     </PlaygroundScreen>
   )
 }
+
+type TargetSelectProps = {
+  agents: Agent[]
+  sources: IntegrationSource[]
+  /** Such as `agent:<id>`. */
+  value: string
+  onChange: (search: PlaygroundSearch) => void
+}
+
+/** Chooses the agent or the model that answers. */
+const TargetSelect = ({ agents, sources, value, onChange }: TargetSelectProps) => (
+  <Select
+    size="xs"
+    w={{ base: 112, sm: 200 }}
+    aria-label="Talk to"
+    searchable
+    allowDeselect={false}
+    data={[
+      { group: 'Agents', items: agents.map((agent) => ({ value: `agent:${agent._id}`, label: toAgentName(agent) })) },
+      {
+        group: 'Models without instructions',
+        items: sources.map(({ _id, name }) => ({ value: `source:${_id}`, label: name })),
+      },
+    ]}
+    value={value}
+    onChange={(chosen) => {
+      const [kind, id] = (chosen ?? '').split(':')
+      onChange({ [kind!]: id })
+    }}
+  />
+)
 
 type PlaygroundScreenProps = {
   actions: React.ReactNode

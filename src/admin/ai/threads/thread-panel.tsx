@@ -37,18 +37,18 @@ export function ThreadPanel() {
   const { data: me } = useQuery(meQuery)
   const { data: thread, error } = useQuery(threadQuery(id))
   const close = () => navigate({ to: '/ai/threads', search: search as never })
-  const remove = useMutation({
+  const deletion = useMutation({
     mutationFn: () => fetchData(api.DELETE('/api/ai/threads/{id}', { params: { path: { id } } })),
     onSuccess: async () => {
       await close()
       await queryClient.invalidateQueries({ queryKey: ['threads', 'list'] })
-      showNotice('The thread is deleted.')
+      showNotice('The thread was deleted.')
     },
     onError: showProblem,
   })
-  const askAndRemove = async () => {
+  const confirmAndDelete = async () => {
     const text = 'Its messages and its files cannot be brought back.'
-    if (await confirmAction({ title: 'Delete this thread?', text, action: 'Delete thread' })) remove.mutate()
+    if (await confirmAction({ title: 'Delete this thread?', text, action: 'Delete thread' })) deletion.mutate()
   }
   return (
     <SidePanel
@@ -67,7 +67,13 @@ export function ThreadPanel() {
                 Continue
               </Button>
             )}
-            <Button variant="subtle" color="red" ml="auto" leftSection={<IconTrash size={14} />} onClick={askAndRemove}>
+            <Button
+              variant="subtle"
+              color="red"
+              ml="auto"
+              leftSection={<IconTrash size={14} />}
+              onClick={confirmAndDelete}
+            >
               Delete
             </Button>
           </>

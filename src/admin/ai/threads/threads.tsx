@@ -1,7 +1,7 @@
-import { Select, Switch, TextInput } from '@mantine/core'
-import { IconSearch } from '@tabler/icons-react'
+import { Select, Switch } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Outlet, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { useEffect } from 'react'
 import { api } from '../../api/client'
 import { meQuery } from '../../api/queries'
 import type { Thread } from '../../api/schema'
@@ -10,11 +10,15 @@ import { useListRows } from '../../ui/list-rows'
 import { ListTable } from '../../ui/list-table'
 import { RelativeTime } from '../../ui/relative-time'
 import { Screen } from '../../ui/screen'
+import { SearchBox } from '../../ui/search-box'
 import { agentsQuery, toAgentName } from '../ai-queries'
 import { usersQuery } from '../user-names'
 
-/** Which threads a list has. The words are looked for in the titles that were fetched. */
+/** Which threads a list has. The server does not search titles, so the page looks for the words in those it fetched. */
 type ThreadSearch = { integration?: string; mine?: string; words?: string }
+
+/** While fewer titles match, further pages are fetched. */
+const MIN_MATCHES = 30
 
 const toTitle = ({ title }: Thread) => title || 'Without a title'
 
@@ -41,7 +45,11 @@ export function Threads() {
   const list = useListRows<Thread>(['threads', 'list', filters], (page) =>
     api.GET('/api/ai/threads', { params: { query: { ...page, ...filters } } }),
   )
-  const shown = list.rows.filter((thread) => toTitle(thread).toLowerCase().includes(words.toLowerCase()))
+  const matching = list.rows.filter((thread) => toTitle(thread).toLowerCase().includes(words.toLowerCase()))
+  useEffect(() => {
+    // Further pages may match.
+    if (words && list.hasMore && matching.length < MIN_MATCHES) list.onRangeChange(0, list.count)
+  }, [words, list.hasMore, list.count, matching.length])
   const changeSearch = (change: ThreadSearch) =>
     navigate({ to: '.', search: { ...search, ...change } as never, replace: true })
   const isFiltered = Object.keys(filters).length > 0 || words !== ''
@@ -69,14 +77,7 @@ export function Threads() {
       request={{ method: 'GET', path: '/api/ai/threads', query: integration ? { integration } : undefined }}
       toolbar={
         <>
-          <TextInput
-            size="xs"
-            aria-label="Search titles"
-            placeholder="Search titles"
-            leftSection={<IconSearch size={14} />}
-            value={words}
-            onChange={(event) => changeSearch({ words: event.currentTarget.value })}
-          />
+          <SearchBox label="Search titles" value={words} onSearch={(next) => changeSearch({ words: next })} />
           <Select
             size="xs"
             aria-label="Agent"
@@ -102,9 +103,9 @@ export function Threads() {
         label="Threads"
         list={{
           ...list,
-          count: shown.length,
-          rowAt: (index) => shown[index],
-          isEmpty: list.isEmpty || (!!words && !shown.length),
+          count: matching.length,
+          rowAt: (index) => matching[index],
+          isEmpty: list.isEmpty || (!!words && !list.hasMore && !matching.length),
         }}
         columns={columns}
         rowKey={({ _id }) => _id}

@@ -46,7 +46,7 @@ export function Budgets() {
       </Group>
       {budgets?.length === 0 && (
         <Text size="sm" c="dimmed">
-          There are none, so nothing limits what agents may use.
+          There are no budgets, so nothing limits what agents may use.
         </Text>
       )}
       {budgets?.map((budget) => (

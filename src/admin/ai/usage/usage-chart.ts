@@ -1,14 +1,9 @@
 import type { AiUsageTotal } from '../../api/schema'
 import type { EChartProps } from '../../ui/echart'
-import type { UsageDivision } from './usage-queries'
+import { toAmount, type UsageGrouping, type UsageUnit } from './usage-queries'
 
 const MAX_SERIES = 7
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact' })
-
-/** What the chart counts. */
-export type UsageUnit = 'tokens' | 'cost'
-
-export const toAmount = (total: AiUsageTotal, unit: UsageUnit) => (unit === 'tokens' ? total.totalTokens : total.cost)
 
 /** The usage of one agent, user or model in the whole period. */
 export type UsageRow = {
@@ -22,10 +17,10 @@ export type UsageRow = {
 }
 
 /** Returns the totals by agent, user or model, the largest first. */
-export function sumByDivision(totals: AiUsageTotal[], division: UsageDivision, nameOf: (key: string) => string) {
+export function sumByGrouping(totals: AiUsageTotal[], grouping: UsageGrouping, nameOf: (key: string) => string) {
   const rows = new Map<string, UsageRow>()
   for (const total of totals) {
-    const key = total[division] ?? ''
+    const key = total[grouping] ?? ''
     const row = rows.get(key) ?? {
       ...{ key, name: nameOf(key), count: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, cost: 0 },
     }
@@ -40,7 +35,7 @@ type ChartInput = {
   totals: AiUsageTotal[]
   rows: UsageRow[]
   steps: string[]
-  division: UsageDivision
+  grouping: UsageGrouping
   unit: UsageUnit
 }
 
@@ -51,12 +46,12 @@ const monthWords = new Intl.DateTimeFormat(undefined, { month: 'short', year: 'n
 const formatStep = (step: string) => (step.length > 7 ? dayWords : monthWords).format(Date.parse(step))
 
 /** Returns the options of a chart of stacked bars: one bar for each day or month, with a part for each of the largest rows. */
-export function toUsageOption({ totals, rows, steps, division, unit }: ChartInput): EChartProps['option'] {
+export function toUsageOption({ totals, rows, steps, grouping, unit }: ChartInput): EChartProps['option'] {
   const shown = rows.slice(0, MAX_SERIES)
   const shownKeys = new Set(shown.map(({ key }) => key))
   const amounts = new Map<string, number>()
   for (const total of totals) {
-    const key = total[division] ?? ''
+    const key = total[grouping] ?? ''
     const cell = `${total.day ?? total.month} ${shownKeys.has(key) ? key : '\0'}`
     amounts.set(cell, (amounts.get(cell) ?? 0) + toAmount(total, unit))
   }

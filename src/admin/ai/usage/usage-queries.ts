@@ -6,8 +6,15 @@ import type { AiUsageTotal } from '../../api/schema'
 const DAY_MS = 86_400_000
 const MAX_GROUPS = 1_000
 
-/** What usage is divided by. */
-export type UsageDivision = 'integration' | 'user' | 'model'
+/** What usage is grouped by. */
+export type UsageGrouping = 'integration' | 'user' | 'model'
+
+/** What usage is counted in. */
+export type UsageUnit = 'tokens' | 'cost'
+
+/** Returns how much usage is. */
+export const toAmount = ({ totalTokens, cost }: Pick<AiUsageTotal, 'totalTokens' | 'cost'>, unit: UsageUnit) =>
+  unit === 'tokens' ? totalTokens : cost
 
 /** The periods that the screen offers, by the value in the address. */
 export const periods = {
@@ -30,15 +37,15 @@ export function listSteps(period: PeriodKey): string[] {
 const fetchTotals = async (query: { from: string; groupBy: string; page?: number }) =>
   (await fetchData(api.GET('/api/ai/usage', { params: { query: { ...query, limit: MAX_GROUPS } } }))) as AiUsageTotal[]
 
-/** The usage of a period, by its days or months and by one more division. */
-export const usageQuery = (period: PeriodKey, division: UsageDivision) =>
+/** The usage of a period, by its days or months and by one more property. */
+export const usageQuery = (period: PeriodKey, grouping: UsageGrouping) =>
   queryOptions({
-    queryKey: ['ai-usage', period, division],
+    queryKey: ['ai-usage', period, grouping],
     queryFn: async () => {
       const from = `${listSteps(period)[0]}${periods[period].step === 'month' ? '-01' : ''}`
       const totals: AiUsageTotal[] = []
       for (let page = 1; ; page++) {
-        const more = await fetchTotals({ from, groupBy: `${periods[period].step},${division}`, page })
+        const more = await fetchTotals({ from, groupBy: `${periods[period].step},${grouping}`, page })
         totals.push(...more)
         if (more.length < MAX_GROUPS) return totals
       }
@@ -49,7 +56,7 @@ export const usageQuery = (period: PeriodKey, division: UsageDivision) =>
 export type Budget = {
   scope: 'tenant' | 'workspace' | 'user'
   period: 'day' | 'month'
-  unit: 'tokens' | 'cost'
+  unit: UsageUnit
   limit: number
   used: number
   /** Who used the most. */
@@ -61,12 +68,11 @@ async function measureBudget(budget: Omit<Budget, 'used'>): Promise<Budget> {
   const today = toDay(Date.now())
   const from = period === 'day' ? today : `${today.slice(0, 7)}-01`
   const totals = await fetchTotals({ from, groupBy: scope === 'tenant' ? period : `${period},${scope}` })
-  const amount = (total: AiUsageTotal) => (unit === 'tokens' ? total.totalTokens : total.cost)
   const [largest] = totals
     .filter((total) => scope === 'tenant' || total[scope])
-    .sort((one, other) => amount(other) - amount(one))
+    .sort((one, other) => toAmount(other, unit) - toAmount(one, unit))
   const subject = largest && scope !== 'tenant' ? (largest[scope] ?? undefined) : undefined
-  return { ...budget, used: largest ? amount(largest) : 0, subject }
+  return { ...budget, used: largest ? toAmount(largest, unit) : 0, subject }
 }
 
 /** All budgets of the `ai-configuration` with what is used of them. */

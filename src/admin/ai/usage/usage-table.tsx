@@ -3,13 +3,13 @@ import { formatCost } from '../playground/message'
 import classes from './usage.module.css'
 import type { UsageRow } from './usage-chart'
 
-const HEADERS = ['Answers', 'Tokens asked', 'Tokens answered', 'Tokens', 'Cost']
+const HEADERS = ['Answers', 'Input tokens', 'Output tokens', 'All tokens', 'Cost']
 
 /** The numbers of the chart, with their sums. */
 export function UsageTable({ rows, label }: { rows: UsageRow[]; label: string }) {
   const sum = (key: Exclude<keyof UsageRow, 'key' | 'name'>) => rows.reduce((total, row) => total + row[key], 0)
   const all = {
-    ...{ key: '', name: 'All', count: sum('count'), cost: sum('cost'), totalTokens: sum('totalTokens') },
+    ...{ key: '', name: 'Total', count: sum('count'), cost: sum('cost'), totalTokens: sum('totalTokens') },
     ...{ promptTokens: sum('promptTokens'), completionTokens: sum('completionTokens') },
   }
   return (

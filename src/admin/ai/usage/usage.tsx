@@ -10,32 +10,32 @@ import { agentsQuery, toAgentName } from '../ai-queries'
 import { usersQuery } from '../user-names'
 import { Budgets } from './budgets'
 import classes from './usage.module.css'
-import { sumByDivision, toUsageOption, type UsageUnit } from './usage-chart'
-import { listSteps, type PeriodKey, periods, type UsageDivision, usageQuery } from './usage-queries'
+import { sumByGrouping, toUsageOption } from './usage-chart'
+import { listSteps, type PeriodKey, periods, type UsageGrouping, type UsageUnit, usageQuery } from './usage-queries'
 import { UsageTable } from './usage-table'
 
-type UsageSearch = { period?: PeriodKey; by?: UsageDivision; unit?: UsageUnit }
+type UsageSearch = { period?: PeriodKey; by?: UsageGrouping; unit?: UsageUnit }
 
 const CHART_HEIGHT_PX = 260
-const DIVISIONS = [
+const GROUPINGS = [
   { value: 'integration', label: 'Agents' },
   { value: 'user', label: 'Users' },
   { value: 'model', label: 'Models' },
 ]
-const NAMELESS = { integration: 'Without an agent', user: 'Nobody', model: 'Unknown' }
+const NAMELESS = { integration: 'Without an agent', user: 'Without a user', model: 'Unknown model' }
 
-function useNameOf(division: UsageDivision) {
+function useNameOf(grouping: UsageGrouping) {
   const agents = useQuery(agentsQuery)
   const users = useQuery(usersQuery)
   return useMemo(() => {
-    const names: Record<UsageDivision, Map<string, string> | undefined> = {
+    const names: Record<UsageGrouping, Map<string, string> | undefined> = {
       integration: new Map(agents.data?.map((agent) => [agent._id, toAgentName(agent)])),
       user: users.data,
       model: undefined,
     }
-    const shorten = (key: string) => (division === 'model' ? key : `${key.slice(0, 8)}, deleted`)
-    return (key: string) => (key ? (names[division]?.get(key) ?? shorten(key)) : NAMELESS[division])
-  }, [agents.data, users.data, division])
+    const shorten = (key: string) => (grouping === 'model' ? key : `${key.slice(0, 8)}, deleted`)
+    return (key: string) => (key ? (names[grouping]?.get(key) ?? shorten(key)) : NAMELESS[grouping])
+  }, [agents.data, users.data, grouping])
 }
 
 /** What the models of a period took, over time and by agent, user or model. */
@@ -46,9 +46,9 @@ export function Usage() {
   const change = (part: UsageSearch) => navigate({ to: '.', search: { ...search, ...part } as never, replace: true })
   const { data: totals, error } = useQuery(usageQuery(period, by))
   const nameOf = useNameOf(by)
-  const rows = useMemo(() => sumByDivision(totals ?? [], by, nameOf), [totals, by, nameOf])
+  const rows = useMemo(() => sumByGrouping(totals ?? [], by, nameOf), [totals, by, nameOf])
   const option = useMemo(
-    () => toUsageOption({ totals: totals ?? [], rows, steps: listSteps(period), division: by, unit }),
+    () => toUsageOption({ totals: totals ?? [], rows, steps: listSteps(period), grouping: by, unit }),
     [totals, rows, period, by, unit],
   )
   const groupBy = `${periods[period].step},${by}`
@@ -67,14 +67,14 @@ export function Usage() {
           />
           <SegmentedControl
             size="xs"
-            aria-label="Divided by"
-            data={DIVISIONS}
+            aria-label="Grouped by"
+            data={GROUPINGS}
             value={by}
-            onChange={(value) => change({ by: value as UsageDivision })}
+            onChange={(value) => change({ by: value as UsageGrouping })}
           />
           <SegmentedControl
             size="xs"
-            aria-label="Counted in"
+            aria-label="Unit"
             data={[
               { value: 'tokens', label: 'Tokens' },
               { value: 'cost', label: 'Cost' },
@@ -89,7 +89,7 @@ export function Usage() {
         {error && <ProblemMessage error={error} />}
         {totals?.length === 0 && (
           <EmptyState
-            text="No model was asked in this period."
+            text="No model was used in this period."
             action={{ label: 'Open the playground', href: '/admin/ai/playground' }}
           />
         )}
@@ -102,7 +102,7 @@ export function Usage() {
             ) : (
               <Chart label={`${unit} by ${periods[period].step}`} height={CHART_HEIGHT_PX} option={option} />
             )}
-            <UsageTable rows={rows} label={DIVISIONS.find(({ value }) => value === by)!.label} />
+            <UsageTable rows={rows} label={GROUPINGS.find(({ value }) => value === by)!.label} />
           </>
         )}
         <Budgets />

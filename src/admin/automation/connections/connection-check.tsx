@@ -7,11 +7,11 @@ import { useFormValues } from '../../fields/field-form'
 import { ProblemMessage } from '../../ui/problem-message'
 import { RelativeTime } from '../../ui/relative-time'
 import { StateTag } from '../../ui/state-tag'
-import { toDraft } from './connection-values'
+import { toConnectionBody } from './connection-values'
 import type { ConnectionKindName } from './kinds/connection-kind'
 
-/** A button that asks a server whether it accepts us, and what it said. */
-function Check({ label, check }: { label: string; check(): Promise<IntegrationSourceStatus> }) {
+/** A button that asks a server whether it accepts the connection, and its answer. */
+function CheckButton({ check }: { check(): Promise<IntegrationSourceStatus> }) {
   const { data, error, isPending, mutate } = useMutation({ mutationFn: check })
   return (
     <div>
@@ -22,7 +22,7 @@ function Check({ label, check }: { label: string; check(): Promise<IntegrationSo
           onClick={() => mutate()}
           loading={isPending}
         >
-          {label}
+          Check connection
         </Button>
         {data && (
           <Text size="sm" role="status" component="div">
@@ -46,15 +46,14 @@ function Check({ label, check }: { label: string; check(): Promise<IntegrationSo
 
 /** Checks a connection that is stored. */
 export const ConnectionCheck = ({ id }: { id: string }) => (
-  <Check
-    label="Check now"
+  <CheckButton
     check={() => fetchData(api.POST('/api/integration-sources/{id}/status', { params: { path: { id } } }))}
   />
 )
 
-/** Checks what a form says, before it is stored. */
+/** Checks the connection that a form describes, before it is stored. */
 export function DraftCheck() {
   const values = useFormValues()
-  const body = { kind: values.kind as ConnectionKindName, ...toDraft(values) }
-  return <Check label="Try it" check={() => fetchData(api.POST('/api/integration-sources/status', { body }))} />
+  const body = { kind: values.kind as ConnectionKindName, ...toConnectionBody(values) }
+  return <CheckButton check={() => fetchData(api.POST('/api/integration-sources/status', { body }))} />
 }

@@ -3,7 +3,7 @@ import type { IntegrationSource, IntegrationSourceChange, NewIntegrationSource }
 import { FieldForm, type FormField, type FormValues } from '../../fields/field-form'
 import type { InputProps } from '../../fields/field-kind'
 import { DraftCheck } from './connection-check'
-import { toDraft } from './connection-values'
+import { toConnectionBody } from './connection-values'
 import { connectionKinds } from './kinds'
 import type { ConnectionKindName } from './kinds/connection-kind'
 import { SecretInput, STORED_SECRET } from './secret-inputs'
@@ -56,7 +56,7 @@ export const NewConnectionForm = ({ id, save, onSaved }: NewConnectionFormProps)
     draftKey="connection:new"
     save={(_, { name, kind, labels, ...values }) =>
       save({
-        ...{ name: String(name ?? ''), kind: kind as ConnectionKindName, ...toDraft(values) },
+        ...{ name: String(name ?? ''), kind: kind as ConnectionKindName, ...toConnectionBody(values) },
         ...(Array.isArray(labels) && { labels }),
       })
     }
@@ -82,7 +82,7 @@ export const ConnectionForm = ({ id, connection, save, onSaved }: ConnectionForm
       save({
         ...(name !== undefined && { name: String(name ?? '') }),
         ...(labels !== undefined && { labels: Array.isArray(labels) ? labels : [] }),
-        ...toDraft(changes),
+        ...toConnectionBody(changes),
       })
     }
     onSaved={onSaved}

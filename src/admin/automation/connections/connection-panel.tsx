@@ -20,8 +20,8 @@ const FORM_ID = 'connection-form'
 
 const refreshConnections = () => queryClient.invalidateQueries({ queryKey: ['connections'] })
 
-/** Returns how to go back to the list, whose filters stay, and on to a connection. */
-function useConnectionPlaces() {
+/** Returns functions that lead back to the list and on to a connection; the filters of the list stay. */
+function useConnectionNavigation() {
   const search = useSearch({ strict: false }) as Record<string, string>
   const navigate = useNavigate()
   return {
@@ -33,7 +33,7 @@ function useConnectionPlaces() {
 
 /** A form for a new connection beside the list. */
 export function NewConnectionPanel() {
-  const { close, open } = useConnectionPlaces()
+  const { close, open } = useConnectionNavigation()
   return (
     <SidePanel title="New connection" onClose={close} footer={<SaveButton form={FORM_ID} label="Create connection" />}>
       <NewConnectionForm
@@ -49,15 +49,15 @@ export function NewConnectionPanel() {
   )
 }
 
-/** One connection beside the list: its settings, whether it works, and what uses it. */
+/** One connection beside the list: its settings, whether it works, and the integrations that use it. */
 export function ConnectionPanel() {
   const { id } = route.useParams()
-  const { close } = useConnectionPlaces()
+  const { close } = useConnectionNavigation()
   const { data, error } = useQuery(connectionQuery(id))
   const connection = data?.connection
   const remove = async () => {
-    const title = `Delete the connection "${connection?.name}"?`
-    if (!(await confirmAction({ title, text: 'Its secrets go with it.', action: 'Delete connection' }))) return
+    const title = `Delete the connection “${connection?.name}”?`
+    if (!(await confirmAction({ title, text: 'Its secrets are deleted with it.', action: 'Delete connection' }))) return
     try {
       await fetchData(api.DELETE('/api/integration-sources/{id}', { params: { path: { id } } }))
       await close()
@@ -91,7 +91,7 @@ export function ConnectionPanel() {
             }}
           />
           <Divider my="md" />
-          <ConnectionUsers id={id} />
+          <ConnectionIntegrations id={id} />
           <Button variant="default" c="var(--mantine-color-error)" mt="md" onClick={remove}>
             Delete connection
           </Button>
@@ -102,12 +102,12 @@ export function ConnectionPanel() {
 }
 
 /** The integrations that use a connection. */
-function ConnectionUsers({ id }: { id: string }) {
+function ConnectionIntegrations({ id }: { id: string }) {
   const { data: integrations } = useQuery(connectionIntegrationsQuery(id))
   return (
-    <section aria-label="What uses it">
+    <section aria-label="Integrations that use it">
       <Text size="sm" fw={500}>
-        What uses it
+        Integrations that use it
       </Text>
       {integrations?.length === 0 && (
         <Text size="sm" c="dimmed">

@@ -56,8 +56,8 @@ export function HeadersSecretInput(props: InputProps) {
   const [headers, setHeaders] = useState<Header[]>([])
   const change = (next: Header[]) => {
     setHeaders(next)
-    const named = next.filter(({ name }) => name).map(({ name, value }) => [name, value])
-    onChange(named.length ? Object.fromEntries(named) : initial)
+    const entries = next.filter(({ name }) => name).map(({ name, value }) => [name, value])
+    onChange(entries.length ? Object.fromEntries(entries) : initial)
   }
   return (
     <div>

@@ -13,7 +13,7 @@ export function createEventColumns(onFilter: (filters: EventFilters) => void): C
     value && (
       <UnstyledButton
         className={classes.value}
-        title={`Only this ${key === 'eventName' ? 'name' : key}`}
+        title={`Show only this ${key === 'eventName' ? 'name' : key}`}
         onClick={(event) => {
           event.stopPropagation()
           onFilter({ [key]: value })

@@ -1,10 +1,8 @@
-import { CloseButton, Group, Pill, Select, TextInput } from '@mantine/core'
-import { useHotkeys } from '@mantine/hooks'
-import { IconSearch } from '@tabler/icons-react'
+import { CloseButton, Group, Pill, Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useRef } from 'react'
+import { SearchBox } from '../../ui/search-box'
 import { useUserName } from '../user-name'
-import { type EventFilters, eventOptionsQuery } from './event-queries'
+import { DAY_MS, type EventFilters, eventOptionsQuery } from './event-queries'
 
 const PERIODS = [
   { value: 'last-day', label: 'Last day' },
@@ -18,8 +16,6 @@ type EventFilterBarProps = { filters: EventFilters; onChange: (filters: EventFil
 /** The filters of events. Those that a click on a value added can be removed here. */
 export function EventFilterBar({ filters, onChange }: EventFilterBarProps) {
   const { data: options } = useQuery(eventOptionsQuery)
-  const searchBox = useRef<HTMLInputElement>(null)
-  useHotkeys([['/', () => searchBox.current?.focus()]])
   const select = (key: keyof EventFilters, label: string, choices: { value: string; label: string }[]) => (
     <Select
       size="xs"
@@ -39,19 +35,10 @@ export function EventFilterBar({ filters, onChange }: EventFilterBarProps) {
     [...new Set([...names, ...(chosen ? [chosen] : [])])].map((name) => ({ value: name, label: name }))
   return (
     <>
-      <TextInput
-        ref={searchBox}
-        key={filters.search ?? ''}
-        size="xs"
-        flex="1 1 160px"
-        maw={220}
-        aria-label="Search events"
-        placeholder="Search"
-        leftSection={<IconSearch size={14} />}
-        defaultValue={filters.search ?? ''}
-        onKeyDown={(event) => {
-          if (event.key === 'Enter') onChange({ search: event.currentTarget.value || undefined })
-        }}
+      <SearchBox
+        label="Search events"
+        value={filters.search}
+        onSearch={(words) => onChange({ search: words || undefined })}
       />
       {select('eventName', 'Name', toChoices(options?.eventNames, filters.eventName))}
       {select('kind', 'Kind', toChoices(options?.kinds, filters.kind))}
@@ -65,7 +52,7 @@ export function EventFilterBar({ filters, onChange }: EventFilterBarProps) {
         />
       )}
       {(filters.from || filters.to) && (
-        <FilterPill text={describeTimes(filters)} onRemove={() => onChange({ from: undefined, to: undefined })} />
+        <FilterPill text={describePeriod(filters)} onRemove={() => onChange({ from: undefined, to: undefined })} />
       )}
     </>
   )
@@ -84,8 +71,8 @@ const FilterPill = ({ text, onRemove }: { text: string; onRemove: () => void }) 
   </Pill>
 )
 
-/** Returns the times of filters in words; a day is named once. */
-function describeTimes({ from, to }: EventFilters): string {
-  if (from && to && Date.parse(to) - Date.parse(from) === 86_400_000) return `on ${from}`
+/** Returns the period of filters in words; a single day is named once. */
+function describePeriod({ from, to }: EventFilters): string {
+  if (from && to && Date.parse(to) - Date.parse(from) === DAY_MS) return `on ${from}`
   return [from && `from ${from}`, to && `before ${to}`].filter(Boolean).join(', ')
 }

@@ -2,7 +2,7 @@ import type { Event } from '../../api/schema'
 
 export type EventLink = { label: string; path: string; search?: Record<string, string> }
 
-const at = (folder: string, id: unknown) => `${folder}/${encodeURIComponent(String(id))}`
+const toPath = (folder: string, id: unknown) => `${folder}/${encodeURIComponent(String(id))}`
 
 /** The things that the metadata of events name, and where each is shown. */
 const METADATA_LINKS: [key: string, label: string, folder: string, tab?: string][] = [
@@ -22,16 +22,16 @@ export function listEventLinks({ source, kind, metadata, workspace }: Event): Ev
   if (source === 'blueprints' && typeof metadata.identifier === 'string')
     links.push({
       label: `Entity ${metadata.identifier}`,
-      path: at(`/data/${encodeURIComponent(kind)}`, metadata.identifier),
+      path: toPath(`/data/${encodeURIComponent(kind)}`, metadata.identifier),
     })
-  else if (source === 'blueprints') links.push({ label: `Blueprint ${kind}`, path: at('/data', kind) })
+  else if (source === 'blueprints') links.push({ label: `Blueprint ${kind}`, path: toPath('/data', kind) })
   if (source === 'accounts' && typeof metadata.user === 'string')
-    links.push({ label: String(metadata.username ?? 'User'), path: at('/people/users', metadata.user) })
+    links.push({ label: String(metadata.username ?? 'User'), path: toPath('/people/users', metadata.user) })
   // Users can write any metadata into events of their own.
   if (['plugins', 'payments', 'ai'].includes(source))
     for (const [key, label, folder, tab] of METADATA_LINKS)
       if (typeof metadata[key] === 'string')
-        links.push({ label, path: at(folder, metadata[key]), ...(tab && { search: { tab } }) })
-  if (workspace) links.push({ label: 'Workspace', path: at('/people/workspaces', workspace) })
+        links.push({ label, path: toPath(folder, metadata[key]), ...(tab && { search: { tab } }) })
+  if (workspace) links.push({ label: 'Workspace', path: toPath('/people/workspaces', workspace) })
   return links
 }

@@ -20,11 +20,11 @@ export function EventPanel() {
   const filters = useSearch({ strict: false }) as EventFilters
   const navigate = useNavigate()
   const { data: event, error } = useQuery(eventQuery(id))
-  const show = (search: EventFilters) => navigate({ to: '/automation/events', search: search as never })
+  const openList = (search: EventFilters) => navigate({ to: '/automation/events', search: search as never })
   return (
-    <SidePanel title={event?.eventName ?? 'Event'} onClose={() => show(filters)}>
+    <SidePanel title={event?.eventName ?? 'Event'} onClose={() => openList(filters)}>
       {error && <ProblemMessage error={error} />}
-      {event && <EventDetails event={event} onFilter={(part) => show({ ...filters, ...part })} />}
+      {event && <EventDetails event={event} onFilter={(part) => openList({ ...filters, ...part })} />}
     </SidePanel>
   )
 }
@@ -59,11 +59,11 @@ function EventDetails({ event, onFilter }: EventDetailsProps) {
             'Workspace',
             workspace && (
               <Anchor component="button" type="button" size="sm" onClick={() => onFilter({ workspace })}>
-                Only this workspace
+                Show only this workspace
               </Anchor>
             ),
           ],
-          ['Id', <ShortId key="id" id={_id} />],
+          ['ID', <ShortId key="id" id={_id} />],
         ]}
       />
       <Space h="sm" />

@@ -41,7 +41,7 @@ export const eventQuery = (eventId: string) =>
 export const newEventsQuery = (filters: EventFilters, newest: Event | undefined, isFollowed: boolean) => {
   const from = newest && new Date(Date.parse(newest.created) - CLOCK_DIFFERENCE_MS).toISOString()
   return queryOptions({
-    queryKey: ['events', 'tail', filters, from],
+    queryKey: ['events', 'tail', JSON.stringify(filters), from],
     queryFn: () => {
       const query = { ...filters, ...(from && { from, period: undefined }), limit: MAX_TAIL_EVENTS }
       return fetchData(api.GET('/api/events', { params: { query: query as object } }))

@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { api } from '../../api/client'
 import { queryClient } from '../../api/queries'
@@ -15,17 +15,19 @@ export function useEventTail(filters: EventFilters, isFollowed: boolean) {
   const list = useListRows<Event>(queryKey, (request) =>
     api.GET('/api/events', { params: { query: { ...request, ...filters } as object } }),
   )
+  const filtersKey = JSON.stringify(filters)
   const isLoaded = list.isEmpty || list.count > 0
   const tail = useQuery({
     ...newEventsQuery(filters, list.rows[0], isFollowed && isLoaded),
-    placeholderData: keepPreviousData,
+    // Only the newest event of the list is another one; what other filters found is of no use.
+    placeholderData: (previous, query) => (query?.queryKey[2] === filtersKey ? previous : undefined),
   })
   const listed = new Set(list.rows.map(({ _id }) => _id))
   const fresh = isLoaded ? (tail.data ?? []).filter(({ _id }) => !listed.has(_id)) : []
   const isTooLong = fresh.length > MAX_NEW_EVENTS
   useEffect(() => {
     if (isTooLong) void queryClient.invalidateQueries({ queryKey })
-  }, [isTooLong])
+  }, [isTooLong, filtersKey])
   const rows = [...fresh, ...list.rows]
   return {
     ...list,

@@ -16,7 +16,7 @@ export function Events() {
   const filters = useSearch({ strict: false }) as EventFilters
   const { id } = useParams({ strict: false })
   const navigate = useNavigate()
-  const [isPaused, setPaused] = useState(false)
+  const [isPaused, setIsPaused] = useState(false)
   // What happened before a moment does not change any more.
   const list = useEventTail(filters, !isPaused && !filters.to)
   const change = (part: EventFilters) => navigate({ to: '.', search: { ...filters, ...part } as never, replace: true })
@@ -32,7 +32,7 @@ export function Events() {
           rightSection={
             !isPaused && !filters.to && <span className={classes.live} title="The list follows new events" />
           }
-          onClick={() => setPaused(!isPaused)}
+          onClick={() => setIsPaused(!isPaused)}
         >
           {isPaused ? 'Follow' : 'Pause'}
         </Button>

@@ -5,7 +5,7 @@ import { switchIntegration } from './integration-queries'
 
 type ActiveSwitchProps = { integration: Integration; hasLabel?: boolean }
 
-/** Switches an integration on and off, with a way back. */
+/** A switch that turns an integration on and off, which can be undone for a while. */
 export function ActiveSwitch({ integration: { _id, name, active }, hasLabel }: ActiveSwitchProps) {
   const title = name || 'This integration'
   const change = async () => {

@@ -9,10 +9,10 @@ import { CodeEditor } from '../../ui/code-editor'
 import { ProblemMessage } from '../../ui/problem-message'
 import { saveByKey } from '../lambdas/save-shortcut'
 
-/** Returns a name that an event can have, where the trigger asks for one. */
+/** Returns the name that a trigger asks for; undefined for a wildcard. */
 const toName = (name?: string) => (name && name !== '*' ? name : undefined)
 
-/** Records an event for which an integration waits. */
+/** A form that records an event for which an integration waits. */
 export function EventTester({ trigger }: { trigger: Extract<Integration['trigger'], { kind: 'event' }> }) {
   const [text, setText] = useState('{\n}')
   const [flaw, setFlaw] = useState<string>()
@@ -24,6 +24,7 @@ export function EventTester({ trigger }: { trigger: Extract<Integration['trigger
     },
   })
   const start = () => {
+    if (record.isPending) return
     try {
       record.mutate(text.trim() ? JSON.parse(text) : {})
     } catch (error) {
@@ -38,7 +39,7 @@ export function EventTester({ trigger }: { trigger: Extract<Integration['trigger
     <Stack gap="sm" onKeyDownCapture={saveByKey(start)}>
       <CodeEditor
         label="Metadata"
-        description="What the event says. Names that the integration does not ask for are left to the server."
+        description="The content of the event. The server chooses the names that the integration does not ask for."
         language="json"
         value={text}
         onChange={change}
@@ -49,7 +50,7 @@ export function EventTester({ trigger }: { trigger: Extract<Integration['trigger
           Record event
         </Button>
         <Text size="xs" c="dimmed">
-          Everything that listens to it hears it.
+          Everything that listens to it receives it.
         </Text>
       </Group>
       {record.error && <ProblemMessage error={record.error} />}

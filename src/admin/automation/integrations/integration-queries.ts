@@ -5,7 +5,7 @@ import type { Integration, IntegrationChange } from '../../api/schema'
 
 const RUNS_INTERVAL_MS = 2_000
 
-const at = (id: string) => ({ path: { id } })
+const idParams = (id: string) => ({ path: { id } })
 
 /** An integration with the `ETag` by which a change of it is refused when somebody else changed it meanwhile. */
 export type LoadedIntegration = { integration: Integration; etag: string }
@@ -15,7 +15,7 @@ export const integrationQuery = (id: string) =>
   queryOptions({
     queryKey: ['integrations', 'one', id],
     queryFn: async (): Promise<LoadedIntegration> => {
-      const { data, response } = await api.GET('/api/integrations/{id}', { params: at(id) })
+      const { data, response } = await api.GET('/api/integrations/{id}', { params: idParams(id) })
       return { integration: data!, etag: response.headers.get('etag') ?? '' }
     },
   })
@@ -44,7 +44,8 @@ export const connectionIntegrationsQuery = (connection: string) =>
 export const pendingRunsQuery = (id: string) =>
   queryOptions({
     queryKey: ['integrations', 'runs', id],
-    queryFn: () => fetchData(api.GET('/api/integrations/{id}/runs', { params: { ...at(id), query: { limit: 100 } } })),
+    queryFn: () =>
+      fetchData(api.GET('/api/integrations/{id}/runs', { params: { ...idParams(id), query: { limit: 100 } } })),
     refetchInterval: RUNS_INTERVAL_MS,
   })
 
@@ -65,8 +66,7 @@ function showChange(changed: Pick<Integration, '_id'> & Partial<Integration>) {
 export async function changeIntegration(id: string, body: IntegrationChange, etag?: string) {
   const headers = etag ? { 'if-match': etag } : {}
   try {
-    const answer = api.PATCH('/api/integrations/{id}', { params: at(id), body, headers })
-    return await fetchData(answer)
+    return await fetchData(api.PATCH('/api/integrations/{id}', { params: idParams(id), body, headers }))
   } finally {
     await queryClient.invalidateQueries({ queryKey: ['integrations'] })
   }
@@ -74,6 +74,8 @@ export async function changeIntegration(id: string, body: IntegrationChange, eta
 
 /** Switches an integration on or off at once. @throws ApiProblem when the server refuses it, after taking it back */
 export async function switchIntegration(id: string, active: boolean) {
+  // What is being fetched would show the former state again.
+  await queryClient.cancelQueries({ queryKey: ['integrations'] })
   showChange({ _id: id, active })
   return changeIntegration(id, { active })
 }

@@ -30,7 +30,7 @@ export function IntegrationRuns({ integration: { _id, target } }: { integration:
             underline="always"
             size="xs"
           >
-            The log of the lambda has all.
+            The log of the lambda has all runs.
           </Anchor>
         )}
       </Text>
@@ -47,7 +47,7 @@ function Run({ integration, run }: { integration: string; run: IntegrationRun })
       const path = { id: integration, runId: run._id }
       return fetchData(api.POST('/api/integrations/{id}/runs/{runId}/replay', { params: { path } }))
     },
-    onSuccess: () => showNotice('It is tried again now.'),
+    onSuccess: () => showNotice('The run is tried again now.'),
     onError: showProblem,
     onSettled: () => queryClient.invalidateQueries({ queryKey: pendingRunsQuery(integration).queryKey }),
   })
@@ -57,7 +57,7 @@ function Run({ integration, run }: { integration: string; run: IntegrationRun })
     <details className={classes.run}>
       <summary>
         <StateTag
-          label={state === 'dead' ? 'Given up' : isFailing ? 'Fails' : 'Waits'}
+          label={state === 'dead' ? 'Given up' : isFailing ? 'Failing' : 'Waiting'}
           tone={state === 'dead' ? 'bad' : isFailing ? 'warning' : 'neutral'}
         />
         <span className={classes.grow}>{trigger}</span>
@@ -78,7 +78,7 @@ function Run({ integration, run }: { integration: string; run: IntegrationRun })
           ['Due', due && <RelativeTime time={due} />],
           ['Next attempt', nextAttempt && <RelativeTime time={nextAttempt} />],
           ['Given up', finished && <RelativeTime time={finished} />],
-          ['Id', <ShortId key="id" id={run._id} />],
+          ['ID', <ShortId key="id" id={run._id} />],
         ]}
       />
       {outcome !== null && <CodeBlock label="Last attempt" code={JSON.stringify(outcome, null, 2)} />}

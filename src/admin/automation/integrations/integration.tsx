@@ -40,8 +40,12 @@ function IntegrationEditor({ loaded: { integration, etag } }: { loaded: LoadedIn
   }
   const mayBeTried = trigger.kind === 'event' || trigger.kind === 'webhook'
   const remove = async () => {
-    const action = { title: `Delete ${name ? `"${name}"` : 'this integration'}?`, action: 'Delete integration' }
-    if (!(await confirmAction({ ...action, text: 'What waits to be run is not run any more.' }))) return
+    const question = {
+      title: name ? `Delete the integration “${name}”?` : 'Delete this integration?',
+      text: 'Runs that wait are dropped.',
+      action: 'Delete integration',
+    }
+    if (!(await confirmAction(question))) return
     try {
       await fetchData(api.DELETE('/api/integrations/{id}', { params: { path: { id: _id } } }))
       await navigate({ to: '/automation/integrations' })
@@ -64,7 +68,6 @@ function IntegrationEditor({ loaded: { integration, etag } }: { loaded: LoadedIn
     >
       <Workbench isForm tabs={mayBeTried ? [tester, runs] : [runs]}>
         <IntegrationForm
-          key={integration.updated}
           id={FORM_ID}
           draftKey={`integration:${_id}`}
           integration={integration}

@@ -8,6 +8,7 @@ import { CodeBlock } from '../../ui/code-block'
 import { CodeEditor } from '../../ui/code-editor'
 import { Details } from '../../ui/details'
 import { ProblemMessage } from '../../ui/problem-message'
+import { quoteForShell } from '../../ui/request-code'
 import { StateTag } from '../../ui/state-tag'
 import { saveByKey } from '../lambdas/save-shortcut'
 import { type Header, HeadersInput } from './headers-input'
@@ -48,8 +49,6 @@ function indentJson(text: string): string {
   }
 }
 
-const quoteForShell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
-
 const writeCurl = (address: string, { method, headers, body }: TestRequest) =>
   [
     `curl -X ${method}`,
@@ -71,7 +70,7 @@ export function WebhookTester({ integration }: { integration: Integration }) {
   const call = useMutation({ mutationFn: () => sendRequest(address, request) })
   const change = (part: Partial<TestRequest>) => setRequest((before) => ({ ...before, ...part }))
   return (
-    <Stack gap="sm" onKeyDownCapture={saveByKey(() => call.mutate())}>
+    <Stack gap="sm" onKeyDownCapture={saveByKey(() => call.isPending || call.mutate())}>
       <CodeBlock label="Address" code={address} />
       {!integration.active && (
         <Text size="sm" c="dimmed">

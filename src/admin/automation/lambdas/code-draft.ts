@@ -22,13 +22,20 @@ export function useCodeDraft(id: string, saved: { code: string; version: number 
     /** Whether somebody saved another version since the editing began. */
     isOutdated: isDirty && draft.version < saved.version,
     change: (code: string) => keep({ code, version: isDirty ? draft.version : saved.version }),
-    /** Goes on with what was typed, although there is another version. */
+    /** Goes on with what was typed, although somebody saved another version. */
     keepMine: () => draft && keep({ ...draft, version: saved.version }),
     discard,
-    /** Goes on from what was saved. */
-    accept: (version: { code: string; version: number }) => {
-      discard()
-      setDraft({ code: version.code, version: version.version })
+    /** Goes on from the code as it was saved; what was typed since `sent` was sent stays. */
+    acceptSaved: ({ code, version }: Draft, sent: string) => {
+      const current = readDraft<Draft>(key)
+      if (current && current.code !== sent) return keep({ code: current.code, version })
+      removeDraft(key)
+      setDraft({ code, version })
+    },
+    /** Goes on from another version of the code. */
+    replace: ({ code, version }: Draft) => {
+      removeDraft(key)
+      setDraft({ code, version })
     },
   }
 }

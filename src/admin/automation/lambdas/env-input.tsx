@@ -8,8 +8,8 @@ type Row = { id: number; name: string; value: string; isStored: boolean }
 
 const toValues = (rows: Row[], stored: readonly string[]): Values | undefined => {
   const removed = stored.filter((name) => !rows.some((row) => row.name === name)).map((name) => [name, null] as const)
-  const written = rows.filter(({ name, value, isStored }) => name && (value || !isStored))
-  const entries = [...removed, ...written.map(({ name, value }) => [name, value] as const)]
+  const writtenRows = rows.filter(({ name, value, isStored }) => name && (value || !isStored))
+  const entries = [...removed, ...writtenRows.map(({ name, value }) => [name, value] as const)]
   return entries.length ? Object.fromEntries(entries) : undefined
 }
 

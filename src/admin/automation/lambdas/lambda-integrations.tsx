@@ -14,9 +14,9 @@ const NEW_KINDS = [
 export function LambdaIntegrations({ id }: { id: string }) {
   const { data: integrations = [] } = useQuery(lambdaIntegrationsQuery(id))
   return (
-    <section aria-label="What runs it">
+    <section aria-label="Integrations that run it">
       <Text size="sm" fw={500} mb={4}>
-        What runs it
+        Integrations that run it
       </Text>
       {integrations.map((integration) => (
         <Anchor

@@ -7,7 +7,7 @@ const LOG_INTERVAL_MS = 1_000
 const RUNS_SHOWN = 50
 const MAX_VERSIONS = 50
 
-const at = (id: string) => ({ path: { id } })
+const idParams = (id: string) => ({ path: { id } })
 
 /** A lambda with the `ETag` by which a change of it is refused when somebody else changed it meanwhile. */
 export type LoadedLambda = { lambda: Lambda; etag: string }
@@ -21,7 +21,7 @@ const toLoaded = async (answer: Promise<{ data?: Lambda; response: Response }>):
 export const lambdaQuery = (id: string) =>
   queryOptions({
     queryKey: ['lambdas', 'one', id],
-    queryFn: () => toLoaded(api.GET('/api/lambdas/{id}', { params: at(id) })),
+    queryFn: () => toLoaded(api.GET('/api/lambdas/{id}', { params: idParams(id) })),
   })
 
 /** All lambdas by name, for a choice. */
@@ -48,11 +48,11 @@ export const versionsQuery = (id: string) =>
   queryOptions({
     queryKey: ['lambdas', 'versions', id],
     queryFn: () =>
-      fetchData(api.GET('/api/lambdas/{id}/versions', { params: { ...at(id), query: { limit: MAX_VERSIONS } } })),
+      fetchData(api.GET('/api/lambdas/{id}/versions', { params: { ...idParams(id), query: { limit: MAX_VERSIONS } } })),
   })
 
 const fetchRuns = (id: string, limit: number) =>
-  fetchData(api.GET('/api/lambdas/{id}/logs', { params: { ...at(id), query: { limit } } }))
+  fetchData(api.GET('/api/lambdas/{id}/logs', { params: { ...idParams(id), query: { limit } } }))
 
 /** The id of the newest run of a lambda, asked for every second while somebody looks. */
 export const newestRunQuery = (id: string) =>
@@ -96,7 +96,7 @@ export async function showChangedLambda(loaded: LoadedLambda) {
 /** Changes a lambda, unless somebody else changed it meanwhile. @throws ApiProblem */
 export async function changeLambda({ lambda: { _id }, etag }: LoadedLambda, body: LambdaChange) {
   const headers = { 'if-match': etag }
-  const changed = await toLoaded(api.PATCH('/api/lambdas/{id}', { params: at(_id), body, headers }))
+  const changed = await toLoaded(api.PATCH('/api/lambdas/{id}', { params: idParams(_id), body, headers }))
   await showChangedLambda(changed)
   return changed
 }
@@ -105,7 +105,7 @@ export async function changeLambda({ lambda: { _id }, etag }: LoadedLambda, body
 export async function restoreVersion({ lambda: { _id }, etag }: LoadedLambda, version: number) {
   const headers = { 'if-match': etag }
   const restored = await toLoaded(
-    api.POST('/api/lambdas/{id}/rollback', { params: at(_id), body: { version }, headers }),
+    api.POST('/api/lambdas/{id}/rollback', { params: idParams(_id), body: { version }, headers }),
   )
   await showChangedLambda(restored)
   return restored

@@ -40,6 +40,7 @@ export function LambdaRunner({ lambda: { _id }, isDirty, saveChanges }: LambdaRu
     setFlaw(undefined)
   }
   const start = () => {
+    if (run.isPending) return
     try {
       run.mutate(parseInput(input))
     } catch (error) {
@@ -61,7 +62,7 @@ export function LambdaRunner({ lambda: { _id }, isDirty, saveChanges }: LambdaRu
           {isDirty ? 'Save and run' : 'Run'}
         </Button>
         <Text size="xs" c="dimmed">
-          What the lambda writes stays.
+          Whatever the lambda changes stays changed.
         </Text>
       </Group>
       {run.error && <ProblemMessage error={run.error} />}

@@ -13,7 +13,7 @@ import { changeLambda, type LoadedLambda } from './lambda-queries'
 
 const FORM_ID = 'lambda-settings'
 
-const createFields = (env: readonly string[]): FormField[] => [
+const listSettingFields = (env: readonly string[]): FormField[] => [
   { key: 'name', title: 'Name', type: 'string', required: true },
   { key: 'description', title: 'Description', type: 'text' },
   { key: 'timeoutMs', title: 'Time limit in ms', description: 'From 10 to 30,000.', type: 'integer' },
@@ -34,16 +34,16 @@ const createFields = (env: readonly string[]): FormField[] => [
   },
 ]
 
-/** What a lambda may use, what runs it, and its end. */
+/** The limits and rights of a lambda, the integrations that run it, and its deletion. */
 export function LambdaSettings({ loaded }: { loaded: LoadedLambda }) {
   const { lambda } = loaded
   const navigate = useNavigate()
   const names = lambda.env.join()
-  const fields = useMemo(() => createFields(names ? names.split(',') : []), [names])
+  const fields = useMemo(() => listSettingFields(names ? names.split(',') : []), [names])
   const remove = async () => {
     const isConfirmed = await confirmAction({
-      title: `Delete the lambda "${lambda.name}"?`,
-      text: 'Its versions, its environment and its log go with it.',
+      title: `Delete the lambda “${lambda.name}”?`,
+      text: 'Its versions, its environment and its log are deleted with it.',
       action: 'Delete lambda',
     })
     if (!isConfirmed) return

@@ -35,23 +35,23 @@ function LambdaEditor({ loaded }: { loaded: LoadedLambda }) {
   const navigate = useNavigate()
   const draft = useCodeDraft(lambda._id, lambda)
   const save = useMutation({
-    mutationFn: async () => changeLambda(loaded, { code: await formatTypeScript(draft.code) }),
-    onSuccess: (saved) => {
-      draft.accept(saved.lambda)
+    mutationFn: async (code: string) => changeLambda(loaded, { code: await formatTypeScript(code) }),
+    onSuccess: ({ lambda: saved }, code) => {
+      draft.acceptSaved(saved, code)
       showNotice('Saved.')
     },
     // Perhaps somebody else saved it: the notice about that needs their version.
     onError: () => queryClient.invalidateQueries({ queryKey: lambdaQuery(lambda._id).queryKey }),
   })
   const change = (code: string) => {
-    save.reset()
+    if (save.isError) save.reset()
     draft.change(code)
   }
   const showVersion = (version?: number) =>
     navigate({ to: '.', search: { ...search, version: version?.toString() } as never, replace: true })
-  const maySave = draft.isDirty && !draft.isOutdated
+  const maySave = draft.isDirty && !draft.isOutdated && !save.isPending
   const saveChanges = async () => {
-    if (maySave) await save.mutateAsync()
+    if (maySave) await save.mutateAsync(draft.code)
   }
   return (
     <Screen
@@ -64,7 +64,7 @@ function LambdaEditor({ loaded }: { loaded: LoadedLambda }) {
           </Text>
           <Button
             leftSection={<IconDeviceFloppy size={14} />}
-            onClick={() => save.mutate()}
+            onClick={() => save.mutate(draft.code)}
             loading={save.isPending}
             disabled={!maySave}
           >
@@ -103,10 +103,10 @@ function LambdaEditor({ loaded }: { loaded: LoadedLambda }) {
             version={Number(search.version)}
             code={draft.code}
             onClose={() => showVersion()}
-            onRestored={draft.accept}
+            onRestored={draft.replace}
           />
         ) : (
-          <div onKeyDownCapture={saveByKey(() => maySave && save.mutate())}>
+          <div onKeyDownCapture={saveByKey(() => maySave && save.mutate(draft.code))}>
             <LambdaCode code={draft.code} error={save.error} onChange={change} />
           </div>
         )}

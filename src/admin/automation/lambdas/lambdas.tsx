@@ -15,9 +15,9 @@ import { runSummariesQuery } from './lambda-queries'
 
 /** How the last run of a lambda ended. */
 function LambdaState({ summary }: { summary?: LambdaRunSummary }) {
-  if (!summary) return <StateTag label="Never ran" />
+  if (!summary) return <StateTag label="Never run" />
   if (summary.lastFailure === summary.lastRun) return <StateTag label="Failed" tone="bad" />
-  return <StateTag label="Works" tone="good" />
+  return <StateTag label="Succeeded" tone="good" />
 }
 
 const toColumns = (summaries?: ReadonlyMap<string, LambdaRunSummary>): Column<Lambda>[] => [

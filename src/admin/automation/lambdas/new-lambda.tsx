@@ -14,7 +14,7 @@ import { LambdaCode } from './lambda-code'
 import { LAMBDA_TEMPLATE } from './lambda-template'
 import { saveByKey } from './save-shortcut'
 
-/** Writes a new lambda, beginning with one that runs. */
+/** A form for a new lambda, which begins with code that runs. */
 export function NewLambda() {
   const navigate = useNavigate()
   const draft = useCodeDraft('new', { code: LAMBDA_TEMPLATE, version: 0 })
@@ -29,7 +29,7 @@ export function NewLambda() {
     },
   })
   const change = (code: string) => {
-    create.reset()
+    if (create.isError) create.reset()
     draft.change(code)
   }
   const isShownAtInput = ['name', 'code'].some((key) => findFieldError(create.error, key))
@@ -43,7 +43,7 @@ export function NewLambda() {
         </Button>
       }
     >
-      <div className={classes.main} onKeyDownCapture={saveByKey(() => create.mutate())}>
+      <div className={classes.main} onKeyDownCapture={saveByKey(() => create.isPending || create.mutate())}>
         {create.error && !isShownAtInput && <ProblemMessage error={create.error} />}
         <Stack gap="sm">
           <TextInput

@@ -2,7 +2,7 @@ import { Alert, Button, Group } from '@mantine/core'
 
 type OutdatedNoticeProps = { version: number; onCompare: () => void; onKeep: () => void; onDiscard: () => void }
 
-/** Says that somebody saved another version while this one was edited, and asks which shall stay. */
+/** Says that somebody saved another version while this one was edited, and lets the user choose between them. */
 export const OutdatedNotice = ({ version, onCompare, onKeep, onDiscard }: OutdatedNoticeProps) => (
   <Alert color="yellow" variant="light" mb="sm" title={`Version ${version} was saved meanwhile`}>
     <Group gap="xs">
@@ -10,10 +10,10 @@ export const OutdatedNotice = ({ version, onCompare, onKeep, onDiscard }: Outdat
         Compare
       </Button>
       <Button variant="default" onClick={onKeep}>
-        Go on with mine
+        Keep my version
       </Button>
       <Button variant="default" onClick={onDiscard}>
-        Discard mine
+        Discard my version
       </Button>
     </Group>
   </Alert>

@@ -15,7 +15,7 @@ type VersionDiffProps = {
   onRestored: (lambda: Lambda) => void
 }
 
-/** What changed from a version to the code in the editor, with a way back to that version. */
+/** What changed from a version to the code in the editor, and a button that restores that version. */
 export function VersionDiff({ loaded, version, code, onClose, onRestored }: VersionDiffProps) {
   const { data: versions, error } = useQuery(versionsQuery(loaded.lambda._id))
   const compared = versions?.find((each) => each.version === version)

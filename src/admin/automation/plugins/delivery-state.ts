@@ -5,9 +5,9 @@ export const DELIVERY_STATE_WORDS: Record<
   DeliveryState,
   { label: string; tone: 'good' | 'warning' | 'bad' | 'neutral' }
 > = {
-  waiting: { label: 'Waits', tone: 'neutral' },
-  failing: { label: 'Fails', tone: 'warning' },
+  waiting: { label: 'Waiting', tone: 'neutral' },
+  failing: { label: 'Failing', tone: 'warning' },
   delivered: { label: 'Delivered', tone: 'good' },
   dead: { label: 'Given up', tone: 'bad' },
-  canceled: { label: 'Canceled', tone: 'neutral' },
+  canceled: { label: 'Cancelled', tone: 'neutral' },
 }

@@ -18,10 +18,10 @@ type DeliveryProps = { plugin: string; delivery: PluginDelivery }
 
 /** One delivery: a line that opens to what was sent and what the plugin answered. */
 export function Delivery({ plugin, delivery }: DeliveryProps) {
-  const [isOpen, setOpen] = useState(false)
+  const [isOpen, setIsOpen] = useState(false)
   const { state, eventName, status, attempts, updated } = delivery
   return (
-    <details className={classes.run} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details className={classes.run} onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>
         <StateTag {...DELIVERY_STATE_WORDS[state as DeliveryState]} />
         <span className={classes.grow}>{eventName}</span>
@@ -37,10 +37,10 @@ export function Delivery({ plugin, delivery }: DeliveryProps) {
 
 function DeliveryDetails({ plugin, delivery }: DeliveryProps) {
   const { _id, event, hookUrl, state, error, answer, status, durationMs, nextAttempt, created } = delivery
-  const sent = useQuery({ ...eventQuery(event), retry: false })
+  const sentEvent = useQuery({ ...eventQuery(event), retry: false })
   const replay = useMutation({
     mutationFn: () => replayDelivery(plugin, _id),
-    onSuccess: () => showNotice('It is sent again now.'),
+    onSuccess: () => showNotice('The delivery is sent again now.'),
     onError: showProblem,
   })
   return (
@@ -63,7 +63,13 @@ function DeliveryDetails({ plugin, delivery }: DeliveryProps) {
       />
       <CodeBlock
         label="Request"
-        code={sent.data ? JSON.stringify(sent.data, null, 2) : sent.error ? 'The event is no longer kept.' : ''}
+        code={
+          sentEvent.data
+            ? JSON.stringify(sentEvent.data, null, 2)
+            : sentEvent.error
+              ? 'The event is no longer kept.'
+              : ''
+        }
       />
       {status !== null && <CodeBlock label={`Answer ${status}`} code={answer || 'empty'} />}
       <Group mb="sm">

@@ -9,11 +9,11 @@ import { SaveButton } from '../../ui/save-button'
 import { Screen } from '../../ui/screen'
 import classes from '../workbench.module.css'
 import { newPluginFields, toPluginChange } from './plugin-fields'
-import { ShownOnce } from './shown-once'
+import { SecretDialog } from './secret-dialog'
 
 const FORM_ID = 'new-plugin'
 
-/** Registers a plugin, whose secret is shown once. */
+/** A form that registers a plugin, whose secret is shown once. */
 export function NewPlugin() {
   const navigate = useNavigate()
   const [created, setCreated] = useState<CreatedPlugin>()
@@ -38,9 +38,9 @@ export function NewPlugin() {
         </div>
       </div>
       {created && (
-        <ShownOnce title="Secret of the plugin" secret={created.secret} onClose={open}>
+        <SecretDialog title="Secret of the plugin" secret={created.secret} onClose={open}>
           The plugin checks by it that events come from here.
-        </ShownOnce>
+        </SecretDialog>
       )}
     </Screen>
   )

@@ -9,28 +9,28 @@ import { confirmAction } from '../../ui/confirmation'
 import { showNotice, showProblem } from '../../ui/notices'
 import { RelativeTime } from '../../ui/relative-time'
 import { pluginQuery } from './plugin-queries'
-import { ShownOnce } from './shown-once'
+import { SecretDialog } from './secret-dialog'
 
-type Shown = { title: string; secret: string; note: ReactNode }
+type IssuedSecret = { title: string; secret: string; note: ReactNode }
 
 /** The secret that signs, the token by which a plugin calls back, and its manifest. */
 export function PluginAccess({ plugin: { _id: id, manifestUrl } }: { plugin: Plugin }) {
-  const [shown, setShown] = useState<Shown>()
+  const [issued, setIssued] = useState<IssuedSecret>()
   const params = { path: { id } }
   const refresh = () => queryClient.invalidateQueries({ queryKey: pluginQuery(id).queryKey })
   const rotate = async () => {
-    const text = 'For 24 hours, both the old and the new one sign. Give the plugin the new one within that time.'
+    const text = 'The former secret signs for another 24 hours. Give the plugin the new one within that time.'
     if (!(await confirmAction({ title: 'Replace the secret?', text, action: 'Replace secret' }))) return
     const { secret, formerUntil } = await fetchData(api.POST('/api/plugins/{id}/rotate-secret', { params }))
     const note = (
       <>
-        The former one signs until <RelativeTime time={formerUntil} />.
+        The former secret signs until <RelativeTime time={formerUntil} />.
       </>
     )
-    setShown({ title: 'New secret', secret, note })
+    setIssued({ title: 'New secret', secret, note })
   }
   const issueToken = async () => {
-    const text = 'A token that the plugin has is revoked at once.'
+    const text = 'The token that the plugin has now is revoked at once.'
     if (!(await confirmAction({ title: 'Create a token for the plugin?', text, action: 'Create token' }))) return
     const { token, user } = await fetchData(api.POST('/api/plugins/{id}/token', { params }))
     const note = (
@@ -42,7 +42,7 @@ export function PluginAccess({ plugin: { _id: id, manifestUrl } }: { plugin: Plu
         .
       </>
     )
-    setShown({ title: 'Token', secret: token, note })
+    setIssued({ title: 'Token', secret: token, note })
   }
   const reload = useMutation({
     mutationFn: () => fetchData(api.POST('/api/plugins/{id}/reload', { params })),
@@ -60,7 +60,7 @@ export function PluginAccess({ plugin: { _id: id, manifestUrl } }: { plugin: Plu
       </Button>
       <Divider my="md" />
       <Text size="sm" mb="xs">
-        By a token, the plugin calls the API as a user of its own.
+        With a token, the plugin calls the API as a user of its own.
       </Text>
       <Button variant="default" onClick={() => issueToken().catch(showProblem)}>
         Create token
@@ -69,17 +69,17 @@ export function PluginAccess({ plugin: { _id: id, manifestUrl } }: { plugin: Plu
         <>
           <Divider my="md" />
           <Text size="sm" mb="xs">
-            The manifest describes the plugin. Reading it again replaces what the form says.
+            The manifest describes the plugin. Reading it again replaces what is in the form.
           </Text>
           <Button variant="default" onClick={() => reload.mutate()} loading={reload.isPending}>
             Read manifest again
           </Button>
         </>
       )}
-      {shown && (
-        <ShownOnce title={shown.title} secret={shown.secret} onClose={() => setShown(undefined)}>
-          {shown.note}
-        </ShownOnce>
+      {issued && (
+        <SecretDialog title={issued.title} secret={issued.secret} onClose={() => setIssued(undefined)}>
+          {issued.note}
+        </SecretDialog>
       )}
     </>
   )

@@ -49,7 +49,7 @@ export function PluginDeliveries({ id }: { id: string }) {
             onClick={() => replayAll.mutate()}
             disabled={replayAll.isPending}
           >
-            {progress || 'Send all again that were given up'}
+            {progress || 'Resend all that were given up'}
           </Button>
         )}
       </Group>

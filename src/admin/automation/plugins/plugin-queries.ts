@@ -7,7 +7,7 @@ const DELIVERIES_INTERVAL_MS = 2_000
 const DELIVERIES_SHOWN = 100
 const MAX_REPLAYS = 1_000
 
-const at = (id: string) => ({ path: { id } })
+const idParams = (id: string) => ({ path: { id } })
 
 /** The states of a delivery. */
 export const DELIVERY_STATES = ['waiting', 'failing', 'delivered', 'dead', 'canceled'] as const
@@ -23,13 +23,13 @@ export const pluginsQuery = queryOptions({
 export const pluginQuery = (id: string) =>
   queryOptions({
     queryKey: ['plugins', 'one', id],
-    queryFn: () => fetchData(api.GET('/api/plugins/{id}', { params: at(id) })),
+    queryFn: () => fetchData(api.GET('/api/plugins/{id}', { params: idParams(id) })),
     refetchInterval: 2 * DELIVERIES_INTERVAL_MS,
   })
 
 const fetchDeliveries = (id: string, limit: number, state?: DeliveryState) =>
   fetchData(
-    api.GET('/api/plugins/{id}/deliveries', { params: { ...at(id), query: { limit, ...(state && { state }) } } }),
+    api.GET('/api/plugins/{id}/deliveries', { params: { ...idParams(id), query: { limit, ...(state && { state }) } } }),
   )
 
 /** The last deliveries to a plugin; it follows new ones while somebody looks. */
@@ -42,28 +42,32 @@ export const deliveriesQuery = (id: string, state?: DeliveryState) =>
 
 const refreshDeliveries = (id: string) => queryClient.invalidateQueries({ queryKey: ['plugins', 'deliveries', id] })
 
+const sendReplay = (id: string, deliveryId: string) =>
+  fetchData(api.POST('/api/plugins/{id}/deliveries/{deliveryId}/replay', { params: { path: { id, deliveryId } } }))
+
 /** Sends a delivery again. @throws ApiProblem */
 export async function replayDelivery(id: string, deliveryId: string) {
-  const path = { id, deliveryId }
-  await fetchData(api.POST('/api/plugins/{id}/deliveries/{deliveryId}/replay', { params: { path } }))
+  await sendReplay(id, deliveryId)
   await refreshDeliveries(id)
 }
 
 /** Sends all deliveries again that were given up, the oldest first, and returns how many. @throws ApiProblem */
 export async function replayDeadDeliveries(id: string, onProgress: (done: number, total: number) => void) {
   const dead = (await fetchDeliveries(id, MAX_REPLAYS, 'dead')).reverse()
-  for (const [n, { _id: deliveryId }] of dead.entries()) {
-    onProgress(n, dead.length)
-    const path = { id, deliveryId }
-    await fetchData(api.POST('/api/plugins/{id}/deliveries/{deliveryId}/replay', { params: { path } }))
+  try {
+    for (const [n, { _id: deliveryId }] of dead.entries()) {
+      onProgress(n, dead.length)
+      await sendReplay(id, deliveryId)
+    }
+  } finally {
+    await refreshDeliveries(id)
   }
-  await refreshDeliveries(id)
   return dead.length
 }
 
 /** Changes a plugin. @throws ApiProblem */
 export async function changePlugin(id: string, body: PluginChange) {
-  const changed = await fetchData(api.PATCH('/api/plugins/{id}', { params: at(id), body }))
+  const changed = await fetchData(api.PATCH('/api/plugins/{id}', { params: idParams(id), body }))
   queryClient.setQueryData(pluginQuery(id).queryKey, changed)
   await Promise.all(
     [

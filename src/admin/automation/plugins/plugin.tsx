@@ -31,6 +31,8 @@ export function PluginScreen() {
 
 async function switchPlugin({ _id, name, active }: Plugin) {
   try {
+    // What is being fetched would show the former state again.
+    await queryClient.cancelQueries({ queryKey: pluginQuery(_id).queryKey })
     queryClient.setQueryData(pluginQuery(_id).queryKey, (before) => before && { ...before, active: !active })
     await changePlugin(_id, { active: !active })
     showUndo(`${name} is ${active ? 'off' : 'on'}.`, () => changePlugin(_id, { active }))
@@ -44,8 +46,8 @@ function PluginEditor({ plugin }: { plugin: Plugin }) {
   const navigate = useNavigate()
   const { _id, name, active } = plugin
   const remove = async () => {
-    const text = 'Its secret, its user and its token go with it.'
-    const question = { title: `Delete the plugin "${name}"?`, text, action: 'Delete plugin', typedName: name }
+    const text = 'Its secret, its user and its token are deleted with it.'
+    const question = { title: `Delete the plugin “${name}”?`, text, action: 'Delete plugin', typedName: name }
     if (!(await confirmAction(question))) return
     try {
       await fetchData(api.DELETE('/api/plugins/{id}', { params: { path: { id: _id } } }))
@@ -79,7 +81,6 @@ function PluginEditor({ plugin }: { plugin: Plugin }) {
         ]}
       >
         <FieldForm
-          key={plugin.updated}
           id={FORM_ID}
           fields={pluginFields}
           before={toPluginValues(plugin)}
@@ -98,7 +99,7 @@ function PluginEditor({ plugin }: { plugin: Plugin }) {
   )
 }
 
-/** How a plugin is, and since when. */
+/** Whether a plugin works, and since when. */
 function HealthLine({ plugin }: { plugin: Plugin }) {
   const { status, lastError, lastErrorAt, lastSuccessAt } = plugin.health
   return (

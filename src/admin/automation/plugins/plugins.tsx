@@ -42,7 +42,7 @@ const columns: Column<Plugin>[] = [
   },
 ]
 
-/** All plugins, with how they are. */
+/** All plugins, with whether they work. */
 export function Plugins() {
   const { sort = 'name' } = useSearch({ strict: false }) as { sort?: string }
   const navigate = useNavigate()

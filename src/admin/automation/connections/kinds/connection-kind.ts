@@ -23,7 +23,7 @@ export const ENVIRONMENT: FormField = {
 
 export const WEBHOOK_SECRET: FormField = {
   key: 'webhookSecret',
-  title: 'Secret of the webhook',
+  title: 'Webhook secret',
   description: 'While you rotate it, enter the old and the new one, separated by a comma.',
   type: 'string',
   multi: true,

@@ -15,12 +15,14 @@ function readNames(part: string, names: readonly string[], first: number): strin
     isNumber(text)
       ? names[(Number(text) - first) % names.length]
       : names.find((name) => name.slice(0, 3).toUpperCase() === text.toUpperCase())
-  const found = part.split(',').flatMap((item): (string | undefined)[] => {
+  const foundNames = part.split(',').flatMap((item): (string | undefined)[] => {
     const [from, to] = item.split('-').map(find)
     if (!item.includes('-') || !from || !to) return [item.includes('-') ? undefined : from]
     return names.slice(names.indexOf(from), names.indexOf(to) + 1)
   })
-  return found.length && found.every((name) => name !== undefined) ? [...new Set(found as string[])] : undefined
+  return foundNames.length && foundNames.every((name) => name !== undefined)
+    ? [...new Set(foundNames as string[])]
+    : undefined
 }
 
 /** Returns at what time of a day, and whether it is at few times of it. */
@@ -58,7 +60,7 @@ export function describeCron(cron: string): string | undefined {
   const [time, days] = [describeTime(minute, hour), describeDays(day.replace('?', '*'), weekday.replace('?', '*'))]
   const months = month === '*' ? [] : readNames(month, MONTHS, 1)
   if (!time || days === undefined || !months) return
-  const when = days || (time.isFixed ? 'every day' : '')
-  const sentence = [when, time.text, months.length ? `in ${words.format(months)}` : ''].filter(Boolean).join(' ')
+  const dayText = days || (time.isFixed ? 'every day' : '')
+  const sentence = [dayText, time.text, months.length ? `in ${words.format(months)}` : ''].filter(Boolean).join(' ')
   return sentence[0]!.toUpperCase() + sentence.slice(1)
 }

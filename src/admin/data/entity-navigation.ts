@@ -2,8 +2,8 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router'
 
 const listRoute = getRouteApi('/frame/data/$blueprint')
 
-/** Returns where the panel leads: back to its list, or to an entity; the filters of the list stay. */
-export function useEntityPlaces() {
+/** Returns functions that lead back to the list or to an entity; the filters of the list stay. */
+export function useEntityNavigation() {
   const { blueprint } = listRoute.useParams()
   const search = listRoute.useSearch() as never
   const navigate = useNavigate()

@@ -2,10 +2,10 @@ import { Button, Group, Modal, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { CodeBlock } from '../../ui/code-block'
 
-type ShownOnceProps = { title: string; secret: string; children?: ReactNode; onClose: () => void }
+type SecretDialogProps = { title: string; secret: string; children?: ReactNode; onClose: () => void }
 
 /** A secret that nobody can read again, in a dialog that only its button closes. */
-export const ShownOnce = ({ title, secret, children, onClose }: ShownOnceProps) => (
+export const SecretDialog = ({ title, secret, children, onClose }: SecretDialogProps) => (
   <Modal
     opened
     title={title}

@@ -31,7 +31,7 @@ export type RefusedRow = FileRow & { message: string }
 export type ImportReport = { imported: number; failed: number; refused: RefusedRow[] }
 
 /** Returns the entity that a row describes. */
-export function toEntity({ values }: FileRow, { blueprint, file, targets }: Import): Record<string, unknown> {
+function toEntity({ values }: FileRow, { blueprint, file, targets }: Import): Record<string, unknown> {
   const entity: Record<string, unknown> = {}
   for (const [column, target] of Object.entries(targets)) {
     const value = values[column]
@@ -41,8 +41,8 @@ export function toEntity({ values }: FileRow, { blueprint, file, targets }: Impo
   return entity
 }
 
-/** Whether the same request may be sent again: the key in its head keeps it from being done twice. */
-const isPassing = (error: unknown) =>
+/** Returns whether the same request may be sent again; its idempotency key keeps it from being done twice. */
+const isTemporary = (error: unknown) =>
   error instanceof ConnectionLost ||
   (error instanceof ApiProblem && (error.status === 503 || error.code === 'IDEMPOTENCY_IN_PROGRESS'))
 
@@ -66,13 +66,17 @@ async function sendLines(lines: string[], { blueprint, mode, isDryRun }: Import,
       )
     } catch (error) {
       signal.throwIfAborted()
-      if (attempt === MAX_ATTEMPTS || !isPassing(error)) throw error
+      if (attempt === MAX_ATTEMPTS || !isTemporary(error)) throw error
       await waitUntilOnline(signal)
     }
 }
 
-/** Sends the rows of a file, some at a time. `report` has what was done also when it breaks off. */
-export async function importRows(request: Import, report: ImportReport, { signal, report: tell }: WorkControl) {
+/** Sends the rows of a file, some at a time. `report` counts what was done, also when the import breaks off. */
+export async function importRows(
+  request: Import,
+  report: ImportReport,
+  { signal, report: reportProgress }: WorkControl,
+) {
   let [pending, lines, size]: [FileRow[], string[], number] = [[], [], 0]
   const { file, isCsv } = request.file
   const flush = async () => {
@@ -83,7 +87,7 @@ export async function importRows(request: Import, report: ImportReport, { signal
     report.imported += imported
     report.failed += failed
     for (const { line, message } of errors) report.refused.push({ ...rows[line - 1]!, message })
-    tell(report.imported + report.failed)
+    reportProgress(report.imported + report.failed)
   }
   for await (const { rows } of readRows(file, isCsv))
     for (const row of rows) {

@@ -1,7 +1,7 @@
 import { api, fetchData } from '../api/client'
 import { toChartFilters } from '../charts/chart-address'
 import { startWork, type WorkControl } from '../tray/work'
-import { countRows, EXPORT_FORMATS, type ExportFormat, toJsonList } from './export-format'
+import { createRowCounter, EXPORT_FORMATS, type ExportFormat, toJsonList } from './export-format'
 import { type FileTarget, openFileTarget } from './file-download'
 
 /** What is exported: the entities that match the filters, with some or all of their fields. */
@@ -16,10 +16,10 @@ export type Export = {
 }
 
 async function fetchExport({ blueprint, format, filters, fields }: Export, signal: AbortSignal) {
-  const { sent } = EXPORT_FORMATS.find(({ value }) => value === format)!
+  const { serverFormat } = EXPORT_FORMATS.find(({ value }) => value === format)!
   const query = {
     ...toChartFilters(filters),
-    format: sent,
+    format: serverFormat,
     $flat: true,
     ...(fields.length && { $select: fields.join() }),
   }
@@ -34,12 +34,12 @@ async function fetchExport({ blueprint, format, filters, fields }: Export, signa
 }
 
 async function copyExport(request: Export, target: FileTarget, { signal, report }: WorkControl): Promise<string> {
-  const [body, count] = [await fetchExport(request, signal), countRows(request.format)]
+  const [body, countRows] = [await fetchExport(request, signal), createRowCounter(request.format)]
   let rows = 0
   const counted = body.pipeThrough(
     new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
       transform: (piece, controller) => {
-        rows = count(piece)
+        rows = countRows(piece)
         report(rows, Math.max(rows, request.count))
         controller.enqueue(piece)
       },
@@ -55,7 +55,7 @@ async function copyExport(request: Export, target: FileTarget, { signal, report 
   return `${rows.toLocaleString()} rows were saved.`
 }
 
-/** Saves entities in a file while the tray shows how far it is. */
+/** Saves entities in a file; the tray shows the progress. */
 export async function startExport(request: Export) {
   const { type } = EXPORT_FORMATS.find(({ value }) => value === request.format)!
   const name = `${request.blueprint.key}.${request.format}`

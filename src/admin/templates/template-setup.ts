@@ -3,7 +3,7 @@ import { queryClient } from '../api/queries'
 import { saveChart } from '../charts/saved-chart'
 import type { Template } from './template'
 
-/** Makes what a template describes: its blueprints, then their sample data, then its charts. `onStep` says what is made. */
+/** Creates what a template describes: its blueprints, then their sample data, then its charts. `onStep` says what is created. */
 export async function applyTemplate(template: Template, onStep: (step: string) => void) {
   for (const blueprint of template.blueprints) {
     onStep(`Creating ${blueprint.name.toLowerCase()}`)

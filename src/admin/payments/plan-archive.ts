@@ -15,23 +15,23 @@ async function describeSubscribers(planId: string): Promise<string> {
   const count = Number(response.headers.get('x-total-count') ?? data.length)
   if (!count) return 'Nobody is subscribed to it.'
   const names = await Promise.all(data.map(fetchPayerName))
-  const others = count - names.length
-  const who =
-    others > 0
-      ? `${names.join(', ')} and ${others.toLocaleString()} more are`
+  const otherCount = count - names.length
+  const subject =
+    otherCount > 0
+      ? `${names.join(', ')} and ${otherCount.toLocaleString()} more are`
       : `${names.join(', ')} ${count === 1 ? 'is' : 'are'}`
-  return `${who} subscribed to it. They keep it and go on paying.`
+  return `${subject} subscribed to it. They keep it and go on paying.`
 }
 
-/** Asks, and then takes a plan off sale. Subscriptions to it go on. */
+/** Takes a plan off sale after a confirmation. Subscriptions to it go on. */
 export async function archivePlan({ _id: id, name }: Plan) {
   const isConfirmed = await confirmAction({
-    title: `Archive the plan "${name}"?`,
+    title: `Archive the plan “${name}”?`,
     text: `Nobody can subscribe to it any more. ${await describeSubscribers(id)}`,
     action: 'Archive plan',
   })
   if (!isConfirmed) return
   await fetchData(api.DELETE('/api/plans/{id}', { params: { path: { id } } }))
   await refreshPayments()
-  showNotice(`"${name}" is archived.`)
+  showNotice(`“${name}” is archived.`)
 }

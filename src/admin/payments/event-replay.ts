@@ -14,7 +14,7 @@ export async function replayEvent(id: string): Promise<ProviderEvent> {
   return event
 }
 
-/** Says what came of an event in words. */
+/** Returns what came of an event in words. */
 export const describeOutcome = ({ status, outcome }: ProviderEvent) =>
   outcome ? `${labelOfState(status)}: ${outcome}` : labelOfState(status)
 
@@ -33,7 +33,7 @@ export async function replayAll(ids: readonly string[]) {
   showNotice(`${ids.length === 1 ? 'The event was' : `${ids.length} events were`} replayed: ${words.join(', ')}.`)
 }
 
-/** Asks, and then applies all events again that failed or wait. */
+/** Applies all events again that failed or wait, after a confirmation. */
 export async function replayFailed(): Promise<void> {
   const events = await fetchData(
     api.GET('/api/payments/events', {
