@@ -245,7 +245,7 @@ describe.skipIf(!hasBrowser)('the entities of a blueprint in a browser', () => {
     await page.keyboard.press('Escape')
     await panel.waitFor({ state: 'detached' })
     await page.keyboard.press('?')
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
     await inspectScreen(page, 'keys')
     await page.keyboard.press('Escape')
     await call('DELETE', `${CONTACTS}/new`)

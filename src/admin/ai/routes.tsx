@@ -73,7 +73,7 @@ const blueprintDraft = createRoute({
   component: lazyRouteComponent(() => import('./blueprint-draft'), 'BlueprintDraftScreen'),
 })
 
-/** The places of agents and their knowledge. */
+/** The routes of agents and their knowledge. */
 export const aiRoutes = [
   index,
   agents.addChildren([newAgent, agent]),

@@ -2,7 +2,7 @@ import { getNamedTenant } from './session'
 
 const PREFIX = 'atoll-draft'
 
-/** Tenants and users of one browser do not see each other's drafts: the tenant is in the host or the name. */
+/** Tenants of one browser do not see each other's drafts: the tenant is in the host or in the key. */
 const storageKey = (key: string) => `${PREFIX}:${getNamedTenant() ?? ''}:${key}`
 
 /** Returns what was typed into a form before its tab was closed, or undefined. */
@@ -10,6 +10,7 @@ export function readDraft<Values>(key: string): Values | undefined {
   try {
     return JSON.parse(localStorage.getItem(storageKey(key)) ?? 'null') ?? undefined
   } catch {
+    // What an older version of the page stored may not be readable any more.
     return undefined
   }
 }

@@ -54,6 +54,8 @@ function askForProof<Data>(kind: ProofKind, send: (proof: Proof) => Promise<Data
     pendingProof.set(undefined)
     reject(new ProofDeclined())
   }
+  // A request that waits already would never be answered.
+  pendingProof.get()?.cancel()
   pendingProof.set({ kind, submit, cancel })
   return promise
 }

@@ -2,6 +2,7 @@ import { QueryClient, queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from './client'
 import { connection } from './connection'
 import { ApiProblem, ConnectionLost } from './problem'
+import { impersonation } from './session'
 
 const MAX_RETRIES = 2
 
@@ -29,6 +30,12 @@ let mayHaveSession = document.getElementById('root')?.dataset.session !== undefi
 /** Fetches everything anew after a sign-in. */
 export async function startSession() {
   mayHaveSession = true
+  await queryClient.resetQueries()
+}
+
+/** Goes back from the user as whom an admin acts to the admin's own account. */
+export async function stopImpersonation() {
+  impersonation.set(undefined)
   await queryClient.resetQueries()
 }
 

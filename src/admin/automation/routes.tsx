@@ -72,7 +72,7 @@ const event = createRoute({
   component: lazyRouteComponent(() => import('./events/event-panel'), 'EventPanel'),
 })
 
-/** The places of what happens by itself. */
+/** The routes of what happens by itself. */
 export const automationRoutes = [
   ...[lambdas, newLambda, lambda],
   ...[integrations, newIntegration, integration],

@@ -8,5 +8,5 @@ const chartBuilder = createRoute({
   component: lazyRouteComponent(() => import('./chart-builder'), 'ChartBuilder'),
 })
 
-/** The places of charts. */
+/** The routes of charts. */
 export const chartRoutes = [chartBuilder] as const

@@ -54,7 +54,7 @@ const configuration = createRoute({
   component: lazyRouteComponent(() => import('./configuration-panel'), 'ConfigurationPanel'),
 })
 
-/** The places of blocks, components and configurations. */
+/** The routes of blocks, components and configurations. */
 export const contentRoutes = [
   index,
   blocks,

@@ -28,5 +28,5 @@ const entity = createRoute({
   component: lazyRouteComponent(() => import('./entity-panel'), 'EntityPanel'),
 })
 
-/** The places of blueprints and their entities. */
+/** The routes of blueprints and their entities. */
 export const dataRoutes = [blueprints, newBlueprint, entities.addChildren([newEntity, entity])] as const

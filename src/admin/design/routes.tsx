@@ -44,5 +44,5 @@ const diagram = createRoute({
   component: lazyRouteComponent(() => import('./diagram'), 'Diagram'),
 })
 
-/** The places of the design of blueprints. */
+/** The routes of the design of blueprints. */
 export const designRoutes = [design.addChildren([fields, rules, seeAs, settings, json]), api, diagram] as const

@@ -103,7 +103,7 @@ const provider = createRoute({
   component: lazyRouteComponent(() => import('./provider-panel'), 'ProviderPanel'),
 })
 
-/** The places of plans and what is paid for them. */
+/** The routes of plans and what is paid for them. */
 export const paymentRoutes = [
   payments,
   plans.addChildren([newPlan, planOrder, plan]),

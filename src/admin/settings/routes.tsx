@@ -59,7 +59,7 @@ const outbox = createRoute({
 })
 const sentMail = createRoute({ getParentRoute: () => outbox, path: '$mail' })
 
-/** The places of settings of the tenant. */
+/** The routes of settings of the tenant. */
 export const settingsRoutes = [
   ...[settings, general],
   hosts.addChildren([newHost, host]),

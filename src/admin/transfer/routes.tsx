@@ -14,5 +14,5 @@ const blueprintFromFile = createRoute({
   component: lazyRouteComponent(() => import('./blueprint-from-file'), 'BlueprintFromFile'),
 })
 
-/** The places of imports. */
+/** The routes of imports. */
 export const transferRoutes = [importScreen, blueprintFromFile] as const

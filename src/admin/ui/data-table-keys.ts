@@ -8,10 +8,6 @@ const MIN_COLUMN_WIDTH_PX = 60
 /** Returns a width that a column may have. */
 export const clampWidth = (width: number) => Math.max(MIN_COLUMN_WIDTH_PX, Math.round(width))
 
-/** Returns whether what is typed there is text and no command. */
-export const isTyping = (target: EventTarget | null) =>
-  target instanceof HTMLElement && !!target.closest('input:not([type=checkbox]), textarea, select, [contenteditable]')
-
 type Place<Row> = {
   columns: Column<Row>[]
   focused: number

@@ -1,7 +1,7 @@
 import { type MouseEvent, memo, useRef } from 'react'
 import classes from './data-table.module.css'
-import { isTyping } from './data-table-keys'
 import type { CellEditor, Column } from './data-table-props'
+import { isTextEntry } from './text-entry'
 
 /** A first click waits so long for a second one, where a double click edits. */
 const DOUBLE_CLICK_MS = 220
@@ -35,7 +35,7 @@ function Row<Row>({ name, row, index, columns, actions, ...state }: DataRowProps
   const open = (event: MouseEvent) => {
     clearTimeout(timer.current)
     const column = columns.find(({ key }) => key === findColumn(event))
-    if (!column || isTyping(event.target) || event.detail > 1) return
+    if (!column || isTextEntry(event.target) || event.detail > 1) return
     if (event.shiftKey && isMarked !== undefined) return actions.mark(index, true)
     if (!isOpenedLate || !column.isEditable) return actions.open(row)
     timer.current = setTimeout(() => actions.open(row), DOUBLE_CLICK_MS)
@@ -43,7 +43,7 @@ function Row<Row>({ name, row, index, columns, actions, ...state }: DataRowProps
   const edit = (event: MouseEvent) => {
     clearTimeout(timer.current)
     const column = columns.find(({ key }) => key === findColumn(event))
-    if (column?.isEditable && !isTyping(event.target)) actions.edit(row, column.key)
+    if (column?.isEditable && !isTextEntry(event.target)) actions.edit(row, column.key)
   }
   return (
     <tr

@@ -2,9 +2,10 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
 import classes from './data-table.module.css'
 import { HeaderCell, MarkAllBox } from './data-table-header'
-import { findKeyAction, isTyping } from './data-table-keys'
+import { findKeyAction } from './data-table-keys'
 import type { DataTableProps } from './data-table-props'
 import { DataRow, LoadingRow, type RowActions } from './data-table-row'
+import { isTextEntry } from './text-entry'
 
 const ROW_HEIGHT_PX = 36
 const ROWS_BEYOND_VIEW = 12
@@ -85,7 +86,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const handleKey = (event: KeyboardEvent) => {
     // What stands in a portal is not a part of the table.
     if (!event.currentTarget.contains(event.target as Node)) return
-    if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return
+    if (isTextEntry(event.target) || event.ctrlKey || event.metaKey || event.altKey) return
     const place = { columns, focused, count, row: rowAt(focused), props, focusRow, mark }
     const action = findKeyAction(event, place)
     if (!action) return
