@@ -7,6 +7,7 @@ import { queryClient } from '../api/queries'
 import type { Block, NewBlock } from '../api/schema'
 import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
 import { confirmAction } from '../ui/confirmation'
+import { readCspNonce } from '../ui/csp-nonce'
 import { showNotice, showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
@@ -112,7 +113,7 @@ const PREVIEW_STYLE =
 
 /** The policy of the page also holds for frames in it, so styles need its nonce. */
 function toDocument({ contentType, content }: Block): string {
-  const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''
+  const nonce = readCspNonce()
   const body = contentType === 'html' ? content : `<pre>${escapeHtml(content)}</pre>`
   return `<!doctype html><html lang="en"><style nonce="${nonce}">${PREVIEW_STYLE}</style>${body}`
 }

@@ -37,7 +37,7 @@ export function Diagram() {
         {blueprints?.length === 0 && (
           <EmptyState
             text="There are no blueprints yet."
-            action={{ label: 'Create a blueprint', href: '/admin/blueprints/new' }}
+            action={{ label: 'Create a blueprint', to: '/blueprints/new' }}
           />
         )}
         {!!blueprints?.length && (

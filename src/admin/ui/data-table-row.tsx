@@ -1,9 +1,9 @@
-import { type MouseEvent, memo, useRef } from 'react'
+import { type MouseEvent, memo, useEffect, useRef } from 'react'
 import classes from './data-table.module.css'
 import type { CellEditor, Column } from './data-table-props'
 import { isTextEntry } from './text-entry'
 
-/** A first click waits so long for a second one, where a double click edits. */
+/** How long a first click waits for a second one, where a double click edits. */
 const DOUBLE_CLICK_MS = 220
 
 export type RowActions<Row> = {
@@ -32,6 +32,8 @@ type DataRowProps<Row> = {
 function Row<Row>({ name, row, index, columns, actions, ...state }: DataRowProps<Row>) {
   const { isMarked, editor, isOpenedLate } = state
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  // Who left the screen meanwhile does not want to come back to it.
+  useEffect(() => () => clearTimeout(timer.current), [])
   const open = (event: MouseEvent) => {
     clearTimeout(timer.current)
     const column = columns.find(({ key }) => key === findColumn(event))
@@ -104,7 +106,7 @@ const toClassName = ({
     .filter(Boolean)
     .join(' ')
 
-/** Stands in the place of a row until it is loaded. */
+/** Stands for a row until it is loaded. */
 export const LoadingRow = ({ columns }: { columns: number }) => (
   <tr className={classes.row} aria-hidden>
     <td colSpan={columns}>
