@@ -7,14 +7,15 @@ import { ApiProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
 import type { NewConfiguration } from '../api/schema'
 import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
+import { JsonInput } from '../fields/json-input'
 import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
-import { JsonCodeInput, requireJsonObject } from './code-inputs'
 import classes from './configurations.module.css'
 import { HostStates } from './host-states'
+import { requireJsonObject } from './json-object'
 import { knownConfigurations, mayBePublic } from './known-configurations'
 
 const FORM_ID = 'configuration-form'
@@ -35,7 +36,7 @@ const configurationQuery = (key: string) =>
   })
 
 const metadataField: FormField = {
-  ...{ key: 'metadata', title: 'Values', type: 'object', required: true, default: {}, Input: JsonCodeInput },
+  ...{ key: 'metadata', title: 'Values', type: 'object', required: true, default: {}, Input: JsonInput },
 }
 const publicField: FormField = {
   ...{ key: 'public', title: 'Everybody may read it', type: 'boolean', required: true, default: false },
