@@ -17,11 +17,11 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     const acme = apiCaller(server.url, await signIn(server.url, 'acme'))
 
     await page.goto(`${server.url}/admin/operator`)
-    await page.getByLabel('Token of the operator').fill('wrong')
+    await page.getByLabel('Operator token').fill('wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByText('This is not the token.').waitFor()
     await inspectScreen(page, 'operator-sign-in')
-    await page.getByLabel('Token of the operator').fill(TOKEN)
+    await page.getByLabel('Operator token').fill(TOKEN)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('cell', { name: 'globex', exact: true }).waitFor()
     expect(await page.evaluate<number>('localStorage.length')).toBe(0)
@@ -84,7 +84,7 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     await inspectScreen(page, 'operator-settings')
 
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByLabel('Token of the operator').waitFor()
+    await page.getByLabel('Operator token').waitFor()
     expect(await page.evaluate<number>('sessionStorage.length')).toBe(0)
     expect(errors.filter((error) => !/status of 4\d\d/.test(error))).toEqual([])
     await page.close()

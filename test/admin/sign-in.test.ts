@@ -92,7 +92,7 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     await page.getByLabel('E-mail address').fill('ada@example.com')
     await inspectScreen(page, 'forgotten-password')
     await page.getByRole('button', { name: 'Send the mail' }).click()
-    await page.getByLabel('Code of the mail').waitFor()
+    await page.getByLabel('Code from the mail').waitFor()
     await inspectScreen(page, 'reset-password')
     const readCode = async () => {
       for (;;) {

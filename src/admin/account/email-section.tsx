@@ -54,8 +54,8 @@ function Confirmation() {
     <form onSubmit={submit}>
       <Group align="flex-end" gap="xs">
         <TextInput
-          label="Code of the mail"
-          description="Or open the link of the mail."
+          label="Code from the mail"
+          description="Or open the link in the mail."
           autoComplete="off"
           value={token}
           onChange={(event) => setToken(event.currentTarget.value)}

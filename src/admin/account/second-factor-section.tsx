@@ -86,7 +86,7 @@ function FactorRemoval({ onDone }: { onDone: () => void }) {
     <form onSubmit={submit}>
       <Group align="flex-end" gap="xs">
         <TextInput
-          label="Code of your app, or a recovery code"
+          label="Code from your app, or a recovery code"
           autoComplete="one-time-code"
           autoFocus
           value={code}

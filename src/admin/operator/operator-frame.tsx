@@ -77,7 +77,7 @@ function OperatorSignIn() {
       <form onSubmit={submit}>
         <Stack gap="sm">
           <PasswordInput
-            label="Token of the operator"
+            label="Operator token"
             autoComplete="off"
             autoFocus
             value={token}
