@@ -22,7 +22,7 @@ export const ApiTokenButton = ({ token, issue }: ReturnType<typeof useApiToken>)
     {issue.error && <ProblemMessage error={issue.error} />}
     {token ? (
       <Text size="sm" role="status">
-        The token is shown this once. It may do what you may, until you delete it.
+        The token is shown only once. It may do whatever you may do, until you delete it.
       </Text>
     ) : (
       <Button onClick={() => issue.mutate()} loading={issue.isPending}>
