@@ -20,7 +20,7 @@ const hosts = createRoute({
 const newHost = createRoute({
   getParentRoute: () => hosts,
   path: 'new',
-  component: lazyRouteComponent(() => import('./host-panel'), 'NewHostPanel'),
+  component: lazyRouteComponent(() => import('./new-host-panel'), 'NewHostPanel'),
 })
 const host = createRoute({
   getParentRoute: () => hosts,
@@ -35,7 +35,7 @@ const signIn = createRoute({
 const newProvider = createRoute({
   getParentRoute: () => signIn,
   path: 'providers/new',
-  component: lazyRouteComponent(() => import('./provider-panel'), 'NewProviderPanel'),
+  component: lazyRouteComponent(() => import('./new-provider-panel'), 'NewProviderPanel'),
 })
 const provider = createRoute({
   getParentRoute: () => signIn,
