@@ -19,7 +19,7 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     await page.goto(`${server.url}/admin/operator`)
     await page.getByLabel('Operator token').fill('wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByText('This is not the token.').waitFor()
+    await page.getByText('This is not the operator token.').waitFor()
     await inspectScreen(page, 'operator-sign-in')
     await page.getByLabel('Operator token').fill(TOKEN)
     await page.getByRole('button', { name: 'Sign in' }).click()
@@ -39,7 +39,7 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
 
     await page.getByRole('cell', { name: 'acme', exact: true }).click()
     await page.getByRole('textbox', { name: 'Reason' }).fill('Ticket 42')
-    await page.getByRole('button', { name: 'Make a link' }).click()
+    await page.getByRole('button', { name: 'Create support link' }).click()
     await page.getByText('as an administrator of your own').waitFor()
     await inspectScreen(page, 'operator-tenant')
     const opening = page.waitForEvent('popup')
@@ -52,7 +52,7 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     expect(events).toMatchObject([{ metadata: { reason: 'Ticket 42' } }])
 
     await page.getByRole('button', { name: 'Suspend' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Suspend tenant' }).click()
     await page.getByRole('button', { name: 'Resume' }).waitFor()
     expect((await acme('GET', '/api/me')).status).toBe(403)
     await page.getByRole('button', { name: 'Resume' }).click()
@@ -63,8 +63,8 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     await page.getByRole('heading', { name: 'globex' }).waitFor()
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByLabel('Type globex to confirm').fill('globex')
-    await page.getByRole('button', { name: 'Delete the tenant' }).click()
-    await page.getByText(/^globex was deleted/).waitFor()
+    await page.getByRole('button', { name: 'Delete tenant' }).click()
+    await page.getByText(/^The tenant globex was deleted/).waitFor()
     const left = (await operator('GET', '/operator/tenants')).body
     expect(left.map(({ id }: { id: string }) => id)).toEqual(['acme', 'initech'])
 
@@ -72,7 +72,7 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     await page.getByText('data folder').waitFor()
     await inspectScreen(page, 'operator-health')
     await page.getByRole('link', { name: 'Log' }).click()
-    await page.getByRole('textbox', { name: 'Search the log' }).fill('forbidden')
+    await page.getByRole('searchbox', { name: 'Search the log' }).fill('forbidden')
     await page.getByText('TENANT_SUSPENDED').first().waitFor()
     await inspectScreen(page, 'operator-log')
     await page.getByRole('link', { name: 'Events' }).click()

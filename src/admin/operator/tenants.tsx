@@ -8,14 +8,8 @@ import { useListRows } from '../ui/list-rows'
 import { ListTable } from '../ui/list-table'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
-import { StateTag } from '../ui/state-tag'
 import { operatorApi } from './operator-api'
-
-/** The state of a tenant as a tag. */
-export function TenantState({ status, damage }: Pick<OperatorTenant, 'status' | 'damage'>) {
-  if (damage) return <StateTag label="Damaged" tone="bad" />
-  return status === 'active' ? <StateTag label="Active" tone="good" /> : <StateTag label="Suspended" tone="warning" />
-}
+import { TenantState } from './tenant-state'
 
 const columns: Column<OperatorTenant>[] = [
   { key: 'id', label: 'Tenant', width: 160, render: ({ id }) => id },
@@ -56,7 +50,7 @@ export function Tenants() {
         rowKey={({ id }) => id}
         activeKey={tenant}
         onOpen={({ id }) => navigate({ to: '/operator/tenants/$tenant', params: { tenant: id } })}
-        empty={{ text: 'There is no tenant yet.', action: { label: 'Create the first', onClick: openNew } }}
+        empty={{ text: 'There are no tenants yet.', action: { label: 'Create a tenant', onClick: openNew } }}
       />
       <Outlet key={tenant} />
     </Screen>

@@ -15,7 +15,8 @@ async function addProvider(values: FormValues): Promise<string> {
   const name = String(values[key] ?? '')
   await changeProviders((providers) => {
     const message = `The provider ${name} is set up already.`
-    if (Object.hasOwn(providers, name)) throw new ApiProblem(409, 'PROVIDER_EXISTS', message, [{ path: `/${key}`, message }], null)
+    if (Object.hasOwn(providers, name))
+      throw new ApiProblem(409, 'PROVIDER_EXISTS', message, [{ path: `/${key}`, message }], null)
     return { ...providers, [name]: toProvider(values, isOpenId) }
   })
   return name
