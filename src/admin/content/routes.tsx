@@ -46,7 +46,7 @@ const configurations = createRoute({
 const newConfiguration = createRoute({
   getParentRoute: () => configurations,
   path: '-/new',
-  component: lazyRouteComponent(() => import('./configuration-panel'), 'NewConfigurationPanel'),
+  component: lazyRouteComponent(() => import('./new-configuration-panel'), 'NewConfigurationPanel'),
 })
 const configuration = createRoute({
   getParentRoute: () => configurations,
