@@ -35,20 +35,20 @@ const signIn = ({ token, redirectToken }: SignInParameters) =>
 export function SignInLink() {
   const navigate = useNavigate()
   const hasStarted = useRef(false)
-  const [received] = useState(readSignInParameters)
+  const [parameters] = useState(readSignInParameters)
   const goHome = async () => {
     await startSession()
     await navigate({ to: '/home', search: {}, replace: true })
   }
-  const { mutate, error } = useMutation({ mutationFn: () => signIn(received), onSuccess: goHome })
+  const { mutate, error } = useMutation({ mutationFn: () => signIn(parameters), onSuccess: goHome })
   useEffect(() => {
-    if (hasStarted.current || received.code) return
+    if (hasStarted.current || parameters.code) return
     hasStarted.current = true
     mutate()
-  }, [mutate, received])
+  }, [mutate, parameters])
   const challenge = findChallenge(error)
-  const problem = received.code
-    ? (PROVIDER_PROBLEMS[received.code] ?? `The sign-in failed: ${received.code}.`)
+  const problem = parameters.code
+    ? (PROVIDER_PROBLEMS[parameters.code] ?? `The sign-in failed: ${parameters.code}.`)
     : challenge
       ? undefined
       : error

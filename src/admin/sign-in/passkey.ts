@@ -14,7 +14,7 @@ export const isAutofillUsable = async () =>
   isPasskeyUsable() && (await (await loadWebAuthn()).browserSupportsWebAuthnAutofill())
 
 /** The user closed the dialog of the browser, or another request replaced it. */
-export class PasskeyCancelled extends Error {
+class PasskeyCancelled extends Error {
   constructor() {
     super('The browser did not get a passkey. Try again, or sign in another way.')
   }
