@@ -129,7 +129,7 @@ describe.skipIf(!hasBrowser)('the settings of a tenant in a browser', () => {
     const { body: me } = await ask('GET', '/api/me')
     await ask('PUT', `/api/users/${me._id}`, { email: 'ada@example.com' })
     await page.getByRole('button', { name: 'Send a test mail' }).click()
-    await page.getByText('A mail is on its way').waitFor()
+    await page.getByText('A test mail is on its way').waitFor()
     await page.getByRole('link', { name: 'Outbox' }).click()
     await page.getByRole('cell', { name: 'Join Engineering' }).waitFor()
     await page.getByRole('cell', { name: 'Join Engineering' }).click()
