@@ -59,7 +59,7 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     await page.getByRole('heading', { name: 'Passkeys' }).waitFor()
     await setPresence(true)
     await page.getByRole('button', { name: 'Add a passkey' }).click()
-    await page.getByText('From now on, you can sign in with this passkey.').waitFor()
+    await page.getByText('You can sign in with this passkey from now on.').waitFor()
     await page.getByRole('button', { name: 'Rename Chrome on Linux' }).click()
     await page.getByLabel('Name of the passkey').fill('Laptop')
     await page.getByRole('button', { name: 'Rename', exact: true }).click()
