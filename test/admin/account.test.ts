@@ -40,7 +40,7 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
     await page.getByRole('button', { name: 'Account of ada' }).click()
     await page.getByRole('menuitem', { name: 'Your account' }).click()
     await page.waitForURL('**/admin/account')
-    await page.getByText('You have none, so nobody').waitFor()
+    await page.getByText('You have none, so you cannot').waitFor()
     await inspectScreen(page, 'account')
     await page.getByLabel('First name').fill('Ada')
     await page.getByRole('button', { name: 'Save profile' }).click()

@@ -133,7 +133,7 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     await page.goto(`${server.url}/admin/account?show=sign-in`)
     await page.getByRole('button', { name: 'Unlink Corp' }).click()
     await page.getByRole('button', { name: 'Unlink', exact: true }).click()
-    await page.getByText('You sign in with none of them yet.').waitFor()
+    await page.getByText('No provider is linked yet.').waitFor()
     await page.goto(`${server.url}/admin/link?error=PROVIDER_REFUSED`)
     await page.getByText('The provider did not sign you in.').waitFor()
     expect(errors).toEqual([])
