@@ -9,10 +9,11 @@ import { queryClient } from './api/queries'
 import { rememberNamedTenant } from './api/session'
 import { BrandedProvider } from './branding/branded-provider'
 import { router } from './routes'
+import { readCspNonce } from './ui/csp-nonce'
 
 rememberNamedTenant()
-const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''
-// Where the package that stops the page from scrolling behind dialogs looks for it.
+const nonce = readCspNonce()
+// The package that keeps the page from scrolling behind dialogs reads it there.
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
 createRoot(document.getElementById('root')!).render(

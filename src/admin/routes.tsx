@@ -14,7 +14,7 @@ import { settingsRoutes } from './settings/routes'
 import { transferRoutes } from './transfer/routes'
 import { ProblemMessage } from './ui/problem-message'
 
-/** Places that need no sign-in. */
+/** Screens that need no sign-in. */
 const setUp = createRoute({
   getParentRoute: () => rootRoute,
   path: 'set-up',
@@ -48,7 +48,7 @@ const start = createRoute({
   component: lazyRouteComponent(() => import('./set-up/start'), 'Start'),
 })
 
-/** The words of an address: the server's query language, so a filtered list can be copied into a program. */
+/** Returns the parameters of an address. They are the server's query language, so programs can take over a filtered list. */
 function parseSearch(search: string): Record<string, string> {
   // The tab remembers it; to the server it would be a filter.
   const { tenant: _, ...rest } = Object.fromEntries(new URLSearchParams(search))
@@ -60,7 +60,7 @@ function stringifySearch(search: Record<string, unknown>): string {
   return pairs.length ? `?${pairs.map(([key, value]) => `${encode(key)}=${encode(String(value))}`).join('&')}` : ''
 }
 
-/** All places of the page. */
+/** All routes of the page. */
 export const router = createRouter({
   routeTree: rootRoute.addChildren([
     setUp,

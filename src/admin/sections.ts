@@ -28,12 +28,12 @@ export const listSections = (roles: readonly string[]): Section[] =>
     }))
     .filter(({ pages }) => pages.length > 0)
 
-/** Returns the page at a place if none of these roles sees it, or undefined. */
+/** Returns the page at an address if it is for other roles than these, or undefined. */
 export const findClosedPage = (pathname: string, roles: readonly string[]): Page | undefined =>
   sections
-    .flatMap(({ path: own, pages }) => pages.map((page) => ({ page, hasPlaces: page.path !== own })))
+    .flatMap(({ path: sectionPath, pages }) => pages.map((page) => ({ page, isParent: page.path !== sectionPath })))
     .find(
-      ({ page, hasPlaces }) =>
-        (pathname === page.path || (hasPlaces && pathname.startsWith(`${page.path}/`))) &&
+      ({ page, isParent }) =>
+        (pathname === page.path || (isParent && pathname.startsWith(`${page.path}/`))) &&
         page.roles?.every((role) => !roles.includes(role)),
     )?.page

@@ -51,7 +51,7 @@ const theme = createTheme({
     Tooltip: { defaultProps: { openDelay: 400, transitionProps: { duration: 100 } } },
     Menu: { defaultProps: { shadow: 'md', transitionProps: { duration: 100 } } },
     Modal: { defaultProps: { transitionProps: { duration: 120 }, centered: true, closeButtonProps: CLOSE_BUTTON } },
-    Notification: { defaultProps: { closeButtonProps: CLOSE_BUTTON } },
+    Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Close the message' } } },
     Drawer: { defaultProps: { transitionProps: { duration: 120 }, closeButtonProps: CLOSE_BUTTON } },
   },
 })

@@ -38,7 +38,7 @@ describe.skipIf(!hasBrowser)('the content screens in a browser', () => {
 
   test('a block of HTML is written, and its preview shows what the server leaves of it', async () => {
     await page.getByRole('link', { name: 'Content', exact: true }).click()
-    await page.getByRole('button', { name: 'Write a block' }).click()
+    await page.getByRole('button', { name: 'Create a block' }).click()
     await page.getByRole('textbox', { name: 'Name' }).fill('hero')
     await fillEditor('Content', '<h1>Hello</h1><script>parent.document.title = "broken"</script>')
     await page.getByRole('button', { name: 'Create block' }).click()
@@ -59,13 +59,13 @@ describe.skipIf(!hasBrowser)('the content screens in a browser', () => {
     await page.getByRole('cell', { name: 'hero' }).click()
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('button', { name: 'Delete block' }).click()
-    await page.getByText('There are no blocks here.').waitFor()
+    await page.getByText('There are no blocks yet.').waitFor()
     expect(unexpectedErrors()).toEqual([])
   })
 
   test('a component is compiled, its flaws stand at their line, and files are imported with a result for each', async () => {
     await page.goto(`${server.url}/admin/content/components`)
-    await page.getByRole('button', { name: 'Write a component' }).click()
+    await page.getByRole('button', { name: 'Create a component' }).click()
     await page.getByRole('textbox', { name: 'Identifier' }).fill('hello')
     await page.getByRole('combobox', { name: 'Required props' }).fill('name: string')
     await page.keyboard.press('Enter')

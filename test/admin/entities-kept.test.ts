@@ -39,10 +39,10 @@ describe.skipIf(!hasBrowser)('a form of an entity in a browser', () => {
     // The server goes away, and comes back.
     await page.getByRole('textbox', { name: 'job' }).fill('Typist again')
     await server.end('SIGKILL')
-    await page.getByText('The server cannot be reached. This page goes on as soon as it can.').waitFor()
+    await page.getByText('The server cannot be reached. This page continues as soon as it can.').waitFor()
     server = await startAtoll({ at, env: { ATOLL_PORT: String(port) } }, '--demo')
     await page
-      .getByText('The server cannot be reached. This page goes on as soon as it can.')
+      .getByText('The server cannot be reached. This page continues as soon as it can.')
       .waitFor({ state: 'detached' })
     expect(await page.getByRole('textbox', { name: 'job' }).inputValue()).toBe('Typist again')
     await page.getByRole('button', { name: 'Save' }).click()

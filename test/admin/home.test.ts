@@ -35,7 +35,7 @@ describe.skipIf(!hasBrowser)('the home screen in a browser', () => {
     const call = apiOf(page, server)
     await page.getByRole('link', { name: '300 contacts +300 in 30 days' }).waitFor()
     await page.getByText('1 active this week, of 1 user').waitFor()
-    await page.getByText('No model was asked in the last 30 days.').waitFor()
+    await page.getByText('No model was used in the last 30 days.').waitFor()
     await page.getByText('Nobody has subscribed yet.').waitFor()
     await page.getByText('Nothing has happened yet.').waitFor()
     await page.getByRole('link', { name: /MB in the database/ }).waitFor()

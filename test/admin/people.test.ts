@@ -164,7 +164,7 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
     await page.getByRole('button', { name: 'Account of grace' }).waitFor()
     await inspectScreen(page, 'impersonation')
     await page.goto(`${server.url}/admin/account`)
-    await page.getByText('You act as Grace, whose account only they can change.').waitFor()
+    await page.getByText('You act as Grace. Only they can change their account.').waitFor()
     await page.goto(`${server.url}/admin/people/users`)
     await page.getByText('Only users with the role admin see this page.').waitFor()
     await page.goto(`${server.url}/admin/data/contacts/all/new`)
@@ -233,7 +233,7 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
     await inspectScreen(page, 'workspace-invitations')
     expect((await call('GET', `/api/workspaces/${id}`)).body.invites).toMatchObject([{ email: 'bob@example.com' }])
     await page.getByRole('button', { name: 'Withdraw the invitation of bob@example.com' }).click()
-    await page.getByRole('button', { name: 'Withdraw', exact: true }).click()
+    await page.getByRole('button', { name: 'Withdraw invitation', exact: true }).click()
     await page.getByText('Nobody is invited.').waitFor()
 
     await page.getByRole('tab', { name: 'Details' }).click()

@@ -59,7 +59,7 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     await page.getByRole('heading', { name: 'Passkeys' }).waitFor()
     await setPresence(true)
     await page.getByRole('button', { name: 'Add a passkey' }).click()
-    await page.getByText('From now on, you can sign in with this passkey.').waitFor()
+    await page.getByText('You can sign in with this passkey from now on.').waitFor()
     await page.getByRole('button', { name: 'Rename Chrome on Linux' }).click()
     await page.getByLabel('Name of the passkey').fill('Laptop')
     await page.getByRole('button', { name: 'Rename', exact: true }).click()
@@ -92,7 +92,7 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     await page.getByLabel('E-mail address').fill('ada@example.com')
     await inspectScreen(page, 'forgotten-password')
     await page.getByRole('button', { name: 'Send the mail' }).click()
-    await page.getByLabel('Code of the mail').waitFor()
+    await page.getByLabel('Code from the mail').waitFor()
     await inspectScreen(page, 'reset-password')
     const readCode = async () => {
       for (;;) {
@@ -133,7 +133,7 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     await page.goto(`${server.url}/admin/account?show=sign-in`)
     await page.getByRole('button', { name: 'Unlink Corp' }).click()
     await page.getByRole('button', { name: 'Unlink', exact: true }).click()
-    await page.getByText('You sign in with none of them yet.').waitFor()
+    await page.getByText('No provider is linked yet.').waitFor()
     await page.goto(`${server.url}/admin/link?error=PROVIDER_REFUSED`)
     await page.getByText('The provider did not sign you in.').waitFor()
     expect(errors).toEqual([])

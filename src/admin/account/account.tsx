@@ -3,10 +3,9 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useObservable } from '../api/observable'
-import { meQuery } from '../api/queries'
+import { meQuery, stopImpersonation } from '../api/queries'
 import type { Me } from '../api/schema'
 import { impersonation } from '../api/session'
-import { stopImpersonation } from '../frame/impersonation-banner'
 import { toProviderName } from '../sign-in/provider-buttons'
 import { EmptyState } from '../ui/empty-state'
 import { showNotice, showProblem } from '../ui/notices'
@@ -29,7 +28,7 @@ const LINK_PROBLEMS: Record<string, string> = {
   PROVIDER_REFUSED: 'The provider did not confirm who you are.',
 }
 
-/** Says how the visit at a provider ended, which the address tells. */
+/** Says how linking a provider ended, as the address says after the user came back from it. */
 function useProviderReturn() {
   const { linked, error } = useSearch({ strict: false }) as { linked?: string; error?: string }
   const navigate = useNavigate()
@@ -78,8 +77,8 @@ export function Account() {
   if (actingAs)
     return (
       <Screen title="Your account">
-        <EmptyState text={`You act as ${actingAs.name}, whose account only they can change.`}>
-          <Button onClick={stopImpersonation}>Stop and see your own</Button>
+        <EmptyState text={`You act as ${actingAs.name}. Only they can change their account.`}>
+          <Button onClick={stopImpersonation}>Stop, and show your own account</Button>
         </EmptyState>
       </Screen>
     )

@@ -77,7 +77,7 @@ function TokenFacts({ token: { tokenPrefix, scopes, expiresAt, lastUsedAt, works
   const isExpired = !!expiresAt && Date.parse(expiresAt) < Date.now()
   return (
     <>
-      <code>{tokenPrefix}…</code> · {scopes.length ? scopes.join(', ') : 'may do what you may'}
+      <code>{tokenPrefix}…</code> · {scopes.length ? scopes.join(', ') : 'may do whatever you may do'}
       {workspace && ` · only in ${workspaces?.find(({ _id }) => _id === workspace)?.name ?? 'one workspace'}`}
       {' · '}
       {lastUsedAt ? (

@@ -11,28 +11,28 @@ import { ProblemMessage } from '../ui/problem-message'
 import { StateTag } from '../ui/state-tag'
 import { refetchAccount } from './account-queries'
 
-/** The e-mail address of the user, whether it is confirmed, and another one. */
+/** The e-mail address of the user, whether it is confirmed, and a form for another one. */
 export function EmailSection({ me }: { me: Me }) {
   const { email, emailVerified, pendingEmail } = me
   return (
     <PanelSection title="E-mail address" order={2}>
       <Stack gap="sm" align="flex-start">
         <Group gap="xs">
-          <Text size="sm">{email || 'You have none, so nobody can mail you a link to choose a password.'}</Text>
+          <Text size="sm">{email || 'You have none, so you cannot get a mail to choose a new password.'}</Text>
           {email && (
             <StateTag label={emailVerified ? 'confirmed' : 'not confirmed'} tone={emailVerified ? 'good' : 'warning'} />
           )}
         </Group>
         {pendingEmail && <Text size="sm">{pendingEmail} replaces it as soon as you confirm it.</Text>}
-        {(pendingEmail || (email && !emailVerified)) && <Confirmation />}
-        <NewAddress />
+        {(pendingEmail || (email && !emailVerified)) && <AddressConfirmation />}
+        <NewAddressForm />
       </Stack>
     </PanelSection>
   )
 }
 
-/** Takes the code of the mail, and sends another one. */
-function Confirmation() {
+/** Takes the code from the mail, and sends the mail again. */
+function AddressConfirmation() {
   const [token, setToken] = useState('')
   const confirm = useMutation({
     mutationFn: () => fetchData(api.POST('/api/email/verify', { body: { token: token.trim() } })),
@@ -54,8 +54,8 @@ function Confirmation() {
     <form onSubmit={submit}>
       <Group align="flex-end" gap="xs">
         <TextInput
-          label="Code of the mail"
-          description="Or open the link of the mail."
+          label="Code from the mail"
+          description="Or open the link in the mail."
           autoComplete="off"
           value={token}
           onChange={(event) => setToken(event.currentTarget.value)}
@@ -72,14 +72,14 @@ function Confirmation() {
   )
 }
 
-function NewAddress() {
+function NewAddressForm() {
   const [email, setEmail] = useState('')
   const change = useMutation({
     mutationFn: () => sendWithProof((proof) => fetchData(api.POST('/api/me', { body: { email, ...proof } }))),
     onSuccess: async () => {
       setEmail('')
       await refetchAccount()
-      showNotice('A mail to the new address lets you confirm it.')
+      showNotice('A mail to the new address is on its way. Confirm the address with it.')
     },
   })
   const submit = (event: FormEvent) => {

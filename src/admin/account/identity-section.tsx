@@ -12,17 +12,17 @@ import { RelativeTime } from '../ui/relative-time'
 import { RowList } from '../ui/row-list'
 import { identitiesQuery, refetchAccount } from './account-queries'
 
-const RETURN_PLACE = '/admin/account'
+const RETURN_PATH = '/admin/account'
 
 async function linkProvider(provider: string) {
-  const body = { provider, returnUrl: RETURN_PLACE }
+  const body = { provider, returnUrl: RETURN_PATH }
   const { url } = await sendWithProof((proof) =>
     fetchData(api.POST('/api/me/identities', { body: { ...body, ...proof } })),
   )
   location.assign(url)
 }
 
-async function unlink({ _id: id, provider }: Identity) {
+async function unlinkProvider({ _id: id, provider }: Identity) {
   const name = toProviderName(provider)
   const text = `You can no longer sign in with ${name}.`
   if (!(await confirmAction({ title: `Unlink ${name}?`, text, action: 'Unlink' }))) return
@@ -30,7 +30,7 @@ async function unlink({ _id: id, provider }: Identity) {
   await refetchAccount()
 }
 
-/** The accounts at providers by which the user signs in. Without a provider, there is nothing to show. */
+/** The accounts at providers by which the user signs in. Without any, there is nothing to show. */
 export function IdentitySection() {
   const { data: providers = [] } = useQuery(providersQuery)
   const { data: identities = [] } = useQuery(identitiesQuery)
@@ -43,7 +43,7 @@ export function IdentitySection() {
         label="Sign-in providers"
         rows={identities}
         rowKey={({ _id }) => _id}
-        empty="You sign in with none of them yet."
+        empty="No provider is linked yet."
         render={(identity) => ({
           title: toProviderName(identity.provider),
           text: (
@@ -54,7 +54,7 @@ export function IdentitySection() {
           actions: (
             <CloseButton
               aria-label={`Unlink ${toProviderName(identity.provider)}`}
-              onClick={() => unlink(identity).catch(showProblem)}
+              onClick={() => unlinkProvider(identity).catch(showProblem)}
             />
           ),
         })}

@@ -11,12 +11,12 @@ const FORM_ID = 'new-api-token'
 const DAY_MS = 86_400_000
 
 /** The areas of the API that scopes name, as docs/reference/permissions.md lists them. */
-const AREAS =
-  'accounts ai blocks blueprints components configurations encrypted entities events integrations lambdas mcp payments plugin-calls plugins users webhooks workspaces'.split(
-    ' ',
-  )
+const AREAS = [
+  ...['accounts', 'ai', 'blocks', 'blueprints', 'components', 'configurations', 'encrypted', 'entities', 'events'],
+  ...['integrations', 'lambdas', 'mcp', 'payments', 'plugin-calls', 'plugins', 'users', 'webhooks', 'workspaces'],
+]
 const SCOPES = AREAS.flatMap((area) => [`${area}:read`, `${area}:write`])
-const EXPIRIES = [
+const EXPIRY_CHOICES = [
   { value: '30', label: 'in 30 days' },
   { value: '90', label: 'in 90 days' },
   { value: '365', label: 'in a year' },
@@ -36,7 +36,7 @@ const ScopesInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
 const ExpiryInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
   <Select
     {...rest}
-    data={EXPIRIES}
+    data={EXPIRY_CHOICES}
     placeholder="Never"
     clearable
     value={typeof value === 'string' ? value : null}
@@ -60,17 +60,23 @@ function WorkspaceInput({ field: _, value, onChange, ...rest }: InputProps) {
 }
 
 const fields: FormField[] = [
-  { key: 'nickname', title: 'Name', type: 'string', required: true, description: 'Where it is used.' },
+  { key: 'nickname', title: 'Name', type: 'string', required: true, description: 'Where you use the token.' },
   {
     key: 'scopes',
     title: 'Scopes',
     type: 'string',
     multi: true,
-    description: 'What it may read, or read and write.',
+    description: 'What the token may read or write.',
     Input: ScopesInput,
   },
   { key: 'expiresAt', title: 'Expires', type: 'string', Input: ExpiryInput },
-  { key: 'workspace', title: 'Workspace', type: 'string', description: 'It acts only there.', Input: WorkspaceInput },
+  {
+    key: 'workspace',
+    title: 'Workspace',
+    type: 'string',
+    description: 'The token works only there.',
+    Input: WorkspaceInput,
+  },
 ]
 
 async function issueToken({ nickname, scopes, expiresAt, workspace }: FormValues): Promise<string> {

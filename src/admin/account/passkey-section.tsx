@@ -23,7 +23,7 @@ async function registerPasskey() {
   const body = { name: toDeviceName(navigator.userAgent), credential: credential as never }
   await fetchData(api.POST('/api/me/passkeys', { body }))
   await refetchAccount()
-  showNotice('From now on, you can sign in with this passkey.')
+  showNotice('You can sign in with this passkey from now on.')
 }
 
 async function removePasskey({ _id: id, name }: Passkey) {
@@ -36,7 +36,7 @@ async function removePasskey({ _id: id, name }: Passkey) {
 /** The passkeys of the user. */
 export function PasskeySection() {
   const { data: passkeys } = useQuery(passkeysQuery)
-  const [renamed, setRenamed] = useState<string>()
+  const [renamedId, setRenamedId] = useState<string>()
   const register = useMutation({ mutationFn: registerPasskey })
   return (
     <PanelSection
@@ -53,7 +53,7 @@ export function PasskeySection() {
       {register.error && <ProblemMessage m={0} error={register.error} />}
       {!isPasskeyUsable() && (
         <Text size="sm" c="dimmed" mb="xs">
-          Passkeys need an address with a host name and, outside of this machine, HTTPS.
+          Passkeys need a host name instead of an IP address and, unless the server runs on this computer, HTTPS.
         </Text>
       )}
       <RowList
@@ -63,8 +63,8 @@ export function PasskeySection() {
         empty={isPasskeyUsable() ? EMPTY_TEXT : 'You have none.'}
         render={(passkey) => ({
           title:
-            renamed === passkey._id ? (
-              <PasskeyName passkey={passkey} onClose={() => setRenamed(undefined)} />
+            renamedId === passkey._id ? (
+              <PasskeyNameForm passkey={passkey} onClose={() => setRenamedId(undefined)} />
             ) : (
               passkey.name
             ),
@@ -81,13 +81,13 @@ export function PasskeySection() {
               {passkey.backedUp && ' · backed up'}
             </>
           ),
-          actions: renamed !== passkey._id && (
+          actions: renamedId !== passkey._id && (
             <>
               <ActionIcon
                 variant="subtle"
                 color="gray"
                 aria-label={`Rename ${passkey.name}`}
-                onClick={() => setRenamed(passkey._id)}
+                onClick={() => setRenamedId(passkey._id)}
               >
                 <IconPencil size={16} />
               </ActionIcon>
@@ -103,7 +103,7 @@ export function PasskeySection() {
   )
 }
 
-function PasskeyName({ passkey: { _id: id, name: before }, onClose }: { passkey: Passkey; onClose: () => void }) {
+function PasskeyNameForm({ passkey: { _id: id, name: before }, onClose }: { passkey: Passkey; onClose: () => void }) {
   const [name, setName] = useState(before)
   const save = useMutation({
     mutationFn: () => fetchData(api.PUT('/api/me/passkeys/{id}', { params: { path: { id } }, body: { name } })),
@@ -129,6 +129,9 @@ function PasskeyName({ passkey: { _id: id, name: before }, onClose }: { passkey:
         />
         <Button type="submit" loading={save.isPending} disabled={!name.trim()}>
           Rename
+        </Button>
+        <Button variant="subtle" color="gray" onClick={onClose}>
+          Cancel
         </Button>
       </Group>
     </form>

@@ -23,6 +23,7 @@ export function PasswordSection({ me }: { me: Me }) {
     onSuccess: async () => {
       setCurrentPassword('')
       setPassword('')
+      setEndTokens(false)
       await refetchAccount()
       showNotice('Your password was changed. Your other sessions have ended.')
     },

@@ -1,15 +1,9 @@
 import { Button, CopyButton, Group, Text } from '@mantine/core'
 import { useState } from 'react'
+import { downloadFile } from '../transfer/file-download'
 import classes from './account.module.css'
 
 const FILE_NAME = 'recovery-codes.txt'
-
-function saveAsFile(text: string) {
-  const address = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
-  const link = Object.assign(document.createElement('a'), { href: address, download: FILE_NAME })
-  link.click()
-  URL.revokeObjectURL(address)
-}
 
 /** The recovery codes of a new second factor, which are shown once. */
 export function RecoveryCodes({ codes, onKept }: { codes: string[]; onKept: () => void }) {
@@ -18,8 +12,8 @@ export function RecoveryCodes({ codes, onKept }: { codes: string[]; onKept: () =
   return (
     <>
       <Text size="sm" mb="sm">
-        Your second factor is on. Keep these recovery codes where you find them without your phone: each replaces a code
-        of the app once. They are shown only now.
+        Your second factor is on. Keep these recovery codes where you can find them without your phone: each replaces a
+        code from the app once. They are shown only now.
       </Text>
       <ul className={classes.codes} aria-label="Recovery codes">
         {codes.map((code) => (
@@ -43,7 +37,7 @@ export function RecoveryCodes({ codes, onKept }: { codes: string[]; onKept: () =
         <Button
           variant="default"
           onClick={() => {
-            saveAsFile(text)
+            downloadFile(FILE_NAME, [text], 'text/plain')
             setIsKept(true)
           }}
         >

@@ -7,5 +7,5 @@ const account = createRoute({
   component: lazyRouteComponent(() => import('./account'), 'Account'),
 })
 
-/** The place of the own account. */
+/** The route of the user's own account. */
 export const accountRoutes = [account] as const

@@ -11,9 +11,14 @@ import { refetchAccount, secondFactorQuery } from './account-queries'
 import { RecoveryCodes } from './recovery-codes'
 import { SecondFactorSetup } from './second-factor-setup'
 
-const FEW_CODES = 3
+const LOW_CODE_COUNT = 3
 
-/** The second factor of the user: codes of an app, and the recovery codes that replace them. */
+function describeRecoveryCodes(count: number): string {
+  if (count === 0) return 'No recovery code is left.'
+  return count === 1 ? '1 recovery code is left.' : `${count} recovery codes are left.`
+}
+
+/** The second factor of the user: codes from an app, and the recovery codes that replace them. */
 export function SecondFactorSection() {
   const { data: factor } = useQuery(secondFactorQuery)
   const [codes, setCodes] = useState<string[]>()
@@ -37,7 +42,7 @@ export function SecondFactorSection() {
       {factor && !factor.enabled && !start.data && (
         <>
           <Text size="sm" mb="sm">
-            With it, a sign-in by password also needs a code of an app on your phone.
+            With a second factor, a sign-in by password also needs a code from an app on your phone.
           </Text>
           <Button variant="default" loading={start.isPending} onClick={() => start.mutate()}>
             Set up a second factor
@@ -54,8 +59,8 @@ function EnabledFactor({ recoveryCodes }: { recoveryCodes: number }) {
   return (
     <>
       <Text size="sm" mb="sm">
-        {recoveryCodes === 0 ? 'No recovery code is' : `${recoveryCodes} recovery codes are`} left.
-        {recoveryCodes < FEW_CODES && ' To get new ones, turn the second factor off and set it up again.'}
+        {describeRecoveryCodes(recoveryCodes)}
+        {recoveryCodes < LOW_CODE_COUNT && ' To get new ones, turn the second factor off and set it up again.'}
       </Text>
       {isRemoving ? (
         <FactorRemoval onDone={() => setIsRemoving(false)} />
@@ -86,7 +91,7 @@ function FactorRemoval({ onDone }: { onDone: () => void }) {
     <form onSubmit={submit}>
       <Group align="flex-end" gap="xs">
         <TextInput
-          label="Code of your app, or a recovery code"
+          label="Code from your app, or a recovery code"
           autoComplete="one-time-code"
           autoFocus
           value={code}

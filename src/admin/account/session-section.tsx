@@ -27,16 +27,16 @@ async function endSessions(sessions: Session[]) {
 export function SessionSection() {
   const { data: sessions } = useQuery(sessionsQuery)
   const others = sessions?.filter(({ current }) => !current) ?? []
-  const end = useMutation({ mutationFn: endSession, onSettled: refetchAccount })
+  const endOne = useMutation({ mutationFn: endSession, onSettled: refetchAccount })
   const endAll = useMutation({ mutationFn: () => endSessions(others), onSettled: refetchAccount })
-  const error = end.error ?? endAll.error
+  const error = endOne.error ?? endAll.error
   return (
     <PanelSection
       title="Sessions"
       order={2}
       action={
         others.length > 0 && (
-          <Button variant="default" onClick={() => endAll.mutate()}>
+          <Button variant="default" loading={endAll.isPending} onClick={() => endAll.mutate()}>
             End all others
           </Button>
         )
@@ -62,7 +62,12 @@ export function SessionSection() {
             </>
           ),
           actions: !session.current && (
-            <Button variant="subtle" color="gray" onClick={() => end.mutate(session)}>
+            <Button
+              variant="subtle"
+              color="gray"
+              loading={endOne.isPending && endOne.variables === session}
+              onClick={() => endOne.mutate(session)}
+            >
               End
             </Button>
           ),

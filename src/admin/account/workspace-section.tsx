@@ -11,7 +11,7 @@ import { RelativeTime } from '../ui/relative-time'
 import { RowList } from '../ui/row-list'
 import { StateTag } from '../ui/state-tag'
 
-/** The invitations to workspaces, which wait for an answer. */
+/** The invitations to workspaces that the user has not answered yet. */
 export function InvitationSection() {
   const { data: invitations = [] } = useQuery(invitationsQuery)
   const answer = useMutation({
@@ -36,8 +36,14 @@ export function InvitationSection() {
           ),
           actions: (
             <Group gap="xs" wrap="nowrap">
-              <Button onClick={() => answer.mutate({ workspace, kind: 'accept' })}>Accept</Button>
-              <Button variant="default" onClick={() => answer.mutate({ workspace, kind: 'decline' })}>
+              <Button disabled={answer.isPending} onClick={() => answer.mutate({ workspace, kind: 'accept' })}>
+                Accept
+              </Button>
+              <Button
+                variant="default"
+                disabled={answer.isPending}
+                onClick={() => answer.mutate({ workspace, kind: 'decline' })}
+              >
                 Decline
               </Button>
             </Group>

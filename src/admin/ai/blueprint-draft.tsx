@@ -58,7 +58,7 @@ export function BlueprintDraft({ onCreated }: BlueprintDraftProps) {
     return (
       <EmptyState
         text="A model drafts blueprints from your own words. Connect OpenAI, or any server that speaks its API."
-        action={{ label: 'Connect an AI source', href: '/admin/ai/sources/new' }}
+        action={{ label: 'Connect an AI source', to: '/ai/sources/new' }}
       />
     )
   const changePurpose = (typed: string) => {

@@ -6,7 +6,7 @@ export const NoSource = ({ title }: { title: string }) => (
   <Screen title={title}>
     <EmptyState
       text="Agents need a model: connect OpenAI, or any server that speaks its API, such as Ollama."
-      action={{ label: 'Connect an AI source', href: '/admin/ai/sources/new' }}
+      action={{ label: 'Connect an AI source', to: '/ai/sources/new' }}
     />
   </Screen>
 )

@@ -1,8 +1,8 @@
 const GATHERING_MS = 10
 
 /**
- * Returns a loader of single things that fetches those which are asked for within a moment by one request. What the
- * request does not answer is undefined.
+ * Returns a loader of single values by their names. It fetches those that are requested within a moment by one request;
+ * a value that the answer does not have is undefined.
  */
 export function createBatchLoader<Value>(
   fetchMany: (names: string[]) => Promise<Map<string, Value>>,

@@ -4,10 +4,17 @@ import { ConnectionLost, readProblem } from './problem'
 import type { paths } from './schema'
 import { commonHeaders, waitForSignIn } from './session'
 
-/** These tell with 401 that the credentials are wrong, not that a session ended. */
+/** Here, 401 says that the credentials are wrong, not that a session has ended. */
 const SIGN_IN_PATHS = /^\/api\/(signin|signup|setup|password|auth)/
 
 const sentCopies = new Map<string, Request>()
+
+/** Returns the error of a request without an answer, which the page then shows everywhere; a cancelled one stays as it is. */
+function toConnectionError(error: unknown): Error {
+  if (error instanceof Error && error.name === 'AbortError') return error
+  connection.set('lost')
+  return new ConnectionLost()
+}
 
 const handleSession: Middleware = {
   onRequest({ request, id }) {
@@ -25,15 +32,15 @@ const handleSession: Middleware = {
     await waitForSignIn()
     // Called as a method of `options`, the browser's fetch refuses to work.
     const { fetch: send } = options
-    const retried = await send(copy)
+    const retried = await send(copy).catch((error) => {
+      throw toConnectionError(error)
+    })
     if (!retried.ok) throw await readProblem(retried)
     return retried
   },
   onError({ error, id }) {
     sentCopies.delete(id)
-    if ((error as Error).name === 'AbortError') return error as Error
-    connection.set('lost')
-    return new ConnectionLost()
+    return toConnectionError(error)
   },
 }
 

@@ -12,6 +12,7 @@ export function readDraft<Values>(key: string): Values | undefined {
   try {
     return JSON.parse(localStorage.getItem(storageKey(key)) ?? 'null') ?? undefined
   } catch {
+    // What an older version of the page stored may not be readable any more.
     return undefined
   }
 }

@@ -9,6 +9,7 @@ function readPreference<Value>(key: string, initial: Value): Value {
   try {
     return JSON.parse(localStorage.getItem(key) ?? 'null') ?? initial
   } catch {
+    // What an older version of the page stored may not be readable any more.
     return initial
   }
 }

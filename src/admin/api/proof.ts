@@ -3,7 +3,7 @@ import { ApiProblem, ConnectionLost } from './problem'
 import type { Proof } from './schema'
 
 /** What proves that the user is present: a code of the second factor, the password, or another sign-in. */
-export type ProofKind = 'code' | 'currentPassword' | 'signin'
+type ProofKind = 'code' | 'currentPassword' | 'signin'
 
 type PendingProof = {
   kind: ProofKind
@@ -16,7 +16,7 @@ type PendingProof = {
 export const pendingProof = observable<PendingProof | undefined>(undefined)
 
 /** A request that was not sent, because the user did not prove who they are. */
-export class ProofDeclined extends Error {
+class ProofDeclined extends Error {
   constructor() {
     super('Nothing was changed, because you did not confirm that it is you.')
   }
@@ -54,6 +54,8 @@ function askForProof<Data>(kind: ProofKind, send: (proof: Proof) => Promise<Data
     pendingProof.set(undefined)
     reject(new ProofDeclined())
   }
+  // A request that waits already would never be answered.
+  pendingProof.get()?.cancel()
   pendingProof.set({ kind, submit, cancel })
   return promise
 }

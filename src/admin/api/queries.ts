@@ -34,6 +34,12 @@ export async function startSession() {
   await queryClient.resetQueries()
 }
 
+/** Goes back from the user as whom an admin acts to the admin's own account. */
+export async function stopImpersonation() {
+  impersonation.set(undefined)
+  await queryClient.resetQueries()
+}
+
 /** The signed-in user, or null when nobody is signed in. */
 export const meQuery = queryOptions({
   queryKey: ['me'],

@@ -1,6 +1,6 @@
 import { observable } from './observable'
 
-/** Whether somebody has to sign in, and whether their session ended while they worked. */
+/** Whether a session has ended while somebody worked, so that they have to sign in again. */
 export const signInRequest = observable<'none' | 'expired'>('none')
 
 let signedInAgain: PromiseWithResolvers<void> | undefined

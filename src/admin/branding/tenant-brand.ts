@@ -13,7 +13,7 @@ const MAX_NAME_LENGTH = 60
 export const isShownPicture = (address: string) => /^(data:image\/|\/(?!\/))/.test(address)
 
 /** Returns the branding in the metadata of an `app-configuration`, whose keys are free; what makes no sense is left out. */
-export function readBranding({ name, logo, accentColor }: Record<string, unknown> = {}): Branding {
+function readBranding({ name, logo, accentColor }: Record<string, unknown> = {}): Branding {
   const color = parseHexColor(accentColor)
   return {
     ...(typeof name === 'string' && name.trim() && { name: name.trim().slice(0, MAX_NAME_LENGTH) }),

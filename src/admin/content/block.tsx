@@ -1,64 +1,66 @@
-import { Button, Text } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { IconTrash } from '@tabler/icons-react'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
 import { queryClient } from '../api/queries'
 import type { Block, NewBlock } from '../api/schema'
+import { codeInput } from '../fields/code-input'
 import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
 import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
-import { codeInput } from './code-inputs'
+import { BlockKindInput } from './block-kind-input'
+import { BlockPreview } from './block-preview'
 import classes from './content.module.css'
-import { KindInput } from './kind-input'
 
 const FORM_ID = 'block-form'
 
-const path = (id: string) => ({ path: { id } })
+const toParams = (id: string) => ({ path: { id } })
 
-/** A block as it was written, and as the server shows it. */
+/** A block as it was written, and as pages get it. */
 const blockQuery = (id: string) =>
   queryOptions({
     queryKey: ['blocks', 'one', id],
     queryFn: async () => {
       const [written, displayed] = await Promise.all([
-        fetchData(api.GET('/api/blocks/{id}', { params: { ...path(id), query: { raw: true } } })),
-        fetchData(api.GET('/api/blocks/{id}', { params: path(id) })),
+        fetchData(api.GET('/api/blocks/{id}', { params: { ...toParams(id), query: { raw: true } } })),
+        fetchData(api.GET('/api/blocks/{id}', { params: toParams(id) })),
       ])
       return { written, displayed }
     },
   })
 
-const fieldsOf = (contentType: Block['contentType']): FormField[] => [
-  { key: 'name', title: 'Name', type: 'string', required: true, description: 'By which programs find it.' },
-  { key: 'contentType', title: 'Kind', type: 'string', default: 'html', Input: KindInput },
+const toFields = (contentType: Block['contentType']): FormField[] => [
+  { key: 'name', title: 'Name', type: 'string', required: true, description: 'Programs find the block by it.' },
+  { key: 'contentType', title: 'Kind', type: 'string', default: 'html', Input: BlockKindInput },
   { key: 'description', title: 'Description', type: 'string' },
   {
     ...{ key: 'content', title: 'Content', type: 'text', required: true },
     Input: codeInput(contentType === 'html' ? 'html' : 'text'),
   },
 ]
-// The editor keeps its text as long as its component is the same.
-const htmlFields = fieldsOf('html')
-const textFields = fieldsOf('content')
+// Fields keep their identity, because the editor loses its text when its component is another one.
+const htmlFields = toFields('html')
+const textFields = toFields('content')
 
 async function saveBlock(id: string | undefined, changes: FormValues, values: FormValues): Promise<Block> {
   const query = { raw: true }
   const change = Object.fromEntries(Object.entries(changes).map(([key, value]) => [key, value ?? '']))
-  const body = { content: '', ...values } as NewBlock
+  const body = { ...values, content: values.content ?? '' } as NewBlock
   const saved = await fetchData(
     id
-      ? api.PUT('/api/blocks/{id}', { params: { ...path(id), query }, body: change })
+      ? api.PUT('/api/blocks/{id}', { params: { ...toParams(id), query }, body: change })
       : api.POST('/api/blocks', { params: { query }, body }),
   )
-  await queryClient.invalidateQueries({ queryKey: ['blocks'] })
+  // The form takes what was saved before it sees the new state.
+  void queryClient.invalidateQueries({ queryKey: ['blocks'] })
   showNotice('Saved.')
   return saved
 }
 
-/** One block: its text, and what pages get of it. */
+/** One block: its text, and how pages show it. */
 export function BlockScreen() {
   const navigate = useNavigate()
   const { id = '' } = useParams({ strict: false })
@@ -66,7 +68,7 @@ export function BlockScreen() {
   const remove = async () => {
     const question = { title: `Delete the block “${data?.written.name}”?`, action: 'Delete block' }
     if (!(await confirmAction(question))) return
-    await fetchData(api.DELETE('/api/blocks/{id}', { params: path(id) }))
+    await fetchData(api.DELETE('/api/blocks/{id}', { params: toParams(id) }))
       .then(() => navigate({ to: '/content/blocks' }))
       .then(() => queryClient.invalidateQueries({ queryKey: ['blocks', 'list'] }))
       .catch(showProblem)
@@ -104,30 +106,6 @@ export function BlockScreen() {
         </div>
       )}
     </Screen>
-  )
-}
-
-const PREVIEW_STYLE =
-  'body { margin: 12px; font: 14px/1.5 system-ui, sans-serif; color: #111; background: #fff } pre { white-space: pre-wrap }'
-
-/** The policy of the page also holds for frames in it, so styles need its nonce. */
-function toDocument({ contentType, content }: Block): string {
-  const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''
-  const body = contentType === 'html' ? content : `<pre>${escapeHtml(content)}</pre>`
-  return `<!doctype html><html lang="en"><style nonce="${nonce}">${PREVIEW_STYLE}</style>${body}`
-}
-const escapeHtml = (text: string) => text.replace(/[&<>]/g, (letter) => `&#${letter.charCodeAt(0)};`)
-
-function BlockPreview({ written, displayed }: { written: Block; displayed: Block }) {
-  const isHtml = displayed.contentType === 'html'
-  return (
-    <section className={classes.preview} aria-label="Preview">
-      <Text size="xs" c="dimmed">
-        As pages get it, since it was saved.
-        {isHtml && written.content !== displayed.content && ' What could run or cover the page is left out.'}
-      </Text>
-      <iframe className={classes.frame} title="Preview of the block" sandbox="" srcDoc={toDocument(displayed)} />
-    </section>
   )
 }
 

@@ -9,14 +9,9 @@ import { useListRows } from '../ui/list-rows'
 import { ListTable } from '../ui/list-table'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
+import { BLOCK_KINDS } from './block-kinds'
 
 type BlockSearch = { contentType?: 'content' | 'html' }
-
-/** What the kinds of blocks are called. */
-export const BLOCK_KINDS = [
-  { value: 'content', label: 'Text' },
-  { value: 'html', label: 'HTML' },
-]
 
 const columns: Column<Block>[] = [
   { key: 'name', label: 'Name', width: 240, render: ({ name }) => name },
@@ -37,6 +32,7 @@ export function Blocks() {
     api.GET('/api/blocks', { params: { query: { ...page, ...filter } } }),
   )
   const openNew = () => navigate({ to: '/content/blocks/new' })
+  const filterBy = (kind: string) => navigate({ to: '.', search: { contentType: kind } as never, replace: true })
   useHotkeys([['n', () => void openNew()]])
   return (
     <Screen
@@ -55,7 +51,7 @@ export function Blocks() {
           clearable
           data={BLOCK_KINDS}
           value={contentType ?? null}
-          onChange={(chosen) => navigate({ to: '.', search: { contentType: chosen ?? '' } as never, replace: true })}
+          onChange={(kind) => filterBy(kind ?? '')}
         />
       }
     >
@@ -65,10 +61,14 @@ export function Blocks() {
         columns={columns}
         rowKey={({ _id }) => _id}
         onOpen={({ _id }) => navigate({ to: '/content/blocks/$id', params: { id: _id } })}
-        empty={{
-          text: 'There are no blocks here. A block is a piece of text or HTML that pages show.',
-          action: { label: 'Write a block', onClick: openNew },
-        }}
+        empty={
+          contentType
+            ? { text: 'No block is of this kind.', action: { label: 'Show all blocks', onClick: () => filterBy('') } }
+            : {
+                text: 'There are no blocks yet. A block is a piece of text or HTML that pages show.',
+                action: { label: 'Create a block', onClick: openNew },
+              }
+        }
       />
     </Screen>
   )

@@ -5,12 +5,12 @@ import { useNavigate, useParams } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
 import { queryClient } from '../api/queries'
 import type { Component, NewComponent } from '../api/schema'
+import { codeInput } from '../fields/code-input'
 import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
 import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
-import { codeInput } from './code-inputs'
 import { ComponentBuild } from './component-build'
 import classes from './content.module.css'
 
@@ -34,7 +34,7 @@ const fields: FormField[] = [
     ...{ key: 'identifier', title: 'Identifier', type: 'string', required: true },
     description: 'The name in addresses: letters, digits, dots, hyphens and underscores.',
   },
-  { key: 'componentName', title: 'Name', type: 'string', description: 'What code calls it. Default: the identifier.' },
+  { key: 'componentName', title: 'Name', type: 'string', description: 'The name in code. Default: the identifier.' },
   { key: 'description', title: 'Description', type: 'string' },
   {
     ...{ key: 'requiredProps', title: 'Required props', type: 'string', multi: true },
@@ -62,11 +62,16 @@ function parseProp(text: string) {
 async function saveComponent(id: string | undefined, values: FormValues): Promise<Component> {
   const { requiredProps = [], ...rest } = values
   const sent = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined && value !== null))
-  const body = { content: '', ...sent, requiredProps: (requiredProps as string[]).map(parseProp) } as NewComponent
+  const body = {
+    ...sent,
+    content: sent.content ?? '',
+    requiredProps: (requiredProps as string[]).map(parseProp),
+  } as NewComponent
   const saved = await fetchData(
     id ? api.PUT('/api/components/{id}', { params: { path: { id } }, body }) : api.POST('/api/components', { body }),
   )
-  await queryClient.invalidateQueries({ queryKey: ['components'] })
+  // The form takes what was saved before it sees the new state.
+  void queryClient.invalidateQueries({ queryKey: ['components'] })
   showNotice('Saved and compiled.')
   return saved
 }
@@ -77,7 +82,7 @@ export function ComponentScreen() {
   const { id = '' } = useParams({ strict: false })
   const { data: component, error } = useQuery(componentQuery(id))
   const remove = async () => {
-    const text = 'Pages that load it keep what they have until they load it again.'
+    const text = 'Pages that have loaded it keep it until they are loaded again.'
     const question = { title: `Delete the component “${component?.identifier}”?`, text, action: 'Delete component' }
     if (!(await confirmAction(question))) return
     await fetchData(api.DELETE('/api/components/{id}', { params: { path: { id } } }))

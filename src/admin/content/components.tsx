@@ -3,6 +3,7 @@ import { useHotkeys } from '@mantine/hooks'
 import { IconPlus, IconUpload } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { useRef } from 'react'
 import { api, fetchData } from '../api/client'
 import { queryClient } from '../api/queries'
 import type { Component } from '../api/schema'
@@ -12,7 +13,7 @@ import { ListTable } from '../ui/list-table'
 import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
-import { BulkResults } from './bulk-results'
+import { ImportResults } from './import-results'
 
 const columns: Column<Component>[] = [
   { key: 'identifier', label: 'Identifier', width: 200, render: ({ identifier }) => identifier },
@@ -26,7 +27,7 @@ const columns: Column<Component>[] = [
   { key: 'updated', label: 'Changed', width: 140, render: ({ updated }) => <RelativeTime time={updated} /> },
 ]
 
-/** Sends files of code, each of which becomes the component that its name says, or changes it. */
+/** Sends files of code. Each creates or changes the component of its name. */
 async function importFiles(files: File[]) {
   const components = await Promise.all(
     files.map(async (file) => ({ identifier: file.name.replace(/\.[jt]sx?$/, ''), content: await file.text() })),
@@ -42,7 +43,13 @@ export function Components() {
   const list = useListRows<Component>(['components', 'list'], (query) =>
     api.GET('/api/components', { params: { query } }),
   )
-  const imported = useMutation({ mutationFn: importFiles })
+  const importing = useMutation({ mutationFn: importFiles })
+  const resetFiles = useRef<() => void>(null)
+  const startImport = (files: File[]) => {
+    // Otherwise, the browser would say nothing when the same files are chosen again.
+    resetFiles.current?.()
+    if (files.length) importing.mutate(files)
+  }
   const openNew = () => navigate({ to: '/content/components/new' })
   useHotkeys([['n', () => void openNew()]])
   return (
@@ -51,9 +58,9 @@ export function Components() {
       request={{ method: 'GET', path: '/api/components' }}
       actions={
         <>
-          <FileButton multiple accept=".tsx,.ts,.jsx,.js" onChange={(files) => imported.mutate(files)}>
+          <FileButton resetRef={resetFiles} multiple accept=".tsx,.ts,.jsx,.js" onChange={startImport}>
             {(props) => (
-              <Button {...props} variant="default" leftSection={<IconUpload size={14} />} loading={imported.isPending}>
+              <Button {...props} variant="default" leftSection={<IconUpload size={14} />} loading={importing.isPending}>
                 Import files
               </Button>
             )}
@@ -65,8 +72,8 @@ export function Components() {
       }
       toolbar={
         <>
-          {imported.error && <ProblemMessage error={imported.error} />}
-          {imported.data && <BulkResults {...imported.data} onClose={imported.reset} />}
+          {importing.error && <ProblemMessage error={importing.error} />}
+          {importing.data && <ImportResults {...importing.data} onClose={importing.reset} />}
         </>
       }
     >
@@ -78,7 +85,7 @@ export function Components() {
         onOpen={({ _id }) => navigate({ to: '/content/components/$id', params: { id: _id } })}
         empty={{
           text: 'There are no components yet. A component is code that pages load from here.',
-          action: { label: 'Write a component', onClick: openNew },
+          action: { label: 'Create a component', onClick: openNew },
         }}
       />
     </Screen>

@@ -3,13 +3,13 @@ import { useHotkeys } from '@mantine/hooks'
 import { IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Outlet, useNavigate, useParams } from '@tanstack/react-router'
-import { api, fetchData } from '../api/client'
 import type { Configuration } from '../api/schema'
 import { type Column, DataTable } from '../ui/data-table'
 import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
 import { StateTag } from '../ui/state-tag'
+import { configurationsQuery } from './configuration-queries'
 import classes from './configurations.module.css'
 import { knownConfigurations } from './known-configurations'
 
@@ -33,12 +33,6 @@ const columns: Column<Row>[] = [
     render: ({ updated }) => (updated ? <RelativeTime time={updated} /> : 'not set'),
   },
 ]
-
-/** All configurations that there are. */
-export const configurationsQuery = {
-  queryKey: ['configurations', 'list'],
-  queryFn: () => fetchData(api.GET('/api/configurations', { params: { query: { limit: 1_000 } } })),
-}
 
 /** Returns the configurations, and those of the server that are not set yet, by their keys. */
 function toRows(configurations: Configuration[]): Row[] {

@@ -1,24 +1,19 @@
 import { Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { api, fetchData } from '../api/client'
+import { appConfigurationQuery } from '../branding/tenant-brand'
+import { HostState } from '../settings/host-state'
 import { CodeBlock } from '../ui/code-block'
-import { StateTag } from '../ui/state-tag'
-
-const TONES = { served: 'good', unproven: 'warning', taken: 'bad' } as const
 
 /** Whether the hosts of the websites lead to this tenant, and what to do where they do not. */
 export function HostStates() {
-  const { data } = useQuery({
-    queryKey: ['configurations', 'hosts'],
-    queryFn: () => fetchData(api.GET('/api/configurations/app-configuration')),
-  })
+  const { data } = useQuery(appConfigurationQuery())
   if (!data?.hosts?.length) return null
   return (
     <Stack gap="xs" mt="md">
       {data.hosts.map(({ host, state, message, record }) => (
         <div key={host}>
           <Text size="sm">
-            {host} <StateTag label={state} tone={TONES[state]} />
+            {host} <HostState state={state} />
           </Text>
           {message && (
             <Text size="xs" c="dimmed">

@@ -19,7 +19,7 @@ export const knownConfigurations: Record<string, KnownConfiguration> = {
     },
   },
   'auth-configuration': {
-    description: 'Sign-up and providers of sign-in.',
+    description: 'Sign-up and sign-in providers.',
     keys: {
       allowSignup: 'whether people may create accounts themselves',
       allowedReturnHosts: 'hosts to which a sign-in with a provider may return',
@@ -46,15 +46,15 @@ export const knownConfigurations: Record<string, KnownConfiguration> = {
       defaultCurrency: 'such as "USD"',
       gracePeriodDays: 'days that a payment may be overdue',
       successUrl: 'where people come back after paying',
-      cancelUrl: 'where they come back without',
+      cancelUrl: 'where people come back without paying',
       workspaceAdminsOnly: 'whether only admins of a workspace pay for it',
     },
   },
   'mail-templates': {
-    description: 'The words and links of mails.',
+    description: 'The texts and links of mails.',
     keys: { '<kind>': '{"subject": "…", "text": "… {{token}}", "link": "https://app.example.com/reset#{{token}}"}' },
   },
 }
 
-/** Whether a configuration may be read by everybody: those of the server are confidential but one. */
+/** Returns whether an admin may let everybody read a configuration. Who reads those of the server is fixed. */
 export const mayBePublic = (key: string) => !(key in knownConfigurations)

@@ -46,7 +46,7 @@ const configurations = createRoute({
 const newConfiguration = createRoute({
   getParentRoute: () => configurations,
   path: '-/new',
-  component: lazyRouteComponent(() => import('./configuration-panel'), 'NewConfigurationPanel'),
+  component: lazyRouteComponent(() => import('./new-configuration-panel'), 'NewConfigurationPanel'),
 })
 const configuration = createRoute({
   getParentRoute: () => configurations,
@@ -54,7 +54,7 @@ const configuration = createRoute({
   component: lazyRouteComponent(() => import('./configuration-panel'), 'ConfigurationPanel'),
 })
 
-/** The places of blocks, components and configurations. */
+/** The routes of blocks, components and configurations. */
 export const contentRoutes = [
   index,
   blocks,

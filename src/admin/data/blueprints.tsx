@@ -47,7 +47,7 @@ export function Blueprints() {
       {blueprints?.length === 0 && (
         <EmptyState
           text="There are no blueprints yet."
-          action={mayCreate ? { label: 'Create a blueprint', href: '/admin/blueprints/new' } : undefined}
+          action={mayCreate ? { label: 'Create a blueprint', to: '/blueprints/new' } : undefined}
         />
       )}
       {!!blueprints?.length && (

@@ -5,7 +5,7 @@ import { useMemo, useState } from 'react'
 import { ApiProblem } from '../api/problem'
 import type { Field } from '../api/schema'
 import type { FormField } from '../fields/field-form'
-import { InnerChoices } from '../ui/inner-choices'
+import { InlineDropdowns } from '../ui/inline-dropdowns'
 import type { ListSearch } from './entity-queries'
 import classes from './filter-bar.module.css'
 import { findFilterField, listFilterFields } from './filter-fields'
@@ -104,7 +104,7 @@ function FilterPill({ filter, field, fields, isWrong, onChange, onRemove }: Filt
         <CloseButton size="xs" aria-label={`Remove the filter: ${sentence}`} onClick={onRemove} />
       </Pill>
       <Popover.Dropdown>
-        <InnerChoices>{isOpen && <FilterForm fields={offered} filter={filter} onSubmit={change} />}</InnerChoices>
+        <InlineDropdowns>{isOpen && <FilterForm fields={offered} filter={filter} onSubmit={change} />}</InlineDropdowns>
       </Popover.Dropdown>
     </Popover>
   )
@@ -131,7 +131,7 @@ function NewFilter({ fields, onAdd }: { fields: FormField[]; onAdd: (filter: Fil
         </Button>
       </Popover.Target>
       <Popover.Dropdown>
-        <InnerChoices>{isOpen && <FilterForm fields={fields} onSubmit={add} />}</InnerChoices>
+        <InlineDropdowns>{isOpen && <FilterForm fields={fields} onSubmit={add} />}</InlineDropdowns>
       </Popover.Dropdown>
     </Popover>
   )

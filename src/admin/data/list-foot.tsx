@@ -1,5 +1,5 @@
 import { Text } from '@mantine/core'
-import type { LiveState } from '../api/live'
+import type { LiveState } from '../api/event-stream'
 import classes from './list-foot.module.css'
 
 const LIVE_WORDS: Record<LiveState, string> = { live: 'live', connecting: 'connecting…', off: 'not live' }

@@ -1,6 +1,6 @@
 import type { EventSourceMessage } from 'eventsource-parser'
 import { useEffect, useRef, useState } from 'react'
-import { followEvents, type LiveState } from '../api/live'
+import { followEvents, type LiveState } from '../api/event-stream'
 import { queryClient } from '../api/queries'
 import type { Entity } from '../api/schema'
 import { isOwnVersion, patchRows, refreshLists } from './entity-cache'

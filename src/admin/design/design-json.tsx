@@ -2,10 +2,11 @@ import { useState } from 'react'
 import type { BlueprintChange } from '../api/schema'
 import { CodeEditor } from '../ui/code-editor'
 import type { CodeFlaw } from '../ui/code-mirror'
+import { findJsonFlaw } from '../ui/json-flaw'
 import classes from './design.module.css'
 import { type DesignDraft, isSame, toDefinition, toDraft } from './design-draft'
 import { type Design, useDesign } from './design-state'
-import { findJsonFlaw, findLine, mapPointers } from './json-lines'
+import { findLine, mapPointers } from './json-lines'
 
 /** Returns the definition that a text describes, or what is wrong with its shape. */
 function readDefinition(text: string): { definition: BlueprintChange } | { flaw: CodeFlaw } {

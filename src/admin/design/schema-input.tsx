@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { CodeEditor } from '../ui/code-editor'
+import { findJsonFlaw } from '../ui/json-flaw'
 import type { DraftField } from './design-draft'
-import { findJsonFlaw } from './json-lines'
 
 type SchemaInputProps = { value: DraftField['schema']; error?: string; onChange: (part: Partial<DraftField>) => void }
 

@@ -1,7 +1,8 @@
 import { Select } from '@mantine/core'
 import type { InputProps } from './field-kind'
 
-const MAX_UNSEARCHED = 8
+/** Longer lists of values can be searched. */
+export const MAX_UNSEARCHED_CHOICES = 8
 
 /** An input for one of the values that a field lists. */
 export function ChoiceInput({ field, value, onChange, ...rest }: InputProps) {
@@ -13,7 +14,7 @@ export function ChoiceInput({ field, value, onChange, ...rest }: InputProps) {
       value={value === undefined || value === null ? null : String(value)}
       onChange={(chosen) => onChange(choices.find((choice) => String(choice) === chosen))}
       clearable={!field.required}
-      searchable={choices.length > MAX_UNSEARCHED}
+      searchable={choices.length > MAX_UNSEARCHED_CHOICES}
     />
   )
 }

@@ -42,13 +42,23 @@ function toLocalInput(value: unknown): string {
   return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
 }
 
+/** Returns a local time as an ISO moment, or undefined for what is no time. */
+function toIsoMoment(local: string): string | undefined {
+  const moment = new Date(local)
+  return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString()
+}
+
+/** Without it, browsers take years of six digits, which are no dates for JavaScript. */
+const LATEST_MOMENT = '9999-12-31T23:59:59'
+
 const MomentInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
   <TextInput
     {...rest}
     type="datetime-local"
     step={1}
+    max={LATEST_MOMENT}
     value={toLocalInput(value)}
-    onChange={({ currentTarget: { value: local } }) => onChange(local ? new Date(local).toISOString() : undefined)}
+    onChange={({ currentTarget: { value: local } }) => onChange(toIsoMoment(local))}
   />
 )
 

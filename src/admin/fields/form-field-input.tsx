@@ -41,13 +41,13 @@ export function FormFieldInput({ field, value, error, autoFocus, onChange, onBlu
   )
 }
 
-type ConflictLineProps = { field: FormField; theirs: unknown; who: string; onTake: () => void; onKeep: () => void }
+type ConflictLineProps = { field: FormField; saved: unknown; onTake: () => void; onKeep: () => void }
 
-/** Says beneath an input what somebody else saved there meanwhile, and lets choose. */
-export const ConflictLine = ({ field, theirs, who, onTake, onKeep }: ConflictLineProps) => (
-  <Group gap={8} mt={-4} role="group" aria-label={`${field.title || field.key} was changed by others`}>
+/** Says beneath an input what somebody else saved there meanwhile, and lets the user choose. */
+export const ConflictLine = ({ field, saved, onTake, onKeep }: ConflictLineProps) => (
+  <Group gap={8} mt={-4} role="group" aria-label={`${field.title || field.key} was changed by somebody else`}>
     <Text size="xs" component="div" truncate maw="100%">
-      {who}: {theirs === null ? 'no value' : <ValueCell field={field} value={theirs} />}
+      Theirs: {saved === null ? 'no value' : <ValueCell field={field} value={saved} />}
     </Text>
     <Anchor component="button" type="button" size="xs" onClick={onTake}>
       Take theirs

@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { keepDraft, readDraft, removeDraft } from '../api/drafts'
 import { type Draft, type FormField, type FormValues, mergeValues, toChanges, toDraft, toValues } from './form-values'
 
@@ -11,7 +11,7 @@ type Typed = {
   /** What others saved in fields that were typed in, too. */
   conflicts: FormValues
   /** The fields that others changed. */
-  theirKeys: string[]
+  changedKeys: string[]
   /** What is being saved. The next change of the thing is this, as the server completed it. */
   sent?: FormValues
 }
@@ -19,7 +19,7 @@ type Typed = {
 /** Returns the values with which a form begins: what was typed before its tab was closed lies over the thing. */
 function startForm(fields: readonly FormField[], before: FormValues | undefined, draft: Draft | undefined): Typed {
   const base = toValues(fields, before)
-  if (!draft?.changes) return { values: base, base, seen: base, conflicts: {}, theirKeys: [] }
+  if (!draft?.changes) return { values: base, base, seen: base, conflicts: {}, changedKeys: [] }
   const known = Object.fromEntries(Object.entries(draft.changes).filter(([key]) => key in base))
   const merged = mergeValues({ ...base, ...known }, { ...base, ...draft.base }, base)
   return { ...merged, base, seen: base }
@@ -29,14 +29,14 @@ function startForm(fields: readonly FormField[], before: FormValues | undefined,
 function adoptSaved({ values }: Typed, sent: FormValues, current: FormValues) {
   const typedSince = toChanges(values, { ...values, ...sent })
   const kept = Object.fromEntries(Object.keys(typedSince).map((key) => [key, values[key]]))
-  return { values: { ...values, ...current, ...kept }, conflicts: {}, theirKeys: [] }
+  return { values: { ...values, ...current, ...kept }, conflicts: {}, changedKeys: [] }
 }
 
 /** Returns a form after somebody else changed the thing. */
 function followOthers(typed: Typed, current: FormValues) {
-  const { values, conflicts, theirKeys } = mergeValues({ ...current, ...typed.values }, typed.base, current)
-  const open = Object.fromEntries(Object.entries(typed.conflicts).filter(([key]) => !theirKeys.includes(key)))
-  return { values, conflicts: { ...open, ...conflicts }, theirKeys }
+  const { values, conflicts, changedKeys } = mergeValues({ ...current, ...typed.values }, typed.base, current)
+  const open = Object.fromEntries(Object.entries(typed.conflicts).filter(([key]) => !changedKeys.includes(key)))
+  return { values, conflicts: { ...open, ...conflicts }, changedKeys }
 }
 
 /** What is typed into a form. It follows the thing when somebody else changes it, and keeps what was typed. */
@@ -49,16 +49,21 @@ export function useFormState(fields: readonly FormField[], before: FormValues | 
     const next = typed.sent ? adoptSaved(typed, typed.sent, current) : followOthers(typed, current)
     setTyped({ ...next, base: current, seen: current })
   }
-  const setValues = (values: FormValues, conflicts = typed.conflicts) => {
-    setTyped({ ...typed, values, conflicts })
+  // Two changes before the next rendering, each of which must keep the other.
+  const latest = useRef(typed)
+  latest.current = typed
+  const setValues = (change: FormValues, conflicts = latest.current.conflicts) => {
+    const values = { ...latest.current.values, ...change }
+    latest.current = { ...latest.current, values, conflicts }
+    setTyped(latest.current)
     const kept = fields.filter(({ isSecret }) => !isSecret).map(({ key }) => [key, values[key]])
-    const next = toDraft(Object.fromEntries(kept), typed.base)
+    const next = toDraft(Object.fromEntries(kept), latest.current.base)
     if (next) keepDraft(draftKey, next)
     else removeDraft(draftKey)
   }
   const settle = (key: string, value: unknown) => {
-    const { [key]: _, ...others } = typed.conflicts
-    setValues({ ...typed.values, [key]: value }, others)
+    const { [key]: _, ...others } = latest.current.conflicts
+    setValues({ [key]: value }, others)
   }
   const forgetDraft = () => {
     removeDraft(draftKey)
@@ -68,10 +73,10 @@ export function useFormState(fields: readonly FormField[], before: FormValues | 
   return {
     ...typed,
     isRestored,
-    change: (key: string, value: unknown) => setValues({ ...typed.values, [key]: value }),
-    /** Ends a conflict with mine or with theirs. */
+    change: (key: string, value: unknown) => setValues({ [key]: value }),
+    /** Ends a conflict with what was typed or with what others saved. */
     settle,
-    keepMine: () => setTyped({ ...typed, conflicts: {}, theirKeys: [] }),
+    keepTyped: () => setTyped({ ...typed, conflicts: {}, changedKeys: [] }),
     forgetDraft,
     discardDraft: () => {
       forgetDraft()
@@ -80,7 +85,7 @@ export function useFormState(fields: readonly FormField[], before: FormValues | 
     /** What was saved is what the next changes are compared with. */
     accept: () => {
       forgetDraft()
-      setTyped((now) => ({ ...now, base: { ...now.base, ...now.sent }, conflicts: {}, theirKeys: [] }))
+      setTyped((now) => ({ ...now, base: { ...now.base, ...now.sent }, conflicts: {}, changedKeys: [] }))
     },
     /** Says what is being saved, because its result may be there before its answer; undefined after a refusal. */
     expectSaved: (sent: FormValues | undefined) => setTyped((now) => ({ ...now, sent })),

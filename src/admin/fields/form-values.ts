@@ -42,23 +42,23 @@ export function toDraft(values: FormValues, base: FormValues): Draft | undefined
   return keys.length ? { changes, base: Object.fromEntries(keys.map((key) => [key, base[key]])) } : undefined
 }
 
-/** Values after a change by somebody else: what was typed stays, and where both changed the same, theirs is told. */
-type Merged = { values: FormValues; conflicts: FormValues; theirKeys: string[] }
+/** Values after a change by somebody else: what was typed stays, and `conflicts` has what they saved in the same fields. */
+type Merged = { values: FormValues; conflicts: FormValues; changedKeys: string[] }
 
-/** Returns the values of a form whose thing was changed from `base` to `theirs` while somebody typed `values`. */
-export function mergeValues(values: FormValues, base: FormValues, theirs: FormValues): Merged {
-  const theirKeys = Object.keys(values).filter((key) => !isEqual(base[key], theirs[key]))
-  const isMine = (key: string) => !isEqual(values[key], base[key])
+/** Returns the values of a form whose thing was changed from `base` to `saved` while somebody typed `values`. */
+export function mergeValues(values: FormValues, base: FormValues, saved: FormValues): Merged {
+  const changedKeys = Object.keys(values).filter((key) => !isEqual(base[key], saved[key]))
+  const isTyped = (key: string) => !isEqual(values[key], base[key])
   return {
-    theirKeys,
+    changedKeys,
     values: {
       ...values,
-      ...Object.fromEntries(theirKeys.filter((key) => !isMine(key)).map((key) => [key, theirs[key]])),
+      ...Object.fromEntries(changedKeys.filter((key) => !isTyped(key)).map((key) => [key, saved[key]])),
     },
     conflicts: Object.fromEntries(
-      theirKeys
-        .filter((key) => isMine(key) && !isEqual(values[key], theirs[key]))
-        .map((key) => [key, theirs[key] ?? null]),
+      changedKeys
+        .filter((key) => isTyped(key) && !isEqual(values[key], saved[key]))
+        .map((key) => [key, saved[key] ?? null]),
     ),
   }
 }

@@ -2,10 +2,11 @@ import { ActionIcon, Button, Group, Input, MultiSelect, Stack, TagsInput } from 
 import { IconPlus, IconX } from '@tabler/icons-react'
 import type { ComponentType } from 'react'
 import type { Field } from '../api/schema'
+import { MAX_UNSEARCHED_CHOICES } from './choice-input'
 import type { InputProps } from './field-kind'
 
 const toList = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
-const orNothing = (list: unknown[]) => (list.length ? list : undefined)
+const emptyToUndefined = (list: unknown[]) => (list.length ? list : undefined)
 
 /** An input for a list of texts. */
 export function TextListInput({ field, value, onChange, ...rest }: InputProps) {
@@ -16,8 +17,8 @@ export function TextListInput({ field, value, onChange, ...rest }: InputProps) {
         {...rest}
         data={field.enum.map(String)}
         value={list}
-        onChange={(next) => onChange(orNothing(next))}
-        searchable={field.enum.length > 8}
+        onChange={(next) => onChange(emptyToUndefined(next))}
+        searchable={field.enum.length > MAX_UNSEARCHED_CHOICES}
         clearable={!field.required}
       />
     )
@@ -25,7 +26,7 @@ export function TextListInput({ field, value, onChange, ...rest }: InputProps) {
     <TagsInput
       {...rest}
       value={list}
-      onChange={(next) => onChange(orNothing(next))}
+      onChange={(next) => onChange(emptyToUndefined(next))}
       acceptValueOnBlur
       placeholder={list.length ? undefined : 'Enter adds a value'}
     />
@@ -60,7 +61,7 @@ export const valueListInput = (ValueInput: ComponentType<InputProps>) =>
                 variant="subtle"
                 color="gray"
                 aria-label={`Remove value ${index + 1} of ${name}`}
-                onClick={() => onChange(orNothing(list.filter((_, n) => n !== index)))}
+                onClick={() => onChange(emptyToUndefined(list.filter((_, n) => n !== index)))}
               >
                 <IconX size={14} />
               </ActionIcon>

@@ -13,7 +13,9 @@ const NumberCell = ({ value }: CellProps) =>
 /** Groups the digits of a decimal that is a text, because a number would lose some of them. */
 function groupDigits(text: string): string {
   const [whole = '', fraction] = text.split('.')
-  const groupedWhole = /^-?\d+$/.test(whole) ? BigInt(whole).toLocaleString() : whole
+  const sign = whole.startsWith('-') ? '-' : ''
+  // Without its sign, because -0 would lose it.
+  const groupedWhole = /^-?\d+$/.test(whole) ? `${sign}${BigInt(whole.replace('-', '')).toLocaleString()}` : whole
   return fraction === undefined ? groupedWhole : `${groupedWhole}${decimalPoint}${fraction}`
 }
 const decimalPoint = grouped.formatToParts(0.5).find(({ type }) => type === 'decimal')?.value ?? '.'

@@ -1,7 +1,6 @@
 import { Input, Stack } from '@mantine/core'
-import { useState } from 'react'
-import { CodeEditor } from '../ui/code-editor'
 import type { InputProps } from './field-kind'
+import { JsonInput } from './json-input'
 import { readObjectFields } from './object-fields'
 import classes from './object-form.module.css'
 import { ValueInput } from './value-input'
@@ -12,55 +11,19 @@ const toObject = (value: unknown): JsonObject =>
   value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as JsonObject) : {}
 const isEmpty = (value: JsonObject) => Object.values(value).every((each) => each === undefined)
 
-/** The line that an error of `JSON.parse` names, or the last one. */
-const findFlawLine = (message: string, text: string) =>
-  Number(/line (\d+)/.exec(message)?.[1] ?? text.split('\n').length)
-
-/** An input for JSON. What is typed stays as it is until it can be read. */
-function JsonEditor({ field, value, onChange, label, error, ...rest }: InputProps) {
-  const [text, setText] = useState(() => (value === undefined || value === null ? '' : JSON.stringify(value, null, 2)))
-  const [flaw, setFlaw] = useState<string>()
-  const [sent, setSent] = useState(value)
-  // Another value came from outside, such as what somebody else saved.
-  if (JSON.stringify(sent) !== JSON.stringify(value) && flaw === undefined) {
-    setSent(value)
-    setText(value === undefined || value === null ? '' : JSON.stringify(value, null, 2))
-  }
-  const change = (typed: string) => {
-    setText(typed)
-    try {
-      const next = typed.trim() ? JSON.parse(typed) : undefined
-      setFlaw(undefined)
-      setSent(next)
-      onChange(next)
-    } catch (cause) {
-      setFlaw((cause as Error).message)
-    }
-  }
-  return (
-    <CodeEditor
-      language="json"
-      label={label ?? rest['aria-label'] ?? field.key}
-      description={rest.description}
-      required={rest.required}
-      value={text}
-      onChange={change}
-      error={flaw ? 'This is not JSON yet.' : error}
-      flaws={flaw ? [{ line: findFlawLine(flaw, text), message: flaw }] : undefined}
-    />
-  )
-}
-
 /** A form for an object whose schema names its properties, and a JSON editor for any other object. */
 export function ObjectForm(props: InputProps) {
   const { field, value, onChange, onBlur, label, description, required, error } = props
   const parts = readObjectFields(field.schema)
-  if (!parts) return <JsonEditor {...props} />
+  if (!parts) return <JsonInput {...props} />
   const object = toObject(value)
   const change = (next: JsonObject) => onChange(isEmpty(next) ? undefined : next)
   const others = Object.fromEntries(Object.entries(object).filter(([key]) => !parts.some((part) => part.key === key)))
-  const changeOthers = (next: unknown) =>
+  const changeOthers = (next: unknown) => {
+    // What cannot be read as JSON yet would take the other properties away.
+    if (typeof next === 'string') return
     change({ ...Object.fromEntries(parts.map(({ key }) => [key, object[key]])), ...toObject(next) })
+  }
   return (
     <Input.Wrapper {...{ label, description, required, error }} labelElement="div">
       <Stack gap="xs" className={classes.parts}>
@@ -77,7 +40,7 @@ export function ObjectForm(props: InputProps) {
           />
         ))}
         {!isEmpty(others) && (
-          <JsonEditor field={field} value={others} onChange={changeOthers} label="Other properties" />
+          <JsonInput field={field} value={others} onChange={changeOthers} label="Other properties" />
         )}
       </Stack>
     </Input.Wrapper>

@@ -72,15 +72,15 @@ function RelationCell({ field, value }: CellProps) {
   const navigate = useNavigate()
   const [target, identifier] = [field.target ?? '', String(value)]
   const { data: label } = useQuery(entityLabelQuery(target, identifier))
-  const place = `/data/${encodeURIComponent(target)}/${encodeURIComponent(identifier)}`
+  const path = `/data/${encodeURIComponent(target)}/${encodeURIComponent(identifier)}`
   const open = (event: MouseEvent) => {
     event.stopPropagation()
     if (event.ctrlKey || event.metaKey || event.shiftKey) return
     event.preventDefault()
-    void navigate({ to: place })
+    void navigate({ to: path })
   }
   return (
-    <a className={classes.link} href={`/admin${place}`} onClick={open} title={identifier}>
+    <a className={classes.link} href={`/admin${path}`} onClick={open} title={identifier}>
       <bdi className={classes.label}>{label ?? identifier}</bdi>
       <IconArrowUpRight size={12} className={classes.arrow} aria-hidden />
     </a>

@@ -5,6 +5,7 @@ import { api, fetchData } from '../api/client'
 import { removeAllDrafts } from '../api/drafts'
 import type { Me } from '../api/schema'
 import { impersonation } from '../api/session'
+import { showProblem } from '../ui/notices'
 import classes from './account-menu.module.css'
 
 async function signOut() {
@@ -33,7 +34,7 @@ export function AccountMenu({ me }: { me: Me }) {
           API reference
         </Menu.Item>
         <Menu.Divider />
-        <Menu.Item leftSection={<IconLogout size={16} />} onClick={signOut}>
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => signOut().catch(showProblem)}>
           Sign out
         </Menu.Item>
       </Menu.Dropdown>

@@ -7,7 +7,7 @@ export const ClosedPage = ({ page: { label, roles = [] } }: { page: Page }) => (
   <Screen title={label}>
     <EmptyState
       text={`Only users with the role ${roles.join(' or ')} see this page. Ask an administrator.`}
-      action={{ label: 'Go home', href: '/admin/home' }}
+      action={{ label: 'Go home', to: '/home' }}
     />
   </Screen>
 )

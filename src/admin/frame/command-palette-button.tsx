@@ -25,8 +25,8 @@ export const CommandPaletteButton = ({ isPhone }: { isPhone: boolean }) => (
   </UnstyledButton>
 )
 
-/** The place of the command palette, which is loaded when it is first asked for, by its button or by Ctrl-K. */
-export function CommandPalettePlace({ me }: { me: Me }) {
+/** The command palette, which is loaded when it is first opened by its button or by Ctrl-K. */
+export function LazyCommandPalette({ me }: { me: Me }) {
   const opening = useObservable(openings)
   useHotkeys([['mod+K', openPalette]], [], true)
   return <Suspense>{opening > 0 && <CommandPalette key={opening} me={me} />}</Suspense>

@@ -6,7 +6,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import type { Me } from '../api/schema'
 import classes from './command-palette.module.css'
-import { type Command, useCommands } from './commands'
+import { useCommands } from './commands'
 
 const SEARCH_DELAY_MS = 150
 const MAX_COMMANDS_OF_A_GROUP = 8
@@ -17,10 +17,6 @@ export function CommandPalette({ me }: { me: Me }) {
   const [words] = useDebouncedValue(query.trim(), SEARCH_DELAY_MS)
   const navigate = useNavigate()
   const groups = useCommands(me, words).filter(({ commands }) => commands.length > 0)
-  const choose = ({ to, run }: Command) => {
-    run?.()
-    if (to) void navigate({ to })
-  }
   useEffect(() => spotlight.open(), [])
   return (
     <Spotlight.Root
@@ -47,7 +43,7 @@ export function CommandPalette({ me }: { me: Me }) {
                 label={command.label}
                 description={command.description}
                 leftSection={<command.icon size={18} stroke={1.6} aria-hidden />}
-                onClick={() => choose(command)}
+                onClick={() => navigate({ to: command.to })}
               />
             ))}
           </Spotlight.ActionsGroup>

@@ -1,33 +1,26 @@
 import { IconCircleDot, IconDatabase, IconPlus, IconUser, type TablerIcon } from '@tabler/icons-react'
-import { keepPreviousData, queryOptions, useQueries, useQuery } from '@tanstack/react-query'
-import { api, fetchData } from '../api/client'
+import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
 import { blueprintsQuery } from '../api/queries'
 import type { Blueprint, Me } from '../api/schema'
 import { toEntityLabel } from '../data/entity-label'
 import { entitySearchQuery } from '../data/entity-queries'
+import { toUserLabel, userSearchQuery } from '../people/user-queries'
 import { listSections } from '../sections'
 
-/** Something that the palette finds: where it leads, or what it does. */
-export type Command = { id: string; label: string; description?: string; icon: TablerIcon; to?: string; run?(): void }
+/** Something that the palette finds, and where it leads. */
+export type Command = { id: string; label: string; description?: string; icon: TablerIcon; to: string }
 
 /** Commands of one kind, such as screens or users. */
 export type CommandGroup = { label: string; commands: Command[] }
 
 /** Entities are searched in so many blueprints, the first by name, because each is a request. */
 const MAX_SEARCHED_BLUEPRINTS = 8
-const MAX_USERS = 5
 
 const matches = (text: string, words: string) =>
   words
     .toLowerCase()
     .split(/\s+/)
     .every((word) => text.toLowerCase().includes(word))
-
-const userSearchQuery = (words: string) =>
-  queryOptions({
-    queryKey: ['users', 'search', words],
-    queryFn: () => fetchData(api.GET('/api/users', { params: { query: { q: words, limit: MAX_USERS } } })),
-  })
 
 const toBlueprintCommands = ({ key, name }: Blueprint): Command[] => [
   { id: `blueprint:${key}`, label: name, icon: IconDatabase, to: `/data/${key}` },
@@ -82,12 +75,12 @@ export function useCommands(me: Me, words: string): CommandGroup[] {
     {
       label: 'Users',
       commands: words
-        ? users.map(({ _id, username, name, email }) => ({
-            id: `user:${_id}`,
-            label: name || username || _id,
-            description: email,
+        ? users.map((user) => ({
+            id: `user:${user._id}`,
+            label: toUserLabel(user),
+            description: user.email,
             icon: IconUser,
-            to: `/people/users/${_id}`,
+            to: `/people/users/${user._id}`,
           }))
         : [],
     },

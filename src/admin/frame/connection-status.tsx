@@ -8,7 +8,7 @@ export function ConnectionStatus() {
   return (
     <div role="status">
       {state === 'lost' && (
-        <div className={classes.notice}>The server cannot be reached. This page goes on as soon as it can.</div>
+        <div className={classes.notice}>The server cannot be reached. This page continues as soon as it can.</div>
       )}
     </div>
   )

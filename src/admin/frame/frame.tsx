@@ -1,8 +1,8 @@
-import { useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { Outlet, useLocation } from '@tanstack/react-router'
 import { useObservable } from '../api/observable'
 import { meQuery } from '../api/queries'
+import type { Me } from '../api/schema'
 import { impersonation, signInRequest } from '../api/session'
 import { Brand } from '../branding/brand'
 import { findClosedPage, listSections } from '../sections'
@@ -14,23 +14,19 @@ import { ProblemMessage } from '../ui/problem-message'
 import { AccountMenu } from './account-menu'
 import { ClosedPage } from './closed-page'
 import { ColorSchemeButton } from './color-scheme-button'
-import { CommandPaletteButton, CommandPalettePlace } from './command-palette-button'
+import { CommandPaletteButton, LazyCommandPalette } from './command-palette-button'
 import { ConnectionStatus } from './connection-status'
 import classes from './frame.module.css'
 import { ImpersonationBanner } from './impersonation-banner'
 import { KeyboardHelp } from './keyboard-help'
-import { PhoneBar } from './phone-bar'
+import { PageLayout, useCurrentSection } from './page-layout'
 import { ProofDialog } from './proof-dialog'
-import { SectionLinks } from './section-links'
 import { SectionTabs } from './section-tabs'
 
-/** The side bar and the place for screens. Without a session it shows the sign-in instead. */
+/** The page of a tenant: the side bar and the screen. Without a session it shows the sign-in instead. */
 export function Frame() {
   const me = useQuery(meQuery)
   const actingAs = useObservable(impersonation)
-  const signIn = useObservable(signInRequest)
-  const { pathname } = useLocation()
-  const isPhone = useMediaQuery('(max-width: 640px)') ?? false
   if (me.isPending) return null
   if (me.error)
     return (
@@ -39,46 +35,41 @@ export function Frame() {
         <ProblemMessage error={me.error} />
       </>
     )
-  if (!me.data) return <SignIn />
-  const sections = listSections(me.data.roles)
-  const closedPage = findClosedPage(pathname, me.data.roles)
-  const current = sections.find(({ path }) => pathname === path || pathname.startsWith(`${path}/`))
-  const find = <CommandPaletteButton isPhone={isPhone} />
+  return me.data ? <SignedInFrame me={me.data} /> : <SignIn />
+}
+
+function SignedInFrame({ me }: { me: Me }) {
+  const actingAs = useObservable(impersonation)
+  const signIn = useObservable(signInRequest)
+  const { pathname } = useLocation()
+  const sections = listSections(me.roles)
+  const current = useCurrentSection(sections)
+  const closedPage = findClosedPage(pathname, me.roles)
   const foot = (
     <>
       <ColorSchemeButton />
-      <AccountMenu me={me.data} />
+      <AccountMenu me={me} />
     </>
   )
   return (
     <div className={classes.frame}>
-      <a className={classes.skip} href="#screen">
-        Skip to content
-      </a>
-      {isPhone ? (
-        <PhoneBar sections={sections} current={current} find={find} foot={foot} />
-      ) : (
-        <nav className={classes.sidebar} aria-label="Main">
-          <div className={classes.brand}>
-            <Brand nameClass={classes.name} />
-          </div>
-          {find}
-          <SectionLinks sections={sections} current={current} />
-          <div className={classes.foot}>{foot}</div>
-        </nav>
-      )}
-      <main className={classes.main} id="screen" tabIndex={-1}>
+      <PageLayout
+        sections={sections}
+        brand={<Brand nameClass={classes.name} />}
+        renderSearch={(isPhone) => <CommandPaletteButton isPhone={isPhone} />}
+        foot={foot}
+      >
         {actingAs && <ImpersonationBanner actingAs={actingAs} />}
         <ConnectionStatus />
         {current && current.pages.length > 1 && <SectionTabs pages={current.pages} />}
         {closedPage ? <ClosedPage page={closedPage} /> : <Outlet />}
         <Tray />
-      </main>
-      <CommandPalettePlace me={me.data} />
+      </PageLayout>
+      <LazyCommandPalette me={me} />
       <Confirmation />
-      <ProofDialog username={me.data.username} />
+      <ProofDialog username={me.username} />
       <KeyboardHelp />
-      {signIn === 'expired' && <SignInAgain me={me.data} />}
+      {signIn === 'expired' && <SignInAgain me={me} />}
     </div>
   )
 }

@@ -1,15 +1,9 @@
 import { Button } from '@mantine/core'
-import { queryClient } from '../api/queries'
-import { type Impersonation, impersonation } from '../api/session'
+import { stopImpersonation } from '../api/queries'
+import type { Impersonation } from '../api/session'
 import classes from './frame.module.css'
 
-/** Goes back to the own account. */
-export async function stopImpersonation() {
-  impersonation.set(undefined)
-  await queryClient.resetQueries()
-}
-
-/** Says as whom an admin acts. */
+/** Says as whom an admin acts, and ends it. */
 export function ImpersonationBanner({ actingAs }: { actingAs: Impersonation }) {
   return (
     <div className={classes.banner} role="alert">

@@ -1,5 +1,6 @@
 import { Kbd, Modal, Table, Title } from '@mantine/core'
 import { useEffect, useState } from 'react'
+import { isTextEntry } from '../ui/text-entry'
 
 type Keys = readonly [keys: string, act: string]
 
@@ -7,9 +8,9 @@ const GROUPS: readonly (readonly [title: string, keys: readonly Keys[]])[] = [
   [
     'Everywhere',
     [
-      ['Ctrl K', 'finds pages and things'],
-      ['?', 'shows these keys'],
-      ['Esc', 'closes what is open'],
+      ['Ctrl K', 'finds screens, blueprints, entities and users'],
+      ['?', 'shows these keyboard shortcuts'],
+      ['Esc', 'closes the panel, menu or dialog'],
       ['Ctrl Enter', 'saves a form'],
     ],
   ],
@@ -18,36 +19,33 @@ const GROUPS: readonly (readonly [title: string, keys: readonly Keys[]])[] = [
     [
       ['j k ↓ ↑', 'go to the next or the previous row'],
       ['← →', 'go from cell to cell'],
-      ['Enter', 'opens the row, or changes the cell'],
-      ['e', 'changes the cell, or the first that can be changed'],
+      ['Enter', 'opens the row, or edits the cell'],
+      ['e', 'edits the cell, or the first one of the row that can be edited'],
       ['x', 'marks the row'],
-      ['Shift x', 'marks all rows from the one that was marked last'],
+      ['Shift x', 'marks all rows from the last marked one'],
       ['Shift ↓ ↑', 'marks row after row'],
       ['Shift ← →', 'makes the column narrower or wider'],
-      ['n', 'adds one'],
-      ['/', 'searches'],
+      ['n', 'creates a new entry'],
+      ['/', 'searches the list'],
       ['f', 'adds a filter'],
       ['Shift click', 'sorts by a further column, or marks a range'],
     ],
   ],
-  ['Beside a list', [['j k ↓ ↑', 'show the next or the previous row']]],
+  ['Panel beside a list', [['j k ↓ ↑', 'show the next or the previous row']]],
 ]
 
-const isTyping = (target: EventTarget | null) =>
-  target instanceof HTMLElement && !!target.closest('input, textarea, select, [contenteditable]')
-
-/** All keys of the page, which `?` shows. */
+/** All keyboard shortcuts of the page, which `?` shows. */
 export function KeyboardHelp() {
   const [isOpen, setOpen] = useState(false)
   useEffect(() => {
     const handleKey = (event: KeyboardEvent) => {
-      if (event.key === '?' && !event.ctrlKey && !event.metaKey && !isTyping(event.target)) setOpen((now) => !now)
+      if (event.key === '?' && !event.ctrlKey && !event.metaKey && !isTextEntry(event.target)) setOpen((now) => !now)
     }
     addEventListener('keydown', handleKey)
     return () => removeEventListener('keydown', handleKey)
   }, [])
   return (
-    <Modal opened={isOpen} onClose={() => setOpen(false)} title="Keys">
+    <Modal opened={isOpen} onClose={() => setOpen(false)} title="Keyboard shortcuts">
       {GROUPS.map(([title, keys]) => (
         <section key={title}>
           <Title order={3} mt="sm" mb={4}>

@@ -7,13 +7,13 @@ import classes from './phone-bar.module.css'
 import type { Section } from './section'
 import { SectionLinks } from './section-links'
 
-/** The sections that have a place of their own in the bar; the others are in its sheet. */
+/** The sections that the bar shows; the others are in its sheet. */
 const MAX_SHOWN_SECTIONS = 3
 
-type PhoneBarProps = { sections: readonly Section[]; current?: Section; find: ReactNode; foot: ReactNode }
+type PhoneBarProps = { sections: readonly Section[]; current?: Section; search: ReactNode; foot: ReactNode }
 
 /** The bar at the bottom of a phone: the first sections, the search, and a sheet with everything. */
-export function PhoneBar({ sections, current, find, foot }: PhoneBarProps) {
+export function PhoneBar({ sections, current, search, foot }: PhoneBarProps) {
   const [isOpen, { open, close }] = useDisclosure()
   return (
     <nav className={classes.bar} aria-label="Main">
@@ -27,7 +27,7 @@ export function PhoneBar({ sections, current, find, foot }: PhoneBarProps) {
           {label}
         </Link>
       ))}
-      {find}
+      {search}
       <UnstyledButton className={classes.item} onClick={open} aria-haspopup="dialog">
         <IconMenu2 size={20} stroke={1.6} aria-hidden />
         Menu

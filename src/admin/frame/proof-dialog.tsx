@@ -56,7 +56,7 @@ function ProofForm({ kind, submit, cancel, username }: ProofFormProps) {
         <input type="text" autoComplete="username" value={username} readOnly hidden />
         {kind === 'code' ? (
           <TextInput
-            label="Code of your second factor"
+            label="Second-factor code"
             description="Six digits from your app, or a recovery code."
             autoComplete="one-time-code"
             {...props}

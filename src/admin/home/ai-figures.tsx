@@ -3,7 +3,7 @@ import { api, fetchData } from '../api/client'
 import type { AiUsageTotal } from '../api/schema'
 import { formatMoney } from '../ui/money'
 import { addUp, fillDays, firstDayShown } from './daily-values'
-import { Beginning, FigureGroup, FigureRow } from './figure-row'
+import { EmptyHint, FigureGroup, FigureRow } from './figure-row'
 
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
 
@@ -23,17 +23,17 @@ export function AiFigures() {
   return (
     <FigureGroup title="AI">
       {data?.length === 0 ? (
-        <Beginning text="No model was asked in the last 30 days." action="Create an agent" to="/ai/agents" />
+        <EmptyHint text="No model was used in the last 30 days." action="Create an agent" to="/ai/agents" />
       ) : (
         <FigureRow
           to="/ai/usage"
           value={data && compact.format(addUp(tokens))}
           label="tokens in 30 days"
-          note={`${requests.toLocaleString()} ${requests === 1 ? 'request' : 'requests'}`}
+          note={data && `${requests.toLocaleString()} ${requests === 1 ? 'request' : 'requests'}`}
           trend={tokens}
         />
       )}
-      {cost > 0 && <FigureRow to="/ai/usage" value={formatMoney(cost)} label="their cost" trend={costs} />}
+      {cost > 0 && <FigureRow to="/ai/usage" value={formatMoney(cost)} label="cost in 30 days" trend={costs} />}
     </FigureGroup>
   )
 }

@@ -1,7 +1,7 @@
 const DAY_MS = 86_400_000
 
 /** How many days the figures of Home look back. */
-export const DAYS_SHOWN = 30
+const DAYS_SHOWN = 30
 
 const toDay = (moment: number) => new Date(moment).toISOString().slice(0, 10)
 

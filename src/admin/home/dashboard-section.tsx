@@ -6,7 +6,7 @@ import { lazy, Suspense } from 'react'
 import type { Blueprint } from '../api/schema'
 import { savedChartsQuery } from '../charts/saved-chart'
 import { ProblemMessage } from '../ui/problem-message'
-import { Beginning } from './figure-row'
+import { EmptyHint } from './figure-row'
 import classes from './home.module.css'
 
 const Dashboard = lazy(async () => ({ default: (await import('../charts/dashboard')).Dashboard }))
@@ -42,7 +42,7 @@ export function DashboardSection({ blueprints = [] }: { blueprints?: Blueprint[]
           </Suspense>
         </div>
       ) : (
-        <Beginning text="There are no charts yet." action="Draw the first" to={`/data/${first}/all/chart`} />
+        <EmptyHint text="There are no charts yet." action="Draw the first" to={`/data/${first}/all/chart`} />
       )}
     </section>
   )

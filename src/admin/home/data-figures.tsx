@@ -24,14 +24,14 @@ const dailyEntitiesQuery = (key: string, since: string) =>
     staleTime: 60_000,
   })
 
-/** How many entities each blueprint has, and how many came lately. */
+/** How many entities each blueprint has, and how many were added lately. */
 export const DataFigures = ({ blueprints }: { blueprints: Blueprint[] }) => (
   <FigureGroup title="Data">
     {blueprints.slice(0, MAX_BLUEPRINTS_SHOWN).map(({ key, name }) => (
       <BlueprintFigure key={key} blueprint={key} name={name} />
     ))}
     {blueprints.length > MAX_BLUEPRINTS_SHOWN && (
-      <p className={classes.beginning}>
+      <p className={classes.hint}>
         <Link to="/data" className={classes.link}>
           All {blueprints.length} blueprints
         </Link>
@@ -50,7 +50,7 @@ function BlueprintFigure({ blueprint, name }: { blueprint: string; name: string 
     <FigureRow
       to={`/data/${blueprint}`}
       value={count.data?.toLocaleString()}
-      label={name.toLowerCase()}
+      label={name}
       note={created ? `+${created.toLocaleString()} in 30 days` : ''}
       trend={daily}
     />

@@ -2,12 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { api, fetchData } from '../api/client'
 import type { Event } from '../api/schema'
 import { fillDays, firstDayShown } from './daily-values'
-import { Beginning, FigureGroup, FigureRow } from './figure-row'
+import { EmptyHint, FigureGroup, FigureRow } from './figure-row'
 
 const MAX_FAILURES = 1_000
 
-/** What fails in the background, by the kind of its events. */
-const FAILURE_PLACES: Record<string, { to: string; label: string }> = {
+/** Where the failures of the background are listed, by the kind of their events. */
+const FAILURE_LINKS: Record<string, { to: string; label: string }> = {
   plugin: { to: '/automation/plugins', label: 'failed deliveries to plugins' },
   integration: { to: '/automation/integrations', label: 'failed runs of integrations' },
   lambda: { to: '/automation/lambdas', label: 'failing lambdas at webhooks' },
@@ -15,7 +15,7 @@ const FAILURE_PLACES: Record<string, { to: string; label: string }> = {
 
 const toDaily = (events: Event[]) => fillDays(events.map(({ created }) => [created.slice(0, 10), 1] as const))
 
-/** What was given up in the background lately. */
+/** What failed for good in the background lately. */
 export function FailureFigures() {
   const from = firstDayShown()
   const { data, error } = useQuery({
@@ -31,7 +31,7 @@ export function FailureFigures() {
   return (
     <FigureGroup title="Automation">
       {!byKind.length && (
-        <Beginning
+        <EmptyHint
           text="Nothing failed in the last 30 days."
           action="Show integrations"
           to="/automation/integrations"
@@ -40,9 +40,9 @@ export function FailureFigures() {
       {byKind.map(([kind, events = []]) => (
         <FigureRow
           key={kind}
-          to={FAILURE_PLACES[kind]?.to ?? '/automation/events'}
+          to={FAILURE_LINKS[kind]?.to ?? '/automation/events'}
           value={`${events.length.toLocaleString()}${data?.length === MAX_FAILURES ? '+' : ''}`}
-          label={FAILURE_PLACES[kind]?.label ?? `failures of ${kind}`}
+          label={FAILURE_LINKS[kind]?.label ?? `failures of ${kind}`}
           note="in 30 days"
           trend={toDaily(events)}
           isBad

@@ -4,14 +4,14 @@ import type { ReactNode } from 'react'
 import classes from './figure-row.module.css'
 import { Sparkline } from './sparkline'
 
-/** A place of the page with its conditions. */
-export type Place = { to: string; search?: Record<string, string> }
+/** A route of the page with its filters. */
+export type LinkTarget = { to: string; search?: Record<string, string> }
 
-type FigureRowProps = Place & {
+type FigureRowProps = LinkTarget & {
   /** The number as it is shown; without it, the row is still loading. */
   value?: string
   label: string
-  /** What is worth to know beside it, such as how many came lately. */
+  /** What else is worth knowing, such as how many were added lately. */
   note?: string
   /** The value of each day. */
   trend?: readonly number[]
@@ -40,11 +40,11 @@ export const FigureGroup = ({ title, children }: { title: string; children: Reac
   </section>
 )
 
-type BeginningProps = Place & { text: string; action: string }
+type EmptyHintProps = LinkTarget & { text: string; action: string }
 
-/** What stands where there is nothing to count yet: how to begin. */
-export const Beginning = ({ text, action, to, search }: BeginningProps) => (
-  <p className={classes.beginning}>
+/** What stands where there is nothing to count yet, with a link to what changes that. */
+export const EmptyHint = ({ text, action, to, search }: EmptyHintProps) => (
+  <p className={classes.hint}>
     {text}{' '}
     <Link to={to} search={(search ?? {}) as never} className={classes.link}>
       {action}

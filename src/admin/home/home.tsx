@@ -44,7 +44,7 @@ export function Home() {
 const NoBlueprints = ({ isAdmin }: { isAdmin: boolean }) => (
   <EmptyState
     text="There are no blueprints yet. A blueprint describes one kind of data."
-    action={isAdmin ? { label: 'Create a blueprint', href: '/admin/blueprints/new' } : undefined}
+    action={isAdmin ? { label: 'Create a blueprint', to: '/blueprints/new' } : undefined}
   >
     {isAdmin && (
       <Anchor component={Link} to="/blueprints/import" size="sm">

@@ -3,10 +3,10 @@ import { Link } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
 import type { Event } from '../api/schema'
 import { RelativeTime } from '../ui/relative-time'
-import { describeEvent, findEventPlace, isFailure } from './event-words'
+import { describeEvent, isFailure, toEventLink } from './event-description'
 import classes from './latest-events.module.css'
 
-const EVENTS_PLACE: string = '/automation/events'
+const EVENTS_PATH: string = '/automation/events'
 const EVENTS_SHOWN = 25
 const POLL_INTERVAL_MS = 5_000
 
@@ -23,7 +23,7 @@ function useUserNames(events: Event[], isAdmin: boolean) {
   return new Map(data.map(({ _id, name, username }) => [_id, name || username]))
 }
 
-/** What happened last. The list follows by itself. */
+/** What happened last. The list follows new events. */
 export function LatestEvents({ isAdmin }: { isAdmin: boolean }) {
   const { data: events = [], isSuccess } = useQuery({
     queryKey: ['events', 'latest'],
@@ -38,7 +38,7 @@ export function LatestEvents({ isAdmin }: { isAdmin: boolean }) {
           Latest
         </h2>
         <span className={classes.live}>live</span>
-        <Link to={EVENTS_PLACE} className={classes.all}>
+        <Link to={EVENTS_PATH} className={classes.all}>
           All events
         </Link>
       </header>
@@ -53,15 +53,15 @@ export function LatestEvents({ isAdmin }: { isAdmin: boolean }) {
 }
 
 function EventLine({ event, userName }: { event: Event; userName?: string }) {
-  const { to, search } = findEventPlace(event)
+  const { to, search } = toEventLink(event)
   return (
     <li>
       <Link to={to} search={(search ?? {}) as never} className={classes.event}>
         <span className={`${classes.mark} ${isFailure(event) ? classes.bad : ''}`} aria-hidden />
-        <span className={classes.what} title={event.description}>
+        <span className={classes.text} title={event.description}>
           {describeEvent(event)}
         </span>
-        <span className={classes.who}>
+        <span className={classes.source}>
           {userName && `${userName} · `}
           <RelativeTime time={event.created} />
         </span>

@@ -3,7 +3,7 @@ import { api, fetchData } from '../api/client'
 import type { Invoice, Subscription } from '../api/schema'
 import { formatMoney } from '../ui/money'
 import { addUp, fillDays, firstDayShown } from './daily-values'
-import { Beginning, FigureGroup, FigureRow } from './figure-row'
+import { EmptyHint, FigureGroup, FigureRow } from './figure-row'
 
 const MAX_INVOICES = 1_000
 
@@ -36,21 +36,24 @@ export function PaymentFigures() {
     useSubscriptionCount('past_due'),
   ]
   const since = firstDayShown()
-  const invoices = usePaidInvoices()?.filter(({ paidAt, created }) => (paidAt ?? created) >= since)
+  const fetched = usePaidInvoices()
+  const invoices = fetched?.filter(({ paidAt, created }) => (paidAt ?? created) >= since)
+  // Older invoices of the same days were not fetched.
+  const more = fetched?.length === MAX_INVOICES && invoices?.length === MAX_INVOICES ? '+' : ''
   const currencies = Object.entries(Object.groupBy(invoices ?? [], ({ currency }) => currency))
   const isEmpty = invoices?.length === 0 && active === 0 && trialing === 0 && pastDue === 0
   return (
     <FigureGroup title="Payments">
-      {isEmpty && <Beginning text="Nobody has subscribed yet." action="Create a plan" to="/payments/plans" />}
+      {isEmpty && <EmptyHint text="Nobody has subscribed yet." action="Create a plan" to="/payments/plans" />}
       {currencies.map(([currency, paid = []]) => {
         const daily = toDaily(paid)
         return (
           <FigureRow
             key={currency}
             to="/payments/invoices"
-            value={formatMoney(addUp(daily), currency)}
+            value={`${formatMoney(addUp(daily), currency)}${more}`}
             label="paid in 30 days"
-            note={`${paid.length.toLocaleString()} ${paid.length === 1 ? 'invoice' : 'invoices'}`}
+            note={`${paid.length.toLocaleString()}${more} ${paid.length === 1 ? 'invoice' : 'invoices'}`}
             trend={daily}
           />
         )

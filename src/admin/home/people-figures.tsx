@@ -1,13 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { api, fetchData } from '../api/client'
+import { userStatsQuery } from '../people/user-queries'
 import { FigureGroup, FigureRow } from './figure-row'
 
-/** How many users there are, and how many were here lately. */
+/** How many users there are, and how many were active lately. */
 export function PeopleFigures() {
-  const { data, error } = useQuery({
-    queryKey: ['users', 'stats'],
-    queryFn: () => fetchData(api.GET('/api/users/stats')),
-  })
+  const { data, error } = useQuery(userStatsQuery)
   if (error) return null
   const { total = 0, active, registered } = data ?? {}
   return (

@@ -1,5 +1,7 @@
 import { Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { fetchData } from '../api/client'
+import type { OperatorHealth } from '../api/schema'
 import { Details } from '../ui/details'
 import { formatBytes } from '../ui/format-bytes'
 import { ProblemMessage } from '../ui/problem-message'
@@ -14,11 +16,11 @@ const REFRESH_INTERVAL_MS = 10_000
 const CheckTag = ({ isOk }: { isOk: boolean }) =>
   isOk ? <StateTag label="Fine" tone="good" /> : <StateTag label="Problem" tone="bad" />
 
-/** How the installation is: its checks, its disk, its jobs, and what is damaged. */
+/** The state of the installation: its checks, its disk, its jobs, and what is damaged. */
 export function Health() {
   const { data, error } = useQuery({
     queryKey: ['operator', 'health'],
-    queryFn: async () => (await operatorApi.GET('/operator/health')).data,
+    queryFn: () => fetchData(operatorApi.GET('/operator/health')),
     refetchInterval: REFRESH_INTERVAL_MS,
   })
   return (
@@ -28,48 +30,49 @@ export function Health() {
         {error && <ProblemMessage error={error} />}
         {data && (
           <>
-            <Details
-              items={[
-                ['Installation', <CheckTag key="status" isOk={data.status === 'ok'} />],
-                ['Version', `${data.version}, on ${data.engine === 'sqlite' ? 'files' : 'PostgreSQL'}`],
-                [
-                  'Started',
-                  <RelativeTime key="started" time={new Date(Date.now() - data.uptimeSeconds * 1_000).toISOString()} />,
-                ],
-                ['Memory', formatBytes(data.memoryBytes)],
-                [
-                  'Disk',
-                  data.disk && `${formatBytes(data.disk.freeBytes)} free of ${formatBytes(data.disk.totalBytes)}`,
-                ],
-                [
-                  'Tenants',
-                  `${data.tenants.total.toLocaleString()}, of which ${data.tenants.suspended} are suspended; at most ${data.tenants.maxOpen} stay open`,
-                ],
-                ['Jobs', `${data.jobs.waiting} wait, of which ${data.jobs.failing} failed and are tried again`],
-              ]}
-            />
+            <Details items={describeHealth(data)} />
             <Title order={2} mt="lg" mb="xs">
               Checks
             </Title>
-            <ul className={classes.list}>
-              {data.checks.map(({ check, ok, message }) => (
-                <li key={check} className={classes.row}>
-                  <CheckTag isOk={ok} />
-                  <span className={classes.name}>{check}</span>
-                  <span className={classes.message}>{message}</span>
-                </li>
-              ))}
-              {data.damaged.map(({ tenant, reason }) => (
-                <li key={tenant} className={classes.row}>
-                  <CheckTag isOk={false} />
-                  <span className={classes.name}>tenant {tenant}</span>
-                  <span className={classes.message}>{reason}</span>
-                </li>
-              ))}
-            </ul>
+            <CheckList health={data} />
           </>
         )}
       </section>
     </Screen>
   )
 }
+
+function describeHealth({ status, version, engine, uptimeSeconds, memoryBytes, disk, tenants, jobs }: OperatorHealth) {
+  const started = new Date(Date.now() - uptimeSeconds * 1_000).toISOString()
+  return [
+    ['Installation', <CheckTag key="status" isOk={status === 'ok'} />],
+    ['Version', `${version}, on ${engine === 'sqlite' ? 'files' : 'PostgreSQL'}`],
+    ['Started', <RelativeTime key="started" time={started} />],
+    ['Memory', formatBytes(memoryBytes)],
+    ['Disk', disk && `${formatBytes(disk.freeBytes)} free of ${formatBytes(disk.totalBytes)}`],
+    [
+      'Tenants',
+      `${tenants.total.toLocaleString()}, of which ${tenants.suspended} are suspended; at most ${tenants.maxOpen} stay open`,
+    ],
+    ['Jobs', `${jobs.waiting} waiting, ${jobs.failing} of them for another attempt after a failure`],
+  ] as const
+}
+
+const CheckList = ({ health: { checks, damaged } }: { health: OperatorHealth }) => (
+  <ul className={classes.list}>
+    {checks.map(({ check, ok, message }) => (
+      <CheckRow key={check} isOk={ok} name={check} message={message} />
+    ))}
+    {damaged.map(({ tenant, reason }) => (
+      <CheckRow key={`tenant ${tenant}`} isOk={false} name={`tenant ${tenant}`} message={reason} />
+    ))}
+  </ul>
+)
+
+const CheckRow = ({ isOk, name, message }: { isOk: boolean; name: string; message?: string }) => (
+  <li className={classes.row}>
+    <CheckTag isOk={isOk} />
+    <span className={classes.name}>{name}</span>
+    <span className={classes.message}>{message}</span>
+  </li>
+)

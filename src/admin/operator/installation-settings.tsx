@@ -2,6 +2,7 @@ import { Text, TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { fetchData } from '../api/client'
 import type { OperatorSetting } from '../api/schema'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
@@ -9,12 +10,12 @@ import { StateTag } from '../ui/state-tag'
 import classes from './installation-settings.module.css'
 import { operatorApi } from './operator-api'
 
-/** The settings of the installation with their sources. They are changed where the server is started. */
+/** The settings of the installation with their sources. They can only be changed where the server is started. */
 export function InstallationSettings() {
   const [searched, setSearched] = useState('')
   const { data = [], error } = useQuery({
     queryKey: ['operator', 'settings'],
-    queryFn: async () => (await operatorApi.GET('/operator/settings')).data ?? [],
+    queryFn: () => fetchData(operatorApi.GET('/operator/settings')),
   })
   const matches = ({ name, description }: OperatorSetting) =>
     `${name} ${description}`.toLowerCase().includes(searched.toLowerCase())
@@ -35,8 +36,8 @@ export function InstallationSettings() {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to take the focus */}
       <section className={classes.column} tabIndex={0} aria-label="Settings of the installation">
         <Text size="sm" c="dimmed" mb="sm">
-          They are set in the environment of the server or in atoll.json, and take effect at its start. Secrets are not
-          shown.
+          Settings are set in the environment of the server or in atoll.json, and take effect when it starts. Secrets
+          are not shown.
         </Text>
         {error && <ProblemMessage error={error} />}
         <dl className={classes.list}>

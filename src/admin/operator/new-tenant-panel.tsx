@@ -1,27 +1,27 @@
-import { Anchor, Button, Stack, Text } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { CreatedTenant } from '../api/schema'
 import { FieldForm, type FormField } from '../fields/field-form'
-import { CodeBlock } from '../ui/code-block'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
-import { operatorApi, refreshTenants } from './operator-api'
+import { operatorApi, refetchOperator } from './operator-api'
+import { SecretLink } from './secret-link'
 
 const FORM_ID = 'new-tenant'
 
 const fields: FormField[] = [
   {
     ...{ key: 'id', type: 'string', required: true, title: 'Id', max: 63 },
-    description: 'Lower-case letters, digits and hyphens. It stays as it is.',
+    description: 'Lower-case letters, digits and hyphens. It cannot be changed later.',
   },
   {
     ...{ key: 'hosts', type: 'string', multi: true, required: false, title: 'Hosts' },
-    description: 'Where the tenant answers, such as acme.example.com. The first one is in links of mails.',
+    description: 'Where the tenant answers, such as acme.example.com. Links in mails lead to the first one.',
   },
 ]
 
-/** A form for another tenant, and then the link that makes its first administrator. */
+/** A form for another tenant, and then the link by which its first administrator begins. */
 export function NewTenantPanel() {
   const navigate = useNavigate()
   const [created, setCreated] = useState<CreatedTenant>()
@@ -32,7 +32,7 @@ export function NewTenantPanel() {
   }
   const finish = async (tenant: CreatedTenant) => {
     setCreated(tenant)
-    await refreshTenants()
+    await refetchOperator()
   }
   if (created)
     return (
@@ -45,19 +45,8 @@ export function NewTenantPanel() {
       </SidePanel>
     )
   return (
-    <SidePanel title="New tenant" onClose={close} footer={<SaveButton form={FORM_ID} label="Create" />}>
+    <SidePanel title="New tenant" onClose={close} footer={<SaveButton form={FORM_ID} label="Create tenant" />}>
       <FieldForm id={FORM_ID} fields={fields} draftKey="operator-tenant" save={save} onSaved={finish} />
     </SidePanel>
   )
 }
-
-/** A link that works once, to copy or to open. */
-export const SecretLink = ({ text, label, link }: { text: string; label: string; link: string }) => (
-  <Stack gap="xs">
-    <Text size="sm">{text}</Text>
-    <CodeBlock label={label} code={link} />
-    <Anchor href={link} target="_blank" rel="noopener noreferrer" size="sm">
-      Open it in a new tab
-    </Anchor>
-  </Stack>
-)

@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import createClient from 'openapi-fetch'
+import { fetchData } from '../api/client'
 import { observable } from '../api/observable'
 import { ApiProblem, ConnectionLost, readProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
@@ -7,7 +8,7 @@ import type { paths } from '../api/schema'
 
 const TOKEN_KEY = 'atoll-operator-token'
 
-/** The operator's token. It is kept until the tab is closed, and nowhere else. */
+/** The operator's token. The browser keeps it only until the tab is closed. */
 export const operatorToken = observable<string | undefined>(sessionStorage.getItem(TOKEN_KEY) ?? undefined)
 operatorToken.subscribe(() => {
   const token = operatorToken.get()
@@ -30,10 +31,13 @@ operatorApi.use({
   onError: () => new ConnectionLost(),
 })
 
-/** Keeps the token if the server takes it. @throws ApiProblem */
+/** Keeps the token if the server accepts it. @throws ApiProblem, ConnectionLost */
 export async function signInOperator(token: string) {
-  const response = await fetch('/operator/settings', { headers: { authorization: `Bearer ${token}` } })
-  if (response.status === 401) throw new ApiProblem(401, 'UNAUTHENTICATED', 'This is not the token.', null, null)
+  const response = await fetch('/operator/settings', { headers: { authorization: `Bearer ${token}` } }).catch(() => {
+    throw new ConnectionLost()
+  })
+  if (response.status === 401)
+    throw new ApiProblem(401, 'UNAUTHENTICATED', 'This is not the operator token.', null, null)
   if (!response.ok) throw await readProblem(response)
   operatorToken.set(token)
 }
@@ -44,14 +48,12 @@ export function signOutOperator() {
   queryClient.clear()
 }
 
-const tenantsKey = ['operator', 'tenants']
-
 /** One tenant. */
 export const tenantQuery = (id: string) =>
   queryOptions({
-    queryKey: [...tenantsKey, id],
-    queryFn: async () => (await operatorApi.GET('/operator/tenants/{id}', { params: { path: { id } } })).data,
+    queryKey: ['operator', 'tenants', id],
+    queryFn: () => fetchData(operatorApi.GET('/operator/tenants/{id}', { params: { path: { id } } })),
   })
 
-/** Fetches tenants and events anew. */
-export const refreshTenants = () => queryClient.invalidateQueries({ queryKey: ['operator'] })
+/** Fetches everything of the operator anew after a change. */
+export const refetchOperator = () => queryClient.invalidateQueries({ queryKey: ['operator'] })

@@ -18,9 +18,9 @@ const TITLES: Record<string, string> = {
 const toText = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value))
 
 const columns: Column<OperatorEvent>[] = [
-  { key: 'created', label: 'When', width: 140, render: ({ created }) => <RelativeTime time={created} /> },
+  { key: 'created', label: 'Time', width: 140, render: ({ created }) => <RelativeTime time={created} /> },
   { key: 'tenant', label: 'Tenant', width: 180, render: ({ tenant }) => tenant },
-  { key: 'eventName', label: 'What', width: 160, render: ({ eventName }) => TITLES[eventName] ?? eventName },
+  { key: 'eventName', label: 'Event', width: 160, render: ({ eventName }) => TITLES[eventName] ?? eventName },
   {
     ...{ key: 'metadata', label: 'Details', width: 360 },
     render: ({ metadata }) =>
@@ -30,7 +30,7 @@ const columns: Column<OperatorEvent>[] = [
   },
 ]
 
-/** What was done with tenants, here and by the command line. */
+/** What was done with tenants, on this page and by the command line. */
 export function OperatorEvents() {
   const list = useListRows(['operator', 'events'], (page) =>
     operatorApi.GET('/operator/events', { params: { query: page } }),

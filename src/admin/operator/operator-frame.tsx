@@ -1,5 +1,4 @@
 import { Button, PasswordInput, Stack, Text, Title } from '@mantine/core'
-import { useMediaQuery } from '@mantine/hooks'
 import {
   IconBuilding,
   IconHeartbeat,
@@ -9,14 +8,13 @@ import {
   IconSettings,
 } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
-import { Outlet, useLocation } from '@tanstack/react-router'
+import { Outlet } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { useObservable } from '../api/observable'
 import { ColorSchemeButton } from '../frame/color-scheme-button'
 import classes from '../frame/frame.module.css'
-import { PhoneBar } from '../frame/phone-bar'
+import { PageLayout } from '../frame/page-layout'
 import type { Section } from '../frame/section'
-import { SectionLinks } from '../frame/section-links'
 import { Confirmation } from '../ui/confirmation'
 import { FullPage } from '../ui/full-page'
 import { ProblemMessage } from '../ui/problem-message'
@@ -35,13 +33,15 @@ const sections = [
   toSection('Settings', 'settings', IconSettings),
 ]
 
-/** The pages of who runs the installation. They belong to no tenant, and ask for the operator's token. */
+/** The pages of the operator, who runs the installation. They belong to no tenant, and ask for the operator's token. */
 export function OperatorFrame() {
   const token = useObservable(operatorToken)
-  const { pathname } = useLocation()
-  const isPhone = useMediaQuery('(max-width: 640px)') ?? false
   if (!token) return <OperatorSignIn />
-  const current = sections.find(({ path }) => pathname.startsWith(path))
+  const brand = (
+    <Text fw={600} className={classes.name}>
+      Operator
+    </Text>
+  )
   const foot = (
     <>
       <ColorSchemeButton />
@@ -52,25 +52,9 @@ export function OperatorFrame() {
   )
   return (
     <div className={classes.frame}>
-      <a className={classes.skip} href="#screen">
-        Skip to content
-      </a>
-      {isPhone ? (
-        <PhoneBar sections={sections} current={current} find={null} foot={foot} />
-      ) : (
-        <nav className={classes.sidebar} aria-label="Main">
-          <div className={classes.brand}>
-            <Text fw={600} className={classes.name}>
-              Operator
-            </Text>
-          </div>
-          <SectionLinks sections={sections} current={current} />
-          <div className={classes.foot}>{foot}</div>
-        </nav>
-      )}
-      <main className={classes.main} id="screen" tabIndex={-1}>
+      <PageLayout sections={sections} brand={brand} foot={foot}>
         <Outlet />
-      </main>
+      </PageLayout>
       <Confirmation />
     </div>
   )
@@ -93,7 +77,7 @@ function OperatorSignIn() {
       <form onSubmit={submit}>
         <Stack gap="sm">
           <PasswordInput
-            label="Token of the operator"
+            label="Operator token"
             autoComplete="off"
             autoFocus
             value={token}

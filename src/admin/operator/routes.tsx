@@ -48,7 +48,7 @@ const events = createRoute({
   component: lazyRouteComponent(() => import('./operator-events'), 'OperatorEvents'),
 })
 
-/** The places of who runs the installation. */
+/** The routes of the operator, who runs the installation. */
 export const operatorRoutes = [
   operator.addChildren([index, tenants.addChildren([newTenant, tenant]), health, settings, log, events]),
 ] as const

@@ -9,14 +9,8 @@ import { ListTable } from '../ui/list-table'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
 import { SearchBox } from '../ui/search-box'
-import { StateTag } from '../ui/state-tag'
 import { operatorApi } from './operator-api'
-
-/** The state of a tenant as a tag. */
-export function TenantState({ status, damage }: Pick<OperatorTenant, 'status' | 'damage'>) {
-  if (damage) return <StateTag label="Damaged" tone="bad" />
-  return status === 'active' ? <StateTag label="Active" tone="good" /> : <StateTag label="Suspended" tone="warning" />
-}
+import { TenantState } from './tenant-state'
 
 const columns: Column<OperatorTenant>[] = [
   { key: 'id', label: 'Tenant', width: 160, render: ({ id }) => id },
@@ -70,7 +64,7 @@ export function Tenants() {
         empty={
           q
             ? { text: 'No tenant has this in its id or its hosts.' }
-            : { text: 'There is no tenant yet.', action: { label: 'Create the first', onClick: openNew } }
+            : { text: 'There are no tenants yet.', action: { label: 'Create a tenant', onClick: openNew } }
         }
       />
       <Outlet key={tenant} />

@@ -117,7 +117,7 @@ export function InvoiceList() {
               }
             : {
                 text: 'There are no invoices yet. Providers report them when they charge a customer.',
-                action: { label: 'Show the providers', href: '/admin/payments/configuration' },
+                action: { label: 'Show the providers', to: '/payments/configuration' },
               }
         }
       />

@@ -63,7 +63,7 @@ export function PriceSimulator() {
       <Screen title="What would a customer pay?">
         <EmptyState
           text="There is no plan on sale yet."
-          action={{ label: 'Create a plan', href: '/admin/payments/plans/all/new' }}
+          action={{ label: 'Create a plan', to: '/payments/plans/all/new' }}
         />
       </Screen>
     )

@@ -123,7 +123,7 @@ export function ProviderInbox() {
               }
             : {
                 text: 'No provider has sent anything yet. Register the address of the webhook with your provider.',
-                action: { label: 'Show the address', href: '/admin/payments/configuration' },
+                action: { label: 'Show the address', to: '/payments/configuration' },
               }
         }
       />

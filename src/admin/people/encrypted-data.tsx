@@ -18,7 +18,7 @@ async function readValue(target: Target): Promise<string> {
   return value ? JSON.stringify(value, null, 2) : ''
 }
 
-async function storeValue(target: Target, text: string) {
+async function encryptValue(target: Target, text: string) {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -28,14 +28,14 @@ async function storeValue(target: Target, text: string) {
   return fetchData(api.POST(PATHS[target.owner], { ...options(target), body: value as Record<string, unknown> }))
 }
 
-/** Data that only the server can read, by names. It is shown only when somebody asks for it. */
+/** Values that are stored encrypted, by their names. They are shown only on request. */
 export function EncryptedData({ owner, id }: EncryptedDataProps) {
   const [name, setName] = useState(DEFAULT_NAME)
   const [text, setText] = useState<string>()
   const target = { owner, id, name: name.trim() || DEFAULT_NAME }
   const show = useMutation({ mutationFn: () => readValue(target), onSuccess: setText })
   const store = useMutation({
-    mutationFn: () => storeValue(target, text ?? ''),
+    mutationFn: () => encryptValue(target, text ?? ''),
     onSuccess: () => {
       setText(undefined)
       showNotice('The data was encrypted and stored.')
@@ -50,12 +50,14 @@ export function EncryptedData({ owner, id }: EncryptedDataProps) {
     <form onSubmit={submit} noValidate>
       <Stack gap="sm">
         <Text size="sm" c="dimmed">
-          JSON that is stored encrypted. It appears in no list, no export and no event.
+          JSON that is stored encrypted. It appears in no list, export or event.
         </Text>
         <TextInput
           label="Name"
           description="Distinguishes several values."
           value={name}
+          // The value that is being fetched belongs to this name.
+          disabled={show.isPending || store.isPending}
           onChange={(event) => {
             setName(event.currentTarget.value)
             setText(undefined)
@@ -70,7 +72,7 @@ export function EncryptedData({ owner, id }: EncryptedDataProps) {
             maxRows={16}
             value={text}
             onChange={setText}
-            data-autofocus
+            autoFocus
           />
         )}
         {error && <ProblemMessage m={0} error={error} />}

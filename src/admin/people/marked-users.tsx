@@ -8,13 +8,15 @@ import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem, showUndo } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { RoleTagsInput } from './role-input'
-import { refetchUsers, rolesQuery, toUserLabel } from './user-queries'
+import { refetchUsers, rolesQuery, toUserLabel, USER_DELETION_TEXT } from './user-queries'
+
+const MAX_NAMES_SHOWN = 10
 
 type MarkedUsersProps = { users: UserSummary[]; onDone: () => void }
 
 const countUsers = (count: number) => `${count} ${count === 1 ? 'user' : 'users'}`
 
-/** Sends a request for each user. @throws what the first refused one was refused for, with the user's name */
+/** Sends a request for each user. @throws Error with the name of the first user whose request is refused, and the reason */
 async function forEachUser(users: UserSummary[], send: (user: UserSummary) => Promise<unknown>) {
   for (const user of users)
     await send(user).catch((error: Error) => {
@@ -22,14 +24,14 @@ async function forEachUser(users: UserSummary[], send: (user: UserSummary) => Pr
     })
 }
 
-const setRoles = (id: string, roles: string[]) =>
+const saveRoles = (id: string, roles: string[]) =>
   fetchData(api.PUT('/api/users/{id}', { params: { path: { id } }, body: { roles } }))
 
 async function deleteUsers(users: UserSummary[]) {
   const label = countUsers(users.length)
   const isConfirmed = await confirmAction({
     title: `Delete ${label}?`,
-    text: `Their sessions, API tokens, memberships and encrypted data go with them. What they created stays. ${users.map(toUserLabel).slice(0, 10).join(', ')}${users.length > 10 ? ' …' : ''}`,
+    text: `${USER_DELETION_TEXT} ${users.map(toUserLabel).slice(0, MAX_NAMES_SHOWN).join(', ')}${users.length > MAX_NAMES_SHOWN ? ' …' : ''}`,
     action: `Delete ${label}`,
     typedName: label,
   })
@@ -43,7 +45,7 @@ async function deleteUsers(users: UserSummary[]) {
   return true
 }
 
-/** What can be done with all users that are marked. */
+/** The actions on all marked users. */
 export function MarkedUsers({ users, onDone }: MarkedUsersProps) {
   const [isOpen, { open, close }] = useDisclosure()
   const remove = () =>
@@ -72,14 +74,14 @@ export function MarkedUsers({ users, onDone }: MarkedUsersProps) {
 function RoleChange({ users, onClose, onDone }: MarkedUsersProps & { onClose: () => void }) {
   const { data: known = [] } = useQuery(rolesQuery)
   const [isAdded, setIsAdded] = useState(true)
-  const [roles, setChosen] = useState<string[]>([])
+  const [roles, setRoles] = useState<string[]>([])
   const toNext = (before: string[] = []) =>
     isAdded ? [...new Set([...before, ...roles])] : before.filter((role) => !roles.includes(role))
   const change = useMutation({
-    mutationFn: () => forEachUser(users, (user) => setRoles(user._id, toNext(user.roles))),
+    mutationFn: () => forEachUser(users, (user) => saveRoles(user._id, toNext(user.roles))),
     onSuccess: () => {
       showUndo(`The roles of ${countUsers(users.length)} were changed.`, async () => {
-        await forEachUser(users, (user) => setRoles(user._id, user.roles ?? []))
+        await forEachUser(users, (user) => saveRoles(user._id, user.roles ?? []))
         await refetchUsers()
       })
       onDone()
@@ -104,7 +106,7 @@ function RoleChange({ users, onClose, onDone }: MarkedUsersProps & { onClose: ()
               <Radio value="remove" label="Remove" />
             </Group>
           </Radio.Group>
-          <RoleTagsInput label="Roles" data={known} value={roles} onChange={setChosen} data-autofocus />
+          <RoleTagsInput label="Roles" data={known} value={roles} onChange={setRoles} data-autofocus />
           {change.error && <ProblemMessage m={0} error={change.error} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>

@@ -5,14 +5,13 @@ import { showNotice } from '../ui/notices'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
 import { workspaceFields } from './workspace-fields'
-import { useWorkspaceListPlace } from './workspace-list-place'
+import { useWorkspaceListNavigation } from './workspace-list-navigation'
 import { refetchWorkspaces } from './workspace-queries'
 
 const FORM_ID = 'new-workspace'
 
 async function createWorkspace(values: FormValues) {
-  const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as NewWorkspace
-  const workspace = await fetchData(api.POST('/api/workspaces', { body }))
+  const workspace = await fetchData(api.POST('/api/workspaces', { body: values as NewWorkspace }))
   await refetchWorkspaces()
   showNotice(`${workspace.name} was created. You are its admin.`)
   return workspace
@@ -20,7 +19,7 @@ async function createWorkspace(values: FormValues) {
 
 /** A form for a new workspace beside the list. */
 export function NewWorkspacePanel() {
-  const { close, openWorkspace } = useWorkspaceListPlace()
+  const { close, openWorkspace } = useWorkspaceListNavigation()
   return (
     <SidePanel title="New workspace" onClose={close} footer={<SaveButton form={FORM_ID} label="Create workspace" />}>
       <FieldForm

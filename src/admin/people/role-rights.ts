@@ -1,17 +1,18 @@
 import type { Blueprint, Rule } from '../api/schema'
 
-/** The roles of everybody who is signed in, and of everybody else. */
+/** The role of everybody who is signed in. */
 export const SIGNED_IN = '*'
+/** The role of everybody who is not signed in. */
 export const GUEST = 'guest'
 
 const builtInRights: Record<string, string> = {
-  admin: 'Does everything in the tenant.',
-  plugin: 'Writes blueprints and components, and records events. It is for programs.',
-  editor: 'Reads and records events.',
-  user: 'Has no rights of its own. New users get it.',
+  admin: 'May do everything in the tenant.',
+  plugin: 'May write blueprints and components, and record events. It is meant for programs.',
+  editor: 'May read and record events.',
+  user: 'Has no rights of its own. New users have it.',
 }
 
-/** Returns what a role may without any rule, or undefined for a role that only rules give rights. */
+/** Returns what a role may do without any rule, or undefined for a role that gets its rights from rules only. */
 export const findBuiltInRight = (role: string): string | undefined => builtInRights[role]
 
 const VERBS: Record<Rule['operation'], string> = {
@@ -25,7 +26,7 @@ const SCOPE_ORDER = ['tenant', 'workspace', 'user'] as const
 
 const applies = (rule: Rule, role: string) => (role === GUEST ? !!rule.guest : !!rule.roleBased?.includes(role))
 
-/** Returns the widest rows that a role reaches by an operation, or undefined without a rule. */
+/** Returns the widest scope in which a role may do an operation, or undefined without a rule. */
 function findScope({ permissions = [], permissionScope }: Blueprint, role: string, operation: Rule['operation']) {
   const scopes = permissions
     .filter((rule) => rule.operation === operation && applies(rule, role))

@@ -11,9 +11,9 @@ import classes from './people.module.css'
 import { describeRights, findBuiltInRight, GUEST, listNamedRoles, SIGNED_IN } from './role-rights'
 import { rolesQuery, userStatsQuery } from './user-queries'
 
-const LABELS: Record<string, string> = { [SIGNED_IN]: 'Everybody who is signed in', [GUEST]: 'Guests' }
+const GROUP_LABELS: Record<string, string> = { [SIGNED_IN]: 'Everybody who is signed in', [GUEST]: 'Guests' }
 
-/** All roles: who has them, and what they may. */
+/** All roles: who has them, and what they may do. */
 export function Roles() {
   const { data: roles, error } = useQuery(rolesQuery)
   const { data: blueprints = [] } = useQuery(blueprintsQuery)
@@ -29,7 +29,7 @@ export function Roles() {
           <Anchor component={Link} to="/people/users" size="sm" underline="always">
             users
           </Anchor>{' '}
-          and choose “Change roles”. What it may is written in the rules of blueprints.
+          and choose “Change roles”. What a role may do is defined by the rules of the blueprints.
         </Text>
         <RowList
           label="Roles"
@@ -39,7 +39,7 @@ export function Roles() {
           render={(role) => ({
             title: <RoleTitle role={role} />,
             text: <RoleRights role={role} blueprints={blueprints} />,
-            actions: !LABELS[role] && <RoleUsers role={role} count={stats?.roles[role] ?? 0} />,
+            actions: !GROUP_LABELS[role] && <RoleUsers role={role} count={stats?.roles[role] ?? 0} />,
           })}
         />
       </div>
@@ -50,7 +50,7 @@ export function Roles() {
 const RoleTitle = ({ role }: { role: string }) => (
   <>
     <Text fw={600} size="sm">
-      {LABELS[role] ?? role}
+      {GROUP_LABELS[role] ?? role}
     </Text>
     {findBuiltInRight(role) && <StateTag label="built in" />}
   </>
@@ -60,7 +60,9 @@ function RoleRights({ role, blueprints }: { role: string; blueprints: readonly B
   const rights = [findBuiltInRight(role), ...blueprints.map((blueprint) => describeRights(blueprint, role))]
   const sentences = rights.filter((each) => each !== undefined)
   if (!sentences.length)
-    return LABELS[role] ? 'No rule is for them.' : 'No rule names it, so it may what everybody who is signed in may.'
+    return GROUP_LABELS[role]
+      ? 'No rule names them.'
+      : 'No rule names it, so it may do what everybody who is signed in may do.'
   return sentences.map((sentence) => <div key={sentence}>{sentence}</div>)
 }
 

@@ -42,7 +42,7 @@ const roles = createRoute({
   component: lazyRouteComponent(() => import('./roles'), 'Roles'),
 })
 
-/** The places of users, roles and workspaces. */
+/** The routes of users, roles and workspaces. */
 export const peopleRoutes = [
   people,
   users.addChildren([newUser, user]),

@@ -18,8 +18,8 @@ import { EncryptedData } from './encrypted-data'
 import { ImpersonationDialog } from './impersonation-dialog'
 import classes from './people.module.css'
 import { userFields } from './user-fields'
-import { useUserListPlace } from './user-list-place'
-import { refetchUsers, signInStateQuery, toUserLabel, userQuery } from './user-queries'
+import { useUserListNavigation } from './user-list-navigation'
+import { refetchUsers, signInStateQuery, toUserLabel, USER_DELETION_TEXT, userQuery } from './user-queries'
 import { UserSignIn } from './user-sign-in'
 import { UserWorkspaces } from './user-workspaces'
 
@@ -40,7 +40,7 @@ async function saveUser(id: string, changes: FormValues): Promise<User> {
 async function deleteUser(user: User) {
   const isConfirmed = await confirmAction({
     title: `Delete ${toUserLabel(user)}?`,
-    text: 'Their sessions, API tokens, memberships and encrypted data go with them. What they created stays.',
+    text: USER_DELETION_TEXT,
     action: 'Delete user',
     typedName: user.username,
   })
@@ -55,7 +55,7 @@ async function deleteUser(user: User) {
 /** One user beside the list: profile and roles, how they sign in, their workspaces and encrypted data. */
 export function UserPanel() {
   const { user: id } = route.useParams()
-  const { close } = useUserListPlace()
+  const { close } = useUserListNavigation()
   const { data: user, error } = useQuery(userQuery(id))
   return (
     <SidePanel

@@ -6,6 +6,10 @@ import type { User, UserSummary } from '../api/schema'
 const MAX_SUGGESTIONS = 20
 const MAX_WORKSPACES = 100
 
+/** What a deletion of users takes with it. */
+export const USER_DELETION_TEXT =
+  'Their sessions, API tokens, memberships and encrypted data are deleted, too. What they created stays.'
+
 /** What the address says about a list of users, as the API writes it. */
 export type UsersSearch = { q?: string; roles?: string; sort?: string }
 
@@ -32,7 +36,7 @@ export const userQuery = (id: string) =>
     queryFn: (): Promise<User> => fetchData(api.GET('/api/users/{id}', { params: { path: { id } } })),
   })
 
-/** By what a user signs in. */
+/** How a user signs in. */
 export const signInStateQuery = (id: string) =>
   queryOptions({
     queryKey: ['users', 'sign-in', id],

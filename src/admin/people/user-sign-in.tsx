@@ -18,10 +18,10 @@ import { StateTag } from '../ui/state-tag'
 import classes from './people.module.css'
 import { refetchUsers, signInStateQuery, toUserLabel } from './user-queries'
 
-type Part = 'totp' | 'passkeys' | 'sessions' | 'api-tokens'
+type Credential = 'totp' | 'passkeys' | 'sessions' | 'api-tokens'
 
-/** What an admin can take away when it may be in wrong hands, or when its owner has lost it. */
-const removals: Record<Part, { question: string; text: string; action: string; notice: string }> = {
+/** What an admin can take away when somebody else may have it, or when the user has lost it. */
+const removals: Record<Credential, { question: string; text: string; action: string; notice: string }> = {
   totp: {
     question: 'Reset the second factor of',
     text: 'The user then signs in with the password alone, until they set up another one.',
@@ -30,7 +30,7 @@ const removals: Record<Part, { question: string; text: string; action: string; n
   },
   passkeys: {
     question: 'Remove all passkeys of',
-    text: 'The user then signs in by another way, and can register new ones.',
+    text: 'The user then signs in another way, and can register new ones.',
     action: 'Remove passkeys',
     notice: 'The passkeys were removed.',
   },
@@ -48,26 +48,26 @@ const removals: Record<Part, { question: string; text: string; action: string; n
   },
 }
 
-async function removePart(user: User, part: Part) {
-  const { question, text, action, notice } = removals[part]
+async function removeCredential(user: User, credential: Credential) {
+  const { question, text, action, notice } = removals[credential]
   if (!(await confirmAction({ title: `${question} ${toUserLabel(user)}?`, text, action }))) return
-  await fetchData(api.DELETE(`/api/users/{id}/${part}`, { params: { path: { id: user._id } } }))
+  await fetchData(api.DELETE(`/api/users/{id}/${credential}`, { params: { path: { id: user._id } } }))
   await refetchUsers()
   showNotice(notice)
 }
 
-const plural = (count: number, noun: string) => `${count.toLocaleString()} ${noun}${count === 1 ? '' : 's'}`
+const formatCount = (count: number, noun: string) => `${count.toLocaleString()} ${noun}${count === 1 ? '' : 's'}`
 
-/** Returns what there is to take away: its name, and how much of it there is. */
-const listParts = ({ secondFactor, passkeys, sessions, apiTokens }: UserSignInState) =>
+/** Returns the credentials of a user, with how many there are of each. */
+const listCredentials = ({ secondFactor, passkeys, sessions, apiTokens }: UserSignInState) =>
   [
-    { part: 'totp', title: 'Second factor', text: secondFactor ? 'on' : '' },
-    { part: 'passkeys', title: 'Passkeys', text: passkeys ? plural(passkeys, 'passkey') : '' },
-    { part: 'sessions', title: 'Sessions', text: sessions ? plural(sessions, 'session') : '' },
-    { part: 'api-tokens', title: 'API tokens', text: apiTokens ? plural(apiTokens, 'API token') : '' },
+    { credential: 'totp', title: 'Second factor', text: secondFactor ? 'on' : '' },
+    { credential: 'passkeys', title: 'Passkeys', text: passkeys ? formatCount(passkeys, 'passkey') : '' },
+    { credential: 'sessions', title: 'Sessions', text: sessions ? formatCount(sessions, 'session') : '' },
+    { credential: 'api-tokens', title: 'API tokens', text: apiTokens ? formatCount(apiTokens, 'API token') : '' },
   ] as const
 
-/** By what a user signs in, and what an admin can take away. */
+/** How a user signs in, and what an admin can take away. */
 export function UserSignIn({ user }: { user: User }) {
   const { data: me } = useQuery(meQuery)
   const { data: state, error } = useQuery(signInStateQuery(user._id))
@@ -82,15 +82,15 @@ export function UserSignIn({ user }: { user: User }) {
       <PanelSection title="Credentials">
         <RowList
           label="Credentials"
-          rows={listParts(state)}
-          rowKey={({ part }) => part}
+          rows={listCredentials(state)}
+          rowKey={({ credential }) => credential}
           empty=""
-          render={({ part, title, text }) => ({
+          render={({ credential, title, text }) => ({
             title,
             text: text || 'none',
             actions: text && !isOwn && (
-              <Button variant="default" onClick={() => removePart(user, part).catch(showProblem)}>
-                {removals[part].action}
+              <Button variant="default" onClick={() => removeCredential(user, credential).catch(showProblem)}>
+                {removals[credential].action}
               </Button>
             ),
           })}
@@ -101,7 +101,7 @@ export function UserSignIn({ user }: { user: User }) {
           </Anchor>
         )}
       </PanelSection>
-      {!isOwn && <NewPassword user={user} hasPassword={state.password} />}
+      {!isOwn && <NewPasswordForm user={user} hasPassword={state.password} />}
     </>
   )
 }
@@ -125,7 +125,7 @@ const describeState = (user: User, { emailVerified, pendingEmail, lastActive, pr
     ['Providers', providers.map(toProviderName).join(', ')],
   ] as const
 
-function NewPassword({ user, hasPassword }: { user: User; hasPassword: boolean }) {
+function NewPasswordForm({ user, hasPassword }: { user: User; hasPassword: boolean }) {
   const [password, setPassword] = useState('')
   const [endTokens, setEndTokens] = useState(false)
   const save = useMutation({

@@ -3,11 +3,11 @@ import { useHotkeys } from '@mantine/hooks'
 import { IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Outlet, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { api } from '../api/client'
 import type { UserSummary } from '../api/schema'
 import type { Column } from '../ui/data-table'
-import { useListRows } from '../ui/list-rows'
+import { type PageRequest, useListRows } from '../ui/list-rows'
 import { ListTable } from '../ui/list-table'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
@@ -15,7 +15,7 @@ import { SearchBox } from '../ui/search-box'
 import { MarkedUsers } from './marked-users'
 import classes from './people.module.css'
 import { RoleTags } from './role-tags'
-import { useUserListPlace } from './user-list-place'
+import { useUserListNavigation } from './user-list-navigation'
 import { rolesQuery, type UsersSearch, userStatsQuery } from './user-queries'
 
 const columns: Column<UserSummary>[] = [
@@ -32,15 +32,17 @@ const columns: Column<UserSummary>[] = [
   },
 ]
 
-const listUsers = (search: UsersSearch) => (request: object) =>
-  api.GET('/api/users', { params: { query: { ...request, ...search } } })
+const fetchPage = (search: UsersSearch, page: PageRequest) =>
+  api.GET('/api/users', { params: { query: { ...page, ...search } } })
 
 /** All users. Search, order and roles are in the address, as programs write them. */
 export function Users() {
-  const { search, changeSearch, openUser, openNew } = useUserListPlace()
+  const { search, changeSearch, openUser, openNew } = useUserListNavigation()
   const { user } = useParams({ strict: false })
-  const list = useListRows(['users', 'list', search], listUsers(search))
+  const list = useListRows(['users', 'list', search], (page) => fetchPage(search, page))
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  // Another list may not have the marked rows.
+  useEffect(() => setSelected(new Set()), [search.q, search.roles, search.sort])
   useHotkeys([['n', openNew]])
   const isFiltered = !!search.q || !!search.roles
   return (
@@ -59,7 +61,7 @@ export function Users() {
           <>
             <SearchBox label="Search users" value={search.q} onSearch={(q) => changeSearch({ ...search, q })} />
             <RoleFilter value={search.roles} onChange={(roles) => changeSearch({ ...search, roles })} />
-            <UserNumbers />
+            <UserCounts />
           </>
         )
       }
@@ -106,8 +108,8 @@ function RoleFilter({ value = '', onChange }: RoleFilterProps) {
   )
 }
 
-/** How many users there are, registered lately, and were active, in one line. */
-function UserNumbers() {
+/** How many users there are, how many registered lately and how many were active, in one line. */
+function UserCounts() {
   const { data: stats } = useQuery(userStatsQuery)
   if (!stats) return null
   const { total, registered, active } = stats

@@ -27,23 +27,23 @@ const fields: FormField[] = [
   },
 ]
 
-/** Where an invited person answers, after a sign-in with the invited address. */
+/** Returns the address of the page where an invited person answers, after a sign-in with the invited address. */
 function toAnswerLink(): string {
   const tenant = getNamedTenant()
   return `${location.origin}/admin/account${tenant ? `?tenant=${encodeURIComponent(tenant)}` : ''}`
 }
 
-async function invite(id: string, values: FormValues) {
-  const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as NewInvite
-  const sent = await fetchData(api.POST('/api/workspaces/{id}/invites', { params: { path: { id } }, body }))
+async function sendInvite(id: string, values: FormValues) {
+  const body = values as NewInvite
+  const invite = await fetchData(api.POST('/api/workspaces/{id}/invites', { params: { path: { id } }, body }))
   await refetchWorkspaces()
-  showNotice(`${sent.email} was invited by mail.`)
+  showNotice(`${invite.email} was invited by mail.`)
 }
 
-async function withdraw({ _id: id, name }: WorkspaceDetails, { _id: inviteId, email }: Invite) {
+async function withdrawInvite({ _id: id, name }: WorkspaceDetails, { _id: inviteId, email }: Invite) {
   const title = `Withdraw the invitation of ${email}?`
-  const text = `The person can no longer join ${name} by it.`
-  if (!(await confirmAction({ title, text, action: 'Withdraw' }))) return
+  const text = `This person can then no longer join ${name}.`
+  if (!(await confirmAction({ title, text, action: 'Withdraw invitation' }))) return
   await fetchData(api.DELETE('/api/workspaces/{id}/invites/{inviteId}', { params: { path: { id, inviteId } } }))
   await refetchWorkspaces()
 }
@@ -59,7 +59,7 @@ export function WorkspaceInvites({ workspace }: { workspace: WorkspaceDetails })
           id={FORM_ID}
           fields={fields}
           draftKey={`invite:${workspace._id}`}
-          save={(_, values) => invite(workspace._id, values)}
+          save={(_, values) => sendInvite(workspace._id, values)}
           onSaved={() => setFormNumber(formNumber + 1)}
         />
         <Button type="submit" form={FORM_ID} mt="sm">
@@ -95,14 +95,14 @@ export function WorkspaceInvites({ workspace }: { workspace: WorkspaceDetails })
             actions: (
               <CloseButton
                 aria-label={`Withdraw the invitation of ${each.email}`}
-                onClick={() => withdraw(workspace, each).catch(showProblem)}
+                onClick={() => withdrawInvite(workspace, each).catch(showProblem)}
               />
             ),
           })}
         />
         {workspace.invites.length > 0 && (
           <Text size="xs" c="dimmed" mt="xs">
-            The link is the same for everybody: who signs in there with an invited, confirmed address can accept.
+            The link is the same for everybody: whoever signs in there with an invited and confirmed address can accept.
           </Text>
         )}
       </PanelSection>

@@ -15,7 +15,7 @@ import { refetchWorkspaces } from './workspace-queries'
 
 const TYPING_PAUSE_MS = 200
 
-/** The roles that every workspace has. Others are free to name. */
+/** The roles that every workspace has. Any other name is a role of its own. */
 export const WORKSPACE_ROLES = ['admin', 'member']
 
 /** Takes a user out of a workspace. */
@@ -24,12 +24,12 @@ export async function removeMember(id: string, userId: string) {
   await refetchWorkspaces()
 }
 
-async function confirmRemoval({ _id, name }: WorkspaceDetails, { user, fullName, email }: Member) {
-  const who = fullName || email || 'this member'
-  const title = `Remove ${who} from ${name}?`
+async function confirmAndRemoveMember({ _id, name }: WorkspaceDetails, { user, fullName, email }: Member) {
+  const memberName = fullName || email || 'this member'
+  const title = `Remove ${memberName} from ${name}?`
   if (!(await confirmAction({ title, text: 'What they created there stays.', action: 'Remove member' }))) return
   await removeMember(_id, user)
-  showNotice(`${who} is no longer a member.`)
+  showNotice(`${memberName} is no longer a member.`)
 }
 
 type WorkspaceMembersProps = { workspace: WorkspaceDetails; me: Me; mayAdminister: boolean }
@@ -37,7 +37,7 @@ type WorkspaceMembersProps = { workspace: WorkspaceDetails; me: Me; mayAdministe
 /** The members of a workspace with their roles there. */
 export function WorkspaceMembers({ workspace, me, mayAdminister }: WorkspaceMembersProps) {
   const [isAdding, { open, close }] = useDisclosure()
-  const [changed, setChanged] = useState<string>()
+  const [editedUser, setEditedUser] = useState<string>()
   return (
     <PanelSection
       title={`${workspace.members.length.toLocaleString()} ${workspace.members.length === 1 ? 'member' : 'members'}`}
@@ -59,19 +59,19 @@ export function WorkspaceMembers({ workspace, me, mayAdminister }: WorkspaceMemb
         render={(member) => ({
           title: member.fullName || member.email || member.user,
           text:
-            changed === member.user ? (
-              <MemberRoles workspace={workspace} member={member} onClose={() => setChanged(undefined)} />
+            editedUser === member.user ? (
+              <MemberRolesForm workspace={workspace} member={member} onClose={() => setEditedUser(undefined)} />
             ) : (
               [member.fullName && member.email, member.roles.join(', ')].filter(Boolean).join(' · ')
             ),
-          actions: mayAdminister && changed !== member.user && (
+          actions: mayAdminister && editedUser !== member.user && (
             <>
-              <Button variant="subtle" color="gray" onClick={() => setChanged(member.user)}>
+              <Button variant="subtle" color="gray" onClick={() => setEditedUser(member.user)}>
                 Change roles
               </Button>
               <CloseButton
                 aria-label={`Remove ${member.fullName || member.email || 'member'}`}
-                onClick={() => confirmRemoval(workspace, member).catch(showProblem)}
+                onClick={() => confirmAndRemoveMember(workspace, member).catch(showProblem)}
               />
             </>
           ),
@@ -81,9 +81,9 @@ export function WorkspaceMembers({ workspace, me, mayAdminister }: WorkspaceMemb
   )
 }
 
-type MemberRolesProps = { workspace: WorkspaceDetails; member: Member; onClose: () => void }
+type MemberRolesFormProps = { workspace: WorkspaceDetails; member: Member; onClose: () => void }
 
-function MemberRoles({ workspace, member, onClose }: MemberRolesProps) {
+function MemberRolesForm({ workspace, member, onClose }: MemberRolesFormProps) {
   const [roles, setRoles] = useState(member.roles)
   const path = { id: workspace._id, userId: member.user }
   const save = useMutation({
@@ -106,7 +106,7 @@ function MemberRoles({ workspace, member, onClose }: MemberRolesProps) {
           data={WORKSPACE_ROLES}
           value={roles}
           onChange={setRoles}
-          data-autofocus
+          autoFocus
         />
         {save.error && <ProblemMessage m={0} error={save.error} />}
         <Group gap="xs">
@@ -145,7 +145,7 @@ function NewMemberForm({ workspace, onClose }: { workspace: WorkspaceDetails; on
     event.preventDefault()
     add.mutate()
   }
-  const isMember = new Set(workspace.members.map((member) => member.user))
+  const memberIds = new Set(workspace.members.map((member) => member.user))
   return (
     <form onSubmit={submit}>
       <Stack gap="xs" mb="md">
@@ -155,7 +155,7 @@ function NewMemberForm({ workspace, onClose }: { workspace: WorkspaceDetails; on
           searchable
           autoFocus
           data={users
-            .filter(({ _id }) => !isMember.has(_id))
+            .filter(({ _id }) => !memberIds.has(_id))
             .map((each) => ({ value: each._id, label: `${toUserLabel(each)} (${each.username})` }))}
           // The server searches more than the label.
           filter={({ options }) => options}

@@ -15,7 +15,7 @@ import { EncryptedData } from './encrypted-data'
 import classes from './people.module.css'
 import { WorkspaceForm } from './workspace-form'
 import { WorkspaceInvites } from './workspace-invites'
-import { useWorkspaceListPlace } from './workspace-list-place'
+import { useWorkspaceListNavigation } from './workspace-list-navigation'
 import { removeMember, WorkspaceMembers } from './workspace-members'
 import { refetchWorkspaces, workspaceQuery } from './workspace-queries'
 import { WorkspaceSubscription } from './workspace-subscription'
@@ -26,7 +26,7 @@ const FORM_ID = 'workspace-form'
 async function deleteWorkspace({ _id: id, name }: WorkspaceDetails) {
   const isConfirmed = await confirmAction({
     title: `Delete ${name}?`,
-    text: 'Its memberships, invitations, API tokens and encrypted data go with it. Its entities are kept.',
+    text: 'Its memberships, invitations, API tokens and encrypted data are deleted, too. Its entities are kept.',
     action: 'Delete workspace',
     typedName: name,
   })
@@ -49,7 +49,7 @@ async function leaveWorkspace(workspace: WorkspaceDetails, me: Me) {
 /** One workspace beside the list: members, invitations, what it is called, its subscription and encrypted data. */
 export function WorkspacePanel() {
   const { workspace: id } = route.useParams()
-  const { close } = useWorkspaceListPlace()
+  const { close } = useWorkspaceListNavigation()
   const { data: me } = useQuery(meQuery)
   const { data: workspace, error } = useQuery(workspaceQuery(id))
   if (!workspace || !me)
@@ -78,19 +78,19 @@ export function WorkspacePanel() {
     <SidePanel
       title={workspace.name}
       onClose={close}
-      footer={<WorkspaceActions {...{ workspace, me, mayAdminister }} onGone={close} />}
+      footer={<WorkspaceActions {...{ workspace, me, mayAdminister }} onClose={close} />}
     >
       <PanelTabs label={`Parts of ${workspace.name}`} tabs={tabs} />
     </SidePanel>
   )
 }
 
-type WorkspaceActionsProps = { workspace: WorkspaceDetails; me: Me; mayAdminister: boolean; onGone: () => void }
+type WorkspaceActionsProps = { workspace: WorkspaceDetails; me: Me; mayAdminister: boolean; onClose: () => void }
 
-function WorkspaceActions({ workspace, me, mayAdminister, onGone }: WorkspaceActionsProps) {
+function WorkspaceActions({ workspace, me, mayAdminister, onClose }: WorkspaceActionsProps) {
   const { show } = route.useSearch() as { show?: string }
   const isMember = workspace.members.some(({ user }) => user === me._id)
-  const finish = (work: Promise<boolean>) => work.then((isDone) => isDone && onGone()).catch(showProblem)
+  const closeAfter = (work: Promise<boolean>) => work.then((isDone) => isDone && onClose()).catch(showProblem)
   if (!isMember && !mayAdminister) return null
   return (
     <>
@@ -104,7 +104,7 @@ function WorkspaceActions({ workspace, me, mayAdminister, onGone }: WorkspaceAct
         </Menu.Target>
         <Menu.Dropdown>
           {isMember && (
-            <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => finish(leaveWorkspace(workspace, me))}>
+            <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => closeAfter(leaveWorkspace(workspace, me))}>
               Leave workspace
             </Menu.Item>
           )}
@@ -112,7 +112,7 @@ function WorkspaceActions({ workspace, me, mayAdminister, onGone }: WorkspaceAct
             <Menu.Item
               color="red"
               leftSection={<IconTrash size={16} />}
-              onClick={() => finish(deleteWorkspace(workspace))}
+              onClick={() => closeAfter(deleteWorkspace(workspace))}
             >
               Delete workspace
             </Menu.Item>

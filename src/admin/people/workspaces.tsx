@@ -13,7 +13,7 @@ import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
 import { SearchBox } from '../ui/search-box'
 import { RoleTags } from './role-tags'
-import { useWorkspaceListPlace } from './workspace-list-place'
+import { useWorkspaceListNavigation } from './workspace-list-navigation'
 import type { WorkspacesSearch } from './workspace-queries'
 
 const SHOWN_FIELDS = 'name,labels,created,updated'
@@ -49,9 +49,9 @@ async function fetchPage({ path, query }: ReturnType<typeof toRequest>, page: Pa
   return { data: data as WorkspaceSummary[] | undefined, response }
 }
 
-/** The workspaces: all of the tenant for admins, and one's own for everybody. */
+/** The workspaces: all of the tenant for admins, and their own for everybody. */
 export function Workspaces() {
-  const { search, changeSearch, openWorkspace, openNew } = useWorkspaceListPlace()
+  const { search, changeSearch, openWorkspace, openNew } = useWorkspaceListNavigation()
   const { workspace } = useParams({ strict: false })
   const { data: me } = useQuery(meQuery)
   const isAdmin = !!me?.isPrivileged
@@ -77,7 +77,7 @@ export function Workspaces() {
             )}
             <SegmentedControl
               size="xs"
-              aria-label="Which workspaces"
+              aria-label="Shown workspaces"
               data={[
                 { value: '', label: 'All' },
                 { value: 'true', label: 'Yours' },
@@ -103,7 +103,7 @@ export function Workspaces() {
             ? { text: 'No workspace matches.', action: { label: 'Show all', onClick: () => changeSearch({}) } }
             : {
                 text: isAll
-                  ? 'There are no workspaces yet. A workspace is a team, a company, a household.'
+                  ? 'There are no workspaces yet. A workspace stands for a team, a company or a household.'
                   : 'You are a member of no workspace.',
                 action: { label: 'Create a workspace', onClick: openNew },
               }

@@ -1,7 +1,7 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { api, fetchData } from '../api/client'
-import type { Branding } from '../branding/tenant-brand'
-import { appConfigurationQuery } from '../branding/tenant-brand'
+import { queryClient } from '../api/queries'
+import { appConfigurationQuery, type Branding } from '../branding/tenant-brand'
 import { FieldForm, type FormField } from '../fields/field-form'
 import { showNotice } from '../ui/notices'
 import { AccentInput } from './accent-input'
@@ -16,14 +16,13 @@ const fields: FormField[] = [
   { key: 'accentColor', type: 'string', required: false, title: 'Accent colour', Input: AccentInput },
 ] satisfies (FormField & { key: keyof Branding })[]
 
-/** The name, the logo and the colour that this page wears. */
+/** The name, the logo and the colour of this page. */
 export function General() {
-  const queries = useQueryClient()
   const { data, error, isPlaceholderData } = useQuery(appConfigurationQuery())
   const save = (changes: Branding) =>
     fetchData(api.PUT('/api/configurations/app-configuration', { body: changes as Record<string, unknown> }))
   const finish = async () => {
-    await queries.invalidateQueries({ queryKey: ['configurations'] })
+    await queryClient.invalidateQueries({ queryKey: ['configurations'] })
     showNotice('Saved.')
   }
   return (

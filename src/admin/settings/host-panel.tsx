@@ -1,75 +1,35 @@
 import { Button, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { FieldForm, type FormField } from '../fields/field-form'
 import { CodeBlock } from '../ui/code-block'
 import { confirmAction } from '../ui/confirmation'
 import { Details } from '../ui/details'
 import { showNotice } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
-import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
-import { type HostRow, saveWebsites, useHostRows } from './host-rows'
-import { HostState } from './hosts'
+import { changeWebsites, type HostRow, useHostRows } from './host-rows'
+import { HostState } from './host-state'
 
 const route = getRouteApi('/frame/settings/hosts/$host')
-const FORM_ID = 'website'
 
-const fields: FormField[] = [
-  {
-    ...{ key: 'websiteUrls', type: 'url', required: true, title: 'Address of the website' },
-    description: 'Its pages may use the API from a browser, and links in mails lead to the first website.',
-  },
-]
-
-/** A form for another website of the tenant. */
-export function NewHostPanel() {
-  const navigate = useNavigate()
-  const { websites, claims } = useHostRows()
-  const close = () => navigate({ to: '/settings/hosts' })
-  const openHost = (address: string) => {
-    const host = URL.parse(address)?.hostname
-    if (host) void navigate({ to: '/settings/hosts/$host', params: { host }, replace: true })
-  }
-  return (
-    <SidePanel title="Add a website" onClose={close} footer={<SaveButton form={FORM_ID} label="Add" />}>
-      <FieldForm
-        id={FORM_ID}
-        fields={fields}
-        draftKey="settings-website"
-        save={async (_changes, { websiteUrls: address }) => {
-          await saveWebsites([...new Set([...websites, String(address ?? '')])])
-          return String(address)
-        }}
-        onSaved={openHost}
-      />
-      <Text size="sm" c="dimmed" mt="md">
-        {claims === 'dns' && 'You prove that the host is yours by a record in the DNS, which the next step shows.'}
-        {claims === 'open' && 'The first tenant of this installation that names a free host gets it.'}
-        {claims === 'off' && 'The operator of this installation decides which hosts lead to this tenant.'}
-      </Text>
-    </SidePanel>
-  )
-}
-
-/** What leads a host to the tenant, and what is missing for it. */
+/** One host: its state, and what is missing until it leads to the tenant. */
 export function HostPanel() {
   const { host } = route.useParams()
   const navigate = useNavigate()
-  const { rows, websites, error } = useHostRows()
+  const { rows, error } = useHostRows()
   const close = () => navigate({ to: '/settings/hosts' })
   const row = rows?.find((each) => each.host === host)
-  const check = useMutation({ mutationFn: () => saveWebsites(websites) })
+  const check = useMutation({ mutationFn: () => changeWebsites((websites) => websites) })
   const remove = useMutation({
-    mutationFn: () => saveWebsites(websites.filter((address) => !row?.websites.includes(address))),
+    mutationFn: () => changeWebsites((websites) => websites.filter((address) => !row?.websites.includes(address))),
     onSuccess: () => {
       showNotice(`${host} was removed.`)
       return close()
     },
   })
-  const askAndRemove = async () => {
-    const text = 'Its pages cannot use the API from a browser any more, and mails do not lead there.'
-    if (await confirmAction({ title: `Remove ${host}?`, text, action: 'Remove' })) remove.mutate()
+  const confirmAndRemove = async () => {
+    const text = 'Its pages can no longer use the API from a browser, and links in mails no longer lead there.'
+    if (await confirmAction({ title: `Remove ${host}?`, text, action: 'Remove host' })) remove.mutate()
   }
   const failure = error ?? check.error ?? remove.error
   return (
@@ -78,7 +38,7 @@ export function HostPanel() {
       onClose={close}
       footer={
         row?.websites.length ? (
-          <Button variant="default" color="red" onClick={askAndRemove} loading={remove.isPending}>
+          <Button variant="default" color="red" onClick={confirmAndRemove} loading={remove.isPending}>
             Remove
           </Button>
         ) : undefined
@@ -114,7 +74,7 @@ function HostDetails({ row, onCheck, isChecking }: HostDetailsProps) {
         <>
           <Text size="sm">
             Create this record at the provider of your DNS. It proves that the host is yours, and has to stay: it is
-            looked up daily.
+            checked daily.
           </Text>
           <CodeBlock label="Type" code={record.type} />
           <CodeBlock label="Name" code={record.name} />

@@ -16,8 +16,7 @@ export type HostRow = {
   record?: WebsiteHost['record']
 }
 
-/** Returns the addresses of the websites that a configuration names. */
-export const readWebsites = (configuration?: AppConfiguration): string[] => {
+const readWebsites = (configuration?: AppConfiguration): string[] => {
   const { websiteUrls } = configuration?.metadata ?? {}
   return Array.isArray(websiteUrls) ? websiteUrls.map(String) : []
 }
@@ -42,13 +41,18 @@ export function useHostRows() {
   return {
     rows: isReady ? toRows(installation.data?.hosts ?? [], configuration.data) : undefined,
     claims: installation.data?.hostClaims,
-    websites: readWebsites(configuration.data),
     error: installation.error ?? configuration.error,
   }
 }
 
-/** Replaces the websites, which also looks up again which of their hosts are proven. @throws ApiProblem */
-export async function saveWebsites(websiteUrls: string[]) {
+/**
+ * Changes the websites as the server has them now, which also checks again which of their hosts are proven.
+ * @throws ApiProblem
+ */
+export async function changeWebsites(change: (websites: string[]) => string[]) {
+  // What the page fetched before may be old, or not be there yet, and the list is replaced as a whole.
+  const current = await fetchData(api.GET('/api/configurations/app-configuration'))
+  const websiteUrls = change(readWebsites(current as AppConfiguration))
   await fetchData(api.PUT('/api/configurations/app-configuration', { body: { websiteUrls } }))
   await queryClient.invalidateQueries({ queryKey: ['configurations', 'app-configuration'] })
 }

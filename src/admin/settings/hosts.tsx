@@ -5,21 +5,9 @@ import { type Column, DataTable } from '../ui/data-table'
 import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
-import { StateTag } from '../ui/state-tag'
 import { type HostRow, useHostRows } from './host-rows'
+import { HostState } from './host-state'
 import classes from './list-column.module.css'
-
-const STATES = {
-  served: ['Served', 'good'],
-  unproven: ['Not proven yet', 'warning'],
-  taken: ['Taken', 'bad'],
-  local: ['This machine', 'neutral'],
-} as const
-
-/** The state of a host as a tag. */
-export const HostState = ({ state }: Pick<HostRow, 'state'>) => (
-  <StateTag label={STATES[state][0]} tone={STATES[state][1]} />
-)
 
 const columns: Column<HostRow>[] = [
   { key: 'host', label: 'Host', width: 260, render: ({ host }) => host },

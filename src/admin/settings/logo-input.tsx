@@ -1,5 +1,6 @@
 import { Button, FileButton, Group, Input, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
+import { useRef } from 'react'
 import { isShownPicture } from '../branding/tenant-brand'
 import type { InputProps } from '../fields/field-kind'
 import classes from './logo-input.module.css'
@@ -11,7 +12,13 @@ const ACCEPTED = 'image/png,image/jpeg,image/webp,image/svg+xml,image/gif,image/
 export function LogoInput({ value, onChange, label, error }: InputProps) {
   const logo = typeof value === 'string' ? value : ''
   const isEmbedded = logo.startsWith('data:')
+  const resetFile = useRef<() => void>(null)
   const reading = useMutation({ mutationFn: toLogoPicture, onSuccess: onChange })
+  const read = (file: File | null) => {
+    // Otherwise, the browser would say nothing when the same file is chosen again.
+    resetFile.current?.()
+    if (file) reading.mutate(file)
+  }
   return (
     <Input.Wrapper
       label={label}
@@ -21,7 +28,7 @@ export function LogoInput({ value, onChange, label, error }: InputProps) {
     >
       <Group gap="sm" mt={4} wrap="nowrap">
         {isShownPicture(logo) && <img className={classes.picture} src={logo} alt="The logo" />}
-        <FileButton accept={ACCEPTED} onChange={(file) => file && reading.mutate(file)}>
+        <FileButton resetRef={resetFile} accept={ACCEPTED} onChange={read}>
           {(props) => (
             <Button {...props} variant="default" loading={reading.isPending}>
               {logo ? 'Replace' : 'Upload a picture'}

@@ -34,7 +34,7 @@ const columns: Column<MailTemplate>[] = [
   },
 ]
 
-/** The mails that the server sends for the tenant, and who sends them. */
+/** The templates of the mails that the server sends for the tenant, and who sends them. */
 export function MailTemplates() {
   const { data: templates = [], error } = useQuery(mailTemplatesQuery)
   const { data: installation } = useQuery(installationQuery)

@@ -20,7 +20,7 @@ const hosts = createRoute({
 const newHost = createRoute({
   getParentRoute: () => hosts,
   path: 'new',
-  component: lazyRouteComponent(() => import('./host-panel'), 'NewHostPanel'),
+  component: lazyRouteComponent(() => import('./new-host-panel'), 'NewHostPanel'),
 })
 const host = createRoute({
   getParentRoute: () => hosts,
@@ -35,7 +35,7 @@ const signIn = createRoute({
 const newProvider = createRoute({
   getParentRoute: () => signIn,
   path: 'providers/new',
-  component: lazyRouteComponent(() => import('./provider-panel'), 'NewProviderPanel'),
+  component: lazyRouteComponent(() => import('./new-provider-panel'), 'NewProviderPanel'),
 })
 const provider = createRoute({
   getParentRoute: () => signIn,
@@ -59,7 +59,7 @@ const outbox = createRoute({
 })
 const sentMail = createRoute({ getParentRoute: () => outbox, path: '$mail' })
 
-/** The places of settings of the tenant. */
+/** The routes of settings of the tenant. */
 export const settingsRoutes = [
   ...[settings, general],
   hosts.addChildren([newHost, host]),

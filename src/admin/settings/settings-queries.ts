@@ -9,13 +9,15 @@ export const installationQuery = queryOptions({
   queryFn: () => fetchData(api.GET('/api/installation')),
 })
 
+async function fetchAuthConfiguration(): Promise<AuthConfiguration> {
+  const all = await fetchData(api.GET('/api/configurations', { params: { query: { limit: 1_000 } } }))
+  return (all?.find(({ key }) => key === 'auth-configuration')?.metadata ?? {}) as AuthConfiguration
+}
+
 /** The configuration of sign-in and sign-up. One that was never written has no row, and is empty. */
 export const authConfigurationQuery = queryOptions({
   queryKey: ['configurations', 'auth-configuration'],
-  queryFn: async () => {
-    const all = await fetchData(api.GET('/api/configurations', { params: { query: { limit: 1_000 } } }))
-    return (all?.find(({ key }) => key === 'auth-configuration')?.metadata ?? {}) as AuthConfiguration
-  },
+  queryFn: fetchAuthConfiguration,
 })
 
 /** A sign-in provider, without its secret. */
@@ -23,13 +25,15 @@ export type Provider = { clientId: string; kind?: 'oidc'; issuer?: string; baseU
 
 type AuthConfiguration = { allowSignup?: boolean; allowedReturnHosts?: string[]; providers?: Record<string, Provider> }
 
-/** Returns the error with paths that name the fields of a form, which the body has at a deeper place. */
+/** What precedes the names of fields in the paths of a refused configuration. */
+const METADATA_PATH = /^\/metadata\/(providers\/[^/]*\/)?/
+
+/** Returns the error with paths that name the fields of the form. */
 function toFormProblem(error: unknown) {
   if (!(error instanceof ApiProblem)) return error
-  const details = error.fieldErrors.map(({ path, message }) => ({ path: path.replace(DEEP_PATH, '/'), message }))
+  const details = error.fieldErrors.map(({ path, message }) => ({ path: path.replace(METADATA_PATH, '/'), message }))
   return new ApiProblem(error.status, error.code, error.message, details, error.requestId)
 }
-const DEEP_PATH = /^\/metadata\/(providers\/[^/]*\/)?/
 
 /** Changes keys of a configuration that the server reads. @throws ApiProblem */
 export async function changeConfiguration(key: string, metadata: Record<string, unknown>) {
@@ -42,6 +46,13 @@ export async function changeConfiguration(key: string, metadata: Record<string, 
 /** Changes keys of the configuration of sign-in. @throws ApiProblem */
 export const changeAuthConfiguration = (metadata: Record<string, unknown>) =>
   changeConfiguration('auth-configuration', metadata)
+
+/** Changes the providers as the server has them now. @throws ApiProblem */
+export async function changeProviders(change: (providers: Record<string, Provider>) => Record<string, object>) {
+  // What the page fetched before may be old, or not be there yet, and the providers are replaced as a whole.
+  const { providers = {} } = await fetchAuthConfiguration()
+  await changeAuthConfiguration({ providers: change(providers) })
+}
 
 /** Fetches the configuration of sign-in anew. */
 export const refreshAuthConfiguration = () =>

@@ -41,7 +41,7 @@ export function SignInSettings() {
         ...{ method: 'PUT', path: '/api/configurations/auth-configuration' },
         body: { metadata: { allowSignup: data?.allowSignup ?? true } },
       }}
-      source="Kept in the auth-configuration, which only admins read. Secrets are kept encrypted, and nobody reads them."
+      source="Kept in the auth-configuration, which only admins can read. Secrets are encrypted, and nobody can read them."
       error={error}
       form={FORM_ID}
       panel={<Outlet />}
@@ -87,7 +87,7 @@ function Providers({ providers }: { providers: Record<string, Provider> }) {
       ) : (
         <Text size="sm" c="dimmed">
           Users sign in by a password or a passkey. A provider such as Google, GitHub or your own OpenID Connect server
-          lets them in by an account that they have.
+          lets them in with an account that they have.
         </Text>
       )}
       <div className={classes.heading}>
@@ -97,7 +97,10 @@ function Providers({ providers }: { providers: Record<string, Provider> }) {
         <Details
           items={[
             ['A session ends', `${installation.sessionDays} days after its last use`],
-            ['An access token', `is valid for ${Math.round(installation.accessTokenSeconds / 60)} minutes (operator)`],
+            [
+              'An access token',
+              `is valid for ${Math.round(installation.accessTokenSeconds / 60)} minutes, as the operator decided`,
+            ],
             ['A password', 'has at least 8 characters'],
             ['A second factor', 'is each user’s choice, in their own account'],
           ]}

@@ -6,9 +6,8 @@ import { useMemo } from 'react'
 import { api, fetchData } from '../api/client'
 import { queryClient } from '../api/queries'
 import type { MailTemplate } from '../api/schema'
+import { codeInput } from '../fields/code-input'
 import { FieldForm, type FormField, type FormValues, useFormValues } from '../fields/field-form'
-import type { InputProps } from '../fields/field-kind'
-import { CodeEditor } from '../ui/code-editor'
 import { showNotice, showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
@@ -20,17 +19,9 @@ import { changeConfiguration, mailTemplatesQuery } from './settings-queries'
 const route = getRouteApi('/frame/settings/mail/$template')
 const FORM_ID = 'mail-template'
 const TYPING_PAUSE_MS = 300
+const HtmlInput = codeInput('html')
 
-const HtmlInput = ({ value, onChange, label = '', description, error }: InputProps) => (
-  <CodeEditor
-    language="html"
-    {...{ label, description, error }}
-    value={typeof value === 'string' ? value : ''}
-    onChange={(html) => onChange(html || undefined)}
-  />
-)
-
-/** The mail as it is typed. */
+/** Returns a part of the form that shows the mail as it is typed. */
 const createPreview = ({ name, placeholders }: MailTemplate) =>
   function Preview() {
     const [parts] = useDebouncedValue(JSON.stringify(toParts(useFormValues())), TYPING_PAUSE_MS)
@@ -77,7 +68,7 @@ export function TemplatePanel() {
   const template = data?.find((each) => each.name === name)
   const test = useMutation({
     mutationFn: () => fetchData(api.POST('/api/mails/templates/{name}/test', { params: { path: { name } } })),
-    onSuccess: () => showNotice('A mail is on its way to your address.'),
+    onSuccess: () => showNotice('A test mail is on its way to your address.'),
     onError: showProblem,
   })
   return (
@@ -89,7 +80,7 @@ export function TemplatePanel() {
           <>
             <SaveButton form={FORM_ID} />
             <Button variant="default" ml="auto" onClick={() => test.mutate()} loading={test.isPending}>
-              Send me a test
+              Send a test mail
             </Button>
           </>
         )

@@ -9,7 +9,7 @@ import { ProblemMessage } from '../ui/problem-message'
 import { SecondFactorForm } from './second-factor-form'
 import { findChallenge } from './sign-in-form'
 
-/** What a provider that refused a sign-in tells by its code. */
+/** Why a provider or the server refused a sign-in, by the code in the address. */
 const PROVIDER_PROBLEMS: Record<string, string> = {
   PROVIDER_REFUSED: 'The provider did not sign you in.',
   PROVIDER_ERROR: 'The provider returned an unexpected response. Try again later.',
@@ -17,14 +17,16 @@ const PROVIDER_PROBLEMS: Record<string, string> = {
   SIGNUP_CLOSED: 'Nobody can sign up here. Ask an administrator for an account.',
 }
 
-/** Returns what the address brings: the token of a link in its fragment, or what a provider sent back. */
-function readArrival() {
+/** Returns the token of a mailed link, which is in the fragment, or what a provider sent back. */
+function readSignInParameters() {
   const parameters = new URLSearchParams(location.search)
   const [redirectToken, code] = [parameters.get('rt'), parameters.get('error')]
   return { token: location.hash.slice(1), redirectToken, code }
 }
 
-const signIn = ({ token, redirectToken }: ReturnType<typeof readArrival>) =>
+type SignInParameters = ReturnType<typeof readSignInParameters>
+
+const signIn = ({ token, redirectToken }: SignInParameters) =>
   redirectToken
     ? fetchData(api.POST('/api/auth/callback', { body: { rt: redirectToken } }))
     : fetchData(api.POST('/api/signin/link', { body: { token } }))
@@ -33,20 +35,20 @@ const signIn = ({ token, redirectToken }: ReturnType<typeof readArrival>) =>
 export function SignInLink() {
   const navigate = useNavigate()
   const hasStarted = useRef(false)
-  const [arrival] = useState(readArrival)
+  const [parameters] = useState(readSignInParameters)
   const goHome = async () => {
     await startSession()
     await navigate({ to: '/home', search: {}, replace: true })
   }
-  const { mutate, error } = useMutation({ mutationFn: () => signIn(arrival), onSuccess: goHome })
+  const { mutate, error } = useMutation({ mutationFn: () => signIn(parameters), onSuccess: goHome })
   useEffect(() => {
-    if (hasStarted.current || arrival.code) return
+    if (hasStarted.current || parameters.code) return
     hasStarted.current = true
     mutate()
-  }, [mutate, arrival])
+  }, [mutate, parameters])
   const challenge = findChallenge(error)
-  const problem = arrival.code
-    ? (PROVIDER_PROBLEMS[arrival.code] ?? `The sign-in failed: ${arrival.code}.`)
+  const problem = parameters.code
+    ? (PROVIDER_PROBLEMS[parameters.code] ?? `The sign-in failed: ${parameters.code}.`)
     : challenge
       ? undefined
       : error

@@ -7,16 +7,16 @@ const IP_ADDRESS = /^[\d.]+$|^\[/
 export const isPasskeyUsable = () =>
   typeof window.PublicKeyCredential === 'function' && window.isSecureContext && !IP_ADDRESS.test(location.hostname)
 
-const loadBrowserPart = () => import('@simplewebauthn/browser')
+const loadWebAuthn = () => import('@simplewebauthn/browser')
 
 /** Returns whether the browser offers passkeys while somebody fills in a username. */
 export const isAutofillUsable = async () =>
-  isPasskeyUsable() && (await (await loadBrowserPart()).browserSupportsWebAuthnAutofill())
+  isPasskeyUsable() && (await (await loadWebAuthn()).browserSupportsWebAuthnAutofill())
 
 /** The user closed the dialog of the browser, or another request replaced it. */
-export class PasskeyCancelled extends Error {
+class PasskeyCancelled extends Error {
   constructor() {
-    super('The browser did not get a passkey. Try again, or sign in by another way.')
+    super('The browser did not get a passkey. Try again, or sign in another way.')
   }
 }
 
@@ -30,7 +30,7 @@ type PasskeySignInOptions = { challenge?: string; isAutofill?: boolean }
 
 /** Signs in with a passkey. @throws ApiProblem, PasskeyCancelled */
 export async function signInByPasskey({ challenge, isAutofill = false }: PasskeySignInOptions = {}) {
-  const { startAuthentication } = await loadBrowserPart()
+  const { startAuthentication } = await loadWebAuthn()
   const body = challenge ? { challenge } : {}
   const options = await fetchData(api.POST('/api/signin/passkey/options', { body }))
   const optionsJSON = options as Parameters<typeof startAuthentication>[0]['optionsJSON']
@@ -40,7 +40,7 @@ export async function signInByPasskey({ challenge, isAutofill = false }: Passkey
 
 /** Creates a passkey in this browser from the options of the server. @throws PasskeyCancelled */
 export async function createPasskey(options: unknown) {
-  const { startRegistration } = await loadBrowserPart()
+  const { startRegistration } = await loadWebAuthn()
   const optionsJSON = options as Parameters<typeof startRegistration>[0]['optionsJSON']
   return startRegistration({ optionsJSON }).catch(rethrowCancelled)
 }

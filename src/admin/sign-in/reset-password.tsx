@@ -11,7 +11,7 @@ import { SignInProblem } from './sign-in-problem'
 /** The token of the mail: in the fragment or, as the standard mails write it, in the query. */
 const readToken = () => location.hash.slice(1) || new URLSearchParams(location.search).get('token') || ''
 
-/** Sends the mail with which a forgotten password is replaced, and takes the token of that mail. */
+/** Sends the mail that lets somebody replace a forgotten password, and takes the token of that mail. */
 export function ResetPassword() {
   const [token] = useState(readToken)
   const [isSent, setIsSent] = useState(false)
@@ -48,7 +48,7 @@ function MailForm({ onSent }: { onSent: () => void }) {
     <form onSubmit={submit} noValidate>
       <Stack gap="sm">
         <Text size="sm" c="dimmed">
-          Enter the e-mail address of your account. A mail to it lets you choose another password.
+          Enter the e-mail address of your account. You will get a mail with a link to choose a new password.
         </Text>
         <TextInput
           label="E-mail address"
@@ -94,7 +94,7 @@ function NewPasswordForm({ token }: { token: string }) {
               is valid for one hour.
             </Text>
             <TextInput
-              label="Code of the mail"
+              label="Code from the mail"
               autoComplete="off"
               autoFocus
               value={typedToken}

@@ -32,7 +32,7 @@ export function SecondFactorForm({ challenge, onDone, onCancel }: SecondFactorFo
       <Stack gap="sm">
         <TextInput
           key={isRecovery ? 'recovery' : 'app'}
-          label={isRecovery ? 'Recovery code' : 'Code of your second factor'}
+          label={isRecovery ? 'Recovery code' : 'Second-factor code'}
           description={isRecovery ? 'Each of your recovery codes works once.' : 'Six digits from your app.'}
           autoComplete="one-time-code"
           inputMode={isRecovery ? 'text' : 'numeric'}
@@ -57,7 +57,7 @@ export function SecondFactorForm({ challenge, onDone, onCancel }: SecondFactorFo
         )}
         <Text size="sm">
           <Anchor component="button" type="button" onClick={switchKind}>
-            {isRecovery ? 'Use a code of the app' : 'Use a recovery code'}
+            {isRecovery ? 'Use a code from the app' : 'Use a recovery code'}
           </Anchor>
           {' · '}
           <Anchor component="button" type="button" onClick={onCancel}>

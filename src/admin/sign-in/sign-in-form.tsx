@@ -70,7 +70,7 @@ function PasswordForm({ known, onDone, onChallenge }: PasswordFormProps) {
       if (challenge) onChallenge(challenge)
     },
   })
-  const tenantIsMissing = signIn.error instanceof ApiProblem && signIn.error.code === 'TENANT_NOT_FOUND'
+  const isTenantMissing = signIn.error instanceof ApiProblem && signIn.error.code === 'TENANT_NOT_FOUND'
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (tenant) nameTenant(tenant)
@@ -79,7 +79,7 @@ function PasswordForm({ known, onDone, onChallenge }: PasswordFormProps) {
   return (
     <form onSubmit={submit}>
       <Stack gap="sm">
-        {(tenantIsMissing || tenant) && !known && (
+        {(isTenantMissing || tenant) && !known && (
           <TextInput label="Tenant" value={tenant} onChange={(event) => setTenant(event.currentTarget.value)} />
         )}
         <TextInput

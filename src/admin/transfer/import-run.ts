@@ -31,7 +31,7 @@ export async function startImport(request: Import, total: number | undefined) {
   lastImport.set({ request, report, isRunning: true })
   const { state, result } = await startWork({
     ...{ label: `${isDryRun ? 'Check' : 'Import'} of ${file.file.name}`, unit: 'rows', total },
-    place: `/data/${blueprint.key}/all/import`,
+    path: `/data/${blueprint.key}/all/import`,
     run: async (control) => {
       await importRows(request, report, control)
       return `${describeResult(report, isDryRun)}.`

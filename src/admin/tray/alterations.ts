@@ -7,7 +7,7 @@ const POLL_INTERVAL_MS = 1_000
 
 const isRunning = ({ alteration }: Blueprint) => !!alteration && alteration.state !== 'failed'
 
-/** The changes of blueprints that the server is bringing to their entities, by whomever they were made. */
+/** The changes of blueprints that the server is applying to their entities, whoever made them. */
 export function useAlterations(): Work[] {
   const { data = [] } = useQuery({
     ...blueprintsQuery,
@@ -16,7 +16,7 @@ export function useAlterations(): Work[] {
   return data
     .filter(isRunning)
     .map(({ key, name, alteration }) => ({
-      ...{ id: `alteration ${key}`, unit: 'rows', state: 'running', place: `/data/${key}` },
+      ...{ id: `alteration ${key}`, unit: 'rows', state: 'running', path: `/data/${key}` },
       label: alteration?.state === 'cleaning' ? `Clean-up of ${name}` : `Change of ${name}`,
       done: alteration?.done ?? 0,
       total: alteration?.total,

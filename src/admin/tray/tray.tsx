@@ -2,7 +2,7 @@ import { Button, CloseButton, Progress } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import { useObservable } from '../api/observable'
 import { useAlterations } from './alterations'
-import { describeProgress } from './progress-words'
+import { describeProgress } from './progress-description'
 import classes from './tray.module.css'
 import { cancelWork, dismissWork, type Work, works } from './work'
 
@@ -21,7 +21,7 @@ export function Tray() {
 }
 
 function WorkLine({ work, isOwn }: { work: Work; isOwn: boolean }) {
-  const { id, label, state, done, total, result, place } = work
+  const { id, label, state, done, total, result, path } = work
   const isRunning = state === 'running'
   return (
     <div className={classes.work}>
@@ -39,8 +39,8 @@ function WorkLine({ work, isOwn }: { work: Work; isOwn: boolean }) {
         />
       )}
       <span className={classes.actions}>
-        {place && (
-          <Button component={Link} to={place} variant="subtle" size="compact-xs">
+        {path && (
+          <Button component={Link} to={path} variant="subtle" size="compact-xs">
             Show
           </Button>
         )}

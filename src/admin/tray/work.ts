@@ -2,7 +2,7 @@ import { observable } from '../api/observable'
 
 const STORAGE_KEY = 'atoll-work'
 const SAVE_INTERVAL_MS = 1_000
-/** Rows are reported a hundred times a second; they are shown less often. */
+/** Work may report a hundred times a second, which is more than can be shown. */
 const SHOW_INTERVAL_MS = 120
 
 /** Long work as the tray shows it. */
@@ -16,22 +16,22 @@ export type Work = {
   /** Left out while it is not known how much there is. */
   total?: number
   startedAt: number
-  /** What came of it, in a sentence. */
+  /** How it ended, in a sentence. */
   result?: string
-  /** Where more is to be seen about it. */
-  place?: string
+  /** The route that shows it. */
+  path?: string
 }
 
-/** What work gets to know and may tell. */
+/** How running work learns that it is cancelled, and reports its progress. */
 export type WorkControl = {
   /** Aborted when the user cancels it. */
   signal: AbortSignal
-  /** Tells how much is done. */
+  /** Says how much is done. */
   report(done: number, total?: number): void
 }
 
-type NewWork = Pick<Work, 'label' | 'unit' | 'total' | 'place'> & {
-  /** Does the work, and returns what came of it in a sentence. @throws what the tray shows as its failure */
+type NewWork = Pick<Work, 'label' | 'unit' | 'total' | 'path'> & {
+  /** Does the work, and returns how it ended in a sentence. @throws what the tray shows as its failure */
   run(control: WorkControl): Promise<string>
 }
 
@@ -39,23 +39,24 @@ const controllers = new Map<string, AbortController>()
 let savedAt = 0
 
 /** All long work of this tab, the newest first. */
-export const works = observable<readonly Work[]>(readKept())
+export const works = observable<readonly Work[]>(readStoredWorks())
 
 /** A tab remembers its work when it is reloaded, but what was running then has ended. */
-function readKept(): Work[] {
+function readStoredWorks(): Work[] {
   try {
-    const kept: Work[] = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? '[]')
-    return kept.map((work) =>
+    const stored: Work[] = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? '[]')
+    return stored.map((work) =>
       work.state === 'running'
         ? { ...work, state: 'stopped', result: 'The page was reloaded before it was done.' }
         : work,
     )
   } catch {
+    // What an older version of the page stored may not be readable any more.
     return []
   }
 }
 
-function keepWorks() {
+function storeWorks() {
   savedAt = Date.now()
   try {
     sessionStorage.setItem(STORAGE_KEY, JSON.stringify(works.get()))
@@ -66,7 +67,7 @@ function keepWorks() {
 
 function changeWork(id: string, change: Partial<Work>) {
   works.set(works.get().map((work) => (work.id === id ? { ...work, ...change } : work)))
-  if (change.state || Date.now() - savedAt > SAVE_INTERVAL_MS) keepWorks()
+  if (change.state || Date.now() - savedAt > SAVE_INTERVAL_MS) storeWorks()
 }
 
 /** Asks before the tab is closed while something is running. */
@@ -79,7 +80,7 @@ export async function startWork({ run, ...description }: NewWork): Promise<Work>
   controllers.set(id, controller)
   addEventListener('beforeunload', warnBeforeUnload)
   works.set([{ ...description, id, state: 'running', done: 0, startedAt: Date.now() }, ...works.get()])
-  keepWorks()
+  storeWorks()
   let latest: Partial<Work> = {}
   const showLatest = () => changeWork(id, latest)
   const timer = setInterval(showLatest, SHOW_INTERVAL_MS)
@@ -106,5 +107,5 @@ export const cancelWork = (id: string) => controllers.get(id)?.abort()
 /** Takes work that has ended from the tray. */
 export function dismissWork(id: string) {
   works.set(works.get().filter((work) => work.id !== id))
-  keepWorks()
+  storeWorks()
 }

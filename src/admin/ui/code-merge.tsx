@@ -5,6 +5,7 @@ import { EditorView, lineNumbers } from '@codemirror/view'
 import { useEffect, useRef } from 'react'
 import { type CodeLanguage, colours, languages } from './code-mirror'
 import classes from './code-mirror.module.css'
+import { readCspNonce } from './csp-nonce'
 
 const UNCHANGED_LINES_SHOWN = 3
 
@@ -21,7 +22,6 @@ export type CodeMergeProps = {
 export function CodeMerge({ label, language, before, after, isTall }: CodeMergeProps) {
   const host = useRef<HTMLDivElement>(null)
   useEffect(() => {
-    const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''
     const view = new EditorView({
       parent: host.current!,
       state: EditorState.create({
@@ -30,7 +30,7 @@ export function CodeMerge({ label, language, before, after, isTall }: CodeMergeP
           lineNumbers(),
           languages[language](),
           syntaxHighlighting(colours),
-          EditorView.cspNonce.of(nonce),
+          EditorView.cspNonce.of(readCspNonce()),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ 'aria-label': label }),
           EditorState.readOnly.of(true),

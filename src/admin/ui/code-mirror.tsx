@@ -10,6 +10,7 @@ import { tags } from '@lezer/highlight'
 import { basicSetup } from 'codemirror'
 import { useEffect, useRef } from 'react'
 import classes from './code-mirror.module.css'
+import { readCspNonce } from './csp-nonce'
 
 /** The languages that the editor knows. */
 export type CodeLanguage = 'typescript' | 'tsx' | 'json' | 'html' | 'text'
@@ -49,11 +50,11 @@ export type CodeMirrorProps = {
   complete?: CompletionSource
 }
 
-/** Marks a change that came from outside, of which nobody has to be informed. */
-const External = Annotation.define<boolean>()
+/** Marks a change that came from outside, so that `onChange` is not called. */
+const externalChange = Annotation.define<boolean>()
 
-/** Returns where the line and column of the cursor are in another text. */
-function findSamePlace({ doc, selection }: EditorState, other: Text): number {
+/** Returns the position in another text that has the line and column of the cursor. */
+function toSamePosition({ doc, selection }: EditorState, other: Text): number {
   const { number, from } = doc.lineAt(selection.main.head)
   const line = other.line(Math.min(number, other.lines))
   return Math.min(line.to, line.from + selection.main.head - from)
@@ -69,7 +70,6 @@ export function CodeMirror(props: CodeMirrorProps) {
   const latestOnChange = useRef(onChange)
   latestOnChange.current = onChange
   useEffect(() => {
-    const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''
     const editor = new EditorView({
       parent: host.current!,
       state: EditorState.create({
@@ -78,14 +78,14 @@ export function CodeMirror(props: CodeMirrorProps) {
           basicSetup,
           languages[language](),
           syntaxHighlighting(colours),
-          EditorView.cspNonce.of(nonce),
+          EditorView.cspNonce.of(readCspNonce()),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ 'aria-labelledby': labelId, tabindex: '0' }),
           EditorState.readOnly.of(!!readOnly),
           lintGutter(),
           complete ? [autocompletion(), javascriptLanguage.data.of({ autocomplete: complete })] : [],
           EditorView.updateListener.of((update) => {
-            if (!update.docChanged || update.transactions.some((each) => each.annotation(External))) return
+            if (!update.docChanged || update.transactions.some((each) => each.annotation(externalChange))) return
             const text = update.state.doc.toString()
             typed.current.add(text)
             latestOnChange.current?.(text)
@@ -105,8 +105,8 @@ export function CodeMirror(props: CodeMirrorProps) {
     typed.current.clear()
     if (editor.state.doc.toString() === value) return
     const changes = { from: 0, to: editor.state.doc.length, insert: value }
-    const selection = EditorSelection.cursor(findSamePlace(editor.state, editor.state.toText(value)))
-    editor.dispatch({ changes, selection, annotations: External.of(true) })
+    const selection = EditorSelection.cursor(toSamePosition(editor.state, editor.state.toText(value)))
+    editor.dispatch({ changes, selection, annotations: externalChange.of(true) })
   }, [value])
   useEffect(() => {
     const editor = view.current
@@ -116,6 +116,7 @@ export function CodeMirror(props: CodeMirrorProps) {
       return { from, to, message, severity: 'error' }
     })
     editor.dispatch(setDiagnostics(editor.state, diagnostics))
-  }, [flaws])
+    // Another editor has no marks yet.
+  }, [flaws, language, labelId, readOnly, complete])
   return <div ref={host} className={`${classes.editor} ${isTall ? classes.tall : ''}`} />
 }

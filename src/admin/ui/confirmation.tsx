@@ -9,30 +9,34 @@ type Question = {
   text?: string
   /** The verb of the button, such as "Delete 3 contacts". */
   action: string
-  /** What has to be typed before, for more than one row's worth. */
+  /** What has to be typed before, where more than one row is at stake. */
   typedName?: string
 }
 
-const pending = observable<(Question & { answer(isConfirmed: boolean): void }) | undefined>(undefined)
+type OpenQuestion = Question & { answer(isConfirmed: boolean): void }
+
+const openQuestion = observable<OpenQuestion | undefined>(undefined)
 
 /** Asks before something that cannot be undone. Returns whether the user confirmed it. */
 export function confirmAction(question: Question): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const answer = (isConfirmed: boolean) => {
-    pending.set(undefined)
+    openQuestion.set(undefined)
     resolve(isConfirmed)
   }
-  pending.set({ ...question, answer })
+  // A question that is open already would never be answered.
+  openQuestion.get()?.answer(false)
+  openQuestion.set({ ...question, answer })
   return promise
 }
 
 /** The dialog of `confirmAction`. */
 export function Confirmation() {
-  const question = useObservable(pending)
+  const question = useObservable(openQuestion)
   return question ? <ConfirmationDialog key={question.title} {...question} /> : null
 }
 
-function ConfirmationDialog({ title, text, action, typedName, answer }: Question & { answer(yes: boolean): void }) {
+function ConfirmationDialog({ title, text, action, typedName, answer }: OpenQuestion) {
   const [typed, setTyped] = useState('')
   const submit = (event: FormEvent) => {
     event.preventDefault()

@@ -1,12 +1,12 @@
 import { UnstyledButton } from '@mantine/core'
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react'
-import type { KeyboardEvent, PointerEvent as ReactPointerEvent } from 'react'
+import type { KeyboardEvent, MouseEvent, PointerEvent as ReactPointerEvent } from 'react'
 import classes from './data-table.module.css'
-import { clampWidth } from './data-table-keys'
+import { clampWidth, RESIZE_STEP_PX } from './data-table-keys'
 import type { Column, DataTableProps } from './data-table-props'
 
-const KEY_STEP_PX = 16
 const CELL_PADDING_PX = 18
+const MAX_FITTED_WIDTH_PX = 600
 
 type MarkAllProps = Pick<DataTableProps<never>, 'listMarkable' | 'selected' | 'onSelect'>
 
@@ -34,10 +34,10 @@ function toNextSort(sort: string | undefined, key: string, isAdded: boolean): st
   const sorts = listSorts(sort)
   const next = sorts.includes(key) ? `-${key}` : key
   if (!isAdded) return next
-  const at = sorts.findIndex((each) => each === key || each === `-${key}`)
-  if (at < 0) return [...sorts, key].join(',')
+  const sortIndex = sorts.findIndex((each) => each === key || each === `-${key}`)
+  if (sortIndex < 0) return [...sorts, key].join(',')
   // A third click takes the column out of the order.
-  return sorts.flatMap((each, n) => (n !== at ? [each] : each === key ? [`-${key}`] : [])).join(',')
+  return sorts.flatMap((each, n) => (n !== sortIndex ? [each] : each === key ? [`-${key}`] : [])).join(',')
 }
 
 type HeaderCellProps<Row> = Pick<DataTableProps<Row>, 'sort' | 'onSort' | 'onResize' | 'hasSeveralSorts'> & {
@@ -48,11 +48,11 @@ type HeaderCellProps<Row> = Pick<DataTableProps<Row>, 'sort' | 'onSort' | 'onRes
 export function HeaderCell<Row>({ column, sort, onSort, onResize, hasSeveralSorts }: HeaderCellProps<Row>) {
   const { key, label, align, isSortable } = column
   const sorts = listSorts(sort)
-  const place = sorts.findIndex((each) => each === key || each === `-${key}`)
-  const direction = place < 0 ? undefined : sorts[place] === key ? 'ascending' : 'descending'
+  const sortIndex = sorts.findIndex((each) => each === key || each === `-${key}`)
+  const direction = sortIndex < 0 ? undefined : sorts[sortIndex] === key ? 'ascending' : 'descending'
   const Arrow = direction === 'ascending' ? IconArrowUp : IconArrowDown
   const resizeByKey = (event: KeyboardEvent) => {
-    const step = event.shiftKey && { ArrowLeft: -KEY_STEP_PX, ArrowRight: KEY_STEP_PX }[event.key]
+    const step = event.shiftKey && { ArrowLeft: -RESIZE_STEP_PX, ArrowRight: RESIZE_STEP_PX }[event.key]
     if (!step) return
     event.stopPropagation()
     onResize?.(key, clampWidth(column.width + step))
@@ -60,7 +60,7 @@ export function HeaderCell<Row>({ column, sort, onSort, onResize, hasSeveralSort
   return (
     <th
       scope="col"
-      aria-sort={place === 0 ? direction : undefined}
+      aria-sort={sortIndex === 0 ? direction : undefined}
       className={align === 'right' ? classes.right : undefined}
     >
       {isSortable && onSort ? (
@@ -72,7 +72,7 @@ export function HeaderCell<Row>({ column, sort, onSort, onResize, hasSeveralSort
         >
           <span className={classes.label}>{label}</span>
           {direction && <Arrow size={14} aria-hidden className={classes.arrow} />}
-          {direction && sorts.length > 1 && <sub aria-hidden>{place + 1}</sub>}
+          {direction && sorts.length > 1 && <sub aria-hidden>{sortIndex + 1}</sub>}
         </UnstyledButton>
       ) : (
         <span className={classes.label} title={label}>
@@ -94,18 +94,20 @@ function ResizeHandle<Row>({ column: { key, width }, onResize }: ResizeHandlePro
     const stop = () => {
       removeEventListener('pointermove', move)
       removeEventListener('pointerup', stop)
+      removeEventListener('pointercancel', stop)
     }
     addEventListener('pointermove', move)
     addEventListener('pointerup', stop)
+    addEventListener('pointercancel', stop)
   }
-  const fitToContent = (event: React.MouseEvent) => {
+  const fitToContent = (event: MouseEvent) => {
     const cells = event.currentTarget.closest('table')?.querySelectorAll(`[data-column="${CSS.escape(key)}"]`) ?? []
     const widths = [...cells].map((cell) => {
       const range = document.createRange()
       range.selectNodeContents(cell)
       return range.getBoundingClientRect().width
     })
-    if (widths.length) onResize(key, clampWidth(Math.min(600, Math.max(...widths) + CELL_PADDING_PX)))
+    if (widths.length) onResize(key, clampWidth(Math.min(MAX_FITTED_WIDTH_PX, Math.max(...widths) + CELL_PADDING_PX)))
   }
   return <span className={classes.handle} onPointerDown={startResize} onDoubleClick={fitToContent} aria-hidden />
 }

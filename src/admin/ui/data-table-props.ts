@@ -7,11 +7,11 @@ export type Column<Row> = {
   align?: 'right'
   isSortable?: boolean
   render(row: Row): ReactNode
-  /** Whether the value can be changed in place. */
+  /** Whether the value can be edited in its cell. */
   isEditable?: boolean
 }
 
-/** The input that stands in the place of one value. */
+/** The input that replaces one value while it is edited. */
 export type CellEditor = { rowKey: string; column: string; content: ReactNode }
 
 export type DataTableProps<Row> = {
@@ -19,7 +19,7 @@ export type DataTableProps<Row> = {
   label: string
   columns: Column<Row>[]
   count: number
-  /** Names the list; another one begins at its top. */
+  /** Identifies the list; another one begins at its top. */
   listKey?: string
   /** Returns the row at an index, or undefined while it is loading. */
   rowAt(index: number): Row | undefined
@@ -40,7 +40,7 @@ export type DataTableProps<Row> = {
   onResize?(key: string, width: number): void
   /** Called when another row gets the focus by a key. */
   onFocusRow?(row: Row): void
-  /** Begins to change a value in place: a double click, or Enter or e on a cell. */
+  /** Begins to edit a value in its cell: by a double click, or by Enter or e. */
   onEdit?(row: Row, column: string): void
   editor?: CellEditor
   /** The rows that others have just changed. */

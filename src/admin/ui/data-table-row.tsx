@@ -1,9 +1,9 @@
-import { type MouseEvent, memo, useRef } from 'react'
+import { type MouseEvent, memo, useEffect, useRef } from 'react'
 import classes from './data-table.module.css'
-import { isTyping } from './data-table-keys'
 import type { CellEditor, Column } from './data-table-props'
+import { isTextEntry } from './text-entry'
 
-/** A first click waits so long for a second one, where a double click edits. */
+/** How long a first click waits for a second one, where a double click edits. */
 const DOUBLE_CLICK_MS = 220
 
 export type RowActions<Row> = {
@@ -32,10 +32,12 @@ type DataRowProps<Row> = {
 function Row<Row>({ name, row, index, columns, actions, ...state }: DataRowProps<Row>) {
   const { isMarked, editor, isOpenedLate } = state
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  // Who left the screen meanwhile does not want to come back to it.
+  useEffect(() => () => clearTimeout(timer.current), [])
   const open = (event: MouseEvent) => {
     clearTimeout(timer.current)
     const column = columns.find(({ key }) => key === findColumn(event))
-    if (!column || isTyping(event.target) || event.detail > 1) return
+    if (!column || isTextEntry(event.target) || event.detail > 1) return
     if (event.shiftKey && isMarked !== undefined) return actions.mark(index, true)
     if (!isOpenedLate || !column.isEditable) return actions.open(row)
     timer.current = setTimeout(() => actions.open(row), DOUBLE_CLICK_MS)
@@ -43,7 +45,7 @@ function Row<Row>({ name, row, index, columns, actions, ...state }: DataRowProps
   const edit = (event: MouseEvent) => {
     clearTimeout(timer.current)
     const column = columns.find(({ key }) => key === findColumn(event))
-    if (column?.isEditable && !isTyping(event.target)) actions.edit(row, column.key)
+    if (column?.isEditable && !isTextEntry(event.target)) actions.edit(row, column.key)
   }
   return (
     <tr
@@ -104,7 +106,7 @@ const toClassName = ({
     .filter(Boolean)
     .join(' ')
 
-/** Stands in the place of a row until it is loaded. */
+/** Stands for a row until it is loaded. */
 export const LoadingRow = ({ columns }: { columns: number }) => (
   <tr className={classes.row} aria-hidden>
     <td colSpan={columns}>

@@ -2,9 +2,10 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
 import classes from './data-table.module.css'
 import { HeaderCell, MarkAllBox } from './data-table-header'
-import { findKeyAction, isTyping } from './data-table-keys'
+import { findKeyAction } from './data-table-keys'
 import type { DataTableProps } from './data-table-props'
 import { DataRow, LoadingRow, type RowActions } from './data-table-row'
+import { isTextEntry } from './text-entry'
 
 const ROW_HEIGHT_PX = 36
 const ROWS_BEYOND_VIEW = 12
@@ -49,9 +50,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     const next = Math.max(0, Math.min(count - 1, index))
     setFocused(next)
     virtualizer.scrollToIndex(next)
-    const place = findPlace(scroller.current, next, column)
-    if (place) place.focus()
-    else requestAnimationFrame(() => findPlace(scroller.current, next, column)?.focus())
+    const element = findRowOrCell(scroller.current, next, column)
+    if (element) element.focus()
+    else requestAnimationFrame(() => findRowOrCell(scroller.current, next, column)?.focus())
     const row = rowAt(next)
     if (row !== undefined) props.onFocusRow?.(row)
   }
@@ -71,6 +72,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     // In another order or with other filters, the list begins anew.
     virtualizer.scrollToOffset(0)
     setFocused(0)
+    lastMarked.current = undefined
   }, [props.sort, props.listKey])
   useEffect(() => {
     // The panel leads to the rows around the one that has the focus.
@@ -83,11 +85,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     virtualizer.scrollToIndex(index)
   }, [activeKey])
   const handleKey = (event: KeyboardEvent) => {
-    // What stands in a portal is not a part of the table.
+    // Events of a portal bubble here, although it is not a part of the table.
     if (!event.currentTarget.contains(event.target as Node)) return
-    if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return
-    const place = { columns, focused, count, row: rowAt(focused), props, focusRow, mark }
-    const action = findKeyAction(event, place)
+    if (isTextEntry(event.target) || event.ctrlKey || event.metaKey || event.altKey) return
+    const context = { columns, focused, count, row: rowAt(focused), props, focusRow, mark }
+    const action = findKeyAction(event, context)
     if (!action) return
     event.preventDefault()
     action()
@@ -142,7 +144,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 }
 
 /** Returns the row with an index, or its cell in a column. */
-const findPlace = (scroller: HTMLElement | null, index: number, column?: string) =>
+const findRowOrCell = (scroller: HTMLElement | null, index: number, column?: string) =>
   scroller?.querySelector<HTMLElement>(
     `tr[data-index="${index}"]${column === undefined ? '' : ` td[data-column="${CSS.escape(column)}"]`}`,
   )

@@ -19,7 +19,7 @@ export type EChartProps = {
   option: EChartsCoreOption
 }
 
-/** The chart of `Chart`. It follows the width of its place and the colours of the page. */
+/** The chart of `Chart`. It follows the width of its container and the colours of the page. */
 export function EChart({ label, height, option }: EChartProps) {
   const host = useRef<HTMLDivElement>(null)
   const scheme = useComputedColorScheme('light')

@@ -22,7 +22,7 @@ export function ListTable<Row>({ list, empty, ...table }: ListTableProps<Row>) {
         <DataTable {...table} count={list.count} rowAt={list.rowAt} onRangeChange={list.onRangeChange} />
       )}
       <Text size="xs" c="dimmed" px="md" py={6} role="status">
-        {list.isEmpty ? '' : `${list.count.toLocaleString()}${list.hasMore ? ' and more' : ''}`}
+        {list.count > 0 && `${list.count.toLocaleString()}${list.hasMore ? ' and more' : ''}`}
       </Text>
     </div>
   )

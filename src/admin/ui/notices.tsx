@@ -2,18 +2,13 @@ import { Button, Group } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 
 const UNDO_TIME_MS = 8_000
-const CLOSE = { 'aria-label': 'Close the message' }
 
 /** Says what was done. */
-export const showNotice = (message: string) => notifications.show({ message, closeButtonProps: CLOSE })
+export const showNotice = (message: string) => notifications.show({ message })
 
 /** Says what failed, where no field or screen can. */
 export const showProblem = (error: unknown) =>
-  notifications.show({
-    color: 'red',
-    message: error instanceof Error ? error.message : String(error),
-    closeButtonProps: CLOSE,
-  })
+  notifications.show({ color: 'red', message: error instanceof Error ? error.message : String(error) })
 
 /** Says what was done, and offers to undo it for a while. */
 export function showUndo(message: string, undo: () => Promise<unknown>) {
@@ -25,7 +20,6 @@ export function showUndo(message: string, undo: () => Promise<unknown>) {
   notifications.show({
     id,
     autoClose: UNDO_TIME_MS,
-    closeButtonProps: CLOSE,
     message: (
       <Group justify="space-between" wrap="nowrap">
         {message}

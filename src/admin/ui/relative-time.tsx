@@ -1,3 +1,6 @@
+import { useSyncExternalStore } from 'react'
+
+const UPDATE_INTERVAL_MS = 30_000
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_536_000],
   ['month', 2_592_000],
@@ -15,8 +18,15 @@ function toWords(moment: number): string {
   return words.format(Math.round(seconds / size), unit)
 }
 
-/** A moment in relation to now, with the exact one on hover. */
+function subscribeToClock(onTick: () => void) {
+  const timer = setInterval(onTick, UPDATE_INTERVAL_MS)
+  return () => clearInterval(timer)
+}
+const readClock = () => Math.floor(Date.now() / UPDATE_INTERVAL_MS)
+
+/** A moment in relation to now, which goes on while the screen stays open, with the exact one on hover. */
 export function RelativeTime({ time }: { time: string }) {
+  useSyncExternalStore(subscribeToClock, readClock)
   const moment = Date.parse(time)
   if (Number.isNaN(moment)) return <span>{time}</span>
   return (

@@ -122,7 +122,7 @@ export function Threads() {
               }
             : {
                 text: 'There are no threads yet. A conversation with an agent becomes one.',
-                action: { label: 'Open the playground', href: '/admin/ai/playground' },
+                action: { label: 'Open the playground', to: '/ai/playground' },
               }
         }
       />

@@ -90,7 +90,7 @@ export function Usage() {
         {totals?.length === 0 && (
           <EmptyState
             text="No model was used in this period."
-            action={{ label: 'Open the playground', href: '/admin/ai/playground' }}
+            action={{ label: 'Open the playground', to: '/ai/playground' }}
           />
         )}
         {!!totals?.length && (

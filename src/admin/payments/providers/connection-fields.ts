@@ -1,5 +1,5 @@
 import type { FormField } from '../../fields/field-form'
-import { SecretInput } from '../provider-secret-input'
+import { SecretInput } from '../../fields/password'
 
 /** The address of another server than the provider's own, as tests and proxies use it. */
 export const apiUrlField: FormField = {

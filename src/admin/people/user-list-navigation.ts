@@ -3,8 +3,8 @@ import type { UsersSearch } from './user-queries'
 
 const route = getRouteApi('/frame/people/users')
 
-/** Returns where the list of users is and leads; its filters stay in the address. */
-export function useUserListPlace() {
+/** Returns the filters of the list of users, and functions that open its panels. The filters stay in the address. */
+export function useUserListNavigation() {
   const search = route.useSearch() as UsersSearch & { show?: string }
   const navigate = useNavigate()
   const { show: _, ...filters } = search

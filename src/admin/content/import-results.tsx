@@ -4,7 +4,12 @@ import { StateTag } from '../ui/state-tag'
 import classes from './content.module.css'
 
 /** What became of each component of an import. */
-export const BulkResults = ({ total, succeeded, results, onClose }: ComponentBulkResult & { onClose: () => void }) => (
+export const ImportResults = ({
+  total,
+  succeeded,
+  results,
+  onClose,
+}: ComponentBulkResult & { onClose: () => void }) => (
   <section aria-label="Results of the import">
     <Group gap="xs">
       <Text size="sm" role="status">

@@ -3,8 +3,8 @@ import type { WorkspacesSearch } from './workspace-queries'
 
 const route = getRouteApi('/frame/people/workspaces')
 
-/** Returns where the list of workspaces is and leads; its filters stay in the address. */
-export function useWorkspaceListPlace() {
+/** Returns the filters of the list of workspaces, and functions that open its panels. The filters stay in the address. */
+export function useWorkspaceListNavigation() {
   const search = route.useSearch() as WorkspacesSearch & { show?: string }
   const navigate = useNavigate()
   const { show: _, ...filters } = search
