@@ -10,7 +10,7 @@ import {
   useRef,
   useState,
 } from 'react'
-import { findFieldError } from '../api/problem'
+import { ApiProblem, findFieldError } from '../api/problem'
 import { ProblemMessage } from '../ui/problem-message'
 import { ConflictLine, FormFieldInput } from './form-field-input'
 import { useFormState } from './form-state'
@@ -71,6 +71,15 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, 
     // The server's sentence was about the value before.
     setFlaws((all) => ({ ...all, [key]: '' }))
   }
+  /** Ends a conflict. With the last one, nothing is left of a refusal that was about them. */
+  const settle = (key: string, value: unknown) => {
+    form.settle(key, value)
+    if (Object.keys(conflicts).length === 1 && !(saving.error instanceof ApiProblem)) saving.reset()
+  }
+  const keepMine = () => {
+    form.keepMine()
+    if (!(saving.error instanceof ApiProblem)) saving.reset()
+  }
   const checkField = (field: FormField) => {
     // What nobody typed in may be empty until it is saved.
     if (!(field.key in flaws) && (values[field.key] ?? undefined) === undefined) return
@@ -103,9 +112,9 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, 
           <Notice text="What you typed before is here again." action="Discard it" onAct={form.discardDraft} />
         )}
         {form.theirKeys.length > 0 && changedBy !== null && (
-          <ChangeNotice {...{ changedBy, fields }} keys={form.theirKeys} conflicts={conflicts} onKeep={form.keepMine} />
+          <ChangeNotice {...{ changedBy, fields }} keys={form.theirKeys} conflicts={conflicts} onKeep={keepMine} />
         )}
-        {saving.error && !isShownAtField && <ProblemMessage error={saving.error} />}
+        {saving.error && !isShownAtField && <ProblemMessage error={saving.error} m={0} />}
         <CurrentValues value={values}>
           {shown.map((field, n) => (
             <Fragment key={field.key}>
@@ -122,8 +131,8 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, 
                   field={field}
                   theirs={conflicts[field.key]}
                   who="Theirs"
-                  onTake={() => form.settle(field.key, conflicts[field.key] ?? undefined)}
-                  onKeep={() => form.settle(field.key, values[field.key])}
+                  onTake={() => settle(field.key, conflicts[field.key] ?? undefined)}
+                  onKeep={() => settle(field.key, values[field.key])}
                 />
               )}
             </Fragment>
