@@ -10,7 +10,7 @@ import {
   useRef,
   useState,
 } from 'react'
-import { ApiProblem, findFieldError } from '../api/problem'
+import { ApiProblem, findFieldError, findFieldProblem } from '../api/problem'
 import { ProblemMessage } from '../ui/problem-message'
 import { ConflictLine, FormFieldInput } from './form-field-input'
 import { useFormState } from './form-state'
@@ -122,6 +122,7 @@ export function FieldForm<Saved>({ id, fields, before, draftKey, save, onSaved, 
                 field={field}
                 value={values[field.key]}
                 error={findError(field.key) || undefined}
+                errorPath={findFieldProblem(saving.error, field.key)?.path.slice(field.key.length + 1)}
                 autoFocus={!before && n === 0}
                 onChange={(value) => change(field.key, value)}
                 onBlur={() => checkField(field)}

@@ -53,7 +53,7 @@ function JsonEditor({ field, value, onChange, label, error, ...rest }: InputProp
 
 /** A form for an object whose schema names its properties, and a JSON editor for any other object. */
 export function ObjectForm(props: InputProps) {
-  const { field, value, onChange, onBlur, label, description, required, error } = props
+  const { field, value, onChange, onBlur, label, description, required, error, errorPath = '' } = props
   const parts = readObjectFields(field.schema)
   if (!parts) return <JsonEditor {...props} />
   const object = toObject(value)
@@ -61,8 +61,10 @@ export function ObjectForm(props: InputProps) {
   const others = Object.fromEntries(Object.entries(object).filter(([key]) => !parts.some((part) => part.key === key)))
   const changeOthers = (next: unknown) =>
     change({ ...Object.fromEntries(parts.map(({ key }) => [key, object[key]])), ...toObject(next) })
+  const [, flawedKey, innerPath] = /^\/([^/]*)(.*)$/.exec(errorPath) ?? []
+  const flawed = error ? parts.find(({ key }) => key === flawedKey) : undefined
   return (
-    <Input.Wrapper {...{ label, description, required, error }} labelElement="div">
+    <Input.Wrapper {...{ label, description, required }} error={flawed ? undefined : error} labelElement="div">
       <Stack gap="xs" className={classes.parts}>
         {parts.map((part) => (
           <ValueInput
@@ -74,6 +76,7 @@ export function ObjectForm(props: InputProps) {
             label={part.title || part.key}
             description={part.description}
             required={part.required}
+            {...(part === flawed && { error, ...(part.type === 'object' && { errorPath: innerPath }) })}
           />
         ))}
         {!isEmpty(others) && (
