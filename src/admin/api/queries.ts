@@ -2,6 +2,7 @@ import { QueryClient, queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from './client'
 import { connection } from './connection'
 import { ApiProblem, ConnectionLost } from './problem'
+import { suspension } from './suspension'
 
 const MAX_RETRIES = 2
 
@@ -18,9 +19,12 @@ export const queryClient = new QueryClient({
   },
 })
 
-// What failed while the server could not be reached is fetched again.
+// What failed while the server could not be reached, or the tenant was suspended, is fetched again.
 connection.subscribe(() => {
   if (connection.get() === 'online') void queryClient.invalidateQueries()
+})
+suspension.subscribe(() => {
+  if (suspension.get() === 'none') void queryClient.invalidateQueries()
 })
 
 /** Whether the browser may have a session: the server saw its cookie, or somebody signed in since. */

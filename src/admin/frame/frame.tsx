@@ -4,6 +4,7 @@ import { Outlet, useLocation } from '@tanstack/react-router'
 import { useObservable } from '../api/observable'
 import { meQuery } from '../api/queries'
 import { impersonation, signInRequest } from '../api/session'
+import { suspension } from '../api/suspension'
 import { Brand } from '../branding/brand'
 import { findClosedPage, listSections } from '../sections'
 import { SignIn } from '../sign-in/sign-in'
@@ -23,6 +24,7 @@ import { PhoneBar } from './phone-bar'
 import { ProofDialog } from './proof-dialog'
 import { SectionLinks } from './section-links'
 import { SectionTabs } from './section-tabs'
+import { Suspended, SuspendedDialog } from './suspended'
 
 /** The side bar and the place for screens. Without a session it shows the sign-in instead. */
 export function Frame() {
@@ -31,9 +33,11 @@ export function Frame() {
   const signIn = useObservable(signInRequest)
   const { pathname } = useLocation()
   const isPhone = useMediaQuery('(max-width: 640px)') ?? false
+  const isSuspended = useObservable(suspension) === 'suspended'
+  if (isSuspended && !me.data) return <Suspended />
   if (me.isPending) return null
-  if (me.error) return <ProblemMessage error={me.error} />
-  if (!me.data) return <SignIn />
+  // Who works goes on with what is there.
+  if (!me.data) return me.error ? <ProblemMessage error={me.error} /> : <SignIn />
   const sections = listSections(me.data.roles)
   const closedPage = findClosedPage(pathname, me.data.roles)
   const current = sections.find(({ path }) => pathname === path || pathname.startsWith(`${path}/`))
@@ -72,6 +76,7 @@ export function Frame() {
       <Confirmation />
       <ProofDialog username={me.data.username} />
       <KeyboardHelp />
+      {isSuspended && <SuspendedDialog />}
       {signIn === 'expired' && <SignInAgain username={me.data.username} />}
     </div>
   )
