@@ -1,6 +1,7 @@
 import { QueryClient, queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from './client'
 import { connection } from './connection'
+import { setDraftOwner } from './drafts'
 import { ApiProblem, ConnectionLost } from './problem'
 import { suspension } from './suspension'
 
@@ -41,10 +42,12 @@ export const meQuery = queryOptions({
   queryKey: ['me'],
   queryFn: async () => {
     if (!mayHaveSession) return null
-    return fetchData(api.GET('/api/me', { headers: { 'x-no-sign-in': '1' } })).catch((error) => {
+    const me = await fetchData(api.GET('/api/me', { headers: { 'x-no-sign-in': '1' } })).catch((error) => {
       if (error instanceof ApiProblem && error.status === 401) return null
       throw error
     })
+    setDraftOwner(me?._id ?? '')
+    return me
   },
   staleTime: 60_000,
 })
