@@ -85,7 +85,7 @@ describe.skipIf(!hasBrowser)('a form of an entity in a browser', () => {
     expect((await call('GET', `${CONTACTS}/unseen`)).body.name).toBe('Seen')
   })
 
-  test('what was typed comes back in a new tab, but not for another user and not after a sign-out', async () => {
+  test('a draft comes back in a new tab, but not for another user and not after a sign-out', async () => {
     await using demo = await openDemo()
     const { page, server } = demo
     const call = await callDemo(server)

@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser)('two people who change the same entity, of whom one
     expect(await read()).toMatchObject({ name: 'Ada Again', worth: '99.00' })
   })
 
-  test('what others save while a form is being sent takes nothing of what was typed', async () => {
+  test('a change of others while a form is being sent takes nothing of what was typed', async () => {
     const { page, server, errors } = demo
     await page.unroute('**/entities/changes*')
     await page.goto(`${server.url}/admin/data/contacts/ada`)
