@@ -119,7 +119,10 @@ describe.skipIf(!hasBrowser)('large and hostile entities in a browser', () => {
     await inspectScreen(page, 'entities-hostile')
     await page.getByRole('cell', { name: HOSTILE[1]!, exact: true }).first().click()
     await page.getByRole('heading', { name: HOSTILE[1]! }).waitFor()
+    const isTooWide =
+      'document.querySelector("aside header + div").scrollWidth > document.querySelector("aside header + div").clientWidth'
     await inspectScreen(page, 'entity-hostile')
+    expect(await page.evaluate(isTooWide)).toBe(false)
     // The author of a change may be called like this, too.
     const [me] = (await call('GET', '/api/users?username=admin')).body
     expect((await call('PUT', `/api/users/${me._id}`, { name: HTML })).status).toBe(200)
@@ -132,6 +135,7 @@ describe.skipIf(!hasBrowser)('large and hostile entities in a browser', () => {
       .waitFor()
     await page.getByText(HTML, { exact: true }).first().waitFor()
     await inspectScreen(page, 'entity-hostile-history')
+    expect(await page.evaluate(isTooWide)).toBe(false)
     expect(await page.evaluate('globalThis.isAttacked')).toBeUndefined()
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
     expect(errors).toEqual([])
