@@ -92,7 +92,7 @@ describe.skipIf(!hasBrowser)('charts in a browser', () => {
     expect(titlesOf(await readCharts())).toEqual(dragged)
     await page.reload()
     await page.getByRole('figure').last().waitFor()
-    const shown = await page.getByRole('figure').evaluateAll((all) => all.map((each) => each.ariaLabel))
+    const shown = await page.getByRole('figure').evaluateAll((all) => all.map((each) => each.getAttribute('aria-label')))
     expect(shown).toEqual(dragged)
     expect(errors).toEqual([])
   })
