@@ -41,8 +41,8 @@ export async function list({ q, ...query }: ListQuery & { q?: string }, answer: 
 }
 
 function hasInIdOrHost(text: string): SQL | undefined {
-  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
-  const contains = (column: SQLiteColumn) => sql`${column} like ${pattern} escape '\\'`
+  // LIKE would compare letters of both cases on one engine only.
+  const contains = (column: SQLiteColumn) => sql`replace(${column}, ${text.toLowerCase()}, '') <> ${column}`
   const ofHosts = registry.db.select({ tenant: hosts.tenant }).from(hosts).where(contains(hosts.host))
   return or(contains(tenants.id), inArray(tenants.id, ofHosts))
 }

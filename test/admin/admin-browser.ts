@@ -2,7 +2,7 @@ import { expect } from 'bun:test'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import axe from 'axe-core'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import { launchBrowser } from '../fakes/browser'
 import { createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
 
@@ -58,6 +58,24 @@ export async function inspectScreen(page: Page, name: string, viewports = [DESKT
     }
   await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize(viewports[0] ?? DESKTOP)
+}
+
+/** Returns the middle of what is in view, for the mouse. */
+export async function centerOf(place: Locator) {
+  const box = await place.boundingBox()
+  if (!box) throw new Error('Nobody can see it.')
+  return [box.x + box.width / 2, box.y + box.height / 2] as const
+}
+
+/** Drags one thing onto another by the pointer, in steps as a hand does. */
+export async function dragOnto(page: Page, from: Locator, to: Locator) {
+  await page.mouse.move(...(await centerOf(from)))
+  await page.mouse.down()
+  await page.mouse.move(...(await centerOf(to)), { steps: 20 })
+  // What is moved out of the way has to arrive.
+  await page.waitForTimeout(300)
+  await page.mouse.up()
+  await page.waitForTimeout(300)
 }
 
 /** Returns a link that the server printed. */

@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
-import { inspectScreen, openDemo } from './admin-browser'
+import { dragOnto, inspectScreen, openDemo, SCREENSHOTS } from './admin-browser'
 
 setDefaultTimeout(240_000)
 
@@ -80,6 +80,22 @@ describe.skipIf(!hasBrowser)('charts in a browser', () => {
     expect((await readCharts()).find(({ title }: { title: string }) => title === 'Worth of the rich').width).toBe(
       'full',
     )
+    // By the pointer, the last chart becomes the first, and stays so.
+    const titles = titlesOf(await readCharts())
+    await page.setViewportSize({ width: 1_280, height: 1_800 })
+    await page.evaluate('scrollTo(0, 0)')
+    const handle = (title: string) => page.getByRole('button', { name: `Move ${title}`, exact: true })
+    await dragOnto(page, handle(titles.at(-1)!), handle(titles[0]!))
+    await page.screenshot({ path: `${SCREENSHOTS}/dashboard-dragged.png` })
+    const dragged = [titles.at(-1)!, ...titles.slice(0, -1)]
+    while (titlesOf(await readCharts())[0] !== dragged[0]) await Bun.sleep(50)
+    expect(titlesOf(await readCharts())).toEqual(dragged)
+    await page.reload()
+    await page.getByRole('figure').last().waitFor()
+    const shown = await page
+      .getByRole('figure')
+      .evaluateAll((all) => all.map((each) => each.getAttribute('aria-label')))
+    expect(shown).toEqual(dragged)
     expect(errors).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
 import { apiCaller } from '../fakes/cli'
-import { inspectScreen, openDemo, SCREENSHOTS } from './admin-browser'
+import { centerOf, dragOnto, inspectScreen, openDemo, SCREENSHOTS } from './admin-browser'
 import { runShell } from './shell'
 
 setDefaultTimeout(240_000)
@@ -114,6 +114,30 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     await page.getByText('1 change').waitFor()
     await page.getByRole('button', { name: 'Discard' }).click()
     await page.getByText('1 change').waitFor({ state: 'detached' })
+    expect(errors).toEqual([])
+  })
+
+  test('the pointer drags fields into another order, which is saved, and Escape lets one fall back', async () => {
+    const { page, errors } = demo
+    const orderOf = async () => (await readFields('companies')).map(({ key }) => key)
+    const before = await orderOf()
+    const [first, second, ...others] = before as [string, string, ...string[]]
+    await open('/data/companies/all/design')
+    const handle = (key: string) => page.getByRole('button', { name: `Move ${key}`, exact: true })
+    await handle(others.at(-1)!).waitFor()
+    await dragOnto(page, handle(first), handle(others.at(-1)!))
+    await page.getByRole('button', { name: '1 change' }).waitFor()
+    await dragOnto(page, handle(others.at(-1)!), handle(second))
+    await page.mouse.move(...(await centerOf(handle(first))))
+    await page.mouse.down()
+    await page.mouse.move(...(await centerOf(handle(others.at(-1)!))), { steps: 10 })
+    await page.screenshot({ path: `${SCREENSHOTS}/design-dragged.png` })
+    await page.keyboard.press('Escape')
+    await page.mouse.up()
+    await page.waitForTimeout(300)
+    await save()
+    await page.getByText('The design is saved.').waitFor()
+    expect(await orderOf()).toEqual([others.at(-1)!, second, ...others.slice(0, -1), first])
     expect(errors).toEqual([])
   })
 

@@ -1,9 +1,12 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { hasBrowser } from '../fakes/browser'
-import { apiCaller, createTempFolder, startAtoll } from '../fakes/cli'
-import { findLink, openPage } from './admin-browser'
+import { apiCaller, createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
+import { findLink, openDemo, openPage, SCREENSHOTS } from './admin-browser'
 
 setDefaultTimeout(120_000)
+
+const CONTACTS = '/api/blueprints/contacts/entities'
 
 describe.skipIf(!hasBrowser)('a form of an entity in a browser', () => {
   test('a closed tab, an expired session and a lost connection lose nothing of what was typed', async () => {
@@ -52,4 +55,82 @@ describe.skipIf(!hasBrowser)('a form of an entity in a browser', () => {
     await page.close()
     await server.end('SIGKILL')
   })
+
+  test('without a network, a list and a form that is saved say so, and go on by themselves', async () => {
+    await using demo = await openDemo()
+    const { page, server } = demo
+    const call = await callDemo(server)
+    const lost = page.getByText('The server cannot be reached. This page goes on as soon as it can.')
+    await page.goto(`${server.url}/admin/data/contacts?$sort=-created`)
+    await page.getByText('live', { exact: true }).waitFor()
+    await page.context().setOffline(true)
+    await lost.waitFor()
+    await call('POST', CONTACTS, { identifier: 'unseen', name: 'Not Yet Seen' })
+    await page.context().setOffline(false)
+    await lost.waitFor({ state: 'detached' })
+    await page.getByRole('cell', { name: 'Not Yet Seen' }).click()
+    const name = page.getByRole('textbox', { name: 'name', exact: true })
+    await name.fill('Seen')
+
+    await page.context().setOffline(true)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await lost.waitFor()
+    await page.screenshot({ path: `${SCREENSHOTS}/entity-offline.png` })
+    expect(await name.inputValue()).toBe('Seen')
+    expect((await call('GET', `${CONTACTS}/unseen`)).body.name).toBe('Not Yet Seen')
+    await page.context().setOffline(false)
+    // What was being saved is saved.
+    await page.getByText('Saved.').waitFor()
+    await lost.waitFor({ state: 'detached' })
+    expect((await call('GET', `${CONTACTS}/unseen`)).body.name).toBe('Seen')
+  })
+
+  test('a draft comes back in a new tab, but not for another user and not after a sign-out', async () => {
+    await using demo = await openDemo()
+    const { page, server } = demo
+    const call = await callDemo(server)
+    await call('POST', '/api/users', { username: 'eve', password: PASSWORD, roles: ['admin'] })
+    const form = `${server.url}/admin/data/contacts/all/new?tenant=demo`
+    const nameIn = (tab: Page) => tab.getByRole('textbox', { name: 'name', exact: true })
+    const openForm = async () => {
+      const opening = page.waitForEvent('popup')
+      await page.evaluate(`void open(${JSON.stringify(form)})`)
+      return opening
+    }
+    const signIn = async (tab: Page, username: string, password: string) => {
+      await tab.getByLabel('Username or e-mail address').fill(username)
+      await tab.getByRole('textbox', { name: /^Password/ }).fill(password)
+      await tab.getByRole('button', { name: 'Sign in', exact: true }).click()
+    }
+    let tab = await openForm()
+    await nameIn(tab).fill('Half typed')
+    await tab.close()
+    tab = await openForm()
+    await tab.getByText('What you typed before is here again.').waitFor()
+    expect(await nameIn(tab).inputValue()).toBe('Half typed')
+
+    // The session ends, and somebody else signs in to the same browser.
+    await tab.context().clearCookies()
+    await tab.reload()
+    await signIn(tab, 'eve', PASSWORD)
+    await tab.getByRole('button', { name: 'Account of eve' }).waitFor()
+    expect(await nameIn(tab).inputValue()).toBe('')
+    await nameIn(tab).fill("Eve's")
+    await tab.getByRole('button', { name: 'Close', exact: true }).click()
+    await tab.getByRole('button', { name: 'Account of eve' }).click()
+    await tab.getByRole('menuitem', { name: 'Sign out' }).click()
+    await tab.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(await tab.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('atoll-draft'))")).toEqual([])
+    await tab.goto(form)
+    await signIn(tab, 'eve', PASSWORD)
+    await nameIn(tab).waitFor()
+    expect(await nameIn(tab).inputValue()).toBe('')
+    await tab.close()
+  })
 })
+
+/** Returns a client with the token that the demo prints. */
+async function callDemo(server: RunningAtoll) {
+  const [, token = ''] = await server.until(/x-api-key: (\S+)'/)
+  return apiCaller(server.url, { 'x-api-key': token, tenant: 'demo' })
+}

@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
-import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, PASSWORD, signIn, startAtoll } from '../fakes/cli'
 import { inspectScreen, openPage } from './admin-browser'
 
 setDefaultTimeout(200_000)
@@ -91,6 +91,53 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     await page.getByLabel('Operator token').waitFor()
     expect(await page.evaluate<number>('sessionStorage.length')).toBe(0)
     expect(errors.filter((error) => !/status of 4\d\d/.test(error))).toEqual([])
+    await page.close()
+  })
+
+  test('users of a suspended tenant are told so and whom to ask, and go on when it is resumed', async () => {
+    const at = { at: createTempFolder(), env: { ATOLL_OPERATOR_TOKEN: TOKEN } }
+    await createTenantByCli(at, 'acme')
+    await using server = await startAtoll(at)
+    const operator = apiCaller(server.url, { authorization: `Bearer ${TOKEN}` })
+    const acme = apiCaller(server.url, await signIn(server.url, 'acme'))
+    const fields = [{ key: 'name', type: 'string' }]
+    await acme('POST', '/api/blueprints', { key: 'notes', name: 'Notes', fields })
+    const { page, errors } = await openPage()
+    const { page: visitor } = await openPage()
+    await page.goto(`${server.url}/admin/data/notes/all/new?tenant=acme`)
+    await page.getByLabel('Username or e-mail address').fill('root')
+    await page.getByRole('textbox', { name: /^Password/ }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('textbox', { name: 'name', exact: true }).fill('Half typed')
+
+    expect((await operator('POST', '/operator/tenants/acme/suspend')).status).toBe(200)
+    await visitor.goto(`${server.url}/admin?tenant=acme`)
+    await visitor.getByRole('heading', { name: 'This tenant is suspended' }).waitFor()
+    await visitor.getByText('Ask whoever runs this server.').waitFor()
+    expect(await visitor.getByRole('button').count()).toBe(0)
+    await inspectScreen(visitor, 'suspended')
+    await page.getByRole('button', { name: 'Save' }).click()
+    const dialog = page.getByRole('dialog', { name: 'This tenant is suspended' })
+    await dialog.waitFor()
+    await inspectScreen(page, 'suspended-working')
+
+    await operator('POST', '/operator/tenants/acme/resume')
+    await visitor.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await page.getByRole('textbox', { name: 'name', exact: true }).inputValue()).toBe('Half typed')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { name: 'Half typed' }).waitFor()
+    await page.getByText('live', { exact: true }).waitFor()
+    expect((await acme('GET', '/api/blueprints/notes/entities')).body).toMatchObject([{ name: 'Half typed' }])
+
+    // Somebody who comes back to the page of a suspended tenant sees the same.
+    await operator('POST', '/operator/tenants/acme/suspend')
+    await page.reload()
+    await page.getByRole('heading', { name: 'This tenant is suspended' }).waitFor()
+    await operator('POST', '/operator/tenants/acme/resume')
+    await page.getByRole('heading', { name: 'Half typed' }).waitFor()
+    expect(errors.filter((error) => !/status of 4\d\d/.test(error))).toEqual([])
+    await visitor.close()
     await page.close()
   })
 })

@@ -3,9 +3,16 @@ import { connection } from './connection'
 import { ConnectionLost, readProblem } from './problem'
 import type { paths } from './schema'
 import { commonHeaders, waitForSignIn } from './session'
+import { noteSuspension } from './suspension'
 
 /** Here, 401 says that the credentials are wrong, not that a session has ended. */
 const SIGN_IN_PATHS = /^\/api\/(signin|signup|setup|password|auth)/
+
+async function readRefusal(response: Response) {
+  const problem = await readProblem(response)
+  noteSuspension(problem)
+  return problem
+}
 
 const sentCopies = new Map<string, Request>()
 
@@ -28,14 +35,14 @@ const handleSession: Middleware = {
     connection.set('online')
     if (response.ok || response.status === 304) return response
     if (response.status !== 401 || SIGN_IN_PATHS.test(schemaPath) || request.headers.has('x-no-sign-in') || !copy)
-      throw await readProblem(response)
+      throw await readRefusal(response)
     await waitForSignIn()
     // Called as a method of `options`, the browser's fetch refuses to work.
     const { fetch: send } = options
     const retried = await send(copy).catch((error) => {
       throw toConnectionError(error)
     })
-    if (!retried.ok) throw await readProblem(retried)
+    if (!retried.ok) throw await readRefusal(retried)
     return retried
   },
   onError({ error, id }) {

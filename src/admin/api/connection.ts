@@ -14,6 +14,9 @@ async function checkUntilOnline() {
   }
 }
 
+// The browser knows first, and requests that wait for it do not fail.
+addEventListener('offline', () => connection.set('lost'))
+
 connection.subscribe(() => {
   if (connection.get() === 'lost') void checkUntilOnline()
 })

@@ -1,6 +1,8 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { connection } from './connection'
+import { readProblem } from './problem'
 import { commonHeaders } from './session'
+import { noteSuspension, suspension } from './suspension'
 
 const RETRY_MS = 2_000
 const RETRY_AFTER_REFUSAL_MS = 30_000
@@ -12,13 +14,17 @@ type Listener = { onEvent(event: EventSourceMessage): void; onState(state: LiveS
 
 const wait = (ms: number, signal: AbortSignal) =>
   new Promise<void>((resolve) => {
+    const stop = new AbortController()
     const finish = () => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', finish)
+      unsubscribe()
+      stop.abort()
       resolve()
     }
     const timer = setTimeout(finish, ms)
-    signal.addEventListener('abort', finish)
+    // A tenant that is resumed answers again.
+    const unsubscribe = suspension.subscribe(() => suspension.get() === 'none' && finish())
+    signal.addEventListener('abort', finish, { signal: stop.signal })
   })
 
 /**
@@ -37,6 +43,7 @@ export async function followEvents(address: string, listener: Listener, signal: 
         throw error
       })
       isRefused = !response.ok
+      if (isRefused) noteSuspension(await readProblem(response))
       if (response.ok && response.body) {
         connection.set('online')
         listener.onState('live')

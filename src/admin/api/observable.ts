@@ -1,11 +1,11 @@
 import { useSyncExternalStore } from 'react'
 
 /** A value outside of React that components follow. */
-export type Observable<T> = { get(): T; set(value: T): void; subscribe(listener: () => void): () => void }
+export type Observable<T> = { get(): T; set(value: T): void; subscribe(listener: () => unknown): () => void }
 
 /** Returns an observable value. */
 export function observable<T>(value: T): Observable<T> {
-  const listeners = new Set<() => void>()
+  const listeners = new Set<() => unknown>()
   return {
     get: () => value,
     set: (next) => {

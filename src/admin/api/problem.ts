@@ -37,8 +37,11 @@ export async function readProblem(response: Response): Promise<ApiProblem> {
   return new ApiProblem(response.status, body.code ?? 'UNKNOWN', message, body.details, requestId, wait)
 }
 
-/** Returns the server's sentence about one property of a body, or undefined. */
-export const findFieldError = (error: unknown, key: string): string | undefined =>
+/** Returns the flaw that the server found in one property of a body, or undefined. */
+export const findFieldProblem = (error: unknown, key: string): ProblemDetail | undefined =>
   error instanceof ApiProblem
-    ? error.fieldErrors.find(({ path }) => path === `/${key}` || path.startsWith(`/${key}/`) || path === key)?.message
+    ? error.fieldErrors.find(({ path }) => path === `/${key}` || path.startsWith(`/${key}/`) || path === key)
     : undefined
+
+/** Returns the server's sentence about one property of a body, or undefined. */
+export const findFieldError = (error: unknown, key: string): string | undefined => findFieldProblem(error, key)?.message

@@ -1,8 +1,10 @@
 import { QueryClient, queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from './client'
 import { connection } from './connection'
+import { setDraftOwner } from './drafts'
 import { ApiProblem, ConnectionLost } from './problem'
 import { impersonation } from './session'
+import { suspension } from './suspension'
 
 const MAX_RETRIES = 2
 
@@ -19,9 +21,12 @@ export const queryClient = new QueryClient({
   },
 })
 
-// What failed while the server could not be reached is fetched again.
+// What failed while the server could not be reached, or the tenant was suspended, is fetched again.
 connection.subscribe(() => {
   if (connection.get() === 'online') void queryClient.invalidateQueries()
+})
+suspension.subscribe(() => {
+  if (suspension.get() === 'none') void queryClient.invalidateQueries()
 })
 
 /** Whether the browser may have a session: the server saw its cookie, or somebody signed in since. */
@@ -45,10 +50,12 @@ export const meQuery = queryOptions({
   queryKey: ['me'],
   queryFn: async () => {
     if (!mayHaveSession) return null
-    return fetchData(api.GET('/api/me', { headers: { 'x-no-sign-in': '1' } })).catch((error) => {
+    const me = await fetchData(api.GET('/api/me', { headers: { 'x-no-sign-in': '1' } })).catch((error) => {
       if (error instanceof ApiProblem && error.status === 401) return null
       throw error
     })
+    setDraftOwner(me?._id ?? '')
+    return me
   },
   staleTime: 60_000,
 })

@@ -1,20 +1,17 @@
 import { Anchor, Button, Text } from '@mantine/core'
 import { useState } from 'react'
-import type { Blueprint, Entity, Field } from '../api/schema'
+import type { Blueprint, Field } from '../api/schema'
 import { confirmAction } from '../ui/confirmation'
 import { showProblem } from '../ui/notices'
 import classes from './bulk-bar.module.css'
 import { BulkChangeDialog } from './bulk-change'
 import { BulkProgressDialog } from './bulk-progress'
-import { type BulkTarget, readTargets } from './bulk-run'
+import { type BulkProgress, type BulkTarget, readTargets, toTarget } from './bulk-run'
 import { countEntities, useBulkWork } from './bulk-work'
 import type { ListSearch } from './entity-queries'
 import type { Marks } from './marks'
 
 type BulkBarProps = { blueprint: Blueprint; editable: Field[]; query: ListSearch; total: number; marks: Marks }
-
-const toTargets = (rows: Iterable<Entity>, property?: string): BulkTarget[] =>
-  [...rows].map((row) => ({ identifier: row.identifier, before: property && row[property] }))
 
 /** What can be done with the marked rows: change a field of them, or delete them. */
 export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarProps) {
@@ -24,13 +21,21 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
   const countText = countEntities(count, blueprint)
   const listTargets = (property?: string) =>
     marks.isAll
-      ? readTargets(blueprint.key, query, property)
-      : Promise.resolve(toTargets(marks.rows.values(), property))
+      ? readTargets(blueprint, query, property)
+      : Promise.resolve([...marks.rows.values()].map((row) => toTarget(row, property)))
+  const markRest = (targets: BulkTarget[], { done, failures }: BulkProgress) => {
+    const rest = [...failures, ...targets.slice(done + failures.length)]
+    marks.mark(new Set(rest.map(({ identifier }) => identifier)))
+  }
   const change = async (field: Field, value: unknown) => {
     setIsChanging(false)
-    await listTargets(field.key)
-      .then((targets) => work.change(targets, field, value))
-      .catch(showProblem)
+    try {
+      const targets = await listTargets(field.key)
+      const result = await work.change(targets, field, value)
+      if (result && result.done < targets.length) markRest(targets, result)
+    } catch (error) {
+      showProblem(error)
+    }
   }
   const remove = async () => {
     const isConfirmed = await confirmAction({
@@ -40,10 +45,13 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
       typedName: count > 1 ? blueprint.key : undefined,
     })
     if (!isConfirmed) return
-    await listTargets()
-      .then((targets) => work.remove(targets))
-      .then(marks.clear)
-      .catch(showProblem)
+    try {
+      const targets = await listTargets()
+      const result = await work.remove(targets)
+      if (result) markRest(targets, result)
+    } catch (error) {
+      showProblem(error)
+    }
   }
   return (
     <>
@@ -79,7 +87,7 @@ export function BulkBar({ blueprint, editable, query, total, marks }: BulkBarPro
         />
       )}
       {work.progress && (
-        <BulkProgressDialog title={blueprint.name} progress={work.progress} onStop={work.stop} onClose={work.close} />
+        <BulkProgressDialog blueprint={blueprint} progress={work.progress} onStop={work.stop} onClose={work.close} />
       )}
     </>
   )

@@ -12,7 +12,7 @@ export class EntityConflict extends Error {
     readonly current: Entity,
     readonly keys: string[],
   ) {
-    super('Somebody else changed this meanwhile.')
+    super('Somebody else changed this meanwhile. Choose yours or theirs.')
   }
 }
 
@@ -46,6 +46,7 @@ export async function changeEntity(
     const saved = await sendChange(key, identifier, changes, etag).catch(async (error) => {
       if (!(error instanceof ApiProblem) || error.status !== 412) throw error
       const current = await readEntity(key, identifier)
+      patchRows(key, identifier, () => current.entity)
       const touched = Object.keys(changes).filter(
         (each) => !isSameValue(before[each], current.entity[each]) && !isSameValue(changes[each], current.entity[each]),
       )

@@ -1,7 +1,7 @@
 import { Stack } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { createContext, type FormEvent, Fragment, type KeyboardEvent, type ReactNode, useContext } from 'react'
-import { findFieldError } from '../api/problem'
+import { ApiProblem, findFieldError, findFieldProblem } from '../api/problem'
 import { ProblemMessage } from '../ui/problem-message'
 import { useFieldFlaws } from './field-flaws'
 import { ConflictLine, FormFieldInput } from './form-field-input'
@@ -64,6 +64,15 @@ export function FieldForm<Saved>(props: FieldFormProps<Saved>) {
   const saving = useSaving(props, form)
   const shownFields = fields.filter((field) => !field.isHidden?.(values))
   const isShownAtField = shownFields.some(({ key }) => findFieldError(saving.error, key))
+  /** Ends a conflict. With the last one, nothing is left of a refusal that was about them. */
+  const settle = (key: string, value: unknown) => {
+    form.settle(key, value)
+    if (Object.keys(conflicts).length === 1 && !(saving.error instanceof ApiProblem)) saving.reset()
+  }
+  const keepTyped = () => {
+    form.keepTyped()
+    if (!(saving.error instanceof ApiProblem)) saving.reset()
+  }
   const submit = (event?: FormEvent) => {
     event?.preventDefault()
     if (saving.isPending) return
@@ -84,9 +93,9 @@ export function FieldForm<Saved>(props: FieldFormProps<Saved>) {
           <FormNotice text="What you typed before is here again." action="Discard it" onAct={form.discardDraft} />
         )}
         {form.changedKeys.length > 0 && changedBy !== null && (
-          <ChangeNotice {...{ changedBy, fields, conflicts }} keys={form.changedKeys} onKeep={form.keepTyped} />
+          <ChangeNotice {...{ changedBy, fields, conflicts }} keys={form.changedKeys} onKeep={keepTyped} />
         )}
-        {saving.error && !isShownAtField && <ProblemMessage error={saving.error} />}
+        {saving.error && !isShownAtField && <ProblemMessage error={saving.error} m={0} />}
         <CurrentValues value={values}>
           {shownFields.map((field, n) => (
             <Fragment key={field.key}>
@@ -94,6 +103,7 @@ export function FieldForm<Saved>(props: FieldFormProps<Saved>) {
                 field={field}
                 value={values[field.key]}
                 error={(flaws[field.key] ?? findFieldError(saving.error, field.key)) || undefined}
+                errorPath={findFieldProblem(saving.error, field.key)?.path.slice(field.key.length + 1)}
                 autoFocus={!before && n === 0}
                 onChange={(value) => change(field.key, value)}
                 onBlur={() => checkField(field)}
@@ -102,8 +112,8 @@ export function FieldForm<Saved>(props: FieldFormProps<Saved>) {
                 <ConflictLine
                   field={field}
                   saved={conflicts[field.key]}
-                  onTake={() => form.settle(field.key, conflicts[field.key] ?? undefined)}
-                  onKeep={() => form.settle(field.key, values[field.key])}
+                  onTake={() => settle(field.key, conflicts[field.key] ?? undefined)}
+                  onKeep={() => settle(field.key, values[field.key])}
                 />
               )}
             </Fragment>

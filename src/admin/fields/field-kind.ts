@@ -14,6 +14,8 @@ export type InputProps = {
   onChange: (value: unknown) => void
   onBlur?: () => void
   error?: string
+  /** For an object: in which part of it the error is, as a JSON pointer. */
+  errorPath?: string
   /** The name for assistive technology, where no label is visible. */
   'aria-label'?: string
   label?: string

@@ -8,13 +8,15 @@ type FormFieldInputProps = {
   field: FormField
   value: unknown
   error?: string
+  /** In which part of the value the error is, as a JSON pointer. */
+  errorPath?: string
   autoFocus: boolean
   onChange: (value: unknown) => void
   onBlur: () => void
 }
 
 /** One field of a form: its label, its input, its help, and what is wrong with it. */
-export function FormFieldInput({ field, value, error, autoFocus, onChange, onBlur }: FormFieldInputProps) {
+export function FormFieldInput({ field, value, error, errorPath, autoFocus, onChange, onBlur }: FormFieldInputProps) {
   const label = field.title || field.key
   const description = [field.description, describeRules(field)].filter(Boolean).join(' ') || undefined
   if (field.isReadOnly)
@@ -33,6 +35,7 @@ export function FormFieldInput({ field, value, error, autoFocus, onChange, onBlu
       onChange={onChange}
       onBlur={onBlur}
       error={error}
+      {...(field.type === 'object' && { errorPath })}
       label={label}
       description={description}
       required={field.required}

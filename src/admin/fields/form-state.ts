@@ -12,8 +12,10 @@ type Typed = {
   conflicts: FormValues
   /** The fields that others changed. */
   changedKeys: string[]
-  /** What is being saved. The next change of the thing is this, as the server completed it. */
+  /** What is being saved. Until the answer is there, changes wait: they may be this or those of others. */
   sent?: FormValues
+  /** The server stored what was sent. The next change of the thing is this, as the server completed it. */
+  isStored?: boolean
 }
 
 /** Returns the values with which a form begins: what was typed before its tab was closed lies over the thing. */
@@ -45,7 +47,8 @@ export function useFormState(fields: readonly FormField[], before: FormValues | 
   const [isRestored, setIsRestored] = useState(!!draft?.changes)
   const [typed, setTyped] = useState(() => startForm(fields, before, draft))
   const current = toValues(fields, before)
-  if (before && Object.keys(toChanges(current, typed.seen)).length > 0) {
+  const isWaiting = typed.sent && !typed.isStored
+  if (before && !isWaiting && Object.keys(toChanges(current, typed.seen)).length > 0) {
     const next = typed.sent ? adoptSaved(typed, typed.sent, current) : followOthers(typed, current)
     setTyped({ ...next, base: current, seen: current })
   }
@@ -85,9 +88,13 @@ export function useFormState(fields: readonly FormField[], before: FormValues | 
     /** What was saved is what the next changes are compared with. */
     accept: () => {
       forgetDraft()
-      setTyped((now) => ({ ...now, base: { ...now.base, ...now.sent }, conflicts: {}, changedKeys: [] }))
+      setTyped((now) => ({
+        ...{ ...now, base: { ...now.base, ...now.sent }, conflicts: {}, changedKeys: [], isStored: true },
+        // Without a change, no other version of the thing follows.
+        sent: Object.keys(toChanges(now.sent ?? {}, now.base)).length > 0 ? now.sent : undefined,
+      }))
     },
     /** Says what is being saved, because its result may be there before its answer; undefined after a refusal. */
-    expectSaved: (sent: FormValues | undefined) => setTyped((now) => ({ ...now, sent })),
+    expectSaved: (sent: FormValues | undefined) => setTyped((now) => ({ ...now, sent, isStored: false })),
   }
 }

@@ -13,7 +13,7 @@ const isEmpty = (value: JsonObject) => Object.values(value).every((each) => each
 
 /** A form for an object whose schema names its properties, and a JSON editor for any other object. */
 export function ObjectForm(props: InputProps) {
-  const { field, value, onChange, onBlur, label, description, required, error } = props
+  const { field, value, onChange, onBlur, label, description, required, error, errorPath = '' } = props
   const parts = readObjectFields(field.schema)
   if (!parts) return <JsonInput {...props} />
   const object = toObject(value)
@@ -24,8 +24,10 @@ export function ObjectForm(props: InputProps) {
     if (typeof next === 'string') return
     change({ ...Object.fromEntries(parts.map(({ key }) => [key, object[key]])), ...toObject(next) })
   }
+  const [, flawedKey, innerPath] = /^\/([^/]*)(.*)$/.exec(errorPath) ?? []
+  const flawed = error ? parts.find(({ key }) => key === flawedKey) : undefined
   return (
-    <Input.Wrapper {...{ label, description, required, error }} labelElement="div">
+    <Input.Wrapper {...{ label, description, required }} error={flawed ? undefined : error} labelElement="div">
       <Stack gap="xs" className={classes.parts}>
         {parts.map((part) => (
           <ValueInput
@@ -37,6 +39,7 @@ export function ObjectForm(props: InputProps) {
             label={part.title || part.key}
             description={part.description}
             required={part.required}
+            {...(part === flawed && { error, ...(part.type === 'object' && { errorPath: innerPath }) })}
           />
         ))}
         {!isEmpty(others) && (

@@ -4,6 +4,7 @@ import { useObservable } from '../api/observable'
 import { meQuery } from '../api/queries'
 import type { Me } from '../api/schema'
 import { impersonation, signInRequest } from '../api/session'
+import { suspension } from '../api/suspension'
 import { Brand } from '../branding/brand'
 import { findClosedPage, listSections } from '../sections'
 import { SignIn } from '../sign-in/sign-in'
@@ -22,23 +23,27 @@ import { KeyboardHelp } from './keyboard-help'
 import { PageLayout, useCurrentSection } from './page-layout'
 import { ProofDialog } from './proof-dialog'
 import { SectionTabs } from './section-tabs'
+import { Suspended, SuspendedDialog } from './suspended'
 
 /** The page of a tenant: the side bar and the screen. Without a session it shows the sign-in instead. */
 export function Frame() {
   const me = useQuery(meQuery)
   const actingAs = useObservable(impersonation)
+  const isSuspended = useObservable(suspension) === 'suspended'
+  // Who works goes on with what is there.
+  if (me.data) return <SignedInFrame me={me.data} isSuspended={isSuspended} />
+  if (isSuspended) return <Suspended />
   if (me.isPending) return null
-  if (me.error)
-    return (
-      <>
-        {actingAs && <ImpersonationBanner actingAs={actingAs} />}
-        <ProblemMessage error={me.error} />
-      </>
-    )
-  return me.data ? <SignedInFrame me={me.data} /> : <SignIn />
+  if (!me.error) return <SignIn />
+  return (
+    <>
+      {actingAs && <ImpersonationBanner actingAs={actingAs} />}
+      <ProblemMessage error={me.error} />
+    </>
+  )
 }
 
-function SignedInFrame({ me }: { me: Me }) {
+function SignedInFrame({ me, isSuspended }: { me: Me; isSuspended: boolean }) {
   const actingAs = useObservable(impersonation)
   const signIn = useObservable(signInRequest)
   const { pathname } = useLocation()
@@ -69,6 +74,7 @@ function SignedInFrame({ me }: { me: Me }) {
       <Confirmation />
       <ProofDialog username={me.username} />
       <KeyboardHelp />
+      {isSuspended && <SuspendedDialog />}
       {signIn === 'expired' && <SignInAgain me={me} />}
     </div>
   )

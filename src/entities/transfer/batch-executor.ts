@@ -172,10 +172,10 @@ export class BatchExecutor {
       return requireWritable(model, found.get(name), rowScope, ctx)
     })
     const deleted = await deleteEntities(tx, entities, { references: this.references!, by: ctx }).catch((error) => {
-      const restricted =
-        error instanceof RestrictedDelete ? entities.findIndex(({ identifier }) => error.isRestricted(identifier)) : -1
+      if (!(error instanceof RestrictedDelete)) throw error
+      const restricted = entities.findIndex(({ identifier }) => error.isRestricted(identifier))
       this.index = index + Math.max(0, restricted)
-      throw error
+      throw restricted < 0 ? error : error.narrow(entities[restricted]!.identifier)
     })
     await this.#forgetNames(entities, deleted)
     for (const { identifier } of entities) this.#results.push({ op: 'delete', identifier, status: 200 })

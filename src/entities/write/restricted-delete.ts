@@ -20,6 +20,11 @@ export class RestrictedDelete extends Error {
   isRestricted(identifier: string) {
     return this.pointers.some(({ value }) => value === identifier)
   }
+
+  /** Returns the error for one of the entities that cannot be removed. */
+  narrow(identifier: string): RestrictedDelete {
+    return this.tooMany ? this : new RestrictedDelete(this.pointers.filter(({ value }) => value === identifier))
+  }
 }
 
 const MAX_COUNTED_REFERENCES = 1_000

@@ -46,6 +46,18 @@ describe('onDelete: restrict', () => {
     }
   })
 
+  test('a batch that deletes several entities counts the references to the one that it names', async () => {
+    const { add, user, at } = await createBooksFixture()
+    await add('authors', 'cy')
+    for (const [book, author] of Object.entries({ one: 'bob', two: 'cy', three: 'cy' }))
+      await add('books', book, { author })
+    const operations = ['ann', 'bob', 'cy'].map((identifier) => ({ op: 'delete', identifier }))
+    const answer = await user.post(at('authors', '/batch'), { operations })
+    expect(statusAndCode(answer)).toEqual(IN_USE)
+    const references = [{ blueprint: 'books', field: 'author', count: 1 }]
+    expect(answer.body.details).toEqual({ index: 1, details: { references } })
+  })
+
   test('a delete by _id of an entity that others refer to gets 409 ENTITY_IN_USE', async () => {
     const { add, user, at } = await createBooksFixture()
     const { _id } = await add('authors', 'cy')
