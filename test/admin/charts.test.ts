@@ -92,9 +92,8 @@ describe.skipIf(!hasBrowser)('charts in a browser', () => {
     expect(titlesOf(await readCharts())).toEqual(dragged)
     await page.reload()
     await page.getByRole('figure').last().waitFor()
-    const shown = await page
-      .getByRole('figure')
-      .evaluateAll((all) => all.map((each) => each.getAttribute('aria-label')))
+    const figures = await page.getByRole('figure').all()
+    const shown = await Promise.all(figures.map((figure) => figure.getAttribute('aria-label')))
     expect(shown).toEqual(dragged)
     expect(errors).toEqual([])
   })
