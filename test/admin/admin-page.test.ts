@@ -90,7 +90,7 @@ describe.skipIf(!hasBrowser)('the admin page in a browser', () => {
     await page.getByText('300 contacts').waitFor()
     await inspectScreen(page, 'home')
 
-    await page.getByRole('link', { name: 'Contacts', exact: true }).click()
+    await page.getByRole('navigation').getByRole('link', { name: 'Contacts', exact: true }).click()
     await page.getByRole('cell', { name: 'Nadia Virtanen' }).waitFor()
     await inspectScreen(page, 'entities')
     await page.getByRole('button', { name: 'Filter' }).click()

@@ -36,6 +36,7 @@ describe.skipIf(!hasBrowser)('the AI screens in a browser', () => {
     call = apiCaller(server.url, { authorization: `Bearer ${body.payload.token}` })
     await call('POST', '/api/blueprints', { key: 'pumps', name: 'Pumps', fields: [{ key: 'name', type: 'string' }] })
     await call('POST', '/api/blueprints/pumps/entities', { identifier: 'red', name: 'The red pump' })
+    await page.reload()
   })
   afterAll(async () => {
     await page?.close()
@@ -196,7 +197,7 @@ describe.skipIf(!hasBrowser)('the AI screens in a browser', () => {
     await page.getByRole('link', { name: 'MCP' }).click()
     await page.getByText('find_pumps').waitFor()
     await page.getByRole('button', { name: 'Create an API token' }).click()
-    await page.getByText('The token is shown this once.').waitFor()
+    await page.getByText('The token is shown only once.').waitFor()
     await inspectScreen(page, 'ai-mcp')
     expect(unexpectedErrors()).toEqual([])
   })

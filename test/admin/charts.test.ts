@@ -30,7 +30,7 @@ describe.skipIf(!hasBrowser)('charts in a browser', () => {
     await page.getByRole('figure', { name: 'Contacts by stage' }).waitFor()
     expect(await readCharts()).toMatchObject([{ blueprint: 'contacts', kind: 'bar', groupBy: 'stage', width: 'half' }])
 
-    await page.getByRole('link', { name: 'Contacts', exact: true }).click()
+    await page.getByRole('navigation').getByRole('link', { name: 'Contacts', exact: true }).click()
     await page.getByRole('cell', { name: 'Nadia Virtanen' }).waitFor()
     await page.goto(`${server.url}/admin/data/contacts?worth[$gte]=50000`)
     await page.getByText('132 shown').waitFor()

@@ -29,7 +29,7 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
 
   test('an administrator renames, changes, adds, moves and removes fields, and sees before what that does', async () => {
     const { page, errors } = demo
-    await page.getByRole('link', { name: 'Contacts', exact: true }).click()
+    await page.getByRole('navigation').getByRole('link', { name: 'Contacts', exact: true }).click()
     await page.getByRole('link', { name: 'Design' }).click()
     await inspectScreen(page, 'design-fields')
     await page.getByRole('button', { name: 'Options of lastCall' }).click()
@@ -272,7 +272,7 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     const { page, errors } = demo
     await open('/data/contacts/all/api')
     await page.getByRole('button', { name: 'Create an API token' }).click()
-    await page.getByText('The token is shown this once.').waitFor()
+    await page.getByText('The token is shown only once.').waitFor()
     await inspectScreen(page, 'blueprint-api')
     const answers: Record<string, string> = {}
     for (const title of ['List', 'Get one', 'Create', 'Change', 'Delete', 'Count', 'Chart'])

@@ -60,7 +60,7 @@ describe.skipIf(!hasBrowser)('a form of an entity in a browser', () => {
     await using demo = await openDemo()
     const { page, server } = demo
     const call = await callDemo(server)
-    const lost = page.getByText('The server cannot be reached. This page goes on as soon as it can.')
+    const lost = page.getByText('The server cannot be reached. This page continues as soon as it can.')
     await page.goto(`${server.url}/admin/data/contacts?$sort=-created`)
     await page.getByText('live', { exact: true }).waitFor()
     await page.context().setOffline(true)
