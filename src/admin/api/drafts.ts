@@ -1,16 +1,13 @@
+import { observable } from './observable'
 import { getNamedTenant } from './session'
 
 const PREFIX = 'atoll-draft'
 
-let user = ''
-
-/** Says whose drafts are kept and read from now on. */
-export const setDraftOwner = (id: string) => {
-  user = id
-}
+/** The id of the user whose drafts are kept and read. */
+export const draftOwner = observable('')
 
 /** Tenants and users of one browser do not see each other's drafts: the tenant is in the host or the name. */
-const storageKey = (key: string) => `${PREFIX}:${getNamedTenant() ?? ''}:${user}:${key}`
+const storageKey = (key: string) => `${PREFIX}:${getNamedTenant() ?? ''}:${draftOwner.get()}:${key}`
 
 /** Returns what was typed into a form before its tab was closed, or undefined. */
 export function readDraft<Values>(key: string): Values | undefined {

@@ -1,7 +1,7 @@
 import { QueryClient, queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from './client'
 import { connection } from './connection'
-import { setDraftOwner } from './drafts'
+import { draftOwner } from './drafts'
 import { ApiProblem, ConnectionLost } from './problem'
 import { impersonation } from './session'
 import { suspension } from './suspension'
@@ -54,7 +54,7 @@ export const meQuery = queryOptions({
       if (error instanceof ApiProblem && error.status === 401) return null
       throw error
     })
-    setDraftOwner(me?._id ?? '')
+    draftOwner.set(me?._id ?? '')
     return me
   },
   staleTime: 60_000,

@@ -16,7 +16,7 @@ async function addProvider(values: FormValues): Promise<string> {
   await changeProviders((providers) => {
     const message = `The provider ${name} is set up already.`
     if (Object.hasOwn(providers, name))
-      throw new ApiProblem(409, 'PROVIDER_EXISTS', message, [{ path: `/${key}`, message }], null)
+      throw new ApiProblem(400, 'INVALID_INPUT', message, [{ path: `/${key}`, message }], null)
     return { ...providers, [name]: toProvider(values, isOpenId) }
   })
   return name
