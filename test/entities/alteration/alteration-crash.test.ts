@@ -1,5 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { apiCaller, createTempFolder, createTenantByCli, type RunningAtoll, signIn, startAtoll } from '../../fakes/cli'
+import { waitUntil } from '../../wait-until'
 
 setDefaultTimeout(120_000)
 
@@ -78,5 +79,11 @@ test('an alteration of entities resumes after SIGKILL of the server, and lists a
   expect(await total(server, 'name=t17')).toBe(1)
   const { status } = await client(server)('POST', path, { name: 't17', size: '1' })
   expect(status).toBe(409)
-  expect(await total(server, '$q=t4711')).toBe(1)
+  // The first search may be busy for a while.
+  expect(
+    await waitUntil(
+      () => total(server, '$q=t4711'),
+      (found) => found !== 503,
+    ),
+  ).toBe(1)
 })
