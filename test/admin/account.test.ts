@@ -198,6 +198,8 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
     await asGrace('POST', `/api/workspaces/${office._id}/invites`, { email: 'ada@example.com' })
     await page.goto(`${server.url}/admin/account`)
     await page.getByRole('button', { name: 'Accept' }).click()
+    // The answered invitation leaves, which moves the tabs.
+    await page.getByRole('button', { name: 'Accept' }).waitFor({ state: 'detached' })
     await page.getByRole('tab', { name: 'Workspaces' }).click()
     await page.getByRole('button', { name: 'Activate' }).click()
     await page.getByText('active', { exact: true }).waitFor()
