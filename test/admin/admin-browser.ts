@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { launchBrowser } from '../fakes/browser'
-import { createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
 
 /** Machines are shared: a step that takes a second may take many. */
 const PAGE_TIMEOUT_MS = 60_000
@@ -115,4 +115,10 @@ export async function openEmpty() {
     await server[Symbol.asyncDispose]()
   }
   return { server, page, errors, [Symbol.asyncDispose]: close }
+}
+
+/** Returns a caller of the demo's API, with the token that the server printed. */
+export async function callDemo(server: RunningAtoll) {
+  const [, token = ''] = await server.until(/x-api-key: (\S+)'/)
+  return apiCaller(server.url, { 'x-api-key': token, tenant: 'demo' })
 }

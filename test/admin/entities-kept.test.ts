@@ -1,8 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser } from '../fakes/browser'
-import { apiCaller, createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
-import { findLink, openDemo, openPage, SCREENSHOTS } from './admin-browser'
+import { apiCaller, createTempFolder, PASSWORD, startAtoll } from '../fakes/cli'
+import { callDemo, findLink, openDemo, openPage, SCREENSHOTS } from './admin-browser'
 
 setDefaultTimeout(120_000)
 
@@ -128,9 +128,3 @@ describe.skipIf(!hasBrowser)('a form of an entity in a browser', () => {
     await tab.close()
   })
 })
-
-/** Returns a client with the token that the demo prints. */
-async function callDemo(server: RunningAtoll) {
-  const [, token = ''] = await server.until(/x-api-key: (\S+)'/)
-  return apiCaller(server.url, { 'x-api-key': token, tenant: 'demo' })
-}

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
-import { apiCaller } from '../fakes/cli'
-import { inspectScreen, openDemo } from './admin-browser'
+import type { apiCaller } from '../fakes/cli'
+import { callDemo, inspectScreen, openDemo } from './admin-browser'
 
 setDefaultTimeout(120_000)
 
@@ -17,8 +17,7 @@ describe.skipIf(!hasBrowser)('the entities of a blueprint in a browser', () => {
   let call: ReturnType<typeof apiCaller>
   beforeAll(async () => {
     demo = await openDemo()
-    const [, token = ''] = await demo.server.until(/x-api-key: (\S+)'/)
-    call = apiCaller(demo.server.url, { 'x-api-key': token, tenant: 'demo' })
+    call = await callDemo(demo.server)
     for (const [identifier, name, worth] of [
       ['ada', 'Ada Lovelace', '10.00'],
       ['grace', 'Grace Hopper', '20.00'],

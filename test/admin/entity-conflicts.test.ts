@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
-import { apiCaller } from '../fakes/cli'
-import { inspectScreen, openDemo } from './admin-browser'
+import type { apiCaller } from '../fakes/cli'
+import { callDemo, inspectScreen, openDemo } from './admin-browser'
 
 setDefaultTimeout(120_000)
 
@@ -12,8 +12,7 @@ describe.skipIf(!hasBrowser)('two people who change the same entity, of whom one
   let call: ReturnType<typeof apiCaller>
   beforeAll(async () => {
     demo = await openDemo()
-    const [, token = ''] = await demo.server.until(/x-api-key: (\S+)'/)
-    call = apiCaller(demo.server.url, { 'x-api-key': token, tenant: 'demo' })
+    call = await callDemo(demo.server)
     demo.page.setDefaultTimeout(10_000)
     // Without an answer, the list does not learn what others change.
     await demo.page.route('**/entities/changes*', () => {})

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
-import { apiCaller } from '../fakes/cli'
-import { inspectScreen, openDemo } from './admin-browser'
+import type { apiCaller } from '../fakes/cli'
+import { callDemo, inspectScreen, openDemo } from './admin-browser'
 
 setDefaultTimeout(120_000)
 
@@ -24,8 +24,7 @@ describe.skipIf(!hasBrowser)('fields with several values and objects in a form',
   let call: ReturnType<typeof apiCaller>
   beforeAll(async () => {
     demo = await openDemo()
-    const [, token = ''] = await demo.server.until(/x-api-key: (\S+)'/)
-    call = apiCaller(demo.server.url, { 'x-api-key': token, tenant: 'demo' })
+    call = await callDemo(demo.server)
     const created = await call('POST', '/api/blueprints', {
       ...{ key: 'plants', name: 'Plants' },
       fields: [
