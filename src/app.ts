@@ -14,6 +14,7 @@ import { events } from './events/area'
 import { integrations } from './integrations/area'
 import { type Area, compose, mountRoutes, startAreas } from './jobs/area'
 import { lambdas } from './lambdas/area'
+import { limits } from './limits/area'
 import { adminRoutes } from './operations/admin/routes'
 import { operations } from './operations/area'
 import { healthRoutes } from './operations/health'
@@ -43,7 +44,7 @@ const routing: Area = {
 
 /** All areas of the server, in the order in which routes match. */
 export const areas: readonly Area[] = [
-  ...[routing, platform, accounts, workspaces, blueprints, entities, content, events],
+  ...[routing, platform, limits, accounts, workspaces, blueprints, entities, content, events],
   ...[lambdas, connections, integrations, payments, plugins, ai, operations],
 ]
 compose(areas)

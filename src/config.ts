@@ -58,7 +58,7 @@ export const Settings = Type.Object({
     default: 'full',
     description: 'normal: faster, but a power cut may undo the last writes',
   }),
-  ATOLL_RATE_LIMITS: toggleSetting('on', 'whether sign-ins, sign-ups, coupon codes and guest writes are rate limited'),
+  ATOLL_RATE_LIMITS: toggleSetting('on', 'whether requests are rate limited, also sign-ins, sign-ups and coupon codes'),
   ATOLL_DATABASE_URL: Type.String({
     default: '',
     secret: true,

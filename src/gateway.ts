@@ -7,7 +7,7 @@ import { log, setLogLevel } from './core/log'
 import { Problem, toProblemResponse } from './core/problem'
 import { getRequestId } from './core/request-id'
 import { logRefusal, logRequest, type RequestNotes, startNotes } from './core/request-log'
-import { bodyLengthOf, isJsonResponse, setCommonHeaders } from './core/response'
+import { bodyLengthOf, isJsonResponse, setCommonHeaders, setRateLimitHeaders } from './core/response'
 import { addCorsHeaders, answerPreflight, isPreflight } from './http/cors'
 import { executeOnce } from './http/idempotency/execution'
 import { releaseBody } from './tenancy/body-budget'
@@ -42,6 +42,7 @@ export async function handleRequest(request: Request): Promise<Response> {
   const requestId = getRequestId(normalized)
   response.headers.set('x-request-id', requestId)
   setCommonHeaders(response, normalized.url, isHttps(normalized))
+  if (notes.rateLimit) setRateLimitHeaders(response, notes.rateLimit)
   addRenewedCookie(request, response)
   const origin = normalized.headers.get('origin')
   if (origin !== null) await addCorsHeaders(normalized, origin, response)

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { Glob } from 'bun'
 import { app } from '../src/app'
 import { providers } from '../src/payments/providers'
-import { callApi, createTestTenant } from './test-tenant'
+import { callApi, createTestTenant, withoutRateLimits } from './test-tenant'
 
 const filled = (path: string) => path.replace(/:\w+/g, 'x')
 
@@ -39,6 +39,7 @@ test('every route that needs a user answers anonymous callers 401 before it vali
 })
 
 test('every route that reads credentials answers an invalid one with 401', async () => {
+  using _ = withoutRateLimits()
   const { origin } = await createTestTenant()
   const bad: Record<string, string>[] = [
     { 'x-api-key': `atl_${'0'.repeat(64)}` },
@@ -76,6 +77,7 @@ const ranks = [
   ['tenancy'],
   ['jobs'],
   ['platform'],
+  ['limits'],
   ['http'],
   ['accounts'],
   ['workspaces'],

@@ -1,5 +1,6 @@
 import { issueApiToken } from '../src/accounts/api-tokens'
 import { registerUser } from '../src/accounts/users/users'
+import { config } from '../src/config'
 import { handleRequest } from '../src/gateway'
 import { createTenant } from '../src/tenancy/tenants'
 
@@ -86,6 +87,17 @@ export async function createTestTenant() {
     tokens,
     as: (name: TestUser) => apiClient(origin, { 'x-api-key': tokens[name] }),
     anonymous: apiClient(origin),
+  }
+}
+
+/** Switches all rate limits off until the end of the block, for tests with many requests of one caller. */
+export function withoutRateLimits(): Disposable {
+  const original = config.ATOLL_RATE_LIMITS
+  config.ATOLL_RATE_LIMITS = 'off'
+  return {
+    [Symbol.dispose]: () => {
+      config.ATOLL_RATE_LIMITS = original
+    },
   }
 }
 

@@ -9,6 +9,7 @@ import { noteRoute, noteUser } from '../core/request-log'
 import { assertSameSite, isCrossSite } from '../http/allowed-origins'
 import { endAuthorizationCheck } from '../http/idempotency/authorization-check'
 import { withClaim } from '../http/idempotency/claim'
+import { limitCostlyRequest, limitRequest } from '../limits/request-limit'
 import { reserveBody } from '../tenancy/body-budget'
 import { startProcessing } from '../tenancy/client-connection'
 import { resolveTenant, type Tenant } from '../tenancy/tenants'
@@ -18,16 +19,21 @@ import { expireSessionCookie, extendSessionCookie } from './cookies'
 import { createAuditedWrite, impersonate, readImpersonationTarget } from './impersonation'
 import { assertScope, hasPermission, missingRoleMessage, type Permission } from './permissions'
 
-type CookieUse = { readsCookie?: boolean; renewsCookie?: boolean }
+type AuthorizationOptions = {
+  readsCookie?: boolean
+  renewsCookie?: boolean
+  /** Whether the request counts for the rate limits of its caller. */
+  isCounted?: boolean
+}
 
 async function authorize(
   request: Request,
   area: string,
   permission?: Permission,
-  cookieUse: CookieUse = {},
+  options: AuthorizationOptions = {},
 ): Promise<PublicCtx> {
   const tenant = await resolveTenant(request)
-  const caller = await findCaller(request, tenant, cookieUse)
+  const caller = await findCallerWithinLimits(request, tenant, options)
   assertScope(caller, area, isRead(request) ? 'read' : 'write')
   const impersonation = readImpersonationTarget(request)
   const actor = impersonation ? await impersonate(tenant, caller, impersonation) : caller
@@ -51,7 +57,7 @@ async function authorize(
  * @throws 401, 403 as for a new request
  */
 export const reauthorize = (request: Request, area: string): Promise<PublicCtx> =>
-  authorize(request, area, undefined, { renewsCookie: false })
+  authorize(request, area, undefined, { renewsCookie: false, isCounted: false })
 
 /**
  * Authorizes like `reauthorize`, but for routes where a GET may have effects because code of the tenant handles it.
@@ -61,12 +67,28 @@ export const reauthorize = (request: Request, area: string): Promise<PublicCtx> 
 export const reauthorizeSameSite = (request: Request, area: string): Promise<PublicCtx> =>
   authorize(request, area, undefined, { readsCookie: !(isRead(request) && isCrossSite(request)) })
 
+/** Whoever sends an invalid credential counts as a guest. @throws 401, 403 as `findCaller`, 429 RATE_LIMITED */
+async function findCallerWithinLimits(request: Request, tenant: Tenant, options: AuthorizationOptions) {
+  if (options.isCounted === false) return findCaller(request, tenant, options)
+  const caller = await findCaller(request, tenant, options).catch(async (error) => {
+    await limitRequest(request, tenant)
+    throw error
+  })
+  const limited = limitRequest(request, tenant, caller)
+  if (limited) await limited
+  return caller
+}
+
 /**
  * Returns the actor of the first credential, and renews a session cookie. An invalid credential is rejected, never
  * ignored.
  * @throws 401 UNAUTHENTICATED, 403 COOKIE_OF_ANOTHER_HOST, CROSS_SITE for a write by cookie from another site
  */
-async function findCaller(request: Request, tenant: Tenant, { readsCookie, renewsCookie = true }: CookieUse) {
+async function findCaller(
+  request: Request,
+  tenant: Tenant,
+  { readsCookie, renewsCookie = true }: AuthorizationOptions,
+) {
   const authentication = await authenticate(request, tenant, { readsCookie })
   if (!authentication || 'actor' in authentication) return authentication?.actor
   const { cookie, session = rejectEndedSession(request, tenant) } = authentication
@@ -83,10 +105,11 @@ function rejectEndedSession(request: Request, tenant: Tenant): never {
 const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
 
 /**
- * Returns the guard of an area. Every route declares `can`, `anyone`, `open` or `openAtAddress`; a test rejects a route
- * that declares none. Unauthorized callers are rejected before their body is read and validated, so that they learn
- * nothing about the schema. `anyone` authenticates credentials but admits guests, whom the handler must check. `open`
- * does not authenticate; nor does `openAtAddress`, where `?tenant=` may name the tenant. `area` is the area in the
+ * Returns the guard of an area. Every route declares `can`, `anyone`, `open`, `openThrottled` or `openAtAddress`; a test
+ * rejects a route that declares none. Unauthorized callers are rejected before their body is read and validated, so that
+ * they learn nothing about the schema. `anyone` authenticates credentials but admits guests, whom the handler must check.
+ * `open` does not authenticate; nor do the other two, whose handlers have throttles of their own instead of the rate
+ * limits. With `openAtAddress`, `?tenant=` may name the tenant. `area` is the area in the
  * scopes of API tokens. Elysia only waits reliably for hooks that are `async`, and it skips the macros after one that
  * is `false`.
  */
@@ -114,6 +137,16 @@ const createGuard = <Area extends string>(area: Area, read: ReadBody) =>
     }),
     anyone: (_: true) => createHooks<PublicCtx>('anyone', (request) => authorize(request, area), read),
     open: (_: true) =>
+      createHooks<PublicCtx>(
+        'open',
+        async (request) => {
+          const tenant = await resolveTenant(request)
+          await limitRequest(request, tenant)
+          return withClaim(request, tenant)
+        },
+        read,
+      ),
+    openThrottled: (_: true) =>
       createHooks<PublicCtx>('open', async (request) => withClaim(request, await resolveTenant(request)), read),
     openAtAddress: (_: true) =>
       createHooks<PublicCtx>(
@@ -121,6 +154,10 @@ const createGuard = <Area extends string>(area: Area, read: ReadBody) =>
         async (request) => withClaim(request, await resolveTenant(request, readTenantParam(request))),
         read,
       ),
+    costly: (_: true) => ({
+      beforeHandle: async (context: { request: Request }) =>
+        limitCostlyRequest((context as HookContext<PublicCtx>).ctx!, context.request),
+    }),
   })
 
 const readTenantParam = ({ url }: Request) => new URLSearchParams(url.split('?')[1]).get('tenant')

@@ -28,7 +28,7 @@ const pageQuery = t.Object(listQuery)
 const signInRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
   .post('/signin', ({ ctx, body, request, set }) => signin.signIn(ctx, body, { request, set }), {
-    open: true,
+    openThrottled: true,
     body: SignIn,
     response: { 200: SignedIn, 401: ProblemShape, 429: ProblemShape },
     detail: {
@@ -42,7 +42,7 @@ const signInRoutes = new Elysia({ tags: ['accounts'] })
     '/signup',
     async ({ ctx, body, request, set }) => status(201, await signin.signUp(ctx, body, { request, set })),
     {
-      open: true,
+      openThrottled: true,
       body: SignUp,
       response: { 201: SignedIn, 409: ProblemShape, 429: ProblemShape },
       detail: { operationId: 'signUp', summary: 'Sign up', description: 'Creates a user and signs in like signIn.' },
@@ -53,7 +53,7 @@ const signInRoutes = new Elysia({ tags: ['accounts'] })
     ({ ctx, body, request, set }) =>
       signin.refresh(ctx, body?.refreshToken || readBearerToken(request), { request, set }),
     {
-      open: true,
+      openThrottled: true,
       body: RefreshRequest,
       response: { 200: RefreshedTokens, 401: ProblemShape },
       detail: {

@@ -30,7 +30,8 @@ const AUTH_CONFIGURATION = 'auth-configuration'
 
 /** Configurations that the server reads. They can never be public, because they may be confidential. */
 const SERVER_CONFIGURATIONS = [
-  ...['ai-configuration', 'auth-configuration', 'mail-templates', 'payments-configuration', 'workspace-configuration'],
+  ...['ai-configuration', 'auth-configuration', 'limits-configuration', 'mail-templates'],
+  ...['payments-configuration', 'workspace-configuration'],
 ]
 
 const SORTABLE_COLUMNS = {

@@ -12,6 +12,8 @@ export type RequestNotes = {
   route?: string
   /** The error code of the response. */
   code?: string
+  /** The rate limit of the caller, how many requests are left of it, and when all are there again (s). */
+  rateLimit?: { limit: number; remaining: number; reset: number }
 }
 
 // Notes are a property of the request, because garbage collection of a WeakMap with an entry for each request is slow.

@@ -61,6 +61,16 @@ export function setCommonHeaders(response: Response, url: string, secure: boolea
   if (isApiUrl(url)) setPrivateCaching(headers)
 }
 
+/** Sets the headers that tell a caller how many requests are left (draft-ietf-httpapi-ratelimit-headers-06). */
+export function setRateLimitHeaders(
+  { headers }: Response,
+  { limit, remaining, reset }: { limit: number; remaining: number; reset: number },
+) {
+  headers.set('ratelimit-limit', `${limit}`)
+  headers.set('ratelimit-remaining', `${remaining}`)
+  headers.set('ratelimit-reset', `${reset}`)
+}
+
 /**
  * Forbids caches to store a response that does not set its own `Cache-Control`, and separates the responses by tenant
  * and caller.

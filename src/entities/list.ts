@@ -3,6 +3,7 @@ import type { Model } from '../blueprints/model'
 import { type RowScope, requireRowScope } from '../blueprints/permissions'
 import { badRequest, Problem } from '../core/problem'
 import { createJsonResponse } from '../core/response'
+import { limitCostlyRequest } from '../limits/request-limit'
 import type { Db } from '../storage/port'
 import { populatePage } from './populate/populate'
 import { createPopulatePlan } from './populate/populate-plan'
@@ -47,6 +48,7 @@ async function readList(
   if (explain && !originalCtx.actor?.privileged)
     throw new Problem(403, 'FORBIDDEN', 'Only admins and service accounts can use $explain.')
   const query = parseQuery(model, ctx.actor, search)
+  if (query.count) await limitCostlyRequest(ctx, request)
   const after = await parseStart(ctx, model, query, cursor)
   if (query.search) await ensureSearchIndex(ctx, model)
   if (explain)

@@ -20,12 +20,14 @@ export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
   })
   .get('/count', ({ ctx, query, request }) => records.count(ctx, query, request), {
     can: 'curator',
+    costly: true,
     query: CountQuery,
     response: EventCount,
     detail: { operationId: 'countEvents', summary: 'Count events' },
   })
   .get('/sum', ({ ctx, query, request }) => sumEvents(ctx, query, request), {
     can: 'curator',
+    costly: true,
     query: SumQuery,
     response: EventSum,
     detail: { operationId: 'sumEvents', summary: 'Sum a number in the metadata of events' },

@@ -74,7 +74,7 @@ const adminRoutes = new Elysia({ prefix: '/integrations', tags: ['integrations']
 /** Returns a new object for each route, because Elysia mutates it. */
 const webhookOptions = (operationId: string) =>
   ({
-    open: true,
+    openThrottled: true,
     params: t.Object({ integrationId: t.String() }),
     detail: {
       operationId,

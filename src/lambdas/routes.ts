@@ -86,6 +86,7 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
   )
   .post('/:id/execute', ({ ctx, params, body, request }) => executeLambda(ctx, params.id, body, request), {
     can: 'privileged',
+    costly: true,
     params: IdParams,
     body: optionalBody(Input),
     detail: {

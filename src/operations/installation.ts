@@ -4,6 +4,7 @@ import { guard } from '../accounts/guard'
 import { SESSION_TTL_MS } from '../accounts/sessions'
 import { config } from '../config'
 import { DAY_MS } from '../core/clock'
+import { getAllowedLimits } from '../limits/rate-limits'
 import { isMailEnabled } from '../platform/mail/smtp'
 import { measureDatabase } from '../tenancy/database-size'
 import { listAssignedHosts } from '../tenancy/hosts'
@@ -19,6 +20,7 @@ const describeInstallation = async ({ tenant }: Tenant): Promise<Installation> =
   sessionDays: SESSION_TTL_MS / DAY_MS,
   accessTokenSeconds: config.ATOLL_ACCESS_TOKEN_TTL,
   eventDays: config.ATOLL_EVENT_RETENTION,
+  rateLimits: config.ATOLL_RATE_LIMITS === 'on' ? await getAllowedLimits(tenant) : null,
   databaseBytes: await measureDatabase(await getTenantInfo(tenant)),
 })
 

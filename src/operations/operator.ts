@@ -1,5 +1,6 @@
 import { Elysia, status, t } from 'elysia'
 import { ProblemShape } from '../core/problem'
+import { ChosenRateLimits } from '../limits/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
 import { listSettings } from './checks'
 import { describeHealth } from './installation-health'
@@ -20,6 +21,7 @@ import {
   SupportLink,
   SupportRequest,
   TenantHosts,
+  TenantLimits,
 } from './shapes'
 import { openSupport } from './support'
 import * as tenants from './tenant-administration'
@@ -78,6 +80,25 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     params,
     body: TenantHosts,
     response: { 200: TenantHosts, ...refusals, 409: ProblemShape },
+  })
+  .get('/tenants/:id/limits', ({ params: { id } }) => tenants.getLimits(id), {
+    ...operatorRoute(
+      'getTenantLimits',
+      'Get the rate limits of a tenant',
+      'Those that the operator has set, and the defaults for the others.',
+    ),
+    params,
+    response: { 200: TenantLimits, ...refusals },
+  })
+  .put('/tenants/:id/limits', ({ params: { id }, body }) => tenants.setLimits(id, body), {
+    ...operatorRoute(
+      'setTenantLimits',
+      'Replace the rate limits of a tenant',
+      'The defaults apply to what is left out. The tenant itself can only lower them, in its `limits-configuration`.',
+    ),
+    params,
+    body: ChosenRateLimits,
+    response: { 200: TenantLimits, ...refusals },
   })
   .post('/tenants/:id/setup-link', ({ params: { id }, request }) => tenants.createSetUpLink(id, request), {
     ...operatorRoute('createSetUpLink', 'Create a link that creates the first administrator of a tenant'),

@@ -1,5 +1,6 @@
 import { type Static, t } from 'elysia'
 import { id, jsonObject, time } from '../core/shapes'
+import { ChosenRateLimits, RateLimits } from '../limits/shapes'
 import { listQuery } from '../storage/pagination'
 
 /** What the operator decided for a tenant, and what the tenant takes. */
@@ -16,6 +17,9 @@ export const Installation = t.Object({
   sessionDays: t.Number({ description: 'how long a session lasts without being used' }),
   accessTokenSeconds: t.Number({ description: 'how long an access token is valid' }),
   eventDays: t.Number({ description: 'how long events are kept' }),
+  rateLimits: t.Nullable(RateLimits, {
+    description: 'what the operator allows each caller; null where ATOLL_RATE_LIMITS is off',
+  }),
   databaseBytes: t.Nullable(t.Number({ description: 'size of the database of the tenant; null in PostgreSQL' })),
 })
 export type Installation = Static<typeof Installation>
@@ -66,6 +70,9 @@ export const DeletedTenant = t.Object({
   trash: t.Nullable(t.String({ description: 'where its files are now; null in PostgreSQL' })),
 })
 export const TenantHosts = t.Object({ hosts: t.Array(host, { maxItems: 1_000 }) })
+
+/** The rate limits that the operator has set for a tenant, and those that apply to the others. */
+export const TenantLimits = t.Composite([ChosenRateLimits, t.Object({ defaults: RateLimits })])
 
 /** What the operator or the command line did with a tenant. */
 export const OperatorEvent = t.Object({

@@ -7,6 +7,8 @@ import { DAY_MS, now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { badRequest } from '../core/problem'
 import { parseWithShape, success } from '../core/shapes'
+import { DEFAULT_RATE_LIMITS, getOperatorLimits, setOperatorLimits } from '../limits/rate-limits'
+import type { ChosenRateLimits } from '../limits/shapes'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import { measureDatabase } from '../tenancy/database-size'
 import { listAssignedHosts } from '../tenancy/hosts'
@@ -104,6 +106,18 @@ export async function getHosts(id: string) {
 export async function setHosts(id: string, names: string[]) {
   await tenancy.setHosts(id, names)
   return getHosts(id)
+}
+
+/** Returns the rate limits that the operator has set for a tenant. @throws 404 TENANT_NOT_FOUND */
+export async function getLimits(id: string) {
+  await tenancy.getTenantInfo(id)
+  return { ...(await getOperatorLimits(id)), defaults: DEFAULT_RATE_LIMITS }
+}
+
+/** Replaces the rate limits of a tenant. @throws 404 TENANT_NOT_FOUND */
+export async function setLimits(id: string, limits: ChosenRateLimits) {
+  await setOperatorLimits(id, limits)
+  return getLimits(id)
 }
 
 type TenantInfo = Awaited<ReturnType<typeof tenancy.getTenantInfo>>

@@ -30,7 +30,7 @@ export const countForwardedRequests = (tenant: string) => requestCounts.get(tena
 /** Forwards a request that matches no route of the platform to the plugin of its path. */
 export const proxyRoutes = new Elysia({ tags: ['plugins'] })
   .use(streamGuard('plugin-calls'))
-  .all('/*', ({ ctx, request }) => proxyRequest(ctx, request), { open: true, detail: { hide: true } })
+  .all('/*', ({ ctx, request }) => proxyRequest(ctx, request), { openThrottled: true, detail: { hide: true } })
 
 /**
  * Forwards a request to a plugin; both bodies are streamed. The plugin learns who the caller is from `x-atoll-user`, a

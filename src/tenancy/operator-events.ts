@@ -11,6 +11,7 @@ export type OperatorEventName =
   | 'tenant-resumed'
   | 'tenant-deleted'
   | 'hosts-changed'
+  | 'limits-changed'
   | 'support-opened'
 
 /** Records an event in the registry's transaction that causes it, and removes those that are older than events are kept. */

@@ -17,6 +17,14 @@ export const tenants = sqliteTable('tenants', {
   support: text(),
 })
 
+/** What the operator allows a tenant. */
+export const tenantLimits = sqliteTable('tenant_limits', {
+  tenant: text()
+    .primaryKey()
+    .references(() => tenants.id, { onDelete: 'cascade' }),
+  rates: text({ mode: 'json' }).$type<Record<string, Record<string, number> | undefined>>().notNull(),
+})
+
 /** What operators and the command line did with tenants. */
 export const operatorEvents = sqliteTable(
   'operator_events',

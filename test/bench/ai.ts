@@ -71,7 +71,7 @@ function readStream(at: number, path: string, headers: object, body: object, hea
   return promise
 }
 
-const runOptions = { at: createTempFolder(), env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' } }
+const runOptions = { at: createTempFolder(), env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ATOLL_RATE_LIMITS: 'off' } }
 await createTenantByCli(runOptions, 'acme')
 {
   await using server = await startAtoll(runOptions)

@@ -47,6 +47,7 @@ const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-bench-'))
 process.env.ATOLL_TENANTS = folder
 process.env.ATOLL_DURABILITY = 'normal'
+process.env.ATOLL_RATE_LIMITS = 'off'
 
 type Server = { url: string; pid: number; stop(): Promise<void>; ready: number }
 

@@ -6,7 +6,11 @@ import { startPostgres } from '../fakes/postgres'
 
 const count = Number(process.argv[2] ?? 5_000)
 const database = process.argv[3] === 'postgres' ? await startPostgres() : undefined
-const env = { ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ...(database && { ATOLL_DATABASE_URL: database.url }) }
+const env = {
+  ATOLL_ALLOW_PRIVATE_NETWORK: 'on',
+  ATOLL_RATE_LIMITS: 'off',
+  ...(database && { ATOLL_DATABASE_URL: database.url }),
+}
 const runOptions = { at: createTempFolder(), env }
 await createTenantByCli(runOptions, 'acme')
 

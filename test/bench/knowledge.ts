@@ -11,7 +11,7 @@ const UPLOAD_BYTES = 1 << 20 // bytes
 
 const database = process.argv[2] === 'postgres' ? await startPostgres() : undefined
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-bench-'))
-Object.assign(process.env, { ATOLL_TENANTS: folder, ATOLL_ALLOW_PRIVATE_NETWORK: 'on' })
+Object.assign(process.env, { ATOLL_TENANTS: folder, ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ATOLL_RATE_LIMITS: 'off' })
 if (database) process.env.ATOLL_DATABASE_URL = database.url
 
 // The settings are read once, so what reads them comes later.

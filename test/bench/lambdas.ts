@@ -12,7 +12,7 @@ const GREETING_CODE = `export default async ({ body }: { body: { name: string } 
 export async function lambdas(say: (text: string) => void) {
   const at = createTempFolder()
   const report: Record<string, unknown> = {}
-  const surroundings = { at, env: { ATOLL_DURABILITY: 'normal' } }
+  const surroundings = { at, env: { ATOLL_DURABILITY: 'normal', ATOLL_RATE_LIMITS: 'off' } }
   for (const tenant of ['acme', 'other']) await createTenantByCli(surroundings, tenant)
   {
     await using server = await startAtoll(surroundings)

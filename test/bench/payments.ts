@@ -12,7 +12,7 @@ const CHECKOUT_COUNT = 200
 const count = Number(process.argv[3] ?? 12_000)
 const database = process.argv[2] === 'postgres' ? await startPostgres() : undefined
 const env = {
-  ...{ ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ATOLL_DURABILITY: 'full' },
+  ...{ ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ATOLL_DURABILITY: 'full', ATOLL_RATE_LIMITS: 'off' },
   ...(database && { ATOLL_DATABASE_URL: database.url }),
 }
 const runOptions = { at: createTempFolder(), env }

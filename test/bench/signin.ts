@@ -46,6 +46,7 @@ async function fillTenant() {
   const { eq } = await import('drizzle-orm')
   const { createTenant } = await import('../../src/tenancy/tenants')
   const { databases } = await import('../../src/tenancy/databases')
+  const { setOperatorLimits } = await import('../../src/limits/rate-limits')
   const tenant = await createTenant('bench', ['127.0.0.1'])
   const createUser = async (username: string, password: string | null, roles = ['user']) => {
     const { _id } = await registerUser(tenant, { username, email: `${username}@bench.test` }, roles)
@@ -65,6 +66,8 @@ async function fillTenant() {
   for (let n = 0; n < CONCURRENT_USERS; n++) await createUser(`reader-${n}`, password)
   const former = await Bun.password.hash(PASSWORD, FORMER_COST)
   for (let n = 0; n < CONCURRENT_USERS; n++) await createUser(`former-${n}`, former)
+  // Few users read as fast as they can.
+  await setOperatorLimits(tenant.tenant, { users: { reads: 10_000_000 } })
   await databases.close()
   process.exit()
 }

@@ -13,7 +13,7 @@ export const linkRoutes = new Elysia({ tags: ['accounts'] })
     '/setup',
     async ({ ctx, body, request, set }) => status(201, await completeSetup(ctx, body, { request, set })),
     {
-      open: true,
+      openThrottled: true,
       body: SetUp,
       response: { 201: SignedIn, 400: ProblemShape, 409: ProblemShape },
       detail: {
@@ -25,7 +25,7 @@ export const linkRoutes = new Elysia({ tags: ['accounts'] })
     },
   )
   .post('/signin/link', ({ ctx, body, request, set }) => signInByLink(ctx, body, { request, set }), {
-    open: true,
+    openThrottled: true,
     body: LinkSignIn,
     response: { 200: SignedIn, 400: ProblemShape },
     detail: {

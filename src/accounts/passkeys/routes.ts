@@ -65,7 +65,7 @@ const ownPasskeyRoutes = new Elysia({ prefix: '/me/passkeys', tags: ['accounts']
 const passkeySignInRoutes = new Elysia({ prefix: '/signin/passkey', tags: ['accounts'] })
   .use(guard('accounts'))
   .post('/options', ({ ctx, body, request, set }) => signin.start(ctx, body?.challenge, { request, set }), {
-    open: true,
+    openThrottled: true,
     body: optionalBody(PasskeySignInStart),
     response: { 200: PasskeySignInOptions, 401: ProblemShape, 403: ProblemShape, 404: ProblemShape, 429: ProblemShape },
     detail: {
@@ -75,7 +75,7 @@ const passkeySignInRoutes = new Elysia({ prefix: '/signin/passkey', tags: ['acco
     },
   })
   .post('/', ({ ctx, body, request, set }) => signin.signIn(ctx, body, { request, set }), {
-    open: true,
+    openThrottled: true,
     body: PasskeySignIn,
     response: { 200: SignedIn, 401: ProblemShape, 404: ProblemShape, 429: ProblemShape },
     detail: {

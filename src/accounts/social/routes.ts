@@ -44,7 +44,7 @@ const socialSignInRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
     '/callback',
     ({ ctx, body, query, request, set }) => flow.exchangeRedirectToken(ctx, { ...query, ...body }, { request, set }),
     {
-      open: true,
+      openThrottled: true,
       query: RedirectToken,
       body: optionalBody(RedirectToken),
       response: { 200: SignedIn, 401: ProblemShape },

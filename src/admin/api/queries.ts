@@ -7,16 +7,19 @@ import { impersonation } from './session'
 import { suspension } from './suspension'
 
 const MAX_RETRIES = 2
+const MAX_WAIT_S = 10 // for a rate limit; a longer wait is shown instead
+
+const mayPass = ({ status, retryAfterS = 0 }: ApiProblem) =>
+  status === 503 || (status === 429 && retryAfterS <= MAX_WAIT_S)
 
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 10_000,
-      // A refusal is final; a busy server is asked again.
+      // A refusal is final; a busy server is asked again, and so is one that had too many requests.
       retry: (count, error) =>
-        !(error instanceof ConnectionLost) &&
-        (!(error instanceof ApiProblem) || error.status === 503) &&
-        count < MAX_RETRIES,
+        !(error instanceof ConnectionLost) && (!(error instanceof ApiProblem) || mayPass(error)) && count < MAX_RETRIES,
+      retryDelay: (count, error) => 1_000 * ((error instanceof ApiProblem && error.retryAfterS) || 2 ** count),
     },
   },
 })

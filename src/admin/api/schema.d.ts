@@ -38,6 +38,12 @@ export interface paths {
         get: operations["getTenantHosts"];
         put: operations["setTenantHosts"];
     };
+    "/operator/tenants/{id}/limits": {
+        parameters: {
+        };
+        get: operations["getTenantLimits"];
+        put: operations["setTenantLimits"];
+    };
     "/operator/tenants/{id}/setup-link": {
         parameters: {
         };
@@ -1191,10 +1197,27 @@ export interface components {
             rewritten: number;
             problems: components["schemas"]["BlueprintChangeProblem"][];
         };
+        CallerLimits: {
+            reads: number;
+            writes: number;
+            costly: number;
+        };
         Checkout: {
             subscriptionId: string;
             checkoutUrl: string | null;
             clientToken: string | null;
+        };
+        ChosenRateLimits: {
+            guests?: {
+                reads?: number;
+                writes?: number;
+                costly?: number;
+            };
+            users?: {
+                reads?: number;
+                writes?: number;
+                costly?: number;
+            };
         };
         CompletionRequest: {
             messages: components["schemas"]["NewMessage"][];
@@ -1606,6 +1629,7 @@ export interface components {
             sessionDays: number;
             accessTokenSeconds: number;
             eventDays: number;
+            rateLimits: components["schemas"]["RateLimits"] | null;
             databaseBytes: number | null;
         };
         Integration: {
@@ -2870,6 +2894,10 @@ export interface components {
             more: boolean;
             ms: number;
         };
+        RateLimits: {
+            guests: components["schemas"]["CallerLimits"];
+            users: components["schemas"]["CallerLimits"];
+        };
         RecoveryCodes: {
             recoveryCodes: string[];
         };
@@ -3066,6 +3094,19 @@ export interface components {
         };
         TenantHosts: {
             hosts: string[];
+        };
+        TenantLimits: {
+            guests?: {
+                reads?: number;
+                writes?: number;
+                costly?: number;
+            };
+            users?: {
+                reads?: number;
+                writes?: number;
+                costly?: number;
+            };
+            defaults: components["schemas"]["RateLimits"];
         };
         Thread: {
             _id: string;
@@ -3371,7 +3412,9 @@ export type BlueprintChange = components['schemas']['BlueprintChange'];
 export type BlueprintChangeProblem = components['schemas']['BlueprintChangeProblem'];
 export type BlueprintDraftRequest = components['schemas']['BlueprintDraftRequest'];
 export type BlueprintDryRun = components['schemas']['BlueprintDryRun'];
+export type CallerLimits = components['schemas']['CallerLimits'];
 export type Checkout = components['schemas']['Checkout'];
+export type ChosenRateLimits = components['schemas']['ChosenRateLimits'];
 export type CompletionRequest = components['schemas']['CompletionRequest'];
 export type Component = components['schemas']['Component'];
 export type ComponentBulk = components['schemas']['ComponentBulk'];
@@ -3502,6 +3545,7 @@ export type ProviderEvent = components['schemas']['ProviderEvent'];
 export type ProviderEventDetails = components['schemas']['ProviderEventDetails'];
 export type ProviderEventReceipt = components['schemas']['ProviderEventReceipt'];
 export type QueryPlan = components['schemas']['QueryPlan'];
+export type RateLimits = components['schemas']['RateLimits'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
 export type Redirect = components['schemas']['Redirect'];
 export type RedirectToken = components['schemas']['RedirectToken'];
@@ -3525,6 +3569,7 @@ export type Success = components['schemas']['Success'];
 export type SupportLink = components['schemas']['SupportLink'];
 export type SupportRequest = components['schemas']['SupportRequest'];
 export type TenantHosts = components['schemas']['TenantHosts'];
+export type TenantLimits = components['schemas']['TenantLimits'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type ThreadSummary = components['schemas']['ThreadSummary'];
@@ -3736,6 +3781,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TenantHosts"];
+                };
+            };
+        };
+    };
+    getTenantLimits: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantLimits"];
+                };
+            };
+        };
+    };
+    setTenantLimits: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChosenRateLimits"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantLimits"];
                 };
             };
         };

@@ -12,6 +12,7 @@ const TITLES: Record<string, string> = {
   'tenant-resumed': 'Resumed',
   'tenant-deleted': 'Deleted',
   'hosts-changed': 'Hosts changed',
+  'limits-changed': 'Limits changed',
   'support-opened': 'Opened for support',
 }
 

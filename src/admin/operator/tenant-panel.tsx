@@ -11,6 +11,7 @@ import { RelativeTime } from '../ui/relative-time'
 import { SidePanel } from '../ui/side-panel'
 import { operatorApi, refetchOperator, tenantQuery } from './operator-api'
 import { TenantHostsForm } from './tenant-hosts-form'
+import { TenantLimitsForm } from './tenant-limits-form'
 import { TenantState } from './tenant-state'
 import { TenantSupport } from './tenant-support'
 
@@ -39,6 +40,7 @@ export function TenantPanel() {
             ]}
           />
           <TenantHostsForm id={id} />
+          <TenantLimitsForm id={id} />
           {tenant.status === 'active' && <TenantSupport id={id} />}
         </Stack>
       )}

@@ -42,6 +42,11 @@ const provider = createRoute({
   path: '$provider',
   component: lazyRouteComponent(() => import('./provider-panel'), 'ProviderPanel'),
 })
+const limits = createRoute({
+  getParentRoute: () => frameRoute,
+  path: 'settings/limits',
+  component: lazyRouteComponent(() => import('./limit-settings'), 'LimitSettings'),
+})
 const mail = createRoute({
   getParentRoute: () => frameRoute,
   path: 'settings/mail',
@@ -61,7 +66,7 @@ const sentMail = createRoute({ getParentRoute: () => outbox, path: '$mail' })
 
 /** The routes of settings of the tenant. */
 export const settingsRoutes = [
-  ...[settings, general],
+  ...[settings, general, limits],
   hosts.addChildren([newHost, host]),
   signIn.addChildren([newProvider, provider]),
   mail.addChildren([template]),

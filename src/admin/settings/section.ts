@@ -12,6 +12,7 @@ export const settingsSection: Section = {
     { label: 'General', path: '/settings/general', roles },
     { label: 'Hosts', path: '/settings/hosts', roles },
     { label: 'Sign-in', path: '/settings/sign-in', roles },
+    { label: 'Limits', path: '/settings/limits', roles },
     { label: 'Mail', path: '/settings/mail', roles },
     { label: 'Outbox', path: '/settings/outbox', roles },
   ],

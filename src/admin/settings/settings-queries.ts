@@ -2,6 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from '../api/client'
 import { ApiProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
+import type { ChosenRateLimits } from '../api/schema'
 
 /** What the operator decided for all tenants. */
 export const installationQuery = queryOptions({
@@ -9,12 +10,21 @@ export const installationQuery = queryOptions({
   queryFn: () => fetchData(api.GET('/api/installation')),
 })
 
-async function fetchAuthConfiguration(): Promise<AuthConfiguration> {
+/** Returns the metadata of a configuration. One that was never written has no row, and is empty. */
+async function fetchConfiguration<Metadata>(configuration: string): Promise<Metadata> {
   const all = await fetchData(api.GET('/api/configurations', { params: { query: { limit: 1_000 } } }))
-  return (all?.find(({ key }) => key === 'auth-configuration')?.metadata ?? {}) as AuthConfiguration
+  return (all?.find(({ key }) => key === configuration)?.metadata ?? {}) as Metadata
 }
 
-/** The configuration of sign-in and sign-up. One that was never written has no row, and is empty. */
+const fetchAuthConfiguration = () => fetchConfiguration<AuthConfiguration>('auth-configuration')
+
+/** The limits that the tenant sets for its own callers. */
+export const limitsConfigurationQuery = queryOptions({
+  queryKey: ['configurations', 'limits-configuration'],
+  queryFn: () => fetchConfiguration<ChosenRateLimits>('limits-configuration'),
+})
+
+/** The configuration of sign-in and sign-up. */
 export const authConfigurationQuery = queryOptions({
   queryKey: ['configurations', 'auth-configuration'],
   queryFn: fetchAuthConfiguration,

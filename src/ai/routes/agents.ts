@@ -58,12 +58,14 @@ export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
   })
   .post('/:id/chat', ({ ctx, params, body, request }) => chatWithAgent(ctx, params.id, body, request), {
     can: 'user',
+    costly: true,
     params: IdParams,
     body: AgentChatRequest,
     detail: { operationId: 'chatWithAgent', summary: 'Chat with an agent', responses: completionResponses },
   })
   .post('/:id/search', ({ ctx, params, body, request }) => searchKnowledge(ctx, params.id, body, request), {
     can: 'user',
+    costly: true,
     params: IdParams,
     body: KnowledgeSearch,
     response: {
@@ -83,6 +85,7 @@ export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
   })
   .get('/:id/chat', ({ ctx, params, query, request }) => chatByQuery(ctx, params.id, query, request), {
     can: 'user',
+    costly: true,
     params: t.Object({ id: t.String() }),
     query: AgentChatQuery,
     detail: {

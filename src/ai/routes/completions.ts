@@ -29,7 +29,12 @@ export const completionResponses = {
 
 /** Returns new options for each route, because Elysia modifies them. */
 const completionRoute = (operationId: string, summary: string) =>
-  ({ can: 'user', body: CompletionRequest, detail: { operationId, summary, responses: completionResponses } }) as const
+  ({
+    can: 'user',
+    costly: true,
+    body: CompletionRequest,
+    detail: { operationId, summary, responses: completionResponses },
+  }) as const
 
 export const completionRoutes = new Elysia({ prefix: '/ai/:integrationId/chat-completion', tags: ['ai'] })
   .use(aiGuard('ai'))

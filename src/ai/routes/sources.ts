@@ -14,6 +14,7 @@ const DRAFTS_DESCRIPTION = 'The drafts are at the end of the answer, in `drafts`
 const draftRoute = (operationId: string, summary: string) =>
   ({
     can: 'user',
+    costly: true,
     params: sourceParams,
     body: DraftRequest,
     detail: { operationId, summary, description: DRAFTS_DESCRIPTION, responses: completionResponses },
@@ -32,6 +33,7 @@ export const sourceRoutes = new Elysia({ prefix: '/ai/sources/:sourceId', tags: 
     ({ ctx, params, body, request }) => completeWithSource(ctx, params.sourceId, body, request),
     {
       can: 'user',
+      costly: true,
       params: sourceParams,
       body: CompletionRequest,
       detail: {
@@ -54,6 +56,7 @@ export const sourceRoutes = new Elysia({ prefix: '/ai/sources/:sourceId', tags: 
   )
   .post('/blueprints', ({ ctx, params, body, request }) => draftBlueprints(ctx, params.sourceId, body, request), {
     can: 'user',
+    costly: true,
     params: sourceParams,
     body: BlueprintDraftRequest,
     response: {

@@ -88,6 +88,7 @@ export const vectorStoreRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/sto
     async ({ ctx, params, body, request }) => status(201, await files.upload(ctx, params.sourceId, body, request)),
     {
       can: 'user',
+      costly: true,
       params: sourceParams,
       body: VectorStoreUpload,
       response: { 201: VectorStoreUploaded, ...uploadErrorResponses },

@@ -24,6 +24,7 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
   .use(guard('entities'))
   .get('/count', ({ ctx, params, request }) => charts.count(ctx, params.key, request), {
     anyone: true,
+    costly: true,
     params: blueprintParams,
     response: { 200: Count, ...problemResponses },
     detail: {
@@ -34,6 +35,7 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
   })
   .get('/sum', ({ ctx, params, request, set }) => charts.sum(ctx, params.key, { request, set }), {
     anyone: true,
+    costly: true,
     params: blueprintParams,
     response: { 200: Sum, ...problemResponses },
     detail: {
@@ -49,6 +51,7 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
   })
   .get('/pie', ({ ctx, params, request, set }) => charts.pie(ctx, params.key, { request, set }), {
     anyone: true,
+    costly: true,
     params: blueprintParams,
     response: { 200: PieChart, ...problemResponses },
     detail: {
@@ -60,6 +63,7 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
   })
   .get('/:type', ({ ctx, params, request, set }) => charts.axesChart(ctx, params.key, params.type, { request, set }), {
     anyone: true,
+    costly: true,
     params: t.Object({
       key: t.String(),
       type: t.String({ 'x-schema': { type: 'string', enum: ['line', 'bar', 'scatter', 'area'] } }),

@@ -37,6 +37,7 @@ const exportRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['e
   .use(guard('entities'))
   .get('/export', ({ ctx, params, request }) => exportAll(ctx, params.key, request), {
     anyone: true,
+    costly: true,
     params: blueprintParams,
     detail: {
       operationId: 'exportEntities',
@@ -67,6 +68,7 @@ const importRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['e
   .use(streamGuard('entities'))
   .post('/import', ({ ctx, params, request }) => importAll(ctx, params.key, request), {
     can: 'user',
+    costly: true,
     params: blueprintParams,
     detail: {
       operationId: 'importEntities',

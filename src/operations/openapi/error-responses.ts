@@ -4,7 +4,20 @@ import type { Schema } from './schema'
 
 type SharedResponse = { name: string; description: string; code: string; message: string; details?: unknown }
 
-const RETRY_AFTER_HEADER = { 'Retry-After': { description: 'How long to wait', schema: { type: 'string' } } }
+const RETRY_AFTER_HEADER = { 'Retry-After': { description: 'How long to wait (s)', schema: { type: 'string' } } }
+
+/** The headers by which a caller knows how many requests are left. Every response below `/api` has them. */
+const RATE_LIMIT_HEADERS = Object.fromEntries(
+  Object.entries({
+    'RateLimit-Limit': 'How many requests of this kind the caller may make per minute',
+    'RateLimit-Remaining': 'How many of them are left',
+    'RateLimit-Reset': 'In how many seconds all of them are available again',
+  }).map(([name, description]) => [name, { description, schema: { type: 'integer' } }]),
+)
+const HEADERS_BY_STATUS: Record<string, object> = {
+  429: { ...RETRY_AFTER_HEADER, ...RATE_LIMIT_HEADERS },
+  503: RETRY_AFTER_HEADER,
+}
 
 /** Error responses that many operations share, by status. */
 const SHARED_RESPONSES: Record<string, SharedResponse> = {
@@ -68,7 +81,7 @@ const SHARED_RESPONSES: Record<string, SharedResponse> = {
     name: 'RateLimited',
     description: 'Too many requests, or a budget is used up.',
     code: 'RATE_LIMITED',
-    message: 'Too many attempts. Try again in 60 s.',
+    message: 'You have made too many requests: the limit is 600 reads per minute. Try again in 60 s.',
   },
   503: {
     name: 'Busy',
@@ -96,7 +109,7 @@ export function errorResponse(components: Components, responses: Schema, status:
     return { description, content: { 'application/json': { schema } } }
   }
   const { name, description, ...example } = shared
-  const headers = status === '429' || status === '503' ? { headers: RETRY_AFTER_HEADER } : {}
+  const headers = HEADERS_BY_STATUS[status] && { headers: HEADERS_BY_STATUS[status] }
   responses[name] ??= { description, ...headers, content: { 'application/json': { schema, example } } }
   return { $ref: `#/components/responses/${name}` }
 }

@@ -85,7 +85,7 @@ function errorStatusesOf(
   isJsonBody: boolean,
 ) {
   const statuses = ['400', 'default'] // 400 at least for Accept-Version
-  if (ofTenant) statuses.push('403', '404', '503')
+  if (ofTenant) statuses.push('403', '404', '429', '503')
   if (access !== 'open') statuses.push('401')
   if (ofTenant && method === 'POST') statuses.push('409', '422')
   if (hasBody) statuses.push('413')

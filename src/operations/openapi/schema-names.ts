@@ -19,6 +19,7 @@ import * as entities from '../../entities/shapes'
 import * as events from '../../events/shapes'
 import * as integrations from '../../integrations/shapes'
 import * as lambdas from '../../lambdas/shapes'
+import * as limits from '../../limits/shapes'
 import * as payments from '../../payments/shapes'
 import * as inbox from '../../payments/webhooks/shapes'
 import * as plugins from '../../plugins/shapes'
@@ -28,7 +29,7 @@ import * as operations from '../shapes'
 /** The modules of shapes. Each exported shape is a schema of the document, with the name of its export. */
 const SHAPE_MODULES = [
   ...[accounts, links, mail, passkeys, social, totp, users, workspaces, blueprints, entities, charts, content, events],
-  ...[payments, inbox, plugins, connections, integrations, lambdas, ai, usage, knowledge, builders, operations],
+  ...[payments, inbox, plugins, connections, integrations, lambdas, ai, usage, knowledge, builders, limits, operations],
 ]
 
 /** The schema names of exports whose own name is clear only within their area. */

@@ -1,5 +1,5 @@
-// `bun test/bench/request-log.ts [checkout…]`: what the line of a request costs a read by identifier, by turns on servers that log it and
-// that don't; and the same of other checkouts beside them. CPU time is compared, which a busy machine leaves alone.
+// `bun test/bench/request-cost.ts [checkout…]`: what the line of the log and the rate limits cost a read by identifier, by turns on servers
+// with and without them, and on other checkouts. CPU time is compared, which a busy machine leaves alone.
 import { cpSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -9,7 +9,7 @@ import { measure } from './load'
 const [ROWS, ROUNDS, SECONDS] = [1_000, 15, 1]
 const CPU_TICK_MS = 10 // ms of CPU time, as Linux counts it
 
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-log-'))
+const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-cost-'))
 const fillEnv = { ATOLL_TENANTS: join(folder, 'first'), ATOLL_DURABILITY: 'normal' }
 const checkouts = process.argv.slice(2).map((path) => resolve(path))
 const file = join(folder, 'filled.json')
@@ -44,10 +44,17 @@ async function start(name: string, cwd: string, env: Record<string, string>) {
 
 const CURRENT_CHECKOUT = process.cwd()
 const servers = [
-  ...(await Promise.all(checkouts.map((path, n) => start(`checkout-${n}`, path, {})))),
-  await start('quiet', CURRENT_CHECKOUT, { ATOLL_LOG_LEVEL: 'error' }),
-  await start('logging', CURRENT_CHECKOUT, { ATOLL_LOG_LEVEL: 'info' }),
+  ...(await Promise.all(checkouts.map((path, n) => start(`checkout-${n}`, path, { ATOLL_RATE_LIMITS: 'off' })))),
+  await start('plain', CURRENT_CHECKOUT, { ATOLL_LOG_LEVEL: 'error', ATOLL_RATE_LIMITS: 'off' }),
+  await start('logging', CURRENT_CHECKOUT, { ATOLL_LOG_LEVEL: 'info', ATOLL_RATE_LIMITS: 'off' }),
+  await start('limiting', CURRENT_CHECKOUT, { ATOLL_LOG_LEVEL: 'error', ATOLL_OPERATOR_TOKEN: 'bench' }),
 ]
+const raised = await fetch(`${servers.at(-1)!.url}/operator/tenants/bench/limits`, {
+  method: 'PUT',
+  headers: { authorization: 'Bearer bench', 'content-type': 'application/json' },
+  body: JSON.stringify({ users: { reads: 10_000_000 } }),
+})
+if (!raised.ok) throw new Error(`The limits could not be raised: ${await raised.text()}`)
 for (let round = 0; round <= ROUNDS; round++)
   for (const { url, cpu, costs } of servers) {
     const before = cpu()

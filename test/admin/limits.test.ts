@@ -1,0 +1,71 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser } from '../fakes/browser'
+import { apiCaller, createTempFolder, createTenantByCli, PASSWORD, signIn, startAtoll } from '../fakes/cli'
+import { inspectScreen, openPage } from './admin-browser'
+
+setDefaultTimeout(200_000)
+
+const TOKEN = 'the-operator-token-of-this-test'
+
+describe.skipIf(!hasBrowser)('the limits of requests in a browser', () => {
+  test('the operator allows a tenant more, its admin lowers the limits, and both see what applies', async () => {
+    const at = { at: createTempFolder(), env: { ATOLL_OPERATOR_TOKEN: TOKEN } }
+    await createTenantByCli(at, 'acme')
+    await using server = await startAtoll(at)
+    const { page, errors } = await openPage()
+    const operator = apiCaller(server.url, { authorization: `Bearer ${TOKEN}` })
+    const acme = apiCaller(server.url, await signIn(server.url, 'acme'))
+
+    await page.goto(`${server.url}/admin/operator/tenants/acme`)
+    await page.getByLabel('Operator token').fill(TOKEN)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('textbox', { name: 'Reads per guest' }).fill('5000')
+    await page.getByRole('textbox', { name: 'Costly calls per user' }).fill('0')
+    await page.getByRole('button', { name: 'Save limits' }).click()
+    await page.getByText('must be a whole number from 1').waitFor()
+    await page.getByRole('textbox', { name: 'Costly calls per user' }).fill('')
+    await page.getByRole('button', { name: 'Save limits' }).click()
+    await page.getByText('Saved.').waitFor()
+    expect((await operator('GET', '/operator/tenants/acme/limits')).body.guests).toEqual({ reads: 5_000 })
+    await inspectScreen(page, 'operator-tenant-limits')
+
+    await page.goto(`${server.url}/admin/settings/limits?tenant=acme`)
+    await page.getByLabel('Username or e-mail address').fill('root')
+    await page.getByRole('textbox', { name: /^Password/ }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByText('At most 5,000.').waitFor()
+    await page.getByRole('textbox', { name: 'Reads per guest' }).fill('40')
+    await page.getByRole('textbox', { name: 'Writes per user' }).fill('99')
+    await inspectScreen(page, 'settings-limits')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    const { body } = await acme('GET', '/api/configurations/limits-configuration')
+    expect(body.metadata).toEqual({ guests: { reads: 40 }, users: { writes: 99 } })
+    const guest = await fetch(`${server.url}/api/configurations/app-configuration`, { headers: { tenant: 'acme' } })
+    expect(guest.headers.get('ratelimit-limit')).toBe('40')
+    expect(errors.filter((error) => !/status of 4\d\d/.test(error))).toEqual([])
+    await page.close()
+  })
+
+  test('the page waits a moment and asks again when its user has made too many requests', async () => {
+    const at = { at: createTempFolder() }
+    await createTenantByCli(at, 'acme')
+    await using server = await startAtoll(at)
+    const acme = apiCaller(server.url, await signIn(server.url, 'acme'))
+    const metadata = { users: { reads: 30 } }
+    await acme('PUT', '/api/configurations/limits-configuration', { metadata })
+    const { page, errors } = await openPage()
+    await page.goto(`${server.url}/admin/people/users?tenant=acme`)
+    await page.getByLabel('Username or e-mail address').fill('root')
+    await page.getByRole('textbox', { name: /^Password/ }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('cell', { name: 'root', exact: true }).waitFor()
+    while ((await acme('GET', '/api/me')).status !== 429);
+    const refused = page.waitForResponse((response) => response.status() === 429)
+    await page.getByRole('link', { name: 'Workspaces' }).click()
+    await refused
+    await page.getByText('No workspaces').waitFor()
+    expect(errors.filter((error) => !/status of 429/.test(error))).toEqual([])
+    await page.close()
+  })
+})
