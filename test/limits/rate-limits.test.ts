@@ -9,6 +9,7 @@ import {
   fullAccessRules,
   statusAndCode,
   type TestResponse,
+  withoutRateLimits,
 } from '../test-tenant'
 
 const TOKEN = 'operator-of-the-rate-limits'
@@ -135,9 +136,8 @@ test('an admin who impersonates a user is counted as the admin', async () => {
 
 test('ATOLL_RATE_LIMITS=off counts nothing', async () => {
   const { as } = await createLimited({ users: { reads: 1 } })
-  config.ATOLL_RATE_LIMITS = 'off'
+  using _ = withoutRateLimits()
   for (let n = 0; n < 3; n++) expect(headersOf(await as('user').get('/me'))).toEqual([null, null, null])
-  config.ATOLL_RATE_LIMITS = 'on'
 })
 
 describe('limits-configuration', () => {
