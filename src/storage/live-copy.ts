@@ -37,13 +37,16 @@ export class LiveCopy {
   }
 
   /**
-   * Copies all tables, and deletes the rows of the copy first. Nothing else may use the copy from now on. `afterPage`
+   * Copies all tables, and deletes the rows of the copy first. Nothing else may use the copy from now on. `afterStep`
    * receives how much is copied, from 0 to 1, where that is known; what it throws ends the copy.
    */
-  async copyAll(afterPage?: (fraction: number | undefined) => void): Promise<void> {
+  async copyAll(afterStep?: (fraction: number | undefined) => void): Promise<void> {
     await this.renewCapture()
-    const total = afterPage && (await this.#countRows())
-    for (const rows of this.#tables.toReversed()) await retryWhenBusy(() => rows.clear(this.copy))
+    const total = afterStep && (await this.#countRows())
+    for (const rows of this.#tables.toReversed()) {
+      await retryWhenBusy(() => rows.clear(this.copy))
+      afterStep?.(total && 0)
+    }
     const query: RunQuery = async (sql, params) => {
       await this.renewCapture()
       return retryWhenBusy(() => this.original.readSnapshot(({ query }) => query(sql, params)))
@@ -53,7 +56,7 @@ export class LiveCopy {
       const copiedBefore = this.copiedRows
       await this.#copyTable(query, rows, async (upto, count) => {
         this.copiedRows = copiedBefore + count
-        afterPage?.(total && Math.min(1, this.copiedRows / total))
+        afterStep?.(total && Math.min(1, this.copiedRows / total))
         // A change in a part that is not copied yet is copied with that part.
         const isAhead = (of: TableRows, key: RowKey) =>
           others.includes(of) || (of === rows && !!upto && of.isAfter(key, upto))
