@@ -22,10 +22,16 @@ export function TenantHome({ tenant: { id, home } }: { tenant: OperatorTenant })
   })
   const { data: task } = useQuery(latestMoveQuery(id, start.isPending))
   const isMoving = isRunning(task)
+  const { reset } = start
   useEffect(() => {
-    // The tenant is elsewhere when its move has ended.
-    if (isMoving) return () => void refetchOperator()
-  }, [isMoving])
+    if (!isMoving) return
+    // When the move has ended, the tenant is elsewhere, and what was chosen or refused meanwhile is out of date.
+    return () => {
+      setOpen(false)
+      reset()
+      void refetchOperator()
+    }
+  }, [isMoving, reset])
   // The command line may have moved it since.
   const isPast = !!task?.result && task.result.to !== (home ?? 'sqlite')
   const isFormShown = isOpen && !isMoving && homes
