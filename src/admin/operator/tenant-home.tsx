@@ -22,16 +22,15 @@ export function TenantHome({ tenant: { id, home } }: { tenant: OperatorTenant })
   })
   const { data: task } = useQuery(latestMoveQuery(id, start.isPending))
   const isMoving = isRunning(task)
+  const endedTask = task && !isMoving ? task._id : undefined
   const { reset } = start
   useEffect(() => {
-    if (!isMoving) return
-    // When the move has ended, the tenant is elsewhere, and what was chosen or refused meanwhile is out of date.
-    return () => {
-      setOpen(false)
-      reset()
-      void refetchOperator()
-    }
-  }, [isMoving, reset])
+    if (!endedTask) return
+    // The tenant is elsewhere now, and what was chosen or refused meanwhile is out of date.
+    setOpen(false)
+    reset()
+    void refetchOperator()
+  }, [endedTask, reset])
   // The command line may have moved it since.
   const isPast = !!task?.result && task.result.to !== (home ?? 'sqlite')
   const isFormShown = isOpen && !isMoving && homes
