@@ -37,6 +37,7 @@ import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
 import hostProofsPg from './postgres/registry/0004_host_proofs.sql' with { type: 'text' }
 import madePg from './postgres/registry/0006_made.sql' with { type: 'text' }
 import operatorPg from './postgres/registry/0007_operator.sql' with { type: 'text' }
+import operatorTasksPg from './postgres/registry/0008_operator_tasks.sql' with { type: 'text' }
 import limitsPg from './postgres/registry/0009_limits.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
@@ -76,6 +77,7 @@ import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
 import hostProofs from './sqlite/registry/0004_host_proofs.sql' with { type: 'text' }
 import made from './sqlite/registry/0006_made.sql' with { type: 'text' }
 import operator from './sqlite/registry/0007_operator.sql' with { type: 'text' }
+import operatorTasks from './sqlite/registry/0008_operator_tasks.sql' with { type: 'text' }
 import limits from './sqlite/registry/0009_limits.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
@@ -152,6 +154,6 @@ export const tenantMigrations: Migrations = {
 
 /** The schema of the registry of tenants. */
 export const registryMigrations: Migrations = {
-  sqlite: [tenants, moves, hosts, hostProofs, made, operator, limits],
-  postgres: [tenantsPg, movesPg, hostsPg, hostProofsPg, madePg, operatorPg, limitsPg],
+  sqlite: [tenants, moves, hosts, hostProofs, made, operator, operatorTasks, limits],
+  postgres: [tenantsPg, movesPg, hostsPg, hostProofsPg, madePg, operatorPg, operatorTasksPg, limitsPg],
 }

@@ -10,7 +10,7 @@ import { explainListenFailure } from './failure'
 const SHUTDOWN_GRACE_MS = 10_000 // how long running requests may take at a shutdown
 const BODY_GRACE_MS = 2_000 // how long incoming bodies may take at a shutdown
 const POLL_INTERVAL_MS = 10 // between two checks of running requests
-const STREAM_CLOSE_MS = 2_000 // the last part of the grace period, in which responses of AI models are ended and stored
+const STREAM_CLOSE_MS = 2_000 // the last part of the grace period, in which responses of AI models and long work are ended and stored
 
 /**
  * Waits until all requests are answered. A connection with an incomplete request is not waited for, and an incomplete
@@ -77,12 +77,9 @@ export const serve = new Command('serve')
       log.info({ event: 'stop', signal })
       background.stop()
       const grace = Bun.sleep(SHUTDOWN_GRACE_MS - STREAM_CLOSE_MS).then(background.abort)
-      const answered = Promise.race([
-        server.stop(),
-        waitForAnswers(server),
-        grace.then(() => Bun.sleep(STREAM_CLOSE_MS)),
-      ])
-      await Promise.all([releaseAllLeases(), answered])
+      const graceEnd = grace.then(() => Bun.sleep(STREAM_CLOSE_MS))
+      const answered = Promise.race([server.stop(), waitForAnswers(server), graceEnd])
+      await Promise.all([releaseAllLeases(), answered, Promise.race([background.finish(), graceEnd])])
       await server.stop(true)
       await databases.close()
       log.info({ event: 'stopped' })

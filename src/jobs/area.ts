@@ -10,6 +10,8 @@ export type BackgroundWork = {
   stop?(): void
   /** Ends what is still running when the grace period of a shutdown is over. */
   abort?(): void
+  /** Resolves when the work has ended that a shutdown waits for within its grace period. */
+  finish?(): Promise<unknown>
 }
 
 /** Everything that an area of the server consists of. */
@@ -65,7 +67,7 @@ export function mountRoutes(areas: readonly Area[]) {
   return api
 }
 
-/** Starts the background work of all areas. Returns functions that stop and abort it. */
+/** Starts the background work of all areas. Returns functions that stop it, abort it and wait for it. */
 export function startAreas(areas: readonly Area[]): Required<BackgroundWork> {
   const running = areas.flatMap(({ start }) => start?.() ?? [])
   return {
@@ -75,5 +77,6 @@ export function startAreas(areas: readonly Area[]): Required<BackgroundWork> {
     abort: () => {
       for (const { abort } of running) abort?.()
     },
+    finish: () => Promise.all(running.map(({ finish }) => finish?.())),
   }
 }

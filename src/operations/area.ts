@@ -7,6 +7,7 @@ import * as queue from '../jobs/queue'
 import { startRunner } from '../jobs/runner'
 import { installationRoutes } from './installation'
 import { checkIntegrityWeekly } from './integrity'
+import { abandonTasks, waitForTasks } from './operator-tasks'
 import { endSupportSessions } from './support'
 
 /** Jobs, housekeeping and file checks, which keep an installation running. */
@@ -28,6 +29,8 @@ export const operations = defineArea({
         stopHousekeeping()
         stopRunner()
       },
+      abort: abandonTasks,
+      finish: waitForTasks,
     }
   },
 })

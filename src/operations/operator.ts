@@ -3,10 +3,12 @@ import { ProblemShape } from '../core/problem'
 import { ChosenRateLimits } from '../limits/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
 import { listSettings } from './checks'
+import { listHomes } from './homes'
 import { describeHealth } from './installation-health'
 import { listLogLines } from './log-lines'
 import { operatorRoute } from './operator-access'
 import { listOperatorEvents } from './operator-events'
+import * as tasks from './operator-tasks'
 import {
   CreatedTenant,
   DeletedTenant,
@@ -15,13 +17,16 @@ import {
   NewTenant,
   OperatorEvent,
   OperatorHealth,
+  OperatorHomes,
   OperatorSetting,
+  OperatorTask,
   OperatorTenant,
   SetUpLink,
   SupportLink,
   SupportRequest,
   TenantHosts,
   TenantLimits,
+  TenantMove,
 } from './shapes'
 import { openSupport } from './support'
 import * as tenants from './tenant-administration'
@@ -114,6 +119,38 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     params,
     body: SupportRequest,
     response: { 200: SupportLink, ...refusals, 403: ProblemShape },
+  })
+  .post(
+    '/tenants/:id/move',
+    ({ params: { id }, body, request, set }) => tasks.start('move', id, body, { request, set }),
+    {
+      ...operatorRoute(
+        'moveTenant',
+        'Move a tenant to another home',
+        'The tenant is served throughout; writes wait for moments of some 200 ms. 200 when the move has ended within 5 seconds, with its result or its problem; 202 while it runs, with its address in `Location`. A move to the current home finishes an interrupted one.',
+      ),
+      params,
+      body: TenantMove,
+      response: { 200: OperatorTask, 202: OperatorTask, ...refusals, 409: ProblemShape },
+    },
+  )
+  .get('/homes', () => listHomes(), {
+    ...operatorRoute('listHomes', 'List the homes to which tenants can be moved'),
+    response: { 200: OperatorHomes, ...listRefusals },
+  })
+  .get('/tasks', ({ query, request, set }) => tasks.list(query, { request, set }), {
+    ...operatorRoute('listTasks', 'List long work that the operator started'),
+    query: t.Object({
+      ...growingListQuery,
+      tenant: t.Optional(t.String({ description: 'the id of a tenant' })),
+      kind: t.Optional(t.String({ description: 'what is done: `move`' })),
+    }),
+    response: { 200: t.Array(OperatorTask), ...listRefusals },
+  })
+  .get('/tasks/:id', ({ params: { id } }) => tasks.get(id), {
+    ...operatorRoute('getTask', 'Get long work that the operator started'),
+    params,
+    response: { 200: OperatorTask, ...refusals },
   })
   .get('/events', ({ query, request, set }) => listOperatorEvents(query, { request, set }), {
     ...operatorRoute('listOperatorEvents', 'List what was done with tenants'),

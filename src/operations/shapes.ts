@@ -83,6 +83,69 @@ export const OperatorEvent = t.Object({
   created: time,
 })
 
+const home = t.String({
+  minLength: 1,
+  maxLength: 200,
+  description: 'sqlite, postgres (the emptiest bucket), or cluster/bucket',
+})
+
+/** Where a tenant is to be moved. */
+export const TenantMove = t.Object({ to: home })
+
+/** Long work that the operator started. */
+export const OperatorTask = t.Object({
+  _id: id,
+  kind: t.Literal('move'),
+  tenant: t.String(),
+  status: t.Union([t.Literal('running'), t.Literal('succeeded'), t.Literal('failed'), t.Literal('interrupted')], {
+    description: 'interrupted: the server that ran it ended; `problem` says how to finish it',
+  }),
+  input: TenantMove,
+  progress: t.Nullable(
+    t.Object({
+      message: t.String({ description: 'the latest line about it' }),
+      fraction: t.Nullable(t.Number({ description: 'how much is done, from 0 to 1; null where that is unknown' })),
+    }),
+  ),
+  result: t.Nullable(
+    t.Object({
+      id: t.String({ description: 'the id of the tenant' }),
+      from: t.String(),
+      to: t.String(),
+      rows: t.Number({ description: '0 when the tenant was at this home already' }),
+      waited: t.Number({ description: 'how long writes waited in the last step (ms)' }),
+      ms: t.Number({ description: 'how long it took' }),
+      trash: t.Optional(t.String({ description: 'where the files that it left are now' })),
+    }),
+  ),
+  problem: t.Nullable(t.Object({ code: t.String(), message: t.String() })),
+  created: time,
+  updated: time,
+  finished: t.Nullable(time),
+})
+export type OperatorTask = Static<typeof OperatorTask>
+
+const tenantCount = t.Number({ description: 'the number of tenants that are there' })
+const usable = t.Boolean({ description: 'whether tenants can be moved there' })
+
+/** Where tenants can be. */
+export const OperatorHomes = t.Object({
+  sqlite: t.Object({ tenants: tenantCount, usable }),
+  postgres: t.Object({
+    usable,
+    clusters: t.Array(
+      t.Object({
+        name: t.String(),
+        usable,
+        problem: t.Nullable(t.String({ description: 'why it cannot be used' })),
+        buckets: t.Array(t.Object({ home: t.String({ description: 'cluster/bucket' }), tenants: tenantCount })),
+      }),
+    ),
+  }),
+  problem: t.Nullable(t.String({ description: 'why no tenant can be moved, and which setting makes it possible' })),
+})
+export type OperatorHomes = Static<typeof OperatorHomes>
+
 const Check = t.Object({ check: t.String(), ok: t.Boolean(), message: t.String() })
 
 /** How the installation is. */

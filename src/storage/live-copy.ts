@@ -36,17 +36,27 @@ export class LiveCopy {
     this.#due = new Map(this.#tables.map((rows) => [rows, new Map()]))
   }
 
-  /** Copies all tables, and deletes the rows of the copy first. Nothing else may use the copy from now on. */
-  async copyAll(): Promise<void> {
+  /**
+   * Copies all tables, and deletes the rows of the copy first. Nothing else may use the copy from now on. `afterStep`
+   * receives how much is copied, from 0 to 1, where that is known; what it throws ends the copy.
+   */
+  async copyAll(afterStep?: (fraction: number | undefined) => void): Promise<void> {
     await this.renewCapture()
-    for (const rows of this.#tables.toReversed()) await retryWhenBusy(() => rows.clear(this.copy))
+    const total = afterStep && (await this.#countRows())
+    for (const rows of this.#tables.toReversed()) {
+      await retryWhenBusy(() => rows.clear(this.copy))
+      afterStep?.(total && 0)
+    }
     const query: RunQuery = async (sql, params) => {
       await this.renewCapture()
       return retryWhenBusy(() => this.original.readSnapshot(({ query }) => query(sql, params)))
     }
     for (const [place, rows] of this.#tables.entries()) {
       const others = this.#tables.slice(place + 1)
-      this.copiedRows += await this.#copyTable(query, rows, async (upto) => {
+      const copiedBefore = this.copiedRows
+      await this.#copyTable(query, rows, async (upto, count) => {
+        this.copiedRows = copiedBefore + count
+        afterStep?.(total && Math.min(1, this.copiedRows / total))
         // A change in a part that is not copied yet is copied with that part.
         const isAhead = (of: TableRows, key: RowKey) =>
           others.includes(of) || (of === rows && !!upto && of.isAfter(key, upto))
@@ -85,8 +95,12 @@ export class LiveCopy {
     return this.#due.values().reduce((sum, { size }) => sum + size, 0)
   }
 
-  /** Copies all rows of a table, and marks those that differ afterwards as due. Returns how many rows there are. */
-  async #copyTable(original: RunQuery, rows: TableRows, afterPage?: (upto?: RowKey) => Promise<void>): Promise<number> {
+  /** Copies all rows of a table, and marks those that differ afterwards as due. */
+  async #copyTable(
+    original: RunQuery,
+    rows: TableRows,
+    afterPage?: (upto: RowKey | undefined, count: number) => Promise<void>,
+  ) {
     let count = 0
     for await (const page of rows.readPages(original, {}, COPY_PAGE_ROWS)) {
       await retryWhenBusy(() => this.copy.runExclusive((executor) => applyRows(executor, rows.upsertSql, page.rows)))
@@ -95,10 +109,18 @@ export class LiveCopy {
       )
       if (checksum(copiedPage) !== checksum(page.rows))
         this.#markDue(rows, [...page.rows, ...copiedPage].map(rows.keyOf))
-      await afterPage?.(page.through)
       count += page.rows.length
+      await afterPage?.(page.through, count)
     }
-    return count
+  }
+
+  /** Returns how many rows there are, or undefined where counting takes too long. */
+  async #countRows(): Promise<number | undefined> {
+    const counts = this.#tables.map(({ table }) => `(select count(*) from "${table.name}")`).join(' + ')
+    const [[total] = []] = await this.original
+      .readSnapshot(({ query }) => query(`select ${counts}`))
+      .catch((): unknown[][] => [])
+    return total as number | undefined
   }
 
   #markDue(rows: TableRows, keys: RowKey[]) {

@@ -128,9 +128,10 @@ export async function assertDecryptable(id: string, query: RunQuery) {
   throw new Problem(409, 'OTHER_KEYS', `${message} Import these files into a separate database.`)
 }
 
+/** What is missing where ATOLL_DATABASE_URL is not set. */
+export const NO_DATABASE_MESSAGE = 'No database is configured. Set ATOLL_DATABASE_URL=postgres://user@host/database.'
+
 /** @throws 400 NO_DATABASE when ATOLL_DATABASE_URL is not set */
 export function assertDatabaseConfigured() {
-  if (config.ATOLL_DATABASE_URL) return
-  const message = 'No database is configured. Set ATOLL_DATABASE_URL=postgres://user@host/database.'
-  throw new Problem(400, 'NO_DATABASE', message)
+  if (!config.ATOLL_DATABASE_URL) throw new Problem(400, 'NO_DATABASE', NO_DATABASE_MESSAGE)
 }

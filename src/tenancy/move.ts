@@ -8,7 +8,7 @@ import { LiveCopy } from '../storage/live-copy'
 import type { ExclusiveAccess, NameClaim, TenantCopyConnection } from '../storage/port'
 import { assertDatabaseConfigured, pickHome, requireBucket } from './buckets'
 import { databases, moveToTrash, tryClaim } from './databases'
-import { locationOf, recordLeftovers, setHome, type TenantRecord } from './placement'
+import { locationOf, recordLeftovers, setHome, type TenantRecord, toHomeName } from './placement'
 import { registry } from './registry'
 import { tenants } from './tables'
 
@@ -32,33 +32,66 @@ export type MoveResult = {
   trash?: string
 }
 
+/** What a move reports while it runs, and what ends it early. */
+export type MoveControl = {
+  /** Receives lines about the progress. */
+  onProgress(line: string): void
+  /** Receives how much of the tenant is copied, from 0 to 1, where that is known. */
+  onFraction?(fraction: number): void
+  /** Abandons the move at its next safe moment; the tenant stays where it was. */
+  signal?: AbortSignal
+}
+
+/** A move that nothing refuses any more. It keeps other moves of the tenant away until it is disposed of. */
+export type PreparedMove = AsyncDisposable & {
+  /** @throws 503 TENANT_TOO_BUSY when the tenant changes faster than it can be copied; then it was not moved */
+  run(control: MoveControl): Promise<MoveResult>
+}
+
 /**
  * Moves a tenant to another home while it is in use: `sqlite`, `postgres` or `cluster/bucket`. Moving it to its current
  * home finishes an interrupted move. `onProgress` receives lines about the progress.
+ * @throws what `prepareMove` and its `run` throw
+ */
+export async function moveTenant(id: string, to: string, onProgress: (line: string) => void): Promise<MoveResult> {
+  await using move = await prepareMove(id, to)
+  return await move.run({ onProgress })
+}
+
+/**
+ * Checks what can be refused at once, and returns the move. Dispose of it after it has run.
  * @throws 404 TENANT_NOT_FOUND or BUCKET_NOT_FOUND
  * @throws 400 NO_DATABASE without a configured database
  * @throws 409 TENANT_MOVING when the tenant is being moved already
- * @throws 503 TENANT_TOO_BUSY when it changes faster than it can be copied; then it was not moved
  */
-export async function moveTenant(id: string, to: string, onProgress: (line: string) => void): Promise<MoveResult> {
-  const startedAt = performance.now()
+export async function prepareMove(id: string, to: string): Promise<PreparedMove> {
   const { uid } = await getTenantRecord(id)
-  if (to === 'sqlite' && !config.ATOLL_DATABASE_URL) return { id, from: to, to, rows: 0, waited: 0, ms: 0 }
+  if (to === 'sqlite' && !config.ATOLL_DATABASE_URL) {
+    const result = { id, from: to, to, rows: 0, waited: 0, ms: 0 }
+    return { run: async () => result, [Symbol.asyncDispose]: async () => {} }
+  }
   assertDatabaseConfigured()
-  await using claimed = await tryClaim(`move ${uid}`)
+  await using held = new AsyncDisposableStack()
+  const claimed = await tryClaim(`move ${uid}`)
   if (!claimed)
     throw new Problem(409, 'TENANT_MOVING', 'This tenant is already being moved. Wait until that move has finished.')
+  held.use(claimed)
   const entry = await recoverInterrupted(await getTenantRecord(id))
   const home = await resolveHome(entry, to)
-  const copied = home === entry.home ? { rows: 0, waited: 0 } : await copyTenant(entry, home, claimed, onProgress)
+  const kept = held.move()
+  return { run: (control) => moveTo(entry, home, claimed, control), [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+async function moveTo(entry: TenantRecord, home: string, claimed: NameClaim, control: MoveControl) {
+  const startedAt = performance.now()
+  const { id } = entry
+  const copied = home === entry.home ? { rows: 0, waited: 0 } : await copyTenant(entry, home, claimed, control)
   if (!entry.home && home) await Bun.sleep(MOVE_PROPAGATION_MS)
   // The files of the source, or the rest of an interrupted attempt.
   const trash = home ? moveToTrash(id) : undefined
   const ms = Math.round(performance.now() - startedAt)
-  return { id, from: homeName(entry.home), to: homeName(home), ...copied, ms, ...(trash && { trash }) }
+  return { id, from: toHomeName(entry.home), to: toHomeName(home), ...copied, ms, ...(trash && { trash }) }
 }
-
-const homeName = (home: string) => home || 'sqlite'
 
 const getTenantRecord = async (id: string): Promise<TenantRecord> =>
   (await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()) ?? notFound('tenant')
@@ -81,7 +114,8 @@ async function resolveHome({ home }: TenantRecord, to: string): Promise<string> 
   return requireBucket(to)
 }
 
-async function copyTenant(entry: TenantRecord, home: string, claimed: NameClaim, onProgress: (line: string) => void) {
+async function copyTenant(entry: TenantRecord, home: string, claimed: NameClaim, control: MoveControl) {
+  const { onProgress, onFraction, signal } = control
   if (entry.moved) await Bun.sleep(Math.max(0, Date.parse(entry.moved) + MOVE_PROPAGATION_MS - now()))
   await registry.write((tx) => recordLeftovers(tx, entry.uid, home))
   // The folder is not served: it is left from an interrupted attempt.
@@ -95,10 +129,14 @@ async function copyTenant(entry: TenantRecord, home: string, claimed: NameClaim,
   const [source, target] = [await open(entry.home), await open(home)]
   await target.runExclusive(({ markMoved }) => markMoved())
   const mirror = new LiveCopy(source, target)
-  await mirror.copyAll()
+  onProgress('The rows are copied while the tenant is used.')
+  await mirror.copyAll((fraction) => {
+    signal?.throwIfAborted()
+    if (fraction !== undefined) onFraction?.(fraction)
+  })
   onProgress(`Copied ${mirror.copiedRows} rows; the checksums agree.`)
   await target.finish()
-  const waited = await cutOver(source, mirror, onProgress, async ({ markMoved }) => {
+  const waited = await cutOver(source, mirror, control, async ({ markMoved }) => {
     await target.runExclusive(({ markServing }) => markServing())
     await claimed.assertHeld()
     await markMoved(home)
@@ -122,7 +160,7 @@ async function copyTenant(entry: TenantRecord, home: string, claimed: NameClaim,
 async function cutOver(
   source: TenantCopyConnection,
   mirror: LiveCopy,
-  onProgress: (line: string) => void,
+  { onProgress, signal }: MoveControl,
   lastStep: (alone: ExclusiveAccess) => Promise<void>,
 ) {
   let [writeWindow, remainingBefore, fewestRemaining, stalledRounds, reportedAt] = [
@@ -133,6 +171,7 @@ async function cutOver(
     0,
   ]
   for (;;) {
+    signal?.throwIfAborted()
     await mirror.renewCapture()
     const startedAt = performance.now()
     await retryWhenBusy(() => source.readSnapshot(({ query }) => mirror.applyChanges(query, writeWindow)))

@@ -10,6 +10,7 @@ export type OperatorEventName =
   | 'tenant-suspended'
   | 'tenant-resumed'
   | 'tenant-deleted'
+  | 'tenant-moved'
   | 'hosts-changed'
   | 'limits-changed'
   | 'support-opened'

@@ -6,6 +6,7 @@ import { notFoundProblem, Problem } from '../core/problem'
 import { Busy, DatabaseDamaged, DiskFailure, StorageFull, TenantMoved } from '../storage/errors'
 import type { DatabaseLocation, Tx } from '../storage/port'
 import { writeInvalidating } from './cache'
+import { recordOperatorEvent } from './operator-events'
 import { registry } from './registry'
 import { remains, tenants } from './tables'
 
@@ -31,11 +32,14 @@ export function locationOf({
   return { tenant: id, file: `${id}/data.db`, identity: uid, exists: !!made, ...(bucket && { cluster, bucket }) }
 }
 
+/** Returns the name of a home for people and programs: `sqlite` for a file, else `cluster/bucket`. */
+export const toHomeName = (home: string) => home || 'sqlite'
+
 /**
  * Sets a tenant's home, unless that was done already. Other processes know it within a second. Returns false when the
  * tenant does not exist any more.
  */
-export const setHome = ({ uid, home: from }: TenantRecord, home: string): Promise<boolean> =>
+export const setHome = ({ id, uid, home: from }: TenantRecord, home: string): Promise<boolean> =>
   writeInvalidating(registry, 'tenants', async (tx) => {
     const current = await tx.select().from(tenants).where(eq(tenants.uid, uid)).get()
     if (current?.home !== from) return !!current
@@ -45,6 +49,7 @@ export const setHome = ({ uid, home: from }: TenantRecord, home: string): Promis
       .where(eq(tenants.uid, uid))
     await tx.delete(remains).where(and(eq(remains.uid, uid), eq(remains.home, home)))
     await recordLeftovers(tx, uid, from)
+    await recordOperatorEvent(tx, 'tenant-moved', id, { from: toHomeName(from), to: toHomeName(home) })
     return true
   })
 

@@ -39,6 +39,27 @@ export const operatorEvents = sqliteTable(
   (table) => [index('operator_events_by_time').on(table.created, table._id)],
 )
 
+/** Long work that operators started. The process that runs a task touches `updated` every few seconds. */
+export const operatorTasks = sqliteTable(
+  'operator_tasks',
+  {
+    _id: text().primaryKey(),
+    kind: text().notNull(),
+    /** The id of the tenant, which may be gone. */
+    tenant: text().notNull(),
+    status: text({ enum: ['running', 'succeeded', 'failed'] }).notNull(),
+    input: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
+    /** The latest line about it, and how much is done, from 0 to 1, where that is known. */
+    progress: text({ mode: 'json' }).$type<{ message: string; fraction: number | null }>(),
+    result: text({ mode: 'json' }).$type<Record<string, unknown>>(),
+    problem: text({ mode: 'json' }).$type<{ code: string; message: string }>(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
+    finished: timestamp(),
+  },
+  (table) => [index('operator_tasks_by_time').on(table.created, table._id)],
+)
+
 export const hosts = sqliteTable(
   'hosts',
   {

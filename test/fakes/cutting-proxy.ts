@@ -2,11 +2,12 @@ import { connect, createServer, type Socket } from 'node:net'
 
 /**
  * Starts a proxy in front of a server that cuts connections: `before` a message with this text reaches the server, or
- * `after` it has, but before its answer is passed on. Each order is carried out once.
+ * `after` it has, but before its answer is passed on. Each order is carried out once. It can also be slow.
  */
 export async function startCuttingProxy(target: { port: number }) {
   const orders: { text: string; when: 'before' | 'after' }[] = []
   const sockets = new Set<Socket>()
+  let delayMs = 0
   const server = createServer((caller) => {
     const upstream = connect(target.port, '127.0.0.1')
     let cut = false
@@ -28,7 +29,8 @@ export async function startCuttingProxy(target: { port: number }) {
         if (order.when === 'before') return void caller.destroy()
         cut = true
       }
-      upstream.write(bytes)
+      if (delayMs) setTimeout(() => upstream.write(bytes), delayMs)
+      else upstream.write(bytes)
     })
     upstream.on('data', (bytes) => {
       if (cut) caller.destroy()
@@ -42,6 +44,10 @@ export async function startCuttingProxy(target: { port: number }) {
     /** Returns how many orders are left. */
     left: () => orders.length,
     cut: (when: 'before' | 'after', text: string) => void orders.push({ when, text }),
+    /** Passes each message on only after this time. */
+    slowDown(ms: number) {
+      delayMs = ms
+    },
     /** Removes all orders. */
     clear: () => void orders.splice(0),
     stop() {

@@ -54,6 +54,26 @@ export interface paths {
         };
         post: operations["openSupport"];
     };
+    "/operator/tenants/{id}/move": {
+        parameters: {
+        };
+        post: operations["moveTenant"];
+    };
+    "/operator/homes": {
+        parameters: {
+        };
+        get: operations["listHomes"];
+    };
+    "/operator/tasks": {
+        parameters: {
+        };
+        get: operations["listTasks"];
+    };
+    "/operator/tasks/{id}": {
+        parameters: {
+        };
+        get: operations["getTask"];
+    };
     "/operator/events": {
         parameters: {
         };
@@ -2482,12 +2502,60 @@ export interface components {
                 message: string;
             }[];
         };
+        OperatorHomes: {
+            sqlite: {
+                tenants: number;
+                usable: boolean;
+            };
+            postgres: {
+                usable: boolean;
+                clusters: {
+                    name: string;
+                    usable: boolean;
+                    problem: string | null;
+                    buckets: {
+                        home: string;
+                        tenants: number;
+                    }[];
+                }[];
+            };
+            problem: string | null;
+        };
         OperatorSetting: {
             name: string;
             value: string | number;
             /** @enum {string} */
             source: "default" | "environment" | "atoll.json";
             description: string;
+        };
+        OperatorTask: {
+            _id: string;
+            /** @constant */
+            kind: "move";
+            tenant: string;
+            /** @enum {string} */
+            status: "running" | "succeeded" | "failed" | "interrupted";
+            input: components["schemas"]["TenantMove"];
+            progress: {
+                message: string;
+                fraction: number | null;
+            } | null;
+            result: {
+                id: string;
+                from: string;
+                to: string;
+                rows: number;
+                waited: number;
+                ms: number;
+                trash?: string;
+            } | null;
+            problem: {
+                code: string;
+                message: string;
+            } | null;
+            created: string;
+            updated: string;
+            finished: string | null;
         };
         OperatorTenant: {
             id: string;
@@ -3108,6 +3176,9 @@ export interface components {
             };
             defaults: components["schemas"]["RateLimits"];
         };
+        TenantMove: {
+            to: string;
+        };
         Thread: {
             _id: string;
             integration: string;
@@ -3514,7 +3585,9 @@ export type NewWorkspace = components['schemas']['NewWorkspace'];
 export type OperationExplanation = components['schemas']['OperationExplanation'];
 export type OperatorEvent = components['schemas']['OperatorEvent'];
 export type OperatorHealth = components['schemas']['OperatorHealth'];
+export type OperatorHomes = components['schemas']['OperatorHomes'];
 export type OperatorSetting = components['schemas']['OperatorSetting'];
+export type OperatorTask = components['schemas']['OperatorTask'];
 export type OperatorTenant = components['schemas']['OperatorTenant'];
 export type OwnSubscription = components['schemas']['OwnSubscription'];
 export type Passkey = components['schemas']['Passkey'];
@@ -3570,6 +3643,7 @@ export type SupportLink = components['schemas']['SupportLink'];
 export type SupportRequest = components['schemas']['SupportRequest'];
 export type TenantHosts = components['schemas']['TenantHosts'];
 export type TenantLimits = components['schemas']['TenantLimits'];
+export type TenantMove = components['schemas']['TenantMove'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type ThreadSummary = components['schemas']['ThreadSummary'];
@@ -3859,6 +3933,91 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SupportLink"];
+                };
+            };
+        };
+    };
+    moveTenant: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TenantMove"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTask"];
+                };
+            };
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTask"];
+                };
+            };
+        };
+    };
+    listHomes: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorHomes"];
+                };
+            };
+        };
+    };
+    listTasks: {
+        parameters: {
+            query?: {
+                limit?: number;
+                page?: number;
+                sort?: string;
+                count?: boolean;
+                $count?: boolean;
+                $after?: string;
+                tenant?: string;
+                kind?: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTask"][];
+                };
+            };
+        };
+    };
+    getTask: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTask"];
                 };
             };
         };

@@ -4,6 +4,7 @@ import { useListRows } from '../ui/list-rows'
 import { ListTable } from '../ui/list-table'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
+import { OpenTasks, useOpenTasks } from './open-tasks'
 import { operatorApi } from './operator-api'
 
 const TITLES: Record<string, string> = {
@@ -11,6 +12,7 @@ const TITLES: Record<string, string> = {
   'tenant-suspended': 'Suspended',
   'tenant-resumed': 'Resumed',
   'tenant-deleted': 'Deleted',
+  'tenant-moved': 'Moved',
   'hosts-changed': 'Hosts changed',
   'limits-changed': 'Limits changed',
   'support-opened': 'Opened for support',
@@ -33,11 +35,12 @@ const columns: Column<OperatorEvent>[] = [
 
 /** What was done with tenants, on this page and by the command line. */
 export function OperatorEvents() {
+  const tasks = useOpenTasks()
   const list = useListRows(['operator', 'events'], (page) =>
     operatorApi.GET('/operator/events', { params: { query: page } }),
   )
   return (
-    <Screen title="Events">
+    <Screen title="Events" toolbar={tasks.length > 0 && <OpenTasks tasks={tasks} />}>
       <ListTable
         label="Events"
         columns={columns}

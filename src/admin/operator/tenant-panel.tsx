@@ -10,6 +10,7 @@ import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
 import { SidePanel } from '../ui/side-panel'
 import { operatorApi, refetchOperator, tenantQuery } from './operator-api'
+import { TenantHome } from './tenant-home'
 import { TenantHostsForm } from './tenant-hosts-form'
 import { TenantLimitsForm } from './tenant-limits-form'
 import { TenantState } from './tenant-state'
@@ -33,12 +34,12 @@ export function TenantPanel() {
               ['State', <TenantState key="state" {...tenant} />],
               ['Damage', tenant.damage],
               ['Size', tenant.bytes === null ? undefined : formatBytes(tenant.bytes)],
-              ['Stored at', tenant.home],
               ['Last request', tenant.lastRequest && <RelativeTime key="last" time={tenant.lastRequest} />],
               ['Created', <RelativeTime key="created" time={tenant.created} />],
               ['Answers at', tenant.hosts.join(', ')],
             ]}
           />
+          <TenantHome tenant={tenant} />
           <TenantHostsForm id={id} />
           <TenantLimitsForm id={id} />
           {tenant.status === 'active' && <TenantSupport id={id} />}

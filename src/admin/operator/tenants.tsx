@@ -16,9 +16,10 @@ const columns: Column<OperatorTenant>[] = [
   { key: 'id', label: 'Tenant', width: 160, render: ({ id }) => id },
   { key: 'status', label: 'State', width: 110, render: (tenant) => <TenantState {...tenant} /> },
   { key: 'hosts', label: 'Hosts', width: 220, render: ({ hosts }) => hosts.join(', ') },
+  { key: 'home', label: 'Home', width: 150, render: ({ home }) => home ?? 'File' },
   {
     ...{ key: 'bytes', label: 'Size', width: 100, align: 'right' },
-    render: ({ bytes, home }) => (bytes === null ? (home ?? '') : formatBytes(bytes)),
+    render: ({ bytes }) => (bytes === null ? '' : formatBytes(bytes)),
   },
   {
     ...{ key: 'lastRequest', label: 'Last request', width: 130 },

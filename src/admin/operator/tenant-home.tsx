@@ -1,0 +1,76 @@
+import { Button, Stack, Text } from '@mantine/core'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import type { OperatorTenant } from '../api/schema'
+import { PanelSection } from '../ui/panel-section'
+import { ProblemMessage } from '../ui/problem-message'
+import { describeHome } from './homes'
+import { MoveForm } from './move-form'
+import { MoveState } from './move-state'
+import { operatorApi, refetchOperator } from './operator-api'
+import { homesQuery, isRunning, latestMoveQuery } from './operator-tasks'
+
+/** Where a tenant is stored, how it is moved, and how the latest move is or went. */
+export function TenantHome({ tenant: { id, home } }: { tenant: OperatorTenant }) {
+  const [isOpen, setOpen] = useState(false)
+  const { data: homes, error } = useQuery(homesQuery)
+  const start = useMutation({
+    mutationFn: (to: string) =>
+      operatorApi.POST('/operator/tenants/{id}/move', { params: { path: { id } }, body: { to } }),
+    onSuccess: () => setOpen(false),
+    onSettled: refetchOperator,
+  })
+  const { data: task } = useQuery(latestMoveQuery(id, start.isPending))
+  const isMoving = isRunning(task)
+  const endedTask = task && !isMoving ? task._id : undefined
+  const { reset } = start
+  useEffect(() => {
+    if (!endedTask) return
+    // The tenant is elsewhere now, and what was chosen or refused meanwhile is out of date.
+    setOpen(false)
+    reset()
+    void refetchOperator()
+  }, [endedTask, reset])
+  // The command line may have moved it since.
+  const isPast = !!task?.result && task.result.to !== (home ?? 'sqlite')
+  const isFormShown = isOpen && !isMoving && homes
+  const openForm = () => {
+    start.reset()
+    setOpen(true)
+  }
+  return (
+    <PanelSection
+      title="Home"
+      action={
+        homes?.sqlite.usable &&
+        !isOpen &&
+        !isMoving && (
+          <Button variant="default" onClick={openForm}>
+            Move…
+          </Button>
+        )
+      }
+    >
+      <Stack gap="sm">
+        <Text size="sm">{describeHome(home)}</Text>
+        {homes?.problem && (
+          <Text size="sm" c="dimmed">
+            It can be moved to PostgreSQL once ATOLL_DATABASE_URL is set and “atoll postgres init” has run.
+          </Text>
+        )}
+        {error && <ProblemMessage error={error} m={0} />}
+        {start.error && <ProblemMessage error={start.error} m={0} />}
+        {isFormShown && (
+          <MoveForm
+            homes={homes}
+            home={home}
+            isStarting={start.isPending}
+            onMove={start.mutate}
+            onCancel={() => setOpen(false)}
+          />
+        )}
+        {task && !isFormShown && !isPast && <MoveState task={task} onRepeat={start.mutate} />}
+      </Stack>
+    </PanelSection>
+  )
+}
