@@ -9,7 +9,7 @@ const TOKEN = 'the-operator-token-of-this-test'
 
 describe.skipIf(!hasBrowser)('the limits of requests in a browser', () => {
   test('the operator allows a tenant more, its admin lowers the limits, and both see what applies', async () => {
-    const at = { at: createTempFolder(), env: { ATOLL_OPERATOR_TOKEN: TOKEN } }
+    const at = { at: createTempFolder(), env: { ATOLL_OPERATOR_TOKEN: TOKEN, ATOLL_RATE_LIMITS: 'on' } }
     await createTenantByCli(at, 'acme')
     await using server = await startAtoll(at)
     const { page, errors } = await openPage()
@@ -48,7 +48,7 @@ describe.skipIf(!hasBrowser)('the limits of requests in a browser', () => {
   })
 
   test('the page waits a moment and asks again when its user has made too many requests', async () => {
-    const at = { at: createTempFolder() }
+    const at = { at: createTempFolder(), env: { ATOLL_RATE_LIMITS: 'on' } }
     await createTenantByCli(at, 'acme')
     await using server = await startAtoll(at)
     const acme = apiCaller(server.url, await signIn(server.url, 'acme'))

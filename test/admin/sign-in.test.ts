@@ -11,7 +11,7 @@ const withoutRefusals = (errors: string[]) => errors.filter((each) => !/status o
 
 /** Starts an empty server, signed in as its first administrator. */
 async function openServer(env: Record<string, string> = {}) {
-  const server = await startAtoll({ at: createTempFolder(), env })
+  const server = await startAtoll({ at: createTempFolder(), env: { ATOLL_RATE_LIMITS: 'on', ...env } })
   const { page, errors } = await openPage()
   await setUpAdmin(page, server)
   const close = async () => {

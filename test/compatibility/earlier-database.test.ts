@@ -19,7 +19,10 @@ setDefaultTimeout(60_000)
 
 const at = createTempFolder()
 const file = join(at, 'tenants', 'acme', 'data.db')
-const env = { ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ATOLL_TEST_CLOCK: 'on', ATOLL_OPERATOR_TOKEN: OPERATOR_TOKEN }
+const env = {
+  ...{ ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ATOLL_TEST_CLOCK: 'on', ATOLL_RATE_LIMITS: 'on' },
+  ATOLL_OPERATOR_TOKEN: OPERATOR_TOKEN,
+}
 const HOUR = 3_600_000
 const entities = '/blueprints/things/entities'
 

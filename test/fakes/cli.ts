@@ -27,6 +27,7 @@ const DEFAULT_ENV = {
   ATOLL_DURABILITY: 'normal',
   ATOLL_HOUSEKEEPING: '0',
   ATOLL_LOG_LEVEL: 'error',
+  ATOLL_RATE_LIMITS: 'off', // tests make more requests than people do
   PATH: process.env.PATH ?? '',
 }
 

@@ -16,7 +16,10 @@ import { fullAccessRules } from '../test-tenant'
 setDefaultTimeout(30_000)
 
 const BODY_LIMIT_BYTES = 4_096
-const runOptions = { at: createTempFolder(), env: { ATOLL_BODY_LIMIT: `${BODY_LIMIT_BYTES}`, ATOLL_TRUST_PROXY: 'on' } }
+const runOptions = {
+  at: createTempFolder(),
+  env: { ATOLL_BODY_LIMIT: `${BODY_LIMIT_BYTES}`, ATOLL_TRUST_PROXY: 'on', ATOLL_RATE_LIMITS: 'on' },
+}
 let server: RunningAtoll
 
 beforeAll(async () => {

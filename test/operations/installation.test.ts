@@ -18,6 +18,10 @@ describe('GET /api/installation', () => {
       sessionDays: 30,
       accessTokenSeconds: 900,
       eventDays: 90,
+      rateLimits: {
+        guests: { reads: 600, writes: 300, costly: 120 },
+        users: { reads: 6_000, writes: 3_000, costly: 1_200 },
+      },
       databaseBytes: config.ATOLL_DATABASE_URL ? null : expect.any(Number),
     })
   })

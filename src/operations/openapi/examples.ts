@@ -75,6 +75,7 @@ export const examples: Record<string, unknown> = {
   MailTemplateChange: { subject: 'Welcome to {{site}}' },
   NewTenant: { id: 'acme', hosts: ['acme.example.com'] },
   TenantHosts: { hosts: ['acme.example.com'] },
+  TenantMove: { to: 'postgres' },
   ChosenRateLimits: { guests: { reads: 5_000 } },
   SupportRequest: { reason: 'Ticket 42: an import fails' },
   ForgottenPassword: { email: 'ada@example.com' },

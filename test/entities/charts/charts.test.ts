@@ -350,7 +350,7 @@ test('the API description contains the parameters and answers of charts', async 
     const name = ok.content['application/json'].schema.$ref.split('/').at(-1)
     expect(Object.keys(components.schemas[name].properties), chart).toContain(shown)
   }
-  expect(Object.keys(responses)).toEqual(['200', '400', '401', '403', '404', '503', 'default'])
+  expect(Object.keys(responses)).toEqual(['200', '400', '401', '403', '404', '429', '503', 'default'])
 })
 
 test('a field with the name of a chart parameter can be filtered with an operator', async () => {
