@@ -43,8 +43,9 @@ function startContender(role: Role, contest: LeaseContest) {
   }
 }
 
-const databases: [string, object][] = [['one SQLite file', { folder: freshFolder() }]]
-if (databaseUrl) databases.push(['PostgreSQL', { url: databaseUrl }])
+const databases: [string, object][] = [
+  databaseUrl ? ['PostgreSQL', { url: databaseUrl }] : ['one SQLite file', { folder: freshFolder() }],
+]
 
 describe.skipIf(process.platform !== 'linux').each(databases)('leases of processes that share %s', (_, where) => {
   const opened: DatabasePool[] = []

@@ -24,10 +24,28 @@ export const databaseUrl = process.env.TEST_DATABASE_URL
 
 export const postgres = (url = databaseUrl!, deadline = 2_000) => new Postgres({ url, deadline, connections: 10 })
 
-/** Every engine that can run here. */
-export const engines: [string, (options?: { folder?: string }) => Engine][] = [...fileEngines]
-if (databaseUrl) engines.push(['PostgreSQL', () => postgres()])
-else
+type EngineCase = [string, (options?: { folder?: string }) => Engine]
+const serverEngine: EngineCase = ['PostgreSQL', () => postgres()]
+
+/** The engines that this run proves: a run with PostgreSQL leaves SQLite to the run without. */
+export const engines: EngineCase[] = databaseUrl ? [serverEngine] : fileEngines
+
+/** The engines whose answers this run compares with each other. */
+export const comparedEngines: EngineCase[] = databaseUrl ? [fileEngines[0]!, serverEngine] : fileEngines
+
+/** The pairs of engines between which this run copies tenants: those with PostgreSQL, or those of files. */
+export const enginePairs: [EngineCase, EngineCase][] = databaseUrl
+  ? [[serverEngine, serverEngine], ...fileEngines.flatMap(pairWithServer)]
+  : fileEngines.flatMap((one) => fileEngines.map((other): [EngineCase, EngineCase] => [one, other]))
+
+function pairWithServer(one: EngineCase): [EngineCase, EngineCase][] {
+  return [
+    [one, serverEngine],
+    [serverEngine, one],
+  ]
+}
+
+if (!databaseUrl)
   console.warn(
     'SKIPPED: the tests of PostgreSQL, because TEST_DATABASE_URL is not set. `npm run test:postgres` sets it.',
   )

@@ -15,7 +15,7 @@ import { updateEntity } from '../../../src/entities/write/update'
 import { DatabasePool } from '../../../src/storage/pool'
 import type { Tenant } from '../../../src/tenancy/tenants'
 import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
-import { engines } from '../../storage/engines'
+import { comparedEngines } from '../../storage/engines'
 import { freshLocation } from '../../storage/fixtures'
 import { type Entity, identifiers, nextPagePath } from '../fixtures'
 import {
@@ -36,7 +36,7 @@ import { withThresholds } from './small-thresholds'
 
 setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 
-const tenants = engines.map(([name, engine]) => {
+const tenants = comparedEngines.map(([name, engine]) => {
   const storage = new DatabasePool(engine(), { openCount: 2, deadline: 60_000 })
   const at = { ...freshLocation(), bucket: 'compared' }
   const tenant: Tenant = { tenant: at.tenant, ...storage.getStore(at, tenantMigrations) }

@@ -15,7 +15,7 @@ import { DatabasePool } from '../../../src/storage/pool'
 import type { Tenant } from '../../../src/tenancy/tenants'
 import { anyOf, mostly } from '../../blueprints/value-arbitraries'
 import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
-import { engines } from '../../storage/engines'
+import { comparedEngines } from '../../storage/engines'
 import { freshLocation } from '../../storage/fixtures'
 import { type Entity, identifiers } from '../fixtures'
 import { anyDoc, anyFields, anyIdentifier, anyQuery, type FieldSpec, USERS } from './arbitraries'
@@ -23,7 +23,7 @@ import { toQueryString } from './reference-model'
 
 setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 
-const tenants = engines.map(([name, engine]) => {
+const tenants = comparedEngines.map(([name, engine]) => {
   const storage = new DatabasePool(engine(), { openCount: 2, deadline: 60_000 })
   const at = { ...freshLocation(), bucket: 'judged' }
   const tenant: Tenant = { tenant: at.tenant, ...storage.getStore(at, tenantMigrations) }
