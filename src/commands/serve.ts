@@ -34,69 +34,80 @@ function listenOrExplain(start: typeof listen) {
   }
 }
 
+type ServeOptions = { demo?: boolean; json?: boolean }
+
 export const serve = new Command('serve')
   .description('Start the server')
   .option('--demo', 'create a demo tenant if none exists')
   .option('--json', 'print the address as JSON')
-  .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
-    const { lockDataFolder, databases } = await import('../tenancy/databases')
-    const { releaseAllLeases } = await import('../jobs/with-lease')
-    const { countTenants, isRegistered } = await import('../tenancy/tenants')
-    // An unhandled rejection must not end all other requests.
-    process.on('unhandledRejection', (error) => logError('UNHANDLED', { cause: error }))
-    await lockDataFolder()
-    const { ensureSecrets } = await import('../tenancy/installation-keys')
-    await ensureSecrets()
-    const { listUnknownFolders } = await import('../tenancy/adoption')
-    const folders = await listUnknownFolders()
-    if (folders.length)
-      logError('UNKNOWN_FOLDERS', {
-        folders,
-        message: 'No tenant uses these folders. Import one with "atoll tenant adopt <folder>".',
-      })
-    const engine = config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite'
-    log.info({ event: 'start', version, bun: Bun.version, folder: resolve(config.ATOLL_TENANTS), engine })
-    const { startBackgroundWork } = await import('../app')
-    const { listen } = await import('../gateway')
-    const tenants = await countTenants()
-    const isFirstStart = !tenants
-    const { createFirstTenant, printFirstSteps } = await import('./first-steps')
-    if (isFirstStart && !demo) await createFirstTenant()
-    const server = listenOrExplain(listen)
-    const background = startBackgroundWork()
-    const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
-    log.info({ event: 'ready', url, tenants })
-    const defaultTenant = config.ATOLL_DEFAULT_TENANT
-    if (defaultTenant && !(await isRegistered(defaultTenant)))
-      log.warn({
-        event: 'default-tenant-missing',
-        message: `ATOLL_DEFAULT_TENANT is "${defaultTenant}", but there is no such tenant: requests without a host or header of a tenant get 404.`,
-      })
-    // Installed before the address is printed: its reader may stop the server at once.
-    const stop = async (signal: string) => {
-      log.info({ event: 'stop', signal })
-      background.stop()
-      const grace = Bun.sleep(SHUTDOWN_GRACE_MS - STREAM_CLOSE_MS).then(background.abort)
-      const graceEnd = grace.then(() => Bun.sleep(STREAM_CLOSE_MS))
-      const answered = Promise.race([server.stop(), waitForAnswers(server), graceEnd])
-      await Promise.all([releaseAllLeases(), answered, Promise.race([background.finish(), graceEnd])])
-      await server.stop(true)
+  .action(async (options: ServeOptions) => {
+    const { databases } = await import('../tenancy/databases')
+    await startServer(options).catch(async (error) => {
+      // Connections to PostgreSQL would keep the process alive for a while.
       await databases.close()
-      log.info({ event: 'stopped' })
-      await flushLog()
-      process.exit(0)
-    }
-    let stopping: Promise<void> | undefined
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-      process.on(signal, () => {
-        // A second Ctrl+C ends the process without waiting.
-        if (stopping && signal === 'SIGINT') process.exit(130)
-        stopping ??= stop(signal)
-      })
-
-    // With `--json`, standard output contains only the JSON.
-    const print = json ? console.error : console.log
-    if (json) console.log(JSON.stringify({ url }))
-    else console.log(`Atoll listens on ${url} (its API is described at ${url}/openapi)`)
-    await printFirstSteps({ url, isDemo: !!demo, isFirstStart, print })
+      throw error
+    })
   })
+
+async function startServer({ demo, json }: ServeOptions) {
+  const { lockDataFolder, databases } = await import('../tenancy/databases')
+  const { releaseAllLeases } = await import('../jobs/with-lease')
+  const { countTenants, isRegistered } = await import('../tenancy/tenants')
+  // An unhandled rejection must not end all other requests.
+  process.on('unhandledRejection', (error) => logError('UNHANDLED', { cause: error }))
+  await lockDataFolder()
+  const { ensureSecrets } = await import('../tenancy/installation-keys')
+  await ensureSecrets()
+  const { listUnknownFolders } = await import('../tenancy/adoption')
+  const folders = await listUnknownFolders()
+  if (folders.length)
+    logError('UNKNOWN_FOLDERS', {
+      folders,
+      message: 'No tenant uses these folders. Import one with "atoll tenant adopt <folder>".',
+    })
+  const engine = config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite'
+  log.info({ event: 'start', version, bun: Bun.version, folder: resolve(config.ATOLL_TENANTS), engine })
+  const { startBackgroundWork } = await import('../app')
+  const { listen } = await import('../gateway')
+  const tenants = await countTenants()
+  const isFirstStart = !tenants
+  const { createFirstTenant, printFirstSteps } = await import('./first-steps')
+  if (isFirstStart && !demo) await createFirstTenant()
+  const server = listenOrExplain(listen)
+  const background = startBackgroundWork()
+  const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
+  log.info({ event: 'ready', url, tenants })
+  const defaultTenant = config.ATOLL_DEFAULT_TENANT
+  if (defaultTenant && !(await isRegistered(defaultTenant)))
+    log.warn({
+      event: 'default-tenant-missing',
+      message: `ATOLL_DEFAULT_TENANT is "${defaultTenant}", but there is no such tenant: requests without a host or header of a tenant get 404.`,
+    })
+  // Installed before the address is printed: its reader may stop the server at once.
+  const stop = async (signal: string) => {
+    log.info({ event: 'stop', signal })
+    background.stop()
+    const grace = Bun.sleep(SHUTDOWN_GRACE_MS - STREAM_CLOSE_MS).then(background.abort)
+    const graceEnd = grace.then(() => Bun.sleep(STREAM_CLOSE_MS))
+    const answered = Promise.race([server.stop(), waitForAnswers(server), graceEnd])
+    await Promise.all([releaseAllLeases(), answered, Promise.race([background.finish(), graceEnd])])
+    await server.stop(true)
+    await databases.close()
+    log.info({ event: 'stopped' })
+    await flushLog()
+    process.exit(0)
+  }
+  let stopping: Promise<void> | undefined
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      // A second Ctrl+C ends the process without waiting.
+      if (stopping && signal === 'SIGINT') process.exit(130)
+      stopping ??= stop(signal)
+    })
+
+  // With `--json`, standard output contains only the JSON.
+  const print = json ? console.error : console.log
+  if (json) console.log(JSON.stringify({ url }))
+  else console.log(`Atoll listens on ${url} (its API is described at ${url}/openapi)`)
+  await printFirstSteps({ url, isDemo: !!demo, isFirstStart, print })
+}

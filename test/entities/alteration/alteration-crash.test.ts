@@ -68,6 +68,7 @@ test('an alteration of entities resumes after SIGKILL of the server, and lists a
     await using server = await startAtoll(at)
     for (;;) {
       await expectConsistency(server)
+      await Bun.sleep(10)
       const now = await stateOf(server)
       if (!now || now.state === state) break
     }
