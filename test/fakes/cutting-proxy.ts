@@ -11,6 +11,7 @@ export async function startCuttingProxy(target: { port: number }) {
   const server = createServer((caller) => {
     const upstream = connect(target.port, '127.0.0.1')
     let cut = false
+    let passing = Promise.resolve()
     for (const socket of [caller, upstream]) {
       sockets.add(socket)
       socket.setNoDelay(true)
@@ -29,8 +30,12 @@ export async function startCuttingProxy(target: { port: number }) {
         if (order.when === 'before') return void caller.destroy()
         cut = true
       }
-      if (delayMs) setTimeout(() => upstream.write(bytes), delayMs)
-      else upstream.write(bytes)
+      const passAt = performance.now() + delayMs
+      // One after the other: a message must not overtake an earlier one when the delay has become shorter.
+      passing = passing.then(async () => {
+        if (passAt > performance.now()) await Bun.sleep(passAt - performance.now())
+        upstream.write(bytes)
+      })
     })
     upstream.on('data', (bytes) => {
       if (cut) caller.destroy()

@@ -1,14 +1,17 @@
 import { Button, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import { ApiProblem } from '../api/problem'
 import type { OperatorTenant } from '../api/schema'
 import { PanelSection } from '../ui/panel-section'
 import { ProblemMessage } from '../ui/problem-message'
 import { describeHome } from './homes'
 import { MoveForm } from './move-form'
 import { MoveState } from './move-state'
-import { operatorApi, refetchOperator } from './operator-api'
+import { operatorApi, refetchOperator, tenantQuery } from './operator-api'
 import { homesQuery, isRunning, latestMoveQuery } from './operator-tasks'
+
+const TENANT_POLL_INTERVAL_MS = 2_000
 
 /** Where a tenant is stored, how it is moved, and how the latest move is or went. */
 export function TenantHome({ tenant: { id, home } }: { tenant: OperatorTenant }) {
@@ -20,17 +23,19 @@ export function TenantHome({ tenant: { id, home } }: { tenant: OperatorTenant })
     onSuccess: () => setOpen(false),
     onSettled: refetchOperator,
   })
-  const { data: task } = useQuery(latestMoveQuery(id, start.isPending))
+  // Another operator or the command line moves it: their task may not be recorded yet, or never is.
+  const isMovedByOthers = start.error instanceof ApiProblem && start.error.code === 'TENANT_MOVING'
+  useQuery({ ...tenantQuery(id), refetchInterval: isMovedByOthers ? TENANT_POLL_INTERVAL_MS : false })
+  const { data: task } = useQuery(latestMoveQuery(id, start.isPending || isMovedByOthers))
   const isMoving = isRunning(task)
   const endedTask = task && !isMoving ? task._id : undefined
   const { reset } = start
   useEffect(() => {
-    if (!endedTask) return
     // The tenant is elsewhere now, and what was chosen or refused meanwhile is out of date.
     setOpen(false)
     reset()
-    void refetchOperator()
-  }, [endedTask, reset])
+    if (endedTask) void refetchOperator()
+  }, [endedTask, home, reset])
   // The command line may have moved it since.
   const isPast = !!task?.result && task.result.to !== (home ?? 'sqlite')
   const isFormShown = isOpen && !isMoving && homes
