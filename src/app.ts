@@ -20,6 +20,7 @@ import { operations } from './operations/area'
 import { healthRoutes } from './operations/health'
 import { openapiRoutes } from './operations/openapi/routes'
 import { operatorRoutes } from './operations/operator'
+import { readinessRoutes } from './operations/readiness'
 import { rootRoutes } from './operations/root'
 import { testClockRoutes } from './operations/test-clock'
 import { payments } from './payments/area'
@@ -54,6 +55,7 @@ export const app = new Elysia({ handler: { standardHostname: false }, normalize:
   .use(errorHandler)
   .use(rejectUnknownKeys((): AnyElysia => app))
   .use(healthRoutes)
+  .use(readinessRoutes)
   .use(rootRoutes)
   .use(adminRoutes)
   .use(operatorRoutes)

@@ -10,6 +10,15 @@ const toggleSetting = (value: 'on' | 'off', description: string) =>
 const integerSetting = (value: number, minimum: number, maximum: number, description: string) =>
   Type.Integer({ default: value, minimum, maximum, description })
 
+/** Marks settings that take sizes such as 200M. */
+const SIZE = Symbol('size')
+const sizeSetting = (value: number, minimum: number, maximum: number, description: string) =>
+  Type.Integer({
+    ...{ default: value, minimum, maximum, description: `${description}, in bytes, or with K, M or G` },
+    [SIZE]: true,
+  })
+const SIZE_FACTORS: Record<string, number> = { K: 1 << 10, M: 1 << 20, G: 1 << 30 }
+
 /** Returns the pattern of a list whose items are separated by commas or blanks. */
 const listPattern = (item: string) => `^(${item}([\\s,]+${item})*)?$`
 
@@ -81,8 +90,8 @@ export const Settings = Type.Object({
     { default: 'info', description: 'the log level: info logs each request, warn only rejections and failures' },
   ),
   ATOLL_WRITE_DEADLINE: integerSetting(2000, 50, 60_000, 'how long a write may run, in ms'),
-  ATOLL_BODY_LIMIT: integerSetting(1 << 20, 1024, 1 << 30, 'how large a body may be, in bytes'),
-  ATOLL_IMPORT_LIMIT: integerSetting(16 << 20, 1024, 1e12, 'how large an import of entities may be, in bytes'),
+  ATOLL_BODY_LIMIT: sizeSetting(1 << 20, 1024, 1 << 30, 'how large a body may be'),
+  ATOLL_IMPORT_LIMIT: sizeSetting(16 << 20, 1024, 1e12, 'how large an import of entities may be'),
   ATOLL_ACCESS_TOKEN_TTL: integerSetting(900, 10, 86_400, 'how long an access token is valid, in s'),
   ATOLL_HOUSEKEEPING: integerSetting(
     3600,
@@ -99,8 +108,8 @@ export const Settings = Type.Object({
   ),
   ATOLL_AI_TIMEOUT: integerSetting(60_000, 100, HOUR_MS, 'how long an AI provider may send nothing, in ms'),
   ATOLL_AI_USAGE_RETENTION: integerSetting(400, 62, 36_500, 'how long AI usage records are kept, in days'),
-  ATOLL_AI_BODY_LIMIT: integerSetting(4 << 20, 1024, 1 << 30, 'how large the body of an AI request may be, in bytes'),
-  ATOLL_UPLOAD_LIMIT: integerSetting(16 << 20, 1024, 1 << 30, 'how large an upload to a vector store may be, in bytes'),
+  ATOLL_AI_BODY_LIMIT: sizeSetting(4 << 20, 1024, 1 << 30, 'how large the body of an AI request may be'),
+  ATOLL_UPLOAD_LIMIT: sizeSetting(16 << 20, 1024, 1 << 30, 'how large an upload to a vector store may be'),
   ATOLL_SMTP_URL: Type.String({
     default: '',
     secret: true,
@@ -115,6 +124,13 @@ export const Settings = Type.Object({
     expected: 'an address such as Atoll <atoll@example.com>',
     description: 'the sender of mail: Name <address>',
   }),
+  ATOLL_MIN_FREE: sizeSetting(200 << 20, 0, 1e15, 'how much room the disk must have for the server to be ready'),
+  ATOLL_DRAIN: integerSetting(
+    0,
+    0,
+    600,
+    'how long a server that is stopped goes on serving while /ready answers 503, in s',
+  ),
   ATOLL_OPERATOR_TOKEN: Type.String({ default: '', secret: true, description: 'the bearer token for /operator' }),
   ATOLL_TEST_CLOCK: toggleSetting('off', 'whether the operator may set the clock, for tests'),
   ATOLL_SIGNING_KEY: Type.String({
@@ -143,7 +159,7 @@ export function readConfig(environment: Record<string, string | undefined>, file
     for (const [key, value] of entries) {
       const shape = Object.hasOwn(Settings.properties, key) && Settings.properties[key as SettingName]
       if (!shape) throw new ConfigError(unknownSettingMessage(key, source))
-      const parsed = shape.type === 'integer' && /^-?\d{1,15}$/.test(`${value}`) ? Number(value) : value
+      const parsed = shape.type === 'integer' ? parseInteger(value, SIZE in shape) : value
       if (!Value.Check(shape, parsed)) throw new ConfigError(invalidSettingMessage(key, value, shape, source))
       values[key] = parsed
       sources[key] = source
@@ -151,6 +167,13 @@ export function readConfig(environment: Record<string, string | undefined>, file
   if (values.ATOLL_TEST_CLOCK === 'on' && environment.NODE_ENV === 'production')
     throw new ConfigError('ATOLL_TEST_CLOCK must be off when NODE_ENV is production.')
   return { values: values as Static<typeof Settings>, sources: sources as Partial<Record<SettingName, ConfigSource>> }
+}
+
+/** Returns a number, also from a text such as 4000 or, for sizes, 200M; anything else unchanged. */
+function parseInteger(value: unknown, isSize: boolean): unknown {
+  const [, digits, unit = ''] = /^(-?\d{1,15})([KMG])?$/.exec(`${value}`) ?? []
+  if (digits === undefined || (unit && !isSize)) return value
+  return Number(digits) * (SIZE_FACTORS[unit] ?? 1)
 }
 
 const SOURCE_NAMES: Record<Exclude<ConfigSource, 'default'>, string> = {
@@ -179,7 +202,8 @@ export const isSecretSetting = (name: SettingName) => 'secret' in Settings.prope
 
 function describeSetting(shape: SettingShape): string {
   if ('anyOf' in shape) return `use ${shape.anyOf.map((choice: { const: string }) => choice.const).join(' or ')}`
-  if (shape.type === 'integer') return `use a whole number from ${shape.minimum} to ${shape.maximum}`
+  if (shape.type === 'integer')
+    return `use a whole number from ${shape.minimum} to ${shape.maximum}${SIZE in shape ? ', or a size such as 200M' : ''}`
   return 'expected' in shape ? `use ${shape.expected}` : 'use a text that is not empty'
 }
 

@@ -51,6 +51,7 @@ export const serve = new Command('serve')
 
 async function startServer({ demo, json }: ServeOptions) {
   const { lockDataFolder, databases } = await import('../tenancy/databases')
+  const { endReadiness } = await import('../operations/readiness')
   const { releaseAllLeases } = await import('../jobs/with-lease')
   const { countTenants, isRegistered } = await import('../tenancy/tenants')
   // An unhandled rejection must not end all other requests.
@@ -86,6 +87,10 @@ async function startServer({ demo, json }: ServeOptions) {
   // Installed before the address is printed: its reader may stop the server at once.
   const stop = async (signal: string) => {
     log.info({ event: 'stop', signal })
+    if (config.ATOLL_DRAIN) {
+      endReadiness()
+      await Bun.sleep(config.ATOLL_DRAIN * 1_000)
+    }
     background.stop()
     const grace = Bun.sleep(SHUTDOWN_GRACE_MS - STREAM_CLOSE_MS).then(background.abort)
     const graceEnd = grace.then(() => Bun.sleep(STREAM_CLOSE_MS))

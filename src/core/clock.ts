@@ -5,9 +5,9 @@ let offsetMs = 0
  */
 export const now = () => Date.now() + offsetMs
 
-/** Sets the clock to the given moment (ms since 1970), from which it goes on. */
-export function moveClock(to: number) {
-  offsetMs = to - Date.now()
+/** Sets the clock to the given moment (ms since 1970), from which it goes on; without one, to the system's time. */
+export function moveClock(to?: number) {
+  offsetMs = to === undefined ? 0 : to - Date.now()
 }
 
 /** An hour in ms. */

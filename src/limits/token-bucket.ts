@@ -14,13 +14,15 @@ export type Taken = { remaining: number; resetMs: number; waitMs: number }
  */
 export class TokenBuckets {
   #fullAtByName = new BoundedMap<string, number>(MAX_BUCKETS)
+  #latestTime = 0
 
   /** Takes a token from a bucket, if there is one. `time` is in ms. */
   take(name: string, perMinute: number, time: number): Taken {
     const msPerToken = MINUTE_MS / perMinute
-    const storedFullAt = this.#fullAtByName.get(name) ?? time
-    // An empty bucket is full in a minute; a later time is from before the clock was set back.
-    const fullAt = storedFullAt > time + MINUTE_MS ? time : Math.max(storedFullAt, time)
+    // Times from before the clock was set back would make callers wait.
+    if (time < this.#latestTime) this.#fullAtByName.clear()
+    this.#latestTime = time
+    const fullAt = Math.max(this.#fullAtByName.get(name) ?? time, time)
     const waitMs = fullAt + msPerToken - time - MINUTE_MS
     const isTaken = waitMs < ROUNDING_MS
     const fullAfter = isTaken ? fullAt + msPerToken : fullAt
@@ -32,8 +34,7 @@ export class TokenBuckets {
 
   /** Removes the buckets that are full. Returns how many are left. */
   removeFull(time: number): number {
-    for (const [name, fullAt] of this.#fullAtByName)
-      if (fullAt <= time || fullAt > time + MINUTE_MS) this.#fullAtByName.delete(name)
+    for (const [name, fullAt] of this.#fullAtByName) if (fullAt <= time) this.#fullAtByName.delete(name)
     return this.#fullAtByName.size
   }
 }

@@ -8,6 +8,7 @@ import { startRunner } from '../jobs/runner'
 import { installationRoutes } from './installation'
 import { checkIntegrityWeekly } from './integrity'
 import { abandonTasks, waitForTasks } from './operator-tasks'
+import { endReadiness } from './readiness'
 import { endSupportSessions } from './support'
 
 /** Jobs, housekeeping and file checks, which keep an installation running. */
@@ -26,6 +27,7 @@ export const operations = defineArea({
     const stopRunner = startRunner()
     return {
       stop() {
+        endReadiness()
         stopHousekeeping()
         stopRunner()
       },

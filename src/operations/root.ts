@@ -1,6 +1,12 @@
 import { Elysia, t } from 'elysia'
 
-const LINKS = { api: '/api', documentation: '/openapi', description: '/openapi/json', health: '/health' }
+const LINKS = {
+  api: '/api',
+  documentation: '/openapi',
+  description: '/openapi/json',
+  health: '/health',
+  readiness: '/ready',
+}
 
 const PathShape = t.String()
 const LinksShape = t.Object({
@@ -9,6 +15,7 @@ const LinksShape = t.Object({
   documentation: PathShape,
   description: PathShape,
   health: PathShape,
+  readiness: PathShape,
 })
 
 const PAGE_HTML = `<!doctype html>

@@ -82,6 +82,13 @@ export const translateStoreError =
   }
 
 const MAX_DAMAGES = 1_000
+/** When the disk last failed for a tenant (ms since 1970). */
+const storageFailures = new BoundedMap<string, number>(MAX_DAMAGES)
+
+/** Returns the tenants for which the disk has failed since then (ms since 1970). */
+export const listStorageFailuresSince = (time: number) =>
+  [...storageFailures].flatMap(([tenant, failedAt]) => (failedAt >= time ? [tenant] : []))
+
 const damages = new BoundedMap<string, { tenant: string; reason: string; time: number }>(MAX_DAMAGES)
 
 /** Returns the tenants that this process found damaged since then (ms since 1970). */
@@ -97,6 +104,7 @@ function tenantDamaged({ id }: TenantRecord, cause: Error): Problem {
 
 function storageFailed({ id }: TenantRecord, cause: DiskFailure): Problem {
   reportThrottled('STORAGE_FAILED', id, { cause })
+  storageFailures.set(id, now())
   const message = 'The storage of this server failed and is being reopened. Try again in a moment.'
   return new Problem(503, 'STORAGE_FAILED', message, { cause, headers: { 'retry-after': '1' } })
 }

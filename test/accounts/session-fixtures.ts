@@ -11,7 +11,7 @@ export const [SECOND, MINUTE, DAY] = [1000, 60_000, 86_400_000]
 
 /** Advances the clock by this many milliseconds. */
 export const advanceClock = (ms: number) => moveClock(now() + ms)
-export const resetClock = () => moveClock(Date.now())
+export const resetClock = () => moveClock()
 
 export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 

@@ -50,6 +50,13 @@ async function findFaults(page: Page) {
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
 }
 
+/** Resolves when the page has no colour or place any more that is still changing. */
+const WAIT_FOR_TRANSITIONS = `(async () => {
+  for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame)
+  const ending = document.getAnimations().filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity)
+  await Promise.allSettled(ending.map(({ finished }) => finished))
+})()`
+
 /** Whether each size is inspected in light and in dark colours, which takes twice the time. */
 const areAllLooksInspected = process.env.ATOLL_ALL_LOOKS === '1'
 
@@ -61,6 +68,7 @@ export async function inspectScreen(page: Page, name: string, viewports = [DESKT
       if (!isUsual && !areAllLooksInspected) continue
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       await page.setViewportSize(viewport)
+      await page.evaluate(WAIT_FOR_TRANSITIONS)
       await page.screenshot({ path: join(SCREENSHOTS, `${name}-${viewport.width}-${colorScheme}.png`) })
       expect(await findFaults(page), `${name} ${viewport.width} ${colorScheme}`).toEqual([])
     }

@@ -4,6 +4,7 @@ import { hasBrowser } from '../fakes/browser'
 import { apiCaller, createTempFolder, type RunningAtoll, runAtoll, startAtoll } from '../fakes/cli'
 import { startCuttingProxy } from '../fakes/cutting-proxy'
 import { findPostgresBin, startPostgres } from '../fakes/postgres'
+import { waitUntil } from '../wait-until'
 import { callDemo, inspectScreen, openPage } from './admin-browser'
 
 setDefaultTimeout(200_000)
@@ -108,7 +109,8 @@ describe.skipIf(!hasBrowser || !findPostgresBin())('moves of a tenant in a brows
     await home.getByRole('button', { name: 'Move…' }).click()
     proxy.slowDown(20)
     const other = operator()('POST', '/operator/tenants/demo/move', { to: BUCKET })
-    await operator()('GET', '/operator/homes')
+    const readLatestStatus = async () => (await operator()('GET', '/operator/tasks?limit=1')).body[0].status
+    await waitUntil(readLatestStatus, (status) => status === 'running')
     await home.getByRole('button', { name: 'Move tenant' }).click()
     await home.getByText('already being moved').waitFor()
     proxy.slowDown(0)

@@ -89,6 +89,6 @@ test('the event of a failed run tells editors neither the system prompt nor anyt
   const event = failures.find(({ metadata }: { metadata: object }) => Object.values(metadata).includes(_id))
   expect(event.metadata).toMatchObject({ integration: _id, attempts: 10, outcome: { code: 'AI_UPSTREAM_ERROR' } })
   expect(JSON.stringify(event)).not.toContain('Sort it.')
-  moveClock(Date.now())
+  moveClock()
   openai.own.always = {}
 })

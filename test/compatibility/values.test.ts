@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 afterAll(() => {
   config.ATOLL_SIGNING_KEY = originalKey
-  moveClock(Date.now())
+  moveClock()
 })
 
 const PURPOSES = [

@@ -45,6 +45,15 @@ test('readConfig returns numbers for numeric settings of the environment and of 
   expect(values(texts)).toMatchObject(numbers)
 })
 
+test('sizes may be written with K, M or G, and other numbers may not', () => {
+  const sizes = { ATOLL_BODY_LIMIT: '64K', ATOLL_UPLOAD_LIMIT: '20M', ATOLL_IMPORT_LIMIT: '2G', ATOLL_MIN_FREE: '4096' }
+  const bytes = { ATOLL_BODY_LIMIT: 65_536, ATOLL_UPLOAD_LIMIT: 20 << 20, ATOLL_IMPORT_LIMIT: 2 ** 31 }
+  expect(values(sizes)).toMatchObject({ ...bytes, ATOLL_MIN_FREE: 4_096 })
+  expect(values({}, sizes)).toMatchObject(bytes)
+  expect(explainSetting('ATOLL_PORT', '3K', 'environment')).toContain('use a whole number from 0 to 65535')
+  expect(explainSetting('ATOLL_BODY_LIMIT', '1.5M', 'environment')).toContain(', or a size such as 200M')
+})
+
 const explainSetting = (name: string, value: unknown, source: 'environment' | 'atoll.json') => {
   try {
     const file = source === 'atoll.json' ? { [name]: value } : {}

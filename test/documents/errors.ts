@@ -120,6 +120,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   SETUP_COMPLETE: [[409], 'The tenant has an administrator already, so its set-up link no longer works.'],
   SIGNUP_CLOSED: [[403], 'The tenant does not allow sign-up.'],
   STORAGE_FAILED: [[503], 'The disk failed; the database is being opened again.'],
+  NOT_READY: [[503], 'The server should get no requests now. The details say what is wrong.'],
   STORAGE_FULL: [[507], 'The disk is full: reads go on, writes are refused.'],
   SUBSCRIPTION_ENDED: [[409], 'The subscription has ended and cannot be changed.'],
   SUBSCRIPTION_NOT_PENDING: [[400], 'Only a pending subscription can be paid.'],

@@ -27,7 +27,7 @@ async function createEventsFixture() {
 const eventNamesOf = ({ body }: TestResponse) => body.map(({ eventName }: { eventName: string }) => eventName)
 
 describe('event records', () => {
-  afterEach(() => moveClock(Date.now()))
+  afterEach(() => moveClock())
 
   test('curators and admins create events, and curators read them newest first', async () => {
     const { as, curator, users } = await createEventsFixture()

@@ -121,7 +121,7 @@ describe('a taken value of a unique field with restricted reading', () => {
     }
     return { ...own, user: own.as('user'), admin: own.as('admin'), importOne }
   }
-  afterEach(() => moveClock(Date.now()))
+  afterEach(() => moveClock())
 
   test('a taken value is refused with 409 UNIQUE_VIOLATION and the field for users who may read it', async () => {
     const { admin, path } = await createUniqueFixture()

@@ -12,7 +12,7 @@ const DAY = 86_400_000
 const REPLAYED_HEADER = 'idempotency-replayed'
 const createKey = (of = crypto.randomUUID() as string) => ({ 'idempotency-key': of })
 
-afterEach(() => moveClock(Date.now()))
+afterEach(() => moveClock())
 
 async function createThingsFixture(permissions: object[] = fullAccessRules('tenant', 'user')) {
   const own = await createTestTenant()

@@ -62,7 +62,7 @@ const failJob = () => {
 }
 
 describe('jobs', () => {
-  afterEach(() => moveClock(Date.now()))
+  afterEach(() => moveClock())
 
   test('a job runs once after the commit of its transaction and leaves no row', async () => {
     const { tenant } = await createTestTenant()
@@ -243,7 +243,7 @@ describe('jobs', () => {
 })
 
 describe('jobs of one ordering key', () => {
-  afterEach(() => moveClock(Date.now()))
+  afterEach(() => moveClock())
 
   test('jobs of one ordering key run in the order in which they were added', async () => {
     const { tenant } = await createTestTenant()
@@ -378,12 +378,12 @@ describe('ordering keys with hanging jobs', () => {
     held.resolve()
     await running
     expect(await readRows(tenant)).toEqual([])
-    moveClock(Date.now())
+    moveClock()
   })
 })
 
 describe('the job runner', () => {
-  afterEach(() => moveClock(Date.now()))
+  afterEach(() => moveClock())
 
   test('the runner runs jobs soon after their commit and none after it was stopped', async () => {
     const { tenant } = await createTestTenant()
@@ -510,14 +510,14 @@ test('an event is stored with its transaction or not at all', async () => {
 })
 
 describe('jobs after a change of the clock', () => {
-  afterEach(() => moveClock(Date.now()))
+  afterEach(() => moveClock())
 
   test('jobs that were enqueued while the clock was ahead run on time after it is set back', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     moveClock(now() + 40 * 24 * HOUR)
     await enqueueJobs(tenant, { kind, payload: 'now' }, { kind, payload: 'in an hour', at: now() + HOUR })
-    moveClock(Date.now())
+    moveClock()
     await runDueJobs(tenant)
     expect(done).toEqual(['now'])
     moveClock(now() + HOUR)
@@ -532,7 +532,7 @@ describe('jobs after a change of the clock', () => {
     moveClock(now() + HOUR)
     await enqueueJobs(tenant, { kind, payload: 'later', at: now() + 100 })
     await Bun.sleep(1_500) // the runner checks the clock each second
-    moveClock(Date.now())
+    moveClock()
     await waitUntil(() => done.length)
     stopRunner()
     expect(done).toEqual(['later'])

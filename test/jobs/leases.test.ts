@@ -54,7 +54,7 @@ describe.each(engines)('%s: leases', (_, engine) => {
   afterAll(async () => {
     for (const node of nodes) await node.close()
   })
-  afterEach(() => moveClock(Date.now()))
+  afterEach(() => moveClock())
 
   test('one of twenty concurrent callers gets the lease, and the others get the remaining time', async () => {
     const stores = createStores()

@@ -622,7 +622,7 @@ describe('the log of a lambda', () => {
     try {
       await withLease(testTenant.tenant, 'housekeeping', removeOld)
     } finally {
-      moveClock(Date.now())
+      moveClock()
     }
     expect(await count()).toBe(0)
   })

@@ -14,9 +14,16 @@ test('GET / answers programs a JSON index of the API whose links work', async ()
   const { status, body } = await callApi('GET', `${ORIGIN}/`)
   expect([status, body]).toEqual([
     200,
-    { name: 'Atoll', api: '/api', documentation: '/openapi', description: '/openapi/json', health: '/health' },
+    {
+      name: 'Atoll',
+      api: '/api',
+      documentation: '/openapi',
+      description: '/openapi/json',
+      health: '/health',
+      readiness: '/ready',
+    },
   ])
-  for (const path of [body.documentation, body.description, body.health])
+  for (const path of [body.documentation, body.description, body.health, body.readiness])
     expect((await callApi('GET', `${ORIGIN}${path}`)).status, path).toBe(200)
 })
 

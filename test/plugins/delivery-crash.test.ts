@@ -15,7 +15,7 @@ const program = compileProgram(resolve(import.meta.dir, '../fakes/delivery-proce
 const receiver = startWebhookReceiver()
 afterAll(async () => {
   denyPrivateNetwork()
-  moveClock(Date.now())
+  moveClock()
   await receiver.stop()
 })
 

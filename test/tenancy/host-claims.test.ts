@@ -28,7 +28,7 @@ const settleWebsites = async ({ id }: TestTenant) => reconcileHosts(await getTen
 
 afterEach(() => {
   Object.assign(config, { ATOLL_HOST_CLAIMS: 'off', ATOLL_PUBLIC_HOSTS: '', ATOLL_DEFAULT_TENANT: '' })
-  moveClock(Date.now())
+  moveClock()
 })
 
 describe('host claims with ATOLL_HOST_CLAIMS=off', () => {

@@ -5,6 +5,11 @@ export interface paths {
         };
         get: operations["checkHealth"];
     };
+    "/ready": {
+        parameters: {
+        };
+        get: operations["checkReadiness"];
+    };
     "/": {
         parameters: {
         };
@@ -3687,6 +3692,23 @@ export interface operations {
             };
         };
     };
+    checkReadiness: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        status: "ready";
+                    };
+                };
+            };
+        };
+    };
     describeServer: {
         parameters: {
         };
@@ -3702,6 +3724,7 @@ export interface operations {
                         documentation: string;
                         description: string;
                         health: string;
+                        readiness: string;
                     };
                     "text/html": string;
                 };

@@ -10,7 +10,7 @@ const at = await createAiFixture()
 const { user, admin, openai, main, chat, tenant } = at
 const otherUser = at.as('other')
 afterAll(() => openai.stop())
-afterEach(() => moveClock(Date.now()))
+afterEach(() => moveClock())
 
 type Budget = { scope: string; period: string; unit: string; limit: number }
 const budget = (limit: number, more: Partial<Budget> = {}) => ({

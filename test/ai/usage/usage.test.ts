@@ -15,7 +15,7 @@ const originalTimeout = config.ATOLL_AI_TIMEOUT
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 afterEach(() => {
-  moveClock(Date.now())
+  moveClock()
   config.ATOLL_AI_TIMEOUT = originalTimeout
 })
 
@@ -248,7 +248,7 @@ describe('GET /ai/usage', async () => {
   await own.done(own.user.post(`/workspaces/${office}/activate`))
   await recordUsage('2031-02-01T12:00:00Z', 'user', 400)
   await recordUsage('2031-02-02T12:00:00Z', 'admin', 0, { fails: true })
-  moveClock(Date.now())
+  moveClock()
 
   const prompts = async (query: string) =>
     (await queryUsage(query)).map((row: { promptTokens: number }) => row.promptTokens)

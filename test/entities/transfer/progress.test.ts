@@ -33,7 +33,7 @@ async function importEvents(own: ImportFixture, name: 'admin' | 'user' = 'admin'
 }
 const eventNames = (events: { eventName: string }[]) => events.map(({ eventName }) => eventName)
 
-afterEach(() => moveClock(Date.now()))
+afterEach(() => moveClock())
 
 describe('progress of imports', () => {
   test('an import that takes seconds emits progress events, at most one a second, and a final one', async () => {

@@ -16,7 +16,7 @@ const newestSession = () => [...stripe.sessions.values()].at(-1)!
 beforeAll(allowPrivateNetwork)
 afterEach(() => {
   stripe.own.failWhen = () => undefined
-  moveClock(Date.now())
+  moveClock()
 })
 afterAll(async () => {
   denyPrivateNetwork()

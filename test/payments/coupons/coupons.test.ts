@@ -8,7 +8,7 @@ import { createPaymentsFixture, expectOk } from '../fixtures'
 
 const at = await createPaymentsFixture()
 const { admin, as, anonymous } = at
-afterEach(() => moveClock(Date.now()))
+afterEach(() => moveClock())
 
 const INVALID = [400, 'INVALID_COUPON_DATA']
 const COUPON_NOT_FOUND = [404, 'COUPON_NOT_FOUND']

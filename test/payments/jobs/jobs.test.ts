@@ -17,7 +17,7 @@ const DAY = 24 * HOUR
 const logSpy = spyOn(logOutput, 'write')
 beforeAll(() => void logSpy.mockImplementation(() => {}))
 afterEach(() => {
-  moveClock(Date.now())
+  moveClock()
   stripe.own.failWhen = () => undefined
 })
 afterAll(async () => {

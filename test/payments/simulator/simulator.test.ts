@@ -16,7 +16,7 @@ allowPrivateNetwork()
 config.ATOLL_RATE_LIMITS = 'off'
 const logSpy = spyOn(logOutput, 'write')
 beforeEach(() => void logSpy.mockImplementation(() => {}))
-afterEach(() => moveClock(Date.now()))
+afterEach(() => moveClock())
 afterAll(() => {
   denyPrivateNetwork()
   logSpy.mockRestore()

@@ -9,7 +9,7 @@ allowPrivateNetwork()
 const stripe = await startStripe()
 const at = await createPaymentsFixture(stripe.connection())
 const { admin } = at
-afterEach(() => moveClock(Date.now()))
+afterEach(() => moveClock())
 afterAll(async () => {
   denyPrivateNetwork()
   await stripe.stop()

@@ -11,7 +11,7 @@ const at = await createPaymentsFixture(stripe.connection())
 const { admin } = at
 const PROVIDER_ERROR = [502, 'PROVIDER_ERROR']
 afterEach(() => {
-  moveClock(Date.now())
+  moveClock()
   stripe.own.nextFailures = []
 })
 afterAll(async () => {

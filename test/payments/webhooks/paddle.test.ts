@@ -26,7 +26,7 @@ beforeAll(async () => {
   allowPrivateNetwork()
   await createConnection(testTenant, vendor.connection())
 })
-afterEach(() => moveClock(Date.now()))
+afterEach(() => moveClock())
 afterAll(async () => {
   denyPrivateNetwork()
   await vendor.stop()

@@ -23,7 +23,7 @@ beforeAll(async () => {
   await createConnection(testTenant, vendor.connection())
 })
 afterEach(() => {
-  moveClock(Date.now())
+  moveClock()
   expect(vendor.flaws).toEqual([])
 })
 afterAll(async () => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
     after: await createConnection(testTenant, after.connection()),
   }
 })
-afterEach(() => moveClock(Date.now()))
+afterEach(() => moveClock())
 afterAll(async () => {
   denyPrivateNetwork()
   await before.stop()

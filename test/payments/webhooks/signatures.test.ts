@@ -28,7 +28,7 @@ const lines: string[] = []
 const logSpy = spyOn(logOutput, 'write')
 beforeEach(() => void logSpy.mockImplementation((line) => void lines.push(line)))
 afterEach(() => {
-  moveClock(Date.now())
+  moveClock()
 })
 afterAll(async () => {
   logSpy.mockRestore()

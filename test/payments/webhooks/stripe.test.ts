@@ -21,7 +21,7 @@ beforeAll(async () => {
   await createConnection(testTenant, vendors.new.connection())
   await createConnection(testTenant, vendors.old.connection())
 })
-afterEach(() => moveClock(Date.now()))
+afterEach(() => moveClock())
 afterAll(async () => {
   denyPrivateNetwork()
   await vendors.new.stop()
