@@ -112,7 +112,8 @@ describe.skipIf(!hasBrowser || !findPostgresBin())('moves of a tenant in a brows
     const readLatestStatus = async () => (await operator()('GET', '/operator/tasks?limit=1')).body[0].status
     await waitUntil(readLatestStatus, (status) => status === 'running')
     await home.getByRole('button', { name: 'Move tenant' }).click()
-    await home.getByText('already being moved').waitFor()
+    // The refusal, until the move of the other is shown.
+    await home.getByText(/already being moved|Moving to/).waitFor()
     proxy.slowDown(0)
     expect((await other).body.status).toBeOneOf(['running', 'succeeded'])
     await home.getByText(`PostgreSQL, bucket ${BUCKET}`).waitFor()

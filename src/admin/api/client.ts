@@ -1,5 +1,5 @@
 import createClient, { type Middleware } from 'openapi-fetch'
-import { connection } from './connection'
+import { connection, noteAnswer } from './connection'
 import { ConnectionLost, readProblem } from './problem'
 import type { paths } from './schema'
 import { commonHeaders, waitForSignIn } from './session'
@@ -32,7 +32,7 @@ const handleSession: Middleware = {
   async onResponse({ response, request, schemaPath, id, options }) {
     const copy = sentCopies.get(id)
     sentCopies.delete(id)
-    connection.set('online')
+    noteAnswer()
     if (response.ok || response.status === 304) return response
     if (response.status !== 401 || SIGN_IN_PATHS.test(schemaPath) || request.headers.has('x-no-sign-in') || !copy)
       throw await readRefusal(response)

@@ -5,6 +5,11 @@ const RETRY_INTERVAL_MS = 2_000
 /** Whether the server answers. While it does not, it is asked again until it does. */
 export const connection = observable<'online' | 'lost'>('online')
 
+/** Notes that the server has answered. An answer to an earlier request says nothing once the browser is offline. */
+export function noteAnswer() {
+  if (navigator.onLine) connection.set('online')
+}
+
 async function checkUntilOnline() {
   while (connection.get() === 'lost') {
     await new Promise((resolve) => setTimeout(resolve, RETRY_INTERVAL_MS))

@@ -1,5 +1,5 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
-import { connection } from './connection'
+import { connection, noteAnswer } from './connection'
 import { readProblem } from './problem'
 import { commonHeaders } from './session'
 import { noteSuspension, suspension } from './suspension'
@@ -45,7 +45,7 @@ export async function followEvents(address: string, listener: Listener, signal: 
       isRefused = !response.ok
       if (isRefused) noteSuspension(await readProblem(response))
       if (response.ok && response.body) {
-        connection.set('online')
+        noteAnswer()
         listener.onState('live')
         const parser = createParser({
           onEvent: (event) => {
