@@ -62,6 +62,8 @@ describe.skipIf(!hasBrowser)('the AI screens in a browser', () => {
     await page.getByRole('button', { name: 'Connect' }).click()
     await page.getByText('Local models is connected.').waitFor()
 
+    // The form of the source has a name, too.
+    await page.getByLabel('Instructions').waitFor()
     await page.getByRole('textbox', { name: 'Name' }).fill('Mechanic')
     await page.getByLabel('Instructions').fill('You know our pumps.')
     await page.getByRole('combobox', { name: 'Data' }).click()
