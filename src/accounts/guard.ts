@@ -108,8 +108,9 @@ const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
  * Returns the guard of an area. Every route declares `can`, `anyone`, `open`, `openThrottled` or `openAtAddress`; a test
  * rejects a route that declares none. Unauthorized callers are rejected before their body is read and validated, so that
  * they learn nothing about the schema. `anyone` authenticates credentials but admits guests, whom the handler must check.
- * `open` does not authenticate; nor do the other two, whose handlers have throttles of their own instead of the rate
- * limits. With `openAtAddress`, `?tenant=` may name the tenant. `area` is the area in the
+ * `open` does not authenticate; nor do the other two, which the rate limits leave out: sign-ins and sign-ups in all
+ * their forms have throttles instead, and webhooks and plugins count their callers themselves. With `openAtAddress`,
+ * `?tenant=` may name the tenant. `area` is the area in the
  * scopes of API tokens. Elysia only waits reliably for hooks that are `async`, and it skips the macros after one that
  * is `false`.
  */
