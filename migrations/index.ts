@@ -31,6 +31,8 @@ import grantedRolesPg from './postgres/0033_granted_roles.sql' with { type: 'tex
 import createdPathsPg from './postgres/0034_created_paths.sql' with { type: 'text' }
 import jobLanesPg from './postgres/0040_job_lanes.sql' with { type: 'text' }
 import wordsOfFieldsPg from './postgres/0041_words_of_fields.sql' with { type: 'text' }
+import quotasPg from './postgres/0043_quotas.sql' with { type: 'text' }
+import tracesPg from './postgres/0044_traces.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -39,6 +41,11 @@ import madePg from './postgres/registry/0006_made.sql' with { type: 'text' }
 import operatorPg from './postgres/registry/0007_operator.sql' with { type: 'text' }
 import operatorTasksPg from './postgres/registry/0008_operator_tasks.sql' with { type: 'text' }
 import limitsPg from './postgres/registry/0009_limits.sql' with { type: 'text' }
+import backupsPg from './postgres/registry/0012_backups.sql' with { type: 'text' }
+import schemaVersionsPg from './postgres/registry/0013_schema_versions.sql' with { type: 'text' }
+import operatorTokensPg from './postgres/registry/0014_operator_tokens.sql' with { type: 'text' }
+import tenantQuotasPg from './postgres/registry/0015_quotas.sql' with { type: 'text' }
+import certificatesPg from './postgres/registry/0016_certificates.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
 import jobs from './sqlite/0003_jobs.sql' with { type: 'text' }
@@ -71,6 +78,8 @@ import grantedRoles from './sqlite/0033_granted_roles.sql' with { type: 'text' }
 import createdPaths from './sqlite/0034_created_paths.sql' with { type: 'text' }
 import jobLanes from './sqlite/0040_job_lanes.sql' with { type: 'text' }
 import wordsOfFields from './sqlite/0041_words_of_fields.sql' with { type: 'text' }
+import quotas from './sqlite/0043_quotas.sql' with { type: 'text' }
+import traces from './sqlite/0044_traces.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -79,6 +88,11 @@ import made from './sqlite/registry/0006_made.sql' with { type: 'text' }
 import operator from './sqlite/registry/0007_operator.sql' with { type: 'text' }
 import operatorTasks from './sqlite/registry/0008_operator_tasks.sql' with { type: 'text' }
 import limits from './sqlite/registry/0009_limits.sql' with { type: 'text' }
+import backups from './sqlite/registry/0012_backups.sql' with { type: 'text' }
+import schemaVersions from './sqlite/registry/0013_schema_versions.sql' with { type: 'text' }
+import operatorTokens from './sqlite/registry/0014_operator_tokens.sql' with { type: 'text' }
+import tenantQuotas from './sqlite/registry/0015_quotas.sql' with { type: 'text' }
+import certificates from './sqlite/registry/0016_certificates.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
 export const tenantMigrations: Migrations = {
@@ -115,6 +129,8 @@ export const tenantMigrations: Migrations = {
     createdPaths,
     jobLanes,
     wordsOfFields,
+    quotas,
+    traces,
   ],
   postgres: [
     accountsPg,
@@ -149,11 +165,41 @@ export const tenantMigrations: Migrations = {
     createdPathsPg,
     jobLanesPg,
     wordsOfFieldsPg,
+    quotasPg,
+    tracesPg,
   ],
 }
 
 /** The schema of the registry of tenants. */
 export const registryMigrations: Migrations = {
-  sqlite: [tenants, moves, hosts, hostProofs, made, operator, operatorTasks, limits],
-  postgres: [tenantsPg, movesPg, hostsPg, hostProofsPg, madePg, operatorPg, operatorTasksPg, limitsPg],
+  sqlite: [
+    tenants,
+    moves,
+    hosts,
+    hostProofs,
+    made,
+    operator,
+    operatorTasks,
+    limits,
+    backups,
+    schemaVersions,
+    operatorTokens,
+    tenantQuotas,
+    certificates,
+  ],
+  postgres: [
+    tenantsPg,
+    movesPg,
+    hostsPg,
+    hostProofsPg,
+    madePg,
+    operatorPg,
+    operatorTasksPg,
+    limitsPg,
+    backupsPg,
+    schemaVersionsPg,
+    operatorTokensPg,
+    tenantQuotasPg,
+    certificatesPg,
+  ],
 }

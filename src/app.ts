@@ -3,6 +3,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { accounts } from './accounts/area'
 import { bodyShapeLookup } from './accounts/guard'
 import { ai } from './ai/area'
+import { backups } from './backups/area'
 import { blueprints } from './blueprints/area'
 import { config } from './config'
 import { connections } from './connections/area'
@@ -17,7 +18,9 @@ import { lambdas } from './lambdas/area'
 import { limits } from './limits/area'
 import { adminRoutes } from './operations/admin/routes'
 import { operations } from './operations/area'
+import { certificateRoutes } from './operations/certificate-routes'
 import { healthRoutes } from './operations/health'
+import { metricsRoutes } from './operations/metrics/routes'
 import { openapiRoutes } from './operations/openapi/routes'
 import { operatorRoutes } from './operations/operator'
 import { readinessRoutes } from './operations/readiness'
@@ -27,6 +30,7 @@ import { payments } from './payments/area'
 import { platform } from './platform/area'
 import { plugins } from './plugins/area'
 import { platformPaths } from './plugins/plugins'
+import { tls } from './tls/area'
 import { workspaces } from './workspaces/area'
 
 let bodyShapes: Map<string, TSchema> | undefined
@@ -45,7 +49,7 @@ const routing: Area = {
 
 /** All areas of the server, in the order in which routes match. */
 export const areas: readonly Area[] = [
-  ...[routing, platform, limits, accounts, workspaces, blueprints, entities, content, events],
+  ...[routing, platform, tls, limits, backups, accounts, workspaces, blueprints, entities, content, events],
   ...[lambdas, connections, integrations, payments, plugins, ai, operations],
 ]
 compose(areas)
@@ -56,9 +60,11 @@ export const app = new Elysia({ handler: { standardHostname: false }, normalize:
   .use(rejectUnknownKeys((): AnyElysia => app))
   .use(healthRoutes)
   .use(readinessRoutes)
+  .use(metricsRoutes)
   .use(rootRoutes)
   .use(adminRoutes)
   .use(operatorRoutes)
+  .use(certificateRoutes)
   .use(config.ATOLL_TEST_CLOCK === 'on' ? testClockRoutes : new Elysia())
   .use(mountRoutes(areas))
   .use(openapiRoutes((): AnyElysia => app))

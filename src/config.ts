@@ -1,31 +1,53 @@
 import { readFileSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { HOUR_MS } from './core/clock'
 import { ConfigError } from './core/config-error'
 import { findNearestKey } from './core/nearest-key'
-
-const toggleSetting = (value: 'on' | 'off', description: string) =>
-  Type.Union([Type.Literal('on'), Type.Literal('off')], { default: value, description })
-const integerSetting = (value: number, minimum: number, maximum: number, description: string) =>
-  Type.Integer({ default: value, minimum, maximum, description })
-
-/** Marks settings that take sizes such as 200M. */
-const SIZE = Symbol('size')
-const sizeSetting = (value: number, minimum: number, maximum: number, description: string) =>
-  Type.Integer({
-    ...{ default: value, minimum, maximum, description: `${description}, in bytes, or with K, M or G` },
-    [SIZE]: true,
-  })
-const SIZE_FACTORS: Record<string, number> = { K: 1 << 10, M: 1 << 20, G: 1 << 30 }
-
-/** Returns the pattern of a list whose items are separated by commas or blanks. */
-const listPattern = (item: string) => `^(${item}([\\s,]+${item})*)?$`
+import { integerSetting, listPattern, parseSize, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
+import { readTraceExport } from './core/trace-variables'
 
 /** All settings: their names, valid values, defaults and descriptions. */
 export const Settings = Type.Object({
   ATOLL_PORT: integerSetting(3000, 0, 65535, 'the port to listen on; 0 takes any free one'),
-  ATOLL_HOST: Type.String({ default: '127.0.0.1', minLength: 1, description: 'the address to listen on' }),
+  ATOLL_HOST: Type.String({
+    default: '127.0.0.1',
+    minLength: 1,
+    description: 'the address to listen on; default: 127.0.0.1, with ATOLL_ACME 0.0.0.0',
+  }),
+  ATOLL_TLS_CERT: Type.String({
+    default: '',
+    description:
+      'PEM files of certificates with their chains, separated by commas; ATOLL_PORT then speaks HTTPS, and takes changed files without a restart',
+  }),
+  ATOLL_TLS_KEY: Type.String({ default: '', description: 'the PEM files of their private keys, in the same order' }),
+  ATOLL_ACME: toggleSetting(
+    'off',
+    'whether to get certificates for the hosts of tenants from an ACME authority, which accepts its terms of service; ATOLL_PORT then speaks HTTPS',
+  ),
+  ATOLL_ACME_EMAIL: Type.String({
+    default: '',
+    pattern: '^([^\\s@<>,]+@[^\\s@<>,]+)?$',
+    expected: 'an address such as admin@example.com',
+    description: 'where the ACME authority may write to',
+  }),
+  ATOLL_ACME_DIRECTORY: Type.String({
+    default: 'https://acme-v02.api.letsencrypt.org/directory',
+    pattern: '^https://\\S+$',
+    expected: 'an address that begins with https://',
+    description: "the directory of the ACME authority; default: that of Let's Encrypt",
+  }),
+  ATOLL_ACME_CA: Type.String({
+    default: '',
+    description: 'a PEM file with the certificates that sign that of a private ACME directory',
+  }),
+  ATOLL_HTTP_PORT: integerSetting(
+    80,
+    0,
+    65535,
+    'the port for plain HTTP beside HTTPS, which answers ACME challenges and redirects; 0: none',
+  ),
   ATOLL_TENANTS: Type.String({ default: 'tenants', minLength: 1, description: 'the folder of all data' }),
   ATOLL_DEFAULT_TENANT: Type.String({
     default: '',
@@ -89,6 +111,16 @@ export const Settings = Type.Object({
     (['debug', 'info', 'warn', 'error', 'silent'] as const).map((level) => Type.Literal(level)),
     { default: 'info', description: 'the log level: info logs each request, warn only rejections and failures' },
   ),
+  ATOLL_LOG_FORMAT: Type.Union([Type.Literal('json'), Type.Literal('pretty')], {
+    default: 'json',
+    description: 'how the log is written; default: pretty on a terminal, else json',
+  }),
+  ATOLL_SLOW_QUERY: integerSetting(
+    200,
+    0,
+    HOUR_MS,
+    'statements and lists of entities that take longer are logged, in ms; 0: none',
+  ),
   ATOLL_WRITE_DEADLINE: integerSetting(2000, 50, 60_000, 'how long a write may run, in ms'),
   ATOLL_BODY_LIMIT: sizeSetting(1 << 20, 1024, 1 << 30, 'how large a body may be'),
   ATOLL_IMPORT_LIMIT: sizeSetting(16 << 20, 1024, 1e12, 'how large an import of entities may be'),
@@ -131,7 +163,43 @@ export const Settings = Type.Object({
     600,
     'how long a server that is stopped goes on serving while /ready answers 503, in s',
   ),
-  ATOLL_OPERATOR_TOKEN: Type.String({ default: '', secret: true, description: 'the bearer token for /operator' }),
+  ATOLL_BACKUP_TO: Type.String({ default: '', description: 'where backups are kept: a folder, or s3://bucket/prefix' }),
+  ATOLL_BACKUP_SCHEDULE: Type.String({
+    default: '',
+    pattern: '^(\\S+( +\\S+){4,5})?$',
+    expected: 'a schedule such as 0 3 * * *, which means every day at 03:00 UTC',
+    description: 'when the server makes backups of all tenants, as in cron, in UTC; default: only on command',
+  }),
+  ATOLL_BACKUP_KEEP: Type.String({
+    default: 'daily=7 weekly=4 monthly=12 log=7',
+    pattern: '^((daily|weekly|monthly|log)=\\d{1,4}( +(daily|weekly|monthly|log)=\\d{1,4})*|all)$',
+    expected: 'numbers such as daily=7 weekly=4 monthly=12 log=7, or all',
+    description: 'which backups are kept: the latest of so many days, weeks and months, and the log of so many days',
+  }),
+  ATOLL_BACKUP_CONTINUOUS: toggleSetting('off', 'whether to store every write within seconds, to restore any moment'),
+  ATOLL_BACKUP_PASSPHRASE: Type.String({
+    default: '',
+    secret: true,
+    description: 'the passphrase that encrypts backups; without it, and without recipients, they are not encrypted',
+  }),
+  ATOLL_BACKUP_RECIPIENTS: Type.String({
+    default: '',
+    pattern: listPattern('age1[a-z0-9]+'),
+    expected: 'age recipients such as age1…',
+    description: 'the age recipients for which backups are encrypted',
+  }),
+  ATOLL_URL: Type.String({
+    default: '',
+    pattern: '^(https?://\\S+)?$',
+    expected: 'an address such as https://example.com',
+    description: 'the server that commands about tenants and backups work on, instead of the data here',
+  }),
+  ATOLL_TOKEN: Type.String({ default: '', secret: true, description: "the operator's token of that server" }),
+  ATOLL_OPERATOR_TOKEN: Type.String({
+    default: '',
+    secret: true,
+    description: 'the bearer token for /operator and /metrics',
+  }),
   ATOLL_TEST_CLOCK: toggleSetting('off', 'whether the operator may set the clock, for tests'),
   ATOLL_SIGNING_KEY: Type.String({
     default: '',
@@ -166,14 +234,18 @@ export function readConfig(environment: Record<string, string | undefined>, file
     }
   if (values.ATOLL_TEST_CLOCK === 'on' && environment.NODE_ENV === 'production')
     throw new ConfigError('ATOLL_TEST_CLOCK must be off when NODE_ENV is production.')
+  const [certificates, keys] = [values.ATOLL_TLS_CERT, values.ATOLL_TLS_KEY].map((list) => parseFileList(`${list}`))
+  if (certificates?.length !== keys?.length)
+    throw new ConfigError('ATOLL_TLS_CERT and ATOLL_TLS_KEY must name the same number of files.')
+  // An authority has to reach the server from outside.
+  if (values.ATOLL_ACME === 'on' && !sources.ATOLL_HOST) values.ATOLL_HOST = '0.0.0.0'
   return { values: values as Static<typeof Settings>, sources: sources as Partial<Record<SettingName, ConfigSource>> }
 }
 
 /** Returns a number, also from a text such as 4000 or, for sizes, 200M; anything else unchanged. */
 function parseInteger(value: unknown, isSize: boolean): unknown {
-  const [, digits, unit = ''] = /^(-?\d{1,15})([KMG])?$/.exec(`${value}`) ?? []
-  if (digits === undefined || (unit && !isSize)) return value
-  return Number(digits) * (SIZE_FACTORS[unit] ?? 1)
+  if (isSize) return parseSize(`${value}`) ?? value
+  return /^-?\d{1,15}$/.test(`${value}`) ? Number(value) : value
 }
 
 const SOURCE_NAMES: Record<Exclude<ConfigSource, 'default'>, string> = {
@@ -232,5 +304,23 @@ function parseConfigFile(text: string): Record<string, unknown> {
 /** Returns the items of a setting that is a list. */
 export const parseList = (list: string): string[] => list.split(/[\s,]+/).filter(Boolean)
 
+/** Which traces are exported, by OpenTelemetry's variables. */
+export const traceExport = readTraceExport(process.env)
+
+/** Returns the files of a setting that names some. */
+export const parseFileList = (list: string): string[] => list.split(',').flatMap((file) => file.trim() || [])
+
+/** Tells whether this server speaks HTTPS itself. */
+export const isTlsServer = () => config.ATOLL_ACME === 'on' || config.ATOLL_TLS_CERT !== ''
+
+/** The environment of this process, for those that it starts. */
+export const environment = process.env
+
 /** The settings of this process. No other module reads the environment. */
 export const { values: config, sources: configSources } = readConfig(process.env, readConfigFile())
+
+const STDERR_FD = 2
+
+/** The format of the log: the chosen one, or else one for people on a terminal. */
+export const logFormat =
+  configSources.ATOLL_LOG_FORMAT || !isatty(STDERR_FD) ? config.ATOLL_LOG_FORMAT : ('pretty' as const)

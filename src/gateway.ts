@@ -1,15 +1,17 @@
-import type { Server } from 'bun'
+import type { Server, TLSOptions } from 'bun'
 import { identifyCaller } from './accounts/caller-identity'
 import { addRenewedCookie } from './accounts/cookies'
 import { app } from './app'
-import { config } from './config'
-import { log, setLogLevel } from './core/log'
+import { config, logFormat } from './config'
+import { formatLogAs, log, setLogLevel } from './core/log'
 import { Problem, toProblemResponse } from './core/problem'
 import { getRequestId } from './core/request-id'
-import { logRefusal, logRequest, type RequestNotes, startNotes } from './core/request-log'
+import { logRefusal, logRequest, type RequestNotes, startNotes, trimTrailingSlash } from './core/request-log'
+import { runInRequestTrace } from './core/request-trace'
 import { bodyLengthOf, isJsonResponse, setCommonHeaders, setRateLimitHeaders } from './core/response'
 import { addCorsHeaders, answerPreflight, isPreflight } from './http/cors'
 import { executeOnce } from './http/idempotency/execution'
+import { recordRequest } from './operations/metrics/request-statistics'
 import { releaseBody } from './tenancy/body-budget'
 import {
   clientIp,
@@ -21,20 +23,26 @@ import {
   startProcessing,
 } from './tenancy/client-connection'
 import { costlyWork } from './tenancy/fair-queue'
+import { handleAsOperator } from './tenancy/operator-events'
 import { warnAboutUntrustedProxy } from './tenancy/untrusted-proxy'
+import { answerChallenge, isChallenge } from './tls/challenges'
 
 setLogLevel(config.ATOLL_LOG_LEVEL)
+formatLogAs(logFormat)
 
 const VERSIONED_PREFIX = '/api/v1'
 
 /** Handles every request and returns its response: everything that is common to all requests. */
-export async function handleRequest(request: Request): Promise<Response> {
+export const handleRequest = (request: Request): Promise<Response> => runInRequestTrace(request, respond)
+
+async function respond(request: Request): Promise<Response> {
   costlyWork.noteArrival()
   warnAboutUntrustedProxy(request)
   const normalized = withNormalizedUrl(request)
   const notes = startNotes(normalized)
   if (request.method === 'GET' || request.method === 'HEAD') startProcessing(request)
-  const response = await dispatch(normalized).finally(() => {
+  const answering = isForOperator(normalized) ? handleAsOperator(() => dispatch(normalized)) : dispatch(normalized)
+  const response = await answering.finally(() => {
     endProcessing(request)
     releaseBody(request)
   })
@@ -50,6 +58,8 @@ export async function handleRequest(request: Request): Promise<Response> {
   return response
 }
 
+const isForOperator = ({ url }: Request) => url.includes('/operator/')
+
 /** Tells whether a response is complete. A proxied response may be a stream, whatever its type. */
 const isComplete = (response: Response, { route }: RequestNotes) =>
   !route?.includes('*') && (isJsonResponse(response) || bodyLengthOf(response) !== undefined)
@@ -58,6 +68,7 @@ function logResponse(request: Request, notes: RequestNotes, requestId: string, r
   const { method } = request
   const { status } = response
   notes.route ??= routeOf(request, status)
+  recordRequest(notes, method, status)
   const summary = { requestId, method, status, bytes: method === 'HEAD' ? 0 : bodyLengthOf(response) }
   if (status === 401 || status === 403 || status === 429) logRefusal(notes, summary, clientIp(request))
   if (!log.isLevelEnabled('info')) return
@@ -76,16 +87,23 @@ function routeOf({ method, url }: Request, status: number): string | undefined {
   if (status === 404 || status === 405) return
   const path = URL.parse(url)?.pathname ?? ''
   const routeMethod = method === 'HEAD' ? 'GET' : method
-  return listRoutes().find((route) => route.method === routeMethod && (route.path === path || route.pattern.test(path)))
-    ?.path
+  const found = listRoutes().find(
+    (route) => route.method === routeMethod && (route.path === path || route.pattern.test(path)),
+  )
+  return found && trimTrailingSlash(found.path)
 }
 
-/** Starts the server and returns it. */
-export function listen(hostname: string, port: number): Server<undefined> {
+/**
+ * Starts the server and returns it. With certificates it speaks HTTPS, also by HTTP/2, and another server of this process
+ * may take over its port.
+ */
+export function listen(hostname: string, port: number, tls?: TLSOptions[]): Server<undefined> {
   const server = Bun.serve({
     hostname,
     port,
-    fetch: handleRequest,
+    ...(tls && { tls, http2: true, reusePort: true }),
+    // An authority may have followed a redirect to here.
+    fetch: (request) => (tls && isChallenge(request) ? answerChallenge(request) : handleRequest(request)),
     // Larger bodies are refused where they are read, with a message instead of a closed connection.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     error: (error) => toProblemResponse(error, new Request('http://unreadable.invalid/')),
@@ -152,6 +170,7 @@ function withNormalizedUrl(request: Request): Request {
   const pathStart = url.indexOf('/', url.startsWith('http') ? 8 : 0)
   const isVersioned =
     url.startsWith(VERSIONED_PREFIX, pathStart) && '/?'.includes(url[pathStart + VERSIONED_PREFIX.length] ?? '/')
+  // The router takes the path from the place where it begins in `http://…`.
   const isNormal = url.startsWith('http:') && !(url.includes('%') && /%(?![\da-f]{2})|%00|%[89a-f]/i.test(url))
   if (isNormal && !isVersioned) return request
   const pathAndQuery = replaceUnreadable(

@@ -1,6 +1,8 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { mayConfine, startAsNobody } from '../.release/smoke'
+import { binaryPath } from './fakes/binary'
 import { apiCaller, createTempFolder, runAtoll, startAtoll } from './fakes/cli'
 
 setDefaultTimeout(60_000)
@@ -101,4 +103,23 @@ test('the compiled binary serves all features in an empty folder with an empty e
   expect(log.filter(({ status }) => status === 200).length).toBeGreaterThan(2)
   expect(log.filter(({ level }) => level === 'error')).toEqual([])
   expect(readdirSync(at.at)).toEqual(['tenants'])
+})
+
+test('a plain user starts and sets up the compiled binary without a network, where only its folder can be written', async () => {
+  if (!mayConfine())
+    console.warn('SKIPPED: the plain user and the missing network, because this user is not root here.')
+  const result = await startAsNobody(binaryPath())
+  expect(result).toMatch(/^ready after [\d.]+ s, set up, stopped with 0/)
+  if (mayConfine()) expect(result).toEndWith('without a network, on a read-only system')
+})
+
+test('the compiled binary runs no code that a bunfig.toml of its folder names', async () => {
+  const at = createTempFolder()
+  writeFileSync(join(at, 'bunfig.toml'), 'preload = ["./preloaded.ts"]\n')
+  writeFileSync(join(at, 'preloaded.ts'), 'console.log("preloaded")\n')
+  expect(await runAtoll('version --json', { at })).toMatchObject({ code: 0, out: expect.stringMatching(/^\{/) })
+})
+
+test('the smoke test of a release fails for a program that is no server', async () => {
+  await expect(startAsNobody(Bun.which('false')!)).rejects.toThrow('printed no link to set it up')
 })

@@ -1,5 +1,7 @@
 import { Elysia } from 'elysia'
+import { credentialTables } from '../backups/credential-tables'
 import { defineArea } from '../jobs/area'
+import { useMeasures } from '../limits/quota-use'
 import { settingsShapes, toShapes } from '../platform/settings/tenant-settings'
 import { authSettings } from './auth-settings'
 import { encryptedRoutes } from './encrypted-data/routes'
@@ -18,6 +20,12 @@ import * as sessions from './sessions'
 import { socialRoutes } from './social/routes'
 import { totpRoutes } from './totp/routes'
 import { userRoutes } from './users/routes'
+import { countUsers } from './users/users'
+
+const CREDENTIAL_TABLES = [
+  ...['sessions', 'session_keys', 'api_tokens', 'one_time_tokens'],
+  ...['devices', 'email_changes', 'passkey_challenges', 'invites', 'idempotency_keys'],
+]
 
 /** Users, their sign-in methods, sessions and tokens, and the mails about them. */
 export const accounts = defineArea({
@@ -39,5 +47,9 @@ export const accounts = defineArea({
     'expired e-mail changes': emailChanges.removeExpired,
     'old mails': mails.removeOld,
   },
-  provides: [settingsShapes.provide(toShapes(authSettings, workspaceSettings))],
+  provides: [
+    settingsShapes.provide(toShapes(authSettings, workspaceSettings)),
+    credentialTables.provide(CREDENTIAL_TABLES),
+    useMeasures.provide({ users: countUsers, mails: mails.countSentToday }),
+  ],
 })

@@ -9,6 +9,7 @@ import { noteRoute, noteUser } from '../core/request-log'
 import { assertSameSite, isCrossSite } from '../http/allowed-origins'
 import { endAuthorizationCheck } from '../http/idempotency/authorization-check'
 import { withClaim } from '../http/idempotency/claim'
+import { assertQuotaLeft } from '../limits/quota-check'
 import { limitCostlyRequest, limitRequest } from '../limits/request-limit'
 import { reserveBody } from '../tenancy/body-budget'
 import { startProcessing } from '../tenancy/client-connection'
@@ -110,9 +111,9 @@ const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
  * they learn nothing about the schema. `anyone` authenticates credentials but admits guests, whom the handler must check.
  * `open` does not authenticate; nor do the other two, which the rate limits leave out: sign-ins and sign-ups in all
  * their forms have throttles instead, and webhooks and plugins count their callers themselves. With `openAtAddress`,
- * `?tenant=` may name the tenant. `area` is the area in the
- * scopes of API tokens. Elysia only waits reliably for hooks that are `async`, and it skips the macros after one that
- * is `false`.
+ * `?tenant=` may name the tenant. `costly` counts for the limit of costly requests, and `addsData` is refused when the
+ * quota of storage is used up. `area` is the area in the scopes of API tokens. Elysia only waits reliably for hooks that
+ * are `async`, and it skips the macros after one that is `false`.
  */
 export const guard = <Area extends string>(area: Area) => createGuard(area, readBody)
 
@@ -158,6 +159,10 @@ const createGuard = <Area extends string>(area: Area, read: ReadBody) =>
     costly: (_: true) => ({
       beforeHandle: async (context: { request: Request }) =>
         limitCostlyRequest((context as HookContext<PublicCtx>).ctx!, context.request),
+    }),
+    addsData: (_: true) => ({
+      beforeHandle: async (context: { request: Request }) =>
+        assertQuotaLeft((context as HookContext<PublicCtx>).ctx!, 'storage'),
     }),
   })
 

@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import { ownerDeletedHandlers } from '../accounts/owner-deleted'
 import { aiRunner } from '../integrations/targets/ai'
 import { defineArea } from '../jobs/area'
+import { useMeasures } from '../limits/quota-use'
 import { settingsShapes, toShapes } from '../platform/settings/tenant-settings'
 import { runAiTarget } from './integration-target'
 import { removeExpiredStores } from './knowledge/store-removal'
@@ -40,6 +41,7 @@ export const ai = defineArea({
     aiRunner.provide(runAiTarget),
     ownerDeletedHandlers.provide([deleteOwnerData]),
     settingsShapes.provide(toShapes(usageSettings)),
+    useMeasures.provide({ aiTokens: usageRecord.countTokensOfMonth }),
   ],
   start: () => ({ abort: abortAllTurns }),
 })

@@ -4,8 +4,10 @@ import { config } from '../config'
 import { DAY_MS, now, toIsoString } from '../core/clock'
 import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
+import { checkCertificates } from '../operations/certificate-checks'
 import {
   type Check,
+  checkBackups,
   checkDataFolder,
   checkDefaultTenant,
   checkSecrets,
@@ -13,6 +15,7 @@ import {
   hasRegistry,
   listSettings,
 } from '../operations/checks'
+import { areIndexFlaws, repairInstallation } from '../operations/repairs'
 import { listDataFolders } from '../tenancy/adoption'
 import { maxOpenTenants } from '../tenancy/databases'
 import { checkRegistry } from '../tenancy/registry'
@@ -25,10 +28,12 @@ import { listTenantWarnings } from './warnings'
 export const doctor = new Command('doctor')
   .description('Check the installation, and list every setting')
   .option('--deep', 'also read every database completely, which is slow')
+  .option('--fix', 'mend what can be mended without losing anything; with --deep also indexes')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
-      async ({ deep = false }: { deep?: boolean }, _command: Command) => {
+      async ({ deep = false, fix = false }: { deep?: boolean; fix?: boolean }, _command: Command) => {
+        const repairs = fix && hasRegistry() ? await repairInstallation(deep) : []
         const checks = [
           checkDataFolder(),
           ...(hasRegistry() ? await checkWithRegistry(deep) : await checkWithoutRegistry()),
@@ -37,14 +42,16 @@ export const doctor = new Command('doctor')
         return {
           settings: listSettings(),
           openTenants: maxOpenTenants,
+          repairs,
           checks,
           warnings: await listWarnings(hasRegistry()),
         }
       },
-      ({ settings, openTenants, checks, warnings }) =>
+      ({ settings, openTenants, repairs, checks, warnings }) =>
         [
           formatTable(settings.map(({ name, value, source, description }) => [name, value, source, description])),
           `At most ${openTenants} tenants stay open at once.`,
+          ...repairs.map(({ check, message }) => `MENDED  ${check}: ${message}`),
           ...checks.map(({ check, ok, message }) => `${ok ? 'ok     ' : 'PROBLEM'} ${check}: ${message}`),
           ...warnings.map(
             ({ tenant, path, message }) => `WARNING ${tenant ? `tenant ${tenant} ` : ''}${path}: ${message}`,
@@ -67,13 +74,16 @@ async function checkTenants(deep: boolean): Promise<Check[]> {
 async function findTenantDamage(id: string, deep: boolean): Promise<string | undefined> {
   try {
     await migrateTenant(id)
-    const flaws = deep ? await checkTenantDatabase(id) : []
-    return flaws.length ? `${flaws.join(' ')} ${repairHint(id)}` : undefined
+    const flaws = deep ? await checkTenantDatabase(id, true) : []
+    return flaws.length ? `${flaws.join(' ')} ${hintFor(flaws, id)}` : undefined
   } catch (error) {
     const isDamaged = error instanceof Problem && error.code === 'TENANT_DAMAGED'
     return isDamaged ? `${(getErrorChain(error)[1] as Error).message} ${repairHint(id)}` : String(error)
   }
 }
+
+const hintFor = (flaws: string[], id: string) =>
+  areIndexFlaws(flaws) ? 'Run "atoll doctor --deep --fix", which builds its indexes anew.' : repairHint(id)
 
 const repairHint = (id: string) => `Restore it from a backup, or delete the tenant with "atoll tenant delete ${id}".`
 
@@ -102,8 +112,10 @@ async function checkWithRegistry(deep: boolean): Promise<Check[]> {
   return [
     own,
     await checkSecrets(),
+    ...(await checkCertificates()),
     ...(await checkDefaultTenant()),
     ...(await checkUnknownFolders()),
+    await checkBackups(),
     ...(await checkTenants(deep)),
   ]
 }

@@ -90,14 +90,19 @@ export function printFailure({ exitCode, code, message, details = [] }: Failure,
 }
 
 /** Returns a ConfigError that explains why the server cannot listen; any other error is returned unchanged. */
-export function explainListenFailure(error: unknown, host: string, port: number): unknown {
+export function explainListenFailure(
+  error: unknown,
+  host: string,
+  port: number,
+  setting: 'ATOLL_PORT' | 'ATOLL_HTTP_PORT' = 'ATOLL_PORT',
+): unknown {
   const { code = '' } = error as SystemError
   const because = (message: string) => new ConfigError(message, { cause: error })
   if (code === 'EADDRINUSE')
-    return because(`Port ${port} is already in use. Stop the program that uses it, or choose another ATOLL_PORT.`)
+    return because(`Port ${port} is already in use. Stop the program that uses it, or choose another ${setting}.`)
   if (code === 'EACCES')
-    return because(`Listening on port ${port} needs more rights. Choose an ATOLL_PORT above 1023, or grant them.`)
-  if (['EINVAL', 'EADDRNOTAVAIL', 'ENOENT', 'ENOTFOUND', 'ERR_INVALID_ARG_TYPE'].includes(code))
+    return because(`Listening on port ${port} needs more rights. Choose an ${setting} above 1023, or grant them.`)
+  if (['EINVAL', 'EADDRNOTAVAIL', 'ENOENT', 'ENXIO', 'ENOTFOUND', 'ERR_INVALID_ARG_TYPE'].includes(code))
     return because(`"${host}" is not an address of this machine. Correct ATOLL_HOST: 127.0.0.1, 0.0.0.0 or ::1, say.`)
   return error
 }

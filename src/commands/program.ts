@@ -1,16 +1,20 @@
 import { Command, CommanderError } from 'commander'
 import { version } from '../../package.json'
-import { config } from '../config'
-import { setLogLevel } from '../core/log'
+import { config, logFormat } from '../config'
+import { formatLogAs, setLogLevel } from '../core/log'
+import { backup } from './backup'
 import { completion } from './completion'
 import { doctor } from './doctor'
+import { exportCommand, importCommand } from './export'
 import { explainFailure, printFailure } from './failure'
 import { migrate } from './migrate'
 import { openapi } from './openapi'
 import { postgres } from './postgres'
+import { restore } from './restore'
 import { serve } from './serve'
 import { tenant } from './tenant'
 import { types } from './types'
+import { upgrade } from './upgrade'
 import { user } from './user'
 import { vault } from './vault'
 
@@ -27,11 +31,19 @@ export function createProgram() {
   const program = new Command('atoll')
     .description('A self-hosted application platform for many tenants.')
     .version(version, '-V, --version')
+    .option('--url <url>', 'work on the tenants and backups of a server, not on the data here; default: ATOLL_URL')
+    .option('--token <token>', "the operator's token of that server; default: ATOLL_TOKEN")
+    .hook('preAction', requireRemoteCommand)
     .addHelpText('after', HELP_EXAMPLES)
     .addCommand(serve)
     .addCommand(tenant)
     .addCommand(user)
+    .addCommand(backup)
+    .addCommand(restore)
+    .addCommand(exportCommand)
+    .addCommand(importCommand)
     .addCommand(migrate)
+    .addCommand(upgrade)
     .addCommand(vault)
     .addCommand(postgres)
     .addCommand(types)
@@ -50,6 +62,17 @@ export function createProgram() {
     .argument('[command...]', 'the command, such as tenant create')
     .action((names: string[]) => findCommand(program, names).help())
   return program.addCommand(help)
+}
+
+const REMOTE_COMMANDS = ['tenant', 'backup', 'restore']
+
+/** Refuses `--url` for commands that work on data only. */
+function requireRemoteCommand(program: Command, command: Command) {
+  if (!program.opts().url) return
+  let top = command
+  while (top.parent && top.parent !== program) top = top.parent
+  if (REMOTE_COMMANDS.includes(top.name()) && command.name() !== 'adopt') return
+  command.error(`"${command.name()}" works on the data here. Run it on the machine of the server, without --url.`)
 }
 
 function findCommand(program: Command, names: string[]) {
@@ -77,6 +100,7 @@ function throwUsageErrors(command: Command) {
  */
 export async function run(argv: string[]) {
   setLogLevel(config.ATOLL_LOG_LEVEL)
+  formatLogAs(logFormat)
   const program = createProgram()
   throwUsageErrors(program)
   try {

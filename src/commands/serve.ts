@@ -4,8 +4,8 @@ import { version } from '../../package.json'
 import { config } from '../config'
 import { countIncomingBodies } from '../core/body'
 import { flushLog, log, logError } from '../core/log'
-import type { listen } from '../gateway'
 import { explainListenFailure } from './failure'
+import type { Listener } from './listener'
 
 const SHUTDOWN_GRACE_MS = 10_000 // how long running requests may take at a shutdown
 const BODY_GRACE_MS = 2_000 // how long incoming bodies may take at a shutdown
@@ -25,12 +25,13 @@ async function waitForAnswers(server: { pendingRequests: number }) {
   }
 }
 
-function listenOrExplain(start: typeof listen) {
-  const { ATOLL_HOST: host, ATOLL_PORT: port } = config
+async function openPortsOrExplain(): Promise<Listener> {
+  const { ListenFailure, openPorts } = await import('./listener')
   try {
-    return start(host, port)
+    return await openPorts()
   } catch (error) {
-    throw explainListenFailure(error, host, port)
+    if (!(error instanceof ListenFailure)) throw error
+    throw explainListenFailure(error.cause, config.ATOLL_HOST, error.port, error.setting)
   }
 }
 
@@ -53,9 +54,13 @@ async function startServer({ demo, json }: ServeOptions) {
   const { lockDataFolder, databases } = await import('../tenancy/databases')
   const { endReadiness } = await import('../operations/readiness')
   const { releaseAllLeases } = await import('../jobs/with-lease')
+  const { checkBackupSchedule } = await import('../backups/schedule')
+  checkBackupSchedule()
   const { countTenants, isRegistered } = await import('../tenancy/tenants')
   // An unhandled rejection must not end all other requests.
   process.on('unhandledRejection', (error) => logError('UNHANDLED', { cause: error }))
+  const { startLogShipping } = await import('../backups/log/log-shipper')
+  const finishLogShipping = await startLogShipping()
   await lockDataFolder()
   const { ensureSecrets } = await import('../tenancy/installation-keys')
   await ensureSecrets()
@@ -68,15 +73,16 @@ async function startServer({ demo, json }: ServeOptions) {
     })
   const engine = config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite'
   log.info({ event: 'start', version, bun: Bun.version, folder: resolve(config.ATOLL_TENANTS), engine })
+  const { startTraceExport } = await import('../operations/trace-export')
+  const endTraceExport = await startTraceExport()
   const { startBackgroundWork } = await import('../app')
-  const { listen } = await import('../gateway')
   const tenants = await countTenants()
   const isFirstStart = !tenants
   const { createFirstTenant, printFirstSteps } = await import('./first-steps')
   if (isFirstStart && !demo) await createFirstTenant()
-  const server = listenOrExplain(listen)
+  const server = await openPortsOrExplain()
   const background = startBackgroundWork()
-  const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
+  const { url } = server
   log.info({ event: 'ready', url, tenants })
   const defaultTenant = config.ATOLL_DEFAULT_TENANT
   if (defaultTenant && !(await isRegistered(defaultTenant)))
@@ -97,7 +103,9 @@ async function startServer({ demo, json }: ServeOptions) {
     const answered = Promise.race([server.stop(), waitForAnswers(server), graceEnd])
     await Promise.all([releaseAllLeases(), answered, Promise.race([background.finish(), graceEnd])])
     await server.stop(true)
+    await endTraceExport()
     await databases.close()
+    await finishLogShipping()
     log.info({ event: 'stopped' })
     await flushLog()
     process.exit(0)

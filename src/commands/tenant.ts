@@ -1,13 +1,15 @@
 import { Command } from 'commander'
 import { config } from '../config'
-import { createWithAdmin } from '../operations/tenant-administration'
+import { parseSize } from '../core/setting-types'
+import { QUOTA_KINDS, type QuotaChange, type QuotaKind } from '../limits/shapes'
 import { adoptTenant } from '../tenancy/adoption'
-import { moveTenant } from '../tenancy/move'
-import * as tenants from '../tenancy/tenants'
 import { requireConfirmation } from './confirmation'
+import { findInstallation } from './installation'
+import type { Installation } from './installation/installation'
 import { invocation } from './invocation'
-import { formatTable, runAndPrint } from './output'
+import { formatTable, pluralize, runAndPrint } from './output'
 import { readPassword } from './password'
+import { showProgress } from './progress'
 
 const tenantCommand = (name: string, description: string) =>
   new Command(name).description(description).argument('<id>', 'the id of the tenant').option('--json', 'print JSON')
@@ -44,13 +46,11 @@ Example:
         if (!username && (options.adminPassword || email))
           command.error('--admin-username is required with its password or e-mail address.')
         const password = username && (options.adminPassword ?? (await readPassword('--admin-password')))
-        await createWithAdmin(
-          id,
-          host,
-          username && password ? { username, password, ...(email && { email }) } : undefined,
-        )
-        await warnAboutSecondTenant(options)
-        return tenants.getTenantInfo(id)
+        const admin = username && password ? { username, password, ...(email && { email }) } : undefined
+        const installation = findInstallation(command)
+        const created = await installation.createTenant({ id, hosts: host, ...(admin && { admin }) })
+        await warnAboutSecondTenant(installation, options)
+        return created
       },
       ({ id, hosts }, _id, { adminUsername }) =>
         [
@@ -65,8 +65,8 @@ Example:
   )
 
 /** Warns about the effect of a second tenant on requests without a known host. */
-async function warnAboutSecondTenant({ json }: CreateOptions) {
-  const all = await tenants.listTenants()
+async function warnAboutSecondTenant(installation: Installation, { json }: CreateOptions) {
+  const all = await installation.listTenants()
   if (json || config.ATOLL_DEFAULT_TENANT || all.length !== 2) return
   console.error(
     'With two tenants, requests whose host belongs to neither are refused. Set ATOLL_DEFAULT_TENANT to the tenant that should answer them.',
@@ -78,7 +78,7 @@ const list = new Command('list')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
-      (_options: object, _command: Command) => tenants.listTenants(),
+      (_options: object, command: Command) => findInstallation(command).listTenants(),
       (all) =>
         all.length
           ? formatTable(all.map(({ id, status, created, hosts }) => [id, status, created, hosts.join(',')]))
@@ -88,7 +88,7 @@ const list = new Command('list')
 
 const show = tenantCommand('show', 'Show a tenant').action(
   runAndPrint(
-    (id: string, _options: object, _command: Command) => tenants.getTenantInfo(id),
+    (id: string, _options: object, command: Command) => findInstallation(command).getTenant(id),
     ({ id, status, created, hosts }) =>
       formatTable([
         ['id', id],
@@ -102,10 +102,7 @@ const show = tenantCommand('show', 'Show a tenant').action(
 const statusCommand = (name: string, to: 'active' | 'suspended', description: string) =>
   tenantCommand(name, description).action(
     runAndPrint(
-      async (id: string, _options: object, _command: Command) => {
-        await tenants.setStatus(id, to)
-        return tenants.getTenantInfo(id)
-      },
+      (id: string, _options: object, command: Command) => findInstallation(command).setStatus(id, to),
       ({ id, status }) => `The tenant "${id}" is ${status}.`,
     ),
   )
@@ -115,9 +112,10 @@ const remove = tenantCommand('delete', 'Delete a tenant; its files are moved to 
   .action(
     runAndPrint(
       async (id: string, options: { yes?: boolean }, command: Command) => {
-        await tenants.getTenantInfo(id)
+        const installation = findInstallation(command)
+        await installation.getTenant(id)
         requireConfirmation(command, `Delete the tenant "${id}"?`, options)
-        return { id, trash: (await tenants.deleteTenant(id)) ?? null }
+        return { id, trash: await installation.deleteTenant(id) }
       },
       ({ id, trash }) => `Deleted the tenant "${id}".${trash ? ` Its files are in ${trash}.` : ''}`,
     ),
@@ -127,8 +125,8 @@ const move = tenantCommand('move', 'Move a tenant to another database while it i
   .requiredOption('--to <home>', 'sqlite, postgres (the emptiest bucket), or <cluster>/<bucket>')
   .action(
     runAndPrint(
-      (id: string, { to, json }: { to: string; json?: boolean }, _command: Command) =>
-        moveTenant(id, to, (line) => json || console.error(line)),
+      (id: string, { to, json }: { to: string; json?: boolean }, command: Command) =>
+        findInstallation(command).moveTenant(id, to, (line) => json || console.error(line)),
       ({ id, from, to, rows, waited, ms, trash }) =>
         (from === to
           ? `The tenant "${id}" is already in ${to === 'sqlite' ? 'a file' : to}.`
@@ -137,20 +135,73 @@ const move = tenantCommand('move', 'Move a tenant to another database while it i
     ),
   )
 
+const clone = tenantCommand('clone', 'Copy a tenant to a new one, without hosts, sessions and tokens')
+  .argument('<as>', 'the id of the new tenant')
+  .action(
+    runAndPrint(
+      async (id: string, as: string, _options: object, command: Command) => {
+        using progress = showProgress()
+        return await findInstallation(command).cloneTenant(id, as, progress.update)
+      },
+      ({ tenant, from, lostSecrets, ms }) =>
+        `Copied the tenant "${from}" to "${tenant}" in ${ms} ms.` +
+        (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} had to be left out; enter them again.` : ''),
+    ),
+  )
+
 const hosts = tenantCommand('hosts', 'Show or replace the hosts of a tenant')
   .argument('[hosts...]', 'the new hosts; if omitted, the current ones are shown')
   .option('--clear', 'remove all hosts except those of its websites')
   .action(
     runAndPrint(
-      async (id: string, names: string[], { clear }: { clear?: boolean }, _command: Command) => {
-        if (names.length || clear)
-          await tenants.setHosts(
-            id,
-            names.flatMap((name) => parseHosts(name)),
-          )
-        return tenants.getTenantInfo(id)
+      (id: string, names: string[], { clear }: { clear?: boolean }, command: Command) => {
+        const installation = findInstallation(command)
+        const hosts = names.flatMap((name) => parseHosts(name))
+        return names.length || clear ? installation.setHosts(id, hosts) : installation.getTenant(id)
       },
       ({ hosts }) => hosts.join('\n') || 'No hosts.',
+    ),
+  )
+
+/** Returns the quotas to set, from texts such as `storage=2G`; nothing behind the sign removes one. */
+function parseQuota(command: Command, text: string): QuotaChange {
+  const [, kind, value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  const amount = value === '' ? null : kind === 'storage' ? parseSize(value) : /^\d{1,15}$/.test(value) && Number(value)
+  if (
+    !QUOTA_KINDS.includes(kind as QuotaKind) ||
+    (amount !== null && !(Number(amount) >= 0 && typeof amount === 'number'))
+  )
+    command.error(`"${text}" is not a quota. Write <kind>=<number>, with one of these: ${QUOTA_KINDS.join(', ')}.`)
+  return { [kind as QuotaKind]: amount }
+}
+
+const collectTexts = (text: string, before: string[] = []) => [...before, text]
+
+const quotas = tenantCommand('quotas', 'Show or change the quotas of a tenant, and show what it uses')
+  .option(
+    '--set <kind=number>',
+    `one of ${QUOTA_KINDS.join(', ')}; storage in bytes, or with K, M or G; without a number, the quota is removed; may be repeated`,
+    collectTexts,
+  )
+  .addHelpText(
+    'after',
+    `
+
+Example:
+  atoll tenant quotas acme --set entities=100000 --set storage=2G --set mails=`,
+  )
+  .action(
+    runAndPrint(
+      async (id: string, { set = [] }: { set?: string[] }, command: Command) => {
+        const change = Object.assign({}, ...set.map((text) => parseQuota(command, text)))
+        const installation = findInstallation(command)
+        return set.length ? installation.setQuotas(id, change) : installation.getQuotas(id)
+      },
+      ({ usage, ...limits }) =>
+        formatTable([
+          ['', 'used', 'quota'],
+          ...QUOTA_KINDS.map((kind) => [kind, `${usage[kind] ?? 'unknown'}`, `${limits[kind] ?? 'none'}`]),
+        ]),
     ),
   )
 
@@ -175,5 +226,7 @@ export const tenant = new Command('tenant')
   .addCommand(statusCommand('resume', 'active', 'Resume a suspended tenant'))
   .addCommand(remove)
   .addCommand(move)
+  .addCommand(clone)
   .addCommand(adopt)
   .addCommand(hosts)
+  .addCommand(quotas)

@@ -41,7 +41,7 @@ const create = userCommand('create', 'Create a user')
         await requireKnownRoles(tenant, roles)
         // The operator vouches for the address.
         const emailState = { emailVerified: !!email }
-        return users.toUser(await users.registerUser(tenant, input, roles, undefined, emailState), true)
+        return users.toUser(await users.registerUncountedUser(tenant, input, roles, undefined, emailState), true)
       },
       ({ username, roles }) => `Created the user "${username}" with the roles ${roles.join(', ')}.`,
     ),

@@ -14,7 +14,29 @@ export async function lookupTxtRecords(name: string, servers: string[]): Promise
   try {
     return (await resolver.resolveTxt(name)).flat()
   } catch (error) {
-    const { code = '' } = error as { code?: string }
-    return NO_RECORD_CODES.includes(code.replace(/^DNS_/, '')) ? [] : undefined
+    return isNoRecord(error as { code?: string }) ? [] : undefined
   }
 }
+
+/**
+ * Tells whether a name has an address; undefined when no server answered. Asks `servers`, or the system, which also
+ * knows names of the local network, when there are none.
+ */
+export async function hasAddress(name: string, servers: string[]): Promise<boolean | undefined> {
+  if (!servers.length) return hasAddressInSystem(name)
+  const resolver = new Resolver({ timeout: FIRST_TRY_TIMEOUT_MS, tries: 2 })
+  resolver.setServers(servers)
+  const outcomes = await Promise.all([resolver.resolve4(name), resolver.resolve6(name)].map(toOutcome))
+  if (outcomes.includes(true)) return true
+  return outcomes.includes(undefined) ? undefined : false
+}
+
+const toOutcome = (lookup: Promise<string[]>): Promise<boolean | undefined> =>
+  lookup.then(
+    (addresses) => addresses.length > 0,
+    (error) => (isNoRecord(error) ? false : undefined),
+  )
+
+const hasAddressInSystem = (name: string) => toOutcome(Bun.dns.lookup(name).then((found) => found.map(String)))
+
+const isNoRecord = ({ code = '' }: { code?: string }) => NO_RECORD_CODES.includes(code.replace(/^DNS_/, ''))

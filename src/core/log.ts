@@ -1,8 +1,12 @@
+import { isatty } from 'node:tty'
 import pino from 'pino'
 import { keepLogLine } from './log-tail'
+import { toPrettyLine } from './pretty-line'
 import { flush, waitUntilWritten, writeLine } from './stderr'
+import { currentTrace } from './trace'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+export type LogFormat = 'json' | 'pretty'
 
 /**
  * Where formatted log lines go, each with its line break: standard error, because commands print to standard output.
@@ -10,9 +14,16 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 export const logOutput = {
   write(line: string) {
     keepLogLine(line)
-    writeLine(line)
+    writeLine(output.format === 'pretty' ? toPrettyLine(line, output.isColored) : line)
   },
 }
+const output = { format: 'json' as LogFormat, isColored: isatty(2) && Bun.enableANSIColors }
+
+/** Lines must not hold secrets. This is for those that slip in with an object. */
+const SECRET_FIELDS = [
+  ...['token', 'accessToken', 'refreshToken', 'password', 'passphrase', 'secret', 'clientSecret', 'apiKey'],
+  ...['authorization', 'cookie'],
+]
 
 /** Logs lines of JSON with a level and a time. Never pass secrets, bodies or values of queries. */
 export const log = pino(
@@ -20,6 +31,18 @@ export const log = pino(
     base: null,
     messageKey: 'message',
     timestamp: pino.stdTimeFunctions.isoTime,
+    redact: {
+      paths: [
+        ...SECRET_FIELDS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
+        '*["x-api-key"]',
+        '*.*["x-api-key"]',
+      ],
+      censor: '[redacted]',
+    },
+    mixin: () => {
+      const trace = currentTrace()
+      return trace ? { traceId: trace.traceId } : {}
+    },
     formatters: { level: (level) => ({ level }) },
   },
   logOutput,
@@ -28,6 +51,11 @@ export const log = pino(
 /** Sets the lowest level that is logged. */
 export function setLogLevel(level: LogLevel) {
   log.level = level
+}
+
+/** Chooses how lines are written. The operator's page gets JSON either way. */
+export function formatLogAs(format: LogFormat) {
+  output.format = format
 }
 
 /** Resolves when all lines so far are written. */

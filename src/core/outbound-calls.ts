@@ -94,7 +94,17 @@ function removeIdle(tenant: string, name: string) {
   if (calls && !calls.hosts.size) callsByTenant.delete(tenant)
 }
 
-/** Returns how many calls of a tenant are running and waiting, for tests and metrics. */
+/** Returns how many calls of all tenants are running and waiting. */
+export function countAllOutboundCalls() {
+  let [running, waiting] = [0, 0]
+  for (const calls of callsByTenant.values()) {
+    running += calls.running
+    waiting += calls.waiting
+  }
+  return { running, waiting }
+}
+
+/** Returns how many calls of a tenant are running and waiting, for tests. */
 export const countOutboundCalls = (tenant: string) => {
   const { running = 0, waiting = 0 } = callsByTenant.get(tenant) ?? {}
   return { running, waiting }

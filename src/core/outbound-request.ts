@@ -1,7 +1,9 @@
 import { Agent, type IncomingMessage, request as overHttp } from 'node:http'
 import { request as overHttps, Agent as TlsAgent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
+import { DURATION_BOUNDS, Histogram } from './histogram'
 import { normalizeHost, type OutboundPolicy, resolveAllowedAddresses } from './ssrf-guard'
+import { currentTrace, runInSpan, toTraceparent } from './trace'
 
 /** A request to another server. A stream is sent as it arrives. All headers are sent unchanged, except `host`. */
 export type OutboundRequest = {
@@ -63,13 +65,54 @@ const isRepeatable = ({ method, headers, body }: OutboundRequest) =>
   !(body instanceof ReadableStream) &&
   (/^(GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method) || headers.has('idempotency-key') || headers.has('webhook-id'))
 
+/** The requests of this process to other servers: how long they took until the head of the response (s), and results. */
+export const outboundStatistics = {
+  durations: new Histogram(DURATION_BOUNDS),
+  /** By the class of the status, such as `2xx`, or `failed` without a response. */
+  results: new Map<string, number>(),
+}
+
+function countOutbound(result: string, began: number) {
+  const { durations, results } = outboundStatistics
+  durations.record((performance.now() - began) / 1_000)
+  results.set(result, (results.get(result) ?? 0) + 1)
+}
+
 /**
  * Sends a request for a tenant, to a checked address of the URL's host only. Resolves when the head of the response has
  * arrived. Connections are reused only for repeatable requests, because a server may close an idle connection at any
  * moment.
  * @throws BlockedAddress when the address is not allowed, or the error of the connection
  */
-export async function sendOutboundRequest(tenant: string, url: URL, outbound: OutboundRequest, options: SendOptions) {
+export function sendOutboundRequest(tenant: string, url: URL, outbound: OutboundRequest, options: SendOptions) {
+  const { method } = outbound
+  const began = performance.now()
+  // The path and the query are left out: they may hold secrets.
+  const describe = () => ({
+    ...{ 'http.request.method': method, 'server.address': url.hostname, 'url.scheme': url.protocol.slice(0, -1) },
+    ...(url.port && { 'server.port': Number(url.port) }),
+    'atoll.tenant': tenant,
+  })
+  return runInSpan(method, 'client', describe, async (span) => {
+    try {
+      const message = await send(tenant, url, outbound, options)
+      const { statusCode = 0 } = message
+      countOutbound(`${Math.floor(statusCode / 100)}xx`, began)
+      span?.describe({ 'http.response.status_code': statusCode })
+      return message
+    } catch (error) {
+      countOutbound('failed', began)
+      throw error
+    }
+  })
+}
+
+async function send(
+  tenant: string,
+  url: URL,
+  outbound: OutboundRequest,
+  options: SendOptions,
+): Promise<IncomingMessage> {
   const { method, headers, body, signal } = outbound
   const addresses = await raceAbort(signal, resolveAllowedAddresses(url, options))
   signal.throwIfAborted()
@@ -78,6 +121,12 @@ export async function sendOutboundRequest(tenant: string, url: URL, outbound: Ou
     all ? callback(null, resolved) : callback(null, resolved[0]!.address, resolved[0]!.family)
   const isTls = url.protocol === 'https:'
   const sentHeaders = Object.fromEntries(headers)
+  const trace = currentTrace()
+  if (trace) {
+    sentHeaders.traceparent = toTraceparent(trace)
+    if (trace.state) sentHeaders.tracestate = trace.state
+    else delete sentHeaders.tracestate
+  }
   if (body instanceof Uint8Array) sentHeaders['content-length'] = `${body.byteLength}`
   else if (!body && !['GET', 'HEAD'].includes(method)) sentHeaders['content-length'] = '0'
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
@@ -99,7 +148,7 @@ export async function sendOutboundRequest(tenant: string, url: URL, outbound: Ou
     })
     .on('error', (error) => {
       isRetried = out.reusedSocket && mayRepeat && !hasResponse && !signal.aborted
-      if (isRetried) sendOutboundRequest(tenant, url, outbound, options).then(resolve, reject)
+      if (isRetried) send(tenant, url, outbound, options).then(resolve, reject)
       else reject(error)
     })
     // After an upgrade (101) there is neither a response nor an error.

@@ -1,10 +1,13 @@
 import { toIsoString } from './clock'
 import { log, logOutput, logSecurity, type SecurityEvent } from './log'
+import { currentTrace } from './trace'
 
 /** What the request log says about a request, noted while the request is handled. */
 export type RequestNotes = {
   /** When the request came in, as `performance.now()` (ms). */
   started: number
+  /** The trace that the request is a part of. */
+  traceId?: string
   tenant?: string
   /** The id of the user who made the request. */
   user?: string
@@ -23,7 +26,9 @@ type RequestWithNotes = Request & { [NOTES]?: RequestNotes }
 
 /** Creates the notes of a request that just came in, and returns them. */
 export function startNotes(request: RequestWithNotes): RequestNotes {
-  const notes = { started: performance.now() }
+  const notes: RequestNotes = { started: performance.now() }
+  const trace = currentTrace()
+  if (trace) notes.traceId = trace.traceId
   request[NOTES] = notes
   return notes
 }
@@ -33,7 +38,7 @@ export const notesOf = (request: RequestWithNotes): RequestNotes | undefined => 
 
 export function noteRoute(request: Request, route: string) {
   const notes = notesOf(request)
-  if (notes) notes.route = route
+  if (notes) notes.route = trimTrailingSlash(route)
 }
 
 /** Notes the user who made the request. During impersonation that is the impersonator. */
@@ -48,11 +53,11 @@ type ResponseSummary = { requestId: string; method: string; status: number; byte
  * Logs a request. The line is formatted here, because pino takes several times as long. Only the method and the route
  * may need escaping.
  */
-export function logRequest({ started, tenant, user, route, code }: RequestNotes, summary: ResponseSummary) {
+export function logRequest({ started, traceId, tenant, user, route, code }: RequestNotes, summary: ResponseSummary) {
   if (!log.isLevelEnabled('info')) return
   const { requestId, method, status, bytes } = summary
   const ms = Math.round((performance.now() - started) * 100) / 100
-  const callerFields = `${tenant ? `,"tenant":"${tenant}"` : ''}${user ? `,"user":"${user}"` : ''}`
+  const callerFields = `${traceId ? `,"traceId":"${traceId}"` : ''}${tenant ? `,"tenant":"${tenant}"` : ''}${user ? `,"user":"${user}"` : ''}`
   const requestFields = `,"method":${toCachedJson(method)}${route ? `,"route":${toCachedJson(route)}` : ''}`
   const resultFields = `,"status":${status}${code ? `,"code":"${code}"` : ''},"ms":${ms}${bytes === undefined ? '' : `,"bytes":${bytes}`}`
   logOutput.write(
@@ -66,20 +71,21 @@ const jsonByText = new Map<string, string>()
 function toCachedJson(text: string): string {
   const cached = jsonByText.get(text)
   if (cached) return cached
-  const json = JSON.stringify(trimTrailingSlash(text))
+  const json = JSON.stringify(text)
   if (jsonByText.size < 2_000) jsonByText.set(text, json)
   return json
 }
 
 /** Some routes end with a slash, which callers need not send. */
-const trimTrailingSlash = (route: string) => route.replace(/(?<=.)\/$/, '')
+export const trimTrailingSlash = (route: string) =>
+  route.length > 1 && route.endsWith('/') ? route.slice(0, -1) : route
 
 /** Logs a refused request as a security event, for operators who watch for attacks. */
 export function logRefusal(notes: RequestNotes, { requestId, method, status }: ResponseSummary, address: string) {
   const event = toSecurityEvent(status, notes.code)
   if (!event || !log.isLevelEnabled('warn')) return
   const { tenant, user, route, code } = notes
-  logSecurity(event, { requestId, tenant, user, address, method, route: route && trimTrailingSlash(route), code })
+  logSecurity(event, { requestId, tenant, user, address, method, route, code })
 }
 
 function toSecurityEvent(status: number, code?: string): SecurityEvent | undefined {

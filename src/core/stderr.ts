@@ -9,15 +9,22 @@ const MAX_BUFFERED_LENGTH = 16 << 20 // characters; beyond that lines are droppe
 let buffer = ''
 let isWriting = false
 let flushTimer: Timer | undefined
+let droppedLines = 0
 let flushListeners: (() => void)[] = []
 
 /** Writes a line to standard error, after a short delay together with others. */
 export function writeLine(line: string) {
-  if (buffer.length > MAX_BUFFERED_LENGTH) return
+  if (buffer.length > MAX_BUFFERED_LENGTH) {
+    droppedLines++
+    return
+  }
   buffer += line
   if (buffer.length >= BATCH_LENGTH) flush()
   else flushTimer ??= setTimeout(flush, BATCH_DELAY_MS).unref()
 }
+
+/** Returns how many lines were dropped, because nothing reads standard error fast enough. */
+export const countDroppedLines = () => droppedLines
 
 /** Writes all waiting lines now. */
 export function flush() {

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { entityStore } from '../blueprints/entity-store'
 import { defineArea } from '../jobs/area'
+import { useMeasures } from '../limits/quota-use'
 import { entityCounter } from '../workspaces/workspaces'
 import { resumeAlteration } from './alteration/runner'
 import { surveyChange } from './alteration/schema-survey'
@@ -10,6 +11,7 @@ import { changeRoutes } from './changes/routes'
 import { chartRoutes } from './charts/routes'
 import { hasEntities, removeAll } from './entities'
 import { entityRoutes } from './routes'
+import { countAllEntities } from './total-count'
 import { transferRoutes } from './transfer/routes'
 import { isImporting, undoAbandonedImports, undoAllAbandonedImports } from './transfer/undo-journal'
 import { countInWorkspace } from './workspace-count'
@@ -23,6 +25,7 @@ export const entities = defineArea({
   provides: [
     entityStore.provide({ hasEntities, removeAll, undoAbandonedImports, isImporting, surveyChange, resumeAlteration }),
     entityCounter.provide(countInWorkspace),
+    useMeasures.provide({ entities: countAllEntities }),
   ],
   start: () => ({ stop: closeAllStreams }),
 })

@@ -6,6 +6,7 @@ import { assertIfMatch, etagOf, isNotModified } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { createJsonResponse } from '../core/response'
 import { recordCreatedPath } from '../http/idempotency/claim'
+import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
 import type { Db, Tx } from '../storage/port'
 import { populateOne } from './populate/populate'
 import { createPopulatePlan, type PopulatePlan } from './populate/populate-plan'
@@ -54,7 +55,7 @@ async function readEntity(ctx: PublicCtx, model: Model, identifier: string, requ
   return respond(model, ctx, row, request, shape, { plan })
 }
 
-/** Creates an entity. @throws 400, 401, 403 (also LIMIT_REACHED), 404, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
+/** Creates an entity. @throws 400, 401, 403 (also LIMIT_REACHED, QUOTA_EXCEEDED), 404, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
 export async function create(ctx: PublicCtx, key: string, body: unknown, request: Request): Promise<Response> {
   limitGuestWrites(ctx, key, request)
   return retryOnStale(ctx, key, async (model, { actor, write }) => {
@@ -63,10 +64,13 @@ export async function create(ctx: PublicCtx, key: string, body: unknown, request
     const entity = toEntityDraft(model, draft.identity, doc, actor)
     const readableScopes = await getReadableScopes(ctx, model)
     const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
+    await assertQuotaLeft(ctx, 'storage')
+    using reservation = await reserveQuota(ctx, 'entities', 1)
     const { row } = await write(async (tx) => {
       await recordCreatedPath(tx, `/api/blueprints/${key}/entities/${entity._id}`)
       return insertEntity(tx, model, entity, readableScopes)
     }).catch(rethrowConflict)
+    reservation?.keep()
     return respond(model, ctx, row, request, shape, { plan, status: 201 })
   })
 }
@@ -92,6 +96,7 @@ export async function update(
     }
     // Formulas are slow, so they are computed before the write, and again if the entity has changed in between.
     const precomputed = model.formulas.length ? await computeChange(db) : undefined
+    await assertQuotaLeft(ctx, 'storage')
     const { row, sent } = await write(async (tx) => {
       if (precomputed) await assertEntityFresh(tx, precomputed.before)
       const { before, sent, ...changed } = precomputed ?? (await computeChange(tx))

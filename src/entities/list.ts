@@ -13,6 +13,7 @@ import { readFairly } from './query/fair-reads'
 import { readShownByIds } from './query/find'
 import { countFiltered, findFiltered, resolveLikes } from './query/like-filter'
 import { MAX_LIMIT, parseQuery, type Query } from './query/query-parser'
+import { reportSlowList } from './query/slow-lists'
 import {
   createHeaders,
   getQueryString,
@@ -53,6 +54,7 @@ async function readList(
   if (query.search) await ensureSearchIndex(ctx, model)
   if (explain)
     return explainQuery(db, model, rowScope, query, (db) => readPage(db, model, rowScope, query, after, () => ''))
+  const began = performance.now()
   const shape = parseResponseShape(model, ctx, request, query)
   const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
   let endOf: ((shown: number) => CursorPosition) | undefined
@@ -73,6 +75,7 @@ async function readList(
   if (query.clamped) headers.set('x-limit', `${MAX_LIMIT}`)
   if (query.count)
     headers.set('x-total-count', `${await countFiltered(db, model, rowScope, await resolveLikes(db, model, query))}`)
+  await reportSlowList({ ...ctx, db }, { model, rowScope, query, began })
   return createJsonResponse(`[${entities}]`, headers)
 }
 

@@ -66,7 +66,18 @@ export const sourcePluginLookup =
   slot<(tenant: Tenant, user: string) => Promise<string | undefined>>('plugin of a service account')
 
 /** Sources that only the system may use, so that subscribers can rely on them. */
-const SYSTEM_SOURCES = ['accounts', 'blueprints', 'entities', 'payments', 'ai', 'plugins', 'content', 'jobs', 'storage']
+const SYSTEM_SOURCES = [
+  'accounts',
+  'blueprints',
+  'entities',
+  'payments',
+  'ai',
+  'plugins',
+  'content',
+  'jobs',
+  'storage',
+  'limits',
+]
 
 /**
  * Records an event of the caller. The source of a plugin's event is `plugin:<name>`. The source of a caller without the

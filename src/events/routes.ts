@@ -40,6 +40,7 @@ export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
   })
   .post('/', async ({ ctx, body }) => status(201, await records.create(ctx, body)), {
     can: 'teller',
+    addsData: true,
     body: NewEvent,
     response: { 201: Event },
     detail: {

@@ -42,5 +42,7 @@ async function findListeners(db: Db): Promise<Listener[]> {
 const shouldRun = ({ _id, since, trigger }: Listener, event: EventHead) =>
   event.seq > since && event.depth < MAX_RUN_DEPTH && event.cause !== _id && matchesEvent(trigger, event)
 
-const toRunJob = ({ _id }: Listener, event: EventHead) =>
-  buildRunJob({ integration: _id, depth: event.depth + 1, event: event._id }, `${event._id}_${_id}`)
+const toRunJob = ({ _id }: Listener, event: EventHead) => ({
+  ...buildRunJob({ integration: _id, depth: event.depth + 1, event: event._id }, `${event._id}_${_id}`),
+  trace: event.trace,
+})

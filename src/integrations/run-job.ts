@@ -7,6 +7,7 @@ import type { Job, JobResult, NewJob } from '../jobs/queue'
 import { events } from '../jobs/tables'
 import { JobError, type JobHandler } from '../jobs/worker'
 import { inputToLambdaRequest, type LambdaRequest } from '../lambdas/request'
+import { isQuotaExceeded } from '../limits/quota-description'
 import type { Db, Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { EventPayload, Invocation } from './invocation'
@@ -107,14 +108,19 @@ function toJobError(error: unknown, isLastAttempt: boolean): unknown {
   const { code, message, status } = error
   return new JobError(message, {
     outcome: { code, message },
-    permanent: isLastAttempt || PERMANENT_STATUSES.includes(status),
+    // Waiting runs would all start at once when the next day or month begins.
+    permanent: isLastAttempt || PERMANENT_STATUSES.includes(status) || isQuotaExceeded(error),
   })
 }
 
-/** Emits an event for each run that was given up. It does not show the target, whose prompt or URL may be secret. */
+/** Tells whether a run was refused by a quota, of which an event has told once. */
+const isForQuota = ({ outcome }: { outcome?: unknown }) =>
+  (outcome as { code?: string } | undefined)?.code === 'QUOTA_EXCEEDED'
+
+/** Emits an event for each run that was given up It does not show the target, whose prompt or URL may be secret. */
 async function emitFailures(tenant: Tenant, tx: Tx, endings: [Job, JobResult][]) {
   for (const [job, ending] of endings) {
-    if (ending.state !== 'dead') continue
+    if (ending.state !== 'dead' || isForQuota(ending)) continue
     const { integration, depth } = job.payload as RunPayload
     const row = await tx.select().from(integrations).where(eq(integrations._id, integration)).get()
     if (!row) continue

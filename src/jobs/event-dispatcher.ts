@@ -25,8 +25,8 @@ const EVENT_CURSOR = 'events'
 const EVENTS_PER_BATCH = 500
 const MAX_JOBS_PER_WRITE = 2_000 // unless a single event makes more
 
-const { seq, _id, source, kind, eventName, cause, depth } = events
-const HEAD_COLUMNS = { seq, _id, source, kind, eventName, cause, depth }
+const { seq, _id, source, kind, eventName, cause, depth, trace } = events
+const HEAD_COLUMNS = { seq, _id, source, kind, eventName, cause, depth, trace }
 
 export const eventSubscribers = extensions<EventSubscriber>('event subscribers')
 /** The last event up to which this process has dispatched all. It saves a write for each event without a subscriber. */
@@ -63,6 +63,12 @@ export const eventDispatcher: JobSource = {
       await dispatch(tenant, batch)
     }
   },
+}
+
+/** Returns how many events of a tenant still have to be dispatched to its subscribers. */
+export async function countUndispatchedEvents(db: Db): Promise<number> {
+  const from = await findPosition(db)
+  return from === undefined ? 0 : Math.max(0, (await lastEventSeq(db)) - from)
 }
 
 /** Returns the event after which others may have to be dispatched, or undefined without subscribers. */

@@ -1,4 +1,5 @@
 import { now, toIsoString } from '../core/clock'
+import { currentTraceparent } from '../core/trace'
 import type { Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { events } from './tables'
@@ -22,16 +23,16 @@ export type NewEvent = {
 export type Event = typeof events.$inferSelect
 
 /** What decides who receives an event. It is small, unlike the metadata. */
-export type EventHead = Pick<Event, 'seq' | '_id' | 'source' | 'kind' | 'eventName' | 'cause' | 'depth'>
+export type EventHead = Pick<Event, 'seq' | '_id' | 'source' | 'kind' | 'eventName' | 'cause' | 'depth' | 'trace'>
 
 /** Returns an event as the API shows it. */
-export const toPublicEvent = ({ seq: _, cause: __, depth: ___, created, ...event }: Event) => ({
+export const toPublicEvent = ({ seq: _, cause: __, depth: ___, trace: ____, created, ...event }: Event) => ({
   ...event,
   created: toIsoString(created),
 })
 
-const INSERT_EVENT = `insert into events (_id, source, kind, event_name, description, metadata, "user", workspace, created)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT_EVENT = `insert into events (_id, source, kind, event_name, description, metadata, "user", workspace, created, trace)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Stores an event in the transaction that causes it, and returns it. Subscribers are notified after the commit. */
 export async function emit({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, newEvent: NewEvent): Promise<Event> {
@@ -51,10 +52,10 @@ export async function emitAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, newEve
 const withDefaults = ({ description = '', metadata = {}, user = null, workspace = null, ...newEvent }: NewEvent) => ({
   _id: Bun.randomUUIDv7(),
   ...newEvent,
-  ...{ description, metadata, user, workspace, created: now() },
+  ...{ description, metadata, user, workspace, created: now(), trace: currentTraceparent() },
 })
 
 const toRow = (event: ReturnType<typeof withDefaults>) => {
-  const { _id, source, kind, eventName, description, metadata, user, workspace, created } = event
-  return [_id, source, kind, eventName, description, JSON.stringify(metadata), user, workspace, created]
+  const { _id, source, kind, eventName, description, metadata, user, workspace, created, trace } = event
+  return [_id, source, kind, eventName, description, JSON.stringify(metadata), user, workspace, created, trace]
 }

@@ -1,5 +1,6 @@
 import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, lte, ne, or, sql } from 'drizzle-orm'
 import { DAY_MS, now } from '../core/clock'
+import { currentTraceparent } from '../core/trace'
 import type { Db, Tx } from '../storage/port'
 import { prepareOncePerDb } from '../storage/prepared-statements'
 import type { Tenant } from '../tenancy/tenants'
@@ -18,6 +19,8 @@ export type NewJob = {
   orderingKey?: string
   /** The earliest time to run (ms). */
   at?: number
+  /** The trace that the job is a part of, as a traceparent (default: that of the caller). */
+  trace?: string | null
   /** An existing job with this id stays as it is, and nothing is added. */
   _id?: string
 }
@@ -36,14 +39,21 @@ export type JobResult =
 
 const isQueued = (orderingKey: string) => and(eq(jobs.orderingKey, orderingKey), eq(jobs.state, 'waiting'))
 
-const INSERT_JOB = `insert into jobs (_id, kind, lane, payload, state, attempts, due, created)
-  values (?, ?, ?, ?, 'waiting', 0, ?, ?) on conflict ("_id") do nothing`
+const INSERT_JOB = `insert into jobs (_id, kind, lane, payload, state, attempts, due, created, trace)
+  values (?, ?, ?, ?, 'waiting', 0, ?, ?, ?) on conflict ("_id") do nothing`
 
 /** Adds a job, which some process runs at least once after this transaction. */
 export async function enqueue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob) {
-  const { _id = Bun.randomUUIDv7(), kind, payload = {}, orderingKey = _id, at = now() } = job
+  const {
+    _id = Bun.randomUUIDv7(),
+    kind,
+    payload = {},
+    orderingKey = _id,
+    at = now(),
+    trace = currentTraceparent(),
+  } = job
   const isBehind = job.orderingKey && (await hasQueued(tx, orderingKey))
-  await tx.query(INSERT_JOB, [_id, kind, orderingKey, JSON.stringify(payload), isBehind ? null : at, now()])
+  await tx.query(INSERT_JOB, [_id, kind, orderingKey, JSON.stringify(payload), isBehind ? null : at, now(), trace])
   tx.afterCommit(() => wake(tenant))
 }
 
@@ -53,8 +63,16 @@ export async function enqueueAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, new
   const [busyKeys, rows] = [new Set<string>(), [] as unknown[][]]
   for (const orderingKey of new Set(newJobs.flatMap(({ orderingKey }) => orderingKey ?? [])))
     if (await hasQueued(tx, orderingKey)) busyKeys.add(orderingKey)
-  for (const { _id = Bun.randomUUIDv7(), kind, payload = {}, orderingKey = _id, at = time } of newJobs) {
-    rows.push([_id, kind, orderingKey, JSON.stringify(payload), busyKeys.has(orderingKey) ? null : at, time])
+  for (const job of newJobs) {
+    const {
+      _id = Bun.randomUUIDv7(),
+      kind,
+      payload = {},
+      orderingKey = _id,
+      at = time,
+      trace = currentTraceparent(),
+    } = job
+    rows.push([_id, kind, orderingKey, JSON.stringify(payload), busyKeys.has(orderingKey) ? null : at, time, trace])
     busyKeys.add(orderingKey)
   }
   await tx.executeMany(INSERT_JOB, rows)
@@ -102,6 +120,24 @@ export async function findNextDueTime(db: Db): Promise<number | undefined> {
   return moments.length ? Math.min(...moments) : undefined
 }
 
+const MAX_COUNTED_JOBS = 10_000
+
+const COUNT_JOBS = `select
+  (select count(*) from (select 1 from jobs where due is not null and attempts = 0 limit ${MAX_COUNTED_JOBS}) as fresh),
+  (select count(*) from (select 1 from jobs where due is not null and attempts > 0 limit ${MAX_COUNTED_JOBS}) as retried),
+  (select due from jobs where due is not null and attempts = 0 order by due limit 1),
+  (select due from jobs where due is not null and attempts > 0 order by due limit 1)`
+
+/**
+ * Counts the jobs that wait for their time, each up to 10,000: never tried, and whose last attempt failed. Jobs behind
+ * others of their ordering key are not counted. `oldestDue` is the earliest due time (ms).
+ */
+export async function countQueue(db: Db): Promise<{ fresh: number; retried: number; oldestDue: number | undefined }> {
+  const [[fresh, retried, ...dues] = []] = await db.query(COUNT_JOBS)
+  const times = dues.flatMap((due) => (due === null ? [] : Number(due)))
+  return { fresh: Number(fresh), retried: Number(retried), oldestDue: times.length ? Math.min(...times) : undefined }
+}
+
 /** Tells whether a job is due. */
 export const hasDueJobs = async (db: Db): Promise<boolean> =>
   ((await findNextDueTime(db)) ?? Number.POSITIVE_INFINITY) <= now()
@@ -138,9 +174,9 @@ export const hasQueued = async (tx: Tx, orderingKey: string): Promise<boolean> =
 
 /** Replaces all waiting jobs of an ordering key with one job. */
 export async function replaceQueued({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob & { orderingKey: string }) {
-  const { _id = Bun.randomUUIDv7(), kind, payload = {}, orderingKey, at = now() } = job
+  const { _id = Bun.randomUUIDv7(), kind, payload = {}, orderingKey, at = now(), trace = currentTraceparent() } = job
   await deleteQueued(tx, orderingKey)
-  await tx.query(INSERT_JOB, [_id, kind, orderingKey, JSON.stringify(payload), at, now()])
+  await tx.query(INSERT_JOB, [_id, kind, orderingKey, JSON.stringify(payload), at, now(), trace])
   tx.afterCommit(() => wake(tenant))
 }
 

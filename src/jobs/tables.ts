@@ -29,6 +29,8 @@ export const events = sqliteTable(
     /** The integration run that caused the event, and how many runs led to it. */
     cause: text(),
     depth: integer().notNull().default(0),
+    /** The trace of the request that caused it (W3C traceparent). */
+    trace: text(),
   },
   ({ created, kind, eventName, user, seq }) => [
     index('events_by_time').on(created, seq),
@@ -60,6 +62,8 @@ export const jobs = sqliteTable(
     finished: integer(),
     /** The outcome of the latest attempt. */
     outcome: text({ mode: 'json' }),
+    /** The trace of the request that caused it (W3C traceparent). */
+    trace: text(),
   },
   ({ due, seq, orderingKey, state, kind, finished }) => [
     index('jobs_fresh').on(due, seq).where(sql`due is not null and attempts = 0`),

@@ -2,6 +2,7 @@ import { DAY_MS, HOUR_MS, now } from '../core/clock'
 import { extensions, registry } from '../core/extension'
 import { logError } from '../core/log'
 import { TooManyCalls } from '../core/outbound-calls'
+import { parseTrace, runInSpan, runInTrace } from '../core/trace'
 import type { Tx } from '../storage/port'
 import { FairSemaphore } from '../tenancy/fair-semaphore'
 import type { Tenant } from '../tenancy/tenants'
@@ -70,6 +71,16 @@ const startSemaphores = {
   retried: new FairSemaphore(MAX_STARTING_TOTAL.retried, MAX_STARTING_PER_TENANT.retried),
 }
 const ATTEMPT_STATES = ['fresh', 'retried'] as const
+
+/** What became of the attempts of this process at jobs, by their kind. */
+export const jobStatistics = new Map<string, { seconds: number; results: Map<JobResult['state'], number> }>()
+
+function countAttempt(job: Job, { state }: JobResult, ms: number) {
+  // Kinds of jobs that no area knows come from other versions.
+  const kind = jobHandlers().has(job.kind) ? job.kind : 'unknown'
+  const { seconds, results } = jobStatistics.get(kind) ?? { seconds: 0, results: new Map() }
+  jobStatistics.set(kind, { seconds: seconds + ms / 1_000, results: results.set(state, (results.get(state) ?? 0) + 1) })
+}
 
 /** Tells whether a tenant has due jobs, or a job source has work. */
 export async function hasWork(tenant: Tenant): Promise<boolean> {
@@ -198,8 +209,10 @@ async function runTurn(tenant: Tenant & Lease, head: Job): Promise<number> {
   let attemptCount = 0
   for (const job of jobs) {
     if (tenant.signal.aborted) break
+    const began = performance.now()
     const result = await runJob(tenant, job)
     if (!result) break
+    countAttempt(job, result, performance.now() - began)
     attemptCount++
     // A result with an effect is stored alone, so that its failure does not affect others.
     if ('effect' in result) await flushResults()
@@ -217,11 +230,17 @@ async function runJob(tenant: Tenant & Lease, job: Job): Promise<JobResult | und
   const handler = jobHandlers().get(job.kind)
   try {
     if (!handler) throw new JobError(`This version has no handler for jobs of the kind "${job.kind}".`)
-    return await handler.run(tenant, job)
+    return await runInJobTrace(tenant, job, () => handler.run(tenant, job))
   } catch (error) {
     if (tenant.signal.aborted || error instanceof LeaseLost) return
     return toFailedResult(tenant, job, error, handler?.retryFor ?? DEFAULT_RETRY_FOR_MS)
   }
+}
+
+/** Runs a job as a part of the trace of the request that caused it, if there is one. */
+function runInJobTrace<T>({ tenant }: Tenant, job: Job, work: () => Promise<T>): Promise<T> {
+  const describe = () => ({ 'atoll.tenant': tenant, 'atoll.job.kind': job.kind, 'atoll.job.attempt': job.attempts + 1 })
+  return runInTrace(parseTrace(job.trace), () => runInSpan(`job ${job.kind}`, 'consumer', describe, work))
 }
 
 function toFailedResult({ tenant }: Tenant, job: Job, error: unknown, retryFor: number): JobResult {

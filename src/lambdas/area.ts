@@ -1,11 +1,12 @@
 import { defineArea } from '../jobs/area'
+import { useMeasures } from '../limits/quota-use'
 import { create, find, get, remove, update } from './host-api/entities'
 import { emitEvent } from './host-api/events'
 import { fetchForLambda } from './host-api/fetch'
 import { hostCalls } from './host-api/host-api'
 import { startPrewarming } from './prewarmer'
 import { lambdaRoutes } from './routes'
-import { removeOld } from './runs'
+import { countSecondsToday, removeOld } from './runs'
 
 /** Sandboxed functions of tenants. */
 export const lambdas = defineArea({
@@ -13,6 +14,7 @@ export const lambdas = defineArea({
   routes: lambdaRoutes,
   housekeeping: { 'old lambda runs': removeOld },
   provides: [
+    useMeasures.provide({ lambdaSeconds: countSecondsToday }),
     hostCalls.provide({
       'entities.find': find,
       'entities.get': get,

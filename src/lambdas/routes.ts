@@ -34,6 +34,7 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await lambdas.create(ctx, body, { request, set })), {
     can: 'privileged',
+    addsData: true,
     body: NewLambda,
     response: { 201: Lambda, 409: ProblemShape, 503: ProblemShape },
     detail: { operationId: 'createLambda', summary: 'Create a lambda' },
@@ -41,6 +42,7 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
   .put('/:id', ({ ctx, params, body, request, set }) => lambdas.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
     params: IdParams,
+    addsData: true,
     body: LambdaChange,
     response: changeResponses,
     detail: { operationId: 'updateLambda', summary: 'Update a lambda' },
@@ -48,6 +50,7 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
   .patch('/:id', ({ ctx, params, body, request, set }) => lambdas.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
     params: IdParams,
+    addsData: true,
     body: LambdaChange,
     response: changeResponses,
     detail: { operationId: 'patchLambda', summary: 'Update a lambda' },

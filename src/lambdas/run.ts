@@ -1,5 +1,8 @@
 import type { PublicCtx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
+import { bindTrace } from '../core/trace'
+import { assertQuotaLeft } from '../limits/quota-check'
+import { addUse } from '../limits/quota-use'
 import { disableIdleTimeout } from '../tenancy/client-connection'
 import { serveCalls } from './host-api/host-api'
 import { getRunnable, type RunnableLambda } from './lambda-cache'
@@ -25,7 +28,7 @@ export type RunOptions = {
 /**
  * Runs a lambda for a caller (`ctx.actor`; anonymous without one), with the caller's rights unless it has a
  * `serviceRole`.
- * @throws 404 LAMBDA_NOT_FOUND, 503 LAMBDA_BUSY, 504 LAMBDA_TIMEOUT, 500 LAMBDA_OUT_OF_MEMORY, 500 LAMBDA_FAILED, whose
+ * @throws 403 QUOTA_EXCEEDED, 404 LAMBDA_NOT_FOUND, 503 LAMBDA_BUSY, 504 LAMBDA_TIMEOUT, 500 LAMBDA_OUT_OF_MEMORY, 500 LAMBDA_FAILED, whose
  * reason only a privileged caller sees
  */
 export async function runLambda(
@@ -39,7 +42,7 @@ export async function runLambda(
   return answer!
 }
 
-/** Runs a lambda manually, with all its side effects, and returns its result and log. @throws 404, 503 LAMBDA_BUSY */
+/** Runs a lambda manually, with all its side effects, and returns its result and log. @throws 403 QUOTA_EXCEEDED, 404, 503 */
 export async function executeLambda(
   ctx: PublicCtx,
   id: string,
@@ -67,9 +70,11 @@ async function runInPool(
 ): Promise<RunOutcome> {
   const cached = getRunnable(ctx, id)
   const lambda = cached instanceof Promise ? await cached : cached
+  await assertQuotaLeft(ctx, 'lambdaSeconds')
   // The end of the request restores the timeout. The run may be only a part of it, such as a tool of an agent.
   if (options.request) disableIdleTimeout(options.request)
   const done = await sandboxPool.use(ctx, (sandbox) => runInSandbox(sandbox, ctx, lambda, lambdaRequest, options))
+  addUse(ctx, 'lambdaSeconds', done.durationMs / 1_000)
   logRun(ctx, lambda, options, done)
   return done
 }
@@ -93,7 +98,8 @@ async function runInSandbox(
     env: lambda.env,
     limits: lambda.limits,
   }
-  const result = await sandbox.run(job, { call, line: (line) => void logs.push(line) })
+  // Messages of the process arrive outside of the trace.
+  const result = await sandbox.run(job, { call: bindTrace(call), line: (line) => void logs.push(line) })
   end()
   return { started: startedAt, logs, durationMs: Math.round(performance.now() - startTime), ...toOutcome(result) }
 }

@@ -9,6 +9,7 @@ import { deleteInBatches } from '../jobs/batch-delete'
 import { emit } from '../jobs/outbox'
 import { events } from '../jobs/tables'
 import type { Lease } from '../jobs/with-lease'
+import { addDailyUse, readDailyUse } from '../limits/daily-use'
 import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { getTenant, type Tenant } from '../tenancy/tenants'
@@ -82,6 +83,19 @@ function countRuns(db: Db, lambda: string) {
     .get()
 }
 
+const DAILY_USE_KIND = 'lambda-ms'
+
+/** For how long (ms) the runs of a tenant took that are still to be written. */
+const unwrittenMsByTenant = new Map<string, number>()
+
+/** Returns for how many seconds lambdas have run today (UTC). */
+export async function countSecondsToday(tenant: Tenant): Promise<number> {
+  const written = await readDailyUse(tenant, DAILY_USE_KIND)
+  return (written + (unwrittenMsByTenant.get(tenant.tenant) ?? 0)) / 1_000
+}
+
+const sumDurations = (batch: PendingRun[]) => batch.reduce((sum, { run }) => sum + run.duration, 0)
+
 type PendingRun = { run: NewRun; name: string }
 
 /** The runs to be written, by tenant. A tenant has a list while `recordRun` is writing its runs. */
@@ -94,6 +108,7 @@ let writtenCount = 0
  */
 export async function recordRun({ tenant }: Pick<Tenant, 'tenant'>, run: NewRun, name: string) {
   const pendingRun = { run, name }
+  addUnwritten(tenant, run.duration)
   const pending = pendingByTenant.get(tenant)
   if (pending) return void pending.push(pendingRun)
   pendingByTenant.set(tenant, [])
@@ -108,6 +123,7 @@ async function writeRuns(tenant: string, batch: PendingRun[]) {
     const { write } = await getTenant(tenant)
     await write(async (tx) => {
       await tx.insert(runs).values(batch.map(({ run }) => ({ _id: Bun.randomUUIDv7(), ...run })))
+      await addDailyUse(tx, DAILY_USE_KIND, sumDurations(batch))
       for (const pendingRun of batch)
         if (++writtenCount % RUNS_BETWEEN_PRUNES === 0)
           await tx.delete(runs).where(exceedsMaxRuns(pendingRun.run.lambda))
@@ -115,7 +131,15 @@ async function writeRuns(tenant: string, batch: PendingRun[]) {
     })
   } catch (cause) {
     logError('LAMBDA_LOG_FAILED', { tenant, lambda: batch[0]!.run.lambda, cause })
+  } finally {
+    addUnwritten(tenant, -sumDurations(batch))
   }
+}
+
+function addUnwritten(tenant: string, ms: number) {
+  const sum = (unwrittenMsByTenant.get(tenant) ?? 0) + ms
+  if (sum) unwrittenMsByTenant.set(tenant, sum)
+  else unwrittenMsByTenant.delete(tenant)
 }
 
 /**

@@ -28,3 +28,46 @@ export const chosenRateLimits = byCaller(t.Optional(strictObject(t.Partial(Calle
 /** The rate limits that the operator sets for a tenant. */
 export const ChosenRateLimits = strictObject(chosenRateLimits)
 export type ChosenRateLimits = Static<typeof ChosenRateLimits>
+
+const MAX_QUOTA = Number.MAX_SAFE_INTEGER
+const quota = (description: string) => t.Number({ minimum: 0, maximum: MAX_QUOTA, multipleOf: 1, description })
+
+/** What there can be quotas of, in the order in which they are shown. */
+const quotaProperties = {
+  entities: quota('entities of all blueprints'),
+  users: quota('users, without that of the operator'),
+  storage: quota('bytes that data and files take'),
+  files: quota('uploaded files'),
+  lambdaSeconds: quota('seconds for which lambdas run, per day (UTC)'),
+  aiTokens: quota('tokens of AI, per month (UTC)'),
+  mails: quota('mails that the mail server of the installation sends, per day (UTC)'),
+}
+export type QuotaKind = keyof typeof quotaProperties
+export const QUOTA_KINDS = Object.keys(quotaProperties) as QuotaKind[]
+
+const forEachKind = <Shape extends TSchema>(toShape: (shape: TSchema) => Shape) =>
+  Object.fromEntries(QUOTA_KINDS.map((kind) => [kind, toShape(quotaProperties[kind])])) as Record<QuotaKind, Shape>
+
+/** The quotas that a tenant has. */
+export type Quotas = Partial<Record<QuotaKind, number>>
+
+const amount = t.Nullable(t.Number({ minimum: 0 }), { description: 'null where it cannot be measured now' })
+
+/** The quotas of a tenant, and how much of each it uses. */
+export const TenantQuotas = t.Object({
+  ...forEachKind((shape) => t.Nullable(shape as typeof quotaProperties.entities, { description: shape.description })),
+  usage: t.Object(
+    forEachKind(() => amount),
+    { description: 'what is used now, or was on this day or in this month (UTC)' },
+  ),
+})
+export type TenantQuotas = Static<typeof TenantQuotas>
+
+/** Quotas to set. `null` removes one; those that are left out stay. */
+export const QuotaChange = strictObject({
+  ...forEachKind((shape) =>
+    t.Optional(t.Nullable(shape as typeof quotaProperties.entities, { description: shape.description })),
+  ),
+  usage: t.Optional(t.Unknown({ description: 'is ignored, so that what was read can be sent back' })),
+})
+export type QuotaChange = Static<typeof QuotaChange>

@@ -7,8 +7,10 @@ import * as queue from '../jobs/queue'
 import { startRunner } from '../jobs/runner'
 import { installationRoutes } from './installation'
 import { checkIntegrityWeekly } from './integrity'
+import { startLagMeasurement } from './metrics/event-loop-lag'
 import { abandonTasks, waitForTasks } from './operator-tasks'
 import { endReadiness } from './readiness'
+import { startSchemaSweep } from './schema-sweep'
 import { endSupportSessions } from './support'
 
 /** Jobs, housekeeping and file checks, which keep an installation running. */
@@ -25,11 +27,15 @@ export const operations = defineArea({
     if (config.ATOLL_OPERATOR_TOKEN) startLogTail()
     const stopHousekeeping = startHousekeeping(housekeepingTasks(), config.ATOLL_HOUSEKEEPING * 1_000)
     const stopRunner = startRunner()
+    const sweep = startSchemaSweep()
+    const stopLagMeasurement = startLagMeasurement()
     return {
       stop() {
         endReadiness()
         stopHousekeeping()
         stopRunner()
+        sweep.stop()
+        stopLagMeasurement()
       },
       abort: abandonTasks,
       finish: waitForTasks,

@@ -1,6 +1,9 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { listTenantsWithoutBackup } from '../backups/last-backups'
+import { getLogShippingState } from '../backups/log/log-shipper'
 import { config, configSources, isSecretSetting, parseList, type SettingName, Settings } from '../config'
+import { now, toIsoString } from '../core/clock'
 import { listUnknownFolders } from '../tenancy/adoption'
 import { findSecretsProblem } from '../tenancy/installation-keys'
 import { isSecretsFileExposed, secretsFile } from '../tenancy/secrets-file'
@@ -76,6 +79,23 @@ export async function checkDefaultTenant(): Promise<Check[]> {
   return [{ check, ok: false, message }]
 }
 
+const MAX_NAMED_TENANTS = 10
+
+/** Checks whether the tenants have recent backups, where those are scheduled. */
+export async function checkBackups(): Promise<Check> {
+  const check = 'backups'
+  if (!config.ATOLL_BACKUP_SCHEDULE) {
+    const missing = config.ATOLL_BACKUP_TO ? 'ATOLL_BACKUP_SCHEDULE' : 'ATOLL_BACKUP_TO and ATOLL_BACKUP_SCHEDULE'
+    return { check, ok: true, message: `none are scheduled; set ${missing}, or run "atoll backup" regularly` }
+  }
+  const overdue = await listTenantsWithoutBackup(MAX_NAMED_TENANTS + 1)
+  if (!overdue.length) return { check, ok: true, message: 'every tenant has a recent one' }
+  const named = overdue.slice(0, MAX_NAMED_TENANTS).map(({ id, problem }) => (problem ? `${id} (${problem})` : id))
+  const list = `${named.join(', ')}${overdue.length > MAX_NAMED_TENANTS ? ' and others' : ''}`
+  const message = `these tenants have had none for two days or more: ${list}; look for BACKUP_FAILED in the log of the server, then run "atoll backup"`
+  return { check, ok: false, message }
+}
+
 /** Finds folders that no tenant uses. */
 export async function checkUnknownFolders(): Promise<Check[]> {
   return (await listUnknownFolders()).map((name) => ({
@@ -84,3 +104,17 @@ export async function checkUnknownFolders(): Promise<Check[]> {
     message: `no tenant uses it; import it with "atoll tenant adopt ${name}"`,
   }))
 }
+
+/** Checks whether what was written lately is in the target of continuous backups. */
+export function checkLogShipping(): Check[] {
+  const state = getLogShippingState()
+  if (!state) return []
+  const { pendingSince, problem } = state
+  const waited = pendingSince === undefined ? 0 : now() - pendingSince
+  const since = waited > MAX_SHIPPING_DELAY_MS ? ` Writes wait since ${toIsoString(pendingSince!)}.` : ''
+  const message =
+    problem ?? (since ? 'the target is slow' : 'what was written is in the target of backups within seconds')
+  return [{ check: 'continuous backup', ok: !problem && !since, message: `${message}${since}` }]
+}
+
+const MAX_SHIPPING_DELAY_MS = 10_000

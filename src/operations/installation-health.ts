@@ -8,7 +8,18 @@ import { jobs } from '../jobs/tables'
 import { maxOpenTenants } from '../tenancy/databases'
 import { listDamagedSince } from '../tenancy/placement'
 import { listOpenServedSince, listTenants } from '../tenancy/tenants'
-import { type Check, checkDataFolder, checkDefaultTenant, checkSecrets, checkUnknownFolders } from './checks'
+import { checkCertificates } from './certificate-checks'
+import {
+  type Check,
+  checkBackups,
+  checkDataFolder,
+  checkDefaultTenant,
+  checkLogShipping,
+  checkSecrets,
+  checkUnknownFolders,
+} from './checks'
+import { damagedDatabases } from './integrity'
+import { recentRequests } from './metrics/request-statistics'
 import type { OperatorHealth } from './shapes'
 
 const MAX_COUNTED_TENANTS = 100
@@ -16,10 +27,17 @@ const MAX_COUNTED_TENANTS = 100
 /** Checks the installation without opening any tenant: its folder, keys, registry and disk, and what was found damaged. */
 export async function describeHealth(): Promise<OperatorHealth> {
   const [tenants, checks] = [await findTenants(), [checkDataFolder(), await checkSecrets()]]
-  if (Array.isArray(tenants)) checks.push(...(await checkDefaultTenant()), ...(await checkUnknownFolders()))
+  if (Array.isArray(tenants))
+    checks.push(
+      ...(await checkCertificates()),
+      ...(await checkDefaultTenant()),
+      ...(await checkUnknownFolders()),
+      await checkBackups(),
+      ...checkLogShipping(),
+    )
   else checks.push(tenants)
   const all = Array.isArray(tenants) ? tenants : []
-  const damaged = listDamagedSince(now() - DAY_MS)
+  const damaged = listDamaged()
   return {
     status: checks.every(({ ok }) => ok) && !damaged.length ? 'ok' : 'problem',
     version,
@@ -32,10 +50,23 @@ export async function describeHealth(): Promise<OperatorHealth> {
       suspended: all.filter(({ status }) => status === 'suspended').length,
       maxOpen: maxOpenTenants,
     },
+    requests: describeRequests(),
     jobs: await countJobs(),
     damaged: damaged.map(({ time, ...damage }) => ({ ...damage, time: toIsoString(time) })),
     checks,
   }
+}
+
+/** Returns the tenants that could not be opened within a day, or whose latest check found their database damaged. */
+export function listDamaged(): { tenant: string; reason: string; time: number }[] {
+  const unopened = listDamagedSince(now() - DAY_MS)
+  const checked = [...damagedDatabases].map(([tenant, { flaws, time }]) => ({ tenant, reason: flaws[0] ?? '', time }))
+  return [...unopened, ...checked.filter(({ tenant }) => !unopened.some((damage) => damage.tenant === tenant))]
+}
+
+function describeRequests() {
+  const { durations, errors } = recentRequests.getLastMinute()
+  return { total: durations.count, errors, p95Seconds: durations.getQuantile(0.95) ?? null }
 }
 
 const findTenants = () =>
@@ -46,7 +77,7 @@ const findTenants = () =>
   })
 
 /** Returns null where the system does not tell. */
-async function measureDisk() {
+export async function measureDisk() {
   const stats = await statfs(config.ATOLL_TENANTS).catch(() => null)
   return stats && { freeBytes: stats.bavail * stats.bsize, totalBytes: stats.blocks * stats.bsize }
 }

@@ -4,7 +4,9 @@ import { guard } from '../accounts/guard'
 import { SESSION_TTL_MS } from '../accounts/sessions'
 import { config } from '../config'
 import { DAY_MS } from '../core/clock'
+import { describeQuotas } from '../limits/quota-overview'
 import { getAllowedLimits } from '../limits/rate-limits'
+import { TenantQuotas } from '../limits/shapes'
 import { isMailEnabled } from '../platform/mail/smtp'
 import { measureDatabase } from '../tenancy/database-size'
 import { listAssignedHosts } from '../tenancy/hosts'
@@ -31,4 +33,13 @@ export const installationRoutes = new Elysia({ tags: ['configurations'] })
     can: 'privileged',
     response: Installation,
     detail: { operationId: 'getInstallation', summary: 'Get what the operator decided for all tenants' },
+  })
+  .get('/quotas', ({ ctx }) => describeQuotas(ctx.tenant), {
+    can: 'privileged',
+    response: TenantQuotas,
+    detail: {
+      operationId: 'getQuotas',
+      summary: 'Get the quotas of the tenant, and what it uses',
+      description: 'The operator sets the quotas. A kind without one is `null`, and may be used without limit.',
+    },
   })

@@ -144,8 +144,9 @@ function recordProgress(id: string) {
     onProgress(message: string) {
       latest = { message, fraction: latest?.fraction ?? null }
     },
-    onFraction(fraction: number) {
-      latest = { message: latest?.message ?? '', fraction: Math.round(fraction * 1_000) / 1_000 }
+    onFraction(fraction: number | null) {
+      const rounded = fraction === null ? null : Math.round(fraction * 1_000) / 1_000
+      latest = { message: latest?.message ?? '', fraction: rounded }
     },
     /** Writes the last progress, and nothing after it. */
     async stop() {

@@ -1,6 +1,8 @@
 import { Elysia, status, t } from 'elysia'
+import { ListedBackup, TenantClone, TenantRestore } from '../backups/shapes'
 import { ProblemShape } from '../core/problem'
-import { ChosenRateLimits } from '../limits/shapes'
+import { SuccessShape } from '../core/shapes'
+import { ChosenRateLimits, QuotaChange, TenantQuotas } from '../limits/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
 import { listSettings } from './checks'
 import { listHomes } from './homes'
@@ -9,11 +11,14 @@ import { listLogLines } from './log-lines'
 import { operatorRoute } from './operator-access'
 import { listOperatorEvents } from './operator-events'
 import * as tasks from './operator-tasks'
+import * as operatorTokens from './operator-tokens'
 import {
+  CreatedOperatorToken,
   CreatedTenant,
   DeletedTenant,
   LogLine,
   LogQuery,
+  NewOperatorToken,
   NewTenant,
   OperatorEvent,
   OperatorHealth,
@@ -21,6 +26,7 @@ import {
   OperatorSetting,
   OperatorTask,
   OperatorTenant,
+  OperatorToken,
   SetUpLink,
   SupportLink,
   SupportRequest,
@@ -29,10 +35,13 @@ import {
   TenantMove,
 } from './shapes'
 import { openSupport } from './support'
+import { requireConfirmedRestore } from './tasks/restore'
 import * as tenants from './tenant-administration'
 
 const params = t.Object({ id: t.String() })
 const refusals = { 401: ProblemShape, 404: ProblemShape, 429: ProblemShape }
+const TASK_ANSWER =
+  '200 when it has ended within 5 seconds, with its result or its problem; 202 while it runs, with its address in `Location`.'
 const listRefusals = { 401: ProblemShape, 429: ProblemShape }
 
 /** The routes of the operator, who runs the installation. */
@@ -105,6 +114,25 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     body: ChosenRateLimits,
     response: { 200: TenantLimits, ...refusals },
   })
+  .get('/tenants/:id/quotas', ({ params: { id } }) => tenants.getQuotas(id), {
+    ...operatorRoute(
+      'getTenantQuotas',
+      'Get the quotas of a tenant',
+      'Also returns how much of each the tenant uses. A kind without a quota is `null`, and may be used without limit.',
+    ),
+    params,
+    response: { 200: TenantQuotas, ...refusals },
+  })
+  .put('/tenants/:id/quotas', ({ params: { id }, body }) => tenants.setQuotas(id, body), {
+    ...operatorRoute(
+      'setTenantQuotas',
+      'Change the quotas of a tenant',
+      'Quotas that are left out stay, and `null` removes one. What is there already stays, also beyond a quota.',
+    ),
+    params,
+    body: QuotaChange,
+    response: { 200: TenantQuotas, ...refusals },
+  })
   .post('/tenants/:id/setup-link', ({ params: { id }, request }) => tenants.createSetUpLink(id, request), {
     ...operatorRoute('createSetUpLink', 'Create a link that creates the first administrator of a tenant'),
     params,
@@ -134,6 +162,70 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
       response: { 200: OperatorTask, 202: OperatorTask, ...refusals, 409: ProblemShape },
     },
   )
+  .get('/tenants/:id/backups', ({ params: { id } }) => tenants.listBackups(id), {
+    ...operatorRoute(
+      'listTenantBackups',
+      'List the backups of a tenant',
+      'Those in the target of ATOLL_BACKUP_TO, latest first.',
+    ),
+    params,
+    response: { 200: t.Array(ListedBackup), 400: ProblemShape, ...refusals },
+  })
+  .post('/tenants/:id/backups', ({ params: { id }, request, set }) => tasks.start('backup', id, {}, { request, set }), {
+    ...operatorRoute('backUpTenant', 'Back up a tenant', `The tenant is served throughout. ${TASK_ANSWER}`),
+    params,
+    response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals },
+  })
+  .post(
+    '/tenants/:id/restore',
+    ({ params: { id }, body, query, request, set }) =>
+      tasks.start('restore', id, requireConfirmedRestore(id, body, query.confirm), { request, set }),
+    {
+      ...operatorRoute(
+        'restoreTenant',
+        'Restore a backup of a tenant',
+        `As a new tenant, or in place of its data, which \`confirm\` has to confirm. ${TASK_ANSWER}`,
+      ),
+      params,
+      query: t.Object({
+        confirm: t.Optional(t.String({ description: 'the id of the tenant again, when its data are replaced' })),
+      }),
+      body: TenantRestore,
+      response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals, 409: ProblemShape },
+    },
+  )
+  .post(
+    '/tenants/:id/clone',
+    ({ params: { id }, body, request, set }) => tasks.start('clone', id, body, { request, set }),
+    {
+      ...operatorRoute(
+        'cloneTenant',
+        'Copy a tenant to a new one',
+        `The copy has neither hosts nor sessions and tokens. ${TASK_ANSWER}`,
+      ),
+      params,
+      body: TenantClone,
+      response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals, 409: ProblemShape },
+    },
+  )
+  .get('/tokens', () => operatorTokens.listTokens(), {
+    ...operatorRoute('listOperatorTokens', 'List the tokens of the operator'),
+    response: { 200: t.Array(OperatorToken), ...listRefusals, 403: ProblemShape },
+  })
+  .post('/tokens', async ({ body }) => status(201, await operatorTokens.createToken(body)), {
+    ...operatorRoute(
+      'createOperatorToken',
+      'Create a token of the operator',
+      'It allows what its scopes say. Only the token of the setting may create, list and remove tokens.',
+    ),
+    body: NewOperatorToken,
+    response: { 201: CreatedOperatorToken, ...listRefusals, 403: ProblemShape, 409: ProblemShape },
+  })
+  .delete('/tokens/:id', ({ params: { id } }) => operatorTokens.removeToken(id), {
+    ...operatorRoute('removeOperatorToken', 'Remove a token of the operator'),
+    params,
+    response: { 200: SuccessShape, ...refusals, 403: ProblemShape },
+  })
   .get('/homes', () => listHomes(), {
     ...operatorRoute('listHomes', 'List the homes to which tenants can be moved'),
     response: { 200: OperatorHomes, ...listRefusals },
@@ -143,7 +235,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     query: t.Object({
       ...growingListQuery,
       tenant: t.Optional(t.String({ description: 'the id of a tenant' })),
-      kind: t.Optional(t.String({ description: 'what is done: `move`' })),
+      kind: t.Optional(t.String({ description: 'what is done: `move`, `backup`, `restore` or `clone`' })),
     }),
     response: { 200: t.Array(OperatorTask), ...listRefusals },
   })

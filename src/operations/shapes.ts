@@ -1,7 +1,9 @@
-import { type Static, t } from 'elysia'
-import { id, jsonObject, time } from '../core/shapes'
+import { type Static, type TSchema, t } from 'elysia'
+import { ClonedTenant, LastBackup, RestoredTenant, TenantBackup, TenantClone, TenantRestore } from '../backups/shapes'
+import { id, jsonObject, time, withMessage } from '../core/shapes'
 import { ChosenRateLimits, RateLimits } from '../limits/shapes'
 import { listQuery } from '../storage/pagination'
+import type { TaskKindName } from './tasks'
 
 /** What the operator decided for a tenant, and what the tenant takes. */
 export const Installation = t.Object({
@@ -37,6 +39,10 @@ export const OperatorTenant = t.Object({
   bytes: t.Nullable(t.Number({ description: 'size of its files; null in PostgreSQL' })),
   lastRequest: t.Nullable({ ...time, description: 'since this server was started' }),
   damage: t.Nullable(t.String({ description: 'what this server found wrong with its database within a day' })),
+  backup: t.Nullable(LastBackup, { description: 'its last backup; null when there was no attempt' }),
+  backupOverdue: t.Boolean({
+    description: 'whether ATOLL_BACKUP_SCHEDULE is set, and its last backup is older than two days',
+  }),
 })
 export type OperatorTenant = Static<typeof OperatorTenant>
 
@@ -83,6 +89,47 @@ export const OperatorEvent = t.Object({
   created: time,
 })
 
+const operatorScope = t.Union(
+  [
+    t.Literal('read'),
+    t.Literal('tenants'),
+    t.Literal('hosts'),
+    t.Literal('backups'),
+    t.Literal('moves'),
+    t.Literal('support'),
+  ],
+  {
+    description:
+      'read: all lists; tenants: create, suspend, delete, limit; hosts; backups: make, restore, copy; moves; support: act as an administrator of a tenant',
+  },
+)
+export type OperatorScope = Static<typeof operatorScope>
+const tokenName = t.String({
+  ...{ minLength: 1, maxLength: 100, pattern: '^[A-Za-z0-9][A-Za-z0-9._ -]*$' },
+  ...withMessage('Write the name with letters, digits, blanks, dots, underscores and hyphens.'),
+})
+
+/** A token of the operator, which allows a part of what that of the settings does. */
+export const OperatorToken = t.Object({
+  _id: id,
+  name: tokenName,
+  scopes: t.Array(operatorScope),
+  created: time,
+  expires: t.Nullable(time),
+  used: t.Nullable({ ...time, description: 'its last use, to the minute' }),
+})
+export type OperatorToken = Static<typeof OperatorToken>
+export const NewOperatorToken = t.Object({
+  name: tokenName,
+  scopes: t.Array(operatorScope, { minItems: 1, maxItems: 6 }),
+  expires: t.Optional(t.Nullable(time)),
+})
+export type NewOperatorToken = Static<typeof NewOperatorToken>
+export const CreatedOperatorToken = t.Composite([
+  OperatorToken,
+  t.Object({ token: t.String({ description: 'shown only now' }) }),
+])
+
 const home = t.String({
   minLength: 1,
   maxLength: 200,
@@ -92,37 +139,49 @@ const home = t.String({
 /** Where a tenant is to be moved. */
 export const TenantMove = t.Object({ to: home })
 
-/** Long work that the operator started. */
-export const OperatorTask = t.Object({
-  _id: id,
-  kind: t.Literal('move'),
-  tenant: t.String(),
-  status: t.Union([t.Literal('running'), t.Literal('succeeded'), t.Literal('failed'), t.Literal('interrupted')], {
-    description: 'interrupted: the server that ran it ended; `problem` says how to finish it',
-  }),
-  input: TenantMove,
-  progress: t.Nullable(
-    t.Object({
-      message: t.String({ description: 'the latest line about it' }),
-      fraction: t.Nullable(t.Number({ description: 'how much is done, from 0 to 1; null where that is unknown' })),
-    }),
-  ),
-  result: t.Nullable(
-    t.Object({
-      id: t.String({ description: 'the id of the tenant' }),
-      from: t.String(),
-      to: t.String(),
-      rows: t.Number({ description: '0 when the tenant was at this home already' }),
-      waited: t.Number({ description: 'how long writes waited in the last step (ms)' }),
-      ms: t.Number({ description: 'how long it took' }),
-      trash: t.Optional(t.String({ description: 'where the files that it left are now' })),
-    }),
-  ),
-  problem: t.Nullable(t.Object({ code: t.String(), message: t.String() })),
-  created: time,
-  updated: time,
-  finished: t.Nullable(time),
+const MovedTenant = t.Object({
+  id: t.String({ description: 'the id of the tenant' }),
+  from: t.String(),
+  to: t.String(),
+  rows: t.Number({ description: '0 when the tenant was at this home already' }),
+  waited: t.Number({ description: 'how long writes waited in the last step (ms)' }),
+  ms: t.Number({ description: 'how long it took' }),
+  trash: t.Optional(t.String({ description: 'where the files that it left are now' })),
 })
+
+const taskOf = <Kind extends TaskKindName, Input extends TSchema, Result extends TSchema>(
+  kind: Kind,
+  input: Input,
+  result: Result,
+) =>
+  t.Object({
+    _id: id,
+    kind: t.Literal(kind),
+    tenant: t.String(),
+    status: t.Union([t.Literal('running'), t.Literal('succeeded'), t.Literal('failed'), t.Literal('interrupted')], {
+      description: 'interrupted: the server that ran it ended; `problem` says how to finish it',
+    }),
+    input,
+    progress: t.Nullable(
+      t.Object({
+        message: t.String({ description: 'the latest line about it' }),
+        fraction: t.Nullable(t.Number({ description: 'how much is done, from 0 to 1; null where that is unknown' })),
+      }),
+    ),
+    result: t.Nullable(result),
+    problem: t.Nullable(t.Object({ code: t.String(), message: t.String() })),
+    created: time,
+    updated: time,
+    finished: t.Nullable(time),
+  })
+
+/** Long work that the operator started. */
+export const OperatorTask = t.Union([
+  taskOf('move', TenantMove, MovedTenant),
+  taskOf('backup', t.Object({}), TenantBackup),
+  taskOf('restore', TenantRestore, RestoredTenant),
+  taskOf('clone', TenantClone, ClonedTenant),
+])
 export type OperatorTask = Static<typeof OperatorTask>
 
 const tenantCount = t.Number({ description: 'the number of tenants that are there' })
@@ -157,6 +216,14 @@ export const OperatorHealth = t.Object({
   memoryBytes: t.Number(),
   disk: t.Nullable(t.Object({ freeBytes: t.Number(), totalBytes: t.Number() })),
   tenants: t.Object({ total: t.Number(), suspended: t.Number(), maxOpen: t.Number() }),
+  requests: t.Object(
+    {
+      total: t.Number(),
+      errors: t.Number({ description: 'answers with 5xx' }),
+      p95Seconds: t.Nullable(t.Number({ description: 'what 95 % of them took at most; null where that is unknown' })),
+    },
+    { description: 'to this server, in the last whole minute' },
+  ),
   jobs: t.Object(
     { waiting: t.Number(), failing: t.Number() },
     { description: 'of the tenants that had requests here within an hour; failing ones are tried again' },

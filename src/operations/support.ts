@@ -1,7 +1,7 @@
 import { and, eq, lt } from 'drizzle-orm'
 import { issueOneTimeToken } from '../accounts/one-time-tokens'
 import { sessions, users } from '../accounts/tables'
-import { OPERATOR_ROLE, registerUser } from '../accounts/users/users'
+import { OPERATOR_ROLE, registerUncountedUser } from '../accounts/users/users'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
 import { generateToken } from '../core/crypto'
 import type { HousekeepingTask } from '../jobs/housekeeping'
@@ -45,7 +45,7 @@ async function ensureSupportUser(tenant: Tenant): Promise<string> {
   if (before && (await isAdmin(tenant, before))) return before
   const username = `operator-${generateToken().replace(/\W/g, '').slice(0, 6).toLowerCase()}`
   const fields = { username, fullName: 'Operator of this installation' }
-  const { _id } = await registerUser(tenant, fields, ['admin', OPERATOR_ROLE])
+  const { _id } = await registerUncountedUser(tenant, fields, ['admin', OPERATOR_ROLE])
   const chosen = await replaceSupportUser(tenant.tenant, before, _id)
   // Another request made one meanwhile.
   if (chosen !== _id) await tenant.write((tx) => tx.delete(users).where(eq(users._id, _id)))

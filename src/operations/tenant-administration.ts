@@ -3,12 +3,16 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { issueSetupToken } from '../accounts/links/setup-link'
 import { Registration } from '../accounts/shapes'
 import { registerUser } from '../accounts/users/users'
+import { type BackupState, describeLastBackups } from '../backups/last-backups'
+import { listTenantBackups } from '../backups/tenant-backups'
 import { DAY_MS, now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { badRequest } from '../core/problem'
 import { parseWithShape, success } from '../core/shapes'
+import { describeQuotas } from '../limits/quota-overview'
+import * as quotas from '../limits/quotas'
 import { DEFAULT_RATE_LIMITS, getOperatorLimits, setOperatorLimits } from '../limits/rate-limits'
-import type { ChosenRateLimits } from '../limits/shapes'
+import type { ChosenRateLimits, QuotaChange } from '../limits/shapes'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import { measureDatabase } from '../tenancy/database-size'
 import { listAssignedHosts } from '../tenancy/hosts'
@@ -30,15 +34,17 @@ export async function list({ q, ...query }: ListQuery & { q?: string }, answer: 
   const ids = rows.map(({ id }) => id)
   const names = await registry.db.select().from(hosts).where(inArray(hosts.tenant, ids)).orderBy(hosts.host)
   const hostsOf = Map.groupBy(names, ({ tenant }) => tenant)
+  const backups = await describeLastBackups(rows)
   return Promise.all(
-    rows.map((row) =>
-      describe({
+    rows.map((row) => {
+      const info = {
         ...{ id: row.id, status: row.status, created: row.created },
         ...(row.home && { home: row.home }),
         ...(row.moved && { moved: row.moved }),
         hosts: hostsOf.get(row.id)?.map(({ host }) => host) ?? [],
-      }),
-    ),
+      }
+      return describe(info, backups.get(row.id)!)
+    }),
   )
 }
 
@@ -49,8 +55,17 @@ function hasInIdOrHost(text: string): SQL | undefined {
   return or(contains(tenants.id), inArray(tenants.id, ofHosts))
 }
 
+/** Returns the backups of a tenant, latest first. @throws 404 TENANT_NOT_FOUND, 400 NO_BACKUP_TARGET */
+export async function listBackups(id: string) {
+  await tenancy.getTenantInfo(id)
+  return listTenantBackups(id)
+}
+
 /** Returns a tenant. @throws 404 TENANT_NOT_FOUND */
-export const get = async (id: string) => describe(await tenancy.getTenantInfo(id))
+export async function get(id: string) {
+  const info = await tenancy.getTenantInfo(id)
+  return describe(info, (await describeLastBackups([info])).get(id)!)
+}
 
 /**
  * Creates a tenant. Without an administrator, the answer has a link that creates one.
@@ -120,9 +135,21 @@ export async function setLimits(id: string, limits: ChosenRateLimits) {
   return getLimits(id)
 }
 
+/** Returns the quotas of a tenant, and how much of each it uses. @throws 404 TENANT_NOT_FOUND */
+export async function getQuotas(id: string) {
+  await tenancy.getTenantInfo(id)
+  return describeQuotas(id)
+}
+
+/** Changes the quotas of a tenant. @throws 404 TENANT_NOT_FOUND */
+export async function setQuotas(id: string, change: QuotaChange) {
+  await quotas.setQuotas(id, change)
+  return getQuotas(id)
+}
+
 type TenantInfo = Awaited<ReturnType<typeof tenancy.getTenantInfo>>
 
-async function describe(info: TenantInfo): Promise<OperatorTenant> {
+async function describe(info: TenantInfo, backups: BackupState): Promise<OperatorTenant> {
   const lastRequest = tenancy.lastRequestTime(info.id)
   const damage = listDamagedSince(now() - DAY_MS).find(({ tenant }) => tenant === info.id)
   return {
@@ -130,5 +157,6 @@ async function describe(info: TenantInfo): Promise<OperatorTenant> {
     bytes: await measureDatabase(info),
     lastRequest: lastRequest === undefined ? null : toIsoString(lastRequest),
     damage: damage?.reason ?? null,
+    ...backups,
   }
 }

@@ -41,7 +41,10 @@ export const pluginSubscriber: EventSubscriber = {
         const addresses = new Set(matching.map(({ hookUrl }) => hookUrl))
         const { _id, source, kind, eventName } = event
         const eventRef = { _id, source, kind, eventName }
-        return [...addresses].map((hookUrl) => buildDeliveryJob({ plugin, hookUrl, event: eventRef }))
+        return [...addresses].map((hookUrl) => ({
+          ...buildDeliveryJob({ plugin, hookUrl, event: eventRef }),
+          trace: event.trace,
+        }))
       }),
     )
   },

@@ -1,3 +1,5 @@
+import type { Histogram } from '../core/histogram'
+import { bindTrace, runInTrace } from '../core/trace'
 import { Busy, DiskFailure, StorageFull, TransactionAborted } from './errors'
 import type { Database, Defer, DeferredWrite, Executor, RunQuery, WriteOptions } from './port'
 
@@ -27,14 +29,17 @@ export class GroupCommitWriter {
   constructor(
     private transaction: Database['transaction'],
     private deadline: number,
+    /** Gets the number of units of each commit. */
+    private commitSizes?: Histogram,
   ) {}
 
   write<T>(work: WriteWork<T>, { exclusive }: WriteOptions = {}): Promise<T> {
     if (this.#waiting >= MAX_WAITING_UNITS) return Promise.reject(new Busy())
-    const unit = { ...Promise.withResolvers<unknown>(), work, exclusive }
+    // The writer runs the units of many callers.
+    const unit = { ...Promise.withResolvers<unknown>(), work: bindTrace(work), exclusive }
     this.#waiting++
     this.#queue.push(unit)
-    if (!this.#isRunning) this.#run()
+    if (!this.#isRunning) runInTrace(undefined, () => this.#run())
     return unit.promise as Promise<T>
   }
 
@@ -48,6 +53,7 @@ export class GroupCommitWriter {
     const units: WriteUnit[] = []
     try {
       const { kept } = await this.transaction((executor) => this.#runUnits(executor, units))
+      this.commitSizes?.record(units.length)
       if (!kept) this.#acknowledge(units)
       else
         kept.then(

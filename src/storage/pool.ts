@@ -1,10 +1,12 @@
 import { logError } from '../core/log'
+import { isTraceRecorded, runInSpan } from '../core/trace'
 import { DatabaseSlots } from './database-slots'
+import { databaseStatistics, describeStatement, engineOf, operationOf, timeStatements } from './database-statistics'
 import { createDb } from './db'
 import { GroupCommitWriter } from './group-commit'
 import type { Database, DatabaseLocation, Db, Engine, Migrations, RunQuery, Store, Tx, WriteOptions } from './port'
 
-type OpenDatabase = { database: Database; writer: GroupCommitWriter }
+type OpenDatabase = { database: Database; read: RunQuery; writer: GroupCommitWriter }
 type PoolEntry = {
   key: string
   /** A pinned database does not count towards the limit, and is not closed for others. */
@@ -43,7 +45,8 @@ export class DatabasePool {
 
   constructor(
     private engine: Engine,
-    private limits: { openCount: number; deadline: number },
+    /** `slowAfter`: statements that take longer (ms) are logged (default: none). */
+    private limits: { openCount: number; deadline: number; slowAfter?: number },
   ) {
     this.#slots = new DatabaseSlots(limits.openCount, limits.deadline)
   }
@@ -56,12 +59,18 @@ export class DatabasePool {
     const key = toPoolKey(place)
     const use = <T>(work: (opened: OpenDatabase) => Promise<T>) =>
       this.#use(this.#entries.get(key) ?? this.#addEntry(key, place, migrations), translate, work)
-    const query: RunQuery = (sql, params) => use(({ database }) => database.query(sql, params))
+    const runTraced = <T>(operation: string, sql: string | undefined, work: () => Promise<T>) =>
+      runInSpan(operation, 'client', () => describeStatement(place, operation, sql), work)
+    const query: RunQuery = (sql, params) =>
+      isTraceRecorded()
+        ? runTraced(operationOf(sql), sql, () => use(({ read }) => read(sql, params)))
+        : use(({ read }) => read(sql, params))
     const read: Db = { ...createDb(query), vectorSearch: this.engine.vectorSearch?.(place) ?? 'javascript' }
     return {
       db: read,
       remoteVersion: () => this.engine.remoteVersion?.(place) ?? 0,
-      write: (work, manner) => use(({ writer }) => runWrite(writer, read, work, manner)),
+      write: (work, manner) =>
+        runTraced('TRANSACTION', undefined, () => use(({ writer }) => this.#write(place, writer, read, work, manner))),
     }
   }
 
@@ -86,6 +95,11 @@ export class DatabasePool {
   /** Opens all data of a place for copying. The caller closes it. */
   openTenantCopy(place: DatabaseLocation, migrations: Migrations) {
     return this.engine.openTenantCopy(place, migrations)
+  }
+
+  /** Returns the schema version of existing data, without bringing them up to date. */
+  readSchemaVersion(place: DatabaseLocation): Promise<number> {
+    return this.engine.readSchemaVersion(place)
   }
 
   /** Stops serving the data of a place. Nothing is removed. */
@@ -184,11 +198,36 @@ export class DatabasePool {
     if (needsSlot(place)) await this.#slots.acquire()
     try {
       const database = await this.engine.open(place, migrations)
-      return { database, writer: new GroupCommitWriter(database.transaction, this.limits.deadline) }
+      const { reads, commits } = databaseStatistics[engineOf(place)]
+      return {
+        database,
+        read: timeStatements(database.query, place, this.limits.slowAfter ?? 0, reads),
+        writer: new GroupCommitWriter(database.transaction, this.limits.deadline, commits),
+      }
     } catch (error) {
       if (needsSlot(place)) this.#slots.release()
       throw error
     }
+  }
+
+  async #write<T>(
+    place: DatabaseLocation,
+    writer: GroupCommitWriter,
+    read: Db,
+    work: (tx: Tx) => Promise<T>,
+    options?: WriteOptions,
+  ): Promise<T> {
+    const began = performance.now()
+    let actions: ((db: Db) => void)[] = []
+    const result = await writer.write((executor) => {
+      // The engine may repeat the work, so its actions start over.
+      actions = []
+      const query = timeStatements(executor.query, place, this.limits.slowAfter ?? 0)
+      return work(createDb(query, { ...executor, afterCommit: (act) => void actions.push(act) }))
+    }, options)
+    databaseStatistics[engineOf(place)].writes.record((performance.now() - began) / 1_000)
+    for (const act of actions) act(read)
+    return result
   }
 
   /** Closes idle databases, the least recently used first, while more than allowed are open. */
@@ -208,19 +247,3 @@ const needsSlot = ({ pinned, cluster }: DatabaseLocation) => !pinned && !cluster
 
 const toPoolKey = ({ file, identity, cluster, bucket }: DatabaseLocation) => `${file} ${identity} ${cluster} ${bucket}`
 const logCloseFailure = (error: unknown) => logError('DATABASE_NOT_CLOSED', { cause: error })
-
-async function runWrite<T>(
-  writer: GroupCommitWriter,
-  read: Db,
-  work: (tx: Tx) => Promise<T>,
-  options?: WriteOptions,
-): Promise<T> {
-  let actions: ((db: Db) => void)[] = []
-  const result = await writer.write((executor) => {
-    // The engine may repeat the work, so its actions start over.
-    actions = []
-    return work(createDb(executor.query, { ...executor, afterCommit: (act) => void actions.push(act) }))
-  }, options)
-  for (const act of actions) act(read)
-  return result
-}

@@ -85,8 +85,11 @@ export type DatabaseLocation = {
   bucket?: string
 }
 
-/** All migrations in order, which never change: a database's version is how many of them it has run. */
-export type Migrations = { sqlite: string[]; postgres: string[] }
+/**
+ * All migrations in order, which never change: a database's version is how many of them it has run. `rewriting` has the
+ * numbers of those that rewrite data, before which a file is copied.
+ */
+export type Migrations = { sqlite: string[]; postgres: string[]; rewriting?: number[] }
 
 /** What a new engine must implement. Write queues, savepoints and deadlines are common to all engines. */
 export interface Engine {
@@ -97,6 +100,8 @@ export interface Engine {
   remoteVersion?(place: DatabaseLocation): number
   /** Stops serving a tenant's data, which is kept. For engines whose data is not a file that can be moved away. */
   retire?(place: DatabaseLocation, migrations: Migrations): Promise<void>
+  /** Returns the schema version of existing data, without bringing them up to date. */
+  readSchemaVersion(place: DatabaseLocation): Promise<number>
   /** How vectors can be compared there (default: `javascript`). */
   vectorSearch?(place: DatabaseLocation): VectorSearch
   close(): Promise<void>

@@ -10,11 +10,15 @@ export type CacheTopic =
   | 'plugins'
   | 'lambdas'
   | 'connections'
+  | 'certificates'
 
 /** Topics whose values also depend on another topic, and are dropped with it. */
-const DEPENDENT_TOPICS: Partial<Record<CacheTopic, CacheTopic>> = { configurations: 'actors' }
+const DEPENDENT_TOPICS: Partial<Record<CacheTopic, CacheTopic>> = { configurations: 'actors', tenants: 'certificates' }
 
 const VERSION_CHECK_INTERVAL_MS = 1_000 // a change by another process is seen after so long at the latest
+/** How long after a change every process knows it, and none works with what was before any more (ms). */
+export const PROPAGATION_MS = VERSION_CHECK_INTERVAL_MS + 500
+
 const MAX_VALUES_PER_REGION = 20_000
 
 type CacheRegion = Map<string, unknown>

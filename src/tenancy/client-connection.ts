@@ -5,7 +5,10 @@ const isProxyTrusted = config.ATOLL_TRUST_PROXY === 'on'
 let server: (Pick<Server<undefined>, 'requestIP'> & Partial<Pick<Server<undefined>, 'timeout'>>) | undefined
 const originalRequests = new WeakMap<Request, Request>()
 
-/** Sets the server that knows the addresses of clients. */
+/**
+ * Sets the server that knows the addresses of clients. It also knows those of requests to the servers that it has
+ * replaced.
+ */
 export function setServer(listeningServer: typeof server) {
   server = listeningServer
 }
@@ -43,6 +46,13 @@ const LOOPBACK_ADDRESSES = ['127.0.0.1', '::1', '::ffff:127.0.0.1']
 export const isLocalRequest = (request: Request) =>
   !FORWARDING_HEADERS.some((name) => request.headers.has(name)) &&
   (!server || LOOPBACK_ADDRESSES.includes(clientIp(request)))
+
+/**
+ * Tells whether a request came from this machine, or was forwarded from it by a trusted proxy. A proxy that is not
+ * trusted may forward requests of anybody.
+ */
+export const isFromLoopback = (request: Request) =>
+  isLocalRequest(request) || (isProxyTrusted && LOOPBACK_ADDRESSES.includes(clientIp(request)))
 
 /** Returns an address without the port that some proxies add. */
 const stripProxyPort = (address: string) =>
@@ -102,10 +112,11 @@ export function restoreIdleTimeout(request: Request) {
   if (requestsWithoutTimeout.delete(original)) server?.timeout?.(original, IDLE_TIMEOUT_S)
 }
 
-/** Tells whether the client uses TLS, to us or to the proxy. */
-export const isHttps = (request: Request) =>
-  (isProxyTrusted && request.headers.get('x-forwarded-proto') === 'https') ||
-  originalRequest(request).url.startsWith('https:')
+/** Tells whether the client uses TLS, to the proxy where there is one, else to us. */
+export const isHttps = (request: Request) => {
+  const forwarded = isProxyTrusted && request.headers.get('x-forwarded-proto')
+  return forwarded ? forwarded === 'https' : originalRequest(request).url.startsWith('https:')
+}
 
 /** Returns the network by which requests of a client without an account are counted. */
 export const clientNetwork = (request: Request) => toNetwork(clientIp(request))

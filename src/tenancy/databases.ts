@@ -5,6 +5,9 @@ import { now } from '../core/clock'
 import { ConfigError } from '../core/config-error'
 import type { Postgres } from '../storage/engines/postgres/engine'
 import { Sqlite } from '../storage/engines/sqlite/engine'
+import type { FileCopyControl } from '../storage/engines/sqlite/file-copy'
+import type { LogListener } from '../storage/engines/sqlite/log-observer'
+import { type LogFrames, listFramePages } from '../storage/engines/sqlite/log-reader'
 import { DatabasePool } from '../storage/pool'
 import type { DatabaseLocation, Engine } from '../storage/port'
 
@@ -56,6 +59,10 @@ export const getClusterStates = () =>
     }),
   )
 
+/** Returns the connections to each PostgreSQL cluster that this process uses. */
+export const countConnections = () =>
+  [...clusters].map(([name, cluster]) => ({ cluster: name, ...cluster.countConnections() }))
+
 /** Claims a name, or returns undefined when another process has claimed it. */
 export const tryClaim = (name: string) => clusterOf(MAIN_CLUSTER).claim(name)
 
@@ -69,6 +76,7 @@ const routingEngine: Engine = {
   openTenantCopy: (place, migrations) =>
     (place.cluster ? clusterOf(place.cluster) : sqlite).openTenantCopy(place, migrations),
   remoteVersion: (place) => (place.cluster ? clusterOf(place.cluster).remoteVersion(place) : 0),
+  readSchemaVersion: (place) => (place.cluster ? clusterOf(place.cluster) : sqlite).readSchemaVersion(place),
   vectorSearch: (place) => (place.cluster ? 'javascript' : sqlite.vectorSearch()),
   retire: async (place, migrations) => {
     if (place.cluster) await clusterOf(place.cluster).retire(place, migrations)
@@ -85,6 +93,7 @@ export const maxOpenTenants = config.ATOLL_OPEN_TENANTS || deriveMaxOpenTenants(
 export const databases = new DatabasePool(routingEngine, {
   openCount: maxOpenTenants,
   deadline: config.ATOLL_WRITE_DEADLINE,
+  slowAfter: config.ATOLL_SLOW_QUERY,
 })
 
 /** Makes this process the only server of the data folder. @throws ConfigError when another process serves it */
@@ -105,8 +114,26 @@ export const hasDatabase = (tenant: string) => existsSync(join(tenantFolder(tena
 /**
  * Reads a whole database and returns what is wrong with it. PostgreSQL checks its own data, so the list is empty there.
  */
-export const checkDatabase = async (place: DatabaseLocation): Promise<string[]> =>
-  place.cluster ? [] : sqlite.checkDatabase(place)
+export const checkDatabase = async (place: DatabaseLocation, isComplete = false): Promise<string[]> =>
+  place.cluster ? [] : sqlite.checkDatabase(place, isComplete)
+
+/** Builds all indexes of a database in a file anew, while it is used. */
+export const rebuildIndexes = (place: DatabaseLocation) => sqlite.rebuildIndexes(place)
+
+/** Checks a database file at any path completely, and tells what it contains. */
+export const inspectDatabaseFile = (path: string) => sqlite.inspectFile(path)
+
+/** Copies a database of a file into a new file while it is used. A process that serves it must not call this. */
+export const copyDatabase = (place: DatabaseLocation, copy: string, control?: FileCopyControl) =>
+  sqlite.copyDatabase(place, copy, control)
+
+export { type LogFrames, listFramePages }
+
+/** Tells a listener what is added to the logs of files that are opened from now on. */
+export const observeLogs = (listener: LogListener | undefined) => sqlite.observeLogs(listener)
+
+/** Lets the listener know what was added to the logs since the last call. */
+export const readLogs = () => sqlite.readLogs()
 
 /** Moves a tenant's files to the trash. Returns their new path, or undefined when there are no files. */
 export function moveToTrash(tenant: string): string | undefined {

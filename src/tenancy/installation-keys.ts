@@ -33,6 +33,7 @@ type KeyPurpose =
   | 'setup-link'
   | 'idempotency-fingerprint'
   | 'idempotency-answer'
+  | 'certificates'
 
 /**
  * Returns a key of 32 bytes for one purpose of one tenant. Keys of other tenants and purposes reveal nothing about it.
@@ -179,6 +180,12 @@ async function writeSecrets(query: RunQuery, secrets: Secrets, changed = true): 
 type Fingerprint = { signingKey: string; vaultKey: string }
 
 const fingerprintOf = (key: string) => sha256(`fingerprint ${key}`)
+
+/** Returns the fingerprints of all keys of the vault, by which a backup tells whether its secrets can be decrypted here. */
+export async function getKeyFingerprints(): Promise<string[]> {
+  const { all } = await getVaultKeys()
+  return [...all.values()].map(fingerprintOf)
+}
 
 async function readFingerprint(query: RunQuery): Promise<Fingerprint | undefined> {
   const text = await readRow(query, 'fingerprint')

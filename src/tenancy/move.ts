@@ -7,6 +7,7 @@ import { retryWhenBusy, TenantMoved } from '../storage/errors'
 import { LiveCopy } from '../storage/live-copy'
 import type { ExclusiveAccess, NameClaim, TenantCopyConnection } from '../storage/port'
 import { assertDatabaseConfigured, pickHome, requireBucket } from './buckets'
+import { PROPAGATION_MS } from './cache'
 import { databases, moveToTrash, tryClaim } from './databases'
 import { locationOf, recordLeftovers, setHome, type TenantRecord, toHomeName } from './placement'
 import { registry } from './registry'
@@ -17,7 +18,6 @@ const WRITE_WINDOW_MS = { max: 2_000, min: 20 } // how long writes run between t
 const MAX_REMAINING_MS = 10_000 // when the rest would take longer at this pace, the next window is shorter
 const MAX_STALLED_ROUNDS = 30 // rounds with the shortest window in which the rest did not shrink
 const PROGRESS_INTERVAL_MS = 5_000
-const MOVE_PROPAGATION_MS = 1_500 // by then every process knows the new home, and none uses the old one
 
 /**
  * The result of a move. `waited` is how long writes had to wait (ms), `trash` where the files of the source are now.
@@ -86,7 +86,7 @@ async function moveTo(entry: TenantRecord, home: string, claimed: NameClaim, con
   const startedAt = performance.now()
   const { id } = entry
   const copied = home === entry.home ? { rows: 0, waited: 0 } : await copyTenant(entry, home, claimed, control)
-  if (!entry.home && home) await Bun.sleep(MOVE_PROPAGATION_MS)
+  if (!entry.home && home) await Bun.sleep(PROPAGATION_MS)
   // The files of the source, or the rest of an interrupted attempt.
   const trash = home ? moveToTrash(id) : undefined
   const ms = Math.round(performance.now() - startedAt)
@@ -116,7 +116,7 @@ async function resolveHome({ home }: TenantRecord, to: string): Promise<string> 
 
 async function copyTenant(entry: TenantRecord, home: string, claimed: NameClaim, control: MoveControl) {
   const { onProgress, onFraction, signal } = control
-  if (entry.moved) await Bun.sleep(Math.max(0, Date.parse(entry.moved) + MOVE_PROPAGATION_MS - now()))
+  if (entry.moved) await Bun.sleep(Math.max(0, Date.parse(entry.moved) + PROPAGATION_MS - now()))
   await registry.write((tx) => recordLeftovers(tx, entry.uid, home))
   // The folder is not served: it is left from an interrupted attempt.
   if (!home) moveToTrash(entry.id)

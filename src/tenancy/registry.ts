@@ -3,7 +3,8 @@ import { config } from '../config'
 import type { DatabaseLocation } from '../storage/port'
 import { checkDatabase, databases, MAIN_CLUSTER } from './databases'
 
-const registryLocation: DatabaseLocation = {
+/** Where the registry is: a file, or a schema of PostgreSQL. */
+export const registryLocation: DatabaseLocation = {
   tenant: 'registry',
   file: 'registry.db',
   identity: '',

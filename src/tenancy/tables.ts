@@ -15,6 +15,9 @@ export const tenants = sqliteTable('tenants', {
   made: timestamp(),
   /** The id of the user as whom the operator opens it. */
   support: text(),
+  /** The schema of its database when it was last brought up to date, and why that failed last. */
+  schemaVersion: integer('schema_version'),
+  schemaProblem: text('schema_problem'),
 })
 
 /** What the operator allows a tenant. */
@@ -23,6 +26,21 @@ export const tenantLimits = sqliteTable('tenant_limits', {
     .primaryKey()
     .references(() => tenants.id, { onDelete: 'cascade' }),
   rates: text({ mode: 'json' }).$type<Record<string, Record<string, number> | undefined>>().notNull(),
+  quotas: text({ mode: 'json' }).$type<Record<string, number>>().notNull().default({}),
+})
+
+/** The last backup of each tenant, and the last one that failed. */
+export const tenantBackups = sqliteTable('tenant_backups', {
+  tenant: text()
+    .primaryKey()
+    .references(() => tenants.id, { onDelete: 'cascade' }),
+  /** Where it is, when it was made, and its size in bytes; null before the first one. */
+  place: text(),
+  created: timestamp(),
+  bytes: integer(),
+  /** Why the last attempt failed, and when; null after one that succeeded. */
+  problem: text(),
+  failed: timestamp(),
 })
 
 /** What operators and the command line did with tenants. */
@@ -38,6 +56,17 @@ export const operatorEvents = sqliteTable(
   },
   (table) => [index('operator_events_by_time').on(table.created, table._id)],
 )
+
+/** Tokens of the operator that allow a part of what the token of the settings does. Only their hashes are stored. */
+export const operatorTokens = sqliteTable('operator_tokens', {
+  _id: text().primaryKey(),
+  name: text().notNull().unique(),
+  hash: text().notNull().unique(),
+  scopes: text({ mode: 'json' }).$type<string[]>().notNull(),
+  created: timestamp().notNull(),
+  expires: timestamp(),
+  used: timestamp(),
+})
 
 /** Long work that operators started. The process that runs a task touches `updated` every few seconds. */
 export const operatorTasks = sqliteTable(
@@ -78,6 +107,39 @@ export const hosts = sqliteTable(
   },
   (table) => [index('hosts_of_tenant').on(table.tenant)],
 )
+
+/** The certificates of hosts that are ordered from an ACME authority, also those that are still to be ordered. */
+export const certificates = sqliteTable('certificates', {
+  host: text().primaryKey(),
+  /** The certificate and its chain, and the encrypted private key; null until the first was issued. */
+  chain: text(),
+  key: text(),
+  issuer: text(),
+  issued: timestamp(),
+  expires: timestamp(),
+  /** When it is ordered next. */
+  due: timestamp().notNull(),
+  /** When it was last ordered. */
+  attempted: timestamp(),
+  /** How many attempts have failed since the last success, and why the latest did. */
+  failures: integer().notNull(),
+  problem: text(),
+})
+
+/** The accounts with ACME authorities, with their encrypted private keys. */
+export const acmeAccounts = sqliteTable('acme_accounts', {
+  directory: text().primaryKey(),
+  url: text().notNull(),
+  key: text().notNull(),
+  created: timestamp().notNull(),
+})
+
+/** What any server answers to an ACME authority that checks a host. */
+export const acmeChallenges = sqliteTable('acme_challenges', {
+  token: text().primaryKey(),
+  answer: text().notNull(),
+  created: timestamp().notNull(),
+})
 
 /** The origins of the tenants' websites, with the version of the configuration that names them. */
 export const origins = sqliteTable(

@@ -1,4 +1,4 @@
-import { asc, eq } from 'drizzle-orm'
+import { asc, count, eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { config } from '../config'
 import { BoundedMap } from '../core/bounded-map'
@@ -129,14 +129,17 @@ export function assertTenantId(id: string) {
 async function markDatabaseMade(entry: TenantRecord): Promise<TenantRecord> {
   const made = toIsoString(now())
   await writeInvalidating(registry, 'tenants', (tx) =>
-    tx.update(tenants).set({ made }).where(eq(tenants.uid, entry.uid)),
+    tx.update(tenants).set({ made, schemaVersion: tenantMigrations.sqlite.length }).where(eq(tenants.uid, entry.uid)),
   )
   return { ...entry, made }
 }
 
-/** Reads a tenant's whole database and returns what is wrong with it. @throws 404 TENANT_NOT_FOUND */
-export const checkTenantDatabase = async (id: string) =>
-  checkDatabase(locationOf((await findById(id)) ?? throwTenantNotFound(id)))
+/**
+ * Reads a tenant's whole database and returns what is wrong with it; a complete check also compares its indexes with
+ * their tables. @throws 404 TENANT_NOT_FOUND
+ */
+export const checkTenantDatabase = async (id: string, isComplete = false) =>
+  checkDatabase(locationOf((await findById(id)) ?? throwTenantNotFound(id)), isComplete)
 
 /** Returns the tenants that had requests since a moment of `performance.now()`. */
 export const listServedSince = (moment: number): Tenant[] =>
@@ -162,11 +165,11 @@ export async function listTenants() {
     registry.db.select().from(hosts).orderBy(asc(hosts.host)),
   ])
   const hostsOf = Map.groupBy(names, ({ tenant }) => tenant)
-  return records.map(({ uid: _, made: __, support: ___, home, moved, ...entry }) => ({
-    ...entry,
+  return records.map(({ id, status, created, home, moved }) => ({
+    ...{ id, status, created },
     ...(home && { home }),
     ...(moved && { moved }),
-    hosts: hostsOf.get(entry.id)?.map(({ host }) => host) ?? [],
+    hosts: hostsOf.get(id)?.map(({ host }) => host) ?? [],
   }))
 }
 
@@ -225,6 +228,10 @@ export async function migrateTenant(id: string) {
 
 /** Tells whether the registry has a tenant with this id, without the cache. */
 export const isRegistered = async (id: string) => (await registry.db.$count(tenants, eq(tenants.id, id))) > 0
+
+/** Returns how many tenants there are of each status. */
+export const countTenantsByStatus = () =>
+  registry.db.select({ status: tenants.status, count: count() }).from(tenants).groupBy(tenants.status)
 
 export const countTenants = () => registry.db.$count(tenants)
 

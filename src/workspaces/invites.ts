@@ -1,6 +1,6 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
-import { queueMail } from '../accounts/mail/mails'
+import { assertMailQuota, queueMail } from '../accounts/mail/mails'
 import { invites, members, workspaces } from '../accounts/memberships/tables'
 import {
   assertWorkspacesActive,
@@ -117,10 +117,11 @@ async function explainMissingInvite(tx: Tx, workspace: string, user: UserRow | u
 
 /**
  * Invites an e-mail address.
- * @throws 403 FORBIDDEN, RESTRICTED_ROLE, 404 WORKSPACE_NOT_FOUND, 409 INVITE_EXISTS, MEMBER_EXISTS, TOO_MANY_INVITES
+ * @throws 403 FORBIDDEN, QUOTA_EXCEEDED, RESTRICTED_ROLE, 404 WORKSPACE_NOT_FOUND, 409 INVITE_EXISTS, MEMBER_EXISTS, TOO_MANY_INVITES
  * @throws 429 RATE_LIMITED
  */
 export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
+  await assertMailQuota(ctx)
   const restricted = await getCallerRestrictions(ctx)
   return ctx.write(async (tx) => {
     await requireWorkspaceAdmin(tx, ctx.actor, workspace)

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Browser, Locator, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { launchBrowser } from '../fakes/browser'
 import { apiCaller, createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
 
@@ -18,10 +18,10 @@ export const PHONE = { width: 390, height: 800 }
 let browser: Promise<Browser> | undefined
 
 /** Opens a page that records what the browser reports as an error. Refused requests are reported by their status. */
-export async function openPage() {
+export async function openPage(options: BrowserContextOptions = {}) {
   mkdirSync(SCREENSHOTS, { recursive: true })
   browser ??= launchBrowser()
-  const page = await (await browser).newPage({ viewport: DESKTOP })
+  const page = await (await browser).newPage({ viewport: DESKTOP, ...options })
   page.setDefaultTimeout(PAGE_TIMEOUT_MS)
   const errors: string[] = []
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))

@@ -8,7 +8,7 @@ setDefaultTimeout(200_000)
 const TOKEN = 'the-operator-token-of-this-test'
 
 describe.skipIf(!hasBrowser)('the limits of requests in a browser', () => {
-  test('the operator allows a tenant more, its admin lowers the limits, and both see what applies', async () => {
+  test('the operator allows a tenant more and sets quotas, its admin lowers the limits, and both see what applies', async () => {
     const at = { at: createTempFolder(), env: { ATOLL_OPERATOR_TOKEN: TOKEN, ATOLL_RATE_LIMITS: 'on' } }
     await createTenantByCli(at, 'acme')
     await using server = await startAtoll(at)
@@ -27,6 +27,21 @@ describe.skipIf(!hasBrowser)('the limits of requests in a browser', () => {
     await page.getByRole('button', { name: 'Save limits' }).click()
     await page.getByText('Saved.').waitFor()
     expect((await operator('GET', '/operator/tenants/acme/limits')).body.guests).toEqual({ reads: 5_000 })
+    await page.getByRole('textbox', { name: 'Entities' }).fill('1000')
+    await page.getByRole('textbox', { name: 'Storage' }).fill('a lot')
+    await page.getByRole('button', { name: 'Save quotas' }).click()
+    await page.getByText('Write a size such as').waitFor()
+    await page.getByRole('textbox', { name: 'Storage' }).fill('2G')
+    await page.getByRole('textbox', { name: 'Users' }).fill('1')
+    await page.getByRole('button', { name: 'Save quotas' }).click()
+    await page.getByText('Used: 1 (100 %).').waitFor()
+    const { usage, ...quotas } = (await operator('GET', '/operator/tenants/acme/quotas')).body
+    expect(quotas).toMatchObject({ entities: 1_000, users: 1, storage: 2 * 1_024 ** 3, mails: null })
+    expect(usage).toMatchObject({ entities: 0, users: 1, files: 0 })
+    await page.getByRole('textbox', { name: 'Entities' }).fill('')
+    await page.getByRole('button', { name: 'Save quotas' }).click()
+    await page.getByRole('button', { name: 'Save quotas' }).waitFor()
+    while ((await operator('GET', '/operator/tenants/acme/quotas')).body.entities !== null) await Bun.sleep(20)
     await inspectScreen(page, 'operator-tenant-limits')
 
     await page.goto(`${server.url}/admin/settings/limits?tenant=acme`)
@@ -34,6 +49,8 @@ describe.skipIf(!hasBrowser)('the limits of requests in a browser', () => {
     await page.getByRole('textbox', { name: /^Password/ }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await page.getByText('At most 5,000.').waitFor()
+    await page.getByText('1 of 1').waitFor()
+    await page.getByText('of 2 GiB').waitFor()
     await page.getByRole('textbox', { name: 'Reads per guest' }).fill('40')
     await page.getByRole('textbox', { name: 'Writes per user' }).fill('99')
     await inspectScreen(page, 'settings-limits')

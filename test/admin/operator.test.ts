@@ -1,6 +1,10 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { hasBrowser } from '../fakes/browser'
+import { createAuthority } from '../fakes/certificate-authority'
 import { apiCaller, createTempFolder, createTenantByCli, PASSWORD, signIn, startAtoll } from '../fakes/cli'
+import { startDnsServer } from '../fakes/dns-server'
 import { inspectScreen, openPage } from './admin-browser'
 
 setDefaultTimeout(200_000)
@@ -74,6 +78,7 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
 
     await page.getByRole('link', { name: 'Health' }).click()
     await page.getByText('data folder').waitFor()
+    await page.getByText(/ in the last minute, of which /).waitFor()
     await inspectScreen(page, 'operator-health')
     await page.getByRole('link', { name: 'Log' }).click()
     await page.getByRole('searchbox', { name: 'Search the log' }).fill('forbidden')
@@ -139,5 +144,39 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     expect(errors.filter((error) => !/status of 4\d\d/.test(error))).toEqual([])
     await visitor.close()
     await page.close()
+  })
+
+  test('the operator sees the certificates of files and of hosts, why one is missing, and orders it again', async () => {
+    const folder = createTempFolder()
+    const { chain, key } = await (await createAuthority()).issue(['files.test'])
+    writeFileSync(join(folder, 'chain.pem'), chain)
+    writeFileSync(join(folder, 'key.pem'), key)
+    const dns = await startDnsServer({})
+    const env = {
+      ...{ ATOLL_TLS_CERT: join(folder, 'chain.pem'), ATOLL_TLS_KEY: join(folder, 'key.pem'), ATOLL_HTTP_PORT: '0' },
+      ...{ ATOLL_ACME: 'on', ATOLL_ACME_DIRECTORY: 'https://127.0.0.1:1/dir', ATOLL_DNS_SERVERS: dns.address },
+      ...{ ATOLL_HOST: '127.0.0.1', ATOLL_OPERATOR_TOKEN: TOKEN },
+    }
+    const at = { at: folder, env }
+    await createTenantByCli(at, 'acme')
+    await using server = await startAtoll(at)
+    const { page, errors } = await openPage({ ignoreHTTPSErrors: true })
+    await page.goto(`${server.url}/admin/operator`)
+    await page.getByLabel('Operator token').fill(TOKEN)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('link', { name: 'Certificates' }).click()
+    await page.getByRole('cell', { name: 'files.test' }).waitFor()
+    await page.getByRole('cell', { name: 'acme.test' }).click()
+    const panel = page.getByRole('complementary', { name: 'acme.test' })
+    await panel.getByText('The DNS has no address for this host yet.').waitFor()
+    await inspectScreen(page, 'operator-certificates')
+    await panel.getByRole('button', { name: 'Order now' }).click()
+    await page.getByText('is ordered within half a minute').waitFor()
+    await panel.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('cell', { name: 'files.test' }).click()
+    await page.getByText('A file of ATOLL_TLS_CERT').waitFor()
+    expect(await page.getByRole('button', { name: 'Order now' }).count()).toBe(0)
+    expect(errors).toEqual([])
+    dns.stop()
   })
 })

@@ -273,6 +273,7 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
       const links = page.getByRole('navigation', { name: navigation }).getByRole('link')
       return Promise.all((await links.all()).map(async (link) => (await link.getAttribute('href')) ?? ''))
     }
+    await page.waitForTimeout(QUIET_MS)
     const places = new Set(await listPlaces('Main'))
     // The set grows while the sections name their pages.
     for (const place of places) {

@@ -25,6 +25,7 @@ describe.skipIf(!hasBrowser)('the settings of a tenant in a browser', () => {
     await page.getByRole('textbox', { name: 'Accent colour' }).fill('#ff9900')
     await page.getByText('Its contrast with white is 2.1 : 1').waitFor()
     await page.keyboard.press('Tab')
+    await page.getByRole('slider').first().waitFor({ state: 'hidden' })
     await inspectScreen(page, 'settings-general')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved.').waitFor()

@@ -57,6 +57,29 @@ describe('`atoll tenant`', () => {
     expect(existsSync(join(at.at, 'tenants/acme'))).toBeFalse()
   })
 
+  test('`atoll tenant quotas` shows, changes and removes quotas of a tenant, and refuses what is none', async () => {
+    await json('tenant create measured')
+    const changed = await json('tenant quotas measured --set entities=5 --set storage=2G')
+    expect(changed).toMatchObject({
+      entities: 5,
+      storage: 2 * 1_024 ** 3,
+      mails: null,
+      usage: { entities: 0, files: 0 },
+    })
+    expect(await json('tenant quotas measured --set entities= --set mails=0')).toMatchObject({
+      entities: null,
+      mails: 0,
+    })
+    const { out } = await runAtoll(['tenant', 'quotas', 'measured'], at)
+    expect(out).toMatch(/storage +\d+ +2147483648/)
+    for (const quota of ['entities=-1', 'storage=much', 'entites=5'])
+      expect(await failureOf(['tenant', 'quotas', 'measured', '--set', quota], at), quota).toEqual([
+        2,
+        expect.any(String),
+      ])
+    expect(await failureOf('tenant quotas nobody', at)).toEqual([1, 'TENANT_NOT_FOUND'])
+  })
+
   test('`atoll tenant hosts` shows, replaces and clears the hosts of a tenant and refuses taken or invalid ones', async () => {
     await json('tenant create hosted --host one.test')
     expect((await json('tenant hosts hosted')).hosts).toEqual(['one.test'])

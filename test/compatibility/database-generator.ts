@@ -1,39 +1,54 @@
-// Fills the data folder of a server of an earlier commit, over HTTP, and stores it for `earlier-database.test.ts`:
-//   git worktree add ../earlier f900b62 && ln -s "$PWD/node_modules" ../earlier/node_modules
-//   bun test/compatibility/database-generator.ts ../earlier
-// `database.tar.gz` has the folder and what Stripe knows, `issued.json` has what the server issued. All secrets in them are invented.
-import { Database } from 'bun:sqlite'
+// Fills installations over HTTP, one for each engine, and stores them in `databases` for `earlier-database.test.ts`:
+//   bun test/compatibility/database-generator.ts
+// The server is that of these sources, or of another checkout that is named. The version in its package.json names the
+// files: `<version>/<engine>.tar.gz` has the data and what Stripe knows, and `<engine>.json` has what the server issued.
+// All secrets in them are invented.
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'
 import { createAuthenticator } from '../accounts/passkeys/passkey-fixtures'
 import { allTypeFields } from '../entities/transfer/import-fixtures'
 import { apiCaller, runAtoll, startAtoll } from '../fakes/cli'
+import { startOauthProvider } from '../fakes/oauth-provider'
 import { startOpenai } from '../fakes/openai-server'
 import { startStripe } from '../fakes/vendors/stripe'
 import { startWebhookReceiver } from '../fakes/webhook-receiver'
 import { fullAccessRules } from '../test-tenant'
-import {
-  holdJobs,
-  MASTER_SECRETS,
-  nextCursor,
-  OPERATOR_TOKEN,
-  PASSWORD,
-  PLUGIN_SECRET,
-  things,
-} from './earlier-database'
+import { MASTER_SECRETS, nextCursor, OPERATOR_TOKEN, PASSWORD, PLUGIN_SECRET, things } from './earlier-database'
+import { createFixtureFolder, type EngineName, holdJobs, openFixtureDatabase } from './fixture-database'
 
-const program = [process.execPath, resolve(process.argv[2] ?? '', 'src/main.ts')]
-const at = mkdtempSync(join(tmpdir(), 'earlier-'))
+const [checkout = '', engine = ''] = process.argv.slice(2)
+// Without the name of an engine, this process starts one for each.
+if (!engine) {
+  for (const name of ['sqlite', 'postgres'] satisfies EngineName[])
+    if (
+      await Bun.spawn([process.execPath, import.meta.path, checkout, name], { stdio: ['ignore', 'inherit', 'inherit'] })
+        .exited
+    )
+      process.exit(1)
+  process.exit()
+}
+
+const { version } = await Bun.file(resolve(checkout, 'package.json')).json()
+const program = [process.execPath, resolve(checkout, 'src/main.ts')]
+using temporary = createFixtureFolder()
+const at = temporary.path
 const folder = join(at, 'tenants')
 mkdirSync(folder, { mode: 0o700 })
 writeFileSync(join(folder, 'secrets.json'), JSON.stringify(MASTER_SECRETS), { mode: 0o600 })
 
 const [stripe, openai, receiver] = [await startStripe(), await startOpenai(), startWebhookReceiver()]
-const settings = { ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ATOLL_TEST_CLOCK: 'on', ATOLL_OPERATOR_TOKEN: OPERATOR_TOKEN }
+const provider = await startOauthProvider({ sub: 'ivo', email: 'ivo@acme.test', email_verified: true })
+const database = await openFixtureDatabase(engine as EngineName, at)
+const settings = {
+  ...database.env,
+  ATOLL_ALLOW_PRIVATE_NETWORK: 'on',
+  ATOLL_TEST_CLOCK: 'on',
+  ATOLL_OPERATOR_TOKEN: OPERATOR_TOKEN,
+}
 const options = { at, program, env: settings }
+if (database.env.ATOLL_DATABASE_URL) await runAtoll('postgres init', options)
 const created = await runAtoll(
   ['tenant', 'create', 'acme', '--host', 'acme.test', '--admin-username', 'ada', '--admin-password', PASSWORD],
   options,
@@ -79,11 +94,20 @@ const device = createAuthenticator('http://acme.test', keyPair)
 const passkeyOptions = await post('/me/passkeys/options', {}, bea)
 await post('/me/passkeys', { name: 'Phone', credential: device.create(passkeyOptions) }, bea)
 await post('/signin/passkey/options', {}, {})
-await apiCaller(server.url, { host: 'acme.test' })('POST', '/api/signin', { username: 'emil', password: 'wrong word' })
+await apiCaller(server.url, { host: 'acme.test' })('POST', '/api/signin', { username: 'hugo', password: 'wrong word' })
 await post('/password/forgot', { email: 'hugo@acme.test' }, {})
 await post('/signup', { username: 'gina', email: 'gina@acme.test', password: PASSWORD, authType: 'oauth' }, {})
-const google = { clientId: 'the client', clientSecret: 'invented-google-secret' }
+const google = { clientId: provider.client.id, clientSecret: provider.client.secret, baseUrl: provider.issuer }
 await put('/configurations/auth-configuration', { metadata: { providers: { google } } })
+const visit = (url: string, headers: Headers = {}) => fetch(url, { redirect: 'manual', headers })
+const departure = await visit(`${server.url}/api/auth/google`, { host: 'acme.test' })
+const cookie = departure.headers
+  .getSetCookie()
+  .map((one) => one.split(';')[0])
+  .join('; ')
+const arrival = new URL((await visit(departure.headers.get('location')!)).headers.get('location')!)
+const admitted = await visit(`${server.url}${arrival.pathname}${arrival.search}`, { host: 'acme.test', cookie })
+if (admitted.status !== 302) throw new Error(await admitted.text())
 
 // Workspaces
 const workspace = await post('/workspaces', { name: 'Harbour' }, bea)
@@ -208,8 +232,7 @@ const mailed = (template: string) => /^[\w-]{43}$/m.exec(mails.find((mail) => ma
 
 // From here on jobs stay in the queue.
 await server.end('SIGTERM')
-const tenantFile = join(folder, 'acme', 'data.db')
-holdJobs(tenantFile, true)
+await holdJobs(database, true)
 server = await startAtoll(options)
 await post('/password/forgot', { email: 'carl@acme.test' }, {})
 await post('/signup', { username: 'fay', email: 'fay@acme.test', password: PASSWORD, authType: 'oauth' }, {})
@@ -226,6 +249,29 @@ await post('/checkout', { subscriptionId: open.subscriptionId, cancelUrl: 'https
 await send('DELETE', `/users/${userIds.emil}`, undefined, admin)
 admin = bearer((await signIn('ada')).token)
 const events = await send('GET', '/events?limit=5', undefined, admin)
+// What an administrator reads. These paths tell of the program, not of its data.
+const PROGRAM_PATHS = ['/api/installation', '/api/mails/templates']
+const { paths } = (await apiCaller(server.url)('GET', '/openapi/json')).body
+const lists = Object.keys(paths).filter((path) => paths[path].get && /^\/api\/[^{]*$/.test(path))
+const details = [
+  `${entities}?$sort=created`,
+  `/workspaces/${workspace._id}/members`,
+  ...['versions', 'logs'].map((list) => `/lambdas/${lambda._id}/${list}`),
+  `/ai/threads/${thread}`,
+  `/ai/sources/${aiSource}/storage`,
+  `/plugins/${plugin._id}/deliveries`,
+]
+const administrator = { host: 'acme.test', 'x-api-key': apiToken }
+const answers: Record<string, unknown> = {}
+for (const path of details) answers[`/api${path}`] = await get(path, administrator)
+for (const path of lists.filter((path) => !PROGRAM_PATHS.includes(path)).map((path) => `${path}?limit=100`)) {
+  const answer = await fetch(`${server.url}${path}`, { headers: administrator })
+  // Some need other parameters, and some are streams.
+  const isData = answer.ok && answer.headers.get('content-type')?.startsWith('application/json')
+  const body = isData && (await answer.json())
+  if (body) answers[path] = body
+  if (!isData) await answer.body?.cancel()
+}
 const issued = {
   issuedAt: Date.now(),
   ...{ accessToken: admin.authorization, apiToken, refreshToken: dora.refreshToken, cookies, totpSecret: secret },
@@ -245,19 +291,22 @@ const issued = {
     leftThread,
   },
   passkey: { id: device.id, userHandle: device.own.userHandle, key: keyPair.privateKey.export({ format: 'jwk' }) },
+  answers,
+  jobKinds: [] as string[],
   urls: { stripe: stripe.url, openai: openai.url, receiver: receiver.url },
 }
 await server.end('SIGTERM')
 
-const db = new Database(tenantFile)
-const tables = db.query("select name from sqlite_master where type = 'table' order by name").all() as { name: string }[]
-for (const { name } of tables)
-  if (!db.query(`select 1 from "${name}" limit 1`).get()) console.info(`The table ${name} is empty.`)
-console.info(db.query('select kind, state, attempts, count(*) as count from jobs group by 1, 2, 3').all())
-db.close(true)
-writeFileSync(join(import.meta.dir, 'issued.json'), `${JSON.stringify(issued, null, 2)}\n`)
+for (const table of await database.listTables())
+  if (!(await database.query(`select 1 from "${table}" limit 1`)).length) console.info(`The table ${table} is empty.`)
+const jobs = await database.query<{ kind: string }>('select distinct kind from jobs order by kind')
+issued.jobKinds = jobs.map(({ kind }) => kind)
+const target = join(import.meta.dir, 'databases', version)
+mkdirSync(target, { recursive: true })
+writeFileSync(join(target, `${engine}.json`), `${JSON.stringify(issued, null, 2)}\n`)
 const vendor = { sessions: [...stripe.sessions], subscriptions: [...stripe.subscriptions] }
 writeFileSync(join(at, 'stripe.json'), JSON.stringify(vendor))
-await Bun.spawn(['tar', '-czf', join(import.meta.dir, 'database.tar.gz'), '-C', at, '.']).exited
-rmSync(at, { recursive: true })
-await Promise.all([stripe.stop(), openai.stop(), receiver.stop()])
+await database.dump()
+await database.stop()
+await Bun.spawn(['tar', '-czf', join(target, `${engine}.tar.gz`), '-C', at, '.']).exited
+await Promise.all([stripe.stop(), openai.stop(), receiver.stop(), provider.stop()])

@@ -1,6 +1,4 @@
-import { Database } from 'bun:sqlite'
-
-/** The keys of the installation in `database.tar.gz`. */
+/** The keys of the installations in `databases`. */
 export const MASTER_SECRETS = {
   signingKey: 'invented-signing-key-of-the-test',
   vaultKey: 'invented-vault-key-of-the-test',
@@ -35,18 +33,6 @@ export const things = [
   { identifier: 'f', notes: 'A harbour in words', price: 5e-324, parent: 'a', picture: '/files/one.png', code: 'F1' },
   { identifier: 'g', title: 'e\u0301', price: -1e-7, cost: '1000000000000000000000.01', day: '1999-12-31' },
 ]
-
-/** Takes or frees the lease without which no process runs jobs. */
-export function holdJobs(file: string, held: boolean) {
-  const db = new Database(file)
-  db.run('pragma busy_timeout = 5000')
-  db.run(
-    `insert into leases (name, holder, token, expires) values ('jobs', ?, 1, ?)
-      on conflict (name) do update set holder = excluded.holder, token = token + 1, expires = excluded.expires`,
-    held ? ['test', 8_640_000_000_000_000] : [null, 0],
-  )
-  db.close(true)
-}
 
 /** Returns the cursor in the `Link` header of a page. */
 export const nextCursor = ({ headers }: { headers: Headers }): string =>

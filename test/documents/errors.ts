@@ -1,5 +1,6 @@
 /** What each code of the API means, with the statuses it comes with. A test keeps the list complete. */
 export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> = {
+  ACME_OFF: [[409], 'Certificates are ordered only with the setting `ATOLL_ACME=on`.'],
   ACTIVE_SUBSCRIPTION_EXISTS: [
     [409],
     'The user or workspace already has a subscription, or another checkout has begun.',
@@ -9,6 +10,10 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   AI_UPSTREAM_ERROR: [[502], 'The AI provider failed or could not be reached.'],
   AI_UPSTREAM_TIMEOUT: [[504], 'The AI provider sent nothing for `ATOLL_AI_TIMEOUT`.'],
   API_PATH_EXISTS: [[409], 'The `apiPath` of the plugin belongs to the platform or to another plugin.'],
+  BACKUP_DAMAGED: [[409], 'The backup is not complete, or was changed; use another one.'],
+  BACKUP_TARGET_FAILED: [[502], 'The place for backups cannot be written.'],
+  BACKUP_TARGET_STALLED: [[504], 'The store for backups took no data for a minute.'],
+  BACKUP_TOO_NEW: [[409], 'The backup was made by a newer release; upgrade Atoll.'],
   BATCH_TOO_LARGE: [[413], 'What the batch would write is larger than 16 MiB.'],
   BLUEPRINT_CHANGING: [[409], 'A previous change of the blueprint is still being applied to its entities.'],
   BLUEPRINT_EXISTS: [[409], 'A blueprint with this key already exists.'],
@@ -34,6 +39,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   COUPON_NOT_FOUND: [[400, 404], 'There is no active coupon with this code.'],
   COUPON_NOT_YET_VALID: [[400], 'The coupon is before its `validFrom`.'],
   CROSS_SITE: [[403], 'A page of another site tried to write with the session cookie.'],
+  DATABASE_DAMAGED: [[409], 'The copy of a database is damaged, so it is no backup; `atoll doctor --deep` says more.'],
   DATABASE_TOO_NEW: [[500], 'The database was written by a newer release; upgrade Atoll.'],
   DYNAMIC_AMOUNT_NOT_SET: [[400], 'This subscription has no price yet. An admin must set it first.'],
   DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION: [[400], 'A plan without a fixed price needs a subscription before its checkout.'],
@@ -97,7 +103,12 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   NOT_SUBSCRIBED: [[409], 'The plugin is inactive or no longer subscribed at this URL.'],
   NO_DATABASE: [[400], '`ATOLL_DATABASE_URL` is not set, so nothing can be moved.'],
   NO_EMAIL: [[409], 'The profile has no e-mail address to verify.'],
+  NO_BACKUP_TARGET: [[400], 'There is no place for backups; set `ATOLL_BACKUP_TO`.'],
   NO_MANIFEST: [[409], 'The plugin has no `manifestUrl` to reload.'],
+  OTHER_KEYS: [
+    [409],
+    'The secrets were encrypted with keys that this installation does not have; a restore can leave them out.',
+  ],
   OUTSIDE_UNREACHABLE: [[502], 'Another server could not be reached, or its address is not allowed.'],
   PASSKEY_EXISTS: [[409], 'This passkey is registered already.'],
   PAYMENTS_NOT_CONFIGURED: [[500], 'Payments are off, or have no connection.'],
@@ -110,6 +121,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   PROVIDER_ERROR: [[502], 'The payment provider failed; nothing was changed.'],
   PROVIDER_NOT_CONFIGURED: [[400], 'The sign-in provider is not set up.'],
   PROVIDER_REFUSED: [[400], 'The sign-in provider refused the sign-in.'],
+  QUOTA_EXCEEDED: [[403], 'A quota of the tenant is used up; `details` says which.'],
   RATE_LIMITED: [[429], 'Too many attempts; `Retry-After` says when to try again.'],
   RESTRICTED_LABEL: [[403], 'Only admins of the tenant assign this label.'],
   RESTRICTED_ROLE: [[403], 'Only admins of the tenant assign this workspace role.'],
@@ -144,6 +156,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   TOO_MANY_PLUGINS: [[409], 'The tenant has as many plugins as it may.'],
   TOO_MANY_REFERENCES: [[409], 'Too many other entities would be deleted or changed; delete those first.'],
   TOO_MANY_SUBSCRIPTIONS: [[409], 'Too many subscriptions wait for their checkout.'],
+  TOKEN_EXISTS: [[409], 'The operator has a token of this name already.'],
   TOO_MANY_TOKENS: [[409], 'The user has as many API tokens as they may.'],
   TOTP_EXISTS: [[409], 'The user already has a second factor.'],
   UNAUTHENTICATED: [[401], 'The credential is missing, invalid or expired.'],
@@ -156,6 +169,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   VECTOR_STORE_FULL: [[409], 'The vector store has as many files as it may.'],
   VERSION_MISMATCH: [[412], 'The `ETag` in `If-Match` is out of date; read again, then decide.'],
   WORKSPACES_INACTIVE: [[403], 'Workspaces are switched off.'],
+  WRONG_BACKUP_KEY: [[403], 'The passphrase or identity does not decrypt the backup, or is missing.'],
 }
 
 /** What is looked for, as the sources call it: the code is `<NAME>_NOT_FOUND`, the status 404. */
@@ -163,8 +177,10 @@ export const NOT_FOUND_NAMES = [
   ...[
     'agent',
     'api token',
+    'backup',
     'block',
     'blueprint',
+    'certificate',
     'chart',
     'component',
     'configuration',
@@ -175,7 +191,7 @@ export const NOT_FOUND_NAMES = [
   ],
   ...['event', 'file', 'identity', 'integration', 'integration source', 'invite', 'invoice', 'lambda', 'member'],
   ...['passkey', 'plan', 'plugin', 'provider event', 'run', 'session', 'static file', 'subscription', 'template'],
-  ...['task', 'tenant'],
+  ...['operator token', 'task', 'tenant'],
   ...['thread', 'totp', 'user', 'vector store', 'version', 'webhook', 'workspace'],
 ]
 
@@ -208,11 +224,17 @@ export const COMMAND_CODES: Record<string, string> = {
   DATABASE_UNAVAILABLE: 'PostgreSQL or the registry cannot be opened (exit code 2).',
   FOLDER_NOT_FOUND: 'There is no such folder of a tenant.',
   FOLDER_NOT_WRITABLE: 'The folder of data cannot be written (exit code 2).',
+  INSTALLATION_EXISTS:
+    'The folder of data has an installation already; restore single tenants, or choose another folder.',
+  KEYS_NEEDED:
+    'A backup without encryption does not contain the keys; put the `secrets.json` of its origin there first.',
   NODE_NOT_FOUND: 'Citus has no such node.',
   NO_CITUS: 'The cluster does not run Citus, so its buckets cannot be moved.',
   OTHER_KEYS: 'The files were encrypted with other keys than those in the database.',
+  SERVER_UNREACHABLE: 'The server of `--url` cannot be reached.',
   TENANT_EXISTS: 'There is a tenant, or a folder, with this id.',
   TENANT_MOVED: 'The tenant of this folder lives elsewhere now.',
+  UNEXPECTED_ANSWER: 'What answers at `--url` is no server of Atoll.',
   UNTRUSTED_PROXY: 'A warning of `doctor`: a proxy sends `X-Forwarded-For`, but is not trusted.',
   USAGE: 'A command, argument or option is wrong (exit code 2).',
 }
@@ -220,8 +242,14 @@ export const COMMAND_CODES: Record<string, string> = {
 /** What lines of the log at the level `error` say in `what`, beside the codes of answers with 5xx. */
 export const LOG_CODES: Record<string, string> = {
   ALTERATION_INTERRUPTED: 'A change of a blueprint was interrupted; it goes on later.',
+  BACKUP_FAILED: 'A backup failed; `message` says why.',
+  BACKUP_NOT_RECORDED: 'The failure of a backup could not be recorded.',
   BUCKET_NOT_DISTRIBUTED: 'Citus did not distribute a bucket; it works all the same.',
   CHANGES_NOT_READ: 'The log of changes could not be read; listeners get the changes later.',
+  CERTIFICATES_NOT_LOADED: 'Changed certificates could not be loaded; those before stay in use.',
+  CERTIFICATES_NOT_ORDERED: 'The search for due certificates failed; it is repeated soon.',
+  CERTIFICATE_NOT_ISSUED: 'A certificate could not be ordered; `message` says why. It is tried again later.',
+  CERTIFICATE_UNREADABLE: 'The private key of a certificate was encrypted with other keys; another one is ordered.',
   CHECKPOINTS_STOPPED: 'The thread of checkpoints ended; it is started again.',
   COMPLETION_FAILED: 'A completion failed after its stream had begun.',
   DATABASE_DAMAGED: 'The weekly check found damage in a database.',
@@ -236,8 +264,13 @@ export const LOG_CODES: Record<string, string> = {
   LAMBDA_CALL_FAILED: 'A call of a lambda failed with a bug.',
   LAMBDA_LOG_FAILED: 'The log of a lambda could not be written.',
   LISTENER_FAILED: 'A stream of live changes ended with a failure.',
+  MIGRATION_FAILED: 'The database of a tenant could not be brought up to date; `reason` says why.',
+  LOG_NOT_SHIPPED: 'What was written could not be stored in the target of continuous backups; it is tried again.',
+  MAIL_OVER_QUOTA: 'A mail was not sent, because the quota of mails of the day is used up.',
   PROGRESS_NOT_TOLD: 'The progress of an import could not be recorded.',
   PROVIDER_FAILED: 'A payment provider failed or could not be reached.',
+  QUOTA_LEVEL_FAILED: 'That much of a quota is used could not be told; it is tried again.',
+  QUOTA_USE_UNKNOWN: 'How much of a quota a tenant uses could not be measured; it is tried again.',
   SANDBOX_FAILED: 'A process for lambdas did not start.',
   SANDBOX_LESS_CONFINED: 'The system does not support all confinements of sandbox processes; `missing` lists them.',
   SANITIZER_FAILED: 'The thread that sanitizes HTML ended; it is started again.',
@@ -246,7 +279,9 @@ export const LOG_CODES: Record<string, string> = {
   TASK_FAILED: 'Long work of the operator failed with a bug.',
   TASK_NOT_RECORDED: 'The end of long work of the operator could not be recorded; it reads as interrupted.',
   TENANT_DAMAGED: 'The database of a tenant is missing or damaged.',
+  TLS_FILES_BROKEN: 'Changed files of certificates cannot be used; those before stay in use.',
   TOOL_FAILED: 'A tool of an agent failed with a bug.',
+  TRACES_NOT_EXPORTED: 'Traces could not be sent to the collector of OpenTelemetry.',
   TURN_NOT_KEPT: 'A turn of an agent could not be stored.',
   UNHANDLED: 'An error was handled nowhere: a bug.',
   UNKNOWN_FOLDERS: 'The folder of data has folders that no tenant uses; see `atoll tenant adopt`.',
@@ -258,5 +293,12 @@ export const LOG_CODES: Record<string, string> = {
 /** Constants of the sources that look like codes and are none of ours. */
 export const FOREIGN_CODES = [
   ...['AI_UPSTREAM', 'APPROVAL_PENDING', 'NO_SHIPPING', 'SUBSCRIBE_NOW', 'IDEMPOTENCY_REPLAY'],
-  ...['ERR_BUFFER_TOO_LARGE', 'ERR_INVALID_ARG_TYPE', 'SQLITE_CANTOPEN', 'SQLITE_CORRUPT', 'SQLITE_IOERR'],
+  ...[
+    'ERR_BUFFER_TOO_LARGE',
+    'ERR_INVALID_ARG_TYPE',
+    'ERR_S3_MISSING_CREDENTIALS',
+    'SQLITE_CANTOPEN',
+    'SQLITE_CORRUPT',
+    'SQLITE_IOERR',
+  ],
 ]

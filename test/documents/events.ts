@@ -16,6 +16,8 @@ const IMPORT = 'import, imported, failed, received, size'
 const COMPLETION = 'usage, integration, model, status, promptTokens, completionTokens, cost, durationMs'
 const KEY = '<blueprint>'
 
+const QUOTA = 'quota, limit, used'
+
 export const EVENTS: DocumentedEvent[] = [
   event('accounts', 'user', 'user-registered', 'Somebody signed up.', USER),
   event('accounts', 'user', 'user-created', 'An admin created a user.', USER),
@@ -140,5 +142,7 @@ export const EVENTS: DocumentedEvent[] = [
   event('payments', 'invoice', 'invoice-paid', 'An invoice was paid.', INVOICE),
   event('payments', 'invoice', 'invoice-open', 'An invoice is open.', INVOICE),
   event('payments', 'invoice', 'invoice-void', 'An invoice was voided.', INVOICE),
+  event('limits', 'quota', 'quota-warning', '80 % of a quota of the tenant are used.', QUOTA),
+  event('limits', 'quota', 'quota-reached', 'A quota of the tenant is used up.', QUOTA),
   event('storage', 'database', 'database-damaged', 'The weekly check found damage.', 'flaws'),
 ]

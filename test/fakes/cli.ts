@@ -87,7 +87,7 @@ export async function startAtoll({ at, env, program = [binaryPath()] }: RunOptio
     return child.exitCode
   }
   try {
-    const [, url = ''] = await until(/(http:\/\/[\w.[\]:]+:\d+)/)
+    const [, url = ''] = await until(/(https?:\/\/[\w.[\]:]+:\d+)/)
     return {
       url,
       port: Number(new URL(url).port),

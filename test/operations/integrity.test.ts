@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { config } from '../../src/config'
 import { withLease } from '../../src/jobs/with-lease'
+import { listDamaged } from '../../src/operations/installation-health'
 import { checkIntegrity, checkIntegrityWeekly } from '../../src/operations/integrity'
 import { databases, tenantFolder } from '../../src/tenancy/databases'
 import { createTestTenant } from '../test-tenant'
@@ -44,6 +45,8 @@ test.skipIf(!!config.ATOLL_DATABASE_URL)(
       .query("select event_name from events where source = 'storage'")
       .catch(() => 'unreadable')
     expect(events).toEqual([['database-damaged']])
+    // Until a check finds it sound, the operator sees it in the health, and metrics count it.
+    expect(listDamaged().find((damage) => damage.tenant === id)).toMatchObject({ reason: flaws[0] })
   },
 )
 

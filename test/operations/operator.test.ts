@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { config } from '../../src/config'
 import { keepLogLine, startLogTail } from '../../src/core/log-tail'
 import { withLease } from '../../src/jobs/with-lease'
+import { Minute } from '../../src/operations/metrics/recent-requests'
+import { recentRequests } from '../../src/operations/metrics/request-statistics'
 import { endSupportSessions } from '../../src/operations/support'
 import { advanceClock, resetClock } from '../accounts/session-fixtures'
 import { ID, TIME } from '../expectations'
@@ -30,6 +32,7 @@ describe('tenants of the operator', () => {
     expect(created.status).toBe(201)
     expect(created.body).toEqual({
       ...{ id, status: 'active', created: TIME, hosts: [`${id}.test`], damage: null, lastRequest: null },
+      ...{ backup: null, backupOverdue: false },
       ...(config.ATOLL_DATABASE_URL ? { home: expect.any(String), bytes: null } : { bytes: expect.any(Number) }),
       setUpLink: expect.stringMatching(new RegExp(`^http://localhost/admin/set-up\\?tenant=${id}#[\\w-]+$`)),
     })
@@ -165,11 +168,17 @@ describe('support', () => {
 })
 
 describe('the installation', () => {
-  test('health has checks, the disk and the tenants', async () => {
+  test('health has checks, the disk, the tenants, and the requests of the last minute', async () => {
+    const lastMinute = new Minute(0)
+    for (let n = 0; n < 40; n++) lastMinute.durations.record(n ? 0.004 : 0.2)
+    lastMinute.errors = 2
+    const minute = spyOn(recentRequests, 'getLastMinute').mockReturnValue(lastMinute)
     const { body } = await operator('GET', '/health')
+    minute.mockRestore()
     expect(body).toMatchObject({
       engine: config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite',
       tenants: { total: expect.any(Number), suspended: expect.any(Number), maxOpen: 3 },
+      requests: { total: 40, errors: 2, p95Seconds: 0.005 },
       jobs: { waiting: expect.any(Number), failing: expect.any(Number) },
       disk: { freeBytes: expect.any(Number), totalBytes: expect.any(Number) },
     })

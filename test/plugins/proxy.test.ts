@@ -9,7 +9,7 @@ import { signInForCookie } from '../accounts/session-fixtures'
 import { memoryOf } from '../fakes/child-processes'
 import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { type RecordedRequest, startHttpUpstream } from '../fakes/http-upstream'
-import { createTestTenant, type TestResponse, withoutRateLimits } from '../test-tenant'
+import { createTestTenant, type TestResponse } from '../test-tenant'
 import { waitUntil } from '../wait-until'
 import { allowPrivateNetwork, denyPrivateNetwork, times } from './fixtures'
 
@@ -26,7 +26,13 @@ let base = ''
 const streams: (() => void)[] = []
 const defaultTimeout = config.ATOLL_PLUGIN_TIMEOUT
 
+const originalRateLimits = config.ATOLL_RATE_LIMITS
+afterAll(() => {
+  config.ATOLL_RATE_LIMITS = originalRateLimits
+})
+
 beforeAll(async () => {
+  config.ATOLL_RATE_LIMITS = 'off' // one caller makes more requests than people do
   allowPrivateNetwork()
   h = await createTestTenant()
   server = listen('127.0.0.1', 0)
@@ -410,7 +416,6 @@ describe('streaming through the proxy', () => {
   })
 
   test('the proxy forwards another request while 300 event streams are open', async () => {
-    using _ = withoutRateLimits()
     const before = upstream.broken()
     const sockets = times(300).map(() => {
       const head = `GET /api/crm/events HTTP/1.1\r\nhost: x\r\ntenant: ${h.id}\r\n\r\n`

@@ -1,5 +1,7 @@
+import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { tenantMigrations } from '../../migrations'
 import type { RunQuery } from '../../src/storage/port'
 import { fileEngines, freshFolder, sqlite } from './engines'
@@ -164,3 +166,17 @@ test.skipIf(!existsSync(DESCRIPTORS_FOLDER)).each(fileEngines)(
     expect(listOpenFiles(folder)).toEqual([])
   },
 )
+
+test.each(fileEngines)('%s: a database is copied before a migration that rewrites its data, once', async (_, make) => {
+  const folder = freshFolder()
+  const first = ['create table a (x integer) strict; insert into a values (1)']
+  await (await make({ folder }).open(location, { sqlite: first, postgres: [] })).close()
+  const rewriting = { sqlite: [...first, 'update a set x = x + 1'], postgres: [], rewriting: [2] }
+  for (let attempt = 0; attempt < 2; attempt++) await (await make({ folder }).open(location, rewriting)).close()
+  const copy = new Database(join(dirname(join(folder, location.file)), 'before-1.db'))
+  expect(copy.query('select x from a').values()).toEqual([[1]])
+  copy.close()
+  const { query, close } = await make({ folder }).open(location, rewriting)
+  expect(await query('select x from a')).toEqual([[2]])
+  await close()
+})

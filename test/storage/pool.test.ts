@@ -456,6 +456,7 @@ function createFakeDatabase(notes: string[], file = '', commit = () => {}): Data
 function createFakePool(open: number) {
   const notes: string[] = []
   const engine: Engine = {
+    readSchemaVersion: async () => 1,
     open: async ({ file }) => {
       notes.push(`open ${file}`)
       return createFakeDatabase(notes, file)
@@ -506,6 +507,7 @@ test('a broken database is reopened for the next query', async () => {
   const notes: string[] = []
   let broken = true
   const engine: Engine = {
+    readSchemaVersion: async () => 1,
     open: async ({ file }) => {
       notes.push(`open ${file}`)
       const failing = broken ? () => Promise.reject(new Error('It broke.')) : async () => [[1]]

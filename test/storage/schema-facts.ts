@@ -2,6 +2,7 @@ import { Glob } from 'bun'
 import { getTableName, is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { registryMigrations, tenantMigrations } from '../../migrations'
+import { leases } from '../../src/jobs/tables'
 import type { Migrations } from '../../src/storage/port'
 
 async function importTables(pattern: string) {
@@ -10,8 +11,8 @@ async function importTables(pattern: string) {
     tables.push(...Object.values(await import(`../../src/${file}`)).filter((value) => is(value, SQLiteTable)))
   return tables
 }
-// The tables of tenancy belong to the registry; each tenant has `versions`, too.
-const registryTables = await importTables('tenancy/tables.ts')
+// The tables of tenancy belong to the registry, which has leases as tenants do; each tenant has `versions`, too.
+const registryTables = [...(await importTables('tenancy/tables.ts')), leases]
 /** The tables of a tenant. */
 export const tenantTables = [
   ...(await importTables('!(tenancy)/**/tables.ts')),

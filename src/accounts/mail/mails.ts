@@ -5,6 +5,9 @@ import { normalizeForLookup } from '../../core/text-normalization'
 import { deleteInBatches } from '../../jobs/batch-delete'
 import { enqueue } from '../../jobs/queue'
 import type { Lease } from '../../jobs/with-lease'
+import { readDailyUse } from '../../limits/daily-use'
+import { assertQuotaLeft } from '../../limits/quota-check'
+import { isMailEnabled } from '../../platform/mail/smtp'
 import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../../storage/pagination'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
@@ -50,6 +53,17 @@ export async function queueRepeatableMail(tenant: Pick<Tenant, 'tenant'>, tx: Tx
     eq(mails.state, 'waiting'),
   )
   if ((await tx.$count(mails, isWaiting)) < MAX_MAILS_PER_HOUR) await queueMail(tenant, tx, mail)
+}
+
+/** The kind under which sent mails are counted for each day. */
+export const SENT_MAILS = 'mails'
+
+/** Returns how many mails were sent today (UTC). */
+export const countSentToday = (tenant: Tenant) => readDailyUse(tenant, SENT_MAILS)
+
+/** Checks that another mail may be sent today, for callers who wait for one. @throws 403 QUOTA_EXCEEDED */
+export async function assertMailQuota(tenant: Tenant) {
+  if (isMailEnabled()) await assertQuotaLeft(tenant, 'mails')
 }
 
 const sortable = { _id: mails._id, created: mails.created, sent: mails.sent, to: mails.recipient }

@@ -14,13 +14,13 @@ import { countAttempt } from '../signin-throttle'
 import { users } from '../tables'
 import { emitUserUpdated } from '../users/events'
 import { requireValidPassword } from '../users/users'
-import { queueRepeatableMail } from './mails'
+import { assertMailQuota, queueRepeatableMail } from './mails'
 import { throwInvalidToken } from './verification'
 
 /**
  * Queues a password reset for the user with this address, if there is one. The user is only looked up after the
  * response, which is thus the same for every address and takes the same time.
- * @throws 429 RATE_LIMITED
+ * @throws 403 QUOTA_EXCEEDED, 429 RATE_LIMITED
  */
 export async function requestPasswordReset(tenant: Tenant, email: string, request: Request) {
   await countAttempt(tenant, {
@@ -28,6 +28,7 @@ export async function requestPasswordReset(tenant: Tenant, email: string, reques
     address: clientNetwork(request),
     of: 'forgotten password',
   })
+  await assertMailQuota(tenant)
   await tenant.write((tx) => enqueue(tenant, tx, { kind: 'forgotten-password', payload: { email } }))
   return success
 }

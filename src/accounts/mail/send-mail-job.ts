@@ -1,8 +1,13 @@
 import { eq } from 'drizzle-orm'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
+import { log } from '../../core/log'
+import { Problem } from '../../core/problem'
 import type { Job, JobResult } from '../../jobs/queue'
 import type { Lease } from '../../jobs/with-lease'
 import { JobError, type JobHandler } from '../../jobs/worker'
+import { addDailyUse } from '../../limits/daily-use'
+import { openQuota } from '../../limits/quota-check'
+import { isQuotaExceeded } from '../../limits/quota-description'
 import { toPlainValues } from '../../platform/mail/plain-text'
 import { isMailEnabled, sendMail } from '../../platform/mail/smtp'
 import { renderMail } from '../../platform/mail/templates'
@@ -12,15 +17,16 @@ import { issueOneTimeToken } from '../one-time-tokens'
 import { type UserRow, users } from '../tables'
 import { fullNameOf } from '../users/users'
 import { issueRevertToken } from './email-changes'
-import { findNextSendTime, type MailRow } from './mails'
+import { findNextSendTime, type MailRow, SENT_MAILS } from './mails'
 import { mails } from './tables'
 import { getCommonValues, getTemplate } from './tenant-templates'
 
+const SECURITY_TEMPLATES: MailRow['template'][] = ['emailChanged', 'newDevice']
 const RETRY_FOR_MS = 3 * DAY_MS
 
 /**
  * Sends a queued mail, or stores its content where mail delivery is disabled. The mail is only rendered now, so no
- * token is stored before.
+ * token is stored before. A mail over the quota of the day is not sent.
  */
 export const sendMailJob: JobHandler = {
   retryFor: RETRY_FOR_MS,
@@ -43,20 +49,46 @@ export const sendMailJob: JobHandler = {
       await buildTemplateValues(tenant, mail, user, token),
     )
     if (!isMailEnabled()) return { state: 'done', effect: updateMail({ state: 'kept', ...rendered }) }
+    const reservation = await reserveMail(tenant, mail.template)
+    if (reservation instanceof Problem) {
+      log.warn({ what: 'MAIL_OVER_QUOTA', tenant: tenant.tenant, mail: _id })
+      return { state: 'done', effect: updateMail({ state: 'failed', error: reservation.message }) }
+    }
     try {
       await sendMail(tenant, _id, mail.recipient, rendered)
     } catch (error) {
+      reservation?.reset()
       const { message, details } = error as JobError
       if (!(error instanceof JobError)) throw error
       const isFinal = details.permanent || now() - job.created >= RETRY_FOR_MS
       await tenant.write(updateMail({ error: message, ...(isFinal && { state: 'failed' }) }))
       throw error
     }
+    const sent = { state: 'sent', sent: toIsoString(now()), subject: rendered.subject, error: null } as const
     return {
       state: 'done',
-      effect: updateMail({ state: 'sent', sent: toIsoString(now()), subject: rendered.subject, error: null }),
+      effect: async (tx) => {
+        await updateMail(sent)(tx)
+        await addDailyUse(tx, SENT_MAILS, 1)
+        // Until then, use that is measured lacks this mail.
+        tx.afterCommit(() => reservation?.keep())
+      },
     }
   },
+}
+
+/** Reserves a mail of the day's quota, if there is one. Returns the problem when the quota is used up. */
+async function reserveMail(tenant: Tenant, template: MailRow['template']) {
+  const reservation = await openQuota(tenant, 'mails', 1)
+  try {
+    // Warnings of what may be an attack are sent in any case, or an attacker could prevent them.
+    if (SECURITY_TEMPLATES.includes(template)) reservation?.hold(1)
+    else reservation?.add(1)
+    return reservation
+  } catch (error) {
+    if (error instanceof Problem && isQuotaExceeded(error)) return error
+    throw error
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import { config } from '../../config'
+import { config, isTlsServer } from '../../config'
 import { now, toIsoString } from '../../core/clock'
 import { notFound, Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
@@ -13,7 +13,7 @@ import { listAssignedHosts } from '../../tenancy/hosts'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../context'
 import { fullNameOf, getUser } from '../users/users'
-import { queueRepeatableMail } from './mails'
+import { assertMailQuota, queueRepeatableMail } from './mails'
 import type { MailTemplate } from './shapes'
 
 /** Returns a template as the tenant uses it: its own parts, and the standard ones for the rest. */
@@ -38,7 +38,9 @@ export async function getCommonValues(tenant: Tenant) {
 async function getApiUrl({ tenant }: Tenant): Promise<string> {
   const [host] = await listAssignedHosts(tenant)
   if (!host) return ''
-  return isLoopbackHost(host) ? `http://${host}:${config.ATOLL_PORT}/api` : `https://${host}/api`
+  return isLoopbackHost(host)
+    ? `${isTlsServer() ? 'https' : 'http'}://${host}:${config.ATOLL_PORT}/api`
+    : `https://${host}/api`
 }
 
 const NAMES = Object.keys(templates) as TemplateName[]
@@ -78,13 +80,14 @@ export async function previewTemplate(ctx: Ctx, key: string, change: Static<type
 
 /**
  * Queues a mail of a template to the caller's own address.
- * @throws 404 TEMPLATE_NOT_FOUND, 409 NO_EMAIL
+ * @throws 403 QUOTA_EXCEEDED, 404 TEMPLATE_NOT_FOUND, 409 NO_EMAIL
  */
 export async function sendTestMail(ctx: Ctx, key: string) {
   const template = assertTemplateName(key)
   const user = await getUser(ctx, ctx.actor.user)
   const to = user.email
   if (!to) throw new Problem(409, 'NO_EMAIL', 'Add an e-mail address to your profile first.')
+  await assertMailQuota(ctx)
   const data = { ...sampleValues(), name: fullNameOf(user) || user.username }
   await ctx.write((tx) => queueRepeatableMail(ctx, tx, { to, template, user: user._id, data }))
   return success

@@ -12,7 +12,7 @@ import { countAttempt } from '../signin-throttle'
 import { type UserRow, users } from '../tables'
 import { emitUserUpdated } from '../users/events'
 import { assertLoginAvailable, getUser, toLoginKeys } from '../users/users'
-import { queueRepeatableMail } from './mails'
+import { assertMailQuota, queueRepeatableMail } from './mails'
 
 type VerifiableUser = Pick<UserRow, '_id' | 'email' | 'emailVerified' | 'pendingEmail'>
 
@@ -24,7 +24,7 @@ export async function sendVerification(tenant: Pick<Tenant, 'tenant'>, tx: Tx, u
 
 /**
  * Queues another verification code for the caller, unless their address is verified.
- * @throws 409 NO_EMAIL, 429 RATE_LIMITED
+ * @throws 403 QUOTA_EXCEEDED, 409 NO_EMAIL, 429 RATE_LIMITED
  */
 export async function resendVerification(ctx: Ctx, request: Request) {
   const user = await getUser(ctx, ctx.actor.user)
@@ -32,6 +32,7 @@ export async function resendVerification(ctx: Ctx, request: Request) {
     throw new Problem(409, 'NO_EMAIL', 'Add an e-mail address to your profile first.')
   if (user.emailVerified && !user.pendingEmail) return success
   await countAttempt(ctx, { account: user._id, address: clientNetwork(request), of: 'verification' })
+  await assertMailQuota(ctx)
   await ctx.write((tx) => sendVerification(ctx, tx, user))
   return success
 }

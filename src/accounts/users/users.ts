@@ -2,9 +2,11 @@ import { and, eq, gt, inArray, ne, or, sql } from 'drizzle-orm'
 import { isIsoDate, now, toIsoString } from '../../core/clock'
 import { badRequest, type FieldError, notFound, Problem } from '../../core/problem'
 import { normalizeForLookup } from '../../core/text-normalization'
+import { reserveQuota } from '../../limits/quota-check'
 import type { Db, Tx } from '../../storage/port'
 import { prepareOncePerDb } from '../../storage/prepared-statements'
 import { writeInvalidating } from '../../tenancy/cache'
+import { findSupportUser } from '../../tenancy/support-user'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Actor } from '../actors'
 import { emailChanges } from '../mail/tables'
@@ -46,9 +48,19 @@ type PrivilegedFields = Partial<Pick<UserRow, 'emailVerified' | 'profileImage' |
 
 /**
  * Creates a user, runs `afterInsert` in the same transaction, and returns the user.
- * @throws 400 INVALID_INPUT, 409 USERNAME_EXISTS, EMAIL_EXISTS
+ * @throws 400 INVALID_INPUT, 403 QUOTA_EXCEEDED, 409 USERNAME_EXISTS, EMAIL_EXISTS
  */
-export async function registerUser(
+export async function registerUser(tenant: Tenant, ...about: NewUserParts): Promise<UserRow> {
+  using reservation = await reserveQuota(tenant, 'users', 1)
+  const user = await registerUncountedUser(tenant, ...about)
+  reservation?.keep()
+  return user
+}
+
+type NewUserParts = Parameters<typeof registerUncountedUser> extends [Tenant, ...infer Rest] ? Rest : never
+
+/** Creates a user as `registerUser` does, whatever the quota of users: for the operator, also by the command line. */
+export async function registerUncountedUser(
   tenant: Tenant,
   { password, authType: _, ...input }: NewUserFields,
   roles = ['user'],
@@ -127,6 +139,12 @@ export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
       .returning()
       .get()
   })
+}
+
+/** Returns the number of users without that of the operator. */
+export async function countUsers({ tenant, db }: Tenant): Promise<number> {
+  const operator = await findSupportUser(tenant)
+  return db.$count(users, operator ? ne(users._id, operator) : undefined)
 }
 
 /** The role of the user as whom the operator opens a tenant. They are no administrator that the tenant could rely on. */

@@ -10,6 +10,11 @@ export interface paths {
         };
         get: operations["checkReadiness"];
     };
+    "/metrics": {
+        parameters: {
+        };
+        get: operations["getMetrics"];
+    };
     "/": {
         parameters: {
         };
@@ -49,6 +54,12 @@ export interface paths {
         get: operations["getTenantLimits"];
         put: operations["setTenantLimits"];
     };
+    "/operator/tenants/{id}/quotas": {
+        parameters: {
+        };
+        get: operations["getTenantQuotas"];
+        put: operations["setTenantQuotas"];
+    };
     "/operator/tenants/{id}/setup-link": {
         parameters: {
         };
@@ -63,6 +74,33 @@ export interface paths {
         parameters: {
         };
         post: operations["moveTenant"];
+    };
+    "/operator/tenants/{id}/backups": {
+        parameters: {
+        };
+        get: operations["listTenantBackups"];
+        post: operations["backUpTenant"];
+    };
+    "/operator/tenants/{id}/restore": {
+        parameters: {
+        };
+        post: operations["restoreTenant"];
+    };
+    "/operator/tenants/{id}/clone": {
+        parameters: {
+        };
+        post: operations["cloneTenant"];
+    };
+    "/operator/tokens": {
+        parameters: {
+        };
+        get: operations["listOperatorTokens"];
+        post: operations["createOperatorToken"];
+    };
+    "/operator/tokens/{id}": {
+        parameters: {
+        };
+        delete: operations["removeOperatorToken"];
     };
     "/operator/homes": {
         parameters: {
@@ -98,6 +136,16 @@ export interface paths {
         parameters: {
         };
         get: operations["listLogLines"];
+    };
+    "/operator/certificates": {
+        parameters: {
+        };
+        get: operations["listCertificates"];
+    };
+    "/operator/certificates/{host}/renew": {
+        parameters: {
+        };
+        post: operations["renewCertificate"];
     };
     "/api/signin": {
         parameters: {
@@ -940,6 +988,11 @@ export interface paths {
         };
         get: operations["getInstallation"];
     };
+    "/api/quotas": {
+        parameters: {
+        };
+        get: operations["getQuotas"];
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1227,6 +1280,21 @@ export interface components {
             writes: number;
             costly: number;
         };
+        Certificate: {
+            host: string;
+            tenant: string | null;
+            /** @enum {string} */
+            source: "file" | "acme";
+            /** @enum {string} */
+            state: "pending" | "issued" | "failing";
+            issuer: string | null;
+            issued: string | null;
+            expires: string | null;
+            attempted: string | null;
+            next: string | null;
+            failures: number;
+            problem: string | null;
+        };
         Checkout: {
             subscriptionId: string;
             checkoutUrl: string | null;
@@ -1243,6 +1311,12 @@ export interface components {
                 writes?: number;
                 costly?: number;
             };
+        };
+        ClonedTenant: {
+            tenant: string;
+            from: string;
+            lostSecrets: number;
+            ms: number;
         };
         CompletionRequest: {
             messages: components["schemas"]["NewMessage"][];
@@ -1404,6 +1478,15 @@ export interface components {
             code: string;
             planId?: string | null;
         };
+        CreatedOperatorToken: {
+            _id: string;
+            name: string;
+            scopes: ("read" | "tenants" | "hosts" | "backups" | "moves" | "support")[];
+            created: string;
+            expires: string | null;
+            used: string | null;
+            token: string;
+        };
         CreatedPlugin: {
             _id: string;
             name: string;
@@ -1441,6 +1524,8 @@ export interface components {
             bytes: number | null;
             lastRequest: string | null;
             damage: string | null;
+            backup: components["schemas"]["LastBackup"] | null;
+            backupOverdue: boolean;
             setUpLink: string | null;
         };
         DeletedTenant: {
@@ -1964,6 +2049,12 @@ export interface components {
             user: string | null;
             created: string;
         };
+        LastBackup: {
+            created: string | null;
+            bytes: number | null;
+            problem: string | null;
+            failed: string | null;
+        };
         Limitation: {
             /** @enum {string} */
             scope: "user" | "workspace" | "tenant";
@@ -1979,6 +2070,16 @@ export interface components {
             /** @constant */
             authType?: "oauth";
             token: string;
+        };
+        ListedBackup: {
+            name: string;
+            place: string;
+            created: string;
+            bytes: number;
+            version: string;
+            schemaVersion: number;
+            rows: number;
+            encrypted: boolean;
         };
         LogLine: {
             level: string;
@@ -2266,6 +2367,11 @@ export interface components {
             tool_calls?: components["schemas"]["ToolCall"][] | null;
             tool_call_id?: string | null;
         };
+        NewOperatorToken: {
+            name: string;
+            scopes: ("read" | "tenants" | "hosts" | "backups" | "moves" | "support")[];
+            expires?: string | null;
+        };
         NewPasskey: {
             name?: string;
             credential: {
@@ -2492,6 +2598,11 @@ export interface components {
                 suspended: number;
                 maxOpen: number;
             };
+            requests: {
+                total: number;
+                errors: number;
+                p95Seconds: number | null;
+            };
             jobs: {
                 waiting: number;
                 failing: number;
@@ -2561,6 +2672,66 @@ export interface components {
             created: string;
             updated: string;
             finished: string | null;
+        } | {
+            _id: string;
+            /** @constant */
+            kind: "backup";
+            tenant: string;
+            /** @enum {string} */
+            status: "running" | "succeeded" | "failed" | "interrupted";
+            input: Record<string, never>;
+            progress: {
+                message: string;
+                fraction: number | null;
+            } | null;
+            result: components["schemas"]["TenantBackup"] | null;
+            problem: {
+                code: string;
+                message: string;
+            } | null;
+            created: string;
+            updated: string;
+            finished: string | null;
+        } | {
+            _id: string;
+            /** @constant */
+            kind: "restore";
+            tenant: string;
+            /** @enum {string} */
+            status: "running" | "succeeded" | "failed" | "interrupted";
+            input: components["schemas"]["TenantRestore"];
+            progress: {
+                message: string;
+                fraction: number | null;
+            } | null;
+            result: components["schemas"]["RestoredTenant"] | null;
+            problem: {
+                code: string;
+                message: string;
+            } | null;
+            created: string;
+            updated: string;
+            finished: string | null;
+        } | {
+            _id: string;
+            /** @constant */
+            kind: "clone";
+            tenant: string;
+            /** @enum {string} */
+            status: "running" | "succeeded" | "failed" | "interrupted";
+            input: components["schemas"]["TenantClone"];
+            progress: {
+                message: string;
+                fraction: number | null;
+            } | null;
+            result: components["schemas"]["ClonedTenant"] | null;
+            problem: {
+                code: string;
+                message: string;
+            } | null;
+            created: string;
+            updated: string;
+            finished: string | null;
         };
         OperatorTenant: {
             id: string;
@@ -2573,6 +2744,16 @@ export interface components {
             bytes: number | null;
             lastRequest: string | null;
             damage: string | null;
+            backup: components["schemas"]["LastBackup"] | null;
+            backupOverdue: boolean;
+        };
+        OperatorToken: {
+            _id: string;
+            name: string;
+            scopes: ("read" | "tenants" | "hosts" | "backups" | "moves" | "support")[];
+            created: string;
+            expires: string | null;
+            used: string | null;
         };
         OwnSubscription: {
             _id: string;
@@ -2967,6 +3148,16 @@ export interface components {
             more: boolean;
             ms: number;
         };
+        QuotaChange: {
+            entities?: number | null;
+            users?: number | null;
+            storage?: number | null;
+            files?: number | null;
+            lambdaSeconds?: number | null;
+            aiTokens?: number | null;
+            mails?: number | null;
+            usage?: unknown;
+        };
         RateLimits: {
             guests: components["schemas"]["CallerLimits"];
             users: components["schemas"]["CallerLimits"];
@@ -3004,6 +3195,16 @@ export interface components {
             subject: string;
             text: string;
             html: string;
+        };
+        RestoredTenant: {
+            tenant: string;
+            place: string;
+            created: string;
+            until?: string;
+            rows: number;
+            lostSecrets: number;
+            ms: number;
+            trash?: string;
         };
         Rule: {
             /** @enum {string} */
@@ -3165,6 +3366,17 @@ export interface components {
         SupportRequest: {
             reason: string;
         };
+        TenantBackup: {
+            tenant: string;
+            place: string;
+            created: string;
+            bytes: number;
+            ms: number;
+            encrypted: boolean;
+        };
+        TenantClone: {
+            as: string;
+        };
         TenantHosts: {
             hosts: string[];
         };
@@ -3183,6 +3395,29 @@ export interface components {
         };
         TenantMove: {
             to: string;
+        };
+        TenantQuotas: {
+            entities: number | null;
+            users: number | null;
+            storage: number | null;
+            files: number | null;
+            lambdaSeconds: number | null;
+            aiTokens: number | null;
+            mails: number | null;
+            usage: {
+                entities: number | null;
+                users: number | null;
+                storage: number | null;
+                files: number | null;
+                lambdaSeconds: number | null;
+                aiTokens: number | null;
+                mails: number | null;
+            };
+        };
+        TenantRestore: {
+            backup: string;
+            as?: string;
+            dropSecrets?: boolean;
         };
         Thread: {
             _id: string;
@@ -3489,8 +3724,10 @@ export type BlueprintChangeProblem = components['schemas']['BlueprintChangeProbl
 export type BlueprintDraftRequest = components['schemas']['BlueprintDraftRequest'];
 export type BlueprintDryRun = components['schemas']['BlueprintDryRun'];
 export type CallerLimits = components['schemas']['CallerLimits'];
+export type Certificate = components['schemas']['Certificate'];
 export type Checkout = components['schemas']['Checkout'];
 export type ChosenRateLimits = components['schemas']['ChosenRateLimits'];
+export type ClonedTenant = components['schemas']['ClonedTenant'];
 export type CompletionRequest = components['schemas']['CompletionRequest'];
 export type Component = components['schemas']['Component'];
 export type ComponentBulk = components['schemas']['ComponentBulk'];
@@ -3503,6 +3740,7 @@ export type Coupon = components['schemas']['Coupon'];
 export type CouponAttachment = components['schemas']['CouponAttachment'];
 export type CouponChange = components['schemas']['CouponChange'];
 export type CouponCode = components['schemas']['CouponCode'];
+export type CreatedOperatorToken = components['schemas']['CreatedOperatorToken'];
 export type CreatedPlugin = components['schemas']['CreatedPlugin'];
 export type CreatedTenant = components['schemas']['CreatedTenant'];
 export type DeletedTenant = components['schemas']['DeletedTenant'];
@@ -3549,8 +3787,10 @@ export type LambdaRollback = components['schemas']['LambdaRollback'];
 export type LambdaRun = components['schemas']['LambdaRun'];
 export type LambdaRunSummary = components['schemas']['LambdaRunSummary'];
 export type LambdaVersion = components['schemas']['LambdaVersion'];
+export type LastBackup = components['schemas']['LastBackup'];
 export type Limitation = components['schemas']['Limitation'];
 export type LinkSignIn = components['schemas']['LinkSignIn'];
+export type ListedBackup = components['schemas']['ListedBackup'];
 export type LogLine = components['schemas']['LogLine'];
 export type Mail = components['schemas']['Mail'];
 export type MailTemplate = components['schemas']['MailTemplate'];
@@ -3577,6 +3817,7 @@ export type NewInvite = components['schemas']['NewInvite'];
 export type NewLambda = components['schemas']['NewLambda'];
 export type NewMember = components['schemas']['NewMember'];
 export type NewMessage = components['schemas']['NewMessage'];
+export type NewOperatorToken = components['schemas']['NewOperatorToken'];
 export type NewPasskey = components['schemas']['NewPasskey'];
 export type NewPlan = components['schemas']['NewPlan'];
 export type NewPlugin = components['schemas']['NewPlugin'];
@@ -3594,6 +3835,7 @@ export type OperatorHomes = components['schemas']['OperatorHomes'];
 export type OperatorSetting = components['schemas']['OperatorSetting'];
 export type OperatorTask = components['schemas']['OperatorTask'];
 export type OperatorTenant = components['schemas']['OperatorTenant'];
+export type OperatorToken = components['schemas']['OperatorToken'];
 export type OwnSubscription = components['schemas']['OwnSubscription'];
 export type Passkey = components['schemas']['Passkey'];
 export type PasskeyName = components['schemas']['PasskeyName'];
@@ -3623,6 +3865,7 @@ export type ProviderEvent = components['schemas']['ProviderEvent'];
 export type ProviderEventDetails = components['schemas']['ProviderEventDetails'];
 export type ProviderEventReceipt = components['schemas']['ProviderEventReceipt'];
 export type QueryPlan = components['schemas']['QueryPlan'];
+export type QuotaChange = components['schemas']['QuotaChange'];
 export type RateLimits = components['schemas']['RateLimits'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
 export type Redirect = components['schemas']['Redirect'];
@@ -3631,6 +3874,7 @@ export type RefreshRequest = components['schemas']['RefreshRequest'];
 export type RefreshedCookie = components['schemas']['RefreshedCookie'];
 export type RefreshedTokens = components['schemas']['RefreshedTokens'];
 export type RenderedMail = components['schemas']['RenderedMail'];
+export type RestoredTenant = components['schemas']['RestoredTenant'];
 export type Rule = components['schemas']['Rule'];
 export type SecondFactor = components['schemas']['SecondFactor'];
 export type Session = components['schemas']['Session'];
@@ -3646,9 +3890,13 @@ export type SubscriptionStatistics = components['schemas']['SubscriptionStatisti
 export type Success = components['schemas']['Success'];
 export type SupportLink = components['schemas']['SupportLink'];
 export type SupportRequest = components['schemas']['SupportRequest'];
+export type TenantBackup = components['schemas']['TenantBackup'];
+export type TenantClone = components['schemas']['TenantClone'];
 export type TenantHosts = components['schemas']['TenantHosts'];
 export type TenantLimits = components['schemas']['TenantLimits'];
 export type TenantMove = components['schemas']['TenantMove'];
+export type TenantQuotas = components['schemas']['TenantQuotas'];
+export type TenantRestore = components['schemas']['TenantRestore'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type ThreadSummary = components['schemas']['ThreadSummary'];
@@ -3705,6 +3953,20 @@ export interface operations {
                         /** @constant */
                         status: "ready";
                     };
+                };
+            };
+        };
+    };
+    getMetrics: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
                 };
             };
         };
@@ -3921,6 +4183,45 @@ export interface operations {
             };
         };
     };
+    getTenantQuotas: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantQuotas"];
+                };
+            };
+        };
+    };
+    setTenantQuotas: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaChange"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantQuotas"];
+                };
+            };
+        };
+    };
     createSetUpLink: {
         parameters: {
             path: {
@@ -3986,6 +4287,161 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OperatorTask"];
+                };
+            };
+        };
+    };
+    listTenantBackups: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListedBackup"][];
+                };
+            };
+        };
+    };
+    backUpTenant: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTask"];
+                };
+            };
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTask"];
+                };
+            };
+        };
+    };
+    restoreTenant: {
+        parameters: {
+            query?: {
+                confirm?: string;
+            };
+            path: {
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TenantRestore"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTask"];
+                };
+            };
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTask"];
+                };
+            };
+        };
+    };
+    cloneTenant: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TenantClone"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTask"];
+                };
+            };
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorTask"];
+                };
+            };
+        };
+    };
+    listOperatorTokens: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorToken"][];
+                };
+            };
+        };
+    };
+    createOperatorToken: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewOperatorToken"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedOperatorToken"];
+                };
+            };
+        };
+    };
+    removeOperatorToken: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
                 };
             };
         };
@@ -4111,6 +4567,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LogLine"][];
+                };
+            };
+        };
+    };
+    listCertificates: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificate"][];
+                };
+            };
+        };
+    };
+    renewCertificate: {
+        parameters: {
+            path: {
+                host: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificate"];
                 };
             };
         };
@@ -8738,6 +9225,20 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Installation"];
+                };
+            };
+        };
+    };
+    getQuotas: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantQuotas"];
                 };
             };
         };

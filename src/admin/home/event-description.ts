@@ -4,7 +4,7 @@ import type { LinkTarget } from './figure-row'
 const WRITE_VERBS: Record<string, string> = { create: 'was created', update: 'was changed', delete: 'was deleted' }
 const NAMES: Record<string, string> = { completion: 'A model answered', failure: 'A model did not answer' }
 /** The first of these properties names what an event is about. */
-const SUBJECT_KEYS = ['username', 'email', 'name', 'model', 'couponCode', 'of']
+const SUBJECT_KEYS = ['username', 'email', 'name', 'model', 'couponCode', 'of', 'quota']
 const BLUEPRINT_SOURCE = 'blueprints'
 
 const toSentenceCase = (name: string) => {

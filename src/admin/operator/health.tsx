@@ -42,7 +42,17 @@ export function Health() {
   )
 }
 
-function describeHealth({ status, version, engine, uptimeSeconds, memoryBytes, disk, tenants, jobs }: OperatorHealth) {
+function describeHealth({
+  status,
+  version,
+  engine,
+  uptimeSeconds,
+  memoryBytes,
+  disk,
+  tenants,
+  requests,
+  jobs,
+}: OperatorHealth) {
   const started = new Date(Date.now() - uptimeSeconds * 1_000).toISOString()
   return [
     ['Installation', <CheckTag key="status" isOk={status === 'ok'} />],
@@ -54,8 +64,14 @@ function describeHealth({ status, version, engine, uptimeSeconds, memoryBytes, d
       'Tenants',
       `${tenants.total.toLocaleString()}, of which ${tenants.suspended} are suspended; at most ${tenants.maxOpen} stay open`,
     ],
+    ['Requests', describeRequests(requests)],
     ['Jobs', `${jobs.waiting} waiting, ${jobs.failing} of them for another attempt after a failure`],
   ] as const
+}
+
+function describeRequests({ total, errors, p95Seconds }: OperatorHealth['requests']) {
+  const speed = p95Seconds === null ? '' : `; 95 % took at most ${(p95Seconds * 1_000).toLocaleString()} ms`
+  return `${total.toLocaleString()} in the last minute, of which ${errors.toLocaleString()} failed${speed}`
 }
 
 const CheckList = ({ health: { checks, damaged } }: { health: OperatorHealth }) => (

@@ -4,8 +4,8 @@ import { useListRows } from '../ui/list-rows'
 import { ListTable } from '../ui/list-table'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
-import { OpenTasks, useOpenTasks } from './open-tasks'
 import { operatorApi } from './operator-api'
+import { OpenTasks, useOpenTasks } from './tasks/open-tasks'
 
 const TITLES: Record<string, string> = {
   'tenant-created': 'Created',
@@ -13,9 +13,18 @@ const TITLES: Record<string, string> = {
   'tenant-resumed': 'Resumed',
   'tenant-deleted': 'Deleted',
   'tenant-moved': 'Moved',
+  'tenant-restored': 'Restored',
+  'tenant-cloned': 'Copied',
+  'tenant-imported': 'Imported',
+  'backup-failed': 'Backup failed',
   'hosts-changed': 'Hosts changed',
   'limits-changed': 'Limits changed',
+  'quotas-changed': 'Quotas changed',
+  'quota-warning': 'Quota nearly used up',
+  'quota-reached': 'Quota used up',
   'support-opened': 'Opened for support',
+  'certificate-issued': 'Certificate issued',
+  'certificate-failed': 'Certificate failed',
 }
 
 const toText = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value))
@@ -33,7 +42,7 @@ const columns: Column<OperatorEvent>[] = [
   },
 ]
 
-/** What was done with tenants, on this page and by the command line. */
+/** What was done with tenants, on this page and by the command line, and which quotas they used up. */
 export function OperatorEvents() {
   const tasks = useOpenTasks()
   const list = useListRows(['operator', 'events'], (page) =>

@@ -1,6 +1,7 @@
 import { Button, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import {
   IconBuilding,
+  IconCertificate,
   IconHeartbeat,
   IconHistory,
   IconListDetails,
@@ -28,6 +29,7 @@ const toSection = (label: string, name: string, icon: Section['icon']): Section 
 const sections = [
   toSection('Tenants', 'tenants', IconBuilding),
   toSection('Health', 'health', IconHeartbeat),
+  toSection('Certificates', 'certificates', IconCertificate),
   toSection('Log', 'log', IconListDetails),
   toSection('Events', 'events', IconHistory),
   toSection('Settings', 'settings', IconSettings),

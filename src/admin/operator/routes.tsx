@@ -32,6 +32,11 @@ const health = createRoute({
   path: 'health',
   component: lazyRouteComponent(() => import('./health'), 'Health'),
 })
+const certificates = createRoute({
+  getParentRoute: () => operator,
+  path: 'certificates',
+  component: lazyRouteComponent(() => import('./certificates'), 'Certificates'),
+})
 const settings = createRoute({
   getParentRoute: () => operator,
   path: 'settings',
@@ -50,5 +55,5 @@ const events = createRoute({
 
 /** The routes of the operator, who runs the installation. */
 export const operatorRoutes = [
-  operator.addChildren([index, tenants.addChildren([newTenant, tenant]), health, settings, log, events]),
+  operator.addChildren([index, tenants.addChildren([newTenant, tenant]), health, certificates, settings, log, events]),
 ] as const

@@ -7,9 +7,10 @@ import { PanelSection } from '../ui/panel-section'
 import { ProblemMessage } from '../ui/problem-message'
 import { describeHome } from './homes'
 import { MoveForm } from './move-form'
-import { MoveState } from './move-state'
-import { operatorApi, refetchOperator, tenantQuery } from './operator-api'
-import { homesQuery, isRunning, latestMoveQuery } from './operator-tasks'
+import { refetchOperator, tenantQuery } from './operator-api'
+import { startTask } from './tasks/task-kinds'
+import { homesQuery, isRunning, latestTaskQuery } from './tasks/task-queries'
+import { TaskState } from './tasks/task-state'
 
 const TENANT_POLL_INTERVAL_MS = 2_000
 
@@ -18,15 +19,14 @@ export function TenantHome({ tenant: { id, home } }: { tenant: OperatorTenant })
   const [isOpen, setOpen] = useState(false)
   const { data: homes, error } = useQuery(homesQuery)
   const start = useMutation({
-    mutationFn: (to: string) =>
-      operatorApi.POST('/operator/tenants/{id}/move', { params: { path: { id } }, body: { to } }),
+    mutationFn: (to: string) => startTask(id, { kind: 'move', input: { to } }),
     onSuccess: () => setOpen(false),
     onSettled: refetchOperator,
   })
   // Another operator or the command line moves it: their task may not be recorded yet, or never is.
   const isMovedByOthers = start.error instanceof ApiProblem && start.error.code === 'TENANT_MOVING'
   useQuery({ ...tenantQuery(id), refetchInterval: isMovedByOthers ? TENANT_POLL_INTERVAL_MS : false })
-  const { data: task } = useQuery(latestMoveQuery(id, start.isPending || isMovedByOthers))
+  const { data: task } = useQuery(latestTaskQuery(id, ['move'], start.isPending || isMovedByOthers))
   const isMoving = isRunning(task)
   const endedTask = task && !isMoving ? task._id : undefined
   const { reset } = start
@@ -74,7 +74,7 @@ export function TenantHome({ tenant: { id, home } }: { tenant: OperatorTenant })
             onCancel={() => setOpen(false)}
           />
         )}
-        {task && !isFormShown && !isPast && <MoveState task={task} onRepeat={start.mutate} />}
+        {task && !isFormShown && !isPast && <TaskState task={task} onRepeat={() => start.mutate(task.input.to)} />}
       </Stack>
     </PanelSection>
   )

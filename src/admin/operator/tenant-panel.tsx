@@ -9,10 +9,13 @@ import { showNotice, showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
 import { SidePanel } from '../ui/side-panel'
+import { LastBackup } from './last-backup'
 import { operatorApi, refetchOperator, tenantQuery } from './operator-api'
+import { TenantBackups } from './tenant-backups'
 import { TenantHome } from './tenant-home'
 import { TenantHostsForm } from './tenant-hosts-form'
 import { TenantLimitsForm } from './tenant-limits-form'
+import { TenantQuotasForm } from './tenant-quotas-form'
 import { TenantState } from './tenant-state'
 import { TenantSupport } from './tenant-support'
 
@@ -24,6 +27,7 @@ export function TenantPanel() {
   const navigate = useNavigate()
   const close = () => navigate({ to: '/operator/tenants', search: true as never })
   const { data: tenant, error } = useQuery(tenantQuery(id))
+  const isBackupKnown = !!tenant?.backup || tenant?.backupOverdue
   return (
     <SidePanel title={id} onClose={close} footer={tenant && <TenantActions tenant={tenant} onClose={close} />}>
       {error && <ProblemMessage error={error} />}
@@ -35,13 +39,16 @@ export function TenantPanel() {
               ['Damage', tenant.damage],
               ['Size', tenant.bytes === null ? undefined : formatBytes(tenant.bytes)],
               ['Last request', tenant.lastRequest && <RelativeTime key="last" time={tenant.lastRequest} />],
+              ['Last backup', isBackupKnown ? <LastBackup key="backup" {...tenant} /> : null],
               ['Created', <RelativeTime key="created" time={tenant.created} />],
               ['Answers at', tenant.hosts.join(', ')],
             ]}
           />
           <TenantHome tenant={tenant} />
+          <TenantBackups tenant={tenant} />
           <TenantHostsForm id={id} />
           <TenantLimitsForm id={id} />
+          <TenantQuotasForm id={id} />
           {tenant.status === 'active' && <TenantSupport id={id} />}
         </Stack>
       )}

@@ -9,6 +9,7 @@ import { ListTable } from '../ui/list-table'
 import { RelativeTime } from '../ui/relative-time'
 import { Screen } from '../ui/screen'
 import { SearchBox } from '../ui/search-box'
+import { LastBackup } from './last-backup'
 import { operatorApi } from './operator-api'
 import { TenantState } from './tenant-state'
 
@@ -25,6 +26,7 @@ const columns: Column<OperatorTenant>[] = [
     ...{ key: 'lastRequest', label: 'Last request', width: 130 },
     render: ({ lastRequest }) => lastRequest && <RelativeTime time={lastRequest} />,
   },
+  { key: 'backup', label: 'Last backup', width: 180, render: (tenant) => <LastBackup {...tenant} /> },
   { key: 'created', label: 'Created', width: 130, render: ({ created }) => <RelativeTime time={created} /> },
 ]
 

@@ -1,14 +1,17 @@
-import { Text } from '@mantine/core'
+import { Box, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { queryClient } from '../api/queries'
 import { LimitForm } from '../limits/limit-form'
+import { QuotaList } from '../limits/quota-list'
 import { showNotice } from '../ui/notices'
+import { PanelSection } from '../ui/panel-section'
+import { ProblemMessage } from '../ui/problem-message'
 import { FormScreen } from './form-screen'
-import { changeConfiguration, installationQuery, limitsConfigurationQuery } from './settings-queries'
+import { changeConfiguration, installationQuery, limitsConfigurationQuery, quotasQuery } from './settings-queries'
 
 const FORM_ID = 'limits'
 
-/** How many requests a guest and a user of the tenant may make per minute. */
+/** How many requests a guest and a user of the tenant may make per minute, and what the tenant uses of its quotas. */
 export function LimitSettings() {
   const { data: installation, error: installationError } = useQuery(installationQuery)
   const { data: chosen, error } = useQuery(limitsConfigurationQuery)
@@ -27,6 +30,7 @@ export function LimitSettings() {
       source="Kept in the limits-configuration. These limits only lower what the operator allows."
       error={installationError ?? error}
       form={allowed ? FORM_ID : undefined}
+      more={<Quotas />}
     >
       <Text size="sm" c="dimmed" mb="md">
         {allowed === null
@@ -45,5 +49,20 @@ export function LimitSettings() {
         />
       )}
     </FormScreen>
+  )
+}
+
+function Quotas() {
+  const { data, error } = useQuery(quotasQuery)
+  return (
+    <Box mt="xl">
+      <PanelSection title="Quotas" order={2}>
+        <Text size="sm" c="dimmed" mb="md">
+          What the tenant has and uses. The operator sets how much it may be; days and months are those of UTC.
+        </Text>
+        {error && <ProblemMessage error={error} />}
+        {data && <QuotaList quotas={data} />}
+      </PanelSection>
+    </Box>
   )
 }

@@ -10,6 +10,9 @@ export const installationQuery = queryOptions({
   queryFn: () => fetchData(api.GET('/api/installation')),
 })
 
+/** How much of each quota the tenant uses. */
+export const quotasQuery = queryOptions({ queryKey: ['quotas'], queryFn: () => fetchData(api.GET('/api/quotas')) })
+
 /** Returns the metadata of a configuration. One that was never written has no row, and is empty. */
 async function fetchConfiguration<Metadata>(configuration: string): Promise<Metadata> {
   const all = await fetchData(api.GET('/api/configurations', { params: { query: { limit: 1_000 } } }))

@@ -52,7 +52,7 @@ export async function embedTexts(
     const durationMs = Math.round(performance.now() - startTime)
     const about = { kind: 'embedding' as const, integration, source, model, thread: thread ?? null }
     const row = await buildUsageRow(ctx, { ...about, usage, status, durationMs })
-    await ctx.write((tx) => recordUsage(tx, row))
+    await ctx.write((tx) => recordUsage(ctx, tx, row))
   }
 }
 

@@ -89,6 +89,7 @@ export const vectorStoreRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/sto
     {
       can: 'user',
       costly: true,
+      addsData: true,
       params: sourceParams,
       body: VectorStoreUpload,
       response: { 201: VectorStoreUploaded, ...uploadErrorResponses },

@@ -2,6 +2,7 @@ import { inArray } from 'drizzle-orm'
 import type { PublicCtx } from '../../accounts/context'
 import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
+import { openQuota } from '../../limits/quota-check'
 import { getSettings } from '../../platform/settings/tenant-settings'
 import { spent } from '../tables'
 import { MICROS_PER_UNIT } from './prices'
@@ -15,12 +16,31 @@ export type ExpectedUsage = { tokens: number; cost: number }
 const reservations = new Map<string, ExpectedUsage>()
 
 /**
- * Checks the budgets of the tenant, of the caller and of the caller's workspace, and reserves the `expected` usage until the
- * returned function is called. Without `expected`, the request is part of one that has a reservation, and only used up
- * budgets count. Days and months are those of UTC.
- * @throws 429 BUDGET_EXCEEDED with `Retry-After` when a budget is used up, or running requests are expected to use it up
+ * Checks the quota and the budgets of the tenant, and the budgets of the caller and of the caller's workspace, and
+ * reserves the `expected` usage until the returned function is called. Without `expected`, the request is part of one
+ * that has a reservation, and only what is used up counts. Days and months are those of UTC.
+ * @throws 403 QUOTA_EXCEEDED when the quota of tokens is used up
+ * @throws 429 BUDGET_EXCEEDED with `Retry-After` when a budget is used up, or running requests are expected to use up a
+ * budget or the quota
  */
-export async function reserveBudget({ actor, ...tenant }: PublicCtx, expected?: ExpectedUsage): Promise<() => void> {
+export async function reserveBudget(ctx: PublicCtx, expected?: ExpectedUsage): Promise<() => void> {
+  const quota = await openQuota(ctx, 'aiTokens', 1)
+  quota?.assertNotUsedUp()
+  if (expected && quota && !quota.fits(1)) throw quotaReservedProblem()
+  if (expected) quota?.hold(expected.tokens)
+  try {
+    const releaseBudgets = await reserveBudgets(ctx, expected)
+    return () => {
+      releaseBudgets()
+      quota?.reset()
+    }
+  } catch (error) {
+    quota?.reset()
+    throw error
+  }
+}
+
+async function reserveBudgets({ actor, ...tenant }: PublicCtx, expected?: ExpectedUsage): Promise<() => void> {
   const { budgets } = await getSettings(tenant, usageSettings)
   const subjectByScope = { tenant: '', user: actor?.user, workspace: actor?.workspace?._id }
   const time = toIsoString(now())
@@ -81,6 +101,13 @@ const budgetReservedProblem = (budget: Budget, used: number, running: number) =>
   budgetProblem(
     `Requests in progress may use up the budget of this ${budget.scope}: ${formatBudget(budget)}. Try again in a moment.`,
     { ...budget, used, running },
+    RETRY_AFTER_SECONDS,
+  )
+
+const quotaReservedProblem = () =>
+  budgetProblem(
+    'Requests in progress may use up the quota of tokens of this tenant. Try again in a moment.',
+    { quota: 'aiTokens' },
     RETRY_AFTER_SECONDS,
   )
 

@@ -1,10 +1,11 @@
-import { lt } from 'drizzle-orm'
+import { eq, lt } from 'drizzle-orm'
 import type { PublicCtx } from '../../accounts/context'
 import { config } from '../../config'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import { deleteInBatches } from '../../jobs/batch-delete'
 import { emit } from '../../jobs/outbox'
 import type { Lease } from '../../jobs/with-lease'
+import { addUse } from '../../limits/quota-use'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { spent, usage } from '../tables'
@@ -38,15 +39,23 @@ export async function buildUsageRow(
   return { ...identity, ...input, ...owner, promptTokens, completionTokens, cost, estimated }
 }
 
+/** How many tokens models read and wrote for this process, in all tenants. */
+export const tokenCounts = { prompt: 0, completion: 0 }
+
 /** Inserts a usage row and adds it to the totals of budgets. Every call of a model is recorded here. */
-export async function recordUsage(tx: Tx, row: UsageRow): Promise<void> {
+export async function recordUsage(tenant: Pick<Tenant, 'tenant'>, tx: Tx, row: UsageRow): Promise<void> {
   await tx.insert(usage).values(row)
   await addToTotals(tx, row)
+  tx.afterCommit(() => {
+    addUse(tenant, 'aiTokens', row.promptTokens + row.completionTokens)
+    tokenCounts.prompt += row.promptTokens
+    tokenCounts.completion += row.completionTokens
+  })
 }
 
 /** Records the usage of a completion, and emits an event without any of its content, in the transaction of its result. */
 export async function recordCompletion(tenant: Tenant, tx: Tx, row: UsageRow, code?: string): Promise<void> {
-  await recordUsage(tx, row)
+  await recordUsage(tenant, tx, row)
   const { _id, source, integration, thread, model, user, workspace, status, cost, estimated } = row
   const { promptTokens, completionTokens, durationMs } = row
   const about = { usage: _id, integration, aiSource: source, thread, model, status, ...(code && { code }) }
@@ -80,6 +89,12 @@ const BUDGET_PERIODS: BudgetPeriod[] = ['day', 'month']
 /** Returns the id of the total of a subject for the day or month (UTC) of `time`, an ISO string. */
 export const toTotalId = (scope: BudgetScope, subject: string, period: BudgetPeriod, time: string) =>
   `${time.slice(0, period === 'day' ? 10 : 7)} ${scope} ${subject}`
+
+/** Returns how many tokens a tenant has used in this month (UTC). */
+export async function countTokensOfMonth({ db }: Tenant): Promise<number> {
+  const _id = toTotalId('tenant', '', 'month', toIsoString(now()))
+  return (await db.select().from(spent).where(eq(spent._id, _id)).get())?.tokens ?? 0
+}
 
 /** Removes usage older than ATOLL_AI_USAGE_RETENTION (days), and totals of past months, which no budget needs. */
 export async function removeOld(tenant: Tenant & Lease) {

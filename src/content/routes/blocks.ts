@@ -36,6 +36,7 @@ export const blockRoutes = new Elysia({ prefix: '/blocks', tags: ['blocks'] })
     async ({ ctx, body, query, request, set }) => status(201, await blocks.create(ctx, body, query, { request, set })),
     {
       can: 'user',
+      addsData: true,
       body: NewBlock,
       query: rawQuery,
       response: { 201: Block, 409: ProblemShape },
@@ -47,6 +48,7 @@ export const blockRoutes = new Elysia({ prefix: '/blocks', tags: ['blocks'] })
     ({ ctx, params, body, query, request, set }) => blocks.update(ctx, params.id, body, query, { request, set }),
     {
       can: 'user',
+      addsData: true,
       params: IdParams,
       body: BlockChange,
       query: rawQuery,
@@ -59,6 +61,7 @@ export const blockRoutes = new Elysia({ prefix: '/blocks', tags: ['blocks'] })
     ({ ctx, params, body, query, request, set }) => blocks.update(ctx, params.id, body, query, { request, set }),
     {
       can: 'user',
+      addsData: true,
       params: IdParams,
       body: BlockChange,
       query: rawQuery,

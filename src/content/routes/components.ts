@@ -28,12 +28,14 @@ export const componentRoutes = new Elysia({ prefix: '/components', tags: ['compo
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await components.create(ctx, body, { request, set })), {
     can: 'editor',
+    addsData: true,
     body: NewComponent,
     response: { 201: Component, 409: ProblemShape },
     detail: { operationId: 'createComponent', summary: 'Create a component' },
   })
   .post('/bulk', ({ ctx, body }) => upsertAll(ctx, body.components), {
     can: 'editor',
+    addsData: true,
     body: ComponentBulk,
     response: ComponentBulkResult,
     detail: {
@@ -45,6 +47,7 @@ export const componentRoutes = new Elysia({ prefix: '/components', tags: ['compo
   })
   .put('/:id', ({ ctx, params, body, request, set }) => components.update(ctx, params.id, body, { request, set }), {
     can: 'editor',
+    addsData: true,
     params: nameParams,
     body: ComponentChange,
     response: updateResponse,
@@ -52,6 +55,7 @@ export const componentRoutes = new Elysia({ prefix: '/components', tags: ['compo
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => components.update(ctx, params.id, body, { request, set }), {
     can: 'editor',
+    addsData: true,
     params: nameParams,
     body: ComponentChange,
     response: updateResponse,

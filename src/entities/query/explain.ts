@@ -36,6 +36,19 @@ export async function explainQuery(
   const began = performance.now()
   const { shown, more } = await read(recording)
   const ms = Math.round((performance.now() - began) * 1_000) / 1_000
+  const plan = {
+    ...(await describePlan(db, model, rowScope, query)),
+    statements,
+    rowsRead: statements.reduce((sum, { rows }) => sum + rows, 0),
+    shown,
+    more,
+    ms,
+  }
+  return Response.json(plan, { headers: { 'cache-control': 'no-store' } })
+}
+
+/** Returns which rows a query scans and why, and which conditions are checked on each row. It names no values. */
+export async function describePlan(db: Db, model: Model, rowScope: RowScope, query: Query) {
   const resolvedQuery = await resolveLikes(db, model, query)
   const { scan, indexWalk, candidates } = await chooseAccessPath(db, model, rowScope, resolvedQuery)
   const chosen = candidates.find((one) => one.scan === scan)
@@ -47,7 +60,7 @@ export async function explainQuery(
       : covered
         ? describeCondition(covered)
         : undefined
-  const plan = {
+  return {
     driver: { by: indexWalk?.target ? 'order' : scan.by, ...(driver && { of: driver }) },
     considered: candidates.map(({ condition, rows }) => ({
       of: describeCondition(condition),
@@ -65,13 +78,7 @@ export async function explainQuery(
     order: query.ranked
       ? ['fit']
       : query.order.map(({ target, descending }) => (descending ? '-' : '') + targetName(target)),
-    statements,
-    rowsRead: statements.reduce((sum, { rows }) => sum + rows, 0),
-    shown,
-    more,
-    ms,
   }
-  return Response.json(plan, { headers: { 'cache-control': 'no-store' } })
 }
 
 const describeCondition = (condition: Condition | 'reach') =>

@@ -2,6 +2,7 @@ import type { PublicCtx } from '../../accounts/context'
 import type { Model } from '../../blueprints/model'
 import { requireRowScope } from '../../blueprints/permissions'
 import { yieldToEventLoop } from '../../core/event-loop'
+import type { QuotaReservation } from '../../limits/quota-use'
 import type { Tx } from '../../storage/port'
 import type { ShownRow, StoredEntity } from '../store/rows'
 import type { ReadableScopes } from '../write/constraints'
@@ -37,7 +38,7 @@ export class BatchExecutor {
   readonly touched: TouchedEntity[] = []
   readonly drafts = new Map<Operation, EntityDraft>()
 
-  /** `references` is required for batches with deletions. */
+  /** `references` is required for batches with deletions; `reservation` where there is a quota of entities. */
   constructor(
     private tx: Tx,
     private model: Model,
@@ -45,11 +46,12 @@ export class BatchExecutor {
     private readableScopes: ReadableScopes,
     private operations: Operation[],
     private precomputation: Precomputation,
-    private references?: ReferenceGraph,
+    private options: { references?: ReferenceGraph; reservation?: QuotaReservation } = {},
   ) {}
 
   async execute(): Promise<OperationResult[]> {
     this.precomputation.startWrite()
+    this.options.reservation?.reset()
     const upserted = this.operations.filter(({ op }) => op === 'upsert').map(({ name }) => name)
     this.#existingNames = await findExistingNames(this.tx, this.model, upserted)
     while (this.#results.length < this.operations.length) {
@@ -81,6 +83,7 @@ export class BatchExecutor {
           this.precomputation.getComputed(operation, doc, identity),
           ctx.actor,
         )
+        this.options.reservation?.add(1)
         drafts.push(draft)
         this.drafts.set(operation, draft)
       } catch (error) {
@@ -171,12 +174,15 @@ export class BatchExecutor {
       this.index = index + n
       return requireWritable(model, found.get(name), rowScope, ctx)
     })
-    const deleted = await deleteEntities(tx, entities, { references: this.references!, by: ctx }).catch((error) => {
-      if (!(error instanceof RestrictedDelete)) throw error
-      const restricted = entities.findIndex(({ identifier }) => error.isRestricted(identifier))
-      this.index = index + Math.max(0, restricted)
-      throw restricted < 0 ? error : error.narrow(entities[restricted]!.identifier)
-    })
+    const deleted = await deleteEntities(tx, entities, { references: this.options.references!, by: ctx }).catch(
+      (error) => {
+        if (!(error instanceof RestrictedDelete)) throw error
+        const restricted = entities.findIndex(({ identifier }) => error.isRestricted(identifier))
+        this.index = index + Math.max(0, restricted)
+        throw restricted < 0 ? error : error.narrow(entities[restricted]!.identifier)
+      },
+    )
+    this.options.reservation?.add(-deleted.length)
     await this.#forgetNames(entities, deleted)
     for (const { identifier } of entities) this.#results.push({ op: 'delete', identifier, status: 200 })
   }

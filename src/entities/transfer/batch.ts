@@ -3,6 +3,7 @@ import { getModel } from '../../blueprints/blueprints'
 import { requireRowScope, rowScopeOf } from '../../blueprints/permissions'
 import { badRequest, type FieldError, Problem } from '../../core/problem'
 import { createJsonResponse } from '../../core/response'
+import { assertQuotaLeft, openQuota } from '../../limits/quota-check'
 import type { Tx } from '../../storage/port'
 import { createHeaders, parseResponseShape } from '../request'
 import { createSerializer } from '../store/serializer'
@@ -36,15 +37,19 @@ export async function batch(ctx: PublicCtx, key: string, body: unknown, request:
         message: '$populate is not supported for batches. Read the entities to populate them.',
       })
     const precomputation = new Precomputation(model, ctx, operations)
+    if (operations.some(({ op }) => op !== 'delete')) await assertQuotaLeft(ctx, 'storage')
+    using reservation = await openQuota(ctx, 'entities', operations.filter(mayCreate).length)
     let executor: BatchExecutor | undefined
     const work = (tx: Tx, references?: ReferenceGraph) => {
-      executor = new BatchExecutor(tx, model, ctx, readableScopes, operations, precomputation, references)
+      const options = { references, reservation }
+      executor = new BatchExecutor(tx, model, ctx, readableScopes, operations, precomputation, options)
       return executor.execute()
     }
     const removes = operations.some(({ op }) => op === 'delete')
     const outcomes = await precomputation
       .runWrite(() => (removes ? deleteInTransaction(ctx, work) : write((tx) => work(tx))))
       .catch((error) => throwForOperation(error, executor?.index ?? 0))
+    reservation?.keep()
     const writeWhole = createSerializer(model, ctx.actor, shape)
     const results = outcomes.map(({ op, identifier, status, row, sent }) => {
       const start = JSON.stringify({ op, identifier, status })
@@ -55,6 +60,8 @@ export async function batch(ctx: PublicCtx, key: string, body: unknown, request:
     return createJsonResponse(`{"results":[${results}]}`, createHeaders(shape))
   })
 }
+
+const mayCreate = ({ op }: Operation) => op === 'create' || op === 'upsert'
 
 function parseOperations(body: unknown): Operation[] {
   const operations = (body as { operations?: unknown } | null)?.operations

@@ -4,6 +4,8 @@ import type { Model } from '../../blueprints/model'
 import { requireRowScope, rowScopeOf } from '../../blueprints/permissions'
 import { parseJson, requireStorable } from '../../core/body'
 import { type FieldError, Problem } from '../../core/problem'
+import { assertQuotaLeft, openQuota } from '../../limits/quota-check'
+import { isQuotaExceeded } from '../../limits/quota-description'
 import { Busy } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
 import { invalidate } from '../../tenancy/cache'
@@ -30,7 +32,8 @@ type PlannedLine = { line: number; operation: Operation }
 
 /**
  * Imports entities from a body of lines as it arrives, a batch at a time. Rejected lines are reported and skipped; with
- * `atomic`, one rejected line undoes the whole import. @throws 400, 403, 404, 409, 413, 415
+ * `atomic`, one rejected line undoes the whole import. Once a line exceeds a quota, no further line is tried.
+ * @throws 400, 403, 404, 409, 413, 415
  */
 export async function importAll(originalCtx: Ctx, key: string, request: Request): Promise<ImportReport> {
   const ctx = withoutPrivilege(originalCtx, request) as Ctx
@@ -49,6 +52,11 @@ class ImportRun {
   #dryRun?: ImportDryRun
   #batchSize = new AdaptiveBatchSize()
   #progress: ImportProgress
+  #isQuotaExceeded = false
+  /** The first line that did not fit into the quota, among those that were tried last. */
+  #quotaIndex = 0
+  /** How many entities a dry run would have created. */
+  #trialCount = 0
 
   constructor(
     private ctx: Ctx,
@@ -81,6 +89,10 @@ class ImportRun {
       let [slice, size]: [PlannedLine[], number] = [[], 0]
       for await (const lines of this.reader.readLines(this.options.format === 'csv'))
         for (const line of lines) {
+          if (this.#isQuotaExceeded) {
+            this.#report.failed++
+            continue
+          }
           const planned = await this.#planLine(line)
           if (!planned) continue
           slice.push(planned)
@@ -146,11 +158,13 @@ class ImportRun {
   /** Writes a small batch, and retries the lines that failed for other reasons than a rejection. */
   async #writeSmallBatch(lines: PlannedLine[]) {
     let remaining = lines
+    if (this.#isQuotaExceeded) this.#report.failed += remaining.splice(0).length
     for (let tries = 1; remaining.length; tries++) {
       this.model = await getModel(this.ctx, this.key)
       const readableScopes = await getReadableScopes(this.ctx, this.model)
       const failure = await this.#attempt(remaining, readableScopes).then(toNoFailure, toFailure)
       if (!failure) return this.#countImported(remaining)
+      if (isQuotaExceeded(failure.error)) return this.#endAtQuota(remaining, failure.error)
       if (!isRefusal(failure.error)) {
         remaining = await this.#waitAndRetry(failure.error, remaining, tries)
         continue
@@ -172,7 +186,22 @@ class ImportRun {
     }
   }
 
-  #attempt(lines: PlannedLine[], readableScopes: Awaited<ReturnType<typeof getReadableScopes>>) {
+  /** Imports the lines before the one that exceeds a quota, which is the last one that is tried. */
+  async #endAtQuota(lines: PlannedLine[], error: unknown) {
+    const index = this.#quotaIndex
+    if (index) await this.#writeSmallBatch(lines.slice(0, index))
+    this.#report.failed += lines.length - index
+    if (this.#isQuotaExceeded) return
+    this.#isQuotaExceeded = true
+    this.#report.failed-- // the line that is reported
+    await this.#reportLine(lines[index]!.line, error, ' The import ends here.')
+  }
+
+  async #attempt(lines: PlannedLine[], readableScopes: Awaited<ReturnType<typeof getReadableScopes>>) {
+    this.#quotaIndex = 0
+    await assertQuotaLeft(this.ctx, 'storage')
+    using reservation = await openQuota(this.ctx, 'entities', lines.length, this.#trialCount)
+    let executor: BatchExecutor | undefined
     const [journal, dryRun] = [this.#journal, this.#dryRun]
     const model = dryRun ? dryRun.toDryRunModel(this.model) : this.model
     const operations = lines.map(({ operation }) => operation)
@@ -180,16 +209,20 @@ class ImportRun {
     const work = async (tx: Tx) => {
       await journal?.renew(tx)
       const began = performance.now()
-      const executor = new BatchExecutor(tx, model, this.ctx, readableScopes, operations, precomputation)
+      executor = new BatchExecutor(tx, model, this.ctx, readableScopes, operations, precomputation, { reservation })
       await executor.execute()
       await journal?.record(tx, executor.touched)
       if (lines.length >= MIN_BATCH_LINES) this.#batchSize.recordWrite(lines.length, performance.now() - began)
       return dryRun ? dryRun.rollBack(model, executor.drafts) : undefined
     }
-    return precomputation
-      .runWrite(() => this.ctx.write(work))
-      .catch(ignoreRollback)
-      .catch(rethrowConflict)
+    try {
+      await precomputation.runWrite(() => this.ctx.write(work)).catch(ignoreRollback)
+    } catch (error) {
+      this.#quotaIndex = executor?.index ?? 0
+      rethrowConflict(error)
+    }
+    if (dryRun) this.#trialCount += reservation?.held ?? 0
+    else reservation?.keep()
   }
 
   async #waitAndRetry(error: unknown, remaining: PlannedLine[], tries: number) {
@@ -207,12 +240,12 @@ class ImportRun {
     }
   }
 
-  async #reportLine(line: number, error: unknown) {
+  async #reportLine(line: number, error: unknown, note = '') {
     if (!(error instanceof Problem)) throw error
     await this.#undoAtomic()
     this.#report.failed++
     if (this.#report.errors.length >= MAX_REPORTED_ERRORS) return
-    this.#report.errors.push({ line, code: error.code, message: describeProblem(error) })
+    this.#report.errors.push({ line, code: error.code, message: describeProblem(error) + note })
   }
 
   /** Undoes an atomic import; the remaining lines become a dry run. */

@@ -1,5 +1,5 @@
 import { t } from 'elysia'
-import { queueMail } from '../../accounts/mail/mails'
+import { assertMailQuota, queueMail } from '../../accounts/mail/mails'
 import { openTransport } from '../../connections/kinds/email'
 import { resolveConnection } from '../../connections/resolver'
 import { id } from '../../core/shapes'
@@ -35,6 +35,7 @@ export const email: TargetKind<typeof shape> = {
     const subject = renderTemplate(target.subject, invocation, MAX_SUBJECT_LENGTH)
     const text = renderTemplate(target.text, invocation, MAX_TEXT_LENGTH)
     if (!sourceId) {
+      await assertMailQuota(ctx)
       const mails = recipients.map((to) => ({ to, template: 'message' as const, data: { subject, text } }))
       await ctx.write((tx) => queueMail(ctx, tx, ...mails))
     } else {

@@ -37,7 +37,8 @@ const SHARED_RESPONSES: Record<string, SharedResponse> = {
   },
   403: {
     name: 'Forbidden',
-    description: 'The caller is authenticated but lacks permission, or the tenant is suspended.',
+    description:
+      'The caller is authenticated but lacks permission, a quota of the tenant is used up, or the tenant is suspended.',
     code: 'FORBIDDEN',
     message: 'Your roles do not allow this.',
   },

@@ -38,6 +38,7 @@ const ACCESS_DESCRIPTIONS: Record<string, string> = {
   curator: 'Requires the role admin or editor.',
   teller: 'Requires the role admin, editor or plugin.',
   operator: 'Requires the operator token.',
+  local: 'Requires the operator token, except from the machine of the server.',
 }
 
 /** Returns the OpenAPI operation of a route. @see https://spec.openapis.org/oas/v3.1.0#operation-object */
@@ -68,6 +69,7 @@ export function operationOf({ method, path, hooks }: Route, parts: DocumentParts
 }
 
 function securityOf(access: string, ofTenant: boolean): object[] {
+  if (access === 'local') return [{}, { operator: [] }]
   if (access === 'operator') return [{ operator: [] }]
   if (!ofTenant) return []
   if (access === 'open') return [{}, TENANT_REQUIREMENT]

@@ -9,6 +9,7 @@ import * as builders from '../../ai/builders/shapes'
 import * as knowledge from '../../ai/knowledge/shapes'
 import * as ai from '../../ai/shapes'
 import * as usage from '../../ai/usage/shapes'
+import * as backups from '../../backups/shapes'
 import * as blueprints from '../../blueprints/shapes'
 import * as connections from '../../connections/shapes'
 import * as content from '../../content/shapes'
@@ -23,13 +24,29 @@ import * as limits from '../../limits/shapes'
 import * as payments from '../../payments/shapes'
 import * as inbox from '../../payments/webhooks/shapes'
 import * as plugins from '../../plugins/shapes'
+import * as tls from '../../tls/shapes'
 import * as workspaces from '../../workspaces/shapes'
 import * as operations from '../shapes'
 
 /** The modules of shapes. Each exported shape is a schema of the document, with the name of its export. */
 const SHAPE_MODULES = [
   ...[accounts, links, mail, passkeys, social, totp, users, workspaces, blueprints, entities, charts, content, events],
-  ...[payments, inbox, plugins, connections, integrations, lambdas, ai, usage, knowledge, builders, limits, operations],
+  ...[
+    payments,
+    inbox,
+    plugins,
+    connections,
+    integrations,
+    lambdas,
+    ai,
+    usage,
+    knowledge,
+    builders,
+    limits,
+    backups,
+    operations,
+    tls,
+  ],
 ]
 
 /** The schema names of exports whose own name is clear only within their area. */

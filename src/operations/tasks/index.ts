@@ -1,8 +1,11 @@
+import { backup } from './backup'
+import { clone } from './clone'
 import { move } from './move'
+import { restore } from './restore'
 import type { PreparedTask, TaskKind } from './task-kind'
 
 /** The kinds of tasks by the name that the table `operator_tasks` stores. */
-export const taskKinds = { move }
+export const taskKinds = { move, backup, restore, clone }
 export type TaskKindName = keyof typeof taskKinds
 
 /** What a kind of task is given. */

@@ -13,8 +13,8 @@ export type PreparedTask<Result> = AsyncDisposable & { run(control: TaskControl)
 export type TaskControl = {
   /** Receives the latest line about it. */
   onProgress(line: string): void
-  /** Receives how much is done, from 0 to 1, where that is known. */
-  onFraction(fraction: number): void
+  /** Receives how much is done, from 0 to 1; null where that is unknown. */
+  onFraction(fraction: number | null): void
   /** Ends the work at its next safe moment, because the server stops. */
   signal: AbortSignal
 }

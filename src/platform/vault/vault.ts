@@ -3,7 +3,7 @@ import { and, eq } from 'drizzle-orm'
 import { now, toIsoString } from '../../core/clock'
 import { decrypt, encrypt } from '../../core/encryption'
 import { Problem } from '../../core/problem'
-import type { Db, Tx } from '../../storage/port'
+import type { Db, RunQuery, Tx } from '../../storage/port'
 import { getVaultKeys, type VaultKeys } from '../../tenancy/installation-keys'
 import type { Tenant } from '../../tenancy/tenants'
 import { sealed } from './tables'
@@ -86,6 +86,71 @@ type SealedRow = SecretRef & { key: number; text: string }
 /** Returns a secret encrypted with the current key. @throws 500 SEALED_UNREADABLE when no key decrypts it */
 export const reencrypt = (tenant: TenantRef, keys: VaultKeys, row: SealedRow): string =>
   sealText(tenant, keys, keys.current, row, openText(tenant, keys, row))
+
+/**
+ * Encrypts the secrets of a copied tenant for its new id, in the transaction that has them. Those that no key decrypts
+ * are left out; returns their number.
+ */
+export async function resealForTenant(query: RunQuery, from: string, to: string): Promise<number> {
+  const keys = await getVaultKeys()
+  const rows = (await query('select purpose, owner, name, "key", "text" from sealed')) as [
+    string,
+    string,
+    string,
+    number,
+    string,
+  ][]
+  let lost = 0
+  for (const [purpose, owner, name, key, text] of rows) {
+    const resealed = tryReseal(keys, { purpose, owner, name, key: Number(key), text }, from, to)
+    if (resealed === undefined) {
+      lost++
+      await query('delete from sealed where purpose = ? and owner = ? and name = ?', [purpose, owner, name])
+    } else
+      await query('update sealed set "key" = ?, "text" = ? where purpose = ? and owner = ? and name = ?', [
+        ...[keys.current, resealed],
+        ...[purpose, owner, name],
+      ])
+  }
+  return lost
+}
+
+/** A row of the vault as a copy of the database has it. */
+type CopiedSecret = { purpose: string; owner: string; name: string; key: number; text: string }
+
+/** Returns a function that decrypts the secrets of a tenant; one that no key decrypts is undefined. */
+export async function createSecretOpener(tenant: string): Promise<(row: CopiedSecret) => string | undefined> {
+  const keys = await getVaultKeys()
+  return (row) => {
+    try {
+      return openText({ tenant }, keys, row)
+    } catch {
+      return // its key is lost, and so is the secret
+    }
+  }
+}
+
+/** Encrypts the secrets of a copied tenant whose texts are readable, in the transaction that has them. */
+export async function sealReadableTexts(query: RunQuery, tenant: string) {
+  const keys = await getVaultKeys()
+  const rows = await query('select purpose, owner, name, "text" from sealed')
+  for (const [purpose, owner, name, text] of rows as [string, string, string, string][]) {
+    const sealedText = sealText({ tenant }, keys, keys.current, { purpose, owner, name }, text)
+    await query('update sealed set "key" = ?, "text" = ? where purpose = ? and owner = ? and name = ?', [
+      ...[keys.current, sealedText],
+      ...[purpose, owner, name],
+    ])
+  }
+}
+
+function tryReseal(keys: VaultKeys, row: SealedRow, from: string, to: string): string | undefined {
+  try {
+    return sealText({ tenant: to }, keys, keys.current, row, openText({ tenant: from }, keys, row))
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'SEALED_UNREADABLE') return
+    throw error
+  }
+}
 
 const MAX_ATTEMPTS = 3
 

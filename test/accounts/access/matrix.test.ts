@@ -185,6 +185,7 @@ const table = `
     200 POST /api/mails/templates/:name/preview
     200 POST /api/mails/templates/:name/test
     200 GET /api/installation
+    200 GET /api/quotas
     200 GET /api/workspaces/all
     200 GET /api/blueprints/:key/permissions/explain
     200 GET /api/lambdas/

@@ -8,9 +8,9 @@ import type { createTestTenant, TestUser } from '../../test-tenant'
 export type StreamEvent = { event: string; id: string; data: any }
 
 /** Opens a change stream at a real server, with the parser that clients use. A rejected one has a status and a code. */
-export async function openStream(url: string, headers: Record<string, string>) {
+export async function openStream(url: string, headers: Record<string, string>, init: BunFetchRequestInit = {}) {
   const closing = new AbortController()
-  const response = await fetch(url, { headers, signal: closing.signal })
+  const response = await fetch(url, { ...init, headers, signal: closing.signal })
   const { status } = response
   if (status !== 200) return { ...REFUSED_STREAM, status, code: ((await response.json()) as { code: string }).code }
   const reader = response

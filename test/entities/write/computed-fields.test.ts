@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { moveClock, now } from '../../../src/core/clock'
+import { moveClock } from '../../../src/core/clock'
 import { writeInvalidating } from '../../../src/tenancy/cache'
 import { fullAccessRules, statusAndCode } from '../../test-tenant'
 import { createThingsFixture } from '../fixtures'
@@ -214,14 +214,13 @@ describe('computed fields', () => {
   })
 
   test('a formula uses the clock of the server', async () => {
-    const before = now()
     try {
       moveClock(Date.parse('2031-02-03T04:05:06Z'))
       expect(await createWithFormula('$now()', {})).toStartWith('2031-02-03T04:05:')
       expect(await createWithFormula('$now("[Y0001]/[M01]")', {})).toBe('2031/02')
       expect(await createWithFormula('$string($toMillis($now()) = $millis())', {})).toBe('true')
     } finally {
-      moveClock(before)
+      moveClock()
     }
   })
 

@@ -64,6 +64,10 @@ export async function migrateBucket(client: Queryable, bucket: string, migration
   }
 }
 
+/** Returns the version of a bucket; 0 when there is none. */
+export const readBucketVersion = (client: Queryable, bucket: string): Promise<number> =>
+  readVersion(client, pg.escapeLiteral(bucket))
+
 async function readVersion(client: Queryable, name: string) {
   const { rows } = await client.query(
     `select obj_description(oid, 'pg_namespace') as version,

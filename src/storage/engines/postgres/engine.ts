@@ -2,7 +2,7 @@ import pg from 'pg'
 import { Busy, DatabaseDamaged } from '../../errors'
 import type { Database, DatabaseLocation, Engine, Migrations, NameClaim, TenantCopyConnection } from '../../port'
 import { AutoAnalyze } from './auto-analyze'
-import { migrateBucket, TENANT_ROLE } from './buckets'
+import { migrateBucket, readBucketVersion, TENANT_ROLE } from './buckets'
 import { hasCitus, moveBucketSchema, PROPAGATE_LOCAL_SQL } from './citus'
 import { claimName } from './name-claim'
 import { NotifyListener } from './notify-listener'
@@ -113,6 +113,12 @@ export class Postgres implements Engine {
     return this.#listener.remoteVersion(tenantIdOf(place))
   }
 
+  /** Counts the connections that run statements, those that are idle, and the work that waits for one. */
+  countConnections() {
+    const { totalCount, idleCount, waitingCount } = this.#pool
+    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
+  }
+
   /** Returns the version of the server, and whether it runs Citus. @throws 503 BUSY when it cannot be reached */
   async getServerInfo() {
     return this.#transactions.withConnection(async (client) => {
@@ -121,6 +127,11 @@ export class Postgres implements Engine {
       )
       return rows[0] as { server: string; citus: boolean }
     })
+  }
+
+  readSchemaVersion(place: DatabaseLocation): Promise<number> {
+    const { bucket } = requireBucket(place)
+    return this.#transactions.withConnection((client) => readBucketVersion(client, bucket))
   }
 
   async retire(place: DatabaseLocation, { postgres: migrations }: Migrations) {

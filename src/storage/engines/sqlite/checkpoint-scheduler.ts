@@ -31,6 +31,8 @@ export class CheckpointScheduler {
   /** The files that the worker is checkpointing. */
   #waiting = new Map<string, PromiseWithResolvers<void>>()
   #states = new Map<string, FileState>()
+  /** How many checkpoints of a file have begun or ended. */
+  #activity = new Map<string, number>()
 
   constructor(private driver: keyof typeof drivers) {}
 
@@ -52,9 +54,19 @@ export class CheckpointScheduler {
     state.loggedStatements = 0
   }
 
+  /** Returns a number that grows whenever a checkpoint of a file begins or ends. */
+  getActivity = (file: string): number => this.#activity.get(file) ?? 0
+
+  isRunning = (file: string): boolean => this.#waiting.has(file)
+
+  #noteActivity(file: string) {
+    this.#activity.set(file, this.getActivity(file) + 1)
+  }
+
   /** Waits until the worker has finished with a file that is about to be closed. */
   async waitForFile(file: string) {
     this.#states.delete(file)
+    this.#activity.delete(file)
     const done = this.#waiting.get(file)?.promise
     if (!done) return
     // The process must not exit before the worker has finished.
@@ -84,8 +96,12 @@ export class CheckpointScheduler {
     if (!worker) return Promise.resolve()
     const waiting = Promise.withResolvers<void>()
     this.#waiting.set(file, waiting)
+    this.#noteActivity(file)
     worker.postMessage({ file, driver: this.driver } satisfies CheckpointRequest)
-    return waiting.promise.finally(() => this.#waiting.delete(file))
+    return waiting.promise.finally(() => {
+      this.#waiting.delete(file)
+      if (this.#activity.has(file)) this.#noteActivity(file)
+    })
   }
 
   #getWorker() {

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ConfigError } from '../../../core/config-error'
 import { sha256 } from '../../../core/crypto'
+import { fsyncDirectory } from '../../../core/fsync'
 import { notFound } from '../../../core/problem'
 import { Busy, DatabaseDamaged, StorageFault, StorageFull, toStorageError } from '../../errors'
 import {
@@ -16,11 +17,16 @@ import {
 import { CheckpointScheduler } from './checkpoint-scheduler'
 import { CachedConnection } from './connection'
 import { assertFile, canBeOpened, DatabaseFiles, isOutOfDescriptors } from './database-files'
+import { DatabaseTemplate } from './database-template'
 import { drivers, type OpenFile, type SqliteConnection } from './drivers'
+import { copyBeforeRewriting } from './earlier-copy'
 import { checkFile } from './file-check'
+import type { CheckResult } from './file-check-worker'
+import { copyDatabaseFile, type FileCopyControl } from './file-copy'
+import { type LogListener, LogObserver } from './log-observer'
 import { ReadSnapshot } from './read-snapshot'
 import { ignoreBusy, readTables, SqliteTenantCopy } from './tenant-copy'
-import { fsyncDirectory, WalSync } from './wal-sync'
+import { WalSync } from './wal-sync'
 
 export type SqliteOptions = {
   driver: keyof typeof drivers
@@ -41,6 +47,9 @@ const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma for
   pragma temp_store = memory`
 /** The words of the full-text index. The table stores nothing, so each connection creates its own. */
 const CREATE_VOCABULARY_SQL = `create virtual table if not exists temp.search_vocabulary using fts5vocab('main', 'search_words', 'instance')`
+
+/** Calls of `readLogs` after which a log is read that this process did not write to. */
+const TICKS_BETWEEN_READS = 10
 
 /** Closes the connections, and leaves one complete file without a log. */
 async function closeAndTruncateLog(writer: CachedConnection, reader: CachedConnection) {
@@ -69,13 +78,17 @@ export class Sqlite implements Engine {
   #folderLock?: SqliteConnection
 
   #checkpoints: CheckpointScheduler
+  #template: DatabaseTemplate
   /** Paths where the disk has failed: their logs may not be completely on the disk. */
   #failedPaths = new Set<string>()
   /** Connections to files that were replaced: closing them would remove the log of the new files. */
   #abandoned: { files: DatabaseFiles; sessions: CachedConnection[] }[] = []
+  #logListener?: LogListener
+  #logObservers = new Set<LogObserver>()
 
   constructor(private options: SqliteOptions) {
     this.#checkpoints = new CheckpointScheduler(options.driver)
+    this.#template = new DatabaseTemplate(options.folder)
   }
 
   /**
@@ -85,7 +98,7 @@ export class Sqlite implements Engine {
    */
   async open(
     { file, identity, exists = false }: DatabaseLocation,
-    { sqlite: migrations }: Migrations,
+    { sqlite: migrations, rewriting }: Migrations,
   ): Promise<Database> {
     const { folder, lockTimeout, synchronous } = this.options
     const connect = await this.#getOpenFile()
@@ -93,6 +106,7 @@ export class Sqlite implements Engine {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (exists) assertFile(path)
     else if (!existsSync(dirname(path))) notFound('tenant')
+    else if (!existsSync(path)) this.#template.create(connect, path, mark, migrations)
     const sessions: CachedConnection[] = []
     const session = async (pragmas: string) => {
       const opened = new CachedConnection(connect(path, exists), lockTimeout)
@@ -104,6 +118,7 @@ export class Sqlite implements Engine {
       const writer = await session('pragma synchronous = full')
       if (await writer.readPragma('user_version')) await writer.assertMark(mark)
       else if (exists) throw new DatabaseDamaged(undefined, `${path} is not an Atoll database.`)
+      await copyBeforeRewriting(writer, path, rewriting)
       await writer.migrate((version) => listPendingMigrations(version, migrations), mark)
       await writer.assertMark(mark)
       // After a failed write the system may take pages in memory for written, so the log is copied again before it is
@@ -116,13 +131,27 @@ export class Sqlite implements Engine {
       const files = new DatabaseFiles(path)
       // Last, because it keeps a descriptor that nothing else would close.
       const log = synchronous === 'full' ? new WalSync(path, [...new Set([dirname(path), folder])]) : undefined
-      return this.#createDatabase(files, mark, writer, reader, log)
+      return this.#createDatabase(files, mark, writer, reader, log, this.#observeLog(path, file))
     } catch (error) {
       const isBusy = isOutOfDescriptors() || canBeOpened(error, path)
       for (const opened of sessions) opened.close()
       const translated = toStorageError(error)
       throw translated instanceof StorageFault && isBusy ? new Busy(error) : translated
     }
+  }
+
+  readSchemaVersion = ({ file }: DatabaseLocation): Promise<number> =>
+    this.#useFile(file, (connection) => connection.readPragma('user_version'))
+
+  /** Builds all indexes of a database anew, while it is used. @throws 503 BUSY when writers do not let it begin */
+  rebuildIndexes = ({ file }: DatabaseLocation): Promise<void> =>
+    this.#useFile(file, (connection) => connection.executePatiently('reindex'))
+
+  async #useFile<T>(file: string, work: (connection: CachedConnection) => Promise<T>): Promise<T> {
+    const path = join(this.options.folder, file)
+    assertFile(path)
+    const connection = new CachedConnection((await this.#getOpenFile())(path, true), this.options.lockTimeout)
+    return work(connection).finally(() => connection.close())
   }
 
   /** Opens a file for copying, and creates its folder, too. */
@@ -151,6 +180,7 @@ export class Sqlite implements Engine {
     writer: CachedConnection,
     reader: CachedConnection,
     log: WalSync | undefined,
+    observer: LogObserver | undefined,
   ): Database {
     const checkpoints = this.#checkpoints
     const { path, logLimit } = files
@@ -160,12 +190,14 @@ export class Sqlite implements Engine {
       query: snapshot.query,
       async transaction(work) {
         log?.assertHealthy()
+        observer?.beforeWrite()
         const before = writer.statementCount
         await writer.transaction(async (executor) => {
           await writer.assertMark(mark)
           await work(executor)
         })
         snapshot.end()
+        observer?.afterWrite()
         const length = files.requireInPlace()
         const kept = log?.waitUntilDurable()
         kept?.catch(() => {}) // the writer handles its failure, but only after the checkpoint
@@ -180,10 +212,31 @@ export class Sqlite implements Engine {
         snapshot.end()
         if (hasFailed()) this.#failedPaths.add(path)
         await Promise.all([checkpoints.waitForFile(path), log?.close()])
-        if (files.isReplaced()) this.#abandoned.push({ files, sessions: [reader, writer] })
+        observer?.close()
+        const isReplaced = files.isReplaced()
+        if (isReplaced) this.#abandoned.push({ files, sessions: [reader, writer] })
         else await closeAndTruncateLog(writer, reader)
+        observer?.closed(isReplaced)
+        if (observer) this.#logObservers.delete(observer)
       },
     }
+  }
+
+  /** Tells a listener what is added to the logs of databases that are opened from now on. */
+  observeLogs(listener: LogListener | undefined) {
+    this.#logListener = listener
+  }
+
+  /** Lets the listener know what was added to the logs since the last call. */
+  readLogs() {
+    for (const observer of this.#logObservers) observer.tick(TICKS_BETWEEN_READS)
+  }
+
+  #observeLog(path: string, file: string): LogObserver | undefined {
+    if (!this.#logListener) return
+    const observer = new LogObserver(path, file, this.#logListener, this.#checkpoints)
+    this.#logObservers.add(observer)
+    return observer
   }
 
   /** Abandoned connections can be closed safely once their files are back and open again. */
@@ -197,10 +250,28 @@ export class Sqlite implements Engine {
    * Returns what is wrong with a file, in SQLite's words; an empty list for a sound one. A worker thread reads all of
    * the file while it is in use.
    */
-  async checkDatabase({ file }: DatabaseLocation): Promise<string[]> {
+  async checkDatabase({ file }: DatabaseLocation, isComplete = false): Promise<string[]> {
     const path = join(this.options.folder, file)
     assertFile(path)
-    return checkFile({ file: path, driver: this.options.driver })
+    return (await checkFile({ file: path, driver: this.options.driver, isComplete })).flaws
+  }
+
+  /** Checks a file at any path completely, and tells what it contains. */
+  inspectFile = (path: string): Promise<CheckResult> =>
+    checkFile({ file: path, driver: this.options.driver, isComplete: true })
+
+  /**
+   * Copies a database into a new file while others write to it. A process that serves the database must not call this.
+   * @throws DatabaseDamaged when the file is missing or empty
+   */
+  async copyDatabase({ file }: DatabaseLocation, copy: string, control?: FileCopyControl): Promise<void> {
+    const path = join(this.options.folder, file)
+    assertFile(path)
+    try {
+      await copyDatabaseFile(await this.#getOpenFile(), path, copy, control)
+    } catch (error) {
+      throw toStorageError(error)
+    }
   }
 
   async close() {

@@ -1,6 +1,6 @@
 import { closeSync, fdatasync, fsync, openSync } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { fsyncDirectory } from '../../../core/fsync'
 import { Problem } from '../../../core/problem'
 import { Busy, DiskFailure, toStorageError } from '../../errors'
 
@@ -80,11 +80,4 @@ export class WalSync {
 function toDiskError(error: unknown): Error {
   const translated = toStorageError(error)
   return translated instanceof Problem ? translated : new DiskFailure(error)
-}
-
-/** Resolves when the entries of a folder are on the disk. Windows neither needs nor allows it. */
-export async function fsyncDirectory(path: string) {
-  if (process.platform === 'win32') return
-  const folder = await open(path)
-  await folder.sync().finally(() => folder.close())
 }

@@ -1,10 +1,11 @@
 import { queryOptions } from '@tanstack/react-query'
-import { fetchData } from '../api/client'
-import type { OperatorTask } from '../api/schema'
-import { operatorApi } from './operator-api'
+import { fetchData } from '../../api/client'
+import type { OperatorTask } from '../../api/schema'
+import { operatorApi } from '../operator-api'
+import type { TaskKindName, TaskOf } from './task-kind'
 
 const POLL_INTERVAL_MS = 700
-const LATEST_TASKS = 5
+const LATEST_TASKS = 10
 
 /** Whether a task is under way. */
 export const isRunning = (task: OperatorTask | null | undefined) => task?.status === 'running'
@@ -15,14 +16,17 @@ export const homesQuery = queryOptions({
   queryFn: () => fetchData(operatorApi.GET('/operator/homes')),
 })
 
-/** The latest move of a tenant; null when there was none. It is followed while it is under way, or about to begin. */
-export const latestMoveQuery = (tenant: string, isStarting: boolean) =>
+/**
+ * The latest task of a tenant that is of one of these kinds; null when there was none lately. It is followed while it is
+ * under way, or about to begin.
+ */
+export const latestTaskQuery = <Name extends TaskKindName>(tenant: string, kinds: Name[], isStarting: boolean) =>
   queryOptions({
-    queryKey: ['operator', 'tasks', 'move', tenant],
+    queryKey: ['operator', 'tasks', kinds, tenant],
     queryFn: async () => {
-      const query = { tenant, kind: 'move', limit: 1 }
-      const [task] = await fetchData(operatorApi.GET('/operator/tasks', { params: { query } }))
-      return task ?? null
+      const query = kinds.length > 1 ? { tenant, limit: LATEST_TASKS } : { tenant, kind: kinds[0], limit: 1 }
+      const tasks = await fetchData(operatorApi.GET('/operator/tasks', { params: { query } }))
+      return tasks.find((task): task is TaskOf<Name> => kinds.some((kind) => kind === task.kind)) ?? null
     },
     refetchInterval: ({ state }) => (isStarting || isRunning(state.data) ? POLL_INTERVAL_MS : false),
   })

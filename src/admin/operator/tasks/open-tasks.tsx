@@ -1,11 +1,12 @@
 import { Anchor } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { OperatorTask } from '../api/schema'
-import { RowList } from '../ui/row-list'
-import { StateTag } from '../ui/state-tag'
-import { nameHome } from './homes'
-import { latestTasksQuery } from './operator-tasks'
+import type { OperatorTask } from '../../api/schema'
+import { RowList } from '../../ui/row-list'
+import { StateTag } from '../../ui/state-tag'
+import type { TaskKindName } from './task-kind'
+import { kindOf } from './task-kinds'
+import { latestTasksQuery } from './task-queries'
 
 const STATES = {
   running: { label: 'Under way', tone: 'neutral' },
@@ -28,13 +29,13 @@ export function OpenTasks({ tasks }: { tasks: OperatorTask[] }) {
       rows={tasks}
       rowKey={({ _id }) => _id}
       empty=""
-      render={({ tenant, input, status, progress, problem }) => ({
+      render={({ tenant, kind, input, status, progress, problem }) => ({
         title: (
           <>
             <Anchor component={Link} to={`/operator/tenants/${tenant}`} size="sm">
               {tenant}
             </Anchor>
-            Move to {nameHome(input.to)}
+            {kindOf<TaskKindName>(kind).title(input)}
             <StateTag {...STATES[status]} />
           </>
         ),
@@ -44,11 +45,11 @@ export function OpenTasks({ tasks }: { tasks: OperatorTask[] }) {
   )
 }
 
-/** Whether the task at this place did not succeed, and its tenant had none since. */
+/** Whether the task at this place did not succeed, and its tenant had none of the kind since. */
 function isLatestFailure(tasks: OperatorTask[], place: number) {
   const task = tasks[place]
   return (
     (task?.status === 'failed' || task?.status === 'interrupted') &&
-    tasks.findIndex(({ tenant }) => tenant === task.tenant) === place
+    tasks.findIndex(({ tenant, kind }) => tenant === task.tenant && kind === task.kind) === place
   )
 }

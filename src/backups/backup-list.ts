@@ -1,0 +1,62 @@
+import { Problem } from '../core/problem'
+import { MANIFEST_NAME, type Manifest, parseManifest } from './manifest'
+import { openTarget } from './targets'
+import type { BackupTarget } from './targets/backup-target'
+import { INSTALLATION_FOLDER, parseFolderName } from './tenant-backup'
+
+/** A backup in a target: its folder there (empty when the address is that of the backup), its manifest, its address. */
+export type StoredBackup = { target: BackupTarget; folder: string; manifest: Manifest; place: string }
+
+/** Joins the parts of a path in a target, of which a folder may be empty. */
+export const joinPath = (...parts: string[]) => parts.filter(Boolean).join('/')
+
+/**
+ * Returns the backup at an address: a backup, the backups of a tenant, or a whole target, which stands for the latest
+ * one of the installation. Of several it is the latest one until `at` (ms since 1970).
+ * @throws 404 BACKUP_NOT_FOUND, 409 BACKUP_DAMAGED
+ */
+export async function findBackup(address: string, at = Number.POSITIVE_INFINITY): Promise<StoredBackup> {
+  const target = openTarget(address)
+  const own = await readManifest(target, '')
+  if (own) return own
+  const names = await target.list('')
+  const folder = names.includes(INSTALLATION_FOLDER) ? INSTALLATION_FOLDER : ''
+  return (await findLatest(target, folder, at)) ?? throwBackupNotFound(target.addressOf(folder), at)
+}
+
+/** Returns the latest backup below a folder that was made until `at`, or undefined when there is none. */
+export async function findLatest(target: BackupTarget, folder: string, at = Number.POSITIVE_INFINITY) {
+  const names = (await target.list(folder)).filter((name) => {
+    const time = parseFolderName(name)
+    return time !== undefined && time <= at
+  })
+  for (const name of names.toReversed()) {
+    const found = await readManifest(target, joinPath(folder, name))
+    // Until its copy was complete, it may have later writes.
+    if (found && Date.parse(found.manifest.complete) <= at) return found
+  }
+}
+
+function throwBackupNotFound(address: string, at: number): never {
+  const until = Number.isFinite(at) ? ` that was made until ${new Date(at).toISOString()}` : ''
+  throw new Problem(404, 'BACKUP_NOT_FOUND', `There is no backup${until} at ${address}.`)
+}
+
+/** Returns the backup in a folder, or undefined when there is none. @throws 409 BACKUP_DAMAGED or BACKUP_TOO_NEW */
+async function readManifest(target: BackupTarget, folder: string): Promise<StoredBackup | undefined> {
+  const content = await target.read(joinPath(folder, MANIFEST_NAME))
+  if (!content) return
+  const place = target.addressOf(folder)
+  return { target, folder, place, manifest: parseManifest(await new Response(content).text(), place) }
+}
+
+/** Returns the backups of a tenant, latest first; of damaged ones nothing. */
+export async function listBackups(target: BackupTarget, tenant: string): Promise<StoredBackup[]> {
+  const names = (await target.list(tenant)).filter((name) => parseFolderName(name) !== undefined)
+  const found = names.toReversed().map((name) => readManifest(target, joinPath(tenant, name)).catch(() => undefined))
+  return (await Promise.all(found)).filter((backup) => !!backup)
+}
+
+/** Returns the ids of the tenants that have backups in a target. */
+export const listBackedUpTenants = async (target: BackupTarget) =>
+  (await target.list('')).filter((name) => /^[a-z0-9][a-z0-9-]{0,62}$/.test(name))

@@ -1,0 +1,38 @@
+import { eq } from 'drizzle-orm'
+import { splitLines } from '../core/lines'
+import { notFound } from '../core/problem'
+import { measureDatabase } from '../tenancy/database-size'
+import { copyDatabase } from '../tenancy/databases'
+import { locationOf } from '../tenancy/placement'
+import { registry } from '../tenancy/registry'
+import { prepareRestoredTenant, serveStagedDatabase } from '../tenancy/restored-tenants'
+import { createStagedFolder } from '../tenancy/staged-folder'
+import { tenants } from '../tenancy/tables'
+import { createDatabaseOfRows } from './rows'
+import { prepareStagedDatabase } from './staged-database'
+import { type BackupControl, stageRows } from './tenant-backup'
+
+/** The result of a clone. `lostSecrets` is the number of secrets that could not be decrypted. */
+export type ClonedTenant = { tenant: string; from: string; lostSecrets: number; ms: number }
+
+/**
+ * Copies a tenant that may be in use to a new one, which gets neither hosts nor credentials other than passwords.
+ * @throws 404 TENANT_NOT_FOUND, 409 TENANT_EXISTS, 400 INVALID_INPUT for an invalid id, 507 STORAGE_FULL
+ */
+export async function cloneTenant(from: string, as: string, control: BackupControl = {}): Promise<ClonedTenant> {
+  const startedAt = performance.now()
+  const entry = (await registry.db.select().from(tenants).where(eq(tenants.id, from)).get()) ?? notFound('tenant')
+  const clone = await prepareRestoredTenant(as, false)
+  using staged = createStagedFolder((await measureDatabase(entry)) ?? 0)
+  if (entry.home) {
+    const { path } = await stageRows(entry, staged, control)
+    await createDatabaseOfRows(splitLines(Bun.file(path).stream()), staged.locate(''))
+  } else {
+    const onBytes = (copied: number, total: number) => control.onProgress?.('copying', copied / total)
+    await copyDatabase(locationOf(entry), staged.file, { onBytes, signal: control.signal })
+  }
+  control.onProgress?.('preparing')
+  const lostSecrets = await prepareStagedDatabase(staged, from, clone)
+  await serveStagedDatabase(clone, staged, { event: 'tenant-cloned', metadata: { from } })
+  return { tenant: as, from, lostSecrets, ms: Math.round(performance.now() - startedAt) }
+}

@@ -1,0 +1,71 @@
+import { setPriority } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { environment } from '../config'
+import { tryParseJson } from '../core/json'
+import { splitLines } from '../core/lines'
+import { logOutput } from '../core/log'
+import { Problem } from '../core/problem'
+import { IS_COMPILED } from '../core/worker-url'
+import type { BackupControl } from './tenant-backup'
+
+// A compiled binary contains the command line.
+const COMMAND = IS_COMPILED
+  ? [process.execPath]
+  : [process.execPath, fileURLToPath(new URL('../main.ts', import.meta.url))]
+const LOW_PRIORITY = 10
+
+/**
+ * Runs a command in a process of its own, with less priority than the server, and returns its JSON. Copying a database
+ * file would end the locks of a process that serves it, and work on gigabytes must not delay requests.
+ * @throws the failure that the command printed, or the reason of the signal
+ */
+export async function runCommandProcess<Result>(
+  args: string[],
+  { onProgress, signal }: BackupControl = {},
+): Promise<Result> {
+  const child = Bun.spawn([...COMMAND, ...args, '--json'], {
+    env: { ...environment, ATOLL_URL: '' }, // it works on the data here
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const kill = () => child.kill('SIGTERM')
+  signal?.addEventListener('abort', kill)
+  try {
+    lowerPriority(child.pid)
+    const printed = child.stdout.text()
+    let failure: unknown
+    for await (const line of splitLines(child.stderr)) {
+      const value = tryParseJson(line) as { step?: string; done?: number; code?: string } | undefined
+      if (value?.step) onProgress?.(value.step, value.done)
+      else if (value?.code) failure = value
+      else if (value) logOutput.write(`${line}\n`) // a line of its log
+    }
+    await child.exited
+    signal?.throwIfAborted()
+    const result = tryParseJson(await printed)
+    if (result !== undefined) return result as Result
+    throw new CommandFailed(failure)
+  } finally {
+    signal?.removeEventListener('abort', kill)
+    if (child.exitCode === null) child.kill('SIGKILL')
+  }
+}
+
+function lowerPriority(pid: number) {
+  try {
+    setPriority(pid, LOW_PRIORITY)
+  } catch {
+    // Some systems do not allow it; the work only competes more with requests.
+  }
+}
+
+/** A command ended with a failure, whose code and message this has. */
+export class CommandFailed extends Problem {
+  constructor(failure: unknown) {
+    const { code, message } = (failure ?? {}) as { code?: string; message?: string }
+    super(
+      409,
+      code ?? 'INTERNAL',
+      message ?? 'The command ended unexpectedly. The log of the server may have the reason.',
+    )
+  }
+}

@@ -1,0 +1,144 @@
+import { config } from '../../config'
+import { ConfigError } from '../../core/config-error'
+import { getErrorChain, logError } from '../../core/log'
+import { observeLogs, readLogs } from '../../tenancy/databases'
+import { registry, registryLocation } from '../../tenancy/registry'
+import { runCommandProcess } from '../command-process'
+import { configuredEncryption, createEncryption } from '../encryption'
+import { openTarget } from '../targets'
+import { INSTALLATION_FOLDER } from '../tenant-backup'
+import { ShippedLog } from './shipped-log'
+
+const READ_INTERVAL_MS = 1_000 // how exactly a moment can be restored
+const SHIP_INTERVAL_MS = 2_000
+const MAX_PENDING_BYTES = 128 << 20 // of all tenants; beyond that a log is given up, and begins anew with a backup
+const BACKUP_RETRY_MS = 60_000
+const REPORT_INTERVAL_MS = 60_000
+
+/** How the shipping of logs is: since when something waits (ms since 1970), and why it could not be stored. */
+export type LogShippingState = { pendingSince?: number; problem?: string }
+
+const state: LogShippingState = {}
+
+/** Returns how the shipping of logs is, or undefined when it is off. */
+export const getLogShippingState = (): LogShippingState | undefined =>
+  config.ATOLL_BACKUP_CONTINUOUS === 'on' ? state : undefined
+
+/**
+ * Stores what is written to the databases of files in the target of the settings, every few seconds, from the next
+ * opening of each. Call it before anything is opened. Returns a function that stores the rest.
+ * @throws ConfigError without a target, or with PostgreSQL, which ships its log by itself
+ */
+export async function startLogShipping(): Promise<() => Promise<void>> {
+  if (config.ATOLL_BACKUP_CONTINUOUS === 'off') return async () => {}
+  if (!config.ATOLL_BACKUP_TO)
+    throw new ConfigError('ATOLL_BACKUP_CONTINUOUS needs a target. Set ATOLL_BACKUP_TO, too.')
+  if (registryLocation.cluster)
+    throw new ConfigError('ATOLL_BACKUP_CONTINUOUS is for files. PostgreSQL archives its log by its own tools.')
+  const { passphrase, recipients } = configuredEncryption()
+  const [target, encryption] = [openTarget(config.ATOLL_BACKUP_TO), await createEncryption(passphrase, recipients)]
+  const logs = new Map<string, ShippedLog>()
+  const backups = new BackupQueue()
+  observeLogs({
+    opened: (file, content) => logOf(logs, file)?.open(content),
+    closed: (file, content) => logOf(logs, file)?.close(content),
+    received(file, frames) {
+      const log = logOf(logs, file)
+      if (log?.add(frames)) backups.add(log.folder)
+    },
+  })
+  const shipAll = async () => {
+    for (const log of logs.values()) await log.ship(target, encryption)
+    state.problem = undefined
+  }
+  let shipping: Promise<void> | undefined
+  const ship = () => {
+    shipping ??= shipAll()
+      .catch((error) => reportFailure(error, logs))
+      .finally(() => {
+        shipping = undefined
+        const waiting = [...logs.values()].flatMap(({ pendingSince }) => pendingSince ?? [])
+        state.pendingSince = waiting.length ? Math.min(...waiting) : undefined
+      })
+    return shipping
+  }
+  // A tenant that is only read needs a backup, too, and what tenants share always has a new one.
+  const first = setTimeout(async () => {
+    for (const folder of [INSTALLATION_FOLDER, ...(await listTenantsWithoutBackup())]) backups.add(folder)
+  }, SHIP_INTERVAL_MS).unref()
+  const timers = [first, setInterval(readLogs, READ_INTERVAL_MS).unref(), setInterval(ship, SHIP_INTERVAL_MS).unref()]
+  return async () => {
+    for (const timer of timers) clearInterval(timer)
+    backups.stop()
+    await shipping
+    await ship()
+  }
+}
+
+/** Returns the tenants of which no backup is recorded. */
+async function listTenantsWithoutBackup(): Promise<string[]> {
+  const rows = await registry.db.query(
+    'select t.id from tenants t left join tenant_backups b on b.tenant = t.id where b.place is null order by t.id',
+  )
+  return rows.map(([id]) => String(id))
+}
+
+/** Returns the log of a tenant's file or of the registry; undefined for files that are no database of a tenant. */
+function logOf(logs: Map<string, ShippedLog>, file: string): ShippedLog | undefined {
+  const folder =
+    file === registryLocation.file ? INSTALLATION_FOLDER : /^([a-z0-9][a-z0-9-]*)\/data\.db$/.exec(file)?.[1]
+  if (!folder) return
+  const existing = logs.get(folder)
+  if (existing) return existing
+  const created = new ShippedLog(folder)
+  logs.set(folder, created)
+  return created
+}
+
+let reportedAt = Number.NEGATIVE_INFINITY
+
+/** Tells the operator, and gives up the largest logs when too much waits. */
+function reportFailure(error: unknown, logs: Map<string, ShippedLog>) {
+  state.problem = (getErrorChain(error)[0] as Error).message
+  if (performance.now() > reportedAt + REPORT_INTERVAL_MS) logError('LOG_NOT_SHIPPED', { cause: error })
+  reportedAt = performance.now()
+  let pending = logs.values().reduce((sum, { pendingBytes }) => sum + pendingBytes, 0)
+  for (const log of [...logs.values()].sort((one, other) => other.pendingBytes - one.pendingBytes)) {
+    if (pending <= MAX_PENDING_BYTES) return
+    pending -= log.pendingBytes
+    log.endGeneration()
+  }
+}
+
+/** Makes backups one after the other, in processes of their own, and tries those again that fail. */
+class BackupQueue {
+  #waiting = new Set<string>()
+  #controller = new AbortController()
+  #isRunning = false
+
+  add(folder: string) {
+    this.#waiting.add(folder)
+    void this.#run()
+  }
+
+  stop() {
+    this.#controller.abort()
+  }
+
+  async #run() {
+    if (this.#isRunning) return
+    this.#isRunning = true
+    for (const folder of this.#waiting) {
+      if (this.#controller.signal.aborted) break
+      this.#waiting.delete(folder)
+      try {
+        await runCommandProcess(['backup', folder], { signal: this.#controller.signal })
+      } catch (cause) {
+        if (this.#controller.signal.aborted) break
+        logError('BACKUP_FAILED', { tenant: folder, cause })
+        setTimeout(() => this.add(folder), BACKUP_RETRY_MS).unref()
+      }
+    }
+    this.#isRunning = false
+  }
+}

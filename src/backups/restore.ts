@@ -1,0 +1,133 @@
+import { tenantMigrations } from '../../migrations'
+import { toIsoString } from '../core/clock'
+import { splitLines } from '../core/lines'
+import { Problem } from '../core/problem'
+import { ensureSecrets, getKeyFingerprints } from '../tenancy/installation-keys'
+import { prepareRestoredTenant, serveStagedDatabase } from '../tenancy/restored-tenants'
+import { createStagedFolder, type StagedFolder } from '../tenancy/staged-folder'
+import { joinPath, type StoredBackup } from './backup-list'
+import { type BackupSecrets, createDecryption, KEY_FILE_NAME } from './encryption'
+import { applyShippedLog } from './log/log-restore'
+import type { Manifest } from './manifest'
+import { createDatabaseOfRows, tooNew } from './rows'
+import { prepareStagedDatabase } from './staged-database'
+import { readStoredFile } from './stored-file'
+import type { BackupControl } from './tenant-backup'
+
+export type RestoreOptions = {
+  /** The id of the restored tenant (default: that of the backup). */
+  as?: string
+  /** Whether the data of an existing tenant may be replaced. */
+  isReplaced?: boolean
+  /** Until when the log after the backup is restored, too (ms since 1970); undefined for the backup alone. */
+  logUntil?: number
+  /** Whether to leave out secrets that cannot be decrypted with the keys of this installation. */
+  dropSecrets?: boolean
+  secrets: BackupSecrets
+}
+
+/**
+ * The result of a restore. `until` is the time of the last writes that were restored from the log, `lostSecrets` the
+ * number of secrets that are left out, `trash` where the files before are.
+ */
+export type Restored = {
+  tenant: string
+  place: string
+  created: string
+  until?: string
+  rows: number
+  lostSecrets: number
+  ms: number
+  trash?: string
+}
+
+/**
+ * Restores a tenant from a backup. Its data are complete and checked before they are served; until then nothing
+ * changes. A copy under another id gets neither hosts nor sessions.
+ * @throws 409 BACKUP_DAMAGED, BACKUP_TOO_NEW, OTHER_KEYS or TENANT_EXISTS
+ * @throws 403 WRONG_BACKUP_KEY, 507 STORAGE_FULL
+ */
+export async function restoreTenant(
+  backup: StoredBackup,
+  { as, isReplaced = false, dropSecrets = false, secrets, logUntil }: RestoreOptions,
+  control: BackupControl = {},
+): Promise<Restored> {
+  const startedAt = performance.now()
+  const { manifest, place } = backup
+  if (manifest.schemaVersion > tenantMigrations.sqlite.length) throw tooNew()
+  const restored = await prepareRestoredTenant(as ?? manifest.tenant, isReplaced)
+  await ensureSecrets()
+  if (!dropSecrets) await assertKeys(manifest)
+  using staged = createStagedFolder(manifest.files[0]!.content.bytes)
+  await stageContent(backup, secrets, staged, control)
+  const until =
+    logUntil !== undefined && manifest.content === 'sqlite'
+      ? await applyShippedLog(backup, secrets, staged.file, logUntil)
+      : undefined
+  control.onProgress?.('preparing')
+  const lostSecrets = await prepareStagedDatabase(staged, manifest.tenant, restored, dropSecrets ? 'dropped' : 'kept')
+  const { created } = manifest
+  control.signal?.throwIfAborted()
+  const { trash } = await serveStagedDatabase(restored, staged, {
+    event: 'tenant-restored',
+    metadata: { place, created },
+  })
+  const rows = Object.values(manifest.rows).reduce((sum, count) => sum + count, 0)
+  const ms = Math.round(performance.now() - startedAt)
+  const logged = until === undefined ? {} : { until: toIsoString(until) }
+  return { tenant: restored.id, place, created, ...logged, rows, lostSecrets, ms, ...(trash && { trash }) }
+}
+
+/** @throws 409 OTHER_KEYS when the secrets in a backup cannot be decrypted here */
+async function assertKeys({ keys, rows }: Manifest) {
+  const known = await getKeyFingerprints()
+  if (!rows.sealed || keys.some((key) => known.includes(key))) return
+  throw new Problem(
+    409,
+    'OTHER_KEYS',
+    'The secrets in this backup are encrypted with keys that this installation does not have. Restore the secrets.json of its origin first, or leave them out (--drop-secrets).',
+  )
+}
+
+/** Returns what decrypts the files of a backup; undefined for one that is not encrypted. */
+export async function openDecryption({ target, folder, manifest }: StoredBackup, secrets: BackupSecrets) {
+  if (manifest.encryption === 'none') return
+  return createDecryption(secrets, async () => {
+    const keyFile = await target.read(joinPath(folder, KEY_FILE_NAME))
+    return keyFile && new Response(keyFile).bytes()
+  })
+}
+
+async function stageContent(
+  backup: StoredBackup,
+  secrets: BackupSecrets,
+  staged: StagedFolder,
+  control: BackupControl,
+) {
+  const { target, folder, manifest } = backup
+  const file = manifest.files[0]!
+  const decrypt = await openDecryption(backup, secrets)
+  const content = reportProgress(readStoredFile(target, folder, file, decrypt), file.content.bytes, control)
+  if (manifest.content === 'rows') await createDatabaseOfRows(splitLines(content), staged.locate(''))
+  else await writeContent(content, staged.file)
+}
+
+async function* reportProgress(content: AsyncIterable<Uint8Array>, total: number, control: BackupControl) {
+  let done = 0
+  for await (const chunk of content) {
+    control.signal?.throwIfAborted()
+    yield chunk
+    done += chunk.length
+    control.onProgress?.('restoring', total ? done / total : 1)
+  }
+}
+
+/** Writes a content into a new file. */
+export async function writeContent(content: AsyncIterable<Uint8Array>, path: string) {
+  const sink = Bun.file(path).writer({ highWaterMark: 4 << 20 })
+  for await (const chunk of content) {
+    sink.write(chunk)
+    await sink.flush()
+  }
+  await sink.end()
+}

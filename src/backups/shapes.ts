@@ -1,0 +1,72 @@
+import { type Static, t } from 'elysia'
+import { time } from '../core/shapes'
+
+const newTenantId = t.String({
+  minLength: 1,
+  maxLength: 63,
+  description: 'the id of the new tenant: lower-case letters, digits and hyphens',
+})
+
+/** Which new tenant a tenant is copied to. */
+export const TenantClone = t.Object({ as: newTenantId })
+
+/** Which backup is restored. Without `as` it replaces the data of its tenant. */
+export const TenantRestore = t.Object({
+  backup: t.String({ minLength: 1, maxLength: 100, description: '`name` of a backup of the tenant' }),
+  as: t.Optional(newTenantId),
+  dropSecrets: t.Optional(
+    t.Boolean({ description: 'whether to leave out secrets that are encrypted with keys of another installation' }),
+  ),
+})
+
+/** A backup that was made. */
+export const TenantBackup = t.Object({
+  tenant: t.String(),
+  place: t.String({ description: 'its address' }),
+  created: time,
+  bytes: t.Number({ description: 'its size in the target' }),
+  ms: t.Number({ description: 'how long it took' }),
+  encrypted: t.Boolean(),
+})
+
+/** A backup in the target of ATOLL_BACKUP_TO. */
+export const ListedBackup = t.Object({
+  name: t.String({ description: 'the name of its folder, which `restore` takes' }),
+  place: t.String({ description: 'its address' }),
+  created: time,
+  bytes: t.Number({ description: 'its size in the target' }),
+  version: t.String({ description: 'the version of Atoll that made it' }),
+  schemaVersion: t.Number(),
+  rows: t.Number(),
+  encrypted: t.Boolean(),
+})
+export type ListedBackup = Static<typeof ListedBackup>
+
+/** The last backup of a tenant, and the last attempt if that failed. */
+export const LastBackup = t.Object({
+  created: t.Nullable({ ...time, description: 'when it was made; null before the first one' }),
+  bytes: t.Nullable(t.Number({ description: 'its size in the target' })),
+  problem: t.Nullable(t.String({ description: 'why the latest attempt failed; null after one that succeeded' })),
+  failed: t.Nullable({ ...time, description: 'when the latest attempt failed' }),
+})
+export type LastBackup = Static<typeof LastBackup>
+
+/** A restored tenant. */
+export const RestoredTenant = t.Object({
+  tenant: t.String(),
+  place: t.String({ description: 'the address of the backup' }),
+  created: { ...time, description: 'when the backup was made' },
+  until: t.Optional({ ...time, description: 'the last writes that were restored from the log' }),
+  rows: t.Number(),
+  lostSecrets: t.Number({ description: 'how many secrets are left out' }),
+  ms: t.Number({ description: 'how long it took' }),
+  trash: t.Optional(t.String({ description: 'where the files before are now' })),
+})
+
+/** A copy of a tenant. */
+export const ClonedTenant = t.Object({
+  tenant: t.String({ description: 'the id of the new tenant' }),
+  from: t.String(),
+  lostSecrets: t.Number({ description: 'how many secrets no key decrypts' }),
+  ms: t.Number({ description: 'how long it took' }),
+})

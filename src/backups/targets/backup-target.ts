@@ -1,0 +1,14 @@
+/** A place that keeps backups. Paths are relative to it, with slashes. */
+export interface BackupTarget {
+  /** Returns the address of a path for people and programs. */
+  addressOf(path: string): string
+  /** Writes a file whole, or throws and leaves none that `read` finds. */
+  write(path: string, content: ReadableStream<Uint8Array>): Promise<void>
+  /** Returns the content of a file, or undefined when there is none. */
+  read(path: string): Promise<ReadableStream<Uint8Array> | undefined>
+  /** Returns the sorted names of the files and folders directly below a folder; an empty list where there is none. */
+  list(folder: string): Promise<string[]>
+  removeFile(path: string): Promise<void>
+  /** Removes a folder with all files below it. */
+  removeFolder(folder: string): Promise<void>
+}

@@ -1,0 +1,162 @@
+import { join } from 'node:path'
+import { tenantMigrations } from '../../migrations'
+import { version } from '../../package.json'
+import { now, toIsoString } from '../core/clock'
+import { Problem } from '../core/problem'
+import { measureDatabase } from '../tenancy/database-size'
+import { copyDatabase, databases, inspectDatabaseFile } from '../tenancy/databases'
+import { getKeyFingerprints } from '../tenancy/installation-keys'
+import { locationOf, type TenantRecord } from '../tenancy/placement'
+import { createStagedFolder, type StagedFolder } from '../tenancy/staged-folder'
+import { type BackupEncryption, KEY_FILE_NAME } from './encryption'
+import { createManifest, MANIFEST_NAME, type Manifest } from './manifest'
+import { writeRows } from './rows'
+import { storeBytes, storeFile } from './stored-file'
+import type { BackupTarget } from './targets/backup-target'
+
+/** What a backup or a restore reports while it runs, and what ends it early. */
+export type BackupControl = {
+  /** Receives what is being done, and how much of it, from 0 to 1, where that is known. */
+  onProgress?(step: string, fraction?: number): void
+  signal?: AbortSignal
+}
+
+/** A backup that was made: `place` is its address, `bytes` its size in the target, `ms` how long it took. */
+export type MadeBackup = {
+  tenant: string
+  place: string
+  created: string
+  bytes: number
+  ms: number
+  encrypted: boolean
+}
+
+/** A copy in the staging folder, and what it contains, which is known once it is checked. */
+export type StagedCopy = { path: string; name: string; contents: Promise<CopyContents> }
+type CopyContents = Pick<Manifest, 'content' | 'schemaVersion' | 'rows' | 'readBy'>
+
+/**
+ * Makes a backup of a tenant while it is used. It counts as one only when its copy is complete and sound, and what was
+ * stored was read back.
+ * @throws 409 DATABASE_DAMAGED when the copy is not sound
+ * @throws 502 BACKUP_TARGET_FAILED, 507 STORAGE_FULL
+ */
+export async function backUpTenant(
+  entry: TenantRecord,
+  target: BackupTarget,
+  encryption: BackupEncryption | undefined,
+  control: BackupControl = {},
+): Promise<MadeBackup> {
+  using staged = createStagedFolder((await measureDatabase(entry)) ?? 0)
+  const copy = () => (entry.home ? stageRows(entry, staged, control) : stageDatabase(entry, staged, control))
+  return await storeBackup({ tenant: entry.id, copy, target, encryption, control })
+}
+
+async function stageDatabase(entry: TenantRecord, { file }: StagedFolder, control: BackupControl): Promise<StagedCopy> {
+  const onBytes = (copied: number, total: number) => control.onProgress?.('copying', copied / total)
+  await copyDatabase(locationOf(entry), file, { onBytes, signal: control.signal })
+  return toStagedCopy(file)
+}
+
+/** Returns a copy of a database file, which is being checked. */
+export const toStagedCopy = (path: string): StagedCopy => ({ path, name: 'data.db', contents: checkCopy(path) })
+
+/** @throws 409 DATABASE_DAMAGED */
+async function checkCopy(path: string): Promise<CopyContents> {
+  const { flaws, contents } = await inspectDatabaseFile(path)
+  if (!contents) {
+    const details = flaws.map((message) => ({ path: '', message }))
+    throw new Problem(409, 'DATABASE_DAMAGED', `The copy of the database is damaged: ${flaws[0]}`, { details })
+  }
+  const { drivers: readBy, ...counted } = contents
+  return { content: 'sqlite', ...counted, readBy }
+}
+
+/** Writes the rows of a tenant in PostgreSQL into a staged file. */
+export async function stageRows(
+  entry: TenantRecord,
+  { path }: StagedFolder,
+  control: BackupControl,
+): Promise<StagedCopy> {
+  const file = join(path, 'rows.jsonl')
+  const source = await databases.openTenantCopy(locationOf(entry), tenantMigrations)
+  try {
+    const onRows = (count: number) => control.onProgress?.(`copied ${count} rows`)
+    const rows = await writeRows(entry.id, source, Bun.file(file).writer(), { onRows, signal: control.signal })
+    const schemaVersion = tenantMigrations.postgres.length
+    const contents: CopyContents = { content: 'rows', schemaVersion, rows, readBy: ['postgres'] }
+    return { path: file, name: 'rows.jsonl', contents: Promise.resolve(contents) }
+  } finally {
+    await source.close()
+  }
+}
+
+type BackupOrder = {
+  /** The tenant, or undefined for the installation. */
+  tenant?: string
+  copy(): Promise<StagedCopy>
+  /** Small files that are stored only in an encrypted backup, by name. */
+  secretFiles?: Record<string, string>
+  target: BackupTarget
+  encryption: BackupEncryption | undefined
+  control: BackupControl
+}
+
+/** The folder of the backups of what tenants share. */
+export const INSTALLATION_FOLDER = '.installation'
+
+/** Stores a staged copy, and its manifest last: a folder without one is no backup. */
+export async function storeBackup({
+  tenant,
+  copy,
+  secretFiles,
+  target,
+  encryption,
+  control,
+}: BackupOrder): Promise<MadeBackup> {
+  const startedAt = performance.now()
+  const created = toIsoString(now())
+  const folder = `${tenant ?? INSTALLATION_FOLDER}/${toFolderName(created)}`
+  try {
+    const { path, name, contents: checked } = await copy()
+    const complete = toIsoString(now())
+    control.onProgress?.('checking and storing')
+    const stored = storeFile(target, folder, { name, open: () => Bun.file(path).stream() }, encryption)
+    await Promise.allSettled([checked, stored]) // the staged copy is in use until both have ended
+    const [contents, files] = [await checked, [await stored]]
+    for (const [name, text] of encryption ? Object.entries(secretFiles ?? {}) : [])
+      files.push(await storeFile(target, folder, { name, open: () => new Blob([text]).stream() }, encryption))
+    if (encryption?.keyFile) await storeBytes(target, folder, KEY_FILE_NAME, encryption.keyFile)
+    const manifest = createManifest({
+      ...{
+        kind: tenant ? 'tenant' : 'installation',
+        tenant: tenant ?? '',
+        created,
+        complete,
+        version,
+        ...contents,
+        files,
+      },
+      encryption: encryption ? 'age' : 'none',
+      keys: await getKeyFingerprints(),
+    })
+    control.signal?.throwIfAborted()
+    await storeBytes(target, folder, MANIFEST_NAME, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`))
+    const bytes = files.reduce((sum, { bytes }) => sum + bytes, 0)
+    const ms = Math.round(performance.now() - startedAt)
+    return { tenant: tenant ?? '', place: target.addressOf(folder), created, bytes, ms, encrypted: !!encryption }
+  } catch (error) {
+    // Without a manifest it is no backup; its rest would only take room.
+    await target.removeFolder(folder).catch(() => {})
+    throw error
+  }
+}
+
+/** Returns the name of a backup's folder, which sorts by time and is valid on all systems. */
+export const toFolderName = (created: string) => created.replaceAll(':', '-')
+
+/** Returns when a backup was made by the name of its folder, or undefined for other folders (ms since 1970). */
+export function parseFolderName(name: string): number | undefined {
+  const [, date, hours, minutes, seconds] = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d\.\d{3})Z$/.exec(name) ?? []
+  return date ? Date.parse(`${date}T${hours}:${minutes}:${seconds}Z`) : undefined
+}

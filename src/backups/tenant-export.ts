@@ -1,0 +1,120 @@
+import { join } from 'node:path'
+import { Decrypter, Encrypter } from 'age-encryption'
+import { eq } from 'drizzle-orm'
+import { tenantMigrations } from '../../migrations'
+import { splitLines } from '../core/lines'
+import { notFound, Problem } from '../core/problem'
+import { createSecretOpener } from '../platform/vault/vault'
+import { databases } from '../tenancy/databases'
+import { ensureSecrets } from '../tenancy/installation-keys'
+import { locationOf } from '../tenancy/placement'
+import { registry } from '../tenancy/registry'
+import { prepareRestoredTenant, serveStagedDatabase } from '../tenancy/restored-tenants'
+import { createStagedFolder } from '../tenancy/staged-folder'
+import { tenants } from '../tenancy/tables'
+import { createDatabaseOfRows, type RowFilter, writeRows } from './rows'
+import { prepareStagedDatabase } from './staged-database'
+import type { BackupControl } from './tenant-backup'
+
+/** What was exported: the number of rows, and of secrets that are not part of it. */
+export type ExportSummary = { tenant: string; rows: number; omittedSecrets: number; encrypted: boolean }
+
+/**
+ * Writes all rows of a tenant, which may be in use, as a stream that any engine can take: lines of JSON, compressed by
+ * zstd. With a passphrase it is encrypted by age and contains the secrets, which are left out otherwise.
+ * @throws 404 TENANT_NOT_FOUND, 507 STORAGE_FULL
+ */
+export async function exportTenant(
+  id: string,
+  passphrase: string | undefined,
+  write: (content: ReadableStream<Uint8Array>) => Promise<unknown>,
+  control: BackupControl = {},
+): Promise<ExportSummary> {
+  const entry = (await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()) ?? notFound('tenant')
+  using staged = createStagedFolder(0)
+  const file = join(staged.path, 'rows.jsonl')
+  const source = await databases.openTenantCopy(locationOf(entry), tenantMigrations)
+  const omitted = { count: 0 }
+  try {
+    const filter = await createSecretFilter(id, !!passphrase, omitted)
+    const onRows = (count: number) => control.onProgress?.(`copied ${count} rows`)
+    const counts = await writeRows(id, source, Bun.file(file).writer(), { onRows, signal: control.signal, filter })
+    let content: ReadableStream<Uint8Array> = Bun.file(file)
+      .stream()
+      .pipeThrough(new CompressionStream('zstd') as ReadableWritablePair<Uint8Array, Uint8Array>)
+    if (passphrase) {
+      const encrypter = new Encrypter()
+      encrypter.setPassphrase(passphrase)
+      content = await encrypter.encrypt(content)
+    }
+    await write(content)
+    const rows = Object.values(counts).reduce((sum, count) => sum + count, 0)
+    return { tenant: id, rows, omittedSecrets: omitted.count, encrypted: !!passphrase }
+  } finally {
+    await source.close()
+  }
+}
+
+/** Returns the filter that writes secrets decrypted, or leaves them out, and counts those. */
+async function createSecretFilter(tenant: string, isReadable: boolean, omitted: { count: number }): Promise<RowFilter> {
+  const open = await createSecretOpener(tenant)
+  return (table, row) => {
+    if (table !== 'sealed') return row
+    const text = isReadable ? open({ ...(row as Parameters<typeof open>[0]), key: Number(row.key) }) : undefined
+    if (text !== undefined) return { ...row, text }
+    omitted.count++
+  }
+}
+
+/**
+ * Creates a tenant from the stream of an export. One of another id than the exported one gets no credentials.
+ * @throws 409 TENANT_EXISTS, BACKUP_DAMAGED or BACKUP_TOO_NEW
+ * @throws 403 WRONG_BACKUP_KEY, 400 INVALID_INPUT for an invalid id
+ */
+export async function importTenant(
+  content: ReadableStream<Uint8Array>,
+  as: string,
+  passphrase: string | undefined,
+): Promise<{ tenant: string; rows: number; ms: number }> {
+  const startedAt = performance.now()
+  const created = await prepareRestoredTenant(as, false)
+  await ensureSecrets()
+  using staged = createStagedFolder(0)
+  const { stream, isEncrypted } = await decryptExport(content, passphrase)
+  const { tenant, rows } = await createDatabaseOfRows(splitLines(decompress(stream)), staged.locate(''))
+  await prepareStagedDatabase(staged, tenant, created, isEncrypted ? 'readable' : 'dropped')
+  await serveStagedDatabase(created, staged, { event: 'tenant-imported', metadata: {} })
+  return { tenant: as, rows, ms: Math.round(performance.now() - startedAt) }
+}
+
+const AGE_MAGIC = 'age-encryption.org/v1'
+
+async function decryptExport(content: ReadableStream<Uint8Array>, passphrase: string | undefined) {
+  const [peeked, stream] = content.tee()
+  const reader = peeked.getReader()
+  const { value } = await reader.read()
+  await reader.cancel()
+  const isEncrypted = Buffer.from(value ?? []).toString('latin1', 0, AGE_MAGIC.length) === AGE_MAGIC
+  if (!isEncrypted) return { stream, isEncrypted }
+  if (!passphrase)
+    throw new Problem(
+      403,
+      'WRONG_BACKUP_KEY',
+      'This export is encrypted. Pass its passphrase by --passphrase-file or ATOLL_BACKUP_PASSPHRASE.',
+    )
+  const decrypter = new Decrypter()
+  decrypter.addPassphrase(passphrase)
+  const decrypted = await decrypter.decrypt(stream).catch((cause) => {
+    throw new Problem(403, 'WRONG_BACKUP_KEY', 'The passphrase does not decrypt this export.', { cause })
+  })
+  return { stream: decrypted as ReadableStream<Uint8Array>, isEncrypted }
+}
+
+/** @throws 409 BACKUP_DAMAGED for a stream that is torn, or no export */
+async function* decompress(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* stream.pipeThrough(new DecompressionStream('zstd') as ReadableWritablePair<Uint8Array, Uint8Array>)
+  } catch (cause) {
+    throw new Problem(409, 'BACKUP_DAMAGED', 'The file is torn, or it is not an export of Atoll.', { cause })
+  }
+}

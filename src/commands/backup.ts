@@ -1,0 +1,137 @@
+import { Command } from 'commander'
+import { findLatest, listBackedUpTenants, listBackups } from '../backups/backup-list'
+import { type BackupResult, backUp, removeExpired } from '../backups/backups'
+import { configuredEncryption, createEncryption, readPassphraseFile } from '../backups/encryption'
+import { parseRetention } from '../backups/retention'
+import type { ListedBackup } from '../backups/shapes'
+import { openTarget } from '../backups/targets'
+import { INSTALLATION_FOLDER, type MadeBackup } from '../backups/tenant-backup'
+import { config } from '../config'
+import { Problem } from '../core/problem'
+import { findRemoteServer } from './installation'
+import { formatBytes, formatTable, pluralize, runAndPrint } from './output'
+import { showProgress } from './progress'
+
+type BackupOptions = {
+  to?: string
+  passphraseFile?: string
+  recipient?: string[]
+  prune?: boolean
+  list?: boolean
+  json?: boolean
+}
+
+const collect = (value: string, before: string[] = []) => [...before, value]
+
+async function listAll(to: string, ids: string[]) {
+  const target = openTarget(to)
+  const installation = ids.length ? undefined : await findLatest(target, INSTALLATION_FOLDER)
+  const tenants = ids.length ? ids : await listBackedUpTenants(target)
+  const lists = await Promise.all(tenants.map((tenant) => listBackups(target, tenant)))
+  return [...(installation ? [installation] : []), ...lists.flat()].map(({ place, manifest }) => ({
+    tenant: manifest.tenant,
+    place,
+    created: manifest.created,
+    bytes: manifest.files.reduce((sum, { bytes }) => sum + bytes, 0),
+    schemaVersion: manifest.schemaVersion,
+    encrypted: manifest.encryption !== 'none',
+  }))
+}
+
+type Listed = Awaited<ReturnType<typeof listAll>>
+type Output = Listed | (BackupResult & { removed?: string[] })
+
+/** Makes backups of tenants that may be in use, or lists those that were made. */
+export const backup = new Command('backup')
+  .description('Back up tenants while they are used')
+  .argument('[tenants...]', 'ids of tenants; default: all, the registry, and the keys if the backup is encrypted')
+  .option('--to <target>', 'a folder, or s3://bucket/prefix; default: ATOLL_BACKUP_TO')
+  .option('--passphrase-file <file>', 'encrypt with the passphrase in its first line; default: ATOLL_BACKUP_PASSPHRASE')
+  .option('--recipient <age1…>', 'encrypt for an age recipient; may be repeated', collect)
+  .option('--prune', 'then remove old backups by ATOLL_BACKUP_KEEP')
+  .option('--list', 'list the backups instead')
+  .option('--json', 'print JSON')
+  .addHelpText(
+    'after',
+    `
+
+Examples:
+  atoll backup --to /mnt/backups
+  atoll backup acme --to s3://backups/atoll --passphrase-file passphrase.txt`,
+  )
+  .action(
+    runAndPrint(
+      async (ids: string[], options: BackupOptions, command: Command): Promise<Output> => {
+        const server = findRemoteServer(command)
+        if (server) return backUpRemotely(server, ids, options, command)
+        const to =
+          options.to ?? (config.ATOLL_BACKUP_TO || command.error('Name the target by --to, or set ATOLL_BACKUP_TO.'))
+        if (options.list) return listAll(to, ids)
+        const target = openTarget(to)
+        const configured = configuredEncryption()
+        const encryption = await createEncryption(
+          options.passphraseFile ? readPassphraseFile(options.passphraseFile) : configured.passphrase,
+          options.recipient ?? configured.recipients,
+        )
+        using progress = showProgress()
+        const result = await backUp(ids, target, encryption, { onProgress: progress.update })
+        if (result.failed.length) process.exitCode = 1
+        const retention = parseRetention(config.ATOLL_BACKUP_KEEP)
+        if (!options.prune || !retention) return result
+        return { ...result, removed: await removeExpired(target, retention) }
+      },
+      (output) => (Array.isArray(output) ? formatList(output) : formatResult(output)),
+    ),
+  )
+
+type RemoteServer = NonNullable<ReturnType<typeof findRemoteServer>>
+
+/** Lets a server back up tenants into the target of its settings, or list its backups. */
+async function backUpRemotely(server: RemoteServer, ids: string[], options: BackupOptions, command: Command) {
+  const { to, passphraseFile, recipient, prune, list } = options
+  if (to || passphraseFile || recipient || prune)
+    command.error('The server backs up as its settings say. Leave out all options but --list, --url and --token.')
+  const tenants = ids.length ? ids : (await server.listTenants()).map(({ id }) => id)
+  if (list) {
+    const lists = tenants.map(async (tenant) => {
+      const found = await server.call<ListedBackup[]>('GET', `/tenants/${tenant}/backups`)
+      return found.map(({ place, created, bytes, schemaVersion, encrypted }) => ({
+        ...{ tenant, place, created, bytes, schemaVersion, encrypted },
+      }))
+    })
+    return (await Promise.all(lists)).flat()
+  }
+  using progress = showProgress()
+  const result: BackupResult = { installation: null, backups: [], failed: [] }
+  for (const tenant of tenants)
+    try {
+      result.backups.push(await server.runTask<MadeBackup>(`/tenants/${tenant}/backups`, {}, progress.update))
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      result.failed.push({ tenant, code: error.code, message: error.message })
+    }
+  if (result.failed.length) process.exitCode = 1
+  return result
+}
+
+const formatList = (backups: Listed) =>
+  backups.length
+    ? formatTable(
+        backups.map(({ tenant, created, bytes, encrypted, place }) => [
+          ...[tenant || 'installation', created, formatBytes(bytes), encrypted ? 'encrypted' : ''],
+          place,
+        ]),
+      )
+    : 'No backups.'
+
+function formatResult({ installation, backups, failed, removed = [] }: BackupResult & { removed?: string[] }) {
+  const made = [...(installation ? [{ ...installation, tenant: 'installation' }] : []), ...backups]
+  return [
+    ...made.map(({ tenant, place, bytes, ms }) => `${tenant}: ${formatBytes(bytes)} in ${ms} ms, ${place}`),
+    ...failed.map(({ tenant, message }) => `${tenant}: FAILED. ${message}`),
+    ...(installation && !installation.encrypted
+      ? ['The keys (secrets.json) are not part of a backup that is not encrypted. Keep a copy of them elsewhere.']
+      : []),
+    ...(removed.length ? [`Removed ${pluralize(removed.length, 'old backup')}.`] : []),
+  ].join('\n')
+}

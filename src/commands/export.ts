@@ -1,0 +1,69 @@
+import { rename, rm } from 'node:fs/promises'
+import { Command } from 'commander'
+import { configuredEncryption, readPassphraseFile } from '../backups/encryption'
+import { exportTenant, importTenant } from '../backups/tenant-export'
+import { badRequest } from '../core/problem'
+import { pluralize, runAndPrint } from './output'
+import { showProgress } from './progress'
+
+type ExportOptions = { to: string; passphraseFile?: string }
+type ImportOptions = { as: string; passphraseFile?: string }
+
+const passphraseOption = [
+  '--passphrase-file <file>',
+  'the passphrase is in its first line; default: ATOLL_BACKUP_PASSPHRASE',
+] as const
+
+const readPassphrase = ({ passphraseFile }: { passphraseFile?: string }) =>
+  passphraseFile ? readPassphraseFile(passphraseFile) : configuredEncryption().passphrase
+
+/** Writes a tenant into a file that an installation with any engine can import. */
+export const exportCommand = new Command('export')
+  .description('Write a whole tenant into a file that any installation can import')
+  .argument('<tenant>', 'the id of the tenant')
+  .requiredOption('--to <file>', 'the new file')
+  .option(...passphraseOption)
+  .option('--json', 'print JSON')
+  .action(
+    runAndPrint(
+      async (id: string, options: ExportOptions, _command: Command) => {
+        using progress = showProgress()
+        const draft = `${options.to}.${process.pid}.partial`
+        const write = async (content: ReadableStream<Uint8Array>) => {
+          await Bun.write(draft, new Response(content))
+          await rename(draft, options.to)
+        }
+        const onProgress = (step: string, done?: number) => progress.update(id, step, done)
+        try {
+          const summary = await exportTenant(id, readPassphrase(options), write, { onProgress })
+          return { ...summary, file: options.to }
+        } finally {
+          await rm(draft, { force: true })
+        }
+      },
+      ({ tenant, rows, omittedSecrets, file }) =>
+        `Exported the tenant "${tenant}" to ${file}: ${pluralize(rows, 'row')}.` +
+        (omittedSecrets
+          ? ` ${pluralize(omittedSecrets, 'secret')} had to be left out; with a passphrase they are part of the export.`
+          : ''),
+    ),
+  )
+
+/** Creates a tenant from a file of `atoll export`. */
+export const importCommand = new Command('import')
+  .description('Create a tenant from a file of atoll export')
+  .argument('<file>', 'the file')
+  .requiredOption('--as <tenant>', 'the id of the new tenant')
+  .option(...passphraseOption)
+  .option('--json', 'print JSON')
+  .action(
+    runAndPrint(
+      async (path: string, options: ImportOptions, _command: Command) => {
+        await import('../app') // areas name the tables of their credentials
+        const file = Bun.file(path)
+        if (!(await file.exists())) badRequest({ path: 'file', message: `There is no file "${path}".` })
+        return importTenant(file.stream(), options.as, readPassphrase(options))
+      },
+      ({ tenant, rows, ms }) => `Created the tenant "${tenant}": ${pluralize(rows, 'row')} in ${ms} ms.`,
+    ),
+  )

@@ -1,0 +1,27 @@
+import type { Static } from 'elysia'
+import type { ClonedTenant } from '../../backups/clone'
+import type { QuotaChange, TenantQuotas } from '../../limits/shapes'
+import type { NewTenant } from '../../operations/shapes'
+import type { MoveResult } from '../../tenancy/move'
+import type { getTenantInfo } from '../../tenancy/tenants'
+
+/** A tenant as commands show it. */
+export type TenantInfo = Awaited<ReturnType<typeof getTenantInfo>>
+
+/** Receives what is being done for a tenant, and how much of it, from 0 to 1, where that is known. */
+export type ReportProgress = (tenant: string, step: string, fraction?: number) => void
+
+/** What commands do with the tenants of an installation: the one of a folder here, or of a server. */
+export interface Installation {
+  listTenants(): Promise<TenantInfo[]>
+  getTenant(id: string): Promise<TenantInfo>
+  createTenant(tenant: Static<typeof NewTenant>): Promise<TenantInfo>
+  setStatus(id: string, status: TenantInfo['status']): Promise<TenantInfo>
+  /** Deletes a tenant, and returns where its files are now. */
+  deleteTenant(id: string): Promise<string | null>
+  setHosts(id: string, hosts: string[]): Promise<TenantInfo>
+  getQuotas(id: string): Promise<TenantQuotas>
+  setQuotas(id: string, change: QuotaChange): Promise<TenantQuotas>
+  moveTenant(id: string, to: string, onProgress: (line: string) => void): Promise<MoveResult>
+  cloneTenant(id: string, as: string, onProgress: ReportProgress): Promise<ClonedTenant>
+}

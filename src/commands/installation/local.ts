@@ -1,0 +1,37 @@
+import { cloneTenant } from '../../backups/clone'
+import * as administration from '../../operations/tenant-administration'
+import { moveTenant } from '../../tenancy/move'
+import * as tenants from '../../tenancy/tenants'
+import type { Installation } from './installation'
+
+/** The installation whose data are where the settings say. */
+export const localInstallation: Installation = {
+  listTenants: tenants.listTenants,
+  getTenant: tenants.getTenantInfo,
+  async createTenant({ id, hosts = [], admin }) {
+    await administration.createWithAdmin(id, hosts, admin)
+    return tenants.getTenantInfo(id)
+  },
+  async setStatus(id, status) {
+    await tenants.setStatus(id, status)
+    return tenants.getTenantInfo(id)
+  },
+  deleteTenant: async (id) => (await tenants.deleteTenant(id)) ?? null,
+  async setHosts(id, hosts) {
+    await tenants.setHosts(id, hosts)
+    return tenants.getTenantInfo(id)
+  },
+  async getQuotas(id) {
+    await import('../../app') // areas measure what is used
+    return administration.getQuotas(id)
+  },
+  async setQuotas(id, change) {
+    await import('../../app') // areas measure what is used
+    return administration.setQuotas(id, change)
+  },
+  moveTenant,
+  async cloneTenant(id, as, onProgress) {
+    await import('../../app') // areas name the tables of their credentials
+    return cloneTenant(id, as, { onProgress: (step, fraction) => onProgress(as, step, fraction) })
+  },
+}

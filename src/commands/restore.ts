@@ -1,0 +1,148 @@
+import { Command } from 'commander'
+import { findBackup, findLatest } from '../backups/backup-list'
+import { configuredEncryption, readIdentityFile, readPassphraseFile } from '../backups/encryption'
+import { restoreInstallation } from '../backups/installation-backup'
+import { type Restored, type RestoreOptions, restoreTenant } from '../backups/restore'
+import { getErrorChain } from '../core/log'
+import { Problem } from '../core/problem'
+import { PROPAGATION_MS } from '../tenancy/cache'
+import { isRegistered, listTenants } from '../tenancy/tenants'
+import { requireConfirmation } from './confirmation'
+import { findRemoteServer } from './installation'
+import { pluralize, runAndPrint } from './output'
+import { type ProgressDisplay, showProgress } from './progress'
+
+type CommandOptions = {
+  as?: string
+  at?: string
+  passphraseFile?: string
+  identityFile?: string
+  dropSecrets?: boolean
+  yes?: boolean
+}
+
+/** What was restored; of an installation also the tenants without a backup, and those that could not be restored. */
+type RestoreResult = {
+  restored: Restored[]
+  missing: string[]
+  failed: { tenant: string; code: string; message: string }[]
+}
+
+/** Restores a tenant, or a whole installation, from a backup. */
+export const restore = new Command('restore')
+  .description('Restore a tenant, or a whole installation, from a backup')
+  .argument('<backup>', 'a backup, the backups of a tenant, or a whole target: a folder, or s3://bucket/prefix')
+  .option('--as <id>', 'restore a copy under another id, without hosts and sessions')
+  .option(
+    '--at <time>',
+    'the state at this time, such as 2030-01-31T12:00:00Z; without a log, the latest backup before',
+  )
+  .option('--passphrase-file <file>', 'the passphrase is in its first line; default: ATOLL_BACKUP_PASSPHRASE')
+  .option('--identity-file <file>', 'a file with age identities (AGE-SECRET-KEY-…)')
+  .option('--drop-secrets', 'leave out secrets that are encrypted with keys of another installation')
+  .option('--yes', 'do not ask before the data of an existing tenant are replaced')
+  .option('--json', 'print JSON')
+  .addHelpText(
+    'after',
+    `
+
+Examples:
+  atoll restore /mnt/backups/acme --yes
+  atoll restore s3://backups/atoll/acme --as acme-copy --at 2030-01-31T12:00:00Z`,
+  )
+  .action(
+    runAndPrint(
+      async (address: string, options: CommandOptions, command: Command): Promise<RestoreResult> => {
+        const at = options.at === undefined ? undefined : parseTime(options.at, command)
+        const server = findRemoteServer(command)
+        if (server) return restoreRemotely(server, address, options, command)
+        await import('../app') // areas name the tables of their credentials
+        const backup = await findBackup(address, at)
+        const restoreOptions: RestoreOptions = {
+          secrets: {
+            passphrase: options.passphraseFile
+              ? readPassphraseFile(options.passphraseFile)
+              : configuredEncryption().passphrase,
+            identities: options.identityFile ? readIdentityFile(options.identityFile) : [],
+          },
+          dropSecrets: options.dropSecrets,
+          // A backup that is named itself is restored as it is.
+          logUntil: backup.folder ? (at ?? Number.POSITIVE_INFINITY) : undefined,
+        }
+        using progress = showProgress()
+        if (backup.manifest.kind === 'installation') {
+          if (options.as) command.error('--as is for the backup of a single tenant.')
+          await restoreInstallation(backup, restoreOptions.secrets, at ?? Number.POSITIVE_INFINITY)
+          return restoreAll(backup.target, restoreOptions, at, progress)
+        }
+        const id = options.as ?? backup.manifest.tenant
+        const isReplaced = await isRegistered(id)
+        if (isReplaced) requireConfirmation(command, `Replace all data of the tenant "${id}"?`, options)
+        const control = { onProgress: (step: string, done?: number) => progress.update(id, step, done) }
+        const restored = await restoreTenant(backup, { ...restoreOptions, as: id, isReplaced }, control)
+        // Until then a server may still write into the data that were replaced.
+        if (isReplaced) await Bun.sleep(PROPAGATION_MS)
+        return { restored: [restored], missing: [], failed: [] }
+      },
+      ({ restored, missing, failed }) =>
+        [
+          ...restored.map(
+            ({ tenant, created, until, rows, ms, lostSecrets, trash }) =>
+              `Restored the tenant "${tenant}" as of ${until ?? created}: ${pluralize(rows, 'row')} in ${ms} ms.` +
+              (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} had to be left out; enter them again.` : '') +
+              (trash ? ` The files before are in ${trash}.` : ''),
+          ),
+          ...missing.map((id) => `${id}: there is no backup of this tenant.`),
+          ...failed.map(({ tenant, message }) => `${tenant}: FAILED. ${message}`),
+        ].join('\n'),
+    ),
+  )
+
+/** Lets a server restore a backup in the target of its settings. */
+async function restoreRemotely(
+  server: NonNullable<ReturnType<typeof findRemoteServer>>,
+  address: string,
+  options: CommandOptions,
+  command: Command,
+): Promise<RestoreResult> {
+  const [tenant, backup, ...rest] = address.split('/')
+  if (!tenant || !backup || rest.length || options.at || options.passphraseFile || options.identityFile)
+    command.error('On a server, name the backup as <tenant>/<name>, as its list does, with --as or --yes only.')
+  if (!options.as) requireConfirmation(command, `Replace all data of the tenant "${tenant}"?`, options)
+  const { as, dropSecrets } = options
+  using progress = showProgress()
+  const restored = await server.runTask<Restored>(
+    `/tenants/${tenant}/restore${as ? '' : `?confirm=${tenant}`}`,
+    { backup, ...(as && { as }), ...(dropSecrets && { dropSecrets }) },
+    progress.update,
+  )
+  return { restored: [restored], missing: [], failed: [] }
+}
+
+/** Restores all tenants of the registry that was just restored. */
+async function restoreAll(
+  target: Parameters<typeof findLatest>[0],
+  options: RestoreOptions,
+  at: number | undefined,
+  progress: ProgressDisplay,
+): Promise<RestoreResult> {
+  const result: RestoreResult = { restored: [], missing: [], failed: [] }
+  for (const { id } of await listTenants()) {
+    const control = { onProgress: (step: string, done?: number) => progress.update(id, step, done) }
+    try {
+      const backup = await findLatest(target, id, at)
+      if (backup) result.restored.push(await restoreTenant(backup, { ...options, as: id, isReplaced: true }, control))
+      else result.missing.push(id)
+    } catch (error) {
+      const { message } = getErrorChain(error).at(-1) as Error
+      result.failed.push({ tenant: id, code: error instanceof Problem ? error.code : 'INTERNAL', message })
+    }
+  }
+  if (result.failed.length || result.missing.length) process.exitCode = 1
+  return result
+}
+
+function parseTime(text: string, command: Command): number {
+  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isFinite(time) ? time : command.error('--at takes a time such as 2030-01-31T12:00:00Z.')
+}

@@ -1,0 +1,77 @@
+import { statfsSync } from 'node:fs'
+import { Command } from 'commander'
+import { version } from '../../package.json'
+import { config } from '../config'
+import {
+  CURRENT_SCHEMA_VERSION,
+  type MigrationResult,
+  migrateAndRecord,
+  planUpgrade,
+  type UpgradePlan,
+} from '../tenancy/schema-versions'
+import { listTenants } from '../tenancy/tenants'
+import { formatBytes, formatTable, pluralize, runAndPrint } from './output'
+
+/** What an upgrade would do, and what speaks against it. */
+type CheckedUpgrade = { version: string; schemaVersion: number; tenants: UpgradePlan[]; problems: string[] }
+
+async function checkUpgrade(): Promise<CheckedUpgrade> {
+  const tenants = await planUpgrade()
+  const problems = tenants.flatMap(({ tenant, problem }) => (problem ? [`${tenant}: ${problem}`] : []))
+  const needed = tenants.reduce((sum, { copyBytes }) => sum + copyBytes, 0)
+  if (needed) {
+    const { bavail, bsize } = statfsSync(config.ATOLL_TENANTS)
+    if (needed + config.ATOLL_MIN_FREE > bavail * bsize)
+      problems.push(`The copies before the upgrade need ${formatBytes(needed)}, which the disk does not have.`)
+  }
+  return { version, schemaVersion: CURRENT_SCHEMA_VERSION, tenants, problems }
+}
+
+/** Brings all tenants up to date, one after the other, and fails when one could not be. */
+export const migrateAll = async (): Promise<MigrationResult[]> => {
+  const results: MigrationResult[] = []
+  for (const { id } of await listTenants()) results.push(await migrateAndRecord(id))
+  if (results.some(({ error }) => error)) process.exitCode = 1
+  return results
+}
+
+/**
+ * Tenants are brought up to date when they are opened, and by the server in the background. This command does it at
+ * once, or tells beforehand what would be done.
+ */
+export const upgrade = new Command('upgrade')
+  .description('Bring the databases of all tenants up to date with this version')
+  .option('--check', 'only tell what would be done, and what speaks against it')
+  .option('--json', 'print JSON')
+  .action(
+    runAndPrint(
+      async ({ check }: { check?: boolean }, _command: Command): Promise<CheckedUpgrade | MigrationResult[]> => {
+        if (!check) return migrateAll()
+        const checked = await checkUpgrade()
+        if (checked.problems.length) process.exitCode = 1
+        return checked
+      },
+      (outcome) => (Array.isArray(outcome) ? formatMigrations(outcome) : formatCheck(outcome)),
+    ),
+  )
+
+export const formatMigrations = (results: MigrationResult[]) =>
+  results.map(({ tenant, error }) => `${tenant}: ${error ?? 'up to date'}`).join('\n') || 'No tenants.'
+
+function formatCheck({ version, schemaVersion, tenants, problems }: CheckedUpgrade) {
+  const outdated = tenants.filter(({ pending }) => pending)
+  return [
+    `This is version ${version} with the schema ${schemaVersion}. ${pluralize(outdated.length, 'tenant')} of ${tenants.length} would be brought up to date.`,
+    ...(outdated.length
+      ? [
+          formatTable(
+            outdated.map(({ tenant, schemaVersion, pending, rewrites, copyBytes }) => [
+              ...[tenant, `schema ${schemaVersion}`, pluralize(pending, 'migration')],
+              rewrites ? `data are rewritten, after a copy of ${formatBytes(copyBytes)}` : '',
+            ]),
+          ),
+        ]
+      : []),
+    ...problems.map((problem) => `PROBLEM ${problem}`),
+  ].join('\n')
+}

@@ -1,0 +1,17 @@
+import type { Static } from 'elysia'
+import type { ClonedTenant } from '../../backups/clone'
+import type { TenantClone } from '../../backups/shapes'
+import { prepareRestoredTenant } from '../../tenancy/restored-tenants'
+import { getTenantInfo } from '../../tenancy/tenants'
+import { toCommandTask } from './command-task'
+import type { TaskKind } from './task-kind'
+
+/** Copies a tenant, as it is now, to a new one. */
+export const clone: TaskKind<Static<typeof TenantClone>, ClonedTenant> = {
+  stoppedMessage: 'The server was stopped during the copy. If the new tenant does not exist, start it again.',
+  async prepare(tenant, { as }) {
+    await getTenantInfo(tenant)
+    await prepareRestoredTenant(as, false)
+    return toCommandTask(['tenant', 'clone', tenant, as], (cloned: ClonedTenant) => cloned)
+  },
+}

@@ -1,0 +1,181 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { generateIdentity, identityToRecipient } from 'age-encryption'
+import { findBackup, listBackups } from '../../src/backups/backup-list'
+import { backUp } from '../../src/backups/backups'
+import { cloneTenant } from '../../src/backups/clone'
+import { createEncryption } from '../../src/backups/encryption'
+import { restoreTenant } from '../../src/backups/restore'
+import { openTarget } from '../../src/backups/targets'
+import { backUpTenant } from '../../src/backups/tenant-backup'
+import { config } from '../../src/config'
+import { resolveConnection } from '../../src/connections/resolver'
+import { getTenant, getTenantInfo, isRegistered } from '../../src/tenancy/tenants'
+import { createSignedInClient } from '../accounts/session-fixtures'
+import {
+  backUpToFolder,
+  changeManifest,
+  createClientOf,
+  createTenantWithThings,
+  damageData,
+  findRecord,
+  freshId,
+  freshTarget,
+} from './fixtures'
+
+setDefaultTimeout(60_000)
+
+const isOnPostgres = !!config.ATOLL_DATABASE_URL
+const secrets = {}
+
+test('a backup is a folder with a manifest that names its schema, tenant, time, rows and checksums', async () => {
+  const { id } = await createTenantWithThings()
+  const { made } = await backUpToFolder(id)
+  expect(made).toMatchObject({ tenant: id, bytes: expect.any(Number), encrypted: false })
+  const manifest = JSON.parse(readFileSync(join(made.place, 'manifest.json'), 'utf8'))
+  expect(manifest).toMatchObject({ format: 1, kind: 'tenant', tenant: id, created: made.created, encryption: 'none' })
+  expect(manifest.rows).toMatchObject({ entities: 25, users: 4, sealed: 1 })
+  expect(manifest.readBy).toEqual(isOnPostgres ? ['postgres'] : ['bun:sqlite', 'better-sqlite3'])
+  const [file] = manifest.files
+  const stored = readFileSync(join(made.place, file.name))
+  expect(file).toMatchObject({ bytes: stored.length, sha256: new Bun.SHA256().update(stored).digest('hex') })
+  const content = Buffer.from(await Bun.zstdDecompress(stored))
+  expect(file.content).toEqual({ bytes: content.length, sha256: new Bun.SHA256().update(content).digest('hex') })
+})
+
+test('a restored copy has the data and the secrets of the tenant, and no host, session or token of it', async () => {
+  const own = await createTenantWithThings()
+  const session = await createSignedInClient(own, 'user')
+  const { backup } = await backUpToFolder(own.id)
+  const as = freshId()
+  expect(await restoreTenant(backup, { as, secrets })).toMatchObject({ tenant: as, lostSecrets: 0 })
+  expect((await getTenantInfo(as)).hosts).toEqual([])
+  const copy = await createClientOf(as, own.users.admin)
+  const { body: things, headers } = await copy.get(`${own.path}?$count=true`)
+  expect([things[0].name, headers.get('x-total-count')]).toEqual(['thing 24 ✓', '25'])
+  const { authentication } = await resolveConnection(await getTenant(as), own.connection, 'stripe')
+  expect(authentication).toMatchObject({ secretKey: 'sk_live_1' })
+  expect((await session.get('/me')).status).toBe(200)
+  expect((await own.anonymous.get('/me', { tenant: as, 'x-api-key': own.tokens.admin })).status).toBe(401)
+  const counts = await (await getTenant(as)).db.query('select count(*) from sessions')
+  expect(Number(counts[0]![0])).toBe(0)
+})
+
+test('a tenant that is replaced by its backup keeps its hosts and tokens, and has the data of then', async () => {
+  const own = await createTenantWithThings()
+  const { backup } = await backUpToFolder(own.id)
+  const added = await own.as('user').post(own.path, { name: 'added later' })
+  expect(added.status).toBe(201)
+  await expect(restoreTenant(backup, { secrets })).rejects.toMatchObject({ status: 409, code: 'TENANT_EXISTS' })
+  const { trash } = await restoreTenant(backup, { isReplaced: true, secrets })
+  expect(!!trash && existsSync(join(trash, 'data.db'))).toBe(!isOnPostgres)
+  const { headers } = await own.as('user').get(`${own.path}?$count=true`)
+  expect(headers.get('x-total-count')).toBe('25')
+  expect((await own.as('user').post(own.path, { name: 'written after' })).status).toBe(201)
+  expect(readdirSync(join(config.ATOLL_TENANTS, '.staging'))).toEqual([])
+})
+
+test('a clone has the data of the tenant as it is now, and works apart from it', async () => {
+  const own = await createTenantWithThings()
+  const as = freshId()
+  expect(await cloneTenant(own.id, as)).toMatchObject({ tenant: as, from: own.id, lostSecrets: 0 })
+  const clone = await createClientOf(as, own.users.user)
+  await clone.post(own.path, { name: 'only in the clone' })
+  expect((await clone.get(`${own.path}?$count=true`)).headers.get('x-total-count')).toBe('26')
+  expect((await own.as('user').get(`${own.path}?$count=true`)).headers.get('x-total-count')).toBe('25')
+  await expect(cloneTenant(own.id, as)).rejects.toMatchObject({ code: 'TENANT_EXISTS' })
+  await expect(cloneTenant(freshId(), freshId())).rejects.toMatchObject({ code: 'TENANT_NOT_FOUND' })
+})
+
+test('an encrypted backup contains no readable data, and only its passphrase restores it', async () => {
+  const { id } = await createTenantWithThings()
+  const { made, backup } = await backUpToFolder(id, 'a long passphrase')
+  for (const name of readdirSync(made.place)) {
+    const text = readFileSync(join(made.place, name)).toString('latin1')
+    expect(name === 'manifest.json' || text.startsWith('age-encryption.org/v1')).toBe(true)
+    expect(text).not.toContain('thing 1')
+  }
+  const as = freshId()
+  for (const wrong of [{}, { passphrase: 'another passphrase' }, { identities: [await generateIdentity()] }])
+    await expect(restoreTenant(backup, { as, secrets: wrong })).rejects.toMatchObject({ code: 'WRONG_BACKUP_KEY' })
+  expect(await isRegistered(as)).toBe(false)
+  expect(await restoreTenant(backup, { as, secrets: { passphrase: 'a long passphrase' } })).toMatchObject({
+    tenant: as,
+  })
+})
+
+test('a backup for an age recipient is restored with the identity', async () => {
+  const { id } = await createTenantWithThings()
+  const identity = await generateIdentity()
+  const encryption = await createEncryption(undefined, [await identityToRecipient(identity)])
+  const { place } = await backUpTenant(await findRecord(id), openTarget(freshTarget()), encryption)
+  const [backup, as] = [await findBackup(place), freshId()]
+  await expect(restoreTenant(backup, { as, secrets: { passphrase: 'x' } })).rejects.toThrow('--identity-file')
+  expect(await restoreTenant(backup, { as, secrets: { identities: [identity] } })).toMatchObject({ tenant: as })
+  await expect(createEncryption(undefined, ['age1nonsense'])).rejects.toThrow('is not an age recipient')
+})
+
+test('a torn, changed or incomplete backup is refused with a sentence, and changes nothing', async () => {
+  const { id } = await createTenantWithThings()
+  const restore = async (place: string) => restoreTenant(await findBackup(place), { isReplaced: true, secrets })
+  const faults: [(place: string) => void, string][] = [
+    [damageData, 'BACKUP_DAMAGED'],
+    [(place) => truncateSync(join(place, dataFileOf(place)), 1_000), 'BACKUP_DAMAGED'],
+    [(place) => rmSync(join(place, dataFileOf(place))), 'BACKUP_DAMAGED'],
+    [(place) => rmSync(join(place, 'manifest.json')), 'BACKUP_NOT_FOUND'],
+    [(place) => truncateSync(join(place, 'manifest.json'), 100), 'BACKUP_DAMAGED'],
+    [(place) => changeManifest(place, (manifest) => ({ ...manifest, schemaVersion: 999 })), 'BACKUP_TOO_NEW'],
+    [(place) => changeManifest(place, (manifest) => ({ ...manifest, format: 2 })), 'BACKUP_TOO_NEW'],
+  ]
+  const { uid } = await findRecord(id)
+  for (const [fault, code] of faults) {
+    const { made } = await backUpToFolder(id)
+    fault(made.place)
+    await expect(restore(made.place)).rejects.toMatchObject({ code })
+  }
+  expect((await findRecord(id)).uid).toBe(uid)
+  expect(readdirSync(join(config.ATOLL_TENANTS, '.staging'))).toEqual([])
+})
+
+const dataFileOf = (place: string) => readdirSync(place).find((name) => /^(data|rows)/.test(name))!
+
+test('secrets of another installation are refused, or left out and told', async () => {
+  const { id } = await createTenantWithThings()
+  const { made } = await backUpToFolder(id)
+  changeManifest(made.place, (manifest) => ({ ...manifest, keys: ['0'.repeat(64)] }))
+  const [backup, as] = [await findBackup(made.place), freshId()]
+  await expect(restoreTenant(backup, { as, secrets })).rejects.toMatchObject({ code: 'OTHER_KEYS' })
+  expect(await restoreTenant(backup, { as, dropSecrets: true, secrets })).toMatchObject({ lostSecrets: 1 })
+})
+
+test('findBackup returns the latest backup until a time, and ignores a folder without a manifest', async () => {
+  const { id } = await createTenantWithThings()
+  const to = freshTarget()
+  const target = openTarget(to)
+  const first = await backUpTenant(await findRecord(id), target, undefined)
+  const between = Date.now()
+  const second = await backUpTenant(await findRecord(id), target, undefined)
+  const third = await backUpTenant(await findRecord(id), target, undefined)
+  rmSync(join(third.place, 'manifest.json'))
+  expect((await findBackup(join(to, id))).place).toBe(second.place)
+  expect((await findBackup(join(to, id), between)).place).toBe(first.place)
+  // Its copy may have writes from after it began.
+  await expect(findBackup(join(to, id), Date.parse(first.created))).rejects.toMatchObject({ code: 'BACKUP_NOT_FOUND' })
+  expect((await listBackups(target, id)).map(({ place }) => place)).toEqual([second.place, first.place])
+  await expect(findBackup(join(to, id), 0)).rejects.toMatchObject({ code: 'BACKUP_NOT_FOUND' })
+  await expect(findBackup(join(to, 'nobody'))).rejects.toMatchObject({ code: 'BACKUP_NOT_FOUND' })
+})
+
+test('a backup that fails is told and recorded, and leaves nothing behind', async () => {
+  const { id } = await createTenantWithThings()
+  // A file is in the way of the folder.
+  const to = join(freshTarget(), 'file')
+  await Bun.write(to, 'x')
+  const { backups, failed } = await backUp([id], openTarget(to), undefined)
+  expect(backups).toEqual([])
+  expect(failed).toEqual([
+    { tenant: id, code: 'BACKUP_TARGET_FAILED', message: expect.stringContaining('cannot be written') },
+  ])
+  await expect(backUp([freshId()], openTarget(to), undefined)).rejects.toMatchObject({ code: 'TENANT_NOT_FOUND' })
+})

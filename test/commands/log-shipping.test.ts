@@ -1,0 +1,158 @@
+import { Database } from 'bun:sqlite'
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
+import { waitUntil } from '../wait-until'
+
+setDefaultTimeout(90_000)
+
+const thingsBlueprint = {
+  key: 'things',
+  name: 'Things',
+  fields: ['name', 'text'].map((key) => ({ key, type: 'text' })),
+  permissions: ['create', 'read'].map((operation) => ({ operation, scope: 'tenant', roleBased: ['admin'] })),
+}
+const THINGS = '/api/blueprints/things/entities'
+const SLOW_MS = 40_000 // a backup is made by another process with a low priority
+const PASSPHRASE = 'a long passphrase'
+
+async function createInstallation() {
+  const env = { ATOLL_BACKUP_TO: 'backups', ATOLL_BACKUP_CONTINUOUS: 'on', ATOLL_BACKUP_PASSPHRASE: PASSPHRASE }
+  const at = { at: createTempFolder(), env }
+  await createTenantByCli(at, 'acme')
+  await createTenantByCli(at, 'other')
+  const log = join(at.at, 'backups/acme/log')
+  const listSegments = () => {
+    try {
+      return readdirSync(log).flatMap((generation) =>
+        readdirSync(join(log, generation)).flatMap((name) =>
+          name.includes('.log.') ? join(log, generation, name) : [],
+        ),
+      )
+    } catch {
+      return [] // there is no log yet
+    }
+  }
+  const countBackups = (folder: string) => {
+    const own = join(at.at, 'backups', folder)
+    return existsSync(own) ? readdirSync(own).filter((name) => existsSync(join(own, name, 'manifest.json'))).length : 0
+  }
+  const hasBackups = () => ['acme', 'other', '.installation'].every((folder) => countBackups(folder) > 0)
+  return { at, listSegments, hasBackups, countBackups }
+}
+
+/** Restores the tenant as it was at a time, or at last, and returns the names of its things. */
+async function restoreNames({ at }: { at: { at: string; env: object } }, as: string, time?: number) {
+  const here = { at: at.at, env: { ATOLL_BACKUP_PASSPHRASE: PASSPHRASE } }
+  const when = time === undefined ? [] : ['--at', new Date(time).toISOString()]
+  const restored = await runAtoll(['restore', 'backups/acme', '--as', as, ...when, '--json'], here)
+  if (restored.code) throw new Error(restored.err)
+  const database = new Database(join(at.at, 'tenants', as, 'data.db'))
+  const rows = database.query('select shown from entities order by created, seq').values()
+  database.close()
+  const doctor = await runAtoll('doctor --deep', here)
+  return {
+    names: rows.map(([shown]) => /"name":"([\d-]+)"/.exec(String(shown))![1]!),
+    restored: restored.json.restored[0],
+    doctor,
+  }
+}
+
+test('a killed server loses the writes of its last seconds at most, and any moment before can be restored', async () => {
+  const installation = await createInstallation()
+  const { at, hasBackups } = installation
+  const written: { name: string; at: number }[] = []
+  {
+    await using server = await startAtoll(at)
+    const call = apiCaller(server.url, await signIn(server.url, 'acme'))
+    expect((await call('POST', '/api/blueprints', thingsBlueprint)).status).toBe(201)
+    const text = 'x'.repeat(3_000)
+    // Enough for several checkpoints, after which the log begins anew.
+    const began = performance.now()
+    for (let batch = 0; performance.now() - began < 5_000 || !hasBackups(); batch++) {
+      const operations = Array.from({ length: 200 }, (_, n) => ({
+        op: 'create',
+        data: { name: `${batch}-${n}`, text },
+      }))
+      expect((await call('POST', `${THINGS}/batch`, { operations })).status).toBe(200)
+      written.push({ name: `${batch}`, at: Date.now() })
+    }
+    await server.end('SIGKILL')
+  }
+  const killedAt = written.at(-1)!.at
+  renameSync(join(at.at, 'tenants'), join(at.at, 'lost'))
+  const whole = await runAtoll('restore backups --json', { ...at, env: { ATOLL_BACKUP_PASSPHRASE: PASSPHRASE } })
+  expect([whole.code, whole.json.missing, whole.json.failed]).toEqual([0, [], []])
+  const last = await restoreNames(installation, 'last')
+  const batchesOf = (names: string[]) => {
+    const counts = Map.groupBy(names, (name) => name.split('-')[0]!)
+    expect([...counts.values()].every((batch) => batch.length === 200)).toBe(true)
+    return counts.size
+  }
+  const expectedAtLeast = written.filter(({ at }) => at < killedAt - 5_000).length
+  expect(batchesOf(last.names)).toBeWithin(expectedAtLeast, written.length + 1)
+  const middle = Date.parse(last.restored.until) - 2_000
+  const then = await restoreNames(installation, 'then', middle)
+  const writtenUntil = (time: number) => written.filter(({ at }) => at <= time).length
+  expect(batchesOf(then.names)).toBeWithin(writtenUntil(middle - 1_500), writtenUntil(middle) + 2)
+  expect(then.doctor.out).toContain(
+    'tenant then: active, its database opens and is up to date, and all of it can be read',
+  )
+})
+
+test('a log without one of its segments is restored as far as it goes, and a new start begins it anew with a backup', async () => {
+  const installation = await createInstallation()
+  const { at, listSegments, countBackups } = installation
+  for (let start = 0; start < 2; start++) {
+    const backupsBefore = countBackups('acme')
+    await using server = await startAtoll(at)
+    const call = apiCaller(server.url, await signIn(server.url, 'acme'))
+    if (!start) await call('POST', '/api/blueprints', thingsBlueprint)
+    // The sign-in begins a generation, and its backup is what the segments go on from.
+    await waitUntil(
+      async () => countBackups('acme'),
+      (count) => count > backupsBefore,
+      SLOW_MS,
+    )
+    for (let segment = 1; segment <= 2; segment++) {
+      const before = listSegments().length
+      await call('POST', THINGS, { name: `${start}-${segment}` })
+      await waitUntil(
+        async () => listSegments().length,
+        (count) => count > before,
+        SLOW_MS,
+      )
+    }
+    expect(await server.end('SIGTERM')).toBe(0)
+  }
+  const generations = new Set(listSegments().map((path) => path.split('/').at(-2)))
+  expect(generations.size).toBe(2)
+  expect((await restoreNames(installation, 'all')).names).toEqual(['0-1', '0-2', '1-1', '1-2'])
+  rmSync(listSegments().sort().at(-2)!)
+  const { names } = await restoreNames(installation, 'part')
+  expect(names).not.toContain('1-2')
+  expect(names.length).toBeGreaterThan(1)
+})
+
+test('continuous backups need a target, and the health of the installation tells when it fails and when it is back', async () => {
+  const at = createTempFolder()
+  const refused = await runAtoll('serve', { at, env: { ATOLL_BACKUP_CONTINUOUS: 'on' } })
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('Set ATOLL_BACKUP_TO, too.')])
+  const target = join(at, 'backups')
+  await Bun.write(target, 'a file in place of the folder')
+  const token = 'the-operator-token-of-continuous-backups'
+  const env = { ATOLL_BACKUP_TO: target, ATOLL_BACKUP_CONTINUOUS: 'on', ATOLL_OPERATOR_TOKEN: token }
+  await using server = await startAtoll({ at, env })
+  const operator = apiCaller(server.url, { authorization: `Bearer ${token}` })
+  await operator('POST', '/operator/tenants', { id: 'acme' })
+  const findCheck = async () => {
+    const { body } = await operator('GET', '/operator/health')
+    return body.checks.find(({ check }: { check: string }) => check === 'continuous backup')
+  }
+  const failing = await waitUntil(findCheck, (check) => !check.ok, SLOW_MS)
+  expect(failing.message).toContain('cannot be written')
+  rmSync(target)
+  await waitUntil(findCheck, (check) => check.ok, SLOW_MS)
+  expect(readdirSync(target)).toContain('acme')
+})

@@ -1,0 +1,60 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { createTempFolder, PASSWORD, runAtoll, signIn, startAtoll } from '../fakes/cli'
+
+setDefaultTimeout(60_000)
+
+const TOKEN = 'the-operator-token-of-a-remote-server'
+
+test('commands with --url work on the tenants and backups of a server as they do on data here', async () => {
+  const at = createTempFolder()
+  await using server = await startAtoll({ at, env: { ATOLL_OPERATOR_TOKEN: TOKEN, ATOLL_BACKUP_TO: 'backups' } })
+  const here = createTempFolder() // without any data
+  const run = (command: string, env: Record<string, string> = { ATOLL_URL: server.url, ATOLL_TOKEN: TOKEN }) =>
+    runAtoll(command, { at: here, env })
+  const created = await run(
+    `--url ${server.url} tenant create acme --host acme.test --admin-username root --admin-password ${PASSWORD.replace(' ', '-')} --token ${TOKEN} --json`,
+    {},
+  )
+  expect([created.code, created.json]).toEqual([0, expect.objectContaining({ id: 'acme', hosts: ['acme.test'] })])
+  await signIn(server.url, 'acme', 'root', PASSWORD.replace(' ', '-'))
+  expect((await run('tenant list --json')).json.map(({ id }: { id: string }) => id)).toEqual(['acme', 'main'])
+  expect((await run('tenant suspend acme --json')).json.status).toBe('suspended')
+  expect((await run('tenant resume acme')).out).toBe('The tenant "acme" is active.\n')
+  expect((await run('tenant hosts acme new.test,two.test')).out).toBe('new.test\ntwo.test\n')
+  expect((await run('tenant clone acme copy --json')).json).toMatchObject({ tenant: 'copy', from: 'acme' })
+  const made = await run('backup acme --json')
+  expect([made.code, made.json.backups[0].tenant, made.json.failed]).toEqual([0, 'acme', []])
+  expect((await run('backup acme --list --json')).json).toEqual([
+    expect.objectContaining({ place: made.json.backups[0].place }),
+  ])
+  const name = made.json.backups[0].place.split('/').at(-1)
+  expect((await run(`restore acme/${name} --as third --json`)).json.restored[0].tenant).toBe('third')
+  expect((await run(`restore acme/${name}`)).code).toBe(2)
+  expect((await run(`restore acme/${name} --yes`)).code).toBe(0)
+  expect((await run('tenant delete third --yes --json')).json.trash).toContain('.trash')
+  expect((await runAtoll('tenant list --json', { at: here })).json).toEqual([])
+})
+
+test('a wrong token, an address without a server, and a command that works on data only are refused with a sentence', async () => {
+  const at = createTempFolder()
+  await using server = await startAtoll({ at, env: { ATOLL_OPERATOR_TOKEN: TOKEN } })
+  const run = (command: string) => runAtoll(command, { at: createTempFolder() })
+  const failures = [
+    [`tenant list --url ${server.url} --token wrong`, 1, 'Send the operator token'],
+    ['tenant list --url http://127.0.0.1:9 --token x', 1, 'cannot be reached'],
+    [`tenant show nobody --url ${server.url} --token ${TOKEN}`, 1, 'tenant'],
+    [`tenant list --url ${server.url}`, 2, '--token or ATOLL_TOKEN'],
+    ['tenant list --url example.com --token x', 2, 'takes an address such as https://example.com'],
+    [`doctor --url ${server.url} --token ${TOKEN}`, 2, 'works on the data here'],
+    [`backup --to x --url ${server.url} --token ${TOKEN}`, 2, 'The server backs up as its settings say'],
+    [`backup main --url ${server.url} --token ${TOKEN}`, 1, 'ATOLL_BACKUP_TO'],
+  ] as const
+  for (const [command, code, sentence] of failures) {
+    const result = await run(command)
+    expect([command, result.code, `${result.err}${result.out}`]).toEqual([
+      command,
+      code,
+      expect.stringContaining(sentence),
+    ])
+  }
+})

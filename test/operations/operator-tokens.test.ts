@@ -1,0 +1,102 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { config } from '../../src/config'
+import { HOUR_MS, toIsoString } from '../../src/core/clock'
+import { advanceClock, resetClock } from '../accounts/session-fixtures'
+import { ID, TIME } from '../expectations'
+import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
+
+const ROOT = 'the-operator-token-of-the-scoped-tokens'
+
+const operator = (method: string, path: string, body?: unknown, token = ROOT) =>
+  callApi(method, `http://localhost/operator${path}`, { headers: { authorization: `Bearer ${token}` }, body })
+const newName = () => `token ${crypto.randomUUID()}`
+const createToken = async (
+  scopes: string[],
+  more: object = {},
+): Promise<{ _id: string; token: string; name: string }> =>
+  (await operator('POST', '/tokens', { name: newName(), scopes, ...more })).body
+
+beforeAll(() => {
+  config.ATOLL_OPERATOR_TOKEN = ROOT
+})
+afterEach(resetClock)
+afterAll(() => {
+  config.ATOLL_OPERATOR_TOKEN = ''
+})
+
+test('a token is created, shown once, listed with its last use, and worth nothing after it was removed', async () => {
+  const input = { name: newName(), scopes: ['read'] }
+  const { status, body: created } = await operator('POST', '/tokens', input)
+  expect([status, created]).toEqual([
+    201,
+    { _id: ID, ...input, created: TIME, expires: null, used: null, token: expect.stringMatching(/^atlop_\S{40,}$/) },
+  ])
+  expect(statusAndCode(await operator('POST', '/tokens', input))).toEqual([409, 'TOKEN_EXISTS'])
+  expect((await operator('GET', '/tenants?limit=1', undefined, created.token)).status).toBe(200)
+  const { token: _, ...shown } = created
+  expect((await operator('GET', '/tokens')).body).toContainEqual({ ...shown, used: TIME })
+  expect((await operator('DELETE', `/tokens/${created._id}`)).body).toEqual({ success: true })
+  expect(statusAndCode(await operator('DELETE', `/tokens/${created._id}`))).toEqual([404, 'OPERATOR_TOKEN_NOT_FOUND'])
+  const refused = await operator('GET', '/tenants', undefined, created.token)
+  expect(statusAndCode(refused)).toEqual([401, 'UNAUTHENTICATED'])
+})
+
+test('a token allows what its scopes say, and never tokens', async () => {
+  const { id } = await createTestTenant()
+  const { id: other } = await createTestTenant()
+  const allowedByScope: Record<string, [string, string, unknown?][]> = {
+    read: [
+      ['GET', `/tenants/${id}`],
+      ['GET', '/health'],
+    ],
+    tenants: [
+      ['POST', `/tenants/${id}/suspend`],
+      ['POST', `/tenants/${id}/resume`],
+    ],
+    hosts: [['PUT', `/tenants/${id}/hosts`, { hosts: [`${id}.test`] }]],
+    backups: [['POST', `/tenants/${id}/clone`, { as: other }]],
+    moves: [['POST', `/tenants/${id}/move`, { to: 'nowhere/at-all' }]],
+    support: [['POST', `/tenants/${id}/support`, { reason: 'Ticket 42' }]],
+  }
+  for (const [scope, allowed] of Object.entries(allowedByScope)) {
+    const { token } = await createToken([scope])
+    for (const [otherScope, requests] of Object.entries(allowedByScope))
+      for (const [method, path, body] of requests) {
+        const { status } = await operator(method, path, body, token)
+        expect([scope, method, path, status === 403]).toEqual([scope, method, path, otherScope !== scope])
+      }
+    expect(allowed.length).toBeGreaterThan(0)
+    for (const [method, path] of [
+      ['GET', '/tokens'],
+      ['POST', '/tokens'],
+      ['DELETE', '/tokens/x'],
+    ] as const)
+      expect(statusAndCode(await operator(method, path, undefined, token))).toEqual([403, 'FORBIDDEN'])
+  }
+})
+
+test('an expired token is refused, and one that would be expired already is not created', async () => {
+  const expires = toIsoString(Date.now() + HOUR_MS)
+  const { token } = await createToken(['read'], { expires })
+  expect((await operator('GET', '/homes', undefined, token)).status).toBe(200)
+  advanceClock(2 * HOUR_MS)
+  expect(statusAndCode(await operator('GET', '/homes', undefined, token))).toEqual([401, 'UNAUTHENTICATED'])
+  const past = await operator('POST', '/tokens', { name: newName(), scopes: ['read'], expires })
+  expect(statusAndCode(past)).toEqual([400, 'INVALID_INPUT'])
+  for (const scopes of [[], ['everything']])
+    expect((await operator('POST', '/tokens', { name: newName(), scopes })).status).toBe(400)
+})
+
+test('the events of the operator name the token that made them', async () => {
+  const { id } = await createTestTenant()
+  const { token, name } = await createToken(['tenants'])
+  await operator('POST', `/tenants/${id}/suspend`, undefined, token)
+  await operator('POST', `/tenants/${id}/resume`)
+  const { body } = await operator('GET', `/events?tenant=${id}`)
+  expect(
+    body.slice(0, 2).map(({ eventName, metadata }: { eventName: string; metadata: object }) => [eventName, metadata]),
+  ).toEqual([
+    ['tenant-resumed', {}],
+    ['tenant-suspended', { by: name }],
+  ])
+})

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
+import { type Listener, openPorts } from '../../src/commands/listener'
+import { config } from '../../src/config'
+import { now } from '../../src/core/clock'
+import { withLease } from '../../src/jobs/with-lease'
+import { registry } from '../../src/tenancy/registry'
+import { acmeAccounts, acmeChallenges, certificates, hosts, operatorEvents } from '../../src/tenancy/tables'
+import { createTenant } from '../../src/tenancy/tenants'
+import { orderDueCertificates } from '../../src/tls/certificate-orders'
+import { advanceClock, resetClock } from '../accounts/session-fixtures'
+import { startDnsServer } from '../fakes/dns-server'
+import { findFreePort, hasPebble, startPebble } from '../fakes/pebble'
+import { fetchCertificate } from '../fakes/tls-client'
+import { callApi, statusAndCode } from '../test-tenant'
+import { waitUntil } from '../wait-until'
+import { forgetHosts } from './host-fixtures'
+
+setDefaultTimeout(60_000)
+
+const TOKEN = 'operator-token-of-this-test'
+const VALIDITY_S = 3_600
+const settings = { ...config }
+
+const operator = (method: string, path: string) =>
+  callApi(method, `http://localhost/operator${path}`, { headers: { authorization: `Bearer ${TOKEN}` } })
+
+const orderDue = () => withLease(registry, 'certificates', orderDueCertificates)
+
+describe.skipIf(!hasPebble)('certificates that are ordered', () => {
+  const addresses: Record<string, string[][]> = {}
+  let dns: Awaited<ReturnType<typeof startDnsServer>>
+  let pebble: Awaited<ReturnType<typeof startPebble>>
+  let listener: Listener
+  let httpsPort: number
+
+  beforeAll(async () => {
+    dns = await startDnsServer(addresses)
+    const [httpPort, port] = [await findFreePort(), await findFreePort()]
+    pebble = await startPebble({ httpPort, dnsServer: dns.address, validity: VALIDITY_S })
+    Object.assign(config, {
+      ...{ ATOLL_ACME: 'on', ATOLL_ACME_DIRECTORY: pebble.directory, ATOLL_ACME_CA: pebble.caFile },
+      ...{ ATOLL_PORT: port, ATOLL_HTTP_PORT: httpPort, ATOLL_DNS_SERVERS: dns.address, ATOLL_OPERATOR_TOKEN: TOKEN },
+    })
+    httpsPort = port
+    listener = await openPorts()
+  })
+  beforeEach(async () => {
+    await forgetHosts()
+    await registry.write((tx) => tx.delete(certificates))
+  })
+  afterAll(async () => {
+    Object.assign(config, settings)
+    resetClock()
+    await listener?.stop(true)
+    dns?.stop()
+    await pebble?.[Symbol.asyncDispose]()
+  })
+
+  const newHost = () => `h${crypto.randomUUID()}.test`
+  const createTenantAt = async (host: string, address: string | undefined = '127.0.0.1') => {
+    if (address) addresses[host] = [[address]]
+    const id = `t${crypto.randomUUID()}`
+    await createTenant(id, [host])
+    return id
+  }
+  const findRow = (host: string) => registry.db.select().from(certificates).where(eq(certificates.host, host)).get()
+  const findCertificate = async (host: string) => {
+    const { body } = await operator('GET', '/certificates')
+    return body.find((one: { host: string }) => one.host === host)
+  }
+  const servedName = async (host: string) => (await fetchCertificate(httpsPort, host)).subjectaltname
+
+  test('the hosts of two tenants get certificates that clients trust, and are renewed when a third of their time is left', async () => {
+    const hosts = [newHost(), newHost()]
+    const ids = [await createTenantAt(hosts[0]!), await createTenantAt(hosts[1]!)]
+    const placeholder = await fetchCertificate(httpsPort, hosts[0])
+    expect(placeholder.subjectaltname).toBe('DNS:no-certificate.invalid')
+    await orderDue()
+    const ca = await pebble.fetchRoot()
+    for (const [index, host] of hosts.entries()) {
+      await waitUntil(
+        () => servedName(host),
+        (name) => name === `DNS:${host}`,
+      )
+      const url = `https://127.0.0.1:${httpsPort}/api/me`
+      const trusting = { tls: { ca, serverName: host, checkServerIdentity: () => undefined }, headers: { host } }
+      // The server before takes connections for a moment, too.
+      const status = await waitUntil(() =>
+        fetch(url, trusting).then(
+          (answer) => answer.status,
+          () => 0,
+        ),
+      )
+      expect(status).toBe(401)
+      expect(await findCertificate(host)).toMatchObject({
+        ...{ tenant: ids[index], source: 'acme', state: 'issued', failures: 0, problem: null },
+        issuer: expect.stringContaining('Pebble'),
+      })
+    }
+    const first = await waitUntil(
+      () => fetchCertificate(httpsPort, hosts[0]),
+      ({ subjectaltname }) => subjectaltname === `DNS:${hosts[0]}`,
+    )
+    await orderDue()
+    expect((await findRow(hosts[0]!))?.issued).toBe(new Date(first.valid_from).toISOString())
+    advanceClock((VALIDITY_S * 1_000 * 2) / 3 + 5_000)
+    await orderDue()
+    resetClock()
+    await waitUntil(
+      () => fetchCertificate(httpsPort, hosts[0]),
+      ({ serialNumber, subjectaltname }) =>
+        serialNumber !== first.serialNumber && subjectaltname === first.subjectaltname,
+    )
+    expect(await registry.db.$count(acmeAccounts)).toBe(1)
+    expect(await registry.db.$count(acmeChallenges)).toBe(0)
+    const row = await findRow(hosts[0]!)
+    expect(row?.key).not.toContain('PRIVATE')
+  })
+
+  test('names that no tenant has, and those that a tenant has only claimed, are not ordered', async () => {
+    const [tenant, unknown, claimed] = [await createTenantAt(newHost(), ''), newHost(), newHost()]
+    await registry.write((tx) => tx.insert(hosts).values({ host: claimed, tenant, given: false, claimed: 1 }))
+    for (const host of [unknown, claimed]) {
+      addresses[host] = [['127.0.0.1']]
+      await fetchCertificate(httpsPort, host)
+      await callApi('GET', `https://${host}/api/me`)
+      await orderDue()
+      expect(await findRow(host)).toBeUndefined()
+      const refused = await operator('POST', `/certificates/${host}/renew`)
+      expect(statusAndCode(refused)).toEqual([404, 'CERTIFICATE_NOT_FOUND'])
+    }
+  })
+
+  test('a host that leads elsewhere fails with the reason, is tried later and later, and at once when the operator asks', async () => {
+    const host = newHost()
+    const id = await createTenantAt(host, '127.0.0.2')
+    const waits: number[] = []
+    for (const failures of [1, 2]) {
+      await orderDue()
+      const certificate = await findCertificate(host)
+      expect(certificate).toMatchObject({ state: 'failing', failures, expires: null })
+      expect(certificate.problem).toContain(host)
+      waits.push(Math.round((Date.parse(certificate.next) - now()) / 60_000))
+      expect((await operator('POST', `/certificates/${host}/renew`)).status).toBe(200)
+    }
+    expect(waits).toEqual([5, 20])
+    const events = await registry.db.select().from(operatorEvents).where(eq(operatorEvents.tenant, id))
+    expect(events.map(({ eventName }) => eventName).sort()).toEqual(['certificate-failed', 'tenant-created'])
+    addresses[host] = [['127.0.0.1']]
+    await orderDue()
+    expect(await findCertificate(host)).toMatchObject({ state: 'issued', failures: 0, problem: null })
+  })
+
+  test('an account that the authority does not know any more is replaced', async () => {
+    const host = newHost()
+    await createTenantAt(host)
+    await orderDue()
+    await operator('POST', `/certificates/${host}/renew`)
+    await registry.write((tx) =>
+      tx.update(acmeAccounts).set({ url: new URL('/my-account/unknown', pebble.directory).href }),
+    )
+    await orderDue()
+    expect(await findCertificate(host)).toMatchObject({ state: 'failing', failures: 1 })
+    await operator('POST', `/certificates/${host}/renew`)
+    await orderDue()
+    expect(await findCertificate(host)).toMatchObject({ state: 'issued', failures: 0 })
+  })
+
+  test('an authority that limits orders gets none for the time that it says, and no host is blamed', async () => {
+    let requests = 0
+    const answer = () => new Response(`${++requests}`, { status: 429, headers: { 'retry-after': '2' } })
+    const busy = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: answer })
+    const host = newHost()
+    await createTenantAt(host)
+    config.ATOLL_ACME_DIRECTORY = busy.url.href
+    await orderDue()
+    expect(await findCertificate(host)).toMatchObject({
+      ...{ state: 'failing', failures: 0, attempted: null },
+      problem: 'The ACME authority limits orders. Orders go on later.',
+    })
+    await operator('POST', `/certificates/${host}/renew`)
+    await orderDue()
+    expect(requests).toBe(1)
+    await busy.stop(true)
+    config.ATOLL_ACME_DIRECTORY = pebble.directory
+    await waitUntil(async () => {
+      await orderDue()
+      return (await findCertificate(host)).state === 'issued'
+    })
+  })
+
+  test('a host without an address is not ordered, and the reason says so', async () => {
+    const host = newHost()
+    await createTenantAt(host, '')
+    await orderDue()
+    expect(await findCertificate(host)).toMatchObject({
+      ...{ state: 'failing', attempted: null },
+      problem: 'The DNS has no address for this host yet.',
+    })
+  })
+
+  test('plain HTTP redirects what is no challenge to HTTPS, and answers 404 to unknown challenges', async () => {
+    const http = `http://127.0.0.1:${config.ATOLL_HTTP_PORT}`
+    const ask = async (path: string, host: string) => {
+      const answer = await fetch(`${http}${path}`, { redirect: 'manual', headers: { host } })
+      return [answer.status, answer.headers.get('location')]
+    }
+    expect(await ask('/api/me?x=%2F', 'a.test')).toEqual([308, 'https://a.test/api/me?x=%2F'])
+    expect(await ask('/x', `a.test:${config.ATOLL_HTTP_PORT}`)).toEqual([308, `https://a.test:${httpsPort}/x`])
+    expect(await ask('/x', 'a.test/b@c')).toEqual([400, null])
+    expect(await ask('/.well-known/acme-challenge/unknown', 'a.test')).toEqual([404, null])
+  })
+})
