@@ -64,7 +64,8 @@ export async function startLogShipping(): Promise<() => Promise<void>> {
   }
   // A tenant that is only read needs a backup, too, and what tenants share always has a new one.
   const first = setTimeout(async () => {
-    for (const folder of [INSTALLATION_FOLDER, ...(await listTenantsWithoutBackup())]) backups.add(folder)
+    for (const folder of [INSTALLATION_FOLDER, ...(await listTenantsWithoutBackup())])
+      if (!backups.has(folder)) backups.add(folder)
   }, SHIP_INTERVAL_MS).unref()
   const timers = [first, setInterval(readLogs, READ_INTERVAL_MS).unref(), setInterval(ship, SHIP_INTERVAL_MS).unref()]
   return async () => {
@@ -114,7 +115,11 @@ function reportFailure(error: unknown, logs: Map<string, ShippedLog>) {
 class BackupQueue {
   #waiting = new Set<string>()
   #controller = new AbortController()
-  #isRunning = false
+  #current?: string
+
+  has(folder: string): boolean {
+    return this.#waiting.has(folder) || this.#current === folder
+  }
 
   add(folder: string) {
     this.#waiting.add(folder)
@@ -126,11 +131,11 @@ class BackupQueue {
   }
 
   async #run() {
-    if (this.#isRunning) return
-    this.#isRunning = true
+    if (this.#current) return
     for (const folder of this.#waiting) {
       if (this.#controller.signal.aborted) break
       this.#waiting.delete(folder)
+      this.#current = folder
       try {
         await runCommandProcess(['backup', folder], { signal: this.#controller.signal })
       } catch (cause) {
@@ -139,6 +144,6 @@ class BackupQueue {
         setTimeout(() => this.add(folder), BACKUP_RETRY_MS).unref()
       }
     }
-    this.#isRunning = false
+    this.#current = undefined
   }
 }
