@@ -48,6 +48,12 @@ export const Settings = Type.Object({
     65535,
     'the port for plain HTTP beside HTTPS, which answers ACME challenges and redirects; 0: none',
   ),
+  ATOLL_WORKERS: integerSetting(
+    1,
+    1,
+    64,
+    'how many processes serve requests, on Linux: more than one use more processors',
+  ),
   ATOLL_TENANTS: Type.String({ default: 'tenants', minLength: 1, description: 'the folder of all data' }),
   ATOLL_DEFAULT_TENANT: Type.String({
     default: '',
@@ -318,6 +324,12 @@ export const environment = process.env
 
 /** The settings of this process. No other module reads the environment. */
 export const { values: config, sources: configSources } = readConfig(process.env, readConfigFile())
+
+/** Whether several processes of this machine serve together. */
+export const hasSeveralProcesses = config.ATOLL_WORKERS > 1
+
+/** Whether other processes may serve the same data: those of this machine, or servers on one PostgreSQL. */
+export const sharesData = hasSeveralProcesses || config.ATOLL_DATABASE_URL !== ''
 
 const STDERR_FD = 2
 

@@ -9,6 +9,7 @@ import { getRequestId } from './core/request-id'
 import { logRefusal, logRequest, type RequestNotes, startNotes, trimTrailingSlash } from './core/request-log'
 import { runInRequestTrace } from './core/request-trace'
 import { bodyLengthOf, isJsonResponse, setCommonHeaders, setRateLimitHeaders } from './core/response'
+import { getProcessNumber } from './core/server-processes'
 import { addCorsHeaders, answerPreflight, isPreflight } from './http/cors'
 import { executeOnce } from './http/idempotency/execution'
 import { recordRequest } from './operations/metrics/request-statistics'
@@ -101,7 +102,8 @@ export function listen(hostname: string, port: number, tls?: TLSOptions[]): Serv
   const server = Bun.serve({
     hostname,
     port,
-    ...(tls && { tls, http2: true, reusePort: true }),
+    ...(tls && { tls, http2: true }),
+    reusePort: !!tls || getProcessNumber() !== undefined,
     // An authority may have followed a redirect to here.
     fetch: (request) => (tls && isChallenge(request) ? answerChallenge(request) : handleRequest(request)),
     // Larger bodies are refused where they are read, with a message instead of a closed connection.

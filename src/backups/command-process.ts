@@ -1,17 +1,12 @@
 import { setPriority } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { environment } from '../config'
 import { tryParseJson } from '../core/json'
 import { splitLines } from '../core/lines'
 import { logOutput } from '../core/log'
+import { OWN_COMMAND } from '../core/own-command'
 import { Problem } from '../core/problem'
-import { IS_COMPILED } from '../core/worker-url'
 import type { BackupControl } from './tenant-backup'
 
-// A compiled binary contains the command line.
-const COMMAND = IS_COMPILED
-  ? [process.execPath]
-  : [process.execPath, fileURLToPath(new URL('../main.ts', import.meta.url))]
 const LOW_PRIORITY = 10
 
 /**
@@ -23,7 +18,7 @@ export async function runCommandProcess<Result>(
   args: string[],
   { onProgress, signal }: BackupControl = {},
 ): Promise<Result> {
-  const child = Bun.spawn([...COMMAND, ...args, '--json'], {
+  const child = Bun.spawn([...OWN_COMMAND, ...args, '--json'], {
     env: { ...environment, ATOLL_URL: '' }, // it works on the data here
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -2,6 +2,7 @@ import { Cron } from 'croner'
 import { config } from '../config'
 import { ConfigError } from '../core/config-error'
 import { log, logError } from '../core/log'
+import { isFirstProcess } from '../core/server-processes'
 import type { BackgroundWork } from '../jobs/area'
 import { tryClaim } from '../tenancy/databases'
 import type { BackupResult } from './backups'
@@ -20,7 +21,7 @@ export function checkBackupSchedule() {
  */
 export function startBackupSchedule(): BackgroundWork {
   const schedule = config.ATOLL_BACKUP_SCHEDULE
-  if (!schedule) return {}
+  if (!schedule || !isFirstProcess()) return {}
   const controller = new AbortController()
   let running: Promise<void> | undefined
   const timer = createTimer(schedule, () => {

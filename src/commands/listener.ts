@@ -1,6 +1,7 @@
 import type { Server, TLSOptions } from 'bun'
 import { config, isTlsServer } from '../config'
 import { log } from '../core/log'
+import { getProcessNumber } from '../core/server-processes'
 import { listen } from '../gateway'
 import { answerChallenge, isChallenge } from '../tls/challenges'
 import { loadServedCertificates, watchServedCertificates } from '../tls/served-certificates'
@@ -39,8 +40,7 @@ export class ListenFailure extends Error {
 export async function openPorts(): Promise<Listener> {
   if (!isTlsServer()) return toListener('http', [open('ATOLL_PORT', listen)])
   const certificates = await loadServedCertificates()
-  // Two processes could share a port by mistake, so the first server must have it alone.
-  const port = await reservePort()
+  const port = getProcessNumber() ? config.ATOLL_PORT : await reservePort()
   const servers = [open('ATOLL_PORT', (host) => listen(host, port, certificates))]
   if (config.ATOLL_HTTP_PORT) servers.push(await openOrStop(servers))
   const stopWatching = watchServedCertificates(certificates, (changed) => replaceServer(servers, changed))
@@ -67,12 +67,18 @@ async function openOrStop(servers: HttpServer[]) {
   }
 }
 
-async function reservePort(): Promise<number> {
+/**
+ * Returns the port of the application, which no other process uses. Processes that share a port need that, or a second
+ * server would share it by mistake.
+ * @throws ListenFailure
+ */
+export async function reservePort(): Promise<number> {
   const probe = open('ATOLL_PORT', (hostname, port) =>
     Bun.serve({ hostname, port, fetch: () => new Response(null, { status: 503 }) }),
   )
+  const { port = config.ATOLL_PORT } = probe
   await probe.stop(true)
-  return probe.port ?? config.ATOLL_PORT
+  return port
 }
 
 /**
@@ -108,6 +114,7 @@ function listenForRedirects(hostname: string, port: number, httpsPort: number): 
   return Bun.serve({
     hostname,
     port,
+    reusePort: getProcessNumber() !== undefined,
     fetch: (request) => (isChallenge(request) ? answerChallenge(request) : redirectToHttps(request, port, httpsPort)),
     error: () => new Response(null, { status: 503 }),
   })

@@ -1,66 +1,101 @@
 import { resolve } from 'node:path'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { version } from '../../package.json'
-import { config } from '../config'
-import { countIncomingBodies } from '../core/body'
+import { config, hasSeveralProcesses } from '../config'
+import { ConfigError } from '../core/config-error'
 import { flushLog, log, logError } from '../core/log'
-import { explainListenFailure } from './failure'
-import type { Listener } from './listener'
+import { joinServerProcesses, sendToSupervisor } from '../core/server-processes'
 
-const SHUTDOWN_GRACE_MS = 10_000 // how long running requests may take at a shutdown
-const BODY_GRACE_MS = 2_000 // how long incoming bodies may take at a shutdown
-const POLL_INTERVAL_MS = 10 // between two checks of running requests
-const STREAM_CLOSE_MS = 2_000 // the last part of the grace period, in which responses of AI models and long work are ended and stored
+type ServeOptions = { demo?: boolean; json?: boolean; process?: string }
 
-/**
- * Waits until all requests are answered. A connection with an incomplete request is not waited for, and an incomplete
- * body only briefly: its sender may never end.
- */
-async function waitForAnswers(server: { pendingRequests: number }) {
-  const began = performance.now()
-  for (;;) {
-    const late = performance.now() - began > BODY_GRACE_MS ? countIncomingBodies() : 0
-    if (server.pendingRequests <= late) return
-    await Bun.sleep(POLL_INTERVAL_MS)
-  }
-}
-
-async function openPortsOrExplain(): Promise<Listener> {
-  const { ListenFailure, openPorts } = await import('./listener')
-  try {
-    return await openPorts()
-  } catch (error) {
-    if (!(error instanceof ListenFailure)) throw error
-    throw explainListenFailure(error.cause, config.ATOLL_HOST, error.port, error.setting)
-  }
-}
-
-type ServeOptions = { demo?: boolean; json?: boolean }
+/** What the server has found in its data folder. */
+type Installation = { tenants: number; isFirstStart: boolean }
 
 export const serve = new Command('serve')
   .description('Start the server')
   .option('--demo', 'create a demo tenant if none exists')
   .option('--json', 'print the address as JSON')
+  .addOption(new Option('--process <number>').hideHelp())
   .action(async (options: ServeOptions) => {
+    // Before anything opens a database: it takes turns with the other processes.
+    if (options.process) joinServerProcesses(Number(options.process), config.ATOLL_WORKERS, stopWithoutSupervisor)
     const { databases } = await import('../tenancy/databases')
-    await startServer(options).catch(async (error) => {
+    await startAs(options).catch(async (error) => {
       // Connections to PostgreSQL would keep the process alive for a while.
       await databases.close()
       throw error
     })
   })
 
-async function startServer({ demo, json }: ServeOptions) {
-  const { lockDataFolder, databases } = await import('../tenancy/databases')
-  const { endReadiness } = await import('../operations/readiness')
-  const { releaseAllLeases } = await import('../jobs/with-lease')
-  const { checkBackupSchedule } = await import('../backups/schedule')
-  checkBackupSchedule()
-  const { countTenants, isRegistered } = await import('../tenancy/tenants')
-  // An unhandled rejection must not end all other requests.
-  process.on('unhandledRejection', (error) => logError('UNHANDLED', { cause: error }))
+const stopWithoutSupervisor = () => process.kill(process.pid, 'SIGTERM')
+
+function startAs(options: ServeOptions): Promise<void> {
+  if (options.process) return startServerProcess()
+  return hasSeveralProcesses ? startServerProcesses(options) : startServer(options)
+}
+
+/** Serves in this process alone. */
+async function startServer(options: ServeOptions) {
   const { startLogShipping } = await import('../backups/log/log-shipper')
   const finishLogShipping = await startLogShipping()
+  const installation = await prepareInstallation(options)
+  const { openServer } = await import('./server')
+  const { url } = await openServer(finishLogShipping)
+  log.info({ event: 'ready', url, tenants: installation.tenants })
+  await announceServer(url, installation, options)
+}
+
+/** Serves as one of the processes of a supervisor. */
+async function startServerProcess() {
+  const { ensureSecrets } = await import('../tenancy/installation-keys')
+  await ensureSecrets()
+  const { openServer } = await import('./server')
+  const { READY_TOPIC } = await import('./supervisor')
+  const { url } = await openServer()
+  sendToSupervisor(READY_TOPIC, url)
+}
+
+/** Supervises the processes that serve. */
+async function startServerProcesses(options: ServeOptions) {
+  if (process.platform !== 'linux')
+    throw new ConfigError('ATOLL_WORKERS above 1 needs Linux, where processes can share a port. Remove the setting.')
+  const { startLogShipping } = await import('../backups/log/log-shipper')
+  await startLogShipping() // which says that it is not possible
+  const installation = await prepareInstallation(options)
+  const { explainPortFailure, stopAtSignals } = await import('./server')
+  const { reservePort } = await import('./listener')
+  const { StartFailed, Supervisor } = await import('./supervisor')
+  const { databases, removeLeftLogs } = await import('../tenancy/databases')
+  const supervisor = new Supervisor(await explainPortFailure(reservePort), config.ATOLL_WORKERS)
+  const stop = async () => {
+    await supervisor.stop()
+    await removeLeftLogs()
+    await databases.close()
+    await flushLog()
+  }
+  stopAtSignals(async () => {
+    await stop()
+    process.exit(0)
+  })
+  try {
+    const url = await supervisor.start()
+    log.info({ event: 'ready', url, tenants: installation.tenants, workers: config.ATOLL_WORKERS })
+    await announceServer(url, installation, options)
+  } catch (error) {
+    if (!(error instanceof StartFailed)) throw error
+    await stop()
+    process.exit(error.exitCode)
+  }
+}
+
+/**
+ * Does what comes before the first request, once for all processes: claims the data folder, checks the keys, and makes
+ * the first tenant.
+ */
+async function prepareInstallation({ demo }: ServeOptions): Promise<Installation> {
+  const { checkBackupSchedule } = await import('../backups/schedule')
+  checkBackupSchedule()
+  const { lockDataFolder } = await import('../tenancy/databases')
   await lockDataFolder()
   const { ensureSecrets } = await import('../tenancy/installation-keys')
   await ensureSecrets()
@@ -73,51 +108,23 @@ async function startServer({ demo, json }: ServeOptions) {
     })
   const engine = config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite'
   log.info({ event: 'start', version, bun: Bun.version, folder: resolve(config.ATOLL_TENANTS), engine })
-  const { startTraceExport } = await import('../operations/trace-export')
-  const endTraceExport = await startTraceExport()
-  const { startBackgroundWork } = await import('../app')
+  const { countTenants } = await import('../tenancy/tenants')
   const tenants = await countTenants()
-  const isFirstStart = !tenants
-  const { createFirstTenant, printFirstSteps } = await import('./first-steps')
-  if (isFirstStart && !demo) await createFirstTenant()
-  const server = await openPortsOrExplain()
-  const background = startBackgroundWork()
-  const { url } = server
-  log.info({ event: 'ready', url, tenants })
+  const { createFirstTenant } = await import('./first-steps')
+  if (!tenants && !demo) await createFirstTenant()
+  return { tenants, isFirstStart: !tenants }
+}
+
+/** Prints the address, and how to get in for the first time. */
+async function announceServer(url: string, { isFirstStart }: Installation, { demo, json }: ServeOptions) {
+  const { isRegistered } = await import('../tenancy/tenants')
+  const { printFirstSteps } = await import('./first-steps')
   const defaultTenant = config.ATOLL_DEFAULT_TENANT
   if (defaultTenant && !(await isRegistered(defaultTenant)))
     log.warn({
       event: 'default-tenant-missing',
       message: `ATOLL_DEFAULT_TENANT is "${defaultTenant}", but there is no such tenant: requests without a host or header of a tenant get 404.`,
     })
-  // Installed before the address is printed: its reader may stop the server at once.
-  const stop = async (signal: string) => {
-    log.info({ event: 'stop', signal })
-    if (config.ATOLL_DRAIN) {
-      endReadiness()
-      await Bun.sleep(config.ATOLL_DRAIN * 1_000)
-    }
-    background.stop()
-    const grace = Bun.sleep(SHUTDOWN_GRACE_MS - STREAM_CLOSE_MS).then(background.abort)
-    const graceEnd = grace.then(() => Bun.sleep(STREAM_CLOSE_MS))
-    const answered = Promise.race([server.stop(), waitForAnswers(server), graceEnd])
-    await Promise.all([releaseAllLeases(), answered, Promise.race([background.finish(), graceEnd])])
-    await server.stop(true)
-    await endTraceExport()
-    await databases.close()
-    await finishLogShipping()
-    log.info({ event: 'stopped' })
-    await flushLog()
-    process.exit(0)
-  }
-  let stopping: Promise<void> | undefined
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.on(signal, () => {
-      // A second Ctrl+C ends the process without waiting.
-      if (stopping && signal === 'SIGINT') process.exit(130)
-      stopping ??= stop(signal)
-    })
-
   // With `--json`, standard output contains only the JSON.
   const print = json ? console.error : console.log
   if (json) console.log(JSON.stringify({ url }))

@@ -16,6 +16,11 @@ export class Histogram {
     this.sum += value
   }
 
+  /** Adds the counts of a histogram with the same bounds, without its sum. */
+  addCounts(counts: readonly number[]) {
+    for (const [index, count] of counts.entries()) this.counts[index]! += count
+  }
+
   get count() {
     return this.counts.reduce((total, count) => total + count, 0)
   }

@@ -2,6 +2,7 @@ import { isatty } from 'node:tty'
 import pino from 'pino'
 import { keepLogLine } from './log-tail'
 import { toPrettyLine } from './pretty-line'
+import { getProcessNumber } from './server-processes'
 import { flush, waitUntilWritten, writeLine } from './stderr'
 import { currentTrace } from './trace'
 
@@ -40,8 +41,8 @@ export const log = pino(
       censor: '[redacted]',
     },
     mixin: () => {
-      const trace = currentTrace()
-      return trace ? { traceId: trace.traceId } : {}
+      const [trace, worker] = [currentTrace(), getProcessNumber()]
+      return { ...(worker && { worker }), ...(trace && { traceId: trace.traceId }) }
     },
     formatters: { level: (level) => ({ level }) },
   },

@@ -9,6 +9,7 @@ import { installationRoutes } from './installation'
 import { checkIntegrityWeekly } from './integrity'
 import { startLagMeasurement } from './metrics/event-loop-lag'
 import { abandonTasks, waitForTasks } from './operator-tasks'
+import { answerOtherProcesses } from './process-answers'
 import { endReadiness } from './readiness'
 import { startSchemaSweep } from './schema-sweep'
 import { endSupportSessions } from './support'
@@ -29,6 +30,7 @@ export const operations = defineArea({
     const stopRunner = startRunner()
     const sweep = startSchemaSweep()
     const stopLagMeasurement = startLagMeasurement()
+    answerOtherProcesses()
     return {
       stop() {
         endReadiness()

@@ -3,7 +3,9 @@ import { and, eq, gt } from 'drizzle-orm'
 import { version } from '../../package.json'
 import { config } from '../config'
 import { DAY_MS, HOUR_MS, now, toIsoString } from '../core/clock'
+import { DURATION_BOUNDS, Histogram } from '../core/histogram'
 import { getErrorChain } from '../core/log'
+import { askOtherProcesses } from '../core/server-processes'
 import { jobs } from '../jobs/tables'
 import { maxOpenTenants } from '../tenancy/databases'
 import { listDamagedSince } from '../tenancy/placement'
@@ -19,7 +21,8 @@ import {
   checkUnknownFolders,
 } from './checks'
 import { damagedDatabases } from './integrity'
-import { recentRequests } from './metrics/request-statistics'
+import { countLastMinute, type MinuteCounts } from './metrics/request-statistics'
+import { PROCESS_TOPICS } from './process-topics'
 import type { OperatorHealth } from './shapes'
 
 const MAX_COUNTED_TENANTS = 100
@@ -50,7 +53,7 @@ export async function describeHealth(): Promise<OperatorHealth> {
       suspended: all.filter(({ status }) => status === 'suspended').length,
       maxOpen: maxOpenTenants,
     },
-    requests: describeRequests(),
+    requests: await describeRequests(),
     jobs: await countJobs(),
     damaged: damaged.map(({ time, ...damage }) => ({ ...damage, time: toIsoString(time) })),
     checks,
@@ -64,8 +67,12 @@ export function listDamaged(): { tenant: string; reason: string; time: number }[
   return [...unopened, ...checked.filter(({ tenant }) => !unopened.some((damage) => damage.tenant === tenant))]
 }
 
-function describeRequests() {
-  const { durations, errors } = recentRequests.getLastMinute()
+/** Describes the requests of all server processes in the last whole minute. */
+async function describeRequests() {
+  const minutes = [countLastMinute(), ...(await askOtherProcesses<MinuteCounts>(PROCESS_TOPICS.requests))]
+  const durations = new Histogram(DURATION_BOUNDS)
+  for (const minute of minutes) durations.addCounts(minute.durations)
+  const errors = minutes.reduce((sum, minute) => sum + minute.errors, 0)
   return { total: durations.count, errors, p95Seconds: durations.getQuantile(0.95) ?? null }
 }
 

@@ -1,16 +1,20 @@
-import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { config } from '../config'
+import { config, hasSeveralProcesses } from '../config'
 import { now } from '../core/clock'
 import { ConfigError } from '../core/config-error'
+import { getProcessNumber, receiveFromSupervisor, sendToSupervisor } from '../core/server-processes'
 import type { Postgres } from '../storage/engines/postgres/engine'
 import { Sqlite } from '../storage/engines/sqlite/engine'
 import type { FileCopyControl } from '../storage/engines/sqlite/file-copy'
 import type { LogListener } from '../storage/engines/sqlite/log-observer'
 import { type LogFrames, listFramePages } from '../storage/engines/sqlite/log-reader'
+import { type TurnMessage, WriteTurns } from '../storage/engines/sqlite/write-turns'
 import { DatabasePool } from '../storage/pool'
 import type { DatabaseLocation, Engine } from '../storage/port'
 
+/** The topic of messages about the turns to write. */
+export const WRITE_TURN_TOPIC = 'write-turn'
 const FILES_PER_TENANT = 7 // six for a database, and one for opening or closing
 const RESERVED_FILES = 512 // mostly for client connections
 
@@ -20,7 +24,17 @@ const sqlite = new Sqlite({
   synchronous: config.ATOLL_DURABILITY,
   lockTimeout: config.ATOLL_WRITE_DEADLINE,
   vectorExtension: config.ATOLL_SQLITE_VEC,
+  isShared: hasSeveralProcesses,
+  writeTurns: joinWriteTurns(),
 })
+
+/** Returns the turns of this process to write to files, where it serves them together with others. */
+function joinWriteTurns(): WriteTurns | undefined {
+  if (getProcessNumber() === undefined) return
+  const turns = new WriteTurns((message) => sendToSupervisor(WRITE_TURN_TOPIC, message), config.ATOLL_WRITE_DEADLINE)
+  receiveFromSupervisor(WRITE_TURN_TOPIC, (message: TurnMessage) => turns.receive(message))
+  return turns
+}
 
 /** The name of the cluster of ATOLL_DATABASE_URL. */
 export const MAIN_CLUSTER = 'main'
@@ -75,7 +89,7 @@ const routingEngine: Engine = {
   open: (place, migrations) => (place.cluster ? clusterOf(place.cluster) : sqlite).open(place, migrations),
   openTenantCopy: (place, migrations) =>
     (place.cluster ? clusterOf(place.cluster) : sqlite).openTenantCopy(place, migrations),
-  remoteVersion: (place) => (place.cluster ? clusterOf(place.cluster).remoteVersion(place) : 0),
+  remoteVersion: (place) => (place.cluster ? clusterOf(place.cluster) : sqlite).remoteVersion(place),
   readSchemaVersion: (place) => (place.cluster ? clusterOf(place.cluster) : sqlite).readSchemaVersion(place),
   vectorSearch: (place) => (place.cluster ? 'javascript' : sqlite.vectorSearch()),
   retire: async (place, migrations) => {
@@ -100,6 +114,13 @@ export const databases = new DatabasePool(routingEngine, {
 export const lockDataFolder = async () => {
   // Nodes that share a database share no folder, unless the folder still contains tenants.
   if (!config.ATOLL_DATABASE_URL || hasRegistryFile()) await sqlite.lockFolder()
+}
+
+/** Empties the logs of files that the processes of a server have left when they ended at the same time. */
+export async function removeLeftLogs() {
+  if (!existsSync(config.ATOLL_TENANTS)) return
+  const folders = readdirSync(config.ATOLL_TENANTS).filter((name) => !name.startsWith('.'))
+  await sqlite.removeLeftLogs(['registry.db', ...folders.map((folder) => `${folder}/data.db`)])
 }
 
 /** Tells whether the data folder has a registry of its own. */

@@ -33,6 +33,10 @@ export async function startLogShipping(): Promise<() => Promise<void>> {
   if (config.ATOLL_BACKUP_CONTINUOUS === 'off') return async () => {}
   if (!config.ATOLL_BACKUP_TO)
     throw new ConfigError('ATOLL_BACKUP_CONTINUOUS needs a target. Set ATOLL_BACKUP_TO, too.')
+  if (config.ATOLL_WORKERS > 1)
+    throw new ConfigError(
+      'ATOLL_BACKUP_CONTINUOUS needs a single process. Remove ATOLL_WORKERS, or back up by ATOLL_BACKUP_SCHEDULE.',
+    )
   if (registryLocation.cluster)
     throw new ConfigError('ATOLL_BACKUP_CONTINUOUS is for files. PostgreSQL archives its log by its own tools.')
   const { passphrase, recipients } = configuredEncryption()

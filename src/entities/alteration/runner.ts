@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { getModel } from '../../blueprints/blueprints'
 import { isAltering, pendingModelOf } from '../../blueprints/model'
-import { config } from '../../config'
+import { sharesData } from '../../config'
 import { yieldToEventLoop } from '../../core/event-loop'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
@@ -63,8 +63,8 @@ async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
     const { alteration } = model
     if (!alteration || !isAltering(model)) return
     const pending = pendingModelOf(model)
-    if (!pending && waitedFor !== alteration.form && config.ATOLL_DATABASE_URL) {
-      // Other servers may read with the previous form until they have learned of the change.
+    if (!pending && waitedFor !== alteration.form && sharesData) {
+      // Other processes may read with the previous form until they have learned of the change.
       // Aborted: the loop checks the signal.
       await pause(CACHE_PROPAGATION_MS, undefined, { signal: leased.signal }).catch(() => {})
       waitedFor = alteration.form

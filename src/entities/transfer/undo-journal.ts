@@ -1,6 +1,6 @@
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { config } from '../../config'
+import { sharesData } from '../../config'
 import { now } from '../../core/clock'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
@@ -126,13 +126,13 @@ export class UndoJournal {
 }
 
 /**
- * Undoes the abandoned imports of a blueprint. Imports that are still running are checked again later. Without
- * PostgreSQL there is only one server, so only imports of this process can be running.
+ * Undoes the abandoned imports of a blueprint. Imports that are still running are checked again later. Where
+ * one process serves alone, only its own imports can be running.
  */
 export async function undoAbandonedImports(tenant: Tenant, model: Model): Promise<void> {
   const imports = await tenant.db.query('select _id, busy from imports where blueprint = ?', [model.key])
   for (const [id, busy] of imports as [string, number][]) {
-    const isAlive = busy > now() && (id.startsWith(PROCESS_ID) || config.ATOLL_DATABASE_URL !== '')
+    const isAlive = busy > now() && (id.startsWith(PROCESS_ID) || sharesData)
     if (isAlive) scheduleUndo(tenant, model.key, busy - now() + 1_000)
     else await undoImport(tenant, model, id)
   }

@@ -1,4 +1,4 @@
-import { config } from '../../config'
+import { sharesData } from '../../config'
 import { now } from '../../core/clock'
 import { sha256 } from '../../core/crypto'
 import { decrypt, encrypt } from '../../core/encryption'
@@ -147,8 +147,8 @@ async function replay(
     }
     if (answer) return restoreAnswer(tenant, caller, name, answer)
     if (answer === '') throw noAnswer('its response was too large or a stream and was not stored')
-    // A folder has one server, so nobody finishes what another process has left.
-    if (leaseLeft <= 0 || !(config.ATOLL_DATABASE_URL || by.startsWith(PROCESS_ID))) return rebuildAnswer(call, created)
+    // Where one process serves alone, nobody finishes what another one has left.
+    if (leaseLeft <= 0 || !(sharesData || by.startsWith(PROCESS_ID))) return rebuildAnswer(call, created)
     if (performance.now() > until) throw inProgress()
     await Bun.sleep(POLL_INTERVAL_MS)
   }

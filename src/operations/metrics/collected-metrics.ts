@@ -8,15 +8,19 @@ const registers = [metricRegistry]
 type Labels = Record<string, string | number>
 type Values = Iterable<[labels: Labels, value: number]>
 
-/** Defines a number that goes up and down. `read` returns its values by their labels, or one without labels. */
+/**
+ * Defines a number that goes up and down. `read` returns its values by their labels, or one without labels; those of
+ * several server processes are added, or become one by `aggregator`.
+ */
 export function defineGauge(
   name: string,
   help: string,
   labelNames: string[],
   read: () => Values | number | undefined | Promise<Values | number | undefined>,
+  aggregator: 'sum' | 'max' | 'min' = 'sum',
 ) {
   new Gauge({
-    ...{ name, help, labelNames, registers },
+    ...{ name, help, labelNames, registers, aggregator },
     async collect() {
       this.reset()
       for (const [labels, value] of toValues(await read())) this.set(labels, value)

@@ -42,9 +42,14 @@ export function defineDatabaseMetrics() {
         Object.entries(counts).map(([state, count]): [Record<string, string>, number] => [{ cluster, state }, count]),
       ),
   )
-  defineGauge('atoll_tenants', 'The tenants of the installation.', ['status'], async () =>
-    // A registry that cannot be read must not take the other metrics along.
-    (await countTenantsByStatus().catch(() => [])).map(({ status, count }) => [{ status }, count]),
+  defineGauge(
+    'atoll_tenants',
+    'The tenants of the installation.',
+    ['status'],
+    async () =>
+      // A registry that cannot be read must not take the other metrics along.
+      (await countTenantsByStatus().catch(() => [])).map(({ status, count }) => [{ status }, count]),
+    'max',
   )
   defineGauge('atoll_open_tenants', 'The tenants whose database is open.', [], () => databases.openCount)
   defineGauge('atoll_open_tenants_limit', 'How many databases of tenants may be open.', [], () => maxOpenTenants)
@@ -53,11 +58,13 @@ export function defineDatabaseMetrics() {
     'The tenants whose data was found missing or damaged, within a day or at their latest weekly check.',
     [],
     () => listDamaged().length,
+    'max',
   )
   defineGauge(
     'atoll_storage_failing_tenants',
     'The tenants for which the disk failed within a minute.',
     [],
     () => listStorageFailuresSince(now() - RECENT_FAILURE_MS).length,
+    'max',
   )
 }

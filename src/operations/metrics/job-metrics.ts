@@ -72,6 +72,7 @@ export function defineJobMetrics() {
         [{ state: 'retried' }, retried],
       ]
     },
+    'max',
   )
   defineGauge(
     'atoll_jobs_oldest_due_seconds',
@@ -81,12 +82,14 @@ export function defineJobMetrics() {
       const { oldestDue } = await getBacklog()
       return oldestDue === undefined ? 0 : Math.max(0, now() - oldestDue) / 1_000
     },
+    'max',
   )
   defineGauge(
     'atoll_outbox_events',
     'The events of tenants in use that were not yet turned into jobs for their subscribers.',
     [],
     async () => (await getBacklog()).events,
+    'max',
   )
   defineCounter(
     'atoll_ai_tokens_total',

@@ -11,14 +11,19 @@ const MICROSECONDS = 1e6
 /** Defines the metrics of the process and its machine. */
 export function defineProcessMetrics() {
   const engine = config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite'
-  defineGauge('atoll_build_info', 'The version that runs.', ['version', 'bun', 'engine'], () => [
-    [{ version, bun: Bun.version, engine }, 1],
-  ])
+  defineGauge(
+    'atoll_build_info',
+    'The version that runs.',
+    ['version', 'bun', 'engine'],
+    () => [[{ version, bun: Bun.version, engine }, 1]],
+    'max',
+  )
   defineGauge(
     'process_start_time_seconds',
     'When the process started, in seconds since 1970.',
     [],
     () => performance.timeOrigin / 1_000,
+    'min',
   )
   defineCounter('process_cpu_seconds_total', 'The CPU time that the process took.', [], () => {
     const { user, system } = process.cpuUsage()
@@ -35,14 +40,26 @@ export function defineProcessMetrics() {
     [],
     () => [[{}, eventLoopLag]],
   )
-  defineGauge('atoll_disk_free_bytes', 'The room on the disk of the data folder.', [], async () => {
-    const disk = await measureDisk()
-    return disk?.freeBytes
-  })
-  defineGauge('atoll_disk_size_bytes', 'The size of the disk of the data folder.', [], async () => {
-    const disk = await measureDisk()
-    return disk?.totalBytes
-  })
+  defineGauge(
+    'atoll_disk_free_bytes',
+    'The room on the disk of the data folder.',
+    [],
+    async () => {
+      const disk = await measureDisk()
+      return disk?.freeBytes
+    },
+    'min',
+  )
+  defineGauge(
+    'atoll_disk_size_bytes',
+    'The size of the disk of the data folder.',
+    [],
+    async () => {
+      const disk = await measureDisk()
+      return disk?.totalBytes
+    },
+    'max',
+  )
   defineCounter(
     'atoll_log_lines_dropped_total',
     'The lines of the log that were dropped, because nothing reads them fast enough.',

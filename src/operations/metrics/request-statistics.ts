@@ -9,6 +9,15 @@ type RouteStatistics = { durations: Histogram; statuses: Map<number, number> }
 export const requestStatistics = new Map<string, Map<string, RouteStatistics>>()
 export const recentRequests = new RecentRequests()
 
+/** What a server process counted in the last whole minute: requests by their duration, and answers with 5xx. */
+export type MinuteCounts = { durations: number[]; errors: number }
+
+/** Returns what this process counted in the last whole minute. */
+export function countLastMinute(): MinuteCounts {
+  const { durations, errors } = recentRequests.getLastMinute()
+  return { durations: durations.counts, errors }
+}
+
 /** Counts an answered request. It runs at each request, so it only adds to numbers. */
 export function recordRequest({ started, route = 'unknown', tenant }: RequestNotes, method: string, status: number) {
   const time = performance.now()

@@ -9,6 +9,7 @@ import {
   type Database,
   type DatabaseLocation,
   type Engine,
+  type Executor,
   listPendingMigrations,
   type Migrations,
   type TenantCopyConnection,
@@ -25,8 +26,10 @@ import type { CheckResult } from './file-check-worker'
 import { copyDatabaseFile, type FileCopyControl } from './file-copy'
 import { type LogListener, LogObserver } from './log-observer'
 import { ReadSnapshot } from './read-snapshot'
+import { RemoteChanges } from './remote-changes'
 import { ignoreBusy, readTables, SqliteTenantCopy } from './tenant-copy'
 import { WalSync } from './wal-sync'
+import type { WriteTurns } from './write-turns'
 
 export type SqliteOptions = {
   driver: keyof typeof drivers
@@ -37,6 +40,10 @@ export type SqliteOptions = {
   lockTimeout: number
   /** The path of the sqlite-vec library; empty for none. */
   vectorExtension?: string
+  /** Whether several processes serve the folder. */
+  isShared?: boolean
+  /** The turns to write, for processes that serve the folder together. */
+  writeTurns?: WriteTurns
 }
 
 // SQLite's own wait for another process blocks this one, so it is short; `#retryWhileBusy` does the rest. The cache
@@ -59,6 +66,12 @@ async function closeAndTruncateLog(writer: CachedConnection, reader: CachedConne
   } finally {
     writer.close()
   }
+}
+
+/** Closes the connections. SQLite leaves one complete file where no other process has it open. */
+function closeBoth(writer: CachedConnection, reader: CachedConnection) {
+  reader.close()
+  writer.close()
 }
 
 /** On a full disk the log stays beside its file, and nothing is lost. */
@@ -85,6 +98,8 @@ export class Sqlite implements Engine {
   #abandoned: { files: DatabaseFiles; sessions: CachedConnection[] }[] = []
   #logListener?: LogListener
   #logObservers = new Set<LogObserver>()
+  /** Of open databases, by their paths. */
+  #remoteChanges = new Map<string, RemoteChanges>()
 
   constructor(private options: SqliteOptions) {
     this.#checkpoints = new CheckpointScheduler(options.driver)
@@ -140,6 +155,21 @@ export class Sqlite implements Engine {
     }
   }
 
+  /** Returns a number that differs from an earlier one when another process has written; it is for shared folders. */
+  remoteVersion({ file }: DatabaseLocation): number {
+    if (!this.options.isShared) return 0
+    // A database that is closed is not observed, so that its caches are checked once it is open again.
+    return this.#remoteChanges.get(join(this.options.folder, file))?.version() ?? -1
+  }
+
+  /** Empties logs that were left because their last users closed them at the same time. */
+  async removeLeftLogs(files: string[]): Promise<void> {
+    for (const file of files) {
+      if (!existsSync(join(this.options.folder, `${file}-wal`))) continue
+      await this.#useFile(file, (connection) => connection.truncateLog()).catch(ignoreBusyOrFull)
+    }
+  }
+
   readSchemaVersion = ({ file }: DatabaseLocation): Promise<number> =>
     this.#useFile(file, (connection) => connection.readPragma('user_version'))
 
@@ -186,23 +216,31 @@ export class Sqlite implements Engine {
     const { path, logLimit } = files
     const hasFailed = () => writer.hasDiskFailed || reader.hasDiskFailed || !!log?.hasFailed
     const snapshot = new ReadSnapshot(reader)
+    const { isShared, writeTurns } = this.options
+    const remoteChanges = new RemoteChanges(snapshot, writer)
+    if (isShared) this.#remoteChanges.set(path, remoteChanges)
+    const transact = async (work: (executor: Executor) => Promise<void>) => {
+      observer?.beforeWrite()
+      const before = writer.statementCount
+      await writer.transaction(async (executor) => {
+        await writer.assertMark(mark)
+        await work(executor)
+      })
+      snapshot.end()
+      observer?.afterWrite()
+      const length = files.requireInPlace()
+      const kept = log?.waitUntilDurable()
+      kept?.catch(() => {}) // the writer handles its failure, but only after the checkpoint
+      await checkpoints.recordWrite(path, { statements: writer.statementCount - before, log: length, logLimit })
+      return { kept }
+    }
     return {
       query: snapshot.query,
       async transaction(work) {
         log?.assertHealthy()
-        observer?.beforeWrite()
-        const before = writer.statementCount
-        await writer.transaction(async (executor) => {
-          await writer.assertMark(mark)
-          await work(executor)
-        })
-        snapshot.end()
-        observer?.afterWrite()
-        const length = files.requireInPlace()
-        const kept = log?.waitUntilDurable()
-        kept?.catch(() => {}) // the writer handles its failure, but only after the checkpoint
-        await checkpoints.recordWrite(path, { statements: writer.statementCount - before, log: length, logLimit })
-        return { kept }
+        if (!writeTurns) return transact(work)
+        await writeTurns.acquire(path)
+        return transact(work).finally(() => writeTurns.release(path))
       },
       isBroken: () => hasFailed() || !files.isInPlace(),
       releaseMemory() {
@@ -213,8 +251,11 @@ export class Sqlite implements Engine {
         if (hasFailed()) this.#failedPaths.add(path)
         await Promise.all([checkpoints.waitForFile(path), log?.close()])
         observer?.close()
+        writeTurns?.close(path)
+        if (this.#remoteChanges.get(path) === remoteChanges) this.#remoteChanges.delete(path)
         const isReplaced = files.isReplaced()
         if (isReplaced) this.#abandoned.push({ files, sessions: [reader, writer] })
+        else if (isShared) closeBoth(writer, reader)
         else await closeAndTruncateLog(writer, reader)
         observer?.closed(isReplaced)
         if (observer) this.#logObservers.delete(observer)

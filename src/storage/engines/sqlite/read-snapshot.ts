@@ -8,6 +8,7 @@ import type { CachedConnection } from './connection'
  */
 export class ReadSnapshot {
   #isOpen = false
+  #dataVersion?: number
 
   constructor(private connection: CachedConnection) {}
 
@@ -16,10 +17,18 @@ export class ReadSnapshot {
     return this.connection.querySync(sql, params)
   }
 
+  /** Returns a number that changes with every commit that is not the connection's own. */
+  dataVersion(): number {
+    if (!this.#isOpen) this.#open()
+    this.#dataVersion ??= this.connection.querySync('pragma data_version')[0]![0] as number
+    return this.#dataVersion
+  }
+
   /** Ends the snapshot, so that the next read sees everything committed by then. */
   end = () => {
     if (!this.#isOpen) return
     this.#isOpen = false
+    this.#dataVersion = undefined
     try {
       this.connection.querySync('commit')
     } catch {
