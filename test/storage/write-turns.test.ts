@@ -4,7 +4,7 @@ import { TurnArbiter, type TurnMessage, WriteTurns } from '../../src/storage/eng
 const FILE = 'acme/data.db'
 
 /** Connects processes with an arbiter by messages that take a turn of the event loop. `sent` has what they sent. */
-function connectProcesses(count: number, timeout = 2_000) {
+function connectProcesses(count: number, { timeout = 2_000, holdFor = 0 } = {}) {
   const sent: [number, TurnMessage][] = []
   const ended = new Set<number>()
   const later = (deliver: () => void) => void setImmediate(deliver)
@@ -20,7 +20,7 @@ function connectProcesses(count: number, timeout = 2_000) {
         if (!ended.has(number)) arbiter.receive(number, message)
       })
     }
-    return new WriteTurns(send, timeout)
+    return new WriteTurns(send, timeout, holdFor)
   })
   const end = (number: number) => {
     ended.add(number)
@@ -68,6 +68,26 @@ test('a single writer asks once, and gives its turn back when another process as
   ])
 })
 
+test('a process that writes all the time keeps its turn for a while, and an idle one gives it back at once', async () => {
+  const { processes, sent } = connectProcesses(2, { holdFor: 60_000 })
+  const [one, two] = processes as [WriteTurns, WriteTurns]
+  await one.acquire(FILE)
+  let hasSecond = false
+  const second = two.acquire(FILE)!.then(() => {
+    hasSecond = true
+  })
+  for (let writes = 0; writes < 20; writes++) {
+    await Bun.sleep(0)
+    const next = one.acquire(FILE)
+    one.release(FILE)
+    await next
+  }
+  expect(hasSecond).toBe(false)
+  one.release(FILE)
+  await second
+  expect(sent.filter(([, { act }]) => act === 'release')).toHaveLength(1)
+})
+
 test('two writers of one process wait for each other, and for nobody at another file', async () => {
   const { processes } = connectProcesses(1)
   const [turns] = processes as [WriteTurns]
@@ -97,7 +117,7 @@ test('the turn of a process that has ended goes to the next one, and what it wai
 })
 
 test('a writer that waits for longer than the timeout gets BUSY, and a later one gets the turn', async () => {
-  const { processes } = connectProcesses(2, 50)
+  const { processes } = connectProcesses(2, { timeout: 50 })
   const [one, two] = processes as [WriteTurns, WriteTurns]
   await one.acquire(FILE)
   expect(await two.acquire(FILE)!.catch(({ code }) => code)).toBe('BUSY')

@@ -3,11 +3,15 @@ import { Busy } from '../../errors'
 /** What a process and the arbiter tell each other about the turn to write to a file. */
 export type TurnMessage = { act: 'request' | 'release' | 'grant' | 'recall'; file: string }
 
+const HOLD_MS = 20
+
 type Turn = {
   state: 'absent' | 'requested' | 'held'
   isInUse: boolean
   /** Whether another process waits for it. */
   isRecalled: boolean
+  /** Since when it is held (ms). */
+  since: number
   waiting: (() => void)[]
 }
 
@@ -23,12 +27,15 @@ export class WriteTurns {
     private send: (message: TurnMessage) => void,
     /** How long to wait for a turn (ms). */
     private timeout: number,
+    /** How long a process that writes all the time keeps its turn while others wait (ms). */
+    private holdFor = HOLD_MS,
   ) {}
 
   receive({ act, file }: TurnMessage) {
     const turn = this.#turnOf(file)
     if (act === 'grant') {
       turn.state = 'held'
+      turn.since = performance.now()
       this.#useNext(file, turn)
     } else if (act === 'recall' && turn.state === 'held') {
       turn.isRecalled = true
@@ -57,8 +64,15 @@ export class WriteTurns {
   release(file: string) {
     const turn = this.#turnOf(file)
     turn.isInUse = false
-    if (turn.isRecalled) this.#giveBack(file, turn)
-    else this.#useNext(file, turn)
+    if (!turn.isRecalled) this.#useNext(file, turn)
+    else if (performance.now() - turn.since >= this.holdFor) this.#giveBack(file, turn)
+    else {
+      this.#useNext(file, turn)
+      // Handing a turn over takes time in which nobody writes, so the writes that are waiting here share it.
+      setImmediate(() => {
+        if (turn.isRecalled && !turn.isInUse && turn.state === 'held') this.#giveBack(file, turn)
+      })
+    }
   }
 
   /** Gives the turn of a file back that is closed. */
@@ -72,7 +86,7 @@ export class WriteTurns {
   #turnOf(file: string): Turn {
     const existing = this.#turns.get(file)
     if (existing) return existing
-    const turn: Turn = { state: 'absent', isInUse: false, isRecalled: false, waiting: [] }
+    const turn: Turn = { state: 'absent', isInUse: false, isRecalled: false, since: 0, waiting: [] }
     this.#turns.set(file, turn)
     return turn
   }
