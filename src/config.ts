@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { HOUR_MS } from './core/clock'
 import { ConfigError } from './core/config-error'
+import { readConfigFile } from './core/config-file'
 import { findNearestKey } from './core/nearest-key'
 import { integerSetting, listPattern, parseSize, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
 import { readTraceExport } from './core/trace-variables'
@@ -283,28 +283,6 @@ function describeSetting(shape: SettingShape): string {
   if (shape.type === 'integer')
     return `use a whole number from ${shape.minimum} to ${shape.maximum}${SIZE in shape ? ', or a size such as 200M' : ''}`
   return 'expected' in shape ? `use ${shape.expected}` : 'use a text that is not empty'
-}
-
-function readConfigFile(): Record<string, unknown> {
-  let text: string
-  try {
-    text = readFileSync('atoll.json', 'utf8')
-  } catch (error) {
-    if ((error as { code?: string }).code === 'ENOENT') return {}
-    throw new ConfigError(`atoll.json cannot be read: ${(error as Error).message}`)
-  }
-  return parseConfigFile(text)
-}
-
-function parseConfigFile(text: string): Record<string, unknown> {
-  try {
-    const settings: unknown = JSON.parse(text)
-    if (settings !== null && typeof settings === 'object' && !Array.isArray(settings))
-      return settings as Record<string, unknown>
-  } catch {
-    throw new ConfigError('atoll.json is not JSON. Check its quotes, commas and brackets.')
-  }
-  throw new ConfigError('atoll.json must contain an object of settings.')
 }
 
 /** Returns the items of a setting that is a list. */

@@ -4,7 +4,7 @@ import { ConfigError } from '../../../core/config-error'
 import { sha256 } from '../../../core/crypto'
 import { fsyncDirectory } from '../../../core/fsync'
 import { notFound } from '../../../core/problem'
-import { Busy, DatabaseDamaged, StorageFault, StorageFull, toStorageError } from '../../errors'
+import { Busy, DatabaseDamaged, StorageFault, toStorageError } from '../../errors'
 import {
   type Database,
   type DatabaseLocation,
@@ -17,6 +17,7 @@ import {
 } from '../../port'
 import { CheckpointScheduler } from './checkpoint-scheduler'
 import { CachedConnection } from './connection'
+import { closeAndTruncateLog, closeConnections, ignoreBusyOrFull } from './connection-close'
 import { assertFile, canBeOpened, DatabaseFiles, isOutOfDescriptors } from './database-files'
 import { DatabaseTemplate } from './database-template'
 import { drivers, type OpenFile, type SqliteConnection } from './drivers'
@@ -24,10 +25,11 @@ import { copyBeforeRewriting } from './earlier-copy'
 import { checkFile } from './file-check'
 import type { CheckResult } from './file-check-worker'
 import { copyDatabaseFile, type FileCopyControl } from './file-copy'
-import { type LogListener, LogObserver } from './log-observer'
+import { lockFolder } from './folder-lock'
+import { type LogListener, type LogObserver, LogObservers } from './log-observer'
 import { ReadSnapshot } from './read-snapshot'
 import { RemoteChanges } from './remote-changes'
-import { ignoreBusy, readTables, SqliteTenantCopy } from './tenant-copy'
+import { readTables, SqliteTenantCopy } from './tenant-copy'
 import { WalSync } from './wal-sync'
 import type { WriteTurns } from './write-turns'
 
@@ -55,30 +57,6 @@ const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma for
 /** The words of the full-text index. The table stores nothing, so each connection creates its own. */
 const CREATE_VOCABULARY_SQL = `create virtual table if not exists temp.search_vocabulary using fts5vocab('main', 'search_words', 'instance')`
 
-/** Calls of `readLogs` after which a log is read that this process did not write to. */
-const TICKS_BETWEEN_READS = 10
-
-/** Closes the connections, and leaves one complete file without a log. */
-async function closeAndTruncateLog(writer: CachedConnection, reader: CachedConnection) {
-  reader.close()
-  try {
-    await writer.truncateLog().catch(ignoreBusyOrFull)
-  } finally {
-    writer.close()
-  }
-}
-
-/** Closes the connections. SQLite leaves one complete file where no other process has it open. */
-function closeBoth(writer: CachedConnection, reader: CachedConnection) {
-  reader.close()
-  writer.close()
-}
-
-/** On a full disk the log stays beside its file, and nothing is lost. */
-const ignoreBusyOrFull = (error: unknown) => {
-  if (!(error instanceof StorageFull)) ignoreBusy(error)
-}
-
 /** Returns the mark of a tenant's file: SQLite's `application_id`, a number of 31 bits. */
 const toMark = (identity?: string) => (identity ? Number.parseInt(sha256(identity).slice(0, 8), 16) >>> 1 : 0)
 
@@ -96,14 +74,14 @@ export class Sqlite implements Engine {
   #failedPaths = new Set<string>()
   /** Connections to files that were replaced: closing them would remove the log of the new files. */
   #abandoned: { files: DatabaseFiles; sessions: CachedConnection[] }[] = []
-  #logListener?: LogListener
-  #logObservers = new Set<LogObserver>()
+  #logObservers: LogObservers
   /** Of open databases, by their paths. */
   #remoteChanges = new Map<string, RemoteChanges>()
 
   constructor(private options: SqliteOptions) {
     this.#checkpoints = new CheckpointScheduler(options.driver)
     this.#template = new DatabaseTemplate(options.folder)
+    this.#logObservers = new LogObservers(this.#checkpoints)
   }
 
   /**
@@ -146,7 +124,7 @@ export class Sqlite implements Engine {
       const files = new DatabaseFiles(path)
       // Last, because it keeps a descriptor that nothing else would close.
       const log = synchronous === 'full' ? new WalSync(path, [...new Set([dirname(path), folder])]) : undefined
-      return this.#createDatabase(files, mark, writer, reader, log, this.#observeLog(path, file))
+      return this.#createDatabase(files, mark, writer, reader, log, this.#logObservers.open(path, file))
     } catch (error) {
       const isBusy = isOutOfDescriptors() || canBeOpened(error, path)
       for (const opened of sessions) opened.close()
@@ -255,30 +233,18 @@ export class Sqlite implements Engine {
         if (this.#remoteChanges.get(path) === remoteChanges) this.#remoteChanges.delete(path)
         const isReplaced = files.isReplaced()
         if (isReplaced) this.#abandoned.push({ files, sessions: [reader, writer] })
-        else if (isShared) closeBoth(writer, reader)
+        else if (isShared) closeConnections(writer, reader)
         else await closeAndTruncateLog(writer, reader)
-        observer?.closed(isReplaced)
-        if (observer) this.#logObservers.delete(observer)
+        if (observer) this.#logObservers.close(observer, isReplaced)
       },
     }
   }
 
   /** Tells a listener what is added to the logs of databases that are opened from now on. */
-  observeLogs(listener: LogListener | undefined) {
-    this.#logListener = listener
-  }
+  observeLogs = (listener: LogListener | undefined) => this.#logObservers.setListener(listener)
 
   /** Lets the listener know what was added to the logs since the last call. */
-  readLogs() {
-    for (const observer of this.#logObservers) observer.tick(TICKS_BETWEEN_READS)
-  }
-
-  #observeLog(path: string, file: string): LogObserver | undefined {
-    if (!this.#logListener) return
-    const observer = new LogObserver(path, file, this.#logListener, this.#checkpoints)
-    this.#logObservers.add(observer)
-    return observer
-  }
+  readLogs = () => this.#logObservers.read()
 
   /** Abandoned connections can be closed safely once their files are back and open again. */
   #closeAbandoned(path: string) {
@@ -320,23 +286,9 @@ export class Sqlite implements Engine {
     this.#folderLock?.close()
   }
 
-  /**
-   * Makes this process the only server of the folder, by a lock that the system releases with the process: no stale
-   * lock remains after a crash. Commands beside a running server do not take it.
-   * @throws ConfigError when another process serves the folder
-   */
+  /** Makes this process the only server of the folder. @throws ConfigError when another process serves it */
   async lockFolder() {
-    const { folder } = this.options
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    const lock = (await this.#getOpenFile())(join(folder, 'lock.db'))
-    try {
-      lock.exec('pragma busy_timeout = 0; begin exclusive')
-    } catch (cause) {
-      lock.close()
-      if (!(toStorageError(cause) instanceof Busy)) throw cause
-      throw new ConfigError(`Another process serves the folder "${folder}". Stop it, or choose another ATOLL_TENANTS.`)
-    }
-    this.#folderLock = lock
+    this.#folderLock = lockFolder(await this.#getOpenFile(), this.options.folder)
   }
 
   vectorSearch = (): VectorSearch => (this.options.vectorExtension ? 'sqlite-vec' : 'javascript')

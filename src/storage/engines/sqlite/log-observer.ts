@@ -2,6 +2,9 @@ import { statSync } from 'node:fs'
 import type { CheckpointScheduler } from './checkpoint-scheduler'
 import { type LogFrames, LogReader } from './log-reader'
 
+/** Calls of `read` after which a log is read that this process did not write to. */
+const TICKS_BETWEEN_READS = 10
+
 /** Receives what is added to the logs of databases while they are open. `state` identifies the content of a file. */
 export type LogListener = {
   opened(file: string, state: string): void
@@ -71,6 +74,37 @@ export class LogObserver {
 
   closed(isReplaced: boolean) {
     this.listener.closed(this.file, isReplaced ? 'replaced' : readState(this.path))
+  }
+}
+
+/** The observers of the logs of open databases. */
+export class LogObservers {
+  #listener?: LogListener
+  #observers = new Set<LogObserver>()
+
+  constructor(private checkpoints: CheckpointScheduler) {}
+
+  /** Sets who is told of what is added to the logs of databases that are opened from now on. */
+  setListener(listener: LogListener | undefined) {
+    this.#listener = listener
+  }
+
+  /** Returns an observer of a database that was just opened, if there is a listener. */
+  open(path: string, file: string): LogObserver | undefined {
+    if (!this.#listener) return
+    const observer = new LogObserver(path, file, this.#listener, this.checkpoints)
+    this.#observers.add(observer)
+    return observer
+  }
+
+  close(observer: LogObserver, isReplaced: boolean) {
+    observer.closed(isReplaced)
+    this.#observers.delete(observer)
+  }
+
+  /** Lets the listener know what was added to the logs since the last call. */
+  read() {
+    for (const observer of this.#observers) observer.tick(TICKS_BETWEEN_READS)
   }
 }
 
