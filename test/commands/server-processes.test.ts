@@ -16,6 +16,7 @@ import { waitUntil } from '../wait-until'
 setDefaultTimeout(60_000)
 
 const PROCESSES = 3
+const OPERATOR_TOKEN = 'the-operator-token-of-several-processes'
 const THINGS = '/api/blueprints/things/entities'
 const fields = ['name', 'text'].map((key) => ({ key, type: 'text' }))
 const thingsBlueprint = {
@@ -51,7 +52,10 @@ const listLogs = (folder: string) =>
   readdirSync(join(folder, 'tenants'), { recursive: true }).filter((name) => /-(wal|shm)$/.test(String(name)))
 
 describe.skipIf(process.platform !== 'linux')('a server with ATOLL_WORKERS', () => {
-  const at = { at: createTempFolder(), env: { ATOLL_WORKERS: `${PROCESSES}`, ATOLL_LOG_LEVEL: 'warn' } }
+  const at = {
+    at: createTempFolder(),
+    env: { ATOLL_WORKERS: `${PROCESSES}`, ATOLL_LOG_LEVEL: 'warn', ATOLL_OPERATOR_TOKEN: OPERATOR_TOKEN },
+  }
   let server: RunningAtoll
   let headers: Record<string, string>
   let call: Caller
@@ -141,14 +145,22 @@ describe.skipIf(process.platform !== 'linux')('a server with ATOLL_WORKERS', () 
     expect(await countRequests()).toBe(before + 30)
   })
 
-  test('requests are spread over all processes', async () => {
+  test('requests are spread over all processes, and the operator sees the log of all', async () => {
     // A failed sign-in leaves a line in the log of its process.
     const guest = scatteredCaller(server.url, { tenant: 'acme' })
     const wrong = { username: 'nobody', password: PASSWORD, authType: 'oauth' }
     await Promise.all(Array.from({ length: 40 }, () => guest('POST', '/api/signin', wrong)))
+    const operator = scatteredCaller(server.url, { authorization: `Bearer ${OPERATOR_TOKEN}` })
+    const { body } = await operator('GET', '/operator/logs?q=signin-failed&limit=40')
+    const lines = (body.data ?? body) as { text: string; time: string }[]
+    expect(new Set(lines.map(({ text }) => (JSON.parse(text) as { worker: number }).worker)).size).toBe(PROCESSES)
+    expect(lines.map(({ time }) => time)).toEqual(
+      lines
+        .map(({ time }) => time)
+        .sort()
+        .reverse(),
+    )
     expect(await server.end('SIGTERM')).toBe(0)
-    const lines = (await server.logged).split('\n').filter((line) => line.includes('signin-failed'))
-    expect(new Set(lines.map((line) => (JSON.parse(line) as { worker: number }).worker)).size).toBe(PROCESSES)
     expect(listLogs(at.at)).toEqual([])
   })
 })

@@ -96,4 +96,22 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     await boss('DELETE', `${at}/members/${userId}`)
     await expectRolesOnSecond(undefined)
   }, 30_000)
+
+  test.skipIf(process.platform !== 'linux')(
+    'two processes of one server see at once what each other has acknowledged',
+    async () => {
+      const at = { at: createTempFolder(), env: { ...env, ATOLL_WORKERS: '2' } }
+      const id = `processes-${crypto.randomUUID().slice(0, 8)}`
+      await createTenantByCli(at, id)
+      await using server = await startAtoll(at)
+      const call = apiCaller(server.url, { ...(await signIn(server.url, id)), connection: 'close' })
+      const fields = [{ key: 'name', type: 'string' }]
+      expect((await call('POST', '/api/blueprints', { key: 'things', name: 'Things', fields })).status).toBe(201)
+      const things = '/api/blueprints/things/entities'
+      const made = await Promise.all(Array.from({ length: 20 }, (_, n) => call('POST', things, { name: `${n}` })))
+      for (const { body } of made) expect((await call('GET', `${things}/${body._id}`)).status).toBe(200)
+      expect(await server.end('SIGTERM')).toBe(0)
+    },
+    30_000,
+  )
 })

@@ -37,25 +37,29 @@ async function startAuthority(addresses: Record<string, string[][]>) {
 }
 
 describe.skipIf(!hasPebble || !!databaseUrl)('a server that orders certificates', () => {
-  test('it serves the host of a tenant by HTTPS soon after its start, and answers challenges while it drains', async () => {
-    await using authority = await startAuthority({ 'acme.test': [['127.0.0.1']] })
-    const at = { at: createTempFolder(), env: { ...authority.env, ATOLL_DRAIN: '1' } }
-    await createTenantByCli(at, 'acme')
-    await using server = await startAtoll(at)
-    expect(server.url).toStartWith('https://127.0.0.1:')
-    const nameAt = async () => (await fetchCertificate(server.port, 'acme.test')).subjectaltname
-    expect(await waitUntil(nameAt, (name) => name === 'DNS:acme.test')).toBeTruthy()
-    const doctor = await runAtoll('doctor', at)
-    expect([doctor.code, doctor.out]).toEqual([0, expect.stringContaining('1 issued, 0 to be ordered, 0 failing')])
+  test.each([1, ...(process.platform === 'linux' ? [2] : [])])(
+    'it serves the host of a tenant by HTTPS soon after its start, and answers challenges while it drains, with %i processes',
+    async (processes) => {
+      await using authority = await startAuthority({ 'acme.test': [['127.0.0.1']] })
+      const at = { at: createTempFolder(), env: { ...authority.env, ATOLL_DRAIN: '1', ATOLL_WORKERS: `${processes}` } }
+      await createTenantByCli(at, 'acme')
+      await using server = await startAtoll(at)
+      expect(server.url).toStartWith('https://127.0.0.1:')
+      const nameAt = async () => (await fetchCertificate(server.port, 'acme.test')).subjectaltname
+      const namesAt = () => Promise.all(Array.from({ length: 4 * processes }, nameAt))
+      await waitUntil(namesAt, (names) => names.every((name) => name === 'DNS:acme.test'))
+      const doctor = await runAtoll('doctor', at)
+      expect([doctor.code, doctor.out]).toEqual([0, expect.stringContaining('1 issued, 0 to be ordered, 0 failing')])
 
-    const insecure = { tls: { rejectUnauthorized: false } }
-    const readiness = () => fetch(`${server.url}/ready`, insecure).then(({ status }) => status)
-    const ended = server.end('SIGTERM')
-    expect(await waitUntil(readiness, (status) => status === 503)).toBe(503)
-    expect((await fetch(`${authority.http}/.well-known/acme-challenge/unknown`)).status).toBe(404)
-    expect((await fetch(authority.http, { redirect: 'manual' })).status).toBe(308)
-    expect(await ended).toBe(0)
-  })
+      const insecure = { tls: { rejectUnauthorized: false } }
+      const readiness = () => fetch(`${server.url}/ready`, insecure).then(({ status }) => status)
+      const ended = server.end('SIGTERM')
+      expect(await waitUntil(readiness, (status) => status === 503)).toBe(503)
+      expect((await fetch(`${authority.http}/.well-known/acme-challenge/unknown`)).status).toBe(404)
+      expect((await fetch(authority.http, { redirect: 'manual' })).status).toBe(308)
+      expect(await ended).toBe(0)
+    },
+  )
 })
 
 test.skipIf(!!databaseUrl)('a server whose certificate files are missing does not start, and says which', async () => {
