@@ -101,7 +101,10 @@ export class Supervisor {
   }
 
   #send(to: number, topic: string, content: unknown) {
-    const child = this.#processes.get(to)?.child
-    if (child && child.exitCode === null && !child.killed) child.send({ topic, content } satisfies ProcessMessage)
+    try {
+      this.#processes.get(to)?.child.send({ topic, content } satisfies ProcessMessage)
+    } catch {
+      // It has ended, and is started again.
+    }
   }
 }
