@@ -16,7 +16,7 @@ import { tenants } from './tables'
 import { assertTenantId, throwConflict } from './tenants'
 
 /** The tenant that a staged database becomes. It has a new `uid`, so that nobody takes its data for those before. */
-export type RestoredTenant = { id: string; uid: string; before?: TenantRecord }
+export type RestoreDestination = { id: string; uid: string; before?: TenantRecord }
 
 /** The event of the operator that tells where the data come from. */
 type DataOrigin = { event: 'tenant-restored' | 'tenant-cloned' | 'tenant-imported'; metadata: Record<string, string> }
@@ -24,12 +24,12 @@ type DataOrigin = { event: 'tenant-restored' | 'tenant-cloned' | 'tenant-importe
 /**
  * Checks that a tenant can be restored under an id.
  * @throws 400 INVALID_INPUT for an invalid id
- * @throws 409 TENANT_EXISTS when there is such a tenant, unless it is replaced, or only its folder
+ * @throws 409 TENANT_EXISTS when there is such a tenant, unless it may be replaced, or only its folder
  */
-export async function prepareRestoredTenant(id: string, isReplaced: boolean): Promise<RestoredTenant> {
+export async function prepareRestoredTenant(id: string, mayReplace: boolean): Promise<RestoreDestination> {
   assertTenantId(id)
   const before = await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()
-  if (before && !isReplaced)
+  if (before && !mayReplace)
     throw new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already. Choose another id.`)
   if (!before && hasTenantFolder(id))
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${tenantFolder(id)} already exists. Move it away first.`)
@@ -41,7 +41,7 @@ export async function prepareRestoredTenant(id: string, isReplaced: boolean): Pr
  * limits and the status of an earlier tenant of the id stay. Returns where the earlier files are now.
  */
 export async function serveStagedDatabase(
-  { id, uid, before }: RestoredTenant,
+  { id, uid, before }: RestoreDestination,
   staged: StagedFolder,
   origin: DataOrigin,
 ): Promise<{ trash?: string }> {
@@ -79,7 +79,7 @@ async function copyToBucket({ id, uid, home }: { id: string; uid: string; home: 
   await target.runExclusive(({ markServing }) => markServing())
 }
 
-const register = ({ id, uid, home, before }: RestoredTenant & { home: string }, { event, metadata }: DataOrigin) =>
+const register = ({ id, uid, home, before }: RestoreDestination & { home: string }, { event, metadata }: DataOrigin) =>
   writeInvalidating(registry, 'tenants', async (tx) => {
     const time = toIsoString(now())
     const schemaVersion = tenantMigrations.sqlite.length

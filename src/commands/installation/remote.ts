@@ -1,4 +1,4 @@
-import type { ClonedTenant } from '../../backups/clone'
+import type { ClonedTenant } from '../../backups/shapes'
 import { tryParseJson } from '../../core/json'
 import { Problem } from '../../core/problem'
 import type { OperatorTask } from '../../operations/shapes'
