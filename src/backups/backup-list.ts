@@ -69,7 +69,7 @@ async function readUsableManifest(target: BackupTarget, folder: string): Promise
     return await readManifest(target, folder)
   } catch (error) {
     // A target that fails must not look like one without backups.
-    if (!(error instanceof Problem)) throw error
+    if (!(error instanceof Problem && error.status === 409)) throw error
   }
 }
 
