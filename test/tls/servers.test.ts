@@ -37,7 +37,7 @@ async function startAuthority(addresses: Record<string, string[][]>) {
 }
 
 describe.skipIf(!hasPebble || !!databaseUrl)('a server that orders certificates', () => {
-  test('it serves the host of a tenant by HTTPS soon after its start, and answers challenges while it drains', async () => {
+  test('the host of a tenant is served by HTTPS soon after the start, and challenges are answered while the server drains', async () => {
     await using authority = await startAuthority({ 'acme.test': [['127.0.0.1']] })
     const at = { at: createTempFolder(), env: { ...authority.env, ATOLL_DRAIN: '1' } }
     await createTenantByCli(at, 'acme')
