@@ -1,10 +1,11 @@
 import { renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
 import { LiveCopy } from '../storage/live-copy'
+import type { Tx } from '../storage/port'
 import { pickHome } from './buckets'
 import { writeInvalidating } from './cache'
 import { databases, hasTenantFolder, moveToTrash, tenantFolder } from './databases'
@@ -39,6 +40,7 @@ export async function prepareRestoredTenant(id: string, mayReplace: boolean): Pr
 /**
  * Serves a staged database, which is marked as this tenant's and used by nobody, as the tenant from now on. Hosts,
  * limits and the status of an earlier tenant of the id stay. Returns where the earlier files are now.
+ * @throws 409 TENANT_EXISTS or TENANT_CHANGED when somebody else was faster
  */
 export async function serveStagedDatabase(
   { id, uid, before }: RestoreDestination,
@@ -84,12 +86,20 @@ const register = ({ id, uid, home, before }: RestoreDestination & { home: string
     const time = toIsoString(now())
     const schemaVersion = tenantMigrations.sqlite.length
     const place = { uid, home, moved: time, made: time, schemaVersion }
+    if (before) await assertUnchanged(tx, before)
     if (before) await tx.update(tenants).set(place).where(eq(tenants.id, id))
     else await tx.insert(tenants).values({ id, ...place, status: 'active', created: time })
     if (before) await recordLeftovers(tx, before.uid, before.home)
     await tx.query('delete from remains where uid = ? and home = ?', [uid, home])
     await recordOperatorEvent(tx, event, id, metadata)
   })
+
+/** A copy takes minutes, in which others may move, delete or restore the tenant. @throws 409 TENANT_CHANGED */
+async function assertUnchanged(tx: Tx, { id, uid, home }: TenantRecord) {
+  if (await tx.$count(tenants, and(eq(tenants.uid, uid), eq(tenants.home, home)))) return
+  const message = `The tenant "${id}" was moved, deleted or restored meanwhile. Look at it, and start again.`
+  throw new Problem(409, 'TENANT_CHANGED', message)
+}
 
 async function syncFile(path: string) {
   const file = await open(path, 'r+')

@@ -137,6 +137,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   SUBSCRIPTION_ENDED: [[409], 'The subscription has ended and cannot be changed.'],
   SUBSCRIPTION_NOT_PENDING: [[400], 'Only a pending subscription can be paid.'],
   TARGET_FAILED: [[502], 'The target of the webhook failed.'],
+  TENANT_CHANGED: [[409], 'The tenant was moved, deleted or restored during a restore; start again.'],
   TENANT_DAMAGED: [[503], 'The database of the tenant is missing or damaged; `atoll doctor` says what to do.'],
   TENANT_MOVING: [[409], 'The tenant is being moved already.'],
   TENANT_SUSPENDED: [[403], 'The operator has suspended the tenant.'],
