@@ -1,8 +1,11 @@
+import { toChunks } from '../core/chunks'
 import { Problem } from '../core/problem'
 import { MANIFEST_NAME, type Manifest, parseManifest } from './manifest'
 import { openTarget } from './targets'
 import type { BackupTarget } from './targets/backup-target'
 import { INSTALLATION_FOLDER, parseFolderName } from './tenant-backup'
+
+const PARALLEL_READS = 16
 
 /** A backup in a target: its folder there (empty when the address is that of the backup), its manifest, its address. */
 export type StoredBackup = { target: BackupTarget; folder: string; manifest: Manifest; place: string }
@@ -50,11 +53,24 @@ async function readManifest(target: BackupTarget, folder: string): Promise<Store
   return { target, folder, place, manifest: parseManifest(await new Response(content).text(), place) }
 }
 
-/** Returns the backups of a tenant, latest first; of damaged ones nothing. */
+/** Returns the backups of a tenant, latest first, without those whose manifest is damaged or of a later version. */
 export async function listBackups(target: BackupTarget, tenant: string): Promise<StoredBackup[]> {
   const names = (await target.list(tenant)).filter((name) => parseFolderName(name) !== undefined)
-  const found = names.toReversed().map((name) => readManifest(target, joinPath(tenant, name)).catch(() => undefined))
-  return (await Promise.all(found)).filter((backup) => !!backup)
+  const backups: StoredBackup[] = []
+  for (const chunk of toChunks(names.toReversed(), PARALLEL_READS)) {
+    const found = await Promise.all(chunk.map((name) => readUsableManifest(target, joinPath(tenant, name))))
+    backups.push(...found.filter((backup) => !!backup))
+  }
+  return backups
+}
+
+async function readUsableManifest(target: BackupTarget, folder: string): Promise<StoredBackup | undefined> {
+  try {
+    return await readManifest(target, folder)
+  } catch (error) {
+    // A target that fails must not look like one without backups.
+    if (!(error instanceof Problem && error.status === 409)) throw error
+  }
 }
 
 /** Returns the ids of the tenants that have backups in a target. */

@@ -11,6 +11,7 @@ import type { BackupEncryption } from './encryption'
 import { backUpInstallation } from './installation-backup'
 import { parseSegmentName } from './log/log-segment'
 import { LOG_FOLDER } from './log/shipped-log'
+import { MANIFEST_NAME } from './manifest'
 import { listExpired, type Retention } from './retention'
 import type { BackupTarget } from './targets/backup-target'
 import {
@@ -37,8 +38,8 @@ export type BackupRunControl = {
 }
 
 /**
- * Makes backups of tenants, one after the other; without ids of all tenants and of what they share, which
- * `.installation` names. One that fails does not end the others.
+ * Makes backups of tenants, one after the other. The id `.installation` names what tenants share; without ids, all
+ * tenants and that are backed up. One that fails does not end the others.
  * @throws 404 TENANT_NOT_FOUND
  */
 export async function backUp(
@@ -55,12 +56,12 @@ export async function backUp(
   const includesInstallation = !ids.length || ids.includes(INSTALLATION_FOLDER)
   const entries = await findTenants(ids)
   if (includesInstallation)
-    await recordFailure(result, INSTALLATION_FOLDER, async () => {
+    await runOrRecordFailure(result, INSTALLATION_FOLDER, async () => {
       result.installation = (await backUpInstallation(target, encryption, controlOf(INSTALLATION_FOLDER))) ?? null
     })
   for (const entry of entries) {
     signal?.throwIfAborted()
-    await recordFailure(result, entry.id, async () => {
+    await runOrRecordFailure(result, entry.id, async () => {
       const made = await backUpTenant(entry, target, encryption, controlOf(entry.id))
       result.backups.push(made)
       await recordBackup(made)
@@ -78,7 +79,7 @@ async function findTenants(names: string[]): Promise<TenantRecord[]> {
   return found
 }
 
-async function recordFailure({ failed }: BackupResult, tenant: string, work: () => Promise<void>) {
+async function runOrRecordFailure({ failed }: BackupResult, tenant: string, work: () => Promise<void>) {
   try {
     await work()
   } catch (error) {
@@ -119,21 +120,23 @@ const recordFailedBackup = (tenant: string, problem: string) =>
       .onConflictDoUpdate({ target: tenantBackups.tenant, set: failure })
   })
 
-const INCOMPLETE_AFTER_MS = 24 * 3_600_000
+const INCOMPLETE_AFTER_MS = DAY_MS // an incomplete backup is no longer being made
 
 /** Removes backups beyond the retention, also those of deleted tenants. Returns their addresses. */
 export async function removeExpired(target: BackupTarget, retention: Retention): Promise<string[]> {
   const removed: string[] = []
   for (const folder of [INSTALLATION_FOLDER, ...(await listBackedUpTenants(target))]) {
-    const nameByTime = new Map<number, string>()
-    for (const name of await target.list(folder)) {
-      const time = parseFolderName(name)
-      if (time !== undefined) nameByTime.set(time, name)
-    }
     await removeOldLog(target, `${folder}/${LOG_FOLDER}`, now() - retention.log * DAY_MS)
-    const complete = await keepComplete(target, folder, nameByTime)
-    for (const time of listExpired(complete, retention)) {
-      const path = `${folder}/${nameByTime.get(time)}`
+    const found = await listFolders(target, folder)
+    for (const { name, time, isComplete } of found)
+      if (!isComplete && time < now() - INCOMPLETE_AFTER_MS) await target.removeFolder(`${folder}/${name}`)
+    const complete = found.filter(({ isComplete }) => isComplete)
+    const expired = listExpired(
+      complete.map(({ time }) => time),
+      retention,
+    )
+    for (const { name } of complete.filter(({ time }) => expired.includes(time))) {
+      const path = `${folder}/${name}`
       await target.removeFolder(path)
       removed.push(target.addressOf(path))
     }
@@ -155,13 +158,13 @@ async function removeOldLog(target: BackupTarget, folder: string, before: number
   }
 }
 
-/** Returns the times of complete backups, and removes what a process that died has left of others. */
-async function keepComplete(target: BackupTarget, folder: string, nameByTime: Map<number, string>): Promise<number[]> {
-  const complete: number[] = []
-  for (const [time, name] of nameByTime) {
-    const isComplete = (await target.list(`${folder}/${name}`)).includes('manifest.json')
-    if (isComplete) complete.push(time)
-    else if (time < now() - INCOMPLETE_AFTER_MS) await target.removeFolder(`${folder}/${name}`)
+/** Returns the folders of the backups of a tenant. One without a manifest is being made, or its process died. */
+async function listFolders(target: BackupTarget, tenant: string) {
+  const folders: { name: string; time: number; isComplete: boolean }[] = []
+  for (const name of await target.list(tenant)) {
+    const time = parseFolderName(name)
+    if (time === undefined) continue
+    folders.push({ name, time, isComplete: (await target.list(`${tenant}/${name}`)).includes(MANIFEST_NAME) })
   }
-  return complete
+  return folders
 }

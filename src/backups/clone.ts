@@ -9,11 +9,9 @@ import { prepareRestoredTenant, serveStagedDatabase } from '../tenancy/restored-
 import { createStagedFolder } from '../tenancy/staged-folder'
 import { tenants } from '../tenancy/tables'
 import { createDatabaseOfRows } from './rows'
+import type { ClonedTenant } from './shapes'
 import { prepareStagedDatabase } from './staged-database'
 import { type BackupControl, stageRows } from './tenant-backup'
-
-/** The result of a clone. `lostSecrets` is the number of secrets that could not be decrypted. */
-export type ClonedTenant = { tenant: string; from: string; lostSecrets: number; ms: number }
 
 /**
  * Copies a tenant that may be in use to a new one, which gets neither hosts nor credentials other than passwords.

@@ -10,7 +10,8 @@ import { createStagedFolder } from '../tenancy/staged-folder'
 import type { StoredBackup } from './backup-list'
 import type { BackupEncryption, BackupSecrets } from './encryption'
 import { applyShippedLog } from './log/log-restore'
-import { openDecryption, writeContent } from './restore'
+import { writePrivateFile } from './private-file'
+import { openDecryption } from './restore'
 import { tooNew } from './rows'
 import { readStoredFile } from './stored-file'
 import type { BackupTarget } from './targets/backup-target'
@@ -73,7 +74,7 @@ export async function restoreInstallation(
   mkdirSync(config.ATOLL_TENANTS, { recursive: true, mode: 0o700 })
   using staged = createStagedFolder(manifest.files[0]!.content.bytes)
   const decrypt = await openDecryption(backup, secrets)
-  await writeContent(readStoredFile(target, folder, manifest.files[0]!, decrypt), staged.file)
+  await writePrivateFile(readStoredFile(target, folder, manifest.files[0]!, decrypt), staged.file)
   await applyShippedLog(backup, secrets, staged.file, logUntil)
   if (keysFile && !existsSync(secretsFile)) {
     const text = await readText(readStoredFile(target, folder, keysFile, decrypt))

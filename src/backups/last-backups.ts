@@ -38,8 +38,8 @@ function findBackupDeadline(): string | undefined {
   return toIsoString(Math.min(time - OVERDUE_AFTER_MS, lastButOne?.getTime() ?? time))
 }
 
-/** Returns tenants that should have a later backup than their last one, with why the latest attempt failed. */
-export async function listTenantsWithoutBackup(limit: number): Promise<{ id: string; problem: string | null }[]> {
+/** Returns the tenants whose backup is overdue, with why the latest attempt failed. */
+export async function listOverdueBackups(limit: number): Promise<{ id: string; problem: string | null }[]> {
   const deadline = findBackupDeadline()
   if (!deadline) return []
   const isOverdue = or(isNull(tenantBackups.created), lt(tenantBackups.created, deadline))

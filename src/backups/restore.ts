@@ -9,7 +9,9 @@ import { joinPath, type StoredBackup } from './backup-list'
 import { type BackupSecrets, createDecryption, KEY_FILE_NAME } from './encryption'
 import { applyShippedLog } from './log/log-restore'
 import type { Manifest } from './manifest'
+import { writePrivateFile } from './private-file'
 import { createDatabaseOfRows, tooNew } from './rows'
+import type { RestoredTenant } from './shapes'
 import { prepareStagedDatabase } from './staged-database'
 import { readStoredFile } from './stored-file'
 import type { BackupControl } from './tenant-backup'
@@ -18,27 +20,12 @@ export type RestoreOptions = {
   /** The id of the restored tenant (default: that of the backup). */
   as?: string
   /** Whether the data of an existing tenant may be replaced. */
-  isReplaced?: boolean
+  mayReplace?: boolean
   /** Until when the log after the backup is restored, too (ms since 1970); undefined for the backup alone. */
   logUntil?: number
   /** Whether to leave out secrets that cannot be decrypted with the keys of this installation. */
   dropSecrets?: boolean
   secrets: BackupSecrets
-}
-
-/**
- * The result of a restore. `until` is the time of the last writes that were restored from the log, `lostSecrets` the
- * number of secrets that are left out, `trash` where the files before are.
- */
-export type Restored = {
-  tenant: string
-  place: string
-  created: string
-  until?: string
-  rows: number
-  lostSecrets: number
-  ms: number
-  trash?: string
 }
 
 /**
@@ -49,13 +36,13 @@ export type Restored = {
  */
 export async function restoreTenant(
   backup: StoredBackup,
-  { as, isReplaced = false, dropSecrets = false, secrets, logUntil }: RestoreOptions,
+  { as, mayReplace = false, dropSecrets = false, secrets, logUntil }: RestoreOptions,
   control: BackupControl = {},
-): Promise<Restored> {
+): Promise<RestoredTenant> {
   const startedAt = performance.now()
   const { manifest, place } = backup
   if (manifest.schemaVersion > tenantMigrations.sqlite.length) throw tooNew()
-  const restored = await prepareRestoredTenant(as ?? manifest.tenant, isReplaced)
+  const restored = await prepareRestoredTenant(as ?? manifest.tenant, mayReplace)
   await ensureSecrets()
   if (!dropSecrets) await assertKeys(manifest)
   using staged = createStagedFolder(manifest.files[0]!.content.bytes)
@@ -109,7 +96,7 @@ async function stageContent(
   const decrypt = await openDecryption(backup, secrets)
   const content = reportProgress(readStoredFile(target, folder, file, decrypt), file.content.bytes, control)
   if (manifest.content === 'rows') await createDatabaseOfRows(splitLines(content), staged.locate(''))
-  else await writeContent(content, staged.file)
+  else await writePrivateFile(content, staged.file)
 }
 
 async function* reportProgress(content: AsyncIterable<Uint8Array>, total: number, control: BackupControl) {
@@ -120,14 +107,4 @@ async function* reportProgress(content: AsyncIterable<Uint8Array>, total: number
     done += chunk.length
     control.onProgress?.('restoring', total ? done / total : 1)
   }
-}
-
-/** Writes a content into a new file. */
-export async function writeContent(content: AsyncIterable<Uint8Array>, path: string) {
-  const sink = Bun.file(path).writer({ highWaterMark: 4 << 20 })
-  for await (const chunk of content) {
-    sink.write(chunk)
-    await sink.flush()
-  }
-  await sink.end()
 }

@@ -67,6 +67,46 @@ function filterRow({ name, columns }: RowsHeader['tables'][number], row: Row, fi
   return kept ? [columns.map((column) => kept[column] as Row[number])] : []
 }
 
+/** Returns the row that takes the place of another one of a table. `tenant` is the one that was written. */
+type RowChange = (row: Record<string, unknown>, tenant: string) => Record<string, unknown>
+
+/**
+ * Yields the lines that `writeRows` wrote, in which the rows of some tables are changed.
+ * @throws 409 BACKUP_DAMAGED when the first line is invalid, BACKUP_TOO_NEW for lines of a later version
+ */
+export async function* changeRows(
+  lines: AsyncIterable<string>,
+  changeByTable: Record<string, RowChange>,
+): AsyncGenerator<string> {
+  const changeByStart = new Map<string, (line: string) => string>()
+  let header: RowsHeader | undefined
+  for await (const line of lines) {
+    if (header) {
+      yield changeByStart.get(line.slice(0, line.indexOf(',')))?.(line) ?? line
+      continue
+    }
+    header = parseHeader(line)
+    const { tenant, tables } = header
+    for (const [number, { name, columns }] of tables.entries()) {
+      const change = changeByTable[name]
+      if (change) changeByStart.set(`[${number}`, (row) => changeLine(row, columns, (values) => change(values, tenant)))
+    }
+    yield line
+  }
+}
+
+function changeLine(
+  line: string,
+  columns: string[],
+  change: (row: Record<string, unknown>) => Record<string, unknown>,
+) {
+  const value = tryParseJson(line)
+  if (!Array.isArray(value)) return line // it is refused where it is read
+  const [number, ...row] = value
+  const changed = change(Object.fromEntries(columns.map((column, place) => [column, row[place]])))
+  return JSON.stringify([number, ...columns.map((column) => changed[column])])
+}
+
 async function* readAllPages(query: RunQuery, rows: TableRows) {
   for await (const { rows: page } of rows.readPages(query, {}, PAGE_ROWS)) if (page.length) yield page
 }

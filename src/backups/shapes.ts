@@ -60,13 +60,15 @@ export const RestoredTenant = t.Object({
   rows: t.Number(),
   lostSecrets: t.Number({ description: 'how many secrets are left out' }),
   ms: t.Number({ description: 'how long it took' }),
-  trash: t.Optional(t.String({ description: 'where the files before are now' })),
+  trash: t.Optional(t.String({ description: 'where the replaced files are now' })),
 })
+export type RestoredTenant = Static<typeof RestoredTenant>
 
-/** A copy of a tenant. */
+/** A tenant that is a copy of another one. */
 export const ClonedTenant = t.Object({
   tenant: t.String({ description: 'the id of the new tenant' }),
   from: t.String(),
   lostSecrets: t.Number({ description: 'how many secrets no key decrypts' }),
   ms: t.Number({ description: 'how long it took' }),
 })
+export type ClonedTenant = Static<typeof ClonedTenant>

@@ -2,9 +2,11 @@ import { join } from 'node:path'
 import { Decrypter, Encrypter } from 'age-encryption'
 import { eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
-import { splitLines } from '../core/lines'
+import { toBodyStream } from '../core/body-stream'
+import { joinLines, splitLines } from '../core/lines'
 import { notFound, Problem } from '../core/problem'
-import { createSecretOpener } from '../platform/vault/vault'
+import { type CopiedSecret, createSecretOpener, createSecretSealer } from '../platform/vault/vault'
+import { measureDatabase } from '../tenancy/database-size'
 import { databases } from '../tenancy/databases'
 import { ensureSecrets } from '../tenancy/installation-keys'
 import { locationOf } from '../tenancy/placement'
@@ -12,7 +14,7 @@ import { registry } from '../tenancy/registry'
 import { prepareRestoredTenant, serveStagedDatabase } from '../tenancy/restored-tenants'
 import { createStagedFolder } from '../tenancy/staged-folder'
 import { tenants } from '../tenancy/tables'
-import { createDatabaseOfRows, type RowFilter, writeRows } from './rows'
+import { changeRows, createDatabaseOfRows, type RowFilter, writeRows } from './rows'
 import { prepareStagedDatabase } from './staged-database'
 import type { BackupControl } from './tenant-backup'
 
@@ -31,17 +33,17 @@ export async function exportTenant(
   control: BackupControl = {},
 ): Promise<ExportSummary> {
   const entry = (await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()) ?? notFound('tenant')
-  using staged = createStagedFolder(0)
+  using staged = createStagedFolder((await measureDatabase(entry)) ?? 0)
   const file = join(staged.path, 'rows.jsonl')
   const source = await databases.openTenantCopy(locationOf(entry), tenantMigrations)
   const omitted = { count: 0 }
   try {
-    const filter = await createSecretFilter(id, !!passphrase, omitted)
+    const open = await createSecretOpener(id)
+    const filter = createSecretFilter(passphrase ? open : undefined, omitted)
     const onRows = (count: number) => control.onProgress?.(`copied ${count} rows`)
     const counts = await writeRows(id, source, Bun.file(file).writer(), { onRows, signal: control.signal, filter })
-    let content: ReadableStream<Uint8Array> = Bun.file(file)
-      .stream()
-      .pipeThrough(new CompressionStream('zstd') as ReadableWritablePair<Uint8Array, Uint8Array>)
+    let content = passphrase ? readWithSecrets(file, open) : Bun.file(file).stream()
+    content = content.pipeThrough<Uint8Array>(new CompressionStream('zstd') as ByteTransform)
     if (passphrase) {
       const encrypter = new Encrypter()
       encrypter.setPassphrase(passphrase)
@@ -55,16 +57,24 @@ export async function exportTenant(
   }
 }
 
-/** Returns the filter that writes secrets decrypted, or leaves them out, and counts those. */
-async function createSecretFilter(tenant: string, isReadable: boolean, omitted: { count: number }): Promise<RowFilter> {
-  const open = await createSecretOpener(tenant)
+type ByteTransform = ReadableWritablePair<Uint8Array, Uint8Array>
+type OpenSecret = Awaited<ReturnType<typeof createSecretOpener>>
+
+/** Returns the filter that leaves out secrets that cannot be decrypted, or all without `open`, and counts those. */
+function createSecretFilter(open: OpenSecret | undefined, omitted: { count: number }): RowFilter {
   return (table, row) => {
-    if (table !== 'sealed') return row
-    const text = isReadable ? open({ ...(row as Parameters<typeof open>[0]), key: Number(row.key) }) : undefined
-    if (text !== undefined) return { ...row, text }
+    if (table !== 'sealed' || open?.(toSecret(row)) !== undefined) return row
     omitted.count++
   }
 }
+
+/** Returns the staged rows with readable secrets, which are never on the disk in that form. */
+function readWithSecrets(file: string, open: OpenSecret): ReadableStream<Uint8Array> {
+  const openRow = (row: Record<string, unknown>) => ({ ...row, text: open(toSecret(row)) })
+  return toBodyStream(joinLines(changeRows(splitLines(Bun.file(file).stream()), { sealed: openRow })))
+}
+
+const toSecret = (row: Record<string, unknown>) => ({ ...(row as CopiedSecret), key: Number(row.key) })
 
 /**
  * Creates a tenant from the stream of an export. One of another id than the exported one gets no credentials.
@@ -81,10 +91,21 @@ export async function importTenant(
   await ensureSecrets()
   using staged = createStagedFolder(0)
   const { stream, isEncrypted } = await decryptExport(content, passphrase)
-  const { tenant, rows } = await createDatabaseOfRows(splitLines(decompress(stream)), staged.locate(''))
-  await prepareStagedDatabase(staged, tenant, created, isEncrypted ? 'readable' : 'dropped')
+  const lines = splitLines(decompress(stream))
+  const { tenant, rows } = await createDatabaseOfRows(isEncrypted ? await sealSecrets(lines) : lines, staged.locate(''))
+  await prepareStagedDatabase(staged, tenant, created, isEncrypted ? 'kept' : 'dropped')
   await serveStagedDatabase(created, staged, { event: 'tenant-imported', metadata: {} })
   return { tenant: as, rows, ms: Math.round(performance.now() - startedAt) }
+}
+
+/** Encrypts the readable secrets of an export before they are stored: a database file keeps parts of replaced values. */
+async function sealSecrets(lines: AsyncIterable<string>): Promise<AsyncIterable<string>> {
+  const seal = await createSecretSealer()
+  return changeRows(lines, {
+    sealed: (row, tenant) => seal(row as CopiedSecret, tenant),
+    // The oldest key that may be used was one of the other installation.
+    versions: (row) => (row.topic === 'vault' ? { ...row, version: 0 } : row),
+  })
 }
 
 const AGE_MAGIC = 'age-encryption.org/v1'
@@ -113,7 +134,7 @@ async function decryptExport(content: ReadableStream<Uint8Array>, passphrase: st
 /** @throws 409 BACKUP_DAMAGED for a stream that is torn, or no export */
 async function* decompress(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
-    yield* stream.pipeThrough(new DecompressionStream('zstd') as ReadableWritablePair<Uint8Array, Uint8Array>)
+    yield* stream.pipeThrough<Uint8Array>(new DecompressionStream('zstd') as ByteTransform)
   } catch (cause) {
     throw new Problem(409, 'BACKUP_DAMAGED', 'The file is torn, or it is not an export of Atoll.', { cause })
   }

@@ -9,6 +9,7 @@ import { INSTALLATION_FOLDER, type MadeBackup } from '../backups/tenant-backup'
 import { config } from '../config'
 import { Problem } from '../core/problem'
 import { findRemoteServer } from './installation'
+import { collectValues } from './option-values'
 import { formatBytes, formatTable, pluralize, runAndPrint } from './output'
 import { showProgress } from './progress'
 
@@ -21,14 +22,13 @@ type BackupOptions = {
   json?: boolean
 }
 
-const collect = (value: string, before: string[] = []) => [...before, value]
-
 async function listAll(to: string, ids: string[]) {
   const target = openTarget(to)
   const installation = ids.length ? undefined : await findLatest(target, INSTALLATION_FOLDER)
   const tenants = ids.length ? ids : await listBackedUpTenants(target)
-  const lists = await Promise.all(tenants.map((tenant) => listBackups(target, tenant)))
-  return [...(installation ? [installation] : []), ...lists.flat()].map(({ place, manifest }) => ({
+  const backups = installation ? [installation] : []
+  for (const tenant of tenants) backups.push(...(await listBackups(target, tenant)))
+  return backups.map(({ place, manifest }) => ({
     tenant: manifest.tenant,
     place,
     created: manifest.created,
@@ -47,7 +47,7 @@ export const backup = new Command('backup')
   .argument('[tenants...]', 'ids of tenants; default: all, the registry, and the keys if the backup is encrypted')
   .option('--to <target>', 'a folder, or s3://bucket/prefix; default: ATOLL_BACKUP_TO')
   .option('--passphrase-file <file>', 'encrypt with the passphrase in its first line; default: ATOLL_BACKUP_PASSPHRASE')
-  .option('--recipient <age1…>', 'encrypt for an age recipient; may be repeated', collect)
+  .option('--recipient <age1…>', 'encrypt for an age recipient; may be repeated', collectValues)
   .option('--prune', 'then remove old backups by ATOLL_BACKUP_KEEP')
   .option('--list', 'list the backups instead')
   .option('--json', 'print JSON')
@@ -92,20 +92,21 @@ async function backUpRemotely(server: RemoteServer, ids: string[], options: Back
   if (to || passphraseFile || recipient || prune)
     command.error('The server backs up as its settings say. Leave out all options but --list, --url and --token.')
   const tenants = ids.length ? ids : (await server.listTenants()).map(({ id }) => id)
+  const pathOf = (tenant: string) => `/tenants/${encodeURIComponent(tenant)}/backups`
   if (list) {
-    const lists = tenants.map(async (tenant) => {
-      const found = await server.call<ListedBackup[]>('GET', `/tenants/${tenant}/backups`)
-      return found.map(({ place, created, bytes, schemaVersion, encrypted }) => ({
-        ...{ tenant, place, created, bytes, schemaVersion, encrypted },
-      }))
-    })
-    return (await Promise.all(lists)).flat()
+    const backups: Listed = []
+    for (const tenant of tenants)
+      for (const found of await server.call<ListedBackup[]>('GET', pathOf(tenant))) {
+        const { place, created, bytes, schemaVersion, encrypted } = found
+        backups.push({ tenant, place, created, bytes, schemaVersion, encrypted })
+      }
+    return backups
   }
   using progress = showProgress()
   const result: BackupResult = { installation: null, backups: [], failed: [] }
   for (const tenant of tenants)
     try {
-      result.backups.push(await server.runTask<MadeBackup>(`/tenants/${tenant}/backups`, {}, progress.update))
+      result.backups.push(await server.runTask<MadeBackup>(pathOf(tenant), {}, progress.update))
     } catch (error) {
       if (!(error instanceof Problem)) throw error
       result.failed.push({ tenant, code: error.code, message: error.message })

@@ -1,6 +1,7 @@
 import { rename, rm } from 'node:fs/promises'
 import { Command } from 'commander'
 import { configuredEncryption, readPassphraseFile } from '../backups/encryption'
+import { writePrivateFile } from '../backups/private-file'
 import { exportTenant, importTenant } from '../backups/tenant-export'
 import { badRequest } from '../core/problem'
 import { pluralize, runAndPrint } from './output'
@@ -30,7 +31,7 @@ export const exportCommand = new Command('export')
         using progress = showProgress()
         const draft = `${options.to}.${process.pid}.partial`
         const write = async (content: ReadableStream<Uint8Array>) => {
-          await Bun.write(draft, new Response(content))
+          await writePrivateFile(content, draft)
           await rename(draft, options.to)
         }
         const onProgress = (step: string, done?: number) => progress.update(id, step, done)

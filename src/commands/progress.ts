@@ -30,7 +30,7 @@ function printLines(): ProgressDisplay {
   let [printedAt, printed] = [Number.NEGATIVE_INFINITY, '']
   return {
     update(tenant, step, fraction) {
-      // Some steps are told by their number of rows.
+      // A step that counts rows is the same step with another number.
       const name = `${tenant} ${step.replace(/\d+/g, '')}`
       if (name === printed && performance.now() < printedAt + LINE_INTERVAL_MS) return
       ;[printedAt, printed] = [performance.now(), name]

@@ -2,7 +2,8 @@ import { Command } from 'commander'
 import { findBackup, findLatest } from '../backups/backup-list'
 import { configuredEncryption, readIdentityFile, readPassphraseFile } from '../backups/encryption'
 import { restoreInstallation } from '../backups/installation-backup'
-import { type Restored, type RestoreOptions, restoreTenant } from '../backups/restore'
+import { type RestoreOptions, restoreTenant } from '../backups/restore'
+import type { RestoredTenant } from '../backups/shapes'
 import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
 import { PROPAGATION_MS } from '../tenancy/cache'
@@ -23,7 +24,7 @@ type CommandOptions = {
 
 /** What was restored; of an installation also the tenants without a backup, and those that could not be restored. */
 type RestoreResult = {
-  restored: Restored[]
+  restored: RestoredTenant[]
   missing: string[]
   failed: { tenant: string; code: string; message: string }[]
 }
@@ -79,7 +80,7 @@ Examples:
         const isReplaced = await isRegistered(id)
         if (isReplaced) requireConfirmation(command, `Replace all data of the tenant "${id}"?`, options)
         const control = { onProgress: (step: string, done?: number) => progress.update(id, step, done) }
-        const restored = await restoreTenant(backup, { ...restoreOptions, as: id, isReplaced }, control)
+        const restored = await restoreTenant(backup, { ...restoreOptions, as: id, mayReplace: isReplaced }, control)
         // Until then a server may still write into the data that were replaced.
         if (isReplaced) await Bun.sleep(PROPAGATION_MS)
         return { restored: [restored], missing: [], failed: [] }
@@ -90,7 +91,7 @@ Examples:
             ({ tenant, created, until, rows, ms, lostSecrets, trash }) =>
               `Restored the tenant "${tenant}" as of ${until ?? created}: ${pluralize(rows, 'row')} in ${ms} ms.` +
               (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} had to be left out; enter them again.` : '') +
-              (trash ? ` The files before are in ${trash}.` : ''),
+              (trash ? ` The replaced files are in ${trash}.` : ''),
           ),
           ...missing.map((id) => `${id}: there is no backup of this tenant.`),
           ...failed.map(({ tenant, message }) => `${tenant}: FAILED. ${message}`),
@@ -107,12 +108,14 @@ async function restoreRemotely(
 ): Promise<RestoreResult> {
   const [tenant, backup, ...rest] = address.split('/')
   if (!tenant || !backup || rest.length || options.at || options.passphraseFile || options.identityFile)
-    command.error('On a server, name the backup as <tenant>/<name>, as its list does, with --as or --yes only.')
+    command.error(
+      'On a server, name the backup by the last two parts of its address, <tenant>/<name>, with no options but --as, --drop-secrets and --yes.',
+    )
   if (!options.as) requireConfirmation(command, `Replace all data of the tenant "${tenant}"?`, options)
   const { as, dropSecrets } = options
   using progress = showProgress()
-  const restored = await server.runTask<Restored>(
-    `/tenants/${tenant}/restore${as ? '' : `?confirm=${tenant}`}`,
+  const restored = await server.runTask<RestoredTenant>(
+    `/tenants/${encodeURIComponent(tenant)}/restore${as ? '' : `?confirm=${encodeURIComponent(tenant)}`}`,
     { backup, ...(as && { as }), ...(dropSecrets && { dropSecrets }) },
     progress.update,
   )
@@ -131,7 +134,7 @@ async function restoreAll(
     const control = { onProgress: (step: string, done?: number) => progress.update(id, step, done) }
     try {
       const backup = await findLatest(target, id, at)
-      if (backup) result.restored.push(await restoreTenant(backup, { ...options, as: id, isReplaced: true }, control))
+      if (backup) result.restored.push(await restoreTenant(backup, { ...options, as: id, mayReplace: true }, control))
       else result.missing.push(id)
     } catch (error) {
       const { message } = getErrorChain(error).at(-1) as Error

@@ -7,6 +7,7 @@ import { requireConfirmation } from './confirmation'
 import { findInstallation } from './installation'
 import type { Installation } from './installation/installation'
 import { invocation } from './invocation'
+import { collectValues } from './option-values'
 import { formatTable, pluralize, runAndPrint } from './output'
 import { readPassword } from './password'
 import { showProgress } from './progress'
@@ -163,25 +164,26 @@ const hosts = tenantCommand('hosts', 'Show or replace the hosts of a tenant')
     ),
   )
 
-/** Returns the quotas to set, from texts such as `storage=2G`; nothing behind the sign removes one. */
+/** Returns the change of a quota that a text such as `storage=2G` describes; without a number it removes the quota. */
 function parseQuota(command: Command, text: string): QuotaChange {
-  const [, kind, value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
-  const amount = value === '' ? null : kind === 'storage' ? parseSize(value) : /^\d{1,15}$/.test(value) && Number(value)
-  if (
-    !QUOTA_KINDS.includes(kind as QuotaKind) ||
-    (amount !== null && !(Number(amount) >= 0 && typeof amount === 'number'))
-  )
-    command.error(`"${text}" is not a quota. Write <kind>=<number>, with one of these: ${QUOTA_KINDS.join(', ')}.`)
-  return { [kind as QuotaKind]: amount }
+  const [, name, value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  const kind = QUOTA_KINDS.find((kind) => kind === name)
+  const amount = kind && parseAmount(kind, value)
+  if (kind && amount !== undefined) return { [kind]: amount }
+  return command.error(`"${text}" is not a quota. Write <kind>=<number>, with one of these: ${QUOTA_KINDS.join(', ')}.`)
 }
 
-const collectTexts = (text: string, before: string[] = []) => [...before, text]
+function parseAmount(kind: QuotaKind, text: string): number | null | undefined {
+  if (!text) return null
+  if (!/^\d/.test(text)) return
+  return kind === 'storage' ? parseSize(text) : /^\d{1,15}$/.test(text) ? Number(text) : undefined
+}
 
 const quotas = tenantCommand('quotas', 'Show or change the quotas of a tenant, and show what it uses')
   .option(
     '--set <kind=number>',
     `one of ${QUOTA_KINDS.join(', ')}; storage in bytes, or with K, M or G; without a number, the quota is removed; may be repeated`,
-    collectTexts,
+    collectValues,
   )
   .addHelpText(
     'after',

@@ -9,3 +9,17 @@ export async function* splitLines(content: AsyncIterable<Uint8Array>): AsyncGene
   }
   if (rest) yield rest
 }
+
+const PIECE_LENGTH = 64 << 10 // characters
+
+/** Yields a text of lines in pieces of some length. */
+export async function* joinLines(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  let piece = ''
+  for await (const line of lines) {
+    piece += `${line}\n`
+    if (piece.length < PIECE_LENGTH) continue
+    yield piece
+    piece = ''
+  }
+  if (piece) yield piece
+}

@@ -23,7 +23,8 @@ async function runInRequestSpan(
   handle: (request: Request) => Promise<Response>,
 ) {
   const method = toKnownMethod(request.method)
-  const span = startSpan(method, 'server', { 'http.request.method': method, 'url.scheme': 'http' }, parent)
+  const scheme = request.url.startsWith('https:') ? 'https' : 'http'
+  const span = startSpan(method, 'server', { 'http.request.method': method, 'url.scheme': scheme }, parent)
   const response = await runInTrace(span?.trace, () => handle(request))
   const { route, tenant, user, code } = notesOf(request) ?? {}
   const { status } = response

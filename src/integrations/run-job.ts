@@ -117,7 +117,7 @@ function toJobError(error: unknown, isLastAttempt: boolean): unknown {
 const isForQuota = ({ outcome }: { outcome?: unknown }) =>
   (outcome as { code?: string } | undefined)?.code === 'QUOTA_EXCEEDED'
 
-/** Emits an event for each run that was given up It does not show the target, whose prompt or URL may be secret. */
+/** Emits an event for each run that was given up. It does not show the target, whose prompt or URL may be secret. */
 async function emitFailures(tenant: Tenant, tx: Tx, endings: [Job, JobResult][]) {
   for (const [job, ending] of endings) {
     if (ending.state !== 'dead' || isForQuota(ending)) continue

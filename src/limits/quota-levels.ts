@@ -7,10 +7,10 @@ import { describeQuota } from './quota-description'
 import type { QuotaKind } from './shapes'
 import { quotaLevels } from './tables'
 
-/** The part of a quota, in percent, whose use was told: 80 and 100 are told by an event. */
+/** The part of a quota, in percent, that was last reported as used: an event reports 80 and 100. */
 export type QuotaLevel = 0 | 80 | 100
 
-/** How far use has to fall below a level, in percent, before reaching it again is told again. */
+/** How far use has to fall below a level, in percent, before an event reports it once more. */
 const REARM_DISTANCE = 10
 
 /** Returns the level after use has changed. A quota of 0 has none, because nothing was used up. */

@@ -18,7 +18,7 @@ export async function describeQuotas(tenant: string): Promise<TenantQuotas> {
   return { ...toObject((kind) => quotas[kind] ?? null), usage: toObject((_kind, n) => amounts[n] ?? null) }
 }
 
-/** Measures what a tenant has a quota of, so that use is told that grew without anything being refused. */
+/** Measures what a tenant has a quota of, so that events also report use that grew without any check of it. */
 export const checkQuotas: HousekeepingTask = async ({ tenant }) => {
   const quotas = await getQuotas(tenant)
   for (const kind of QUOTA_KINDS) if (quotas[kind] !== undefined) await getUse(tenant, kind, quotas[kind])

@@ -7,7 +7,7 @@ export const dailyUse = sqliteTable(
   (table) => [primaryKey({ columns: [table.day, table.kind] })],
 )
 
-/** The highest part of a quota, in percent, whose use was told by an event; 0 when none was since it fell. */
+/** The highest part of a quota, in percent, for whose use an event was emitted; 0 when none was since it fell. */
 export const quotaLevels = sqliteTable('quota_levels', {
   kind: text().primaryKey(),
   /** The day or the month, for use that begins anew with it; otherwise empty. */

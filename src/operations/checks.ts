@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { listTenantsWithoutBackup } from '../backups/last-backups'
+import { listOverdueBackups } from '../backups/last-backups'
 import { getLogShippingState } from '../backups/log/log-shipper'
 import { config, configSources, isSecretSetting, parseList, type SettingName, Settings } from '../config'
 import { now, toIsoString } from '../core/clock'
@@ -88,7 +88,7 @@ export async function checkBackups(): Promise<Check> {
     const missing = config.ATOLL_BACKUP_TO ? 'ATOLL_BACKUP_SCHEDULE' : 'ATOLL_BACKUP_TO and ATOLL_BACKUP_SCHEDULE'
     return { check, ok: true, message: `none are scheduled; set ${missing}, or run "atoll backup" regularly` }
   }
-  const overdue = await listTenantsWithoutBackup(MAX_NAMED_TENANTS + 1)
+  const overdue = await listOverdueBackups(MAX_NAMED_TENANTS + 1)
   if (!overdue.length) return { check, ok: true, message: 'every tenant has a recent one' }
   const named = overdue.slice(0, MAX_NAMED_TENANTS).map(({ id, problem }) => (problem ? `${id} (${problem})` : id))
   const list = `${named.join(', ')}${overdue.length > MAX_NAMED_TENANTS ? ' and others' : ''}`

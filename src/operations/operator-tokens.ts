@@ -54,35 +54,43 @@ export async function findToken(sent: string): Promise<OperatorToken | undefined
     .get()
   const time = now()
   if (!row || (row.expires && Date.parse(row.expires) <= time)) return
-  if (!row.used || Date.parse(row.used) < time - USED_INTERVAL_MS)
-    await registry.write((tx) =>
+  if (!row.used || Date.parse(row.used) < time - USED_INTERVAL_MS) await recordLastUse(row._id, time)
+  return toToken(row)
+}
+
+/** Records the last use. A full disk must not keep the operator out, so a failure is ignored. */
+const recordLastUse = (id: string, time: number) =>
+  registry
+    .write((tx) =>
       tx
         .update(operatorTokens)
         .set({ used: toIsoString(time) })
-        .where(eq(operatorTokens._id, row._id)),
+        .where(eq(operatorTokens._id, id)),
     )
-  return toToken(row)
-}
+    .catch(() => {}) // losing it only loses a date
 
 function toToken({ _id, name, scopes, created, expires, used }: Omit<typeof operatorTokens.$inferSelect, 'hash'>) {
   return { _id, name, scopes: scopes as OperatorScope[], created, expires, used }
 }
 
-/** The scopes that requests other than GET need, by the last part of their path; others need `tenants`. */
-const SCOPE_BY_PATH_END: Record<string, OperatorScope> = {
-  hosts: 'hosts',
-  certificates: 'hosts',
-  support: 'support',
-  move: 'moves',
-  backups: 'backups',
-  restore: 'backups',
-  clone: 'backups',
-}
+/** The scopes for changes of a tenant, by the last part of their path; other changes need `tenants`. */
+const SCOPE_BY_ACTION = new Map<string, OperatorScope>([
+  ['hosts', 'hosts'],
+  ['support', 'support'],
+  ['move', 'moves'],
+  ['backups', 'backups'],
+  ['restore', 'backups'],
+  ['clone', 'backups'],
+])
 
-/** Returns the scope that a request needs; undefined when only the token of the settings may make it. */
+/**
+ * Returns the scope that a request needs; undefined when only the token of the settings may make it. A tenant or host may
+ * be called like an action, so each part of `/operator/<resource>/<id>/<action>` counts only in its place.
+ */
 export function scopeOfRequest(method: string, path: string): OperatorScope | undefined {
-  if (/^\/operator\/tokens(\/|$)/.test(path)) return
+  const [, , resource, , action = ''] = path.split('/')
+  if (resource === 'tokens') return
   if (method === 'GET' || method === 'HEAD') return 'read'
-  const parts = path.split('/')
-  return SCOPE_BY_PATH_END[parts.find((part, place) => place > 1 && part in SCOPE_BY_PATH_END) ?? ''] ?? 'tenants'
+  if (resource === 'certificates') return 'hosts'
+  return SCOPE_BY_ACTION.get(action) ?? 'tenants'
 }

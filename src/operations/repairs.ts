@@ -1,9 +1,7 @@
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import { config } from '../config'
-import { DAY_MS } from '../core/clock'
+import { existsSync } from 'node:fs'
 import { rebuildTenantIndexes } from '../tenancy/schema-versions'
 import { isSecretsFileExposed, restrictSecretsFile, secretsFile } from '../tenancy/secrets-file'
+import { removeAbandonedFolders } from '../tenancy/staged-folder'
 import { checkTenantDatabase, listTenants } from '../tenancy/tenants'
 
 /** What was mended, and how. */
@@ -23,9 +21,9 @@ export async function repairInstallation(deep: boolean): Promise<Repair[]> {
     restrictSecretsFile()
     repairs.push({ check: 'secrets', message: 'Only the owner of secrets.json can read it now.' })
   }
-  const leftovers = removeLeftovers()
-  if (leftovers)
-    repairs.push({ check: 'data folder', message: `Removed ${leftovers} copies that were never completed.` })
+  const abandoned = removeAbandonedFolders()
+  if (abandoned)
+    repairs.push({ check: 'data folder', message: `Copies that were never completed were removed: ${abandoned}.` })
   for (const { id } of deep ? await listTenants() : []) {
     const flaws = await checkTenantDatabase(id, true).catch((): string[] => []) // the check reports the reason
     if (!areIndexFlaws(flaws)) continue
@@ -33,13 +31,4 @@ export async function repairInstallation(deep: boolean): Promise<Repair[]> {
     repairs.push({ check: `tenant ${id}`, message: 'Its indexes were built anew from their tables.' })
   }
   return repairs
-}
-
-/** Removes copies of databases that processes have left which died at least a day ago. Returns their number. */
-function removeLeftovers(): number {
-  const folder = join(config.ATOLL_TENANTS, '.staging')
-  if (!existsSync(folder)) return 0
-  const old = readdirSync(folder).filter((name) => statSync(join(folder, name)).mtimeMs < Date.now() - DAY_MS)
-  for (const name of old) rmSync(join(folder, name), { recursive: true, force: true })
-  return old.length
 }

@@ -41,7 +41,8 @@ export const OperatorTenant = t.Object({
   damage: t.Nullable(t.String({ description: 'what this server found wrong with its database within a day' })),
   backup: t.Nullable(LastBackup, { description: 'its last backup; null when there was no attempt' }),
   backupOverdue: t.Boolean({
-    description: 'whether ATOLL_BACKUP_SCHEDULE is set, and its last backup is older than two days',
+    description:
+      'whether ATOLL_BACKUP_SCHEDULE is set, and its last backup is older than two days and than the last run but one',
   }),
 })
 export type OperatorTenant = Static<typeof OperatorTenant>
@@ -100,7 +101,7 @@ const operatorScope = t.Union(
   ],
   {
     description:
-      'read: all lists; tenants: create, suspend, delete, limit; hosts; backups: make, restore, copy; moves; support: act as an administrator of a tenant',
+      'read: all requests with GET but the list of tokens; tenants: create, suspend, delete, limit; hosts: also certificates; backups: make, restore, copy; moves; support: act as an administrator of a tenant',
   },
 )
 export type OperatorScope = Static<typeof operatorScope>

@@ -1,10 +1,11 @@
 import { renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
 import { LiveCopy } from '../storage/live-copy'
+import type { Tx } from '../storage/port'
 import { pickHome } from './buckets'
 import { writeInvalidating } from './cache'
 import { databases, hasTenantFolder, moveToTrash, tenantFolder } from './databases'
@@ -16,7 +17,7 @@ import { tenants } from './tables'
 import { assertTenantId, throwConflict } from './tenants'
 
 /** The tenant that a staged database becomes. It has a new `uid`, so that nobody takes its data for those before. */
-export type RestoredTenant = { id: string; uid: string; before?: TenantRecord }
+export type RestoreDestination = { id: string; uid: string; before?: TenantRecord }
 
 /** The event of the operator that tells where the data come from. */
 type DataOrigin = { event: 'tenant-restored' | 'tenant-cloned' | 'tenant-imported'; metadata: Record<string, string> }
@@ -24,12 +25,12 @@ type DataOrigin = { event: 'tenant-restored' | 'tenant-cloned' | 'tenant-importe
 /**
  * Checks that a tenant can be restored under an id.
  * @throws 400 INVALID_INPUT for an invalid id
- * @throws 409 TENANT_EXISTS when there is such a tenant, unless it is replaced, or only its folder
+ * @throws 409 TENANT_EXISTS when there is such a tenant, unless it may be replaced, or only its folder
  */
-export async function prepareRestoredTenant(id: string, isReplaced: boolean): Promise<RestoredTenant> {
+export async function prepareRestoredTenant(id: string, mayReplace: boolean): Promise<RestoreDestination> {
   assertTenantId(id)
   const before = await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()
-  if (before && !isReplaced)
+  if (before && !mayReplace)
     throw new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already. Choose another id.`)
   if (!before && hasTenantFolder(id))
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${tenantFolder(id)} already exists. Move it away first.`)
@@ -39,9 +40,10 @@ export async function prepareRestoredTenant(id: string, isReplaced: boolean): Pr
 /**
  * Serves a staged database, which is marked as this tenant's and used by nobody, as the tenant from now on. Hosts,
  * limits and the status of an earlier tenant of the id stay. Returns where the earlier files are now.
+ * @throws 409 TENANT_EXISTS or TENANT_CHANGED when somebody else was faster
  */
 export async function serveStagedDatabase(
-  { id, uid, before }: RestoredTenant,
+  { id, uid, before }: RestoreDestination,
   staged: StagedFolder,
   origin: DataOrigin,
 ): Promise<{ trash?: string }> {
@@ -79,17 +81,25 @@ async function copyToBucket({ id, uid, home }: { id: string; uid: string; home: 
   await target.runExclusive(({ markServing }) => markServing())
 }
 
-const register = ({ id, uid, home, before }: RestoredTenant & { home: string }, { event, metadata }: DataOrigin) =>
+const register = ({ id, uid, home, before }: RestoreDestination & { home: string }, { event, metadata }: DataOrigin) =>
   writeInvalidating(registry, 'tenants', async (tx) => {
     const time = toIsoString(now())
     const schemaVersion = tenantMigrations.sqlite.length
     const place = { uid, home, moved: time, made: time, schemaVersion }
+    if (before) await assertUnchanged(tx, before)
     if (before) await tx.update(tenants).set(place).where(eq(tenants.id, id))
     else await tx.insert(tenants).values({ id, ...place, status: 'active', created: time })
     if (before) await recordLeftovers(tx, before.uid, before.home)
     await tx.query('delete from remains where uid = ? and home = ?', [uid, home])
     await recordOperatorEvent(tx, event, id, metadata)
   })
+
+/** A copy takes minutes, in which others may move, delete or restore the tenant. @throws 409 TENANT_CHANGED */
+async function assertUnchanged(tx: Tx, { id, uid, home }: TenantRecord) {
+  if (await tx.$count(tenants, and(eq(tenants.uid, uid), eq(tenants.home, home)))) return
+  const message = `The tenant "${id}" was moved, deleted or restored meanwhile. Look at it, and start again.`
+  throw new Problem(409, 'TENANT_CHANGED', message)
+}
 
 async function syncFile(path: string) {
   const file = await open(path, 'r+')

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { config } from '../config'
 import { DAY_MS } from '../core/clock'
@@ -12,13 +12,13 @@ const STAGING = '.staging'
 export type StagedFolder = Disposable & { path: string; locate(identity: string): DatabaseLocation; file: string }
 
 /**
- * Creates a folder for a copy of so many bytes, and removes those that were left by processes that died.
+ * Creates a folder for a copy of so many bytes, and removes abandoned ones.
  * @throws 507 STORAGE_FULL when the disk has no room for it
  */
 export function createStagedFolder(bytes: number): StagedFolder {
   const staging = join(config.ATOLL_TENANTS, STAGING)
   mkdirSync(staging, { recursive: true, mode: 0o700 })
-  removeOldFolders(staging)
+  removeAbandonedFolders()
   const { bavail, bsize } = statfsSync(staging)
   if (bavail * bsize < bytes + config.ATOLL_MIN_FREE)
     throw new StorageFull(`A copy of ${bytes} bytes would leave less than ATOLL_MIN_FREE on the disk of ${staging}.`)
@@ -33,10 +33,13 @@ export function createStagedFolder(bytes: number): StagedFolder {
   }
 }
 
-function removeOldFolders(staging: string) {
-  for (const name of readdirSync(staging)) {
-    const path = join(staging, name)
-    const changed = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()
-    if (changed < Date.now() - DAY_MS) rmSync(path, { recursive: true, force: true })
-  }
+/** Removes copies that were begun more than a day ago, by processes that died. Returns their number. */
+export function removeAbandonedFolders(): number {
+  const staging = join(config.ATOLL_TENANTS, STAGING)
+  if (!existsSync(staging)) return 0
+  const abandoned = readdirSync(staging)
+    .map((name) => join(staging, name))
+    .filter((path) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) < Date.now() - DAY_MS)
+  for (const path of abandoned) rmSync(path, { recursive: true, force: true })
+  return abandoned.length
 }

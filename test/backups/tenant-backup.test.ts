@@ -68,7 +68,7 @@ test('a tenant that is replaced by its backup keeps its hosts and tokens, and ha
   const added = await own.as('user').post(own.path, { name: 'added later' })
   expect(added.status).toBe(201)
   await expect(restoreTenant(backup, { secrets })).rejects.toMatchObject({ status: 409, code: 'TENANT_EXISTS' })
-  const { trash } = await restoreTenant(backup, { isReplaced: true, secrets })
+  const { trash } = await restoreTenant(backup, { mayReplace: true, secrets })
   expect(!!trash && existsSync(join(trash, 'data.db'))).toBe(!isOnPostgres)
   const { headers } = await own.as('user').get(`${own.path}?$count=true`)
   expect(headers.get('x-total-count')).toBe('25')
@@ -118,7 +118,7 @@ test('a backup for an age recipient is restored with the identity', async () => 
 
 test('a torn, changed or incomplete backup is refused with a sentence, and changes nothing', async () => {
   const { id } = await createTenantWithThings()
-  const restore = async (place: string) => restoreTenant(await findBackup(place), { isReplaced: true, secrets })
+  const restore = async (place: string) => restoreTenant(await findBackup(place), { mayReplace: true, secrets })
   const faults: [(place: string) => void, string][] = [
     [damageData, 'BACKUP_DAMAGED'],
     [(place) => truncateSync(join(place, dataFileOf(place)), 1_000), 'BACKUP_DAMAGED'],

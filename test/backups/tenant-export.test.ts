@@ -1,8 +1,11 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { truncateSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { exportTenant, importTenant } from '../../src/backups/tenant-export'
+import { config } from '../../src/config'
 import { resolveConnection } from '../../src/connections/resolver'
+import { setMinimumKey } from '../../src/platform/vault/key-rotation'
+import { openSecret, sealSecret } from '../../src/platform/vault/vault'
 import { getTenant } from '../../src/tenancy/tenants'
 import { createClientOf, createTenantWithThings, freshId, freshTarget } from './fixtures'
 
@@ -45,6 +48,41 @@ test('an export with a passphrase has the secrets, and only the passphrase opens
   await importFile(file, as, 'a long passphrase')
   const { authentication } = await resolveConnection(await getTenant(as), own.connection, 'stripe')
   expect(authentication).toMatchObject({ secretKey: 'sk_live_1' })
+})
+
+test('an export and an import never store a readable secret, not even one that takes several pages', async () => {
+  const own = await createTenantWithThings()
+  const ref = { purpose: 'test', owner: 'somebody', name: 'long' }
+  const secret = 'readable '.repeat(5_000)
+  await sealSecret(await getTenant(own.id), ref, secret)
+  const listReadable = (pattern: string) =>
+    globSync(pattern, { cwd: config.ATOLL_TENANTS }).filter((path) =>
+      readFileSync(join(config.ATOLL_TENANTS, path)).includes('readable readable'),
+    )
+  const file = join(freshTarget(), 'tenant.atoll')
+  const write = async (content: ReadableStream<Uint8Array>) => {
+    expect(globSync('.staging/*/rows.jsonl', { cwd: config.ATOLL_TENANTS })).not.toBeEmpty()
+    expect(listReadable('.staging/*/*')).toEqual([])
+    await Bun.write(file, new Response(content))
+  }
+  await exportTenant(own.id, 'a long passphrase', write)
+  const as = freshId()
+  await importFile(file, as, 'a long passphrase')
+  expect(await openSecret(await getTenant(as), ref)).toBe(secret)
+  expect(existsSync(join(config.ATOLL_TENANTS, as))).toBe(!config.ATOLL_DATABASE_URL)
+  expect(listReadable(`${as}/*`)).toEqual([])
+})
+
+test('an imported tenant whose keys were rotated at its origin takes new secrets', async () => {
+  const own = await createTenantWithThings()
+  const tenant = await getTenant(own.id)
+  await tenant.write((tx) => setMinimumKey(tx, 1_000))
+  const { file } = await exportToFile(own.id, 'a long passphrase')
+  const as = freshId()
+  await importFile(file, as, 'a long passphrase')
+  const ref = { purpose: 'test', owner: 'somebody', name: 'new' }
+  await sealSecret(await getTenant(as), ref, 'a secret')
+  expect(await openSecret(await getTenant(as), ref)).toBe('a secret')
 })
 
 test('a torn export and a file that is none are refused, and no tenant is created', async () => {

@@ -102,6 +102,21 @@ describe('backups by the operator', () => {
     }
     expect((await operator('GET', `/tasks?tenant=${id}`)).body).toEqual([])
   })
+
+  test('a list and a restore from a place that cannot be reached are 502 with the place and the reason', async () => {
+    const { id } = await createTestTenant()
+    setTarget('s3://backups/atoll') // without credentials
+    const restore = { backup: '2030-01-31T03-00-00.000Z' }
+    for (const refused of [
+      await operator('GET', `/tenants/${id}/backups`),
+      await operator('POST', `/tenants/${id}/restore?confirm=${id}`, restore),
+    ]) {
+      expect(statusAndCode(refused)).toEqual([502, 'BACKUP_TARGET_FAILED'])
+      expect(refused.body.message).toMatch(
+        /^s3:\/\/backups\/atoll\/.* cannot be reached: set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY\.$/,
+      )
+    }
+  })
 })
 
 describe('restores by the operator', () => {

@@ -83,7 +83,7 @@ describe('access to the metrics', () => {
 })
 
 describe('the metrics', () => {
-  test('each has a sentence that describes it, and a name with the prefix of the program or the process', async () => {
+  test('every metric has a sentence that describes it, and a name with the prefix of the program or the process', async () => {
     const text = await readText()
     const helped = [...text.matchAll(/^# HELP (\w+) (.*)$/gm)]
     expect(helped.length).toBeGreaterThan(30)
@@ -173,7 +173,7 @@ describe('the metrics', () => {
       expect(await read('atoll_database_connections', { cluster: 'main' })).toBeGreaterThanOrEqual(1)
   })
 
-  test('the lateness of the thread is measured', async () => {
+  test('the lag of the event loop is measured', async () => {
     const stop = startLagMeasurement()
     const before = await read('atoll_event_loop_lag_seconds_count')
     await waitUntil(async () => (await read('atoll_event_loop_lag_seconds_count')) > before)
@@ -182,7 +182,7 @@ describe('the metrics', () => {
 })
 
 describe('the requests of the last whole minute', () => {
-  test('they are counted with their errors, durations and tenants, once the minute is over', () => {
+  test('requests are counted with their errors, durations and tenants, once the minute is over', () => {
     const recent = new RecentRequests(0)
     for (let n = 0; n < 12; n++)
       for (let count = 0; count <= n; count++) recent.record(59_999, 0.02, n ? 200 : 503, `t${n}`)
@@ -197,14 +197,14 @@ describe('the requests of the last whole minute', () => {
     expect(recent.listTopTenants(10, 120_000)).toEqual([['later', 1]])
   })
 
-  test('they are forgotten after a minute without requests', () => {
+  test('requests are forgotten after a minute without any', () => {
     const recent = new RecentRequests(0)
     recent.record(1, 1, 200, 'acme')
     expect(recent.getLastMinute(180_000).durations.count).toBe(0)
     expect(recent.getLastMinute(240_001).durations.count).toBe(0)
   })
 
-  test('more than ten thousand tenants of a minute take no more memory', () => {
+  test('tenants beyond ten thousand in a minute are not counted, so that memory is bounded', () => {
     const recent = new RecentRequests(0)
     for (let n = 0; n < 12_000; n++) recent.record(1, 1, 200, `t${n}`)
     recent.record(1, 1, 200, 't5')

@@ -75,6 +75,41 @@ test('a token allows what its scopes say, and never tokens', async () => {
   }
 })
 
+test('a tenant or host that is called like an action or resource needs no other scope', async () => {
+  const { token: ofHosts } = await createToken(['hosts'])
+  const { token: ofTenants } = await createToken(['tenants'])
+  const { token: ofSupport } = await createToken(['support'])
+  for (const id of ['hosts', 'backups', 'support', 'tokens', 'certificates', 'constructor']) {
+    await operator('POST', '/tenants', { id })
+    for (const wrong of [ofHosts, ofSupport]) {
+      expect(statusAndCode(await operator('POST', `/tenants/${id}/suspend`, undefined, wrong))).toEqual([
+        403,
+        'FORBIDDEN',
+      ])
+      const removal = await operator('DELETE', `/tenants/${id}?confirm=${id}`, undefined, wrong)
+      expect(statusAndCode(removal)).toEqual([403, 'FORBIDDEN'])
+    }
+    const host = `${id}.test`
+    expect((await operator('PUT', `/tenants/${id}/hosts`, { hosts: [host] }, ofHosts)).status).toBe(200)
+    expect((await operator('DELETE', `/tenants/${id}?confirm=${id}`, undefined, ofTenants)).status).toBe(200)
+  }
+  const renewal = await operator('POST', '/certificates/support/renew', undefined, ofSupport)
+  expect(statusAndCode(renewal)).toEqual([403, 'FORBIDDEN'])
+})
+
+test('an address whose letters are encoded does not get around the scopes', async () => {
+  const { id } = await createTestTenant()
+  const { token } = await createToken(['tenants'])
+  for (const [path, body] of [
+    ['/%74okens', { name: newName(), scopes: ['support'] }],
+    [`/tenants/${id}/%73upport`, { reason: 'Ticket 42' }],
+    ['//tokens', { name: newName(), scopes: ['support'] }],
+    ['/tokens/', { name: newName(), scopes: ['support'] }],
+    ['/Tokens', { name: newName(), scopes: ['support'] }],
+  ] as const)
+    expect([403, 404]).toContain((await operator('POST', path, body, token)).status)
+})
+
 test('an expired token is refused, and one that would be expired already is not created', async () => {
   const expires = toIsoString(Date.now() + HOUR_MS)
   const { token } = await createToken(['read'], { expires })

@@ -37,7 +37,7 @@ const fillIn = (expression: string) =>
 beforeAll(() => setServer(undefined))
 
 describe('the files for Prometheus and Grafana', () => {
-  test('they name only metrics that exist, and the dashboard and the document show every metric', async () => {
+  test('the files name only metrics that exist, and the dashboard and the document show every metric', async () => {
     const { body } = await callApi('GET', 'http://localhost/metrics')
     const existing = new Set([...String(body).matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name!))
     expect(ruleExpressions.length).toBe([...rules.matchAll(/- alert:/g)].length)
@@ -83,7 +83,7 @@ describe.skipIf(!prometheusPath)('a Prometheus that reads a running server', () 
     setServer(undefined)
   })
 
-  test('it reaches the server with the configuration of the documents, and finds nothing wrong with what it reads', async () => {
+  test('Prometheus reads the server by the documented configuration without a warning', async () => {
     const { data } = await prometheus.ask('targets')
     expect(data.activeTargets).toMatchObject([{ health: 'up', lastError: '', labels: { job: 'atoll' } }])
     const samples = await prometheus.ask('query', { query: 'scrape_samples_scraped{job="atoll"}' })
@@ -127,7 +127,7 @@ describe.skipIf(!prometheusPath || !Bun.which('promtool'))('promtool', () => {
     return [exitCode, exitCode ? `${stdout}${stderr}` : '']
   }
 
-  test('it accepts the rules and the configuration', () => {
+  test('promtool accepts the rules and the configuration', () => {
     expect(run('check', 'rules', resolve(folder, 'prometheus/alerts.yml'))).toEqual([0, ''])
     expect(run('check', 'config', resolve(folder, 'prometheus/prometheus.yml'))).toEqual([0, ''])
   })

@@ -42,7 +42,7 @@ describe('a trace of a caller', () => {
     expect(lines.map(({ traceId }) => traceId)).toEqual(['a'.repeat(32), undefined, undefined])
   })
 
-  test('it goes on in the deliveries of the events that the request caused, and is not shown in events', async () => {
+  test('a trace goes on in the deliveries of the events that its request caused, and events do not show it', async () => {
     const { source, kind, eventName } = newOrderEvent(1)
     const headers = { traceparent: toHeader('b'), tracestate: 'vendor=1' }
     const event = await t.as('admin').post('/events', { source, kind, eventName }, headers)

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Glob, YAML } from 'bun'
 import { version } from '../../package.json'
 import { Settings } from '../../src/config'
+import { createTempFolder } from '../fakes/cli'
+import { waitUntil } from '../wait-until'
 
 const root = resolve(import.meta.dir, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -37,6 +39,37 @@ test('the image is made for a user that is not root, and listens on the port tha
   expect(dockerfile).toContain(`EXPOSE ${Settings.properties.ATOLL_PORT.default}\n`)
   expect(read(`${CHART}/templates/_names.tpl`)).toContain(`runAsUser: ${user}\n`)
 })
+
+const caddyPath = Bun.which('caddy')
+test.skipIf(!caddyPath)(
+  'the proxy of compose.postgres.yaml passes on what a reverse proxy before it says',
+  async () => {
+    using upstream = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: ({ headers }) => Response.json([...headers]) })
+    using reserved = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
+    const url = `http://127.0.0.1:${reserved.port}`
+    reserved.stop(true)
+    const { content } = parse(`${DEPLOY}/compose.postgres.yaml`).configs.caddyfile
+    const [folder, site] = [createTempFolder(), content.replace(':3000 {', `${url} {`)]
+    const config = join(folder, 'Caddyfile')
+    writeFileSync(config, `{\n  admin off\n}\n${site.replace('atoll:3000', `127.0.0.1:${upstream.port}`)}`)
+    const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+    const command = [caddyPath!, 'run', '--adapter', 'caddyfile', '--config', config]
+    const caddy = Bun.spawn(command, { env, stdout: 'ignore', stderr: 'ignore' })
+    try {
+      const headers = {
+        'x-forwarded-for': '198.51.100.1, 203.0.113.9',
+        'x-forwarded-proto': 'https',
+        'x-forwarded-host': 'acme.example.com',
+      }
+      const ask = () => fetch(url, { headers }).catch(() => undefined)
+      const response = await waitUntil(ask, (answer) => answer?.status === 200)
+      expect(Object.fromEntries((await response.json()) as [string, string][])).toMatchObject(headers)
+    } finally {
+      caddy.kill()
+      await caddy.exited
+    }
+  },
+)
 
 describe('the Helm chart', () => {
   test('the chart has the version of package.json', () => {

@@ -62,7 +62,7 @@ afterAll(async () => {
 })
 
 describe('a server with certificate files', () => {
-  test('it offers the certificate of the name that a client asks for, else the first one', async () => {
+  test('a client is offered the certificate of the name that it asks for, else the first one', async () => {
     expect(listener.url).toBe(`https://127.0.0.1:${port}`)
     expect(await nameAt('first.test')).toBe('first.test')
     expect(await nameAt('a.other.test')).toBe('*.other.test')
@@ -96,7 +96,7 @@ describe('a server with certificate files', () => {
     let session: ClientHttp2Session | undefined
     afterEach(() => session?.destroy())
 
-    test('it answers at the host of a tenant, takes bodies, and sends streams', async () => {
+    test('a request by HTTP/2 reaches the tenant of its host, with its body, and gets streams', async () => {
       session = connect(`https://127.0.0.1:${port}`, { ca: authority.root, servername: `${t.id}.test` })
       const send = async (method: string, path: string, body?: string) => {
         const headers = { 'x-api-key': t.tokens.admin, ...(body && { 'content-type': 'application/json' }) }

@@ -61,7 +61,7 @@ describe.each(Object.entries(proxies))('%s with its documented configuration', (
   const program = databaseUrl ? null : Bun.which(name, { PATH: `${process.env.PATH}:/usr/sbin` })
   if (!program) {
     if (!databaseUrl) console.warn(`SKIPPED: the tests of ${name}, which is not installed here.`)
-    test.skip('it is not installed', () => {})
+    test.skip('the proxy is not installed', () => {})
     return
   }
   const folder = createTempFolder()

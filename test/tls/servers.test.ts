@@ -38,7 +38,7 @@ async function startAuthority(addresses: Record<string, string[][]>) {
 
 describe.skipIf(!hasPebble || !!databaseUrl)('a server that orders certificates', () => {
   test.each([1, ...(process.platform === 'linux' ? [2] : [])])(
-    'it serves the host of a tenant by HTTPS soon after its start, and answers challenges while it drains, with %i processes',
+    '%i processes serve the host of a tenant by HTTPS soon after the start, and answer challenges while they drain',
     async (processes) => {
       await using authority = await startAuthority({ 'acme.test': [['127.0.0.1']] })
       const at = { at: createTempFolder(), env: { ...authority.env, ATOLL_DRAIN: '1', ATOLL_WORKERS: `${processes}` } }

@@ -23,6 +23,8 @@ const TITLES: Record<string, string> = {
   'quota-warning': 'Quota nearly used up',
   'quota-reached': 'Quota used up',
   'support-opened': 'Opened for support',
+  'operator-token-created': 'Token created',
+  'operator-token-removed': 'Token removed',
   'certificate-issued': 'Certificate issued',
   'certificate-failed': 'Certificate failed',
 }
@@ -42,7 +44,7 @@ const columns: Column<OperatorEvent>[] = [
   },
 ]
 
-/** What was done with tenants, on this page and by the command line, and which quotas they used up. */
+/** What was done with tenants, on this page and by the command line, and what happened to them. */
 export function OperatorEvents() {
   const tasks = useOpenTasks()
   const list = useListRows(['operator', 'events'], (page) =>

@@ -1,4 +1,4 @@
-/** A place that keeps backups. Paths are relative to it, with slashes. */
+/** A place that keeps backups. Paths are relative to it, with slashes. @throws 502 BACKUP_TARGET_FAILED when it fails */
 export interface BackupTarget {
   /** Returns the address of a path for people and programs. */
   addressOf(path: string): string

@@ -1,5 +1,5 @@
 import type { Static } from 'elysia'
-import type { ClonedTenant } from '../../backups/clone'
+import type { ClonedTenant } from '../../backups/shapes'
 import type { QuotaChange, TenantQuotas } from '../../limits/shapes'
 import type { NewTenant } from '../../operations/shapes'
 import type { MoveResult } from '../../tenancy/move'

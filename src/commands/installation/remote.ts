@@ -1,4 +1,4 @@
-import type { ClonedTenant } from '../../backups/clone'
+import type { ClonedTenant } from '../../backups/shapes'
 import { tryParseJson } from '../../core/json'
 import { Problem } from '../../core/problem'
 import type { OperatorTask } from '../../operations/shapes'
@@ -12,7 +12,13 @@ const PAGE = 100
 class RequestRefused extends Problem {
   constructor(status: number, body: { code?: string; message?: string; details?: never } | undefined, url: string) {
     const { code = 'UNEXPECTED_ANSWER', message, details } = body ?? {}
-    super(status, code, message ?? `${url} is no server of Atoll: it answered ${status}.`, details && { details })
+    super(
+      status,
+      code,
+      message ??
+        `${url} answered ${status}, but not as Atoll does. Check the address, and the proxy before the server.`,
+      details && { details },
+    )
   }
 }
 

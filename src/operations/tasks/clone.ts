@@ -1,6 +1,5 @@
 import type { Static } from 'elysia'
-import type { ClonedTenant } from '../../backups/clone'
-import type { TenantClone } from '../../backups/shapes'
+import type { ClonedTenant, TenantClone } from '../../backups/shapes'
 import { prepareRestoredTenant } from '../../tenancy/restored-tenants'
 import { getTenantInfo } from '../../tenancy/tenants'
 import { toCommandTask } from './command-task'

@@ -1,7 +1,6 @@
 import type { Static } from 'elysia'
 import { findBackup } from '../../backups/backup-list'
-import type { Restored } from '../../backups/restore'
-import type { TenantRestore } from '../../backups/shapes'
+import type { RestoredTenant, TenantRestore } from '../../backups/shapes'
 import { requireConfiguredTarget } from '../../backups/tenant-backups'
 import { badRequest } from '../../core/problem'
 import { prepareRestoredTenant } from '../../tenancy/restored-tenants'
@@ -10,7 +9,7 @@ import { toCommandTask } from './command-task'
 import type { TaskKind } from './task-kind'
 
 /** Restores a backup of a tenant in the target of the settings: as a new tenant, or in place of its data. */
-export const restore: TaskKind<Static<typeof TenantRestore>, Restored> = {
+export const restore: TaskKind<Static<typeof TenantRestore>, RestoredTenant> = {
   stoppedMessage: 'The server was stopped during the restore. Look at the tenant, and start the restore again.',
   async prepare(tenant, { backup, as, dropSecrets }) {
     assertTenantId(tenant)
@@ -19,7 +18,10 @@ export const restore: TaskKind<Static<typeof TenantRestore>, Restored> = {
     await findBackup(address)
     await prepareRestoredTenant(as ?? tenant, !as)
     const options = [...(as ? ['--as', as] : ['--yes']), ...(dropSecrets ? ['--drop-secrets'] : [])]
-    return toCommandTask(['restore', address, ...options], ({ restored }: { restored: Restored[] }) => restored[0]!)
+    return toCommandTask(
+      ['restore', address, ...options],
+      ({ restored }: { restored: RestoredTenant[] }) => restored[0]!,
+    )
   },
 }
 

@@ -116,7 +116,7 @@ export async function resealForTenant(query: RunQuery, from: string, to: string)
 }
 
 /** A row of the vault as a copy of the database has it. */
-type CopiedSecret = { purpose: string; owner: string; name: string; key: number; text: string }
+export type CopiedSecret = { purpose: string; owner: string; name: string; key: number; text: string }
 
 /** Returns a function that decrypts the secrets of a tenant; one that no key decrypts is undefined. */
 export async function createSecretOpener(tenant: string): Promise<(row: CopiedSecret) => string | undefined> {
@@ -128,6 +128,12 @@ export async function createSecretOpener(tenant: string): Promise<(row: CopiedSe
       return // its key is lost, and so is the secret
     }
   }
+}
+
+/** Returns a function that encrypts the readable text of a secret with the current key of this installation. */
+export async function createSecretSealer(): Promise<(row: CopiedSecret, tenant: string) => CopiedSecret> {
+  const keys = await getVaultKeys()
+  return (row, tenant) => ({ ...row, key: keys.current, text: sealText({ tenant }, keys, keys.current, row, row.text) })
 }
 
 /** Encrypts the secrets of a copied tenant whose texts are readable, in the transaction that has them. */

@@ -1,0 +1,2 @@
+/** Collects the values of an option that may be repeated. */
+export const collectValues = (value: string, before: string[] = []) => [...before, value]
