@@ -80,6 +80,9 @@ export const countConnections = () =>
 /** Claims a name, or returns undefined when another process has claimed it. */
 export const tryClaim = (name: string) => clusterOf(MAIN_CLUSTER).claim(name)
 
+/** Returns whether a process has claimed a name. */
+export const isClaimed = (name: string) => clusterOf(MAIN_CLUSTER).isClaimed(name)
+
 /** Moves a bucket to another Citus node, `host:port`. @throws 400 INVALID_INPUT, 404 NODE_NOT_FOUND, 409 NO_CITUS */
 export const moveBucketToNode = (cluster: string, bucket: string, node: string) =>
   clusterOf(cluster).moveBucket(bucket, node)
