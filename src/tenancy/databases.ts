@@ -7,6 +7,7 @@ import { getProcessNumber, receiveFromSupervisor, sendToSupervisor } from '../co
 import type { Postgres } from '../storage/engines/postgres/engine'
 import { Sqlite } from '../storage/engines/sqlite/engine'
 import type { FileCopyControl } from '../storage/engines/sqlite/file-copy'
+import { describeFileSystemRisk, findFileSystemRisk } from '../storage/engines/sqlite/file-system'
 import type { LogListener } from '../storage/engines/sqlite/log-observer'
 import { type LogFrames, listFramePages } from '../storage/engines/sqlite/log-reader'
 import { type TurnMessage, WriteTurns } from '../storage/engines/sqlite/write-turns'
@@ -113,10 +114,24 @@ export const databases = new DatabasePool(routingEngine, {
   slowAfter: config.ATOLL_SLOW_QUERY,
 })
 
-/** Makes this process the only server of the data folder. @throws ConfigError when another process serves it */
+// Nodes that share a database share no folder, unless the folder still contains tenants.
+const hasDatabasesInFolder = () => !config.ATOLL_DATABASE_URL || hasRegistryFile()
+
+/**
+ * Makes this process the only server of the data folder. @throws ConfigError when another process serves it, or its file
+ * system is known to damage databases
+ */
 export const lockDataFolder = async () => {
-  // Nodes that share a database share no folder, unless the folder still contains tenants.
-  if (!config.ATOLL_DATABASE_URL || hasRegistryFile()) await sqlite.lockFolder()
+  if (!hasDatabasesInFolder()) return
+  const risk = findDataFolderRisk()
+  if (risk?.isUnsafe) throw new ConfigError(risk.message)
+  await sqlite.lockFolder()
+}
+
+/** Returns why the file system of the data folder may damage databases, or undefined when it holds none or is local. */
+export function findDataFolderRisk() {
+  const risk = hasDatabasesInFolder() ? findFileSystemRisk(config.ATOLL_TENANTS) : undefined
+  return risk && { ...risk, message: describeFileSystemRisk(config.ATOLL_TENANTS, risk) }
 }
 
 /** Empties the logs of files that the processes of a server have left when they ended at the same time. */

@@ -235,6 +235,8 @@ export const COMMAND_CODES: Record<string, string> = {
   TENANT_EXISTS: 'There is a tenant, or a folder, with this id.',
   TENANT_MOVED: 'The tenant of this folder lives elsewhere now.',
   UNEXPECTED_ANSWER: 'What answers at `--url` is no server of Atoll.',
+  UNCERTAIN_FILE_SYSTEM:
+    'A warning of `doctor`: the folder of data is on a file system that may lead to another machine.',
   UNTRUSTED_PROXY: 'A warning of `doctor`: a proxy sends `X-Forwarded-For`, but is not trusted.',
   USAGE: 'A command, argument or option is wrong (exit code 2).',
 }
@@ -286,6 +288,7 @@ export const LOG_CODES: Record<string, string> = {
   TURN_NOT_KEPT: 'A turn of an agent could not be stored.',
   UNHANDLED: 'An error was handled nowhere: a bug.',
   UNKNOWN_FOLDERS: 'The folder of data has folders that no tenant uses; see `atoll tenant adopt`.',
+  UNCERTAIN_FILE_SYSTEM: 'The folder of data is on a file system that may lead to another machine, such as FUSE.',
   UNTRUSTED_PROXY: 'A proxy sends `X-Forwarded-For`, but `ATOLL_TRUST_PROXY` is off.',
   WEBHOOK_FAILED: 'An event of a payment provider could not be applied; it is tried again.',
   WEBHOOK_UNREADABLE: 'An event of a payment provider could not be read.',
