@@ -76,8 +76,8 @@ function toToken({ _id, name, scopes, created, expires, used }: Omit<typeof oper
   return { _id, name, scopes: scopes as OperatorScope[], created, expires, used }
 }
 
-/** The scopes that requests other than GET need, by the last part of their path; others need `tenants`. */
-const SCOPE_BY_PATH_END: Record<string, OperatorScope> = {
+/** The scopes that requests other than GET need, by what they change; others need `tenants`. */
+const SCOPE_BY_RESOURCE: Record<string, OperatorScope> = {
   hosts: 'hosts',
   certificates: 'hosts',
   support: 'support',
@@ -91,6 +91,7 @@ const SCOPE_BY_PATH_END: Record<string, OperatorScope> = {
 export function scopeOfRequest(method: string, path: string): OperatorScope | undefined {
   if (/^\/operator\/tokens(\/|$)/.test(path)) return
   if (method === 'GET' || method === 'HEAD') return 'read'
-  const parts = path.split('/')
-  return SCOPE_BY_PATH_END[parts.find((part, place) => place > 1 && part in SCOPE_BY_PATH_END) ?? ''] ?? 'tenants'
+  // A tenant may have the name of a resource.
+  const [, , collection = '', , resource = ''] = path.split('/')
+  return SCOPE_BY_RESOURCE[collection === 'tenants' ? resource : collection] ?? 'tenants'
 }
