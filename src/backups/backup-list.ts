@@ -60,10 +60,18 @@ async function readManifest(target: BackupTarget, folder: string): Promise<Store
   return { target, folder, place, manifest: parseManifest(await new Response(content).text(), place) }
 }
 
-/** Returns the backups of a tenant, latest first; of damaged ones nothing. */
+/**
+ * Returns the backups of a tenant, latest first; of damaged ones nothing.
+ * @throws 502 BACKUP_TARGET_FAILED, 504 BACKUP_TARGET_STALLED
+ */
 export async function listBackups(target: BackupTarget, tenant: string): Promise<StoredBackup[]> {
   const names = (await target.list(tenant)).filter((name) => parseFolderName(name) !== undefined)
-  const found = names.toReversed().map((name) => readManifest(target, joinPath(tenant, name)).catch(() => undefined))
+  const readIntact = (name: string) =>
+    readManifest(target, joinPath(tenant, name)).catch((error) => {
+      if (error instanceof Problem && ['BACKUP_DAMAGED', 'BACKUP_TOO_NEW'].includes(error.code)) return
+      throw error // a list that lacks backups because the target fails would mislead
+    })
+  const found = names.toReversed().map(readIntact)
   return (await Promise.all(found)).filter((backup) => !!backup)
 }
 
