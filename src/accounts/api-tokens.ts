@@ -1,5 +1,5 @@
 import { and, count, eq } from 'drizzle-orm'
-import { now, toIsoString } from '../core/clock'
+import { now, parseIsoDateTime, toIsoString } from '../core/clock'
 import { sha256 } from '../core/crypto'
 import { type HttpContext, setNoStore } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
@@ -64,9 +64,9 @@ export async function issueApiToken(
   { nickname, scopes = [], expiresAt, workspace }: NewApiToken,
   assert?: (tx: Tx) => Promise<void>,
 ) {
-  const expires = expiresAt ? Date.parse(expiresAt) : undefined
-  if (expires !== undefined && !(expires > now()))
-    badRequest({ path: '/expiresAt', message: 'expiresAt must be in the future.' })
+  const expires = expiresAt ? parseIsoDateTime(expiresAt) : undefined
+  if (expiresAt && !(expires && expires > now()))
+    badRequest({ path: '/expiresAt', message: 'expiresAt must be a time in the future.' })
   const token = `atl_${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`
   const row = {
     _id: Bun.randomUUIDv7(),

@@ -1,4 +1,4 @@
-import { eq, inArray, lte, sql } from 'drizzle-orm'
+import { eq, gt, inArray, lte, or, sql } from 'drizzle-orm'
 import { config } from '../config'
 import { now, toIsoString } from '../core/clock'
 import { sha256 } from '../core/crypto'
@@ -64,7 +64,10 @@ export async function countAttempt(tenant: Tenant, subjects: ThrottleSubjects) {
   const time = now()
   const counters = toCounters(subjects)
   const wait = await tenant.write(async (tx) => {
-    await tx.delete(signinFailures).where(lte(signinFailures.since, toIsoString(time - ATTEMPT_WINDOW_MS)))
+    const isOver = lte(signinFailures.since, toIsoString(time - ATTEMPT_WINDOW_MS))
+    // Failures of a clock that was ahead would lock people out until then.
+    const isOfFuture = gt(signinFailures.since, toIsoString(time + ATTEMPT_WINDOW_MS))
+    await tx.delete(signinFailures).where(or(isOver, isOfFuture))
     const names = counters.map(({ subject }) => subject)
     const rows = await tx.select().from(signinFailures).where(inArray(signinFailures.subject, names))
     const exceeded = counters.flatMap((counter) => {

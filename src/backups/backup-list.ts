@@ -1,4 +1,5 @@
 import { toChunks } from '../core/chunks'
+import { now } from '../core/clock'
 import { Problem } from '../core/problem'
 import { MANIFEST_NAME, type Manifest, parseManifest } from './manifest'
 import { openTarget } from './targets'
@@ -27,13 +28,22 @@ export async function findBackup(address: string, at = Number.POSITIVE_INFINITY)
   return (await findLatest(target, folder, at)) ?? throwBackupNotFound(target.addressOf(folder), at)
 }
 
-/** Returns the latest backup below a folder that was made until `at`, or undefined when there is none. */
+const CLOCK_TOLERANCE_MS = 60_000 // by which clocks of servers may differ
+
+/**
+ * Returns the latest backup below a folder that was made until `at`, or undefined when there is none. Backups of a clock
+ * that was ahead have times in the future, and come after all others.
+ */
 export async function findLatest(target: BackupTarget, folder: string, at = Number.POSITIVE_INFINITY) {
   const names = (await target.list(folder)).filter((name) => {
     const time = parseFolderName(name)
     return time !== undefined && time <= at
   })
-  for (const name of names.toReversed()) {
+  const future = now() + CLOCK_TOLERANCE_MS
+  const [ofFuture, ofPast] = [true, false].map((isOfFuture) =>
+    names.filter((name) => parseFolderName(name)! > future === isOfFuture),
+  )
+  for (const name of [...ofPast!.toReversed(), ...ofFuture!]) {
     const found = await readManifest(target, joinPath(folder, name))
     // Until its copy was complete, it may have later writes.
     if (found && Date.parse(found.manifest.complete) <= at) return found
@@ -53,7 +63,10 @@ async function readManifest(target: BackupTarget, folder: string): Promise<Store
   return { target, folder, place, manifest: parseManifest(await new Response(content).text(), place) }
 }
 
-/** Returns the backups of a tenant, latest first, without those whose manifest is damaged or of a later version. */
+/**
+ * Returns the backups of a tenant, latest first, without those whose manifest is damaged or of a later version.
+ * @throws 502 BACKUP_TARGET_FAILED, 504 BACKUP_TARGET_STALLED
+ */
 export async function listBackups(target: BackupTarget, tenant: string): Promise<StoredBackup[]> {
   const names = (await target.list(tenant)).filter((name) => parseFolderName(name) !== undefined)
   const backups: StoredBackup[] = []

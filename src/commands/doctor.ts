@@ -17,7 +17,7 @@ import {
 } from '../operations/checks'
 import { areIndexFlaws, repairInstallation } from '../operations/repairs'
 import { listDataFolders } from '../tenancy/adoption'
-import { maxOpenTenants } from '../tenancy/databases'
+import { findDataFolderRisk, maxOpenTenants } from '../tenancy/databases'
 import { checkRegistry } from '../tenancy/registry'
 import { checkTenantDatabase, listTenants, migrateTenant } from '../tenancy/tenants'
 import { UNTRUSTED_PROXY_HINT, untrustedProxySeenAt } from '../tenancy/untrusted-proxy'
@@ -125,10 +125,16 @@ async function checkWithRegistry(deep: boolean): Promise<Check[]> {
  * problems instead.
  */
 async function listWarnings(anyData: boolean) {
-  const found: ({ tenant?: string } & Warning)[] = proxyWarnings()
+  const found: ({ tenant?: string } & Warning)[] = [...proxyWarnings(), ...fileSystemWarnings()]
   for (const { id } of anyData ? await listTenants().catch(() => []) : [])
     found.push(...(await listTenantWarnings(id).catch(() => [])).map((warning) => ({ tenant: id, ...warning })))
   return found
+}
+
+function fileSystemWarnings(): Warning[] {
+  const risk = findDataFolderRisk()
+  if (!risk || risk.isUnsafe) return []
+  return [{ path: 'ATOLL_TENANTS', code: 'UNCERTAIN_FILE_SYSTEM', message: risk.message }]
 }
 
 function proxyWarnings(): Warning[] {

@@ -4,6 +4,7 @@ import { configuredEncryption, readIdentityFile, readPassphraseFile } from '../b
 import { restoreInstallation } from '../backups/installation-backup'
 import { type RestoreOptions, restoreTenant } from '../backups/restore'
 import type { RestoredTenant } from '../backups/shapes'
+import { parseIsoDateTime } from '../core/clock'
 import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
 import { PROPAGATION_MS } from '../tenancy/cache'
@@ -36,7 +37,7 @@ export const restore = new Command('restore')
   .option('--as <id>', 'restore a copy under another id, without hosts and sessions')
   .option(
     '--at <time>',
-    'the state at this time, such as 2030-01-31T12:00:00Z; without a log, the latest backup before',
+    'the state at this time, such as 2030-01-31T12:00:00Z (default zone: UTC); without a log, the latest backup before',
   )
   .option('--passphrase-file <file>', 'the passphrase is in its first line; default: ATOLL_BACKUP_PASSPHRASE')
   .option('--identity-file <file>', 'a file with age identities (AGE-SECRET-KEY-…)')
@@ -146,6 +147,5 @@ async function restoreAll(
 }
 
 function parseTime(text: string, command: Command): number {
-  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isFinite(time) ? time : command.error('--at takes a time such as 2030-01-31T12:00:00Z.')
+  return parseIsoDateTime(text) ?? command.error('--at takes a time such as 2030-01-31T12:00:00Z.')
 }

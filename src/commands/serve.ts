@@ -95,7 +95,9 @@ async function startServerProcesses(options: ServeOptions) {
 async function prepareInstallation({ demo }: ServeOptions): Promise<Installation> {
   const { checkBackupSchedule } = await import('../backups/schedule')
   checkBackupSchedule()
-  const { lockDataFolder } = await import('../tenancy/databases')
+  const { findDataFolderRisk, lockDataFolder } = await import('../tenancy/databases')
+  const risk = findDataFolderRisk()
+  if (risk && !risk.isUnsafe) logError('UNCERTAIN_FILE_SYSTEM', { message: risk.message })
   await lockDataFolder()
   const { ensureSecrets } = await import('../tenancy/installation-keys')
   await ensureSecrets()

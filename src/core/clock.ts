@@ -38,8 +38,17 @@ export function toIsoString(ms: number): string {
 const ISO_DATE_TIME =
   /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
-/** Tells whether a text is an existing moment in ISO 8601 with a time zone. */
+/** Tells whether a text is an existing moment in ISO 8601 with a time zone. Leap seconds do not exist here. */
 export const isIsoDateTime = (text: string) => isIsoDate(ISO_DATE_TIME.exec(text)?.[1] ?? '')
+
+/**
+ * Returns the moment (ms since 1970) of a text in ISO 8601, or undefined for other texts. A day is its start in UTC, and
+ * a time without a zone is in UTC, whatever the time zone of the machine.
+ */
+export function parseIsoDateTime(text: string): number | undefined {
+  if (isIsoDate(text)) return Date.parse(text)
+  return [text, `${text}Z`].filter(isIsoDateTime).map(Date.parse)[0]
+}
 
 /** Tells whether a text is an existing day as YYYY-MM-DD. `Date` would turn 31 April into 1 May. */
 export function isIsoDate(text: string) {

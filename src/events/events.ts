@@ -2,7 +2,7 @@ import { and, asc, desc, eq, gte, inArray, lt, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/context'
 import { config } from '../config'
-import { DAY_MS, now, toIsoString } from '../core/clock'
+import { DAY_MS, now, parseIsoDateTime, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { slot } from '../core/extension'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
@@ -207,8 +207,9 @@ function toCondition(query: Filters): SQL | undefined {
   }
   const parseTime = (path: 'from' | 'to') => {
     const text = parseOptional(query[path])
-    const at = text === undefined ? undefined : Date.parse(text)
-    if (Number.isNaN(at))
+    if (text === undefined) return
+    const at = parseIsoDateTime(text)
+    if (at === undefined)
       errors.push({ path, message: `${path} must be a date and time such as 2026-01-31T12:00:00Z.` })
     return at
   }

@@ -27,17 +27,19 @@ type LocalDeadline = number
 
 /**
  * Acquires a lease that is free or has expired, for `ttlMs`. Returns its token, which is greater than any before, or
- * else the ms for which the lease stays taken, unless it is released earlier.
+ * else the ms for which the lease stays taken, unless it is released earlier. One that would be taken for longer than
+ * `maxMs` dates from before the database's clock was set back, and counts as expired.
  */
 export async function acquireLease(
   { db, write }: Store,
   name: string,
   ttlMs: number,
+  maxMs = Number.MAX_SAFE_INTEGER,
 ): Promise<{ token: number; until: LocalDeadline } | { left: number }> {
   for (;;) {
     // The lease is read first, so that processes that wait for it do not delay writes.
     const left = await remainingTtl(db, name)
-    if (left > 0) return { left }
+    if (left > 0 && left <= maxMs) return { left }
     const ours = { holder: LEASE_HOLDER, expires: clockPlus(ttlMs) }
     const acquired = await write(async (tx) => {
       const until = performance.now() + ttlMs
@@ -47,7 +49,7 @@ export async function acquireLease(
         .onConflictDoUpdate({
           target: leases.name,
           set: { token: sql`${leases.token} + 1`, ...ours },
-          setWhere: sql`${leases.expires} <= ${databaseClock}`,
+          setWhere: sql`${leases.expires} <= ${databaseClock} or ${leases.expires} - ${databaseClock} > ${maxMs}`,
         })
         .returning({ token: leases.token })
         .get()

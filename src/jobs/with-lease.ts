@@ -21,6 +21,8 @@ export type LeaseResult<T> = { state: 'done'; value: T } | { state: 'taken'; lef
 
 const DEFAULT_LEASE_TTL_MS = 30_000 // after so long another process takes over from one that died
 
+const CLOCK_ADJUSTMENT_MS = 60_000 // clocks are corrected by less than this all the time
+
 const activeLeases = new Map<LeaseHolder, Promise<unknown>>()
 
 /**
@@ -35,7 +37,7 @@ export async function withLease<S extends Store, T>(
   work: (store: S & Lease) => Promise<T>,
   { ttlMs = DEFAULT_LEASE_TTL_MS, cooldownMs = 0 } = {},
 ): Promise<LeaseResult<T>> {
-  const lease = new LeaseHolder(store, name, ttlMs)
+  const lease = new LeaseHolder(store, name, ttlMs, Math.max(ttlMs, cooldownMs) + CLOCK_ADJUSTMENT_MS)
   const running = runUnderLease(lease, store, work, cooldownMs)
   activeLeases.set(lease, running)
   return running.finally(() => activeLeases.delete(lease))
@@ -91,6 +93,7 @@ class LeaseHolder {
     private store: Store,
     private name: string,
     private ttlMs: number,
+    private maxMs: number,
   ) {
     this.write = wrapWrite(store.write, async (tx, work) => {
       if (!(await isLeaseHeld(tx, this.name, this.#token))) throw this.markLost()
@@ -99,7 +102,7 @@ class LeaseHolder {
   }
 
   async acquire() {
-    const acquired = await acquireLease(this.store, this.name, this.ttlMs)
+    const acquired = await acquireLease(this.store, this.name, this.ttlMs, this.maxMs)
     if ('token' in acquired) {
       this.#token = acquired.token
       this.#watchExpiry(acquired.until)

@@ -4,7 +4,7 @@ import * as certificates from '../tls/certificates'
 import { Certificate } from '../tls/shapes'
 import { operatorRoute } from './operator-access'
 
-const refusals = { 401: ProblemShape, 429: ProblemShape }
+const refusals = { 401: ProblemShape, 403: ProblemShape, 429: ProblemShape }
 
 /** The routes of the operator for the certificates of HTTPS. */
 export const certificateRoutes = new Elysia({ prefix: '/operator/certificates', tags: ['operations'] })

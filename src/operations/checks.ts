@@ -5,6 +5,7 @@ import { getLogShippingState } from '../backups/log/log-shipper'
 import { config, configSources, isSecretSetting, parseList, type SettingName, Settings } from '../config'
 import { now, toIsoString } from '../core/clock'
 import { listUnknownFolders } from '../tenancy/adoption'
+import { findDataFolderRisk } from '../tenancy/databases'
 import { findSecretsProblem } from '../tenancy/installation-keys'
 import { isSecretsFileExposed, secretsFile } from '../tenancy/secrets-file'
 import { listTenants } from '../tenancy/tenants'
@@ -32,6 +33,8 @@ export function checkDataFolder(): Check {
   while (!existsSync(nearestFolder)) nearestFolder = dirname(nearestFolder)
   try {
     accessSync(nearestFolder, constants.W_OK)
+    const risk = findDataFolderRisk()
+    if (risk?.isUnsafe) return { check: 'data folder', ok: false, message: risk.message }
     return {
       check: 'data folder',
       ok: true,

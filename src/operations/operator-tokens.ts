@@ -1,5 +1,5 @@
 import { asc, eq } from 'drizzle-orm'
-import { now, toIsoString } from '../core/clock'
+import { now, parseIsoDateTime, toIsoString } from '../core/clock'
 import { generateToken, sha256 } from '../core/crypto'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { success } from '../core/shapes'
@@ -18,10 +18,18 @@ export const listTokens = async (): Promise<OperatorToken[]> =>
 
 /** Creates a token. Only this answer contains it. @throws 409 TOKEN_EXISTS, 400 INVALID_INPUT for a past `expires` */
 export async function createToken({ name, scopes, expires = null }: NewOperatorToken) {
-  if (expires && Date.parse(expires) <= now())
-    badRequest({ path: '/expires', message: 'expires has to be in the future.' })
+  const expiry = expires === null ? undefined : parseIsoDateTime(expires)
+  if (expires !== null && !(expiry && expiry > now()))
+    badRequest({ path: '/expires', message: 'expires must be a time in the future, such as 2030-01-31T12:00:00Z.' })
   const token = `${PREFIX}${generateToken()}`
-  const row = { _id: Bun.randomUUIDv7(), name, scopes, expires, used: null, created: toIsoString(now()) }
+  const row = {
+    _id: Bun.randomUUIDv7(),
+    name,
+    scopes,
+    expires: expiry ? toIsoString(expiry) : null,
+    used: null,
+    created: toIsoString(now()),
+  }
   await registry
     .write(async (tx) => {
       await tx.insert(operatorTokens).values({ ...row, hash: sha256(token) })

@@ -39,10 +39,10 @@ import { requireConfirmedRestore } from './tasks/restore'
 import * as tenants from './tenant-administration'
 
 const params = t.Object({ id: t.String() })
-const refusals = { 401: ProblemShape, 404: ProblemShape, 429: ProblemShape }
+const refusals = { 401: ProblemShape, 403: ProblemShape, 404: ProblemShape, 429: ProblemShape }
 const TASK_ANSWER =
   '200 when it has ended within 5 seconds, with its result or its problem; 202 while it runs, with its address in `Location`.'
-const listRefusals = { 401: ProblemShape, 429: ProblemShape }
+const listRefusals = { 401: ProblemShape, 403: ProblemShape, 429: ProblemShape }
 
 /** The routes of the operator, who runs the installation. */
 export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operations'] })
@@ -66,7 +66,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
       'Without an administrator, the answer has a link that creates one within 24 hours.',
     ),
     body: NewTenant,
-    response: { 201: CreatedTenant, 401: ProblemShape, 409: ProblemShape, 429: ProblemShape },
+    response: { 201: CreatedTenant, ...listRefusals, 409: ProblemShape },
   })
   .delete('/tenants/:id', ({ params: { id }, query }) => tenants.remove(id, query.confirm), {
     ...operatorRoute('deleteTenant', 'Delete a tenant', 'Its files are moved to the folder .trash of the data.'),
@@ -146,7 +146,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ),
     params,
     body: SupportRequest,
-    response: { 200: SupportLink, ...refusals, 403: ProblemShape },
+    response: { 200: SupportLink, ...refusals },
   })
   .post(
     '/tenants/:id/move',
@@ -210,7 +210,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
   )
   .get('/tokens', () => operatorTokens.listTokens(), {
     ...operatorRoute('listOperatorTokens', 'List the tokens of the operator'),
-    response: { 200: t.Array(OperatorToken), ...listRefusals, 403: ProblemShape },
+    response: { 200: t.Array(OperatorToken), ...listRefusals },
   })
   .post('/tokens', async ({ body }) => status(201, await operatorTokens.createToken(body)), {
     ...operatorRoute(
@@ -219,12 +219,12 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
       'It allows what its scopes say. Only the token of the setting may create, list and remove tokens.',
     ),
     body: NewOperatorToken,
-    response: { 201: CreatedOperatorToken, ...listRefusals, 403: ProblemShape, 409: ProblemShape },
+    response: { 201: CreatedOperatorToken, ...listRefusals, 409: ProblemShape },
   })
   .delete('/tokens/:id', ({ params: { id } }) => operatorTokens.removeToken(id), {
     ...operatorRoute('removeOperatorToken', 'Remove a token of the operator'),
     params,
-    response: { 200: SuccessShape, ...refusals, 403: ProblemShape },
+    response: { 200: SuccessShape, ...refusals },
   })
   .get('/homes', () => listHomes(), {
     ...operatorRoute('listHomes', 'List the homes to which tenants can be moved'),

@@ -1,5 +1,5 @@
 import { Elysia, t } from 'elysia'
-import { moveClock, now, toIsoString } from '../core/clock'
+import { moveClock, now, parseIsoDateTime, toIsoString } from '../core/clock'
 import { badRequest, ProblemShape } from '../core/problem'
 import { time } from '../core/shapes'
 import { housekeepingTasks } from '../jobs/housekeeping'
@@ -10,8 +10,8 @@ import { operatorRoute } from './operator-access'
 
 /** Sets the clock of the installation. @throws 400 INVALID_INPUT for an invalid time */
 function changeClock(text: string) {
-  const to = Date.parse(text)
-  if (Number.isNaN(to))
+  const to = parseIsoDateTime(text)
+  if (to === undefined)
     badRequest({ path: '/now', message: 'now must be a date and time such as 2026-01-31T12:00:00Z.' })
   moveClock(to)
   return { now: toIsoString(now()) }

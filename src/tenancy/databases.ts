@@ -7,6 +7,7 @@ import { getProcessNumber, receiveFromSupervisor, sendToSupervisor } from '../co
 import type { Postgres } from '../storage/engines/postgres/engine'
 import { Sqlite } from '../storage/engines/sqlite/engine'
 import type { FileCopyControl } from '../storage/engines/sqlite/file-copy'
+import { describeFileSystemRisk, findFileSystemRisk } from '../storage/engines/sqlite/file-system'
 import type { LogListener } from '../storage/engines/sqlite/log-observer'
 import { type LogFrames, listFramePages } from '../storage/engines/sqlite/log-reader'
 import { type TurnMessage, WriteTurns } from '../storage/engines/sqlite/write-turns'
@@ -80,6 +81,9 @@ export const countConnections = () =>
 /** Claims a name, or returns undefined when another process has claimed it. */
 export const tryClaim = (name: string) => clusterOf(MAIN_CLUSTER).claim(name)
 
+/** Returns whether a process has claimed a name. */
+export const isClaimed = (name: string) => clusterOf(MAIN_CLUSTER).isClaimed(name)
+
 /** Moves a bucket to another Citus node, `host:port`. @throws 400 INVALID_INPUT, 404 NODE_NOT_FOUND, 409 NO_CITUS */
 export const moveBucketToNode = (cluster: string, bucket: string, node: string) =>
   clusterOf(cluster).moveBucket(bucket, node)
@@ -110,10 +114,24 @@ export const databases = new DatabasePool(routingEngine, {
   slowAfter: config.ATOLL_SLOW_QUERY,
 })
 
-/** Makes this process the only server of the data folder. @throws ConfigError when another process serves it */
+// Nodes that share a database share no folder, unless the folder still contains tenants.
+const hasDatabasesInFolder = () => !config.ATOLL_DATABASE_URL || hasRegistryFile()
+
+/**
+ * Makes this process the only server of the data folder. @throws ConfigError when another process serves it, or its file
+ * system is known to damage databases
+ */
 export const lockDataFolder = async () => {
-  // Nodes that share a database share no folder, unless the folder still contains tenants.
-  if (!config.ATOLL_DATABASE_URL || hasRegistryFile()) await sqlite.lockFolder()
+  if (!hasDatabasesInFolder()) return
+  const risk = findDataFolderRisk()
+  if (risk?.isUnsafe) throw new ConfigError(risk.message)
+  await sqlite.lockFolder()
+}
+
+/** Returns why the file system of the data folder may damage databases, or undefined when it holds none or is local. */
+export function findDataFolderRisk() {
+  const risk = hasDatabasesInFolder() ? findFileSystemRisk(config.ATOLL_TENANTS) : undefined
+  return risk && { ...risk, message: describeFileSystemRisk(config.ATOLL_TENANTS, risk) }
 }
 
 /** Empties the logs of files that the processes of a server have left when they ended at the same time. */

@@ -1,4 +1,4 @@
-import { asc, eq, gt, inArray, isNotNull, lte } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNotNull, lte, or } from 'drizzle-orm'
 import { config } from '../config'
 import { toChunks } from '../core/chunks'
 import { DAY_MS, HOUR_MS, now, toIsoString } from '../core/clock'
@@ -85,14 +85,26 @@ export async function listDueHosts(): Promise<CertificateRow[]> {
   const rows = await registry.db
     .select()
     .from(certificates)
-    .where(lte(certificates.due, toIsoString(now())))
+    .where(
+      or(
+        lte(certificates.due, toIsoString(now())),
+        // A retry that is later than any delay was planned while the clock was ahead.
+        and(gt(certificates.failures, 0), gt(certificates.due, toIsoString(now() + MAX_RETRY_MS))),
+      ),
+    )
     .orderBy(asc(certificates.failures), asc(certificates.due))
   return rows.filter(({ host }) => certifiable.has(host))
 }
 
 /** Returns for how many hosts a certificate was ordered within an hour. */
 export const countRecentOrders = () =>
-  registry.db.$count(certificates, gt(certificates.attempted, toIsoString(now() - HOUR_MS)))
+  registry.db.$count(
+    certificates,
+    and(
+      gt(certificates.attempted, toIsoString(now() - HOUR_MS)),
+      lte(certificates.attempted, toIsoString(now() + HOUR_MS)), // later ones date from a clock that was ahead
+    ),
+  )
 
 /** Stores an issued certificate. It is renewed when a third of its lifetime is left. */
 export async function saveCertificate(host: string, { chain, key, issuer, issued, expires }: KeyPair) {

@@ -149,6 +149,14 @@ test('wrong passwords by username and by e-mail address count for the same accou
   expect(statusAndCode(await attempt('ada', '192.0.2.1', password))).toEqual(RATE_LIMITED)
 })
 
+test('an account that was rate-limited while the clock was ahead by a year can sign in when it is set right', async () => {
+  advanceClock(365 * 24 * 60 * MINUTE)
+  const wrong = () => anonymous.post('/signin', { username: 'Ada', password: 'wrong' })
+  while ((await wrong()).status !== 429);
+  resetClock()
+  expect((await anonymous.post('/signin', { username: 'Ada', password })).status).toBe(200)
+})
+
 test('a hundred wrong passwords from one IPv6 /64 network make it get 429 RATE_LIMITED', async () => {
   const { attempt } = await createAddressFixture()
   // Verifying passwords is slow and irrelevant here.

@@ -11,6 +11,7 @@ import { openTarget } from '../../src/backups/targets'
 import { backUpTenant } from '../../src/backups/tenant-backup'
 import { config } from '../../src/config'
 import { resolveConnection } from '../../src/connections/resolver'
+import { DAY_MS, moveClock, now } from '../../src/core/clock'
 import { getTenant, getTenantInfo, isRegistered } from '../../src/tenancy/tenants'
 import { createSignedInClient } from '../accounts/session-fixtures'
 import {
@@ -165,6 +166,18 @@ test('findBackup returns the latest backup until a time, and ignores a folder wi
   expect((await listBackups(target, id)).map(({ place }) => place)).toEqual([second.place, first.place])
   await expect(findBackup(join(to, id), 0)).rejects.toMatchObject({ code: 'BACKUP_NOT_FOUND' })
   await expect(findBackup(join(to, 'nobody'))).rejects.toMatchObject({ code: 'BACKUP_NOT_FOUND' })
+})
+
+test('findBackup prefers backups of the past to those that were made while the clock was ahead', async () => {
+  const { id } = await createTenantWithThings()
+  const to = freshTarget()
+  const back = async () => backUpTenant(await findRecord(id), openTarget(to), undefined)
+  moveClock(now() + 365 * DAY_MS)
+  const ahead = await back()
+  moveClock()
+  expect((await findBackup(join(to, id))).place).toBe(ahead.place)
+  const right = await back()
+  expect((await findBackup(join(to, id))).place).toBe(right.place)
 })
 
 test('a backup that fails is told and recorded, and leaves nothing behind', async () => {

@@ -23,7 +23,15 @@ const TOKEN = 'the-operator-token-of-the-soak'
 const end = performance.now() + Number(minutes) * 60_000
 
 const at = mkdtempSync(join(tmpdir(), 'atoll-soak-'))
-const mounted = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', `size=${500 + 150 * Number(minutes)}m`, 'tmpfs', at]).success
+const mounted = Bun.spawnSync([
+  'mount',
+  '-t',
+  'tmpfs',
+  '-o',
+  `size=${500 + 150 * Number(minutes)}m`,
+  'tmpfs',
+  at,
+]).success
 process.once('exit', () => {
   if (mounted) Bun.spawnSync(['umount', '-l', at])
   rmSync(at, { recursive: true, force: true })

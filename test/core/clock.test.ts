@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { moveClock, now, toIsoString } from '../../src/core/clock'
+import { moveClock, now, parseIsoDateTime, toIsoString } from '../../src/core/clock'
 
 afterEach(() => moveClock())
 
@@ -56,4 +56,12 @@ test('a moved clock continues from its new time', () => {
   expect(now()).toBeWithin(then, then + 5_000)
   moveClock()
   expect(Math.abs(now() - Date.now())).toBeLessThan(5_000)
+})
+
+test('parseIsoDateTime reads days and times without a zone as UTC, and refuses everything else', () => {
+  expect(parseIsoDateTime('2026-01-31')).toBe(Date.UTC(2026, 0, 31))
+  expect(parseIsoDateTime('2026-01-31T10:00')).toBe(Date.UTC(2026, 0, 31, 10))
+  expect(parseIsoDateTime('2026-01-31T10:00:00-03:30')).toBe(Date.UTC(2026, 0, 31, 13, 30))
+  for (const text of ['2026-06-30T23:59:60Z', '2026-02-30T10:00', '2026-01-31T24:00', '31 Jan 2026', '0', ''])
+    expect(parseIsoDateTime(text)).toBeUndefined()
 })

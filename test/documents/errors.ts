@@ -12,7 +12,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   API_PATH_EXISTS: [[409], 'The `apiPath` of the plugin belongs to the platform or to another plugin.'],
   BACKUP_DAMAGED: [[409], 'The backup is not complete, or was changed; use another one.'],
   BACKUP_TARGET_FAILED: [[502], 'The place for backups cannot be reached or written.'],
-  BACKUP_TARGET_STALLED: [[504], 'The store for backups took no data for a minute.'],
+  BACKUP_TARGET_STALLED: [[504], 'The store for backups made no progress for three minutes.'],
   BACKUP_TOO_NEW: [[409], 'The backup was made by a newer release; upgrade Atoll.'],
   BATCH_TOO_LARGE: [[413], 'What the batch would write is larger than 16 MiB.'],
   BLUEPRINT_CHANGING: [[409], 'A previous change of the blueprint is still being applied to its entities.'],
@@ -236,6 +236,8 @@ export const COMMAND_CODES: Record<string, string> = {
   TENANT_EXISTS: 'There is a tenant, or a folder, with this id.',
   TENANT_MOVED: 'The tenant of this folder lives elsewhere now.',
   UNEXPECTED_ANSWER: 'The server at `--url` is not Atoll, or a proxy before it failed.',
+  UNCERTAIN_FILE_SYSTEM:
+    'A warning of `doctor`: the folder of data is on a file system that may lead to another machine.',
   UNTRUSTED_PROXY: 'A warning of `doctor`: a proxy sends `X-Forwarded-For`, but is not trusted.',
   USAGE: 'A command, argument or option is wrong (exit code 2).',
 }
@@ -287,6 +289,7 @@ export const LOG_CODES: Record<string, string> = {
   TURN_NOT_KEPT: 'A turn of an agent could not be stored.',
   UNHANDLED: 'An error was handled nowhere: a bug.',
   UNKNOWN_FOLDERS: 'The folder of data has folders that no tenant uses; see `atoll tenant adopt`.',
+  UNCERTAIN_FILE_SYSTEM: 'The folder of data is on a file system that may lead to another machine, such as FUSE.',
   UNTRUSTED_PROXY: 'A proxy sends `X-Forwarded-For`, but `ATOLL_TRUST_PROXY` is off.',
   WEBHOOK_FAILED: 'An event of a payment provider could not be applied; it is tried again.',
   WEBHOOK_UNREADABLE: 'An event of a payment provider could not be read.',

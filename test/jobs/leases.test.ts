@@ -140,6 +140,16 @@ describe.each(engines)('%s: leases', (_, engine) => {
     expect(remainingOf(await withLease(two, 'work', async () => 'done'))).toBeWithin(1, MINUTE + 1)
   })
 
+  test('withLease acquires a lease whose rest would be longer than any, because the clock was set back', async () => {
+    const [one, two] = createStores()
+    const work = async () => {}
+    await withLease(one, 'work', work, { cooldownMs: MINUTE })
+    expect((await withLease(two, 'work', work, { cooldownMs: MINUTE })).state).toBe('taken')
+    await one.write((tx) => tx.query('update leases set expires = expires + ?', [365 * 86_400_000]))
+    expect((await withLease(two, 'work', work, { cooldownMs: MINUTE })).state).toBe('done')
+    expect((await readExpiry(one)) - (await readDatabaseClock(one))).toBeWithin(0, MINUTE + 1)
+  })
+
   test('a lease does not rest after work that failed', async () => {
     const [one, two] = createStores()
     const failed = withLease(one, 'work', () => Promise.reject(new Error('broken')), { cooldownMs: MINUTE })

@@ -41,6 +41,21 @@ test('a token is created, shown once, listed with its last use, and worth nothin
   expect(statusAndCode(refused)).toEqual([401, 'UNAUTHENTICATED'])
 })
 
+test('a token with the scope hosts may not delete or suspend a tenant that is called hosts', async () => {
+  const { token } = await createToken(['hosts', 'read'])
+  await operator('POST', '/tenants', { id: 'hosts' })
+  try {
+    for (const [method, path] of [
+      ['DELETE', '/tenants/hosts?confirm=hosts'],
+      ['POST', '/tenants/hosts/suspend'],
+    ] as const)
+      expect(statusAndCode(await operator(method, path, undefined, token))).toEqual([403, 'FORBIDDEN'])
+    expect((await operator('PUT', '/tenants/hosts/hosts', { hosts: [] }, token)).status).toBe(200)
+  } finally {
+    await operator('DELETE', '/tenants/hosts?confirm=hosts')
+  }
+})
+
 test('a token allows what its scopes say, and never tokens', async () => {
   const { id } = await createTestTenant()
   const { id: other } = await createTestTenant()

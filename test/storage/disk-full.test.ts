@@ -4,17 +4,10 @@ import { join } from 'node:path'
 import { explainFailure } from '../../src/commands/failure'
 import { toStorageError } from '../../src/storage/errors'
 import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { mountDisk } from '../fakes/small-disk'
 import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(60_000)
-
-/** Mounts a small disk at a folder; returns undefined where none can be mounted. */
-function mountDisk(folder: string, size: string) {
-  if (process.platform !== 'linux') return
-  const mounted = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder])
-  if (!mounted.success) return
-  return { [Symbol.dispose]: () => void Bun.spawnSync(['umount', '-l', folder]) }
-}
 
 const probeDisk = mountDisk(createTempFolder(), '1m')
 probeDisk?.[Symbol.dispose]()

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { eq } from 'drizzle-orm'
 import { type Listener, openPorts } from '../../src/commands/listener'
 import { config } from '../../src/config'
-import { now } from '../../src/core/clock'
+import { DAY_MS, now, toIsoString } from '../../src/core/clock'
 import { withLease } from '../../src/jobs/with-lease'
 import { registry } from '../../src/tenancy/registry'
 import { acmeAccounts, acmeChallenges, certificates, hosts, operatorEvents } from '../../src/tenancy/tables'
@@ -70,6 +70,16 @@ describe.skipIf(!hasPebble)('certificates that are ordered', () => {
     return body.find((one: { host: string }) => one.host === host)
   }
   const servedName = async (host: string) => (await fetchCertificate(httpsPort, host)).subjectaltname
+
+  test('a failed order whose next attempt a clock planned that was ahead is repeated when the clock is right', async () => {
+    const host = newHost()
+    await createTenantAt(host)
+    const later = toIsoString(now() + 365 * DAY_MS)
+    const failed = { host, due: later, attempted: later, failures: 3, problem: 'The order failed.' }
+    await registry.write((tx) => tx.insert(certificates).values(failed))
+    await orderDue()
+    expect(await findRow(host)).toMatchObject({ chain: expect.stringContaining('CERTIFICATE'), failures: 0 })
+  })
 
   test('the hosts of two tenants get certificates that clients trust, and are renewed when a third of their time is left', async () => {
     const hosts = [newHost(), newHost()]

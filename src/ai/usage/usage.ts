@@ -1,7 +1,7 @@
 import { and, gte, inArray, lt, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../../accounts/context'
-import { DAY_MS, isIsoDate, toIsoString } from '../../core/clock'
+import { DAY_MS, isIsoDate, parseIsoDateTime, toIsoString } from '../../core/clock'
 import { type HttpContext, setNoStore } from '../../core/etag'
 import { badRequest, type FieldError } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
@@ -43,8 +43,8 @@ function toCondition(query: UsageFilters): SQL | undefined {
   const parseTime = (path: 'from' | 'to') => {
     const text = parseOptional(query[path])
     if (text === undefined) return
-    const time = isIsoDate(text) && path === 'to' ? Date.parse(text) + DAY_MS : Date.parse(text)
-    if (Number.isFinite(time)) return toIsoString(time)
+    const time = parseIsoDateTime(text)
+    if (time !== undefined) return toIsoString(isIsoDate(text) && path === 'to' ? time + DAY_MS : time)
     fieldErrors.push({ path, message: `${path} must be a day or a moment such as 2026-01-31T12:00:00Z.` })
   }
   const [from, to] = [parseTime('from'), parseTime('to')]

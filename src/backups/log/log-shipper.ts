@@ -14,6 +14,7 @@ const SHIP_INTERVAL_MS = 2_000
 const MAX_PENDING_BYTES = 128 << 20 // of all tenants; beyond that a log is given up, and begins anew with a backup
 const BACKUP_RETRY_MS = 60_000
 const REPORT_INTERVAL_MS = 60_000
+const FINAL_SHIP_MS = 5_000 // for which a server that is stopped waits for the target
 
 /** How the shipping of logs is: since when something waits (ms since 1970), and why it could not be stored. */
 export type LogShippingState = { pendingSince?: number; problem?: string }
@@ -26,7 +27,7 @@ export const getLogShippingState = (): LogShippingState | undefined =>
 
 /**
  * Stores what is written to the databases of files in the target of the settings, every few seconds, from the next
- * opening of each. Call it before anything is opened. Returns a function that stores the rest.
+ * opening of each. Call it before anything is opened. Returns a function that stores the rest, unless the target is slow.
  * @throws ConfigError without a target, or with PostgreSQL, which ships its log by itself
  */
 export async function startLogShipping(): Promise<() => Promise<void>> {
@@ -75,8 +76,14 @@ export async function startLogShipping(): Promise<() => Promise<void>> {
   return async () => {
     for (const timer of timers) clearInterval(timer)
     backups.stop()
-    await shipping
-    await ship()
+    const shipRest = async () => {
+      await shipping
+      await ship()
+      return true
+    }
+    const isShipped = await Promise.race([shipRest(), Bun.sleep(FINAL_SHIP_MS)])
+    const cause = new Error('The target took too long while the server was stopped.')
+    if (!isShipped) logError('LOG_NOT_SHIPPED', { cause })
   }
 }
 

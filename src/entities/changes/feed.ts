@@ -73,7 +73,8 @@ export class Feed {
   async tick(last: number) {
     if (last > this.#upto) this.#read()
     await this.#forEachConsumer((consumer) => consumer.tick())
-    if (now() - this.#renewedAt < RENEWAL_MS) return
+    // The log is kept until a time of the clock, which may be set forward or back.
+    if (Math.abs(now() - this.#renewedAt) < RENEWAL_MS) return
     this.#renewedAt = now()
     await enableLog(this.tenant, this.blueprint)
   }

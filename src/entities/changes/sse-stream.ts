@@ -69,8 +69,13 @@ export class SseSubscriber implements FeedConsumer {
 
   tick() {
     // A client that reads nothing would hold its place forever; after reconnecting, it resumes from its last id.
-    if (!this.#isDrained && now() - this.#sentAt > STALL_TIMEOUT_MS) this.end()
-    else if (performance.now() - this.#checkedAt > RECHECK_MS || now() - this.#sentAt > HEARTBEAT_MS) this.wake()
+    if (!this.#isDrained && this.#msSinceSent() > STALL_TIMEOUT_MS) this.end()
+    else if (performance.now() - this.#checkedAt > RECHECK_MS || this.#msSinceSent() > HEARTBEAT_MS) this.wake()
+  }
+
+  /** Returns the ms since anything was sent. A clock that was set back by much counts as a long silence. */
+  #msSinceSent() {
+    return Math.abs(now() - this.#sentAt)
   }
 
   end() {
@@ -135,7 +140,7 @@ export class SseSubscriber implements FeedConsumer {
       isEmpty = !text && upto < last
     }
     // An id without data is not an event, but the client reconnects with it.
-    return text || (now() - this.#sentAt > HEARTBEAT_MS ? `:\nid: ${this.lastNumber}.${this.#seal}\n\n` : '')
+    return text || (this.#msSinceSent() > HEARTBEAT_MS ? `:\nid: ${this.lastNumber}.${this.#seal}\n\n` : '')
   }
 
   /** Returns what the subscriber may see now. Throws what a new subscription would throw. */

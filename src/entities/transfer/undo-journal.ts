@@ -1,6 +1,5 @@
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { sharesData } from '../../config'
 import { now } from '../../core/clock'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
@@ -8,6 +7,7 @@ import { PROCESS_ID } from '../../core/process-id'
 import { Busy } from '../../storage/errors'
 import type { Db, Store, Tx } from '../../storage/port'
 import { writeInvalidating } from '../../tenancy/cache'
+import { claimProcess, isProcessAlive, renewProcessClaim } from '../../tenancy/live-processes'
 import type { Tenant } from '../../tenancy/tenants'
 import type { StoredEntity } from '../store/rows'
 import { oneOf, takeWithinSize } from '../store/sql-fragments'
@@ -25,6 +25,7 @@ import { RestrictedDelete } from '../write/restricted-delete'
 import { restoreEntity } from '../write/update'
 
 const IMPORT_TIMEOUT_MS = 20_000 // ms without a renewal after which an import counts as interrupted
+const LIVENESS_CHECK_MS = 2_000 // ms between two looks whether the server of another import still lives
 const ENTITIES_PER_WRITE = 200 // entities removed in one transaction
 const MAX_BYTES_PER_WRITE = 1 << 16 // bytes restored in one transaction, unless a single entity is larger
 const RETRY_FOR_MS = 30_000 // ms of retries while the database is busy; after that, a later attempt is scheduled
@@ -50,14 +51,26 @@ export class UndoJournal {
     private tenant: Tenant,
     private key: string,
     private id: string,
+    private claim: AsyncDisposable,
   ) {
+    const beat = () => Promise.all([renewProcessClaim(), tenant.write((tx) => this.renew(tx))])
     // The next heartbeat makes up for a failed one.
-    this.#heartbeat = setInterval(() => tenant.write((tx) => this.renew(tx)).catch(() => {}), IMPORT_TIMEOUT_MS / 4)
+    this.#heartbeat = setInterval(() => beat().catch(() => {}), IMPORT_TIMEOUT_MS / 4)
     this.#heartbeat.unref()
   }
 
   /** Opens a journal. All servers reload the blueprint, and so notice the import. @throws 409 BLUEPRINT_CHANGING */
   static async open(tenant: Tenant, key: string): Promise<UndoJournal> {
+    const claim = await claimProcess()
+    try {
+      return new UndoJournal(tenant, key, await UndoJournal.#insert(tenant, key), claim)
+    } catch (error) {
+      await claim[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  static async #insert(tenant: Tenant, key: string): Promise<string> {
     const id = `${PROCESS_ID} ${crypto.randomUUID()}`
     await removeFinished(tenant)
     for (const until = performance.now() + IMPORT_TIMEOUT_MS; performance.now() < until; await Bun.sleep(50))
@@ -72,7 +85,7 @@ export class UndoJournal {
         now() + IMPORT_TIMEOUT_MS,
       ])
     })
-    return new UndoJournal(tenant, key, id)
+    return id
   }
 
   /** Renews the import; called in each of its transactions. @throws 409 IMPORT_INTERRUPTED when it has been undone */
@@ -80,7 +93,7 @@ export class UndoJournal {
     const renewed = 'update imports set busy = ? where _id = ? and busy > 0 returning _id'
     const renewedRows = await tx.query(renewed, [now() + IMPORT_TIMEOUT_MS, this.id])
     if (!renewedRows.length)
-      throw new Problem(409, 'IMPORT_INTERRUPTED', 'This import took too long and was rolled back.')
+      throw new Problem(409, 'IMPORT_INTERRUPTED', 'This import was interrupted and rolled back. Send it again.')
   }
 
   async record(tx: Tx, touched: TouchedEntity[]) {
@@ -106,6 +119,7 @@ export class UndoJournal {
   }
 
   async commit() {
+    await using _ = this.claim
     clearInterval(this.#heartbeat)
     await this.tenant.write(async (tx) => {
       await this.renew(tx)
@@ -115,6 +129,7 @@ export class UndoJournal {
   }
 
   async undo() {
+    await using _ = this.claim
     clearInterval(this.#heartbeat)
     try {
       await undoImport(this.tenant, await getModel(this.tenant, this.key), this.id)
@@ -126,16 +141,15 @@ export class UndoJournal {
 }
 
 /**
- * Undoes the abandoned imports of a blueprint. Imports that are still running are checked again later. Where
- * one process serves alone, only its own imports can be running.
+ * Undoes the abandoned imports of a blueprint: those whose process has ended, or has not renewed them for a while.
+ * Imports that are still running are checked again later.
  */
 export async function undoAbandonedImports(tenant: Tenant, model: Model): Promise<void> {
   const imports = await tenant.db.query('select _id, busy from imports where blueprint = ?', [model.key])
-  for (const [id, busy] of imports as [string, number][]) {
-    const isAlive = busy > now() && (id.startsWith(PROCESS_ID) || sharesData)
-    if (isAlive) scheduleUndo(tenant, model.key, busy - now() + 1_000)
+  for (const [id, busy] of imports as [string, number][])
+    if (busy > now() && (await isProcessAlive(id.slice(0, PROCESS_ID.length))))
+      scheduleUndo(tenant, model.key, LIVENESS_CHECK_MS)
     else await undoImport(tenant, model, id)
-  }
 }
 
 /** Returns whether a blueprint has an import that is not committed. */

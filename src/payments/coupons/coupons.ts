@@ -1,7 +1,7 @@
 import { Value } from '@sinclair/typebox/value'
 import { eq } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
-import { isIsoDate, isIsoDateTime, now, toIsoString } from '../../core/clock'
+import { now, parseIsoDateTime, toIsoString } from '../../core/clock'
 import type { HttpContext } from '../../core/etag'
 import { type FieldError, notFound, Problem, summarizeErrors } from '../../core/problem'
 import { parseFlag } from '../../core/shapes'
@@ -118,7 +118,8 @@ function validateCouponData(before: Partial<CouponResponse>, input: Record<strin
   function momentOf(path: 'validFrom' | 'validUntil') {
     const text = data[path]
     if (text === null) return null
-    if (isIsoDate(text) || isIsoDateTime(text)) return toIsoString(Date.parse(text))
+    const moment = parseIsoDateTime(text)
+    if (moment !== undefined) return toIsoString(moment)
     addError(`/${path}`, `${path} must be a date and time such as 2026-01-31T12:00:00Z.`)
     return null
   }

@@ -1,5 +1,5 @@
 import type { Ctx } from '../../accounts/context'
-import { isIsoDate, isIsoDateTime, now, toIsoString } from '../../core/clock'
+import { now, parseIsoDateTime, toIsoString } from '../../core/clock'
 import { badRequest } from '../../core/problem'
 import { callerEntity, requireOwn } from '../billable-entity'
 import { addSpan, cycleSpan } from '../billing-period'
@@ -44,8 +44,10 @@ export async function previewSubscription(ctx: Ctx, id: string): Promise<PricePr
 /** @throws 400 INVALID_INPUT when a start is no time */
 function parseStart(text: string | undefined): number {
   if (text === undefined) return now()
-  if (isIsoDate(text) || isIsoDateTime(text)) return Date.parse(text)
-  return badRequest({ path: '/start', message: 'start must be a date and time such as 2026-01-31T12:00:00Z.' })
+  return (
+    parseIsoDateTime(text) ??
+    badRequest({ path: '/start', message: 'start must be a date and time such as 2026-01-31T12:00:00Z.' })
+  )
 }
 
 /** Returns the subscription as it is after a period began that redeems its coupon, unless it was redeemed before. */

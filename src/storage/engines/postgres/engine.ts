@@ -4,7 +4,7 @@ import type { Database, DatabaseLocation, Engine, Migrations, NameClaim, TenantC
 import { AutoAnalyze } from './auto-analyze'
 import { migrateBucket, readBucketVersion, TENANT_ROLE } from './buckets'
 import { hasCitus, moveBucketSchema, PROPAGATE_LOCAL_SQL } from './citus'
-import { claimName } from './name-claim'
+import { claimName, isNameClaimed } from './name-claim'
 import { NotifyListener } from './notify-listener'
 import { ReadBatcher } from './read-batcher'
 import { openTenantCopy } from './tenant-copy'
@@ -152,6 +152,11 @@ export class Postgres implements Engine {
   /** Returns undefined when another process has claimed the name. */
   async claim(name: string): Promise<NameClaim | undefined> {
     return claimName(await this.#connect(), name)
+  }
+
+  /** Returns whether a process has claimed a name. */
+  isClaimed(name: string): Promise<boolean> {
+    return this.#transactions.withConnection((client) => isNameClaimed(client, name))
   }
 
   /** Moves a bucket to another node of a Citus cluster, without a time limit. */

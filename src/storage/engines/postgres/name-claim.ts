@@ -22,3 +22,15 @@ export async function claimName(client: pg.Client, name: string): Promise<NameCl
     [Symbol.asyncDispose]: () => client.end(),
   }
 }
+
+/** Returns whether a connection has claimed a name. */
+export async function isNameClaimed(client: pg.ClientBase, name: string): Promise<boolean> {
+  // A lock with a single number of 64 bits is listed by its two halves, and with 1 as objsubid.
+  const { rows } = await client.query(
+    `select exists (select from pg_locks where locktype = 'advisory' and granted and objsubid = 1
+      and database = (select oid from pg_database where datname = current_database())
+      and (classid::bigint << 32 | objid::bigint) = hashtextextended($1, 0)) as claimed`,
+    [name],
+  )
+  return rows[0].claimed
+}
