@@ -174,7 +174,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
   .post('/tenants/:id/backups', ({ params: { id }, request, set }) => tasks.start('backup', id, {}, { request, set }), {
     ...operatorRoute('backUpTenant', 'Back up a tenant', `The tenant is served throughout. ${TASK_ANSWER}`),
     params,
-    response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals },
+    response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals, 409: ProblemShape },
   })
   .post(
     '/tenants/:id/restore',

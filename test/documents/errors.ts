@@ -138,6 +138,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   SUBSCRIPTION_NOT_PENDING: [[400], 'Only a pending subscription can be paid.'],
   TARGET_FAILED: [[502], 'The target of the webhook failed.'],
   TENANT_DAMAGED: [[503], 'The database of the tenant is missing or damaged; `atoll doctor` says what to do.'],
+  TASK_RUNNING: [[409], 'Another task of the operator has to end first.'],
   TENANT_MOVING: [[409], 'The tenant is being moved already.'],
   TENANT_SUSPENDED: [[403], 'The operator has suspended the tenant.'],
   TENANT_TOO_BUSY: [[503], 'The tenant changes faster than it can be copied; it was not moved.'],
