@@ -4,6 +4,7 @@ import { type BackupResult, backUp, removeExpired } from '../backups/backups'
 import { configuredEncryption, createEncryption, readPassphraseFile } from '../backups/encryption'
 import { parseRetention } from '../backups/retention'
 import type { ListedBackup } from '../backups/shapes'
+import { assertReadable } from '../backups/target-failure'
 import { openTarget } from '../backups/targets'
 import { INSTALLATION_FOLDER, type MadeBackup } from '../backups/tenant-backup'
 import { config } from '../config'
@@ -25,6 +26,7 @@ const collect = (value: string, before: string[] = []) => [...before, value]
 
 async function listAll(to: string, ids: string[]) {
   const target = openTarget(to)
+  await assertReadable(target)
   const installation = ids.length ? undefined : await findLatest(target, INSTALLATION_FOLDER)
   const tenants = ids.length ? ids : await listBackedUpTenants(target)
   const lists = await Promise.all(tenants.map((tenant) => listBackups(target, tenant)))

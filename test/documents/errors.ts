@@ -11,7 +11,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   AI_UPSTREAM_TIMEOUT: [[504], 'The AI provider sent nothing for `ATOLL_AI_TIMEOUT`.'],
   API_PATH_EXISTS: [[409], 'The `apiPath` of the plugin belongs to the platform or to another plugin.'],
   BACKUP_DAMAGED: [[409], 'The backup is not complete, or was changed; use another one.'],
-  BACKUP_TARGET_FAILED: [[502], 'The place for backups cannot be written.'],
+  BACKUP_TARGET_FAILED: [[502], 'The place for backups cannot be read or written.'],
   BACKUP_TARGET_STALLED: [[504], 'The store for backups took no data for a minute.'],
   BACKUP_TOO_NEW: [[409], 'The backup was made by a newer release; upgrade Atoll.'],
   BATCH_TOO_LARGE: [[413], 'What the batch would write is larger than 16 MiB.'],

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { config } from '../../src/config'
 import { DAY_MS } from '../../src/core/clock'
@@ -88,6 +88,28 @@ describe('backups by the operator', () => {
     setTarget(freshTarget())
     expect((await backUp(id)).status).toBe('succeeded')
     expect((await getTenant(id)).backup).toMatchObject({ created: TIME, problem: null, failed: null })
+  })
+
+  test('the list tells that its folder is gone or cannot be read, but not before the first backup has created it', async () => {
+    const { id } = await createTestTenant()
+    const path = `/tenants/${id}/backups`
+    const folder = join(freshTarget(), 'made-by-the-first-backup')
+    setTarget(folder)
+    expect(await operator('GET', path)).toMatchObject({ status: 200, body: [] })
+    await backUp(id)
+    expect(await listNames(id)).toHaveLength(1)
+    renameSync(folder, `${folder}-elsewhere`)
+    const gone = await operator('GET', path)
+    expect(statusAndCode(gone)).toEqual([502, 'BACKUP_TARGET_FAILED'])
+    expect(gone.body.message).toBe(`${folder} cannot be read: there is no such folder.`)
+    // Tenants without a backup have lost the same folder.
+    const other = await createTestTenant()
+    expect((await operator('GET', `/tenants/${other.id}/backups`)).status).toBe(502)
+    writeFileSync(folder, '')
+    expect((await operator('GET', path)).body.message).toContain('cannot be read: a part of its path is not a folder')
+    rmSync(folder)
+    renameSync(`${folder}-elsewhere`, folder)
+    expect(await listNames(id)).toHaveLength(1)
   })
 
   test('backups are refused for an unknown tenant, and without a place with the setting that names one', async () => {

@@ -54,6 +54,9 @@ export function createS3Target(url: string): BackupTarget {
           for (const { key } of contents) names.add(firstPart(key.slice(start.length)))
       return [...names].filter(Boolean).sort()
     },
+    async probe() {
+      await listPages({ prefix: prefix && `${prefix}/`, delimiter: '/' }).next()
+    },
     removeFile: (path) => client.delete(toKey(path)),
     async removeFolder(path) {
       for await (const { contents = [] } of listPages({ prefix: `${toKey(path)}/` }))
