@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { parseSize } from './core/byte-size'
 import { HOUR_MS } from './core/clock'
 import { ConfigError } from './core/config-error'
 import { findNearestKey } from './core/nearest-key'
-import { integerSetting, listPattern, parseSize, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
+import { integerSetting, listPattern, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
 import { readTraceExport } from './core/trace-variables'
 
 /** All settings: their names, valid values, defaults and descriptions. */

@@ -8,9 +8,10 @@ import { assertReadable } from '../backups/target-failure'
 import { openTarget } from '../backups/targets'
 import { INSTALLATION_FOLDER, type MadeBackup } from '../backups/tenant-backup'
 import { config } from '../config'
+import { formatBytes } from '../core/byte-size'
 import { Problem } from '../core/problem'
 import { findRemoteServer } from './installation'
-import { formatBytes, formatTable, pluralize, runAndPrint } from './output'
+import { formatTable, pluralize, runAndPrint } from './output'
 import { showProgress } from './progress'
 
 type BackupOptions = {
@@ -120,7 +121,7 @@ const formatList = (backups: Listed) =>
   backups.length
     ? formatTable(
         backups.map(({ tenant, created, bytes, encrypted, place }) => [
-          ...[tenant || 'installation', created, formatBytes(bytes), encrypted ? 'encrypted' : ''],
+          ...[tenant || 'installation', created, formatBytes(bytes, 'en'), encrypted ? 'encrypted' : ''],
           place,
         ]),
       )
@@ -129,7 +130,7 @@ const formatList = (backups: Listed) =>
 function formatResult({ installation, backups, failed, removed = [] }: BackupResult & { removed?: string[] }) {
   const made = [...(installation ? [{ ...installation, tenant: 'installation' }] : []), ...backups]
   return [
-    ...made.map(({ tenant, place, bytes, ms }) => `${tenant}: ${formatBytes(bytes)} in ${ms} ms, ${place}`),
+    ...made.map(({ tenant, place, bytes, ms }) => `${tenant}: ${formatBytes(bytes, 'en')} in ${ms} ms, ${place}`),
     ...failed.map(({ tenant, message }) => `${tenant}: FAILED. ${message}`),
     ...(installation && !installation.encrypted
       ? ['The keys (secrets.json) are not part of a backup that is not encrypted. Keep a copy of them elsewhere.']

@@ -108,7 +108,7 @@ test('a whole installation is restored from an encrypted backup in S3 into an em
   const again = await runAtoll('restore s3://backups/atoll --json', empty)
   expect([again.code, JSON.parse(again.err.trim().split('\n').at(-1)!).code]).toEqual([1, 'INSTALLATION_EXISTS'])
   const list = await runAtoll('backup --list', at)
-  expect(list.out).toMatch(/installation +\S+ +[\d.]+ KB +encrypted +s3:\/\/backups\/atoll\/.installation\//)
+  expect(list.out).toMatch(/installation +\S+ +[\d.]+ KiB +encrypted +s3:\/\/backups\/atoll\/.installation\//)
 })
 
 test('a backup without encryption has no keys, and a restored installation asks for them', async () => {
