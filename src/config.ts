@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { parseSize } from './core/byte-size'
 import { HOUR_MS } from './core/clock'
 import { ConfigError } from './core/config-error'
+import { readConfigFile } from './core/config-file'
 import { findNearestKey } from './core/nearest-key'
 import { integerSetting, listPattern, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
 import { readTraceExport } from './core/trace-variables'
@@ -42,6 +42,19 @@ export const Settings = Type.Object({
   ATOLL_ACME_CA: Type.String({
     default: '',
     description: 'a PEM file with the certificates that sign that of a private ACME directory',
+  }),
+  ATOLL_ACME_EAB_KEY_ID: Type.String({
+    default: '',
+    pattern: '^\\S*$',
+    expected: 'the key id without blanks',
+    description: 'the key id of the account that an ACME authority gave you (external account binding)',
+  }),
+  ATOLL_ACME_EAB_HMAC_KEY: Type.String({
+    default: '',
+    pattern: '^[A-Za-z0-9_+/-]*={0,2}$',
+    expected: 'the key in Base64, as the authority shows it',
+    secret: true,
+    description: 'the HMAC key of that account, in Base64',
   }),
   ATOLL_HTTP_PORT: integerSetting(
     80,
@@ -238,6 +251,8 @@ export function readConfig(environment: Record<string, string | undefined>, file
   const [certificates, keys] = [values.ATOLL_TLS_CERT, values.ATOLL_TLS_KEY].map((list) => parseFileList(`${list}`))
   if (certificates?.length !== keys?.length)
     throw new ConfigError('ATOLL_TLS_CERT and ATOLL_TLS_KEY must name the same number of files.')
+  if (!values.ATOLL_ACME_EAB_KEY_ID !== !values.ATOLL_ACME_EAB_HMAC_KEY)
+    throw new ConfigError('ATOLL_ACME_EAB_KEY_ID and ATOLL_ACME_EAB_HMAC_KEY must be set together.')
   // An authority has to reach the server from outside.
   if (values.ATOLL_ACME === 'on' && !sources.ATOLL_HOST) values.ATOLL_HOST = '0.0.0.0'
   return { values: values as Static<typeof Settings>, sources: sources as Partial<Record<SettingName, ConfigSource>> }
@@ -278,28 +293,6 @@ function describeSetting(shape: SettingShape): string {
   if (shape.type === 'integer')
     return `use a whole number from ${shape.minimum} to ${shape.maximum}${SIZE in shape ? ', or a size such as 200M' : ''}`
   return 'expected' in shape ? `use ${shape.expected}` : 'use a text that is not empty'
-}
-
-function readConfigFile(): Record<string, unknown> {
-  let text: string
-  try {
-    text = readFileSync('atoll.json', 'utf8')
-  } catch (error) {
-    if ((error as { code?: string }).code === 'ENOENT') return {}
-    throw new ConfigError(`atoll.json cannot be read: ${(error as Error).message}`)
-  }
-  return parseConfigFile(text)
-}
-
-function parseConfigFile(text: string): Record<string, unknown> {
-  try {
-    const settings: unknown = JSON.parse(text)
-    if (settings !== null && typeof settings === 'object' && !Array.isArray(settings))
-      return settings as Record<string, unknown>
-  } catch {
-    throw new ConfigError('atoll.json is not JSON. Check its quotes, commas and brackets.')
-  }
-  throw new ConfigError('atoll.json must contain an object of settings.')
 }
 
 /** Returns the items of a setting that is a list. */
