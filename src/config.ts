@@ -1,11 +1,12 @@
 import { isatty } from 'node:tty'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { parseSize } from './core/byte-size'
 import { HOUR_MS } from './core/clock'
 import { ConfigError } from './core/config-error'
 import { readConfigFile } from './core/config-file'
 import { findNearestKey } from './core/nearest-key'
-import { integerSetting, listPattern, parseSize, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
+import { integerSetting, listPattern, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
 import { readTraceExport } from './core/trace-variables'
 
 /** All settings: their names, valid values, defaults and descriptions. */
@@ -41,6 +42,19 @@ export const Settings = Type.Object({
   ATOLL_ACME_CA: Type.String({
     default: '',
     description: 'a PEM file with the certificates that sign that of a private ACME directory',
+  }),
+  ATOLL_ACME_EAB_KEY_ID: Type.String({
+    default: '',
+    pattern: '^\\S*$',
+    expected: 'the key id without blanks',
+    description: 'the key id of the account that an ACME authority gave you (external account binding)',
+  }),
+  ATOLL_ACME_EAB_HMAC_KEY: Type.String({
+    default: '',
+    pattern: '^[A-Za-z0-9_+/-]*={0,2}$',
+    expected: 'the key in Base64, as the authority shows it',
+    secret: true,
+    description: 'the HMAC key of that account, in Base64',
   }),
   ATOLL_HTTP_PORT: integerSetting(
     80,
@@ -243,6 +257,8 @@ export function readConfig(environment: Record<string, string | undefined>, file
   const [certificates, keys] = [values.ATOLL_TLS_CERT, values.ATOLL_TLS_KEY].map((list) => parseFileList(`${list}`))
   if (certificates?.length !== keys?.length)
     throw new ConfigError('ATOLL_TLS_CERT and ATOLL_TLS_KEY must name the same number of files.')
+  if (!values.ATOLL_ACME_EAB_KEY_ID !== !values.ATOLL_ACME_EAB_HMAC_KEY)
+    throw new ConfigError('ATOLL_ACME_EAB_KEY_ID and ATOLL_ACME_EAB_HMAC_KEY must be set together.')
   // An authority has to reach the server from outside.
   if (values.ATOLL_ACME === 'on' && !sources.ATOLL_HOST) values.ATOLL_HOST = '0.0.0.0'
   return { values: values as Static<typeof Settings>, sources: sources as Partial<Record<SettingName, ConfigSource>> }

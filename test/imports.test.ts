@@ -67,6 +67,12 @@ test('files that import types from each other are pairs at most', async () => {
   expect(findCycles(await readImports(true)).filter((group) => group.length > 2)).toEqual([])
 })
 
+test('the admin page imports of the server only how sizes are written', async () => {
+  for (const [file, imported] of await readImports(true))
+    if (file.startsWith('admin/'))
+      for (const target of imported) if (!target.startsWith('admin/')) expect(target, file).toBe('core/byte-size.ts')
+})
+
 /** Names that say which part of any folder a file holds. */
 const STANDARD_NAMES = ['index.ts', 'routes.ts', 'shapes.ts', 'tables.ts', 'events.ts', 'routes.tsx', 'section.ts']
 /** Folders whose files are called by what they are about, or by the part of one of several implementations. */

@@ -3,6 +3,7 @@ import { Problem } from '../core/problem'
 import type { BackupEncryption } from './encryption'
 import type { BackupFile } from './manifest'
 import type { BackupTarget } from './targets/backup-target'
+import { targetFailedProblem } from './targets/target-failure'
 
 const ATTEMPT_DELAYS_MS = [1_000, 5_000, 15_000]
 /** Codes of failures that another attempt does not mend. */
@@ -81,26 +82,10 @@ async function retryStoring<T>(target: BackupTarget, folder: string, store: () =
     } catch (error) {
       const delay = ATTEMPT_DELAYS_MS[attempt]
       const cause = getErrorChain(error).at(-1) as Error & { code?: string }
-      if (delay === undefined || LASTING_FAILURES.includes(`${cause.code}`)) throw targetFailed(target, folder, cause)
+      if (delay === undefined || LASTING_FAILURES.includes(`${cause.code}`))
+        throw targetFailedProblem(target.addressOf(folder), 'written', cause)
       await Bun.sleep(delay)
     }
-}
-
-function targetFailed(target: BackupTarget, folder: string, cause: Error & { code?: string }) {
-  const reason = FAILURE_REASONS[`${cause.code}`] ?? cause.message.replace(/\.$/, '')
-  return new Problem(502, 'BACKUP_TARGET_FAILED', `${target.addressOf(folder)} cannot be written: ${reason}.`, {
-    cause,
-  })
-}
-
-const FAILURE_REASONS: Record<string, string> = {
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the quota of the disk is used up',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EROFS: 'the file system is read-only',
-  ENOTDIR: 'a part of its path is not a folder',
-  ERR_S3_MISSING_CREDENTIALS: 'set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY',
 }
 
 /**

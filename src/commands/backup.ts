@@ -7,10 +7,11 @@ import type { ListedBackup } from '../backups/shapes'
 import { openTarget } from '../backups/targets'
 import { INSTALLATION_FOLDER, type MadeBackup } from '../backups/tenant-backup'
 import { config } from '../config'
+import { formatBytes } from '../core/byte-size'
 import { Problem } from '../core/problem'
 import { findRemoteServer } from './installation'
 import { collectValues } from './option-values'
-import { formatBytes, formatTable, pluralize, runAndPrint } from './output'
+import { formatTable, pluralize, runAndPrint } from './output'
 import { showProgress } from './progress'
 
 type BackupOptions = {
@@ -24,6 +25,7 @@ type BackupOptions = {
 
 async function listAll(to: string, ids: string[]) {
   const target = openTarget(to)
+  await target.probe()
   const installation = ids.length ? undefined : await findLatest(target, INSTALLATION_FOLDER)
   const tenants = ids.length ? ids : await listBackedUpTenants(target)
   const backups = installation ? [installation] : []
@@ -119,7 +121,7 @@ const formatList = (backups: Listed) =>
   backups.length
     ? formatTable(
         backups.map(({ tenant, created, bytes, encrypted, place }) => [
-          ...[tenant || 'installation', created, formatBytes(bytes), encrypted ? 'encrypted' : ''],
+          ...[tenant || 'installation', created, formatBytes(bytes, 'en'), encrypted ? 'encrypted' : ''],
           place,
         ]),
       )
@@ -128,7 +130,7 @@ const formatList = (backups: Listed) =>
 function formatResult({ installation, backups, failed, removed = [] }: BackupResult & { removed?: string[] }) {
   const made = [...(installation ? [{ ...installation, tenant: 'installation' }] : []), ...backups]
   return [
-    ...made.map(({ tenant, place, bytes, ms }) => `${tenant}: ${formatBytes(bytes)} in ${ms} ms, ${place}`),
+    ...made.map(({ tenant, place, bytes, ms }) => `${tenant}: ${formatBytes(bytes, 'en')} in ${ms} ms, ${place}`),
     ...failed.map(({ tenant, message }) => `${tenant}: FAILED. ${message}`),
     ...(installation && !installation.encrypted
       ? ['The keys (secrets.json) are not part of a backup that is not encrypted. Keep a copy of them elsewhere.']

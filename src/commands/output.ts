@@ -25,14 +25,6 @@ export const runAndPrint =
 /** Returns a number with its noun, such as `1 tenant` or `2 tenants`. */
 export const pluralize = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`
 
-const BYTE_UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB']
-
-/** Returns a size such as `12.3 MB`. */
-export function formatBytes(bytes: number): string {
-  const unit = Math.min(BYTE_UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(bytes, 1)) / 3)))
-  return `${unit ? (bytes / 1_000 ** unit).toFixed(1) : bytes} ${BYTE_UNITS[unit]}`
-}
-
 /** Returns lines of aligned columns. */
 export function formatTable(rows: (string | number)[][]): string {
   const widths = rows.reduce<number[]>(

@@ -9,6 +9,7 @@ import { exportCommand, importCommand } from './export'
 import { explainFailure, printFailure } from './failure'
 import { migrate } from './migrate'
 import { openapi } from './openapi'
+import { operatorToken } from './operator-token'
 import { postgres } from './postgres'
 import { restore } from './restore'
 import { serve } from './serve'
@@ -31,13 +32,17 @@ export function createProgram() {
   const program = new Command('atoll')
     .description('A self-hosted application platform for many tenants.')
     .version(version, '-V, --version')
-    .option('--url <url>', 'work on the tenants and backups of a server, not on the data here; default: ATOLL_URL')
+    .option(
+      '--url <url>',
+      "work on the tenants, backups and operator's tokens of a server, not on the data here; default: ATOLL_URL",
+    )
     .option('--token <token>', "the operator's token of that server; default: ATOLL_TOKEN")
     .hook('preAction', requireRemoteCommand)
     .addHelpText('after', HELP_EXAMPLES)
     .addCommand(serve)
     .addCommand(tenant)
     .addCommand(user)
+    .addCommand(operatorToken)
     .addCommand(backup)
     .addCommand(restore)
     .addCommand(exportCommand)
@@ -64,7 +69,7 @@ export function createProgram() {
   return program.addCommand(help)
 }
 
-const REMOTE_COMMANDS = ['tenant', 'backup', 'restore']
+const REMOTE_COMMANDS = ['tenant', 'backup', 'restore', 'operator-token']
 
 /** Refuses `--url` for commands that work on data only. */
 function requireRemoteCommand(program: Command, command: Command) {

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { config } from '../config'
-import { parseSize } from '../core/setting-types'
+import { parseSize } from '../core/byte-size'
 import { QUOTA_KINDS, type QuotaChange, type QuotaKind } from '../limits/shapes'
 import { adoptTenant } from '../tenancy/adoption'
 import { requireConfirmation } from './confirmation'
@@ -182,7 +182,7 @@ function parseAmount(kind: QuotaKind, text: string): number | null | undefined {
 const quotas = tenantCommand('quotas', 'Show or change the quotas of a tenant, and show what it uses')
   .option(
     '--set <kind=number>',
-    `one of ${QUOTA_KINDS.join(', ')}; storage in bytes, or with K, M or G; without a number, the quota is removed; may be repeated`,
+    `one of ${QUOTA_KINDS.join(', ')}; storage in bytes, or with K, M, G or T; without a number, the quota is removed; may be repeated`,
     collectValues,
   )
   .addHelpText(

@@ -2,6 +2,7 @@ import { statfsSync } from 'node:fs'
 import { Command } from 'commander'
 import { version } from '../../package.json'
 import { config } from '../config'
+import { formatBytes } from '../core/byte-size'
 import {
   CURRENT_SCHEMA_VERSION,
   type MigrationResult,
@@ -10,7 +11,7 @@ import {
   type UpgradePlan,
 } from '../tenancy/schema-versions'
 import { listTenants } from '../tenancy/tenants'
-import { formatBytes, formatTable, pluralize, runAndPrint } from './output'
+import { formatTable, pluralize, runAndPrint } from './output'
 
 /** What an upgrade would do, and what speaks against it. */
 type CheckedUpgrade = { version: string; schemaVersion: number; tenants: UpgradePlan[]; problems: string[] }
@@ -22,7 +23,7 @@ async function checkUpgrade(): Promise<CheckedUpgrade> {
   if (needed) {
     const { bavail, bsize } = statfsSync(config.ATOLL_TENANTS)
     if (needed + config.ATOLL_MIN_FREE > bavail * bsize)
-      problems.push(`The copies before the upgrade need ${formatBytes(needed)}, which the disk does not have.`)
+      problems.push(`The copies before the upgrade need ${formatBytes(needed, 'en')}, which the disk does not have.`)
   }
   return { version, schemaVersion: CURRENT_SCHEMA_VERSION, tenants, problems }
 }
@@ -67,7 +68,7 @@ function formatCheck({ version, schemaVersion, tenants, problems }: CheckedUpgra
           formatTable(
             outdated.map(({ tenant, schemaVersion, pending, rewrites, copyBytes }) => [
               ...[tenant, `schema ${schemaVersion}`, pluralize(pending, 'migration')],
-              rewrites ? `data are rewritten, after a copy of ${formatBytes(copyBytes)}` : '',
+              rewrites ? `data are rewritten, after a copy of ${formatBytes(copyBytes, 'en')}` : '',
             ]),
           ),
         ]

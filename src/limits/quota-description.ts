@@ -1,3 +1,4 @@
+import { formatBytes } from '../core/byte-size'
 import { Problem } from '../core/problem'
 import { currentPeriod, periodOf } from './quota-periods'
 import type { QuotaKind } from './shapes'
@@ -12,13 +13,8 @@ const NOUNS: Record<QuotaKind, [one: string, many: string]> = {
   mails: ['mail', 'mails'],
 }
 
-const BYTE_UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
-
-function formatAmount(kind: QuotaKind, amount: number): string {
-  const step = kind === 'storage' && amount > 0 ? Math.min(4, Math.floor(Math.log2(amount) / 10)) : 0
-  const digits = (amount / 1024 ** step).toLocaleString('en', { maximumFractionDigits: 1 })
-  return kind === 'storage' ? `${digits} ${BYTE_UNITS[step]}` : digits
-}
+const formatAmount = (kind: QuotaKind, amount: number) =>
+  kind === 'storage' ? formatBytes(amount, 'en') : amount.toLocaleString('en', { maximumFractionDigits: 1 })
 
 /** Returns a quota as a sentence names it, such as `100 mails a day`. */
 export function describeQuota(kind: QuotaKind, limit: number): string {

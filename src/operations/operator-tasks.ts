@@ -1,4 +1,4 @@
-import { and, eq, lt } from 'drizzle-orm'
+import { and, eq, gte, lt } from 'drizzle-orm'
 import { status } from 'elysia'
 import { config } from '../config'
 import { DAY_MS, now, toIsoString } from '../core/clock'
@@ -11,6 +11,7 @@ import { registry } from '../tenancy/registry'
 import { operatorTasks } from '../tenancy/tables'
 import type { OperatorTask } from './shapes'
 import { prepareTask, type TaskInput, type TaskKindName, taskKinds } from './tasks'
+import { assertUndisturbed } from './tasks/conflict'
 import type { PreparedTask } from './tasks/task-kind'
 
 const ANSWER_DEADLINE_MS = 5_000 // a task that takes longer is answered while it runs
@@ -44,6 +45,7 @@ export async function get(id: string): Promise<OperatorTask> {
 
 /**
  * Starts a task. Answers 200 with the task when it ends soon, else 202 with the running task and its address.
+ * @throws 409 TASK_RUNNING when another task would disturb it, or it another one
  * @throws what the kind refuses at once
  */
 export async function start<Name extends TaskKindName>(
@@ -84,13 +86,20 @@ async function begin<Name extends TaskKindName>(kind: Name, tenant: string, inpu
   return _id
 }
 
-/** Records a task that begins, and removes those that are older than events are kept. */
+/**
+ * Records a task that begins, and removes those that are older than events are kept. The registry has one writer at a
+ * time, so of two tasks that would disturb each other one is refused, also when two servers begin them.
+ * @throws 409 TASK_RUNNING
+ */
 const insertRunning = (task: Pick<TaskRow, '_id' | 'kind' | 'tenant' | 'input'>) =>
   registry.write(async (tx) => {
     const time = now()
     const created = toIsoString(time)
     const isOld = lt(operatorTasks.created, toIsoString(time - config.ATOLL_EVENT_RETENTION * DAY_MS))
-    const isSilent = lt(operatorTasks.updated, toIsoString(time - INTERRUPTED_AFTER_MS))
+    const silentSince = toIsoString(time - INTERRUPTED_AFTER_MS)
+    const isSilent = lt(operatorTasks.updated, silentSince)
+    const isRunning = and(eq(operatorTasks.status, 'running'), gte(operatorTasks.updated, silentSince))
+    assertUndisturbed(task, await tx.select().from(operatorTasks).where(isRunning))
     await tx.delete(operatorTasks).where(and(isOld, isSilent))
     await tx.insert(operatorTasks).values({ ...task, status: 'running', created, updated: created })
   })

@@ -169,12 +169,12 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
       'Those in the target of ATOLL_BACKUP_TO, latest first.',
     ),
     params,
-    response: { 200: t.Array(ListedBackup), 400: ProblemShape, ...refusals },
+    response: { 200: t.Array(ListedBackup), 400: ProblemShape, ...refusals, 502: ProblemShape },
   })
   .post('/tenants/:id/backups', ({ params: { id }, request, set }) => tasks.start('backup', id, {}, { request, set }), {
     ...operatorRoute('backUpTenant', 'Back up a tenant', `The tenant is served throughout. ${TASK_ANSWER}`),
     params,
-    response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals },
+    response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals, 409: ProblemShape },
   })
   .post(
     '/tenants/:id/restore',

@@ -90,21 +90,18 @@ export const OperatorEvent = t.Object({
   created: time,
 })
 
-const operatorScope = t.Union(
-  [
-    t.Literal('read'),
-    t.Literal('tenants'),
-    t.Literal('hosts'),
-    t.Literal('backups'),
-    t.Literal('moves'),
-    t.Literal('support'),
-  ],
-  {
-    description:
-      'read: all requests with GET but the list of tokens; tenants: create, suspend, delete, limit; hosts: also certificates; backups: make, restore, copy; moves; support: act as an administrator of a tenant',
-  },
+/** What tokens of the operator can allow. */
+export const OPERATOR_SCOPES = ['read', 'tenants', 'hosts', 'backups', 'moves', 'support'] as const
+export type OperatorScope = (typeof OPERATOR_SCOPES)[number]
+const operatorScope = t.Unsafe<OperatorScope>(
+  t.Union(
+    OPERATOR_SCOPES.map((scope) => t.Literal(scope)),
+    {
+      description:
+        'read: all requests with GET but the list of tokens; tenants: create, suspend, delete, limit; hosts: also certificates; backups: make, restore, copy; moves; support: act as an administrator of a tenant',
+    },
+  ),
 )
-export type OperatorScope = Static<typeof operatorScope>
 const tokenName = t.String({
   ...{ minLength: 1, maxLength: 100, pattern: '^[A-Za-z0-9][A-Za-z0-9._ -]*$' },
   ...withMessage('Write the name with letters, digits, blanks, dots, underscores and hyphens.'),
@@ -130,6 +127,7 @@ export const CreatedOperatorToken = t.Composite([
   OperatorToken,
   t.Object({ token: t.String({ description: 'shown only now' }) }),
 ])
+export type CreatedOperatorToken = Static<typeof CreatedOperatorToken>
 
 const home = t.String({
   minLength: 1,

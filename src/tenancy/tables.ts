@@ -128,6 +128,7 @@ export const certificates = sqliteTable('certificates', {
 
 /** The accounts with ACME authorities, with their encrypted private keys. */
 export const acmeAccounts = sqliteTable('acme_accounts', {
+  /** The address of the directory, followed by the id of the external account where it is bound to one. */
   directory: text().primaryKey(),
   url: text().notNull(),
   key: text().notNull(),

@@ -86,32 +86,53 @@ function explainUnreachable(cause: unknown): never {
 const readRetryAfter = ({ headers }: Response, fallback: number) =>
   Number(headers.get('retry-after')) * 1_000 || fallback
 
+/** Returns the name of the installation's account: another external account stands for another one. */
+const toAccountName = () => [config.ATOLL_ACME_DIRECTORY, config.ATOLL_ACME_EAB_KEY_ID].filter(Boolean).join(' ')
+
 /** The next order creates another account. */
 const forgetAccount = () =>
-  registry.write((tx) => tx.delete(acmeAccounts).where(eq(acmeAccounts.directory, config.ATOLL_ACME_DIRECTORY)))
+  registry.write((tx) => tx.delete(acmeAccounts).where(eq(acmeAccounts.directory, toAccountName())))
 
-/** Returns a client with the installation's account, which is created at the first order. */
+/**
+ * Returns a client with the installation's account, which is created at the first order.
+ * @throws AuthorityUnavailable, also when the authority refuses the account
+ */
 export async function connectAuthority(): Promise<AcmeClient> {
   const acme = await loadLibrary()
   const directoryUrl = config.ATOLL_ACME_DIRECTORY
-  const account = await registry.db.select().from(acmeAccounts).where(eq(acmeAccounts.directory, directoryUrl)).get()
+  const name = toAccountName()
+  const account = await registry.db.select().from(acmeAccounts).where(eq(acmeAccounts.directory, name)).get()
   if (account) {
-    const accountKey = await openKey(directoryUrl, account.key)
+    const accountKey = await openKey(name, account.key)
     if (accountKey) return new acme.Client({ directoryUrl, accountKey, accountUrl: account.url, ...POLLING })
   }
   const accountKey = await acme.crypto.createPrivateEcdsaKey()
-  const client = new acme.Client({ directoryUrl, accountKey, ...POLLING })
+  const [kid, hmacKey] = [config.ATOLL_ACME_EAB_KEY_ID, config.ATOLL_ACME_EAB_HMAC_KEY]
+  const externalAccountBinding = kid ? { kid, hmacKey } : undefined
+  const client = new acme.Client({ directoryUrl, accountKey, externalAccountBinding, ...POLLING })
   const email = config.ATOLL_ACME_EMAIL
-  await client.createAccount({ termsOfServiceAgreed: true, ...(email && { contact: [`mailto:${email}`] }) })
-  const key = await sealKey(directoryUrl, accountKey.toString())
+  await client
+    .createAccount({ termsOfServiceAgreed: true, ...(email && { contact: [`mailto:${email}`] }) })
+    .catch(explainRefusedAccount)
+  const key = await sealKey(name, accountKey.toString())
   const row = { url: client.getAccountUrl(), key, created: toIsoString(now()) }
   await registry.write((tx) =>
     tx
       .insert(acmeAccounts)
-      .values({ directory: directoryUrl, ...row })
+      .values({ directory: name, ...row })
       .onConflictDoUpdate({ target: acmeAccounts.directory, set: row }),
   )
   return client
+}
+
+/** No host is to blame, so nothing is ordered for some time. */
+function explainRefusedAccount(error: Error): never {
+  if (error instanceof AuthorityUnavailable) throw error
+  const reason = `The ACME authority refuses the account: ${error.message.replace(/\.$/, '')}.`
+  const advice = config.ATOLL_ACME_EAB_KEY_ID
+    ? 'Check ATOLL_ACME_EAB_KEY_ID and ATOLL_ACME_EAB_HMAC_KEY.'
+    : 'If you have an account there, set its ATOLL_ACME_EAB_KEY_ID and ATOLL_ACME_EAB_HMAC_KEY.'
+  throw new AuthorityUnavailable(`${reason} ${advice}`, OUTAGE_PAUSE_MS)
 }
 
 /**

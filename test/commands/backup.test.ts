@@ -67,6 +67,7 @@ describe('backups of a server at work', () => {
   test('a backup that is killed leaves nothing that counts as one, and the next removes its rest in time', async () => {
     const at = { at: createTempFolder() }
     await createTenantByCli(at, 'acme')
+    mkdirSync(join(at.at, 'backups'))
     for (const delay of [150, 250, 350]) {
       const child = Bun.spawn([binaryPath(), 'backup', '--to', 'backups'], {
         cwd: at.at,
@@ -107,7 +108,7 @@ test('a whole installation is restored from an encrypted backup in S3 into an em
   const again = await runAtoll('restore s3://backups/atoll --json', empty)
   expect([again.code, JSON.parse(again.err.trim().split('\n').at(-1)!).code]).toEqual([1, 'INSTALLATION_EXISTS'])
   const list = await runAtoll('backup --list', at)
-  expect(list.out).toMatch(/installation +\S+ +[\d.]+ KB +encrypted +s3:\/\/backups\/atoll\/.installation\//)
+  expect(list.out).toMatch(/installation +\S+ +[\d.]+ KiB +encrypted +s3:\/\/backups\/atoll\/.installation\//)
 })
 
 test('a backup without encryption has no keys, and a restored installation asks for them', async () => {
@@ -134,6 +135,16 @@ test('a target that cannot be reached or written is told, and ends with exit cod
     [await runAtoll('backup acme --to s3://backups', at), 'set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY'],
   ] as const
   for (const [{ code, out }, reason] of results) expect([code, out]).toEqual([1, expect.stringContaining(reason)])
+  for (const [to, reason] of [
+    ['nowhere', 'cannot be read: there is no such folder'],
+    ['file/below', 'cannot be read: a part of its path is not a folder'],
+    ['s3://backups', 'cannot be read: set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY'],
+  ])
+    for (const tenant of ['', 'acme']) {
+      const { code, err } = await runAtoll(`backup ${tenant} --list --to ${to} --json`, at)
+      const { code: name, message } = JSON.parse(err)
+      expect([code, name, message]).toEqual([1, 'BACKUP_TARGET_FAILED', expect.stringContaining(`${reason}`)])
+    }
   expect(await runAtoll('backup acme --to ftp://x', at)).toMatchObject({ code: 1 })
   expect(await runAtoll('backup acme', at)).toMatchObject({ code: 2, err: expect.stringContaining('ATOLL_BACKUP_TO') })
   expect(await runAtoll('restore nowhere', at)).toMatchObject({

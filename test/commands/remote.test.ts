@@ -1,4 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
+import { DAY_MS } from '../../src/core/clock'
+import { TIME } from '../expectations'
 import { createTempFolder, PASSWORD, runAtoll, signIn, startAtoll } from '../fakes/cli'
 
 setDefaultTimeout(60_000)
@@ -35,6 +37,70 @@ test('commands with --url work on the tenants and backups of a server as they do
   expect((await runAtoll('tenant list --json', { at: here })).json).toEqual([])
 })
 
+test('tokens of the operator are created, listed and revoked by commands, here and on a server', async () => {
+  const at = createTempFolder()
+  await using server = await startAtoll({ at, env: { ATOLL_OPERATOR_TOKEN: TOKEN } })
+  const elsewhere = createTempFolder()
+  const here = (...args: string[]) => runAtoll(['operator-token', ...args], { at })
+  const remote = (...args: string[]) =>
+    runAtoll(['operator-token', ...args], { at: elsewhere, env: { ATOLL_URL: server.url, ATOLL_TOKEN: TOKEN } })
+  const listTenantsWith = (token: string) =>
+    runAtoll(`tenant list --url ${server.url} --token ${token}`, { at: elsewhere })
+  for (const [run, other] of [
+    [here, remote],
+    [remote, here],
+  ] as const) {
+    expect((await run('list')).out).toBe('No tokens.\n')
+    const created = await run(
+      'create',
+      'nightly run',
+      '--scope',
+      'read',
+      '--scope',
+      'backups,read',
+      '--days',
+      '90',
+      '--json',
+    )
+    expect([created.code, created.json]).toEqual([
+      0,
+      expect.objectContaining({ name: 'nightly run', scopes: ['read', 'backups'], used: null }),
+    ])
+    const { token, _id, expires } = created.json
+    expect(Date.parse(expires) - Date.now()).toBeWithin(89 * DAY_MS, 91 * DAY_MS)
+    expect((await listTenantsWith(token)).code).toBe(0)
+    const listed = await other('list', '--json')
+    expect([listed.json, listed.out.includes(token)]).toEqual([
+      [{ _id, name: 'nightly run', scopes: ['read', 'backups'], created: TIME, expires, used: TIME }],
+      false,
+    ])
+    expect((await other('list')).out).toMatch(
+      /^name +scopes +created +last used +expires\nnightly run +read,backups +2/,
+    )
+    const failures = [
+      [['create', 'nightly run', '--scope', 'read'], 1, 'There is a token "nightly run" already.'],
+      [['create', '/', '--scope', 'read'], 1, 'Write the name with letters'],
+      [['create', 'x'], 2, '--scope'],
+      [['create', 'x', '--scope', 'all'], 2, '"all" is not a scope. Use one or more of these: read, tenants'],
+      [['create', 'x', '--scope', 'read', '--days', '0'], 2, '--days takes a number of days'],
+      [['revoke', 'nobody', '--yes'], 1, 'There is no such operator token.'],
+      [['revoke', 'nightly run'], 2, 'Revoke the token "nightly run"? Add --yes to confirm.'],
+    ] as const
+    for (const [args, code, sentence] of failures) {
+      const failed = await run(...args)
+      expect([args, failed.code, failed.err]).toEqual([args, code, expect.stringContaining(sentence)])
+    }
+    const revoked = await run('revoke', 'nightly run', '--yes')
+    expect([revoked.code, revoked.out]).toEqual([0, 'Revoked the token "nightly run".\n'])
+    expect((await listTenantsWith(token)).err).toContain('Send the operator token')
+  }
+  const shown = await here('create', 'deploy', '--scope', 'moves')
+  expect(shown.out).toMatch(/^Created the token "deploy" \(moves\)\. It is shown only now:\natlop_\S{40,}\n$/)
+  const { token } = (await here('create', 'reader', '--scope', 'read', '--json')).json
+  const refused = await runAtoll(`operator-token list --url ${server.url} --token ${token}`, { at: elsewhere })
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('Only the token of the setting')])
+})
+
 test('a wrong token, an address without a server, and a command that works on data only are refused with a sentence', async () => {
   const at = createTempFolder()
   await using server = await startAtoll({ at, env: { ATOLL_OPERATOR_TOKEN: TOKEN } })
@@ -45,6 +111,7 @@ test('a wrong token, an address without a server, and a command that works on da
     [`tenant show nobody --url ${server.url} --token ${TOKEN}`, 1, 'tenant'],
     [`tenant list --url ${server.url}`, 2, '--token or ATOLL_TOKEN'],
     ['tenant list --url example.com --token x', 2, 'takes an address such as https://example.com'],
+    [`operator-token list --url ${server.url} --token wrong`, 1, 'Send the operator token'],
     [`doctor --url ${server.url} --token ${TOKEN}`, 2, 'works on the data here'],
     [`backup --to x --url ${server.url} --token ${TOKEN}`, 2, 'The server backs up as its settings say'],
     [`backup main --url ${server.url} --token ${TOKEN}`, 1, 'ATOLL_BACKUP_TO'],

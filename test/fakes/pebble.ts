@@ -28,13 +28,15 @@ type PebbleOptions = {
   dnsServer: string
   /** How long its certificates are valid, in seconds. */
   validity: number
+  /** The external accounts that it knows, with their HMAC keys; it then creates no account without one of them. */
+  externalAccounts?: Record<string, string>
 }
 
 /**
  * Starts Pebble, the ACME server of Let's Encrypt for tests, for `await using`. `directory` is its address and `caFile`
  * has the authority of that address.
  */
-export async function startPebble({ httpPort, dnsServer, validity }: PebbleOptions) {
+export async function startPebble({ httpPort, dnsServer, validity, externalAccounts }: PebbleOptions) {
   const [folder, authority] = [createTempFolder(), await createAuthority('Pebble')]
   const { chain, key } = await authority.issue(['127.0.0.1', 'localhost'])
   const write = (name: string, text: string) => {
@@ -47,7 +49,8 @@ export async function startPebble({ httpPort, dnsServer, validity }: PebbleOptio
     managementListenAddress: `127.0.0.1:${managementPort}`,
     certificate: write('chain.pem', chain),
     privateKey: write('key.pem', key),
-    ...{ httpPort, tlsPort: httpPort, ocspResponderURL: '', externalAccountBindingRequired: false },
+    ...{ httpPort, tlsPort: httpPort, ocspResponderURL: '' },
+    ...{ externalAccountBindingRequired: !!externalAccounts, externalAccountMACKeys: externalAccounts ?? {} },
     certificateValidityPeriod: validity,
   }
   const config = write('config.json', JSON.stringify({ pebble }))

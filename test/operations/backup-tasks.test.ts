@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { config } from '../../src/config'
 import { DAY_MS } from '../../src/core/clock'
@@ -90,6 +90,28 @@ describe('backups by the operator', () => {
     expect((await getTenant(id)).backup).toMatchObject({ created: TIME, problem: null, failed: null })
   })
 
+  test('the list tells that its folder is gone or cannot be read, but not before the first backup has created it', async () => {
+    const { id } = await createTestTenant()
+    const path = `/tenants/${id}/backups`
+    const folder = join(freshTarget(), 'made-by-the-first-backup')
+    setTarget(folder)
+    expect(await operator('GET', path)).toMatchObject({ status: 200, body: [] })
+    await backUp(id)
+    expect(await listNames(id)).toHaveLength(1)
+    renameSync(folder, `${folder}-elsewhere`)
+    const gone = await operator('GET', path)
+    expect(statusAndCode(gone)).toEqual([502, 'BACKUP_TARGET_FAILED'])
+    expect(gone.body.message).toBe(`${folder} cannot be read: there is no such folder.`)
+    // Tenants without a backup have lost the same folder.
+    const other = await createTestTenant()
+    expect((await operator('GET', `/tenants/${other.id}/backups`)).status).toBe(502)
+    writeFileSync(folder, '')
+    expect((await operator('GET', path)).body.message).toContain('cannot be read: a part of its path is not a folder')
+    rmSync(folder)
+    renameSync(`${folder}-elsewhere`, folder)
+    expect(await listNames(id)).toHaveLength(1)
+  })
+
   test('backups are refused for an unknown tenant, and without a place with the setting that names one', async () => {
     const { id } = await createTestTenant()
     for (const method of ['GET', 'POST'])
@@ -103,7 +125,7 @@ describe('backups by the operator', () => {
     expect((await operator('GET', `/tasks?tenant=${id}`)).body).toEqual([])
   })
 
-  test('a list and a restore from a place that cannot be reached are 502 with the place and the reason', async () => {
+  test('a list and a restore from a place that cannot be read are 502 with the place and the reason', async () => {
     const { id } = await createTestTenant()
     setTarget('s3://backups/atoll') // without credentials
     const restore = { backup: '2030-01-31T03-00-00.000Z' }
@@ -113,7 +135,7 @@ describe('backups by the operator', () => {
     ]) {
       expect(statusAndCode(refused)).toEqual([502, 'BACKUP_TARGET_FAILED'])
       expect(refused.body.message).toMatch(
-        /^s3:\/\/backups\/atoll\/.* cannot be reached: set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY\.$/,
+        /^s3:\/\/backups\/atoll.* cannot be read: set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY\.$/,
       )
     }
   })

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import { eq } from 'drizzle-orm'
 import { config } from '../../src/config'
 import { DAY_MS } from '../../src/core/clock'
+import { assertUndisturbed } from '../../src/operations/tasks/conflict'
 import { registry } from '../../src/tenancy/registry'
 import { operatorTasks } from '../../src/tenancy/tables'
 import { getTenant } from '../../src/tenancy/tenants'
@@ -99,6 +100,86 @@ describe('tasks of the operator', () => {
     await move(id, isOnPostgres ? 'postgres' : 'sqlite')
     const count = (_id: string) => registry.db.$count(operatorTasks, eq(operatorTasks._id, _id))
     expect([await count(old._id), await count(recent._id)]).toEqual([0, 1])
+  })
+
+  describe('beside a task of another server', () => {
+    const KINDS = ['move', 'backup', 'restore', 'clone'] as const
+    /** Whether a task of the second kind is refused for the tenant of a running one of the first kind. */
+    const REFUSED: Record<(typeof KINDS)[number], (typeof KINDS)[number][]> = {
+      move: ['move', 'backup', 'restore', 'clone'],
+      backup: ['move', 'backup', 'restore'],
+      restore: ['move', 'backup', 'restore', 'clone'],
+      clone: ['move', 'restore'],
+    }
+    const newTenant = () => `t${crypto.randomUUID()}`
+    const inputOf = { move: { to: 'sqlite' }, backup: {}, restore: { backup: 'none' }, clone: { as: newTenant() } }
+    const record = async (kind: string, tenant: string, input: object) => {
+      const [_id, created] = [Bun.randomUUIDv7(), new Date().toISOString()]
+      const task = { _id, kind, tenant, status: 'running', input: { ...input }, created, updated: created } as const
+      await registry.write((tx) => tx.insert(operatorTasks).values(task))
+      return _id
+    }
+    const begin = (kind: (typeof KINDS)[number], tenant: string, input: object = inputOf[kind]) =>
+      registry.write(async (tx) =>
+        assertUndisturbed(
+          { _id: '', kind, tenant, input: { ...input } },
+          await tx.select().from(operatorTasks).where(eq(operatorTasks.tenant, tenant)),
+        ),
+      )
+
+    test('each kind of task is refused for the same tenant where one would disturb the other, and never for another', async () => {
+      for (const running of KINDS) {
+        const tenant = newTenant()
+        await record(running, tenant, inputOf[running])
+        for (const kind of KINDS) {
+          const input = kind === 'clone' ? { as: newTenant() } : inputOf[kind]
+          const outcome = await begin(kind, tenant, input).then(
+            () => 'begun',
+            ({ code }) => code,
+          )
+          expect([running, kind, outcome]).toEqual([
+            ...[running, kind],
+            REFUSED[running].includes(kind) ? 'TASK_RUNNING' : 'begun',
+          ])
+          await begin(kind, newTenant(), input)
+        }
+        await begin('restore', tenant, { backup: 'none', as: newTenant() })
+      }
+    })
+
+    test('a task is refused with the running one and how to follow it, until that ends or is silent', async () => {
+      const { id } = await createTestTenant()
+      const to = isOnPostgres ? 'postgres' : 'sqlite'
+      const task = await record('backup', id, {})
+      const refused = await move(id, to)
+      expect(statusAndCode(refused)).toEqual([409, 'TASK_RUNNING'])
+      expect(refused.body.message).toBe(
+        `A backup of the tenant "${id}" is running. Try again when it has ended: /operator/tasks/${task} tells how far it is.`,
+      )
+      expect(refused.body.details).toEqual({ task, kind: 'backup', tenant: id })
+      expect((await operator('GET', `/tasks?tenant=${id}`)).body).toHaveLength(1)
+      advanceClock(31_000)
+      expect((await move(id, to)).body.status).toBe('succeeded')
+      resetClock()
+      await registry.write((tx) =>
+        tx.update(operatorTasks).set({ status: 'succeeded' }).where(eq(operatorTasks._id, task)),
+      )
+      expect((await move(id, to)).body.status).toBe('succeeded')
+    })
+
+    test('one of many copies to one new tenant that begin at once runs', async () => {
+      const { id } = await createTestTenant()
+      const as = newTenant()
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, () => operator('POST', `/tenants/${id}/clone`, { as })),
+      )
+      const refused = answers.filter(({ status }) => status === 409)
+      expect(refused.map(({ body }) => body.code)).toEqual(Array(4).fill('TASK_RUNNING'))
+      const [begun] = answers.filter(({ status }) => status !== 409)
+      const read = () => operator('GET', `/tasks/${begun?.body._id}`)
+      const ended = await waitUntil(read, ({ body }) => body.status !== 'running', 60_000)
+      expect(ended.body).toMatchObject({ status: 'succeeded', result: { tenant: as } })
+    })
   })
 
   test('only the operator token opens the homes, the tasks and the move', async () => {

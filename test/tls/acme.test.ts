@@ -7,6 +7,7 @@ import { withLease } from '../../src/jobs/with-lease'
 import { registry } from '../../src/tenancy/registry'
 import { acmeAccounts, acmeChallenges, certificates, hosts, operatorEvents } from '../../src/tenancy/tables'
 import { createTenant } from '../../src/tenancy/tenants'
+import { AuthorityUnavailable, connectAuthority } from '../../src/tls/acme-authority'
 import { orderDueCertificates } from '../../src/tls/certificate-orders'
 import { advanceClock, resetClock } from '../accounts/session-fixtures'
 import { startDnsServer } from '../fakes/dns-server'
@@ -208,6 +209,53 @@ describe.skipIf(!hasPebble)('certificates that are ordered', () => {
       ...{ state: 'failing', attempted: null },
       problem: 'The DNS has no address for this host yet.',
     })
+  })
+
+  test('an authority that requires an external account gets the right one, and the reason tells what is missing or wrong', async () => {
+    const hmacKey = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
+    const { ATOLL_HTTP_PORT: httpPort } = config
+    const externalAccounts = { 'kid-1': hmacKey }
+    await using strict = await startPebble({ httpPort, dnsServer: dns.address, validity: VALIDITY_S, externalAccounts })
+    const before = { ...config }
+    const useAccount = (keyId: string, key: string) =>
+      Object.assign(config, {
+        ...{ ATOLL_ACME_DIRECTORY: strict.directory, ATOLL_ACME_CA: strict.caFile },
+        ...{ ATOLL_ACME_EAB_KEY_ID: keyId, ATOLL_ACME_EAB_HMAC_KEY: key },
+      })
+    const count = () => registry.db.$count(acmeAccounts)
+    const known = await count()
+    try {
+      for (const [keyId, key, advice] of [
+        ['', '', 'If you have an account there, set its ATOLL_ACME_EAB_KEY_ID and ATOLL_ACME_EAB_HMAC_KEY.'],
+        ['kid-1', hmacKey.replace(/^./, (letter) => (letter === 'A' ? 'B' : 'A')), 'Check ATOLL_ACME_EAB_KEY_ID'],
+        ['kid-2', hmacKey, 'Check ATOLL_ACME_EAB_KEY_ID'],
+      ] as const) {
+        useAccount(keyId, key)
+        const refusal: Error = await connectAuthority().then(
+          () => expect.unreachable(),
+          (error) => error,
+        )
+        expect(refusal).toBeInstanceOf(AuthorityUnavailable)
+        expect(refusal.message).toMatch(/^The ACME authority refuses the account: .+\. Orders go on later\.$/)
+        expect(refusal.message).toContain(advice)
+        expect(await count()).toBe(known)
+      }
+      useAccount('kid-1', hmacKey)
+      const hosts = [newHost(), newHost()]
+      for (const host of hosts) {
+        await createTenantAt(host)
+        await orderDue()
+        expect(await findCertificate(host)).toMatchObject({ state: 'issued', failures: 0, problem: null })
+      }
+      // The second order has used the account of the first one.
+      expect(await count()).toBe(known + 1)
+    } finally {
+      Object.assign(config, before)
+      await registry.write((tx) =>
+        tx.delete(acmeAccounts).where(eq(acmeAccounts.directory, `${strict.directory} kid-1`)),
+      )
+    }
+    expect(await count()).toBe(known)
   })
 
   test('plain HTTP redirects what is no challenge to HTTPS, and answers 404 to unknown challenges', async () => {

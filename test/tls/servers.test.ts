@@ -62,6 +62,24 @@ describe.skipIf(!hasPebble || !!databaseUrl)('a server that orders certificates'
   )
 })
 
+test.skipIf(!!databaseUrl)(
+  'an external account without its key, or with one that is not Base64, is refused at the start',
+  async () => {
+    for (const [env, sentence] of [
+      [{ ATOLL_ACME_EAB_KEY_ID: 'kid-1' }, 'ATOLL_ACME_EAB_KEY_ID and ATOLL_ACME_EAB_HMAC_KEY must be set together.'],
+      [{ ATOLL_ACME_EAB_HMAC_KEY: 'a-key' }, 'must be set together'],
+      [
+        { ATOLL_ACME_EAB_KEY_ID: 'kid-1', ATOLL_ACME_EAB_HMAC_KEY: 'not a key' },
+        'Invalid value for ATOLL_ACME_EAB_HMAC_KEY in the environment',
+      ],
+    ] as const) {
+      const { code, err } = await runAtoll('serve', { at: createTempFolder(), env })
+      expect([code, err]).toEqual([2, expect.stringContaining(sentence)])
+      expect(err).not.toContain('not a key')
+    }
+  },
+)
+
 test.skipIf(!!databaseUrl)('a server whose certificate files are missing does not start, and says which', async () => {
   const env = { ATOLL_TLS_CERT: '/none/chain.pem', ATOLL_TLS_KEY: '/none/key.pem' }
   const { code, err } = await runAtoll('serve', { at: createTempFolder(), env })

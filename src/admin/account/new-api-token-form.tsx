@@ -6,9 +6,9 @@ import { FieldForm, type FormField, type FormValues } from '../fields/field-form
 import type { InputProps } from '../fields/field-kind'
 import { ownWorkspacesQuery } from '../people/workspace-queries'
 import { refetchAccount } from './account-queries'
+import { ExpiryInput, toExpiry } from './expiry-input'
 
 const FORM_ID = 'new-api-token'
-const DAY_MS = 86_400_000
 
 /** The areas of the API that scopes name, as docs/reference/permissions.md lists them. */
 const AREAS = [
@@ -16,11 +16,6 @@ const AREAS = [
   ...['integrations', 'lambdas', 'mcp', 'payments', 'plugin-calls', 'plugins', 'users', 'webhooks', 'workspaces'],
 ]
 const SCOPES = AREAS.flatMap((area) => [`${area}:read`, `${area}:write`])
-const EXPIRY_CHOICES = [
-  { value: '30', label: 'in 30 days' },
-  { value: '90', label: 'in 90 days' },
-  { value: '365', label: 'in a year' },
-]
 
 const ScopesInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
   <MultiSelect
@@ -30,17 +25,6 @@ const ScopesInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
     placeholder={Array.isArray(value) && value.length ? undefined : 'Everything that you may do'}
     value={Array.isArray(value) ? value.map(String) : []}
     onChange={(scopes) => onChange(scopes.length ? scopes : undefined)}
-  />
-)
-
-const ExpiryInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
-  <Select
-    {...rest}
-    data={EXPIRY_CHOICES}
-    placeholder="Never"
-    clearable
-    value={typeof value === 'string' ? value : null}
-    onChange={(days) => onChange(days ?? undefined)}
   />
 )
 
@@ -83,7 +67,7 @@ async function issueToken({ nickname, scopes, expiresAt, workspace }: FormValues
   const body = {
     nickname: String(nickname ?? ''),
     ...(scopes !== undefined && { scopes: scopes as string[] }),
-    ...(expiresAt !== undefined && { expiresAt: new Date(Date.now() + Number(expiresAt) * DAY_MS).toISOString() }),
+    ...(expiresAt !== undefined && { expiresAt: toExpiry(expiresAt) }),
     ...(workspace !== undefined && { workspace: String(workspace) }),
   }
   const { token } = await sendWithProof((proof) =>

@@ -1,5 +1,6 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
+import { TaskFormActions } from './task-form-actions'
 
 type CloneFormProps = { tenant: string; isStarting: boolean; onClone: (as: string) => void; onCancel: () => void }
 
@@ -26,14 +27,7 @@ export function CloneForm({ tenant, isStarting, onClone, onCancel }: CloneFormPr
           It gets all data as they are now, and the users with their passwords, but neither hosts nor sessions and
           tokens. Its integrations, schedules and plugins work as those of {tenant}: suspend it before they call others.
         </Text>
-        <Group gap="xs">
-          <Button type="submit" disabled={!as.trim()} loading={isStarting}>
-            Copy tenant
-          </Button>
-          <Button variant="default" onClick={onCancel}>
-            Cancel
-          </Button>
-        </Group>
+        <TaskFormActions label="Copy tenant" isReady={!!as.trim()} isStarting={isStarting} onCancel={onCancel} />
       </Stack>
     </form>
   )

@@ -1,7 +1,8 @@
-import { Button, Group, Select, Stack, Text } from '@mantine/core'
+import { Select, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { OperatorHomes } from '../api/schema'
 import { listTargets } from './homes'
+import { TaskFormActions } from './task-form-actions'
 
 type MoveFormProps = {
   homes: OperatorHomes
@@ -37,14 +38,7 @@ export function MoveForm({ homes, home, isStarting, onMove, onCancel }: MoveForm
           The tenant is served throughout, and nothing is lost: its rows are copied and compared. At the end, writes
           wait for up to 200 ms.{to === 'sqlite' && ' Then only the server on this machine can serve it.'}
         </Text>
-        <Group gap="xs">
-          <Button type="submit" disabled={!to} loading={isStarting}>
-            Move tenant
-          </Button>
-          <Button variant="default" onClick={onCancel}>
-            Cancel
-          </Button>
-        </Group>
+        <TaskFormActions label="Move tenant" isReady={!!to} isStarting={isStarting} onCancel={onCancel} />
       </Stack>
     </form>
   )

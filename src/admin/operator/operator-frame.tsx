@@ -4,6 +4,7 @@ import {
   IconCertificate,
   IconHeartbeat,
   IconHistory,
+  IconKey,
   IconListDetails,
   IconLogout,
   IconSettings,
@@ -32,6 +33,7 @@ const sections = [
   toSection('Certificates', 'certificates', IconCertificate),
   toSection('Log', 'log', IconListDetails),
   toSection('Events', 'events', IconHistory),
+  toSection('Tokens', 'tokens', IconKey),
   toSection('Settings', 'settings', IconSettings),
 ]
 
@@ -73,8 +75,8 @@ function OperatorSignIn() {
     <FullPage>
       <Title order={1}>Operator</Title>
       <Text c="dimmed" size="sm" mb="md">
-        These pages run the whole installation. They ask for the token of the setting ATOLL_OPERATOR_TOKEN, which is
-        forgotten when this tab is closed.
+        These pages run the whole installation. They ask for the token of the setting ATOLL_OPERATOR_TOKEN, or for one
+        that was created here, and forget it when this tab is closed.
       </Text>
       <form onSubmit={submit}>
         <Stack gap="sm">

@@ -1,6 +1,7 @@
-import { Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { Radio, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { ListedBackup } from '../api/schema'
+import { TaskFormActions } from './task-form-actions'
 
 type RestoreFormProps = {
   tenant: string
@@ -48,14 +49,13 @@ export function RestoreForm({ tenant, backup, isStarting, onRestore, onCancel }:
             ? `The new tenant has the users with their passwords, but neither hosts nor sessions and tokens. Its integrations, schedules and plugins work as those of ${tenant}: suspend it before they call others.`
             : 'What was changed since the backup is replaced as soon as the backup has been read and checked.'}
         </Text>
-        <Group gap="xs">
-          <Button type="submit" disabled={isNew && !as.trim()} loading={isStarting} color={isNew ? undefined : 'red.9'}>
-            {isNew ? 'Restore as new tenant' : 'Replace its data…'}
-          </Button>
-          <Button variant="default" onClick={onCancel}>
-            Cancel
-          </Button>
-        </Group>
+        <TaskFormActions
+          label={isNew ? 'Restore as new tenant' : 'Replace its data…'}
+          isReady={!isNew || !!as.trim()}
+          isStarting={isStarting}
+          isDangerous={!isNew}
+          onCancel={onCancel}
+        />
       </Stack>
     </form>
   )

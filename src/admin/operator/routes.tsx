@@ -37,6 +37,21 @@ const certificates = createRoute({
   path: 'certificates',
   component: lazyRouteComponent(() => import('./certificates'), 'Certificates'),
 })
+const tokens = createRoute({
+  getParentRoute: () => operator,
+  path: 'tokens',
+  component: lazyRouteComponent(() => import('./tokens'), 'Tokens'),
+})
+const newToken = createRoute({
+  getParentRoute: () => tokens,
+  path: 'create/new',
+  component: lazyRouteComponent(() => import('./new-token-panel'), 'NewTokenPanel'),
+})
+const token = createRoute({
+  getParentRoute: () => tokens,
+  path: '$token',
+  component: lazyRouteComponent(() => import('./token-panel'), 'TokenPanel'),
+})
 const settings = createRoute({
   getParentRoute: () => operator,
   path: 'settings',
@@ -55,5 +70,14 @@ const events = createRoute({
 
 /** The routes of the operator, who runs the installation. */
 export const operatorRoutes = [
-  operator.addChildren([index, tenants.addChildren([newTenant, tenant]), health, certificates, settings, log, events]),
+  operator.addChildren([
+    index,
+    tenants.addChildren([newTenant, tenant]),
+    health,
+    certificates,
+    tokens.addChildren([newToken, token]),
+    settings,
+    log,
+    events,
+  ]),
 ] as const

@@ -1,10 +1,11 @@
 import { Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { parseSize, toSizeText } from '../../core/byte-size'
 import { fetchData } from '../api/client'
 import { ApiProblem } from '../api/problem'
 import type { QuotaChange, TenantQuotas } from '../api/schema'
 import { FieldForm, type FormField, type FormValues } from '../fields/field-form'
-import { formatAmount, parseSize, QUOTA_LABELS, type QuotaKind, quotaKinds, toSizeText } from '../limits/quota-kinds'
+import { formatAmount, QUOTA_LABELS, type QuotaKind, quotaKinds } from '../limits/quota-kinds'
 import { showNotice } from '../ui/notices'
 import { PanelSection } from '../ui/panel-section'
 import { ProblemMessage } from '../ui/problem-message'
@@ -37,7 +38,7 @@ const toValues = (quotas: TenantQuotas): FormValues =>
 /** @throws ApiProblem for a text that is no size */
 function toQuotas({ storage, ...changes }: FormValues): QuotaChange {
   if (typeof storage !== 'string') return { ...changes, ...(storage === null && { storage }) }
-  const bytes = parseSize(storage)
+  const bytes = parseSize(storage.trim())
   if (bytes !== undefined) return { ...changes, storage: bytes }
   const message = 'Write a size such as 500M or 2G.'
   throw new ApiProblem(400, 'INVALID_INPUT', message, [{ path: '/storage', message }], null)

@@ -8,7 +8,12 @@ export const CodeBlock = ({ label, code }: { label: string; code: string }) => (
       {label}
       <CopyButton value={code}>
         {({ copied, copy }) => (
-          <Button variant="subtle" size="compact-xs" onClick={copy} aria-label={`Copy ${label}`}>
+          <Button
+            variant="subtle"
+            size="compact-xs"
+            onClick={copy}
+            aria-label={`${copied ? 'Copied' : 'Copy'} ${label}`}
+          >
             {copied ? 'Copied' : 'Copy'}
           </Button>
         )}

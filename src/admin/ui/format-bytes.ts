@@ -1,8 +1,4 @@
-const UNITS = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']
+import { formatBytes as formatBytesOfLocale } from '../../core/byte-size'
 
-/** Returns a size in the largest unit of which there is at least one, as the locale writes it. */
-export function formatBytes(bytes: number): string {
-  const step = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)))
-  const options = { style: 'unit', unit: UNITS[step], maximumFractionDigits: step > 1 ? 1 : 0 } as const
-  return new Intl.NumberFormat(undefined, options).format(bytes / 1_000 ** step)
-}
+/** Returns a size such as 1.2 MiB, with digits as the browser writes them. */
+export const formatBytes = (bytes: number): string => formatBytesOfLocale(bytes, undefined)

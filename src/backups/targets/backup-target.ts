@@ -8,6 +8,8 @@ export interface BackupTarget {
   read(path: string): Promise<ReadableStream<Uint8Array> | undefined>
   /** Returns the sorted names of the files and folders directly below a folder; an empty list where there is none. */
   list(folder: string): Promise<string[]>
+  /** Reads a little, and throws where the target is gone or cannot be read. */
+  probe(): Promise<void>
   removeFile(path: string): Promise<void>
   /** Removes a folder with all files below it. */
   removeFolder(folder: string): Promise<void>

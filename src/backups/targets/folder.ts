@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, open, opendir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fsyncDirectory } from '../../core/fsync'
 import type { BackupTarget } from './backup-target'
@@ -37,6 +37,10 @@ export function createFolderTarget(folder: string): BackupTarget {
         throw error
       })
       return names.filter((name) => !name.endsWith('.partial')).sort()
+    },
+    async probe() {
+      const directory = await opendir(folder)
+      await directory.close()
     },
     removeFile: (path) => rm(toPath(path), { force: true }),
     removeFolder: (path) => rm(toPath(path), { recursive: true, force: true }),

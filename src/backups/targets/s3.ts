@@ -1,6 +1,7 @@
 import { S3Client, type S3Options } from 'bun'
 import { Problem } from '../../core/problem'
 import type { BackupTarget } from './backup-target'
+import { targetFailedProblem } from './target-failure'
 
 const PART_BYTES = 8 << 20
 const STALL_MS = 180_000 // a step has failed after so long; the longest one stores a part, at 47 kB/s
@@ -26,8 +27,7 @@ export function createS3Target(url: string, { stallMs = STALL_MS, ...store }: S3
       return await within(step)
     } catch (cause) {
       if (cause instanceof Problem) throw cause
-      const message = `${addressOf(path)} cannot be read: ${(cause as Error).message.replace(/\.$/, '')}.`
-      throw new Problem(502, 'BACKUP_TARGET_FAILED', message, { cause })
+      throw targetFailedProblem(addressOf(path), 'read', cause as Error)
     }
   }
 
@@ -80,6 +80,9 @@ export function createS3Target(url: string, { stallMs = STALL_MS, ...store }: S3
       return [...names].filter(Boolean).sort()
     },
     removeFile: (path) => within(client.delete(toKey(path))),
+    async probe() {
+      await listPages('', { prefix: prefix && `${prefix}/`, delimiter: '/' }).next()
+    },
     async removeFolder(path) {
       for await (const { contents = [] } of listPages(path, { prefix: `${toKey(path)}/` }))
         for (const { key } of contents) await within(client.delete(key))

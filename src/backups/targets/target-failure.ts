@@ -3,12 +3,23 @@ import { Problem } from '../../core/problem'
 import type { BackupTarget } from './backup-target'
 
 const FAILURE_REASONS: Record<string, string> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota of the disk is used up',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOENT: 'there is no such folder',
+  ENOTDIR: 'a part of its path is not a folder',
   AccessDenied: 'the store denies access',
   NoSuchBucket: 'there is no such bucket',
   ConnectionRefused: 'the store does not answer',
   ERR_S3_MISSING_CREDENTIALS: 'set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY',
+}
+
+/** Returns the error of an address in a target of backups that cannot be read or written. */
+export function targetFailedProblem(address: string, use: 'read' | 'written', cause: Error & { code?: string }) {
+  const reason = FAILURE_REASONS[`${cause.code}`] ?? cause.message.replace(/\.$/, '')
+  return new Problem(502, 'BACKUP_TARGET_FAILED', `${address} cannot be ${use}: ${reason}.`, { cause })
 }
 
 /** Returns a target whose failures to read, list and remove say where and why. Who writes explains failed attempts itself. */
@@ -19,21 +30,18 @@ export function explainFailures(target: BackupTarget): BackupTarget {
       try {
         return await run(path)
       } catch (error) {
-        throw targetFailed(target.addressOf(path), error)
+        if (error instanceof Problem) throw error
+        throw targetFailedProblem(target.addressOf(path), 'read', getErrorChain(error).at(-1) as Error)
       }
     }
+  const probe = explain(target.probe)
   return {
     addressOf: target.addressOf,
     write: target.write,
     read: explain(target.read),
     list: explain(target.list),
+    probe: () => probe(''),
     removeFile: explain(target.removeFile),
     removeFolder: explain(target.removeFolder),
   }
-}
-
-function targetFailed(address: string, error: unknown): Problem {
-  const { code, message } = getErrorChain(error).at(-1) as Error & { code?: string }
-  const reason = FAILURE_REASONS[`${code}`] ?? message.replace(/\.$/, '')
-  return new Problem(502, 'BACKUP_TARGET_FAILED', `${address} cannot be reached: ${reason}.`, { cause: error })
 }

@@ -1,7 +1,7 @@
 import type { Static } from 'elysia'
 import type { ClonedTenant } from '../../backups/shapes'
 import type { QuotaChange, TenantQuotas } from '../../limits/shapes'
-import type { NewTenant } from '../../operations/shapes'
+import type { CreatedOperatorToken, NewOperatorToken, NewTenant, OperatorToken } from '../../operations/shapes'
 import type { MoveResult } from '../../tenancy/move'
 import type { getTenantInfo } from '../../tenancy/tenants'
 
@@ -11,7 +11,7 @@ export type TenantInfo = Awaited<ReturnType<typeof getTenantInfo>>
 /** Receives what is being done for a tenant, and how much of it, from 0 to 1, where that is known. */
 export type ReportProgress = (tenant: string, step: string, fraction?: number) => void
 
-/** What commands do with the tenants of an installation: the one of a folder here, or of a server. */
+/** What commands do with the tenants and the operator's tokens of an installation: the one of a folder here, or of a server. */
 export interface Installation {
   listTenants(): Promise<TenantInfo[]>
   getTenant(id: string): Promise<TenantInfo>
@@ -24,4 +24,7 @@ export interface Installation {
   setQuotas(id: string, change: QuotaChange): Promise<TenantQuotas>
   moveTenant(id: string, to: string, onProgress: (line: string) => void): Promise<MoveResult>
   cloneTenant(id: string, as: string, onProgress: ReportProgress): Promise<ClonedTenant>
+  listTokens(): Promise<OperatorToken[]>
+  createToken(token: NewOperatorToken): Promise<CreatedOperatorToken>
+  removeToken(id: string): Promise<unknown>
 }

@@ -1,4 +1,7 @@
 import { cloneTenant } from '../../backups/clone'
+import { parseWithShape } from '../../core/shapes'
+import * as operatorTokens from '../../operations/operator-tokens'
+import { NewOperatorToken } from '../../operations/shapes'
 import * as administration from '../../operations/tenant-administration'
 import { moveTenant } from '../../tenancy/move'
 import * as tenants from '../../tenancy/tenants'
@@ -34,4 +37,7 @@ export const localInstallation: Installation = {
     await import('../../app') // areas name the tables of their credentials
     return cloneTenant(id, as, { onProgress: (step, fraction) => onProgress(as, step, fraction) })
   },
+  listTokens: operatorTokens.listTokens,
+  createToken: (token) => operatorTokens.createToken(parseWithShape(NewOperatorToken, token)),
+  removeToken: operatorTokens.removeToken,
 }

@@ -57,6 +57,9 @@ export function createRemoteInstallation(url: string, token: string): Installati
     moveTenant: (id, to, onProgress) =>
       server.runTask<MoveResult>(`${pathOf(id)}/move`, { to }, (_tenant, step) => onProgress(step)),
     cloneTenant: (id, as, onProgress) => server.runTask<ClonedTenant>(`${pathOf(id)}/clone`, { as }, onProgress),
+    listTokens: () => server.call('GET', '/tokens'),
+    createToken: (token) => server.call('POST', '/tokens', token),
+    removeToken: (id) => server.call('DELETE', `/tokens/${encodeURIComponent(id)}`),
   } satisfies Installation)
 }
 

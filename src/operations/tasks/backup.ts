@@ -9,6 +9,8 @@ import type { TaskKind } from './task-kind'
 /** Makes a backup of a tenant in the target of the settings. */
 export const backup: TaskKind<Record<never, never>, MadeBackup> = {
   stoppedMessage: 'The server was stopped during the backup, so there is none. Start it again.',
+  // Another backup of the same moment would be worth nothing.
+  uses: (tenant) => ({ reads: [tenant], changes: [`backups of ${tenant}`] }),
   async prepare(tenant) {
     await getTenantInfo(tenant)
     requireConfiguredTarget()

@@ -8,6 +8,7 @@ import type { TaskKind } from './task-kind'
 /** Copies a tenant, as it is now, to a new one. */
 export const clone: TaskKind<Static<typeof TenantClone>, ClonedTenant> = {
   stoppedMessage: 'The server was stopped during the copy. If the new tenant does not exist, start it again.',
+  uses: (tenant, { as }) => ({ reads: [tenant], changes: [as] }),
   async prepare(tenant, { as }) {
     await getTenantInfo(tenant)
     await prepareRestoredTenant(as, false)

@@ -2,7 +2,7 @@ import { backup } from './backup'
 import { clone } from './clone'
 import { move } from './move'
 import { restore } from './restore'
-import type { PreparedTask, TaskKind } from './task-kind'
+import type { PreparedTask, TaskKind, TaskUse } from './task-kind'
 
 /** The kinds of tasks by the name that the table `operator_tasks` stores. */
 export const taskKinds = { move, backup, restore, clone }
@@ -23,3 +23,7 @@ export const prepareTask = <Name extends TaskKindName>(
   tenant: string,
   input: TaskInput<Name>,
 ): Promise<PreparedTask<TaskResult<Name>>> => kinds[kind].prepare(tenant, input)
+
+/** Returns which tenants' data a task reads and changes. */
+export const usesOf = <Name extends TaskKindName>(kind: Name, tenant: string, input: TaskInput<Name>): TaskUse =>
+  kinds[kind].uses(tenant, input)

@@ -11,6 +11,7 @@ import type { TaskKind } from './task-kind'
 /** Restores a backup of a tenant in the target of the settings: as a new tenant, or in place of its data. */
 export const restore: TaskKind<Static<typeof TenantRestore>, RestoredTenant> = {
   stoppedMessage: 'The server was stopped during the restore. Look at the tenant, and start the restore again.',
+  uses: (tenant, { as }) => ({ reads: [], changes: [as ?? tenant] }),
   async prepare(tenant, { backup, as, dropSecrets }) {
     assertTenantId(tenant)
     const address = `${requireConfiguredTarget()}/${tenant}/${backup}`

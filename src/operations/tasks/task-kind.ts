@@ -2,9 +2,14 @@
 export type TaskKind<Input, Result> = {
   /** Tells the operator how a task is finished that ended with the server that ran it. */
   stoppedMessage: string
+  /** Returns which tenants' data it reads and changes; no other task may change them meanwhile. */
+  uses(tenant: string, input: Input): TaskUse
   /** Returns the work, which nothing refuses any more, and which is disposed of after it has run. @throws Problem */
   prepare(tenant: string, input: Input): Promise<PreparedTask<Result>>
 }
+
+/** What a task reads and changes: ids of tenants, or names of other things that one task at a time may change. */
+export type TaskUse = { reads: string[]; changes: string[] }
 
 /** Work that can begin. */
 export type PreparedTask<Result> = AsyncDisposable & { run(control: TaskControl): Promise<Result> }
