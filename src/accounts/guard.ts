@@ -9,7 +9,7 @@ import { noteRoute, noteUser } from '../core/request-log'
 import { assertSameSite, isCrossSite } from '../http/allowed-origins'
 import { endAuthorizationCheck } from '../http/idempotency/authorization-check'
 import { withClaim } from '../http/idempotency/claim'
-import { assertQuotaLeft } from '../limits/quota-check'
+import { assertQuotaLeft, assertRoomForChange } from '../limits/quota-check'
 import { limitCostlyRequest, limitRequest } from '../limits/request-limit'
 import { reserveBody } from '../tenancy/body-budget'
 import { startProcessing } from '../tenancy/client-connection'
@@ -112,7 +112,7 @@ const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
  * `open` does not authenticate; nor do the other two, which the rate limits leave out: sign-ins and sign-ups in all
  * their forms have throttles instead, and webhooks and plugins count their callers themselves. With `openAtAddress`,
  * `?tenant=` may name the tenant. `costly` counts for the limit of costly requests, and `addsData` is refused when the
- * quota of storage is used up. `area` is the area in the scopes of API tokens. Elysia only waits reliably for hooks that
+ * quota of storage is used up, `changesData` only with a larger body. `area` is the area in the scopes of API tokens. Elysia only waits reliably for hooks that
  * are `async`, and it skips the macros after one that is `false`.
  */
 export const guard = <Area extends string>(area: Area) => createGuard(area, readBody)
@@ -163,6 +163,10 @@ const createGuard = <Area extends string>(area: Area, read: ReadBody) =>
     addsData: (_: true) => ({
       beforeHandle: async (context: { request: Request }) =>
         assertQuotaLeft((context as HookContext<PublicCtx>).ctx!, 'storage'),
+    }),
+    changesData: (_: true) => ({
+      beforeHandle: async (context: HookContext<PublicCtx> & { body: unknown }) =>
+        assertRoomForChange(context.ctx!, context.body),
     }),
   })
 

@@ -87,6 +87,7 @@ const meRoutes = new Elysia({ prefix: '/me', tags: ['accounts'] })
   })
   .post('/', ({ ctx, body, request }) => profile.change(ctx, body, request), {
     can: 'user',
+    changesData: true,
     body: ProfileChange,
     response: { 200: Me, 409: ProblemShape, 429: ProblemShape },
     detail: { operationId: 'updateMe', summary: 'Update your own profile' },

@@ -102,6 +102,7 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await blueprints.create(ctx, body, { request, set })), {
     can: 'editor',
+    addsData: true,
     body: NewBlueprint,
     response: { 201: Blueprint, 409: ProblemShape },
     detail: { operationId: 'createBlueprint', summary: 'Create a blueprint' },

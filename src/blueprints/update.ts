@@ -3,6 +3,7 @@ import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
+import { assertQuotaLeft } from '../limits/quota-check'
 import type { Tx } from '../storage/port'
 import { writeInvalidating } from '../tenancy/cache'
 import { disableIdleTimeout } from '../tenancy/client-connection'
@@ -31,10 +32,11 @@ const MAX_UPDATE_WAIT_MS = 20_000 // how long a request waits for the preparatio
 /**
  * Changes the fields in `input`. When entities must be altered, the change comes into force for all of them at one
  * moment: within 20 s (200), or as soon as they are prepared (202).
- * @throws 400, 404, 409 with the problems of existing entities, 412 when stale
+ * @throws 400, 403 QUOTA_EXCEEDED when it adds fields, 404, 409 with the problems of existing entities, 412 when stale
  */
 export async function update(ctx: Ctx, key: string, input: BlueprintChange, answer: HttpContext) {
   const intent = await resolveIntent(ctx, key, input, answer)
+  if (isLarger(intent.alteration.definition, intent.before.definition)) await assertQuotaLeft(ctx, 'storage')
   if (!intent.alteration.needsBackfill) {
     await applyImmediately(ctx, intent)
     return { status: 200 as const, body: await sendBlueprint(ctx, await getModel(ctx, key), answer) }
@@ -94,6 +96,9 @@ const concernsEntities = (before: Definition, after: Definition) =>
   (['fields', 'computed', 'limitations'] as const).some(
     (part) => !Bun.deepEquals(before[part] ?? EMPTY_PARTS[part], after[part] ?? EMPTY_PARTS[part]),
   )
+/** Whether entities may have more than before. Fewer fields make room, and rules take none. */
+const isLarger = (after: Definition, before: Definition) =>
+  JSON.stringify([after.fields, after.computed]).length > JSON.stringify([before.fields, before.computed]).length
 const EMPTY_PARTS = { fields: [], computed: {}, limitations: [] }
 
 /** @throws 400 when a formula that is kept refers to a removed field */

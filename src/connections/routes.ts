@@ -28,6 +28,7 @@ export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tag
     async ({ ctx, body, request, set }) => status(201, await connections.create(ctx, body, { request, set })),
     {
       can: 'privileged',
+      addsData: true,
       body: NewConnection,
       response: { 201: Connection, 409: ProblemShape },
       detail: { operationId: 'createIntegrationSource', summary: 'Create an integration source' },
@@ -35,6 +36,7 @@ export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tag
   )
   .put('/:id', ({ ctx, params, body, request, set }) => connections.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
+    changesData: true,
     params: IdParams,
     body: ConnectionChange,
     response: changeResponses,
@@ -42,6 +44,7 @@ export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tag
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => connections.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
+    changesData: true,
     params: IdParams,
     body: ConnectionChange,
     response: changeResponses,

@@ -28,6 +28,7 @@ const adminRoutes = new Elysia({ prefix: '/integrations', tags: ['integrations']
     async ({ ctx, body, request, set }) => status(201, await integrations.create(ctx, body, { request, set })),
     {
       can: 'privileged',
+      addsData: true,
       body: NewIntegration,
       response: { 201: Integration, 409: ProblemShape },
       detail: { operationId: 'createIntegration', summary: 'Create an integration' },
@@ -35,6 +36,7 @@ const adminRoutes = new Elysia({ prefix: '/integrations', tags: ['integrations']
   )
   .put('/:id', ({ ctx, params, body, request, set }) => integrations.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
+    changesData: true,
     params: IdParams,
     body: IntegrationChange,
     response: changeResponses,
@@ -42,6 +44,7 @@ const adminRoutes = new Elysia({ prefix: '/integrations', tags: ['integrations']
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => integrations.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
+    changesData: true,
     params: IdParams,
     body: IntegrationChange,
     response: changeResponses,

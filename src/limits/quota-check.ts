@@ -1,4 +1,5 @@
 import type { Tenant } from '../tenancy/tenants'
+import { isQuotaExceeded } from './quota-description'
 import { openReservation, type QuotaReservation } from './quota-use'
 import { getQuotas } from './quotas'
 import type { QuotaKind, Quotas } from './shapes'
@@ -39,3 +40,12 @@ export function reserveQuota(
 /** Checks that something is left of a quota. @throws 403 QUOTA_EXCEEDED */
 export const assertQuotaLeft = (owner: QuotaOwner, kind: QuotaKind): undefined | Promise<void> =>
   openQuota(owner, kind, SMALLEST_PART)?.then((reservation) => reservation?.assertFits(SMALLEST_PART))
+
+/** What a body may have when storage is used up, so that something can still be switched off, restricted or renamed. */
+const SMALL_CHANGE_LENGTH = 1_024
+
+/** Checks that storage is left for a change, unless its body is small. @throws 403 QUOTA_EXCEEDED */
+export const assertRoomForChange = (owner: QuotaOwner, body: unknown): undefined | Promise<void> =>
+  assertQuotaLeft(owner, 'storage')?.catch((error) => {
+    if (!isQuotaExceeded(error) || JSON.stringify(body ?? null).length > SMALL_CHANGE_LENGTH) throw error
+  })

@@ -21,6 +21,7 @@ const checkoutRoutes = new Elysia({ prefix: '/checkout', tags: ['payments'] })
   .use(guard('payments'))
   .post('/', ({ ctx, body, request }) => startCheckout(ctx, body, request), {
     can: 'user',
+    addsData: true,
     body: NewCheckout,
     response: { 200: Checkout, ...errorResponses },
     detail: {

@@ -34,12 +34,14 @@ export const planRoutes = new Elysia({ prefix: '/plans', tags: ['payments'] })
   })
   .post('/', ({ ctx, body }) => plans.create(ctx, body), {
     can: 'privileged',
+    addsData: true,
     body: NewPlan,
     response: { 200: Plan, 400: ProblemShape },
     detail: { operationId: 'createPlan', summary: 'Create a plan' },
   })
   .put('/:id', ({ ctx, params, body }) => plans.change(ctx, params.id, body), {
     can: 'privileged',
+    changesData: true,
     params: IdParams,
     body: PlanChange,
     response: changeResponses,

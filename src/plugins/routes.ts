@@ -36,6 +36,7 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await plugins.create(ctx, body, { request, set })), {
     can: 'privileged',
+    addsData: true,
     body: NewPlugin,
     response: { 201: MadePlugin, 409: ProblemShape, 502: ProblemShape },
     detail: {
@@ -46,6 +47,7 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
   })
   .put('/:id', ({ ctx, params, body }) => plugins.change(ctx, params.id, body), {
     can: 'privileged',
+    changesData: true,
     params: IdParams,
     body: PluginChange,
     response: { 200: Plugin, ...errorResponses },
@@ -53,6 +55,7 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
   })
   .patch('/:id', ({ ctx, params, body }) => plugins.change(ctx, params.id, body), {
     can: 'privileged',
+    changesData: true,
     params: IdParams,
     body: PluginChange,
     response: { 200: Plugin, ...errorResponses },

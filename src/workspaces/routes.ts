@@ -54,12 +54,14 @@ const workspaceRoutes = new Elysia({ prefix: '/workspaces', tags: ['workspaces']
   })
   .post('/', async ({ ctx, body }) => status(201, await workspaces.create(ctx, body)), {
     can: 'user',
+    addsData: true,
     body: NewWorkspace,
     response: { 201: WorkspaceDetails },
     detail: { operationId: 'createWorkspace', summary: 'Create a workspace' },
   })
   .put('/:id', ({ ctx, params, body }) => workspaces.change(ctx, params.id, body), {
     can: 'user',
+    changesData: true,
     params: IdParams,
     body: WorkspaceChange,
     response: { 200: WorkspaceDetails, 404: ProblemShape },
@@ -98,6 +100,7 @@ const memberRoutes = new Elysia({ prefix: '/workspaces/:id/members', tags: ['wor
   })
   .post('/', async ({ ctx, params, body }) => status(201, await members.add(ctx, params.id, body)), {
     can: 'user',
+    addsData: true,
     params: IdParams,
     body: NewMember,
     response: { 201: MemberAdded, ...conflictResponses },
@@ -140,6 +143,7 @@ const inviteRoutes = new Elysia({ tags: ['workspaces'] })
     async ({ ctx, params, body }) => status(201, await invites.create(ctx, params.id, body)),
     {
       can: 'user',
+      addsData: true,
       params: IdParams,
       body: NewInvite,
       response: { 201: Invite, ...conflictResponses },

@@ -33,6 +33,7 @@ export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
     ({ ctx, params, headers, body }) => encrypted.put(ctx, 'workspace', params.id, headers['x-encrypted-id'], body),
     {
       can: 'privileged',
+      addsData: true,
       ...writeRoute,
       detail: { operationId: 'putWorkspaceSecret', summary: 'Store encrypted data of a workspace' },
     },
@@ -52,6 +53,7 @@ export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
     ({ ctx, params, headers, body }) => encrypted.put(ctx, 'user', params.id, headers['x-encrypted-id'], body),
     {
       can: 'privileged',
+      addsData: true,
       ...writeRoute,
       detail: { operationId: 'putUserSecret', summary: 'Store encrypted data of a user' },
     },

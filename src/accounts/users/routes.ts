@@ -37,12 +37,14 @@ const userAdminRoutes = new Elysia({ prefix: '/users', tags: ['users'] })
   })
   .post('/', async ({ ctx, body }) => status(201, await administration.create(ctx, body)), {
     can: 'privileged',
+    addsData: true,
     body: NewUser,
     response: { 201: User, 409: ProblemShape },
     detail: { operationId: 'createUser', summary: 'Create a user' },
   })
   .put('/:id', ({ ctx, params, body, request }) => administration.change(ctx, params.id, body, request), {
     can: 'privileged',
+    changesData: true,
     params: IdParams,
     body: UserChange,
     response: { 200: User, ...conflictResponses, 429: ProblemShape },

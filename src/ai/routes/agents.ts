@@ -32,12 +32,14 @@ export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await agents.create(ctx, body, { request, set })), {
     can: 'privileged',
+    addsData: true,
     body: NewAgent,
     response: { 201: Agent, 409: ProblemShape },
     detail: { operationId: 'createAgent', summary: 'Create an agent' },
   })
   .put('/:id', ({ ctx, params, body, request, set }) => agents.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
+    changesData: true,
     params: IdParams,
     body: AgentChange,
     response: changeResponses,
@@ -45,6 +47,7 @@ export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => agents.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
+    changesData: true,
     params: IdParams,
     body: AgentChange,
     response: changeResponses,

@@ -25,6 +25,7 @@ export const threadRoutes = new Elysia({ prefix: '/ai/threads', tags: ['ai'] })
   })
   .post('/', async ({ ctx, body }) => status(201, await threads.create(ctx, body)), {
     can: 'user',
+    addsData: true,
     body: NewThread,
     response: { 201: Thread, 404: ProblemShape },
     detail: {

@@ -73,6 +73,7 @@ export const vectorStoreRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/sto
     },
     {
       can: 'user',
+      addsData: true,
       params: sourceParams,
       body: NewVectorStore,
       response: { 200: VectorStoreCreated, 201: VectorStoreCreated, ...conflictResponses },

@@ -1,6 +1,7 @@
 import type { Ctx, PublicCtx } from '../../accounts/context'
 import { badRequest, notFound, Problem } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
+import { assertQuotaLeft } from '../../limits/quota-check'
 import type { ChatTarget } from '../agents'
 import type { Draft } from '../builders/kinds/index'
 import { retrieveKnowledge } from '../knowledge/retrieval'
@@ -47,7 +48,7 @@ export type Toolbox = { tools: Tools; drafts: Draft[] }
 
 /**
  * Returns a turn that is ready to run. The tokens that its preparation takes are added to `usage`, also when it fails.
- * @throws 400, 404 THREAD_NOT_FOUND, INTEGRATION_SOURCE_NOT_FOUND, 409 THREAD_TOO_LONG
+ * @throws 400, 403 QUOTA_EXCEEDED, 404 THREAD_NOT_FOUND, INTEGRATION_SOURCE_NOT_FOUND, 409 THREAD_TOO_LONG
  */
 export async function prepareTurn(
   ctx: PublicCtx,
@@ -71,6 +72,7 @@ export async function prepareTurn(
   const clientToolsByName = parseClientTools(completionRequest.clientTools ?? [], tools)
   const resumed = parseOptional(id) ? await resumeThread(ctx as Ctx, agent, sent, id!) : undefined
   const startsThread = !resumed && !!target.recordThread && !!ctx.actor && !!agent._id
+  if (resumed || startsThread) await assertQuotaLeft(ctx, 'storage') // its messages are stored
   const newMessages = resumed?.newMessages ?? sent
   assertToolCallsExist(resumed?.rows.map(toMessage) ?? [], newMessages)
   const { signal } = abortController

@@ -40,6 +40,7 @@ export const configurationRoutes = new Elysia({ prefix: '/configurations', tags:
     async ({ ctx, body, request, set }) => status(201, await configurations.create(ctx, body, { request, set })),
     {
       can: 'privileged',
+      addsData: true,
       body: NewConfiguration,
       response: { 201: Configuration, 409: ProblemShape },
       detail: { operationId: 'createConfiguration', summary: 'Create a configuration' },
@@ -47,12 +48,14 @@ export const configurationRoutes = new Elysia({ prefix: '/configurations', tags:
   )
   .put('/app-configuration', ({ ctx, body, request, set }) => configurations.updateApp(ctx, body, { request, set }), {
     can: 'privileged',
+    changesData: true,
     body: AppConfigurationChange,
     response: appUpdateResponse,
     detail: { operationId: 'updateAppConfiguration', summary: 'Update the app configuration' },
   })
   .patch('/app-configuration', ({ ctx, body, request, set }) => configurations.updateApp(ctx, body, { request, set }), {
     can: 'privileged',
+    changesData: true,
     body: AppConfigurationChange,
     response: appUpdateResponse,
     detail: { operationId: 'patchAppConfiguration', summary: 'Update the app configuration' },
@@ -62,6 +65,7 @@ export const configurationRoutes = new Elysia({ prefix: '/configurations', tags:
     ({ ctx, params, body, request, set }) => configurations.update(ctx, params.key, body, { request, set }),
     {
       can: 'privileged',
+      changesData: true,
       params: keyParams,
       body: ConfigurationChange,
       response: updateResponse,
@@ -73,6 +77,7 @@ export const configurationRoutes = new Elysia({ prefix: '/configurations', tags:
     ({ ctx, params, body, request, set }) => configurations.update(ctx, params.key, body, { request, set }),
     {
       can: 'privileged',
+      changesData: true,
       params: keyParams,
       body: ConfigurationChange,
       response: updateResponse,

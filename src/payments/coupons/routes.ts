@@ -30,12 +30,14 @@ export const couponRoutes = new Elysia({ prefix: '/coupons', tags: ['payments'] 
   })
   .post('/', async ({ ctx, body }) => status(201, await coupons.create(ctx, body)), {
     can: 'privileged',
+    addsData: true,
     body: couponBody,
     response: { 201: Coupon, 400: ProblemShape },
     detail: describeOperation('createCoupon', 'Create a coupon', NewCoupon),
   })
   .put('/:id', ({ ctx, params, body }) => coupons.change(ctx, params.id, body), {
     can: 'privileged',
+    changesData: true,
     params: IdParams,
     body: couponBody,
     response: changeResponses,

@@ -77,6 +77,7 @@ export const subscriptionRoutes = new Elysia({ prefix: '/subscriptions', tags: [
   })
   .post('/', ({ ctx, body }) => subscriptions.create(ctx, body), {
     can: 'user',
+    addsData: true,
     body: NewSubscription,
     response: { 200: Subscription, 400: ProblemShape, 404: ProblemShape, 409: ProblemShape },
     detail: {
