@@ -8,6 +8,7 @@ import { openTarget } from '../backups/targets'
 import { INSTALLATION_FOLDER, type MadeBackup } from '../backups/tenant-backup'
 import { config } from '../config'
 import { Problem } from '../core/problem'
+import { lowerPriority } from '../core/process-priority'
 import { findRemoteServer } from './installation'
 import { collectValues } from './option-values'
 import { formatBytes, formatTable, pluralize, runAndPrint } from './output'
@@ -67,6 +68,7 @@ Examples:
         const to =
           options.to ?? (config.ATOLL_BACKUP_TO || command.error('Name the target by --to, or set ATOLL_BACKUP_TO.'))
         if (options.list) return listAll(to, ids)
+        lowerPriority(process.pid)
         const target = openTarget(to)
         const configured = configuredEncryption()
         const encryption = await createEncryption(
