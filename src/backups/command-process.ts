@@ -1,13 +1,11 @@
-import { setPriority } from 'node:os'
 import { environment } from '../config'
 import { tryParseJson } from '../core/json'
 import { splitLines } from '../core/lines'
 import { logOutput } from '../core/log'
 import { OWN_COMMAND } from '../core/own-command'
 import { Problem } from '../core/problem'
+import { lowerPriority } from '../core/process-priority'
 import type { BackupControl } from './tenant-backup'
-
-const LOW_PRIORITY = 10
 
 /**
  * Runs a command in a process of its own, with less priority than the server, and returns its JSON. Copying a database
@@ -42,14 +40,6 @@ export async function runCommandProcess<Result>(
   } finally {
     signal?.removeEventListener('abort', kill)
     if (child.exitCode === null) child.kill('SIGKILL')
-  }
-}
-
-function lowerPriority(pid: number) {
-  try {
-    setPriority(pid, LOW_PRIORITY)
-  } catch {
-    // Some systems do not allow it; the work only competes more with requests.
   }
 }
 

@@ -9,6 +9,7 @@ import { INSTALLATION_FOLDER, type MadeBackup } from '../backups/tenant-backup'
 import { config } from '../config'
 import { formatBytes } from '../core/byte-size'
 import { Problem } from '../core/problem'
+import { lowerPriority } from '../core/process-priority'
 import { findRemoteServer } from './installation'
 import { collectValues } from './option-values'
 import { formatTable, pluralize, runAndPrint } from './output'
@@ -69,6 +70,7 @@ Examples:
         const to =
           options.to ?? (config.ATOLL_BACKUP_TO || command.error('Name the target by --to, or set ATOLL_BACKUP_TO.'))
         if (options.list) return listAll(to, ids)
+        lowerPriority(process.pid)
         const target = openTarget(to)
         const configured = configuredEncryption()
         const encryption = await createEncryption(

@@ -42,7 +42,7 @@ export async function applyShippedLog(
 }
 
 function applyBlock({ frames, pageSize }: LogBlock, output: number) {
-  for (const { number, page, databasePages } of listFramePages(frames, pageSize)) {
+  for (const { number, page, databasePages } of frames.flatMap((part) => [...listFramePages(part, pageSize)])) {
     writeSync(output, page, 0, pageSize, (number - 1) * pageSize)
     if (databasePages) ftruncateSync(output, databasePages * pageSize)
   }

@@ -3,8 +3,10 @@ import { Problem } from '../../core/problem'
 const BLOCK_HEADER_BYTES = 16
 const HASH_BYTES = 32
 
-/** Transactions that were read from a log together: when (ms since 1970), and their frames. */
-export type LogBlock = { time: number; pageSize: number; frames: Buffer }
+/** Transactions that were read from a log together: when (ms since 1970), and their frames, in buffers of whole ones. */
+export type LogBlock = { time: number; pageSize: number; frames: Buffer[] }
+
+export const countBytes = (frames: Buffer[]): number => frames.reduce((sum, { length }) => sum + length, 0)
 
 /**
  * Returns the bytes of a segment: the SHA-256 of the rest; and for each block its time (a double), the page size and the
@@ -15,8 +17,8 @@ export async function encodeSegment(blocks: LogBlock[]): Promise<Buffer<ArrayBuf
     const header = Buffer.alloc(BLOCK_HEADER_BYTES)
     header.writeDoubleLE(time, 0)
     header.writeUInt32LE(pageSize, 8)
-    header.writeUInt32LE(frames.length, 12)
-    return [header, frames]
+    header.writeUInt32LE(countBytes(frames), 12)
+    return [header, ...frames]
   })
   const bytes = Buffer.concat([Buffer.alloc(HASH_BYTES), ...parts])
   // In another thread, because it is done for all that is written.
@@ -33,7 +35,7 @@ export function* decodeSegment(bytes: Buffer): Generator<LogBlock> {
     const end = start + BLOCK_HEADER_BYTES
     const length = bytes.readUInt32LE(start + 12)
     const [time, pageSize] = [bytes.readDoubleLE(start), bytes.readUInt32LE(start + 8)]
-    yield { time, pageSize, frames: bytes.subarray(end, end + length) }
+    yield { time, pageSize, frames: [bytes.subarray(end, end + length)] }
     start = end + length
   }
 }

@@ -4,7 +4,7 @@ import { type BackupEncryption, KEY_FILE_NAME } from '../encryption'
 import { storeBytes, storeCompressed } from '../stored-file'
 import type { BackupTarget } from '../targets/backup-target'
 import { toFolderName } from '../tenant-backup'
-import { encodeSegment, formatSegmentName, type LogBlock } from './log-segment'
+import { countBytes, encodeSegment, formatSegmentName, type LogBlock } from './log-segment'
 
 /** The folder of a tenant's log, below that of its backups. */
 export const LOG_FOLDER = 'log'
@@ -46,7 +46,7 @@ export class ShippedLog {
       hasKeyFile: false,
     }
     this.#blocks.push({ time, pageSize, frames })
-    this.pendingBytes += frames.length
+    this.pendingBytes += countBytes(frames)
     this.pendingSince ??= time
     return isNew
   }
@@ -78,7 +78,7 @@ export class ShippedLog {
     if (this.#generation !== generation) return
     generation.nextNumber++
     this.#blocks = this.#blocks.slice(count)
-    this.pendingBytes = this.#blocks.reduce((sum, { frames }) => sum + frames.length, 0)
+    this.pendingBytes = this.#blocks.reduce((sum, { frames }) => sum + countBytes(frames), 0)
     this.pendingSince = this.#blocks[0]?.time
   }
 }

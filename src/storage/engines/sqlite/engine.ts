@@ -263,9 +263,9 @@ export class Sqlite implements Engine {
     return (await checkFile({ file: path, driver: this.options.driver, isComplete })).flaws
   }
 
-  /** Checks a file at any path completely, and tells what it contains. */
+  /** Checks a file at any path, which nobody else uses, completely, and tells what it contains. */
   inspectFile = (path: string): Promise<CheckResult> =>
-    checkFile({ file: path, driver: this.options.driver, isComplete: true })
+    checkFile({ file: path, driver: this.options.driver, isComplete: true, isMapped: true })
 
   /**
    * Copies a database into a new file while others write to it. A process that serves the database must not call this.

@@ -7,9 +7,10 @@ type DriverName = keyof typeof drivers
 
 /**
  * The file to check, and the SQLite library to use: the one that may have the file open. A complete check also compares
- * indexes with their tables, counts all rows, and opens the file with the other libraries of this installation.
+ * indexes with their tables, counts all rows, and opens the file with the other libraries of this installation. A file
+ * that nobody else uses may be mapped into memory, which saves a third of the time.
  */
-export type CheckRequest = { file: string; driver: DriverName; isComplete?: boolean }
+export type CheckRequest = { file: string; driver: DriverName; isComplete?: boolean; isMapped?: boolean }
 
 /** What is wrong with a file, in SQLite's words; and of a sound file, after a complete check, what it contains. */
 export type CheckResult = { flaws: string[]; contents?: FileContents }
@@ -18,15 +19,17 @@ export type CheckResult = { flaws: string[]; contents?: FileContents }
 export type FileContents = { schemaVersion: number; rows: Record<string, number>; drivers: DriverName[] }
 
 const MAX_FILE_ERRORS = 20
+const MAX_MAPPED_BYTES = 2 ** 31 - 65_536 // the most that SQLite maps
 
 // Runs in a worker thread: reads a whole database and reports what is wrong with it.
 self.onmessage = async ({ data }: MessageEvent<CheckRequest>) => {
   self.postMessage(await checkFile(data).catch((error: Error): CheckResult => ({ flaws: [error.message] })))
 }
 
-async function checkFile({ file, driver, isComplete = false }: CheckRequest): Promise<CheckResult> {
+async function checkFile({ file, driver, isComplete = false, isMapped = false }: CheckRequest): Promise<CheckResult> {
   const flaws: string[] = []
   const contents = await withConnection(driver, file, (connection) => {
+    if (isMapped) connection.exec(`pragma mmap_size = ${MAX_MAPPED_BYTES}`)
     const [[version] = []] = readRows(connection, 'pragma user_version')
     if (!version) return void flaws.push('The file is not an Atoll database.')
     const check = isComplete ? 'integrity_check' : 'quick_check'

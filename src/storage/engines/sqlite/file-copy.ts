@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, wr
 import { Busy } from '../../errors'
 import type { OpenFile } from './drivers'
 
-const CHUNK_BYTES = 4 << 20
+const CHUNK_BYTES = 256 << 10 // it stays in the cache of the processor
 const LOG_HEADER_BYTES = 32
 const MAX_LOG_COPIES = 5
 

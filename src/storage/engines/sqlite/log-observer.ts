@@ -62,7 +62,7 @@ export class LogObserver {
       if (frames) this.listener.received(this.file, frames)
     } catch {
       // The writes go on; whoever listens has to copy the whole database again.
-      this.listener.received(this.file, { frames: Buffer.alloc(0), pageSize: 0, isGap: true })
+      this.listener.received(this.file, { frames: [], pageSize: 0, isGap: true })
     }
   }
 

@@ -1,13 +1,18 @@
 import { closeSync, openSync, readSync } from 'node:fs'
+import { LastFrames } from './last-frames'
 
 const HEADER_BYTES = 32
-const FRAMES_PER_READ = 1_024
+const FRAMES_PER_READ = 256
 const FRAME_HEADER_BYTES = 24
+const MAX_READ_BUFFER_BYTES = 4 << 20
 const LITTLE_ENDIAN_MAGIC = 0x377f0682
 const BIG_ENDIAN_MAGIC = 0x377f0683
 
-/** Frames of a log up to the end of a transaction, the last one of each page. `isGap` tells that frames before them may be missing. */
-export type LogFrames = { frames: Buffer; pageSize: number; isGap: boolean }
+/**
+ * Frames of a log up to the end of a transaction, the last one of each page, in buffers of whole ones. `isGap` tells that
+ * frames before them may be missing.
+ */
+export type LogFrames = { frames: Buffer[]; pageSize: number; isGap: boolean }
 
 type LogHeader = { bytes: Buffer; pageSize: number; isBigEndian: boolean; checksum: Checksum }
 type Checksum = [number, number]
@@ -65,21 +70,21 @@ export class LogReader {
       bytes,
       pageSize: bytes.readUInt32BE(8),
       isBigEndian: magic === BIG_ENDIAN_MAGIC,
-      checksum: [bytes.readUInt32BE(24), bytes.readUInt32BE(28)],
+      checksum: [bytes.readInt32BE(24), bytes.readInt32BE(28)],
     }
   }
 
   /** Reads frames as long as they belong to this log, and keeps them up to the last end of a transaction. */
-  #readFrames(header: LogHeader): Buffer {
+  #readFrames(header: LogHeader): Buffer[] {
     const frameBytes = FRAME_HEADER_BYTES + header.pageSize
-    const pieces: Buffer[] = []
+    const lastFrames = new LastFrames(frameBytes)
     for (let frames = FRAMES_PER_READ; ; ) {
-      const piece = Buffer.allocUnsafeSlow(frames * frameBytes)
+      const piece = takeReadBuffer(frames * frameBytes)
       const length = readSync(this.#file, piece, 0, piece.length, this.#position)
       const { end, isLast } = this.#findEnd(piece, length, header, frameBytes)
-      if (end) pieces.push(piece.subarray(0, end))
+      lastFrames.add(piece.subarray(0, end))
       this.#position += end
-      if (isLast) return keepLastFrames(pieces, frameBytes)
+      if (isLast) return lastFrames.finish()
       if (!end) frames *= 2 // a single transaction is longer
     }
   }
@@ -91,51 +96,48 @@ export class LogReader {
   #findEnd(piece: Buffer, length: number, { bytes: header, isBigEndian }: LogHeader, frameBytes: number) {
     const [firstSalt, secondSalt] = [header.readUInt32BE(16), header.readUInt32BE(20)]
     const words = toWords(piece, isBigEndian)
-    let [end, s0, s1] = [0, ...this.#checksum]
-    const addToChecksum = (from: number, to: number) => {
-      for (let place = from >> 2; place < to >> 2; place += 2) {
-        s0 = (s0 + words[place]! + s1) | 0
-        s1 = (s1 + words[place + 1]! + s0) | 0
-      }
-    }
-    let start = 0
+    const sums = Int32Array.from(this.#checksum)
+    let [end, start] = [0, 0]
     for (; start + frameBytes <= length; start += frameBytes) {
       if (piece.readUInt32BE(start + 8) !== firstSalt || piece.readUInt32BE(start + 12) !== secondSalt) break
-      addToChecksum(start, start + 8)
-      addToChecksum(start + FRAME_HEADER_BYTES, start + frameBytes)
-      if (s0 >>> 0 !== piece.readUInt32BE(start + 16) || s1 >>> 0 !== piece.readUInt32BE(start + 20)) break
+      addToChecksum(sums, words, start, start + 8)
+      addToChecksum(sums, words, start + FRAME_HEADER_BYTES, start + frameBytes)
+      if (sums[0] !== piece.readInt32BE(start + 16) || sums[1] !== piece.readInt32BE(start + 20)) break
       if (!piece.readUInt32BE(start + 4)) continue // its transaction goes on
       end = start + frameBytes
-      this.#checksum = [s0, s1]
+      this.#checksum = [sums[0]!, sums[1]!]
     }
     return { end, isLast: start < piece.length }
   }
 }
 
-/**
- * Returns the last frame of each page, as one transaction. Busy pages are in many frames, of which only the last one
- * counts.
- */
-function keepLastFrames(pieces: Buffer[], frameBytes: number): Buffer {
-  const last = new Map<number, Buffer>()
-  let databasePages = 0
-  for (const piece of pieces)
-    for (let start = 0; start < piece.length; start += frameBytes) {
-      last.set(piece.readUInt32BE(start), piece.subarray(start, start + frameBytes))
-      databasePages = piece.readUInt32BE(start + 4) || databasePages
-    }
-  const frames = Buffer.concat([...last.values()])
-  for (let start = 0; start < frames.length; start += frameBytes)
-    frames.writeUInt32BE(start + frameBytes === frames.length ? databasePages : 0, start + 4)
-  return frames
+/** Adds the words between two places (bytes) to a checksum. All that is written passes here. */
+function addToChecksum(sums: Int32Array, words: Int32Array, from: number, to: number) {
+  let s0 = sums[0]! | 0
+  let s1 = sums[1]! | 0
+  for (let place = from >> 2, end = to >> 2; place < end; place += 2) {
+    s0 = (s0 + words[place]! + s1) | 0
+    s1 = (s1 + words[place + 1]! + s0) | 0
+  }
+  sums[0] = s0
+  sums[1] = s1
+}
+
+let readBuffer = Buffer.alloc(0)
+
+/** Returns a buffer that is used again: new ones for all that is written would cost more than reading it. */
+function takeReadBuffer(bytes: number): Buffer {
+  if (bytes > MAX_READ_BUFFER_BYTES) return Buffer.allocUnsafeSlow(bytes)
+  if (bytes > readBuffer.length) readBuffer = Buffer.allocUnsafeSlow(bytes)
+  return readBuffer.subarray(0, bytes)
 }
 
 /** Returns the numbers of 32 bits in a buffer that has memory of its own; little-endian unless it says otherwise. */
-function toWords(bytes: Buffer, isBigEndian: boolean): Uint32Array {
-  if (!isBigEndian) return new Uint32Array(bytes.buffer)
+function toWords(bytes: Buffer, isBigEndian: boolean): Int32Array {
+  if (!isBigEndian) return new Int32Array(bytes.buffer)
   const swapped = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(swapped)
-  return new Uint32Array(swapped.swap32().buffer)
+  return new Int32Array(swapped.swap32().buffer)
 }
 
 /** Yields the page numbers and contents of frames, and the size of the database after each transaction (pages). */

@@ -1,0 +1,40 @@
+import { expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { getPriority, setPriority } from 'node:os'
+import { lowerPriority } from '../../src/core/process-priority'
+
+/** Starts a process that has several threads. */
+async function startProcess() {
+  const code = "await Bun.zstdCompress(new Uint8Array(1e6)); console.log('ready'); await Bun.sleep(60_000)"
+  const child = Bun.spawn([process.execPath, '-e', code], { stdout: 'pipe' })
+  await child.stdout.getReader().read()
+  return child
+}
+
+const listThreads = (pid: number) =>
+  process.platform === 'linux' ? readdirSync(`/proc/${pid}/task`).map(Number) : [pid]
+
+test('lowerPriority lets all threads of a process give way, and never raises the priority of one', async () => {
+  const child = await startProcess()
+  try {
+    const threads = listThreads(child.pid)
+    const listPriorities = () => {
+      const left = listThreads(child.pid).filter((thread) => threads.includes(thread))
+      return [...new Set(left.map((thread) => getPriority(thread)))]
+    }
+    lowerPriority(child.pid)
+    expect(listPriorities()).toEqual([10])
+    for (const thread of listThreads(child.pid)) setPriority(thread, 15)
+    lowerPriority(child.pid)
+    expect(listPriorities()).toEqual([15])
+  } finally {
+    child.kill()
+  }
+})
+
+test('lowerPriority ignores a process that has ended', async () => {
+  const child = await startProcess()
+  child.kill()
+  await child.exited
+  expect(() => lowerPriority(child.pid)).not.toThrow()
+})
