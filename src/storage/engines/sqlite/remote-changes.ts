@@ -1,5 +1,8 @@
-import type { CachedConnection } from './connection'
+import type { LazyWriter } from './lazy-writer'
 import type { ReadSnapshot } from './read-snapshot'
+
+/** No number is given twice, also when a database is closed and opened again. */
+let latestVersion = 0
 
 /**
  * Tells when another process has written to a database. SQLite's `data_version` of a connection changes with the commits
@@ -8,18 +11,22 @@ import type { ReadSnapshot } from './read-snapshot'
  */
 export class RemoteChanges {
   #seenByReader?: number
-  #version = 0
+  #seenByWriter?: unknown
+  #version = ++latestVersion
 
   constructor(
     private snapshot: ReadSnapshot,
-    private writer: CachedConnection,
+    private writer: LazyWriter,
   ) {}
 
-  /** Returns a number that differs from an earlier one when another process has written. */
+  /** Returns a number that differs from an earlier one when another process may have written. */
   version(): number {
     try {
       if (this.snapshot.dataVersion() === this.#seenByReader) return this.#version
-      this.#version = this.writer.querySync('pragma data_version')[0]![0] as number
+      const [[seenByWriter] = []] = this.writer.opened?.connection.querySync('pragma data_version') ?? []
+      // Without a writer, this process has written nothing.
+      if (!seenByWriter || seenByWriter !== this.#seenByWriter) this.#version = ++latestVersion
+      this.#seenByWriter = seenByWriter
       // The snapshot must not be older than what the writer has seen.
       this.snapshot.end()
       this.#seenByReader = this.snapshot.dataVersion()
