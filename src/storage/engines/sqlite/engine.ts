@@ -198,7 +198,9 @@ export class Sqlite implements Engine {
     return {
       query: snapshot.query,
       async transaction(work) {
+        const isFirst = !writer.opened
         const opened = await writer.open()
+        if (isFirst && isShared) remoteChanges.followWriter()
         opened.log?.assertHealthy()
         if (!writeTurns) return transact(opened, work)
         await writeTurns.acquire(path)

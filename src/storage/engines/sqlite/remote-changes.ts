@@ -19,13 +19,13 @@ export class RemoteChanges {
     private writer: LazyWriter,
   ) {}
 
-  /** Returns a number that differs from an earlier one when another process may have written. */
+  /** Returns a number that differs from an earlier one when another process has written. */
   version(): number {
     try {
       if (this.snapshot.dataVersion() === this.#seenByReader) return this.#version
-      const [[seenByWriter] = []] = this.writer.opened?.connection.querySync('pragma data_version') ?? []
+      const seenByWriter = this.#readWriter()
       // Without a writer, this process has written nothing.
-      if (!seenByWriter || seenByWriter !== this.#seenByWriter) this.#version = ++latestVersion
+      if (!this.writer.opened || seenByWriter !== this.#seenByWriter) this.#version = ++latestVersion
       this.#seenByWriter = seenByWriter
       // The snapshot must not be older than what the writer has seen.
       this.snapshot.end()
@@ -35,4 +35,15 @@ export class RemoteChanges {
     }
     return this.#version
   }
+
+  /** Prepares for the first write of this process. Call it between the opening of the writer and that write. */
+  followWriter() {
+    this.#seenByWriter = this.#readWriter()
+    this.snapshot.end()
+    const seenByReader = this.snapshot.dataVersion()
+    if (seenByReader !== this.#seenByReader) this.#version = ++latestVersion
+    this.#seenByReader = seenByReader
+  }
+
+  #readWriter = () => this.writer.opened?.connection.querySync('pragma data_version').at(0)?.at(0)
 }
