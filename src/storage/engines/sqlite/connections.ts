@@ -60,13 +60,14 @@ export async function migrateDatabase(
 }
 
 async function connect(path: string, { openFile, lockTimeout }: ConnectionOptions, pragmas: string) {
-  const connection = new CachedConnection(openFile(path, true), lockTimeout)
+  let connection: CachedConnection | undefined
   try {
+    connection = new CachedConnection(openFile(path, true), lockTimeout)
     await connection.executePatiently(`${PRAGMAS}; ${CREATE_VOCABULARY_SQL}; ${pragmas}`)
     return connection
   } catch (error) {
     const translated = toOpenError(error, path)
-    connection.close()
+    connection?.close()
     throw translated
   }
 }
