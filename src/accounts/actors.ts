@@ -4,7 +4,7 @@ import { now, toIsoString } from '../core/clock'
 import { sha256 } from '../core/crypto'
 import { Problem } from '../core/problem'
 import { getSettings } from '../platform/settings/tenant-settings'
-import { prepareOncePerDb } from '../storage/prepared-statements'
+import { prepareFirst } from '../storage/prepared-statements'
 import { cached, invalidate } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { verifyAccessToken } from './access-tokens'
@@ -51,16 +51,17 @@ const workspaceColumns = {
 const memberJoin = and(eq(members.workspace, workspaces._id), eq(members.user, users._id))
 const tokenWorkspace = sql`coalesce(${apiTokens.workspace}, ${apiTokens.activeWorkspace})`
 
-const statements = prepareOncePerDb((db) => ({
-  bySession: db
+const selectBySession = prepareFirst((db) =>
+  db
     .select({ user: users._id, roles: users.roles, version: users.version, ...workspaceColumns })
     .from(sessions)
     .innerJoin(users, eq(users._id, sessions.user))
     .leftJoin(workspaces, eq(workspaces._id, sessions.workspace))
     .leftJoin(members, memberJoin)
-    .where(eq(sessions._id, sql.placeholder('session')))
-    .prepare(),
-  byCookie: db
+    .where(eq(sessions._id, sql.placeholder('session'))),
+)
+const selectByCookie = prepareFirst((db) =>
+  db
     .select({
       user: users._id,
       roles: users.roles,
@@ -75,9 +76,10 @@ const statements = prepareOncePerDb((db) => ({
     .innerJoin(users, eq(users._id, sessions.user))
     .leftJoin(workspaces, eq(workspaces._id, sessions.workspace))
     .leftJoin(members, memberJoin)
-    .where(and(eq(sessionKeys.hash, sql.placeholder('hash')), gt(sessionKeys.expires, sql.placeholder('now'))))
-    .prepare(),
-  byToken: db
+    .where(and(eq(sessionKeys.hash, sql.placeholder('hash')), gt(sessionKeys.expires, sql.placeholder('now')))),
+)
+const selectByToken = prepareFirst((db) =>
+  db
     .select({
       _id: apiTokens._id,
       user: users._id,
@@ -92,9 +94,8 @@ const statements = prepareOncePerDb((db) => ({
     .innerJoin(users, eq(users._id, apiTokens.user))
     .leftJoin(workspaces, eq(workspaces._id, tokenWorkspace))
     .leftJoin(members, memberJoin)
-    .where(eq(apiTokens.hash, sql.placeholder('hash')))
-    .prepare(),
-}))
+    .where(eq(apiTokens.hash, sql.placeholder('hash'))),
+)
 
 /** Returns the token of `Authorization: Bearer …`, or an empty string. */
 export const readBearerToken = ({ headers }: Request) =>
@@ -109,7 +110,7 @@ export async function authenticateBearerToken(tenant: Tenant, token: string): Pr
   const claims = await verifyAccessToken(tenant, token)
   if (!claims) throw explainInvalidBearer(tenant, token)
   const entry = await cached<CachedActor | undefined>(tenant, 'actors', claims.sid, async () => {
-    const row = await statements(tenant.db).bySession.get({ session: claims.sid })
+    const row = await selectBySession(tenant.db, { session: claims.sid })
     return row && toCachedActor(tenant, row, { via: 'bearer', session: claims.sid })
   })
   if (entry && entry.version === claims.ver && entry.actor.user === claims.sub) return entry.actor
@@ -150,7 +151,7 @@ export type CookieSession = Pick<CachedActor, 'actor' | 'expires' | 'replaced'>
 export async function authenticateCookie(tenant: Tenant, token: string): Promise<CookieSession | undefined> {
   const hash = sha256(token)
   const entry = await cached<CachedActor | undefined>(tenant, 'actors', hash, async () => {
-    const row = await statements(tenant.db).byCookie.get({ hash, now: now() })
+    const row = await selectByCookie(tenant.db, { hash, now: now() })
     if (!row) return
     const { session, expires, spent } = row
     return {
@@ -173,7 +174,7 @@ export function authenticateApiToken(tenant: Tenant, token: string): Actor | Pro
     throw invalidCredential('This is an access token. Send it as a Bearer token: Authorization: Bearer …')
   if (!API_TOKEN_PATTERN.test(token)) throw invalidCredential()
   const entry = cached<CachedActor | undefined>(tenant, 'actors', token, async () => {
-    const row = await statements(tenant.db).byToken.get({ hash: sha256(token) })
+    const row = await selectByToken(tenant.db, { hash: sha256(token) })
     if (!row) return
     const { _id, bound } = row
     const expires = row.expires ? Date.parse(row.expires) : Number.POSITIVE_INFINITY
@@ -201,7 +202,7 @@ export const invalidateActors = (tenant: Tenant) => invalidate(tenant, 'actors')
 
 /** Returns the active workspace of a session, or null. */
 export async function findActiveWorkspace(tenant: Tenant, session: string): Promise<ActiveWorkspace | null> {
-  const row = await statements(tenant.db).bySession.get({ session })
+  const row = await selectBySession(tenant.db, { session })
   return row ? toActiveWorkspace(tenant, row) : null
 }
 

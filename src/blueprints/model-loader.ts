@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { yieldToEventLoop } from '../core/event-loop'
-import { prepareOncePerDb } from '../storage/prepared-statements'
+import { prepareFirst, prepareQuery } from '../storage/prepared-statements'
 import type { Tenant } from '../tenancy/tenants'
 import { entityStore } from './entity-store'
 import { compileFormula, type Formula } from './formulas/formula'
@@ -9,38 +9,37 @@ import { diffDefinitions } from './schema-diff'
 import type { Definition } from './shapes'
 import { alterations, blueprints, fields } from './tables'
 
-const statements = prepareOncePerDb((db) => ({
-  byKey: db
+const selectByKey = prepareFirst((db) =>
+  db
     .select()
     .from(blueprints)
-    .where(eq(blueprints.key, sql.placeholder('key')))
-    .prepare(),
-  fieldsOf: db
+    .where(eq(blueprints.key, sql.placeholder('key'))),
+)
+const selectFields = prepareQuery((db) =>
+  db
     .select({ key: fields.key, number: fields.number })
     .from(fields)
-    .where(eq(fields.blueprint, sql.placeholder('key')))
-    .prepare(),
-  alterationOf: db
+    .where(eq(fields.blueprint, sql.placeholder('key'))),
+)
+const selectAlteration = prepareFirst((db) =>
+  db
     .select()
     .from(alterations)
-    .where(eq(alterations.blueprint, sql.placeholder('key')))
-    .prepare(),
-}))
+    .where(eq(alterations.blueprint, sql.placeholder('key'))),
+)
 
 export type BlueprintRow = typeof blueprints.$inferSelect
 export type AlterationRow = typeof alterations.$inferSelect
 
-export const findBlueprintRow = ({ db }: Pick<Tenant, 'db'>, key: string) => statements(db).byKey.get({ key })
-export const findAlterationRow = ({ db }: Pick<Tenant, 'db'>, key: string) => statements(db).alterationOf.get({ key })
+export const findBlueprintRow = ({ db }: Pick<Tenant, 'db'>, key: string) => selectByKey(db, { key })
+export const findAlterationRow = ({ db }: Pick<Tenant, 'db'>, key: string) => selectAlteration(db, { key })
 
 /** Loads the model of a blueprint, or undefined. Continues an unfinished alteration, and undoes interrupted imports. */
 export async function loadModel(tenant: Tenant, key: string): Promise<Model | undefined> {
   for (;;) {
     const row = await findBlueprintRow(tenant, key)
     if (!row) return
-    const numbers = new Map(
-      (await statements(tenant.db).fieldsOf.all({ key })).map((field) => [field.key, field.number]),
-    )
+    const numbers = new Map((await selectFields(tenant.db, { key })).map((field) => [field.key, field.number]))
     const alteration = await findAlterationRow(tenant, key)
     // The rows are consistent only if the blueprint has not changed meanwhile.
     if ((await findBlueprintRow(tenant, key))?.version !== row.version) continue

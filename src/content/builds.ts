@@ -4,7 +4,7 @@ import { type HttpContext, isNotModified } from '../core/etag'
 import { notFound } from '../core/problem'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'
-import { prepareOncePerDb } from '../storage/prepared-statements'
+import { prepareFirst } from '../storage/prepared-statements'
 import { builds, components } from './tables'
 
 const MAX_BUILDS_PER_COMPONENT = 10
@@ -50,27 +50,22 @@ export async function list({ db }: PublicCtx, query: ListQuery, answer: HttpCont
 
 const buildUrl = (path: string, kind: keyof Build) => `/api/static/${path}.${kind}`
 
-const statements = prepareOncePerDb((db) => ({
-  js: db
-    .select({ text: builds.js })
-    .from(builds)
-    .where(eq(builds.path, sql.placeholder('path')))
-    .limit(1)
-    .prepare(),
-  css: db
-    .select({ text: builds.css })
-    .from(builds)
-    .where(eq(builds.path, sql.placeholder('path')))
-    .limit(1)
-    .prepare(),
-}))
+const prepareFindText = (column: typeof builds.js | typeof builds.css) =>
+  prepareFirst((db) =>
+    db
+      .select({ text: column })
+      .from(builds)
+      .where(eq(builds.path, sql.placeholder('path')))
+      .limit(1),
+  )
+const findText = { js: prepareFindText(builds.js), css: prepareFindText(builds.css) }
 
 const CONTENT_TYPES = { js: 'text/javascript;charset=utf-8', css: 'text/css;charset=utf-8' }
 
 /** Returns a file of a build, which clients may cache forever. @throws 404 STATIC_FILE_NOT_FOUND */
 export async function getFile({ db }: PublicCtx, name: string, request: Request): Promise<Response> {
   const [, path = '', kind] = /^(.+\.[0-9a-f]{32})\.(js|css)$/.exec(name) ?? notFound('static file')
-  const { text } = (await statements(db)[kind as keyof Build].get({ path })) ?? notFound('static file')
+  const { text } = (await findText[kind as keyof Build](db, { path })) ?? notFound('static file')
   const etag = `"${path.slice(-32)}"`
   const headers = {
     'content-type': CONTENT_TYPES[kind as keyof Build],

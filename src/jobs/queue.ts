@@ -2,7 +2,7 @@ import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, lte, ne, or, sql } fr
 import { DAY_MS, now } from '../core/clock'
 import { currentTraceparent } from '../core/trace'
 import type { Db, Tx } from '../storage/port'
-import { prepareOncePerDb } from '../storage/prepared-statements'
+import { prepareFirst, prepareQuery } from '../storage/prepared-statements'
 import type { Tenant } from '../tenancy/tenants'
 import { deleteInBatches } from './batch-delete'
 import { jobs } from './tables'
@@ -85,37 +85,36 @@ const ATTEMPT_FILTERS = { fresh: sql`attempts = 0`, retried: sql`attempts > 0` }
 /** `fresh`: never tried. `retried`: the last attempt failed. */
 export type AttemptState = keyof typeof ATTEMPT_FILTERS
 
-const prepareDueJobs = (db: Db, attemptState: AttemptState) =>
-  db
-    .select()
-    .from(jobs)
-    .where(and(lte(jobs.due, sql.placeholder('now')), ATTEMPT_FILTERS[attemptState]))
-    .orderBy(asc(jobs.due), asc(jobs.seq))
-    .limit(sql.placeholder('limit'))
-    .prepare()
+const prepareDueJobs = (attemptState: AttemptState) =>
+  prepareQuery((db) =>
+    db
+      .select()
+      .from(jobs)
+      .where(and(lte(jobs.due, sql.placeholder('now')), ATTEMPT_FILTERS[attemptState]))
+      .orderBy(asc(jobs.due), asc(jobs.seq))
+      .limit(sql.placeholder('limit')),
+  )
 
-const prepareNextJob = (db: Db, attemptState: AttemptState) =>
-  db
-    .select({ due: jobs.due })
-    .from(jobs)
-    .where(and(isNotNull(jobs.due), ATTEMPT_FILTERS[attemptState]))
-    .orderBy(asc(jobs.due))
-    .limit(1)
-    .prepare()
+const prepareNextJob = (attemptState: AttemptState) =>
+  prepareFirst((db) =>
+    db
+      .select({ due: jobs.due })
+      .from(jobs)
+      .where(and(isNotNull(jobs.due), ATTEMPT_FILTERS[attemptState]))
+      .orderBy(asc(jobs.due))
+      .limit(1),
+  )
 
-const statements = prepareOncePerDb((db) => ({
-  due: { fresh: prepareDueJobs(db, 'fresh'), retried: prepareDueJobs(db, 'retried') },
-  next: { fresh: prepareNextJob(db, 'fresh'), retried: prepareNextJob(db, 'retried') },
-}))
+const selectDue = { fresh: prepareDueJobs('fresh'), retried: prepareDueJobs('retried') }
+const selectNext = { fresh: prepareNextJob('fresh'), retried: prepareNextJob('retried') }
 
 /** Returns the first due jobs, at most one for each ordering key. */
 export const findDueJobs = (db: Db, attemptState: AttemptState, limit: number): Promise<Job[]> =>
-  statements(db).due[attemptState].all({ now: now(), limit })
+  selectDue[attemptState](db, { now: now(), limit })
 
 /** Returns when the next job is due (ms), or undefined when there is none. */
 export async function findNextDueTime(db: Db): Promise<number | undefined> {
-  const { fresh, retried } = statements(db).next
-  const rows = [await fresh.get(), await retried.get()]
+  const rows = [await selectNext.fresh(db, {}), await selectNext.retried(db, {})]
   const moments = rows.flatMap((row) => row?.due ?? [])
   return moments.length ? Math.min(...moments) : undefined
 }

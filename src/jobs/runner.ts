@@ -2,7 +2,7 @@ import { HOUR_MS, now } from '../core/clock'
 import { getErrorChain, logError } from '../core/log'
 import { Problem } from '../core/problem'
 import { FairSemaphore } from '../tenancy/fair-semaphore'
-import { getTenant, listOpenServedSince, listTenants, type Tenant } from '../tenancy/tenants'
+import { eachOpenServedSince, getTenant, listTenantIds, type Tenant } from '../tenancy/tenants'
 import { onWake } from './wake'
 import { type Lease, withLease } from './with-lease'
 import { drainJobs, hasWork, nextRunAt, rescheduleByClock } from './worker'
@@ -14,7 +14,7 @@ const SUSPENDED_CHECK_INTERVAL_MS = 5_000 // between two checks of a suspended t
 const USED_TENANTS_CHECK_INTERVAL_MS = 10_000 // between two checks of tenants in use, for jobs of other processes
 const SWEEP_INTERVAL_MS = HOUR_MS // between two checks of all tenants
 const SWEEP_PAUSE_MS = 20 // for each tenant
-const TENANTS_PER_BATCH = 50
+const TENANTS_PER_PAGE = 100
 const MAX_CONCURRENT_CHECKS = 8 // tenants that are checked for work at once; a hundred schedules may be due together
 const BROKEN_TENANT_RETRY_MS = 60_000 // until the next check of a tenant that has to be repaired first
 const CLOCK_JUMP_MS = 1_000 // a greater difference between the clock and `performance.now()` means that the clock was set
@@ -116,12 +116,15 @@ export function startRunner(): () => void {
 
   /** Checks all tenants, slowly, for jobs that were left by a process that is gone. */
   async function sweep() {
-    for (const { id } of await listTenants()) {
-      if (signal.aborted) return
-      checkTenant(id, true)
-      await Bun.sleep(SWEEP_PAUSE_MS)
-      // While all checks are busy, the other tenants wait.
-      while (checkSemaphore.isBusy && !signal.aborted) await Bun.sleep(SWEEP_PAUSE_MS)
+    let page = await listTenantIds('', TENANTS_PER_PAGE)
+    for (; page.length; page = await listTenantIds(page.at(-1)!, TENANTS_PER_PAGE)) {
+      for (const id of page) {
+        if (signal.aborted) return
+        checkTenant(id, true)
+        await Bun.sleep(SWEEP_PAUSE_MS)
+        // While all checks are busy, the other tenants wait.
+        while (checkSemaphore.isBusy && !signal.aborted) await Bun.sleep(SWEEP_PAUSE_MS)
+      }
     }
   }
   const startSweep = () => void sweep().catch((error) => logError('JOBS_FAILED', { cause: error }))
@@ -131,12 +134,11 @@ export function startRunner(): () => void {
    * the next sweep.
    */
   async function checkUsedTenants() {
-    const served = listOpenServedSince(lastCheckAt)
+    const since = lastCheckAt
     lastCheckAt = performance.now()
-    for (const [index, { tenant }] of served.entries()) {
+    for await (const { tenant } of eachOpenServedSince(since, USED_TENANTS_CHECK_INTERVAL_MS / 2)) {
       if (signal.aborted) return
       checkTenant(tenant, true)
-      if (index % TENANTS_PER_BATCH === TENANTS_PER_BATCH - 1) await Bun.sleep(SWEEP_PAUSE_MS)
     }
   }
 

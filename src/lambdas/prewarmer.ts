@@ -1,6 +1,6 @@
 import { logError } from '../core/log'
 import { cached } from '../tenancy/cache'
-import { listOpenServedSince, type Tenant } from '../tenancy/tenants'
+import { eachOpenServedSince, type Tenant } from '../tenancy/tenants'
 import { sandboxPool } from './sandbox/pool'
 
 const CHECK_INTERVAL_MS = 3_000
@@ -12,9 +12,10 @@ const CHECK_INTERVAL_MS = 3_000
 export function startPrewarming(): () => void {
   let lastCheck = 0
   const prewarm = async () => {
-    const served = listOpenServedSince(lastCheck)
+    const since = lastCheck
     lastCheck = performance.now()
-    for (const tenant of served) if (await hasLambdas(tenant)) return sandboxPool.prewarm()
+    for await (const tenant of eachOpenServedSince(since, CHECK_INTERVAL_MS / 2))
+      if (await hasLambdas(tenant)) return sandboxPool.prewarm()
   }
   const timer = setInterval(
     () => prewarm().catch((cause) => logError('LAMBDAS_NOT_WARMED', { cause })),

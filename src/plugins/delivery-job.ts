@@ -4,12 +4,12 @@ import { toStorableText } from '../core/body'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
 import { FAILURE_MESSAGES, type FailureReason, fetchExternal, UpstreamUnreachable } from '../core/http-client'
 import { TooManyCalls } from '../core/outbound-calls'
-import { type Event, emit, toPublicEvent } from '../jobs/outbox'
+import { emit, toPublicEvent } from '../jobs/outbox'
 import type { Job, JobResult } from '../jobs/queue'
 import { events } from '../jobs/tables'
 import { JobError, type JobHandler } from '../jobs/worker'
-import type { Db, Tx } from '../storage/port'
-import { prepareOncePerDb } from '../storage/prepared-statements'
+import type { Tx } from '../storage/port'
+import { prepareFirst } from '../storage/prepared-statements'
 import { bumpVersion, invalidate } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import type { DeliveryPayload } from './event-subscriber'
@@ -34,7 +34,7 @@ export const deliveryJob: JobHandler = {
     const isSubscribed = cached?.plugin.subscribedEvents.some((entry) => entry.active && entry.hookUrl === hookUrl)
     if (!cached || !isSubscribed)
       return { state: 'done', outcome: { ...EMPTY_OUTCOME, canceled: true } satisfies Outcome }
-    const storedEvent = await findEvent(tenant.db, event._id)
+    const storedEvent = await findEvent(tenant.db, { id: event._id })
     if (!storedEvent) {
       const error = 'The event was too old and has been removed.'
       throw new JobError(error, { outcome: { ...EMPTY_OUTCOME, error } satisfies Outcome, permanent: true })
@@ -88,14 +88,12 @@ const DELIVERY_FAILURE_MESSAGES: Record<FailureReason, string> = {
   timeout: `The endpoint did not respond within ${DELIVERY_TIMEOUT_MS / 1_000} s.`,
 }
 
-const statements = prepareOncePerDb((db) => ({
-  event: db
+const findEvent = prepareFirst((db) =>
+  db
     .select()
     .from(events)
-    .where(eq(events._id, sql.placeholder('id')))
-    .prepare(),
-}))
-const findEvent = (db: Db, id: string): Promise<Event | undefined> => statements(db).event.get({ id })
+    .where(eq(events._id, sql.placeholder('id'))),
+)
 
 const UPSERT_DELIVERIES = `insert into deliveries (_id, plugin, event, source, kind, event_name, hook_url, state, attempts, status,
     duration, answer, error, due, created, updated) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -9,6 +9,7 @@ import type { Database, DatabaseLocation, Db, Engine, Migrations, RunQuery, Stor
 type OpenDatabase = { database: Database; read: RunQuery; writer: GroupCommitWriter }
 type PoolEntry = {
   key: string
+  place: DatabaseLocation
   /** A pinned database does not count towards the limit, and is not closed for others. */
   pinned: boolean
   /** Whether it takes one of the limited slots. */
@@ -35,11 +36,13 @@ const IDLE_CHECK_INTERVAL_MS = 10_000
  * are closed.
  */
 export class DatabasePool {
+  /** The least recently used first. */
   #entries = new Map<string, PoolEntry>()
   /** The number of entries that are not pinned. */
   #evictableCount = 0
   #uses = 0
   #closing = new Set<Promise<void>>()
+  #closeListener?: (place: DatabaseLocation) => void
   #slots: DatabaseSlots
   #idleTimer?: ReturnType<typeof setInterval>
 
@@ -92,6 +95,11 @@ export class DatabasePool {
     else await closing
   }
 
+  /** Sets what is told of each database that begins to be closed, of which nothing has to stay in memory then. */
+  onClose(listener: (place: DatabaseLocation) => void) {
+    this.#closeListener = listener
+  }
+
   /** Opens all data of a place for copying. The caller closes it. */
   openTenantCopy(place: DatabaseLocation, migrations: Migrations) {
     return this.engine.openTenantCopy(place, migrations)
@@ -135,6 +143,8 @@ export class DatabasePool {
   async #use<T>(entry: PoolEntry, translate: TranslateError, work: (opened: OpenDatabase) => Promise<T>) {
     entry.users++
     entry.lastUse = ++this.#uses
+    this.#entries.delete(entry.key)
+    this.#entries.set(entry.key, entry)
     try {
       return await work(entry.opened ?? (await entry.ready))
     } catch (error) {
@@ -156,6 +166,7 @@ export class DatabasePool {
     const { pinned = false } = place
     const entry: PoolEntry = {
       key,
+      place,
       pinned,
       hasSlot: needsSlot(place),
       ready: this.#openDatabase(place, migrations),
@@ -182,6 +193,7 @@ export class DatabasePool {
   /** Removes an entry, so that it gets no new uses, and closes it when the running ones have ended. */
   #closeEntry(entry: PoolEntry): Promise<void> {
     this.#removeEntry(entry)
+    this.#closeListener?.(entry.place)
     const closing = (async () => {
       if (entry.users)
         await new Promise<void>((resolve) => {
@@ -232,13 +244,13 @@ export class DatabasePool {
 
   /** Closes idle databases, the least recently used first, while more than allowed are open. */
   #closeLeastUsed() {
-    const excess = this.#evictableCount - this.limits.openCount
-    // This runs after each statement, so it looks through the entries only when it must.
-    if (excess <= 0) return
-    const idle = [...this.#entries.values()]
-      .filter(({ pinned, users, opened }) => !pinned && opened && !users)
-      .sort((one, other) => one.lastUse - other.lastUse)
-    for (const entry of idle.slice(0, excess)) this.#closeEntry(entry).catch(logCloseFailure)
+    // This runs after each statement, so it looks through the entries only when it must, and no further than it must.
+    if (this.#evictableCount <= this.limits.openCount) return
+    for (const entry of this.#entries.values()) {
+      if (entry.pinned || entry.users || !entry.opened) continue
+      this.#closeEntry(entry).catch(logCloseFailure)
+      if (this.#evictableCount <= this.limits.openCount) return
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { eq, getTableColumns, is, Param, Placeholder, sql } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { statementBuilder } from './db'
-import type { Db, Tx } from './port'
+import type { Tx } from './port'
 
 type QueryRunner = Pick<Tx, 'query'>
 type StatementValues = Record<string, unknown>
@@ -14,20 +14,9 @@ type Statement<Rows> = {
   }
 }
 
-/** Returns a function that prepares frequent statements once for each database. */
-export function prepareOncePerDb<Statements>(prepare: (db: Db) => Statements) {
-  const statementsByDb = new WeakMap<Db, Statements>()
-  return (reader: Db): Statements => {
-    const db = reader.origin ?? reader
-    const statements = statementsByDb.get(db) ?? prepare(db)
-    statementsByDb.set(db, statements)
-    return statements
-  }
-}
-
 /**
- * Returns a function that runs a statement in any transaction. The statement is built once, with placeholders: building
- * takes ten times as long as running. It is for statements that run thousands of times a second.
+ * Returns a function that runs a statement with any database. The statement is built once for all tenants, with
+ * placeholders: building takes ten times as long as running. It is for statements that run thousands of times a second.
  */
 export function prepareQuery<Rows>(build: (db: Tx) => Statement<Rows>) {
   let built: ReturnType<Statement<Rows>['prepare']> | undefined
@@ -37,6 +26,12 @@ export function prepareQuery<Rows>(build: (db: Tx) => Statement<Rows>) {
     const rows = await tx.query(text, bindValues(params, values))
     return built.mapAllResult(rows) as Rows
   }
+}
+
+/** Returns a function that runs a statement as `prepareQuery` does, and returns its first row, or undefined. */
+export function prepareFirst<Row>(build: (db: Tx) => Statement<Row[]>) {
+  const query = prepareQuery(build)
+  return async (tx: QueryRunner, values: StatementValues): Promise<Row | undefined> => (await query(tx, values))[0]
 }
 
 /** Returns functions that insert whole rows of a table, and that replace a row by its `_id`. */

@@ -16,10 +16,8 @@ import { assertTenantId, getTenantInfo, throwConflict } from './tenants'
 
 /** Returns the sorted names of the folders with a database whose tenant is not in the registry. */
 export async function listUnknownFolders(): Promise<string[]> {
-  const registeredIds = new Set((await registry.db.select({ id: tenants.id }).from(tenants)).map(({ id }) => id))
-  return listDataFolders()
-    .filter((name) => !registeredIds.has(name))
-    .sort()
+  const registeredIds = new Set((await registry.db.query('select id from tenants')).map(([id]) => id))
+  return listDataFolders((name) => !registeredIds.has(name)).sort()
 }
 
 /**
@@ -89,9 +87,12 @@ async function takeOverDatabase(entry: TenantRecord) {
 }
 
 /** Returns the names of the folders that contain a database. */
-export function listDataFolders(): string[] {
+export function listDataFolders(isWanted = (_name: string) => true): string[] {
   try {
-    return readdirSync(config.ATOLL_TENANTS).filter((name) => !name.startsWith('.') && hasDatabase(name))
+    // A server may have thousands of folders, so only the wanted ones are looked into.
+    return readdirSync(config.ATOLL_TENANTS).filter(
+      (name) => !name.startsWith('.') && isWanted(name) && hasDatabase(name),
+    )
   } catch {
     return [] // the folder was never created
   }

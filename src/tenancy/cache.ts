@@ -94,6 +94,11 @@ export async function bumpVersion(tx: Tx, topic: CacheTopic) {
 /** Invalidates a topic in this process. Call it after the commit. */
 export const invalidate = ({ db }: Store, topic: CacheTopic) => dropRegion(cacheOf(db), topic)
 
+/** Removes everything that is cached of a tenant from memory. It is loaded again when it is needed. */
+export function dropCache({ db }: Pick<Store, 'db'>) {
+  caches.delete(db)
+}
+
 function dropRegion({ regions }: TenantCache, topic: CacheTopic) {
   regions.delete(topic)
   if (DEPENDENT_TOPICS[topic]) regions.delete(DEPENDENT_TOPICS[topic])

@@ -1,4 +1,4 @@
-import { asc, count, eq } from 'drizzle-orm'
+import { asc, count, eq, gt } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { config } from '../config'
 import { BoundedMap } from '../core/bounded-map'
@@ -8,7 +8,7 @@ import { notesOf } from '../core/request-log'
 import { Conflict } from '../storage/errors'
 import type { Store } from '../storage/port'
 import { pickHome } from './buckets'
-import { cached, writeInvalidating } from './cache'
+import { cached, dropCache, writeInvalidating } from './cache'
 import { requestHost } from './client-connection'
 import { checkDatabase, createTenantFolder, databases, hasTenantFolder, moveToTrash, tenantFolder } from './databases'
 import { assignHosts } from './hosts'
@@ -153,16 +153,44 @@ export function lastRequestTime(id: string): number | undefined {
 
 /** Returns the tenants that had requests since a moment, and whose databases are still open. */
 export const listOpenServedSince = (moment: number): Tenant[] =>
-  [...cachedTenants.values()].filter(
-    (cachedTenant) =>
-      cachedTenant.servedAt >= moment && databases.isOpen(locationOf({ ...cachedTenant, id: cachedTenant.tenant })),
-  )
+  [...cachedTenants.values()].filter((tenant) => tenant.servedAt >= moment && isOpen(tenant))
+
+/**
+ * Yields the tenants that had requests since a moment, unless their databases are closed when their turn comes. They are
+ * spread over `withinMs`, so that requests do not wait for work at all of them.
+ */
+export async function* eachOpenServedSince(moment: number, withinMs: number): AsyncGenerator<Tenant> {
+  const served = listOpenServedSince(moment) as CachedTenant[]
+  for (const tenant of served) {
+    if (isOpen(tenant)) yield tenant
+    await Bun.sleep(Math.min(MAX_PAUSE_MS, withinMs / served.length))
+  }
+}
+
+const MAX_PAUSE_MS = 20 // between two tenants
+const isOpen = (tenant: CachedTenant) => databases.isOpen(locationOf({ ...tenant, id: tenant.tenant }))
 
 /** Returns all tenants with their hosts, by id. */
-export async function listTenants() {
+export const listTenants = () => describeTenants()
+
+/** Returns the ids of the next tenants after an id, in their order. */
+export async function listTenantIds(after: string, limit: number): Promise<string[]> {
+  const page = registry.db.select({ id: tenants.id }).from(tenants).where(gt(tenants.id, after))
+  return (await page.orderBy(asc(tenants.id)).limit(limit)).map(({ id }) => id)
+}
+
+async function describeTenants(id?: string) {
   const [records, names] = await Promise.all([
-    registry.db.select().from(tenants).orderBy(asc(tenants.id)),
-    registry.db.select().from(hosts).orderBy(asc(hosts.host)),
+    registry.db
+      .select()
+      .from(tenants)
+      .where(id === undefined ? undefined : eq(tenants.id, id))
+      .orderBy(asc(tenants.id)),
+    registry.db
+      .select()
+      .from(hosts)
+      .where(id === undefined ? undefined : eq(hosts.tenant, id))
+      .orderBy(asc(hosts.host)),
   ])
   const hostsOf = Map.groupBy(names, ({ tenant }) => tenant)
   return records.map(({ id, status, created, home, moved }) => ({
@@ -174,8 +202,7 @@ export async function listTenants() {
 }
 
 /** Returns one tenant with its hosts. @throws 404 TENANT_NOT_FOUND */
-export const getTenantInfo = async (id: string) =>
-  (await listTenants()).find((tenant) => tenant.id === id) ?? throwTenantNotFound(id)
+export const getTenantInfo = async (id: string) => (await describeTenants(id))[0] ?? throwTenantNotFound(id)
 
 /** Suspends a tenant, which then responds with 403 to every request, or resumes it. @throws 404 TENANT_NOT_FOUND */
 export async function setStatus(id: string, status: TenantRecord['status']) {
@@ -255,6 +282,12 @@ type CachedTenant = Tenant & Pick<TenantRecord, 'uid' | 'home' | 'moved' | 'made
 const MAX_CACHED_TENANTS = 50_000
 /** Saves building stores and their caches for each request. They hold no file open. */
 const cachedTenants = new BoundedMap<string, CachedTenant>(MAX_CACHED_TENANTS)
+
+// Models and actors of a tenant take more memory than its open database, so they leave with it.
+databases.onClose(({ tenant }) => {
+  const closed = cachedTenants.get(tenant)
+  if (closed) dropCache(closed)
+})
 
 function openTenant(entry: TenantRecord): CachedTenant {
   const { id, uid, status, home, moved, made } = entry

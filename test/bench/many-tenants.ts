@@ -7,7 +7,7 @@ import { join } from 'node:path'
 const TENANTS = Number(process.argv[2] ?? 10_000)
 const TOUCHES = Number(process.argv[3] ?? 100_000)
 const OPEN_TENANTS = Math.min(1_000, TENANTS)
-const [CONCURRENCY, SAMPLES] = [4, 5]
+const [CONCURRENCY, STARTS, SAMPLES] = [4, 5, 20]
 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-tenants-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -62,7 +62,7 @@ first.child.kill('SIGTERM')
 await first.child.exited
 
 const starts: number[] = []
-for (let sample = 0; sample < SAMPLES; sample++) {
+for (let sample = 0; sample < STARTS; sample++) {
   const { child, ms } = await startServer()
   starts.push(ms)
   child.kill('SIGTERM')
@@ -92,10 +92,12 @@ console.log(`memory before: ${readMemory(child.pid).toFixed(0)} MB`)
 for (let number = 0; number < OPEN_TENANTS; number++) await touch(number)
 console.log(`${OPEN_TENANTS} open: ${readMemory(child.pid).toFixed(0)} MB, ${countDescriptors(child.pid)} descriptors`)
 const random = () => Math.floor(Math.random() * TENANTS)
-for (let sample = 0; sample < SAMPLES; sample++) {
+for (let sample = 1; sample <= SAMPLES; sample++) {
+  const startedAt = performance.now()
   const latencies = await touchMany(TOUCHES / SAMPLES, random)
+  const perSecond = latencies.length / ((performance.now() - startedAt) / 1_000)
   console.log(
-    `${((sample + 1) * TOUCHES) / SAMPLES} random touches: ${formatLatencies(latencies)}; ${readMemory(child.pid).toFixed(0)} MB, ${countDescriptors(child.pid)} descriptors`,
+    `${(sample * TOUCHES) / SAMPLES} random touches: ${perSecond.toFixed(0)}/s, ${formatLatencies(latencies)}; ${readMemory(child.pid).toFixed(0)} MB, ${countDescriptors(child.pid)} descriptors`,
   )
 }
 process.exit()

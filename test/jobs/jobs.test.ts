@@ -6,6 +6,7 @@ import { enqueue, type Job, type JobResult, type NewJob, replaceQueued, requeue 
 import { runDueJobs, startRunner } from '../../src/jobs/runner'
 import { drainJobs, JobError, type JobHandler } from '../../src/jobs/worker'
 import { Conflict } from '../../src/storage/errors'
+import type { Db } from '../../src/storage/port'
 import { setStatus, type Tenant } from '../../src/tenancy/tenants'
 import { useTestArea } from '../test-area'
 import { createTestTenant } from '../test-tenant'
@@ -41,18 +42,10 @@ const enqueueJobs = (tenant: Tenant, ...jobs: NewJob[]) =>
   })
 const readRows = ({ db }: Tenant) => db.query('select state, attempts, due, outcome from jobs order by seq')
 /** Returns a database whose prepared statements fail while a condition holds. */
-function failWhen<Target extends object>(target: Target, hasFailed: () => boolean): Target {
-  const get = (_: Target, key: keyof Target) => {
-    const value: unknown = target[key]
-    if (typeof value !== 'function') return value
-    return (...args: unknown[]) => {
-      if (key === 'all' && hasFailed()) throw new Error('The connection was lost.')
-      const result = value.apply(target, args)
-      return result instanceof Promise || typeof result !== 'object' || !result ? result : failWhen(result, hasFailed)
-    }
-  }
-  return new Proxy(target, { get: get as ProxyHandler<Target>['get'] })
-}
+const failWhen = (db: Db, hasFailed: () => boolean): Db => ({
+  ...db,
+  query: (sql, params) => (hasFailed() ? Promise.reject(new Error('The connection was lost.')) : db.query(sql, params)),
+})
 let stopRunner: () => void = () => {}
 // Even after a failed test: a runner that keeps going would run the jobs of all later tests.
 afterEach(() => stopRunner())

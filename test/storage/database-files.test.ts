@@ -1,5 +1,16 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseDamaged } from '../../src/storage/errors'
 import { DatabasePool } from '../../src/storage/pool'
@@ -82,4 +93,48 @@ describe.each(fileEngines)('%s: database files', (_, engine) => {
     await storage.close()
     expect(existsSync(join(folder, 'acme/data.db-wal'))).toBeFalse()
   })
+
+  test('a database whose file was replaced since it was opened refuses its first write, and the new file stays unchanged', async () => {
+    const { at, folder, file, storage, store } = await createFixture()
+    await storage.release(at)
+    mkdirSync(join(folder, 'copy'))
+    copyFileSync(file, join(folder, 'copy/data.db'))
+    expect(await listIds(store)).toBe('a')
+    renameSync(join(folder, 'acme'), join(folder, 'away'))
+    renameSync(join(folder, 'copy'), join(folder, 'acme'))
+    const before = readFileSync(file)
+    await expect(store.write((tx) => insertThing(tx, 'b'))).rejects.toBeInstanceOf(DatabaseDamaged)
+    expect(readFileSync(file)).toEqual(before)
+    await store.write((tx) => insertThing(tx, 'c'))
+    expect(await listIds(store)).toBe('a,c')
+    await storage.close()
+    expect(readdirSync(join(folder, 'acme'))).toEqual(['data.db'])
+  })
+
+  test.skipIf(process.platform !== 'linux')(
+    'a database is opened a second time for its first write, and leaves one file without a log either way',
+    async () => {
+      const { at, folder, file, storage, store } = await createFixture()
+      await storage.release(at)
+      expect(await listIds(store)).toBe('a')
+      expect(countDescriptors(file)).toBe(1)
+      await storage.release(at)
+      expect([countDescriptors(file), readdirSync(join(folder, 'acme'))]).toEqual([0, ['data.db']])
+      await store.write((tx) => insertThing(tx, 'b'))
+      expect(await listIds(store)).toBe('a,b')
+      expect(countDescriptors(file)).toBe(2)
+      await storage.close()
+      expect([countDescriptors(file), readdirSync(join(folder, 'acme'))]).toEqual([0, ['data.db']])
+    },
+  )
 })
+
+/** Returns how often this process has opened a file. */
+const countDescriptors = (file: string) =>
+  readdirSync('/proc/self/fd').filter((descriptor) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`) === realpathSync(file)
+    } catch {
+      return false // it was closed meanwhile
+    }
+  }).length

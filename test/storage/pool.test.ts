@@ -555,6 +555,14 @@ test('the least recently used database is closed first', async () => {
   expect(storage.openCount).toBe(2)
 })
 
+test('a listener is told of each database that is closed', async () => {
+  const { store, storage } = createFakePool(1)
+  const closed: string[] = []
+  storage.onClose(({ tenant }) => closed.push(tenant))
+  for (const id of ['a', 'b', 'b', 'a']) await store(id).db.query('select 1')
+  expect(closed).toEqual(['a', 'b'])
+})
+
 test('a query stays cheap when the limit of open databases is reached and another one is pinned', async () => {
   const { storage, store } = createFakePool(5_000)
   await storage.getStore({ tenant: 'p', file: 'pinned', pinned: true }, migrations).db.query('select 1')

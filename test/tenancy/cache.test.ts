@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Db } from '../../src/storage/port'
-import { cached } from '../../src/tenancy/cache'
+import { cached, dropCache } from '../../src/tenancy/cache'
 
 test('a value is not read from the cache after its version could not be checked', async () => {
   const state = { value: 'old', version: 1, notifications: 0, isReachable: true }
@@ -17,4 +17,19 @@ test('a value is not read from the cache after its version could not be checked'
   await expect(read()).rejects.toThrow('cannot be reached')
   state.isReachable = true
   expect(await read()).toBe('new')
+})
+
+test('a value is loaded again after the cache of its tenant was dropped, and others stay', async () => {
+  const createStore = () => ({ db: { query: async () => [] } as unknown as Db, remoteVersion: () => 0 })
+  const [store, other] = [createStore(), createStore()]
+  const loads: string[] = []
+  const load = (name: string) => async () => `${loads.push(name)}`
+  const readBoth = async () => {
+    await cached(store, 'plugins', 'key', load('store'))
+    await cached(other, 'plugins', 'key', load('other'))
+  }
+  await readBoth()
+  dropCache(store)
+  await readBoth()
+  expect(loads).toEqual(['store', 'other', 'store'])
 })

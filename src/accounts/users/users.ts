@@ -4,7 +4,7 @@ import { badRequest, type FieldError, notFound, Problem } from '../../core/probl
 import { normalizeForLookup } from '../../core/text-normalization'
 import { reserveQuota } from '../../limits/quota-check'
 import type { Db, Tx } from '../../storage/port'
-import { prepareOncePerDb } from '../../storage/prepared-statements'
+import { prepareFirst } from '../../storage/prepared-statements'
 import { writeInvalidating } from '../../tenancy/cache'
 import { findSupportUser } from '../../tenancy/support-user'
 import type { Tenant } from '../../tenancy/tenants'
@@ -16,17 +16,16 @@ import { revokeOtherSessions } from '../sessions'
 import type { Registration } from '../shapes'
 import { type UserRow, users } from '../tables'
 
-const statements = prepareOncePerDb((db) => ({
-  byId: db
+const findById = prepareFirst((db) =>
+  db
     .select()
     .from(users)
-    .where(eq(users._id, sql.placeholder('id')))
-    .prepare(),
-}))
+    .where(eq(users._id, sql.placeholder('id'))),
+)
 
 /** Returns a user by id. @throws 404 USER_NOT_FOUND */
 export const getUser = async ({ db }: Tenant, id: string): Promise<UserRow> =>
-  (await statements(db).byId.get({ id })) ?? notFound('user')
+  (await findById(db, { id })) ?? notFound('user')
 
 /** Returns the user with this username, otherwise the one with this e-mail address, or undefined. */
 export async function findByLogin({ db }: Tenant, name: string): Promise<UserRow | undefined> {

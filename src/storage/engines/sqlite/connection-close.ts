@@ -2,9 +2,13 @@ import { StorageFull } from '../../errors'
 import type { CachedConnection } from './connection'
 import { ignoreBusy } from './tenant-copy'
 
-/** Closes the connections, and leaves one complete file without a log. */
-export async function closeAndTruncateLog(writer: CachedConnection, reader: CachedConnection) {
+/**
+ * Closes the connections, and leaves one complete file without a log. Without a writer SQLite does so itself, for what
+ * another process may have written.
+ */
+export async function closeAndTruncateLog(reader: CachedConnection, writer?: CachedConnection) {
   reader.close()
+  if (!writer) return
   try {
     await writer.truncateLog().catch(ignoreBusyOrFull)
   } finally {
@@ -13,9 +17,9 @@ export async function closeAndTruncateLog(writer: CachedConnection, reader: Cach
 }
 
 /** Closes the connections. SQLite leaves one complete file where no other process has it open. */
-export function closeConnections(writer: CachedConnection, reader: CachedConnection) {
+export function closeConnections(reader: CachedConnection, writer?: CachedConnection) {
   reader.close()
-  writer.close()
+  writer?.close()
 }
 
 /** On a full disk the log stays beside its file, and nothing is lost. */

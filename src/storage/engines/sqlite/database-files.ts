@@ -2,7 +2,7 @@ import { accessSync, closeSync, constants, openSync, type Stats, statfsSync, sta
 import { devNull } from 'node:os'
 import { dirname } from 'node:path'
 import { getErrorChain } from '../../../core/log'
-import { DatabaseDamaged } from '../../errors'
+import { Busy, DatabaseDamaged, StorageFault, toStorageError } from '../../errors'
 
 /** The part of its disk that a database's log may take, within bounds (bytes). */
 const LOG_DISK_SHARE = 1 / 8
@@ -50,8 +50,15 @@ export function assertFile(path: string) {
   if (!file.size) throw new DatabaseDamaged(undefined, `${path} is empty.`)
 }
 
+/** Returns the error of an opening: 503 BUSY when descriptors are used up. Call it before any of them is closed. */
+export function toOpenError(error: unknown, path: string): Error {
+  const isBusy = isOutOfDescriptors() || canBeOpened(error, path)
+  const translated = toStorageError(error)
+  return translated instanceof StorageFault && isBusy ? new Busy(error) : translated
+}
+
 /** Tells whether this process may open no more files, which SQLite does not distinguish from other failures. */
-export function isOutOfDescriptors(): boolean {
+function isOutOfDescriptors(): boolean {
   try {
     closeSync(openSync(devNull, 'r'))
     return false
@@ -63,7 +70,7 @@ export function isOutOfDescriptors(): boolean {
 /**
  * Tells whether a file that SQLite could not open can be opened: then descriptors were used up, and one is free again.
  */
-export function canBeOpened(error: unknown, path: string): boolean {
+function canBeOpened(error: unknown, path: string): boolean {
   if (!getErrorChain(error).some((cause) => (cause as { code?: string }).code === 'SQLITE_CANTOPEN')) return false
   try {
     accessSync(path, constants.R_OK | constants.W_OK)

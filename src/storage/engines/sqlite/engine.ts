@@ -1,10 +1,9 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { ConfigError } from '../../../core/config-error'
 import { sha256 } from '../../../core/crypto'
 import { fsyncDirectory } from '../../../core/fsync'
 import { notFound } from '../../../core/problem'
-import { Busy, DatabaseDamaged, StorageFault, toStorageError } from '../../errors'
+import { DatabaseDamaged, toStorageError } from '../../errors'
 import {
   type Database,
   type DatabaseLocation,
@@ -18,19 +17,19 @@ import {
 import { CheckpointScheduler } from './checkpoint-scheduler'
 import { CachedConnection } from './connection'
 import { closeAndTruncateLog, closeConnections, ignoreBusyOrFull } from './connection-close'
-import { assertFile, canBeOpened, DatabaseFiles, isOutOfDescriptors } from './database-files'
+import { migrateDatabase, openReader, openWriter, PRAGMAS } from './connections'
+import { assertFile, DatabaseFiles, toOpenError } from './database-files'
 import { DatabaseTemplate } from './database-template'
-import { drivers, type OpenFile, type SqliteConnection } from './drivers'
-import { copyBeforeRewriting } from './earlier-copy'
+import { drivers, type OpenFile, type SqliteConnection, withExtension } from './drivers'
 import { checkFile } from './file-check'
 import type { CheckResult } from './file-check-worker'
 import { copyDatabaseFile, type FileCopyControl } from './file-copy'
 import { lockFolder } from './folder-lock'
+import { LazyWriter, type WriteAccess } from './lazy-writer'
 import { type LogListener, type LogObserver, LogObservers } from './log-observer'
 import { ReadSnapshot } from './read-snapshot'
 import { RemoteChanges } from './remote-changes'
 import { readTables, SqliteTenantCopy } from './tenant-copy'
-import { WalSync } from './wal-sync'
 import type { WriteTurns } from './write-turns'
 
 export type SqliteOptions = {
@@ -47,15 +46,6 @@ export type SqliteOptions = {
   /** The turns to write, for processes that serve the folder together. */
   writeTurns?: WriteTurns
 }
-
-// SQLite's own wait for another process blocks this one, so it is short; `#retryWhileBusy` does the rest. The cache
-// grows only as it is used, is released when the database is idle, and all connections together stay below the soft
-// limit. Checkpoints run in another thread; SQLite's own are only for a log that is far behind.
-const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma foreign_keys = on;
-  pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 100000;
-  pragma temp_store = memory`
-/** The words of the full-text index. The table stores nothing, so each connection creates its own. */
-const CREATE_VOCABULARY_SQL = `create virtual table if not exists temp.search_vocabulary using fts5vocab('main', 'search_words', 'instance')`
 
 /** Returns the mark of a tenant's file: SQLite's `application_id`, a number of 31 bits. */
 const toMark = (identity?: string) => (identity ? Number.parseInt(sha256(identity).slice(0, 8), 16) >>> 1 : 0)
@@ -89,48 +79,42 @@ export class Sqlite implements Engine {
    * @throws 404 TENANT_NOT_FOUND when the folder of the file is missing, or the tenant was ended
    * @throws DatabaseDamaged when the database should exist, but is missing or belongs to another tenant
    */
-  async open(
-    { file, identity, exists = false }: DatabaseLocation,
-    { sqlite: migrations, rewriting }: Migrations,
-  ): Promise<Database> {
+  async open({ file, identity, exists = false }: DatabaseLocation, migrations: Migrations): Promise<Database> {
     const { folder, lockTimeout, synchronous } = this.options
-    const connect = await this.#getOpenFile()
     const [path, mark] = [join(folder, file), toMark(identity)]
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (exists) assertFile(path)
-    else if (!existsSync(dirname(path))) notFound('tenant')
-    else if (!existsSync(path)) this.#template.create(connect, path, mark, migrations)
-    const sessions: CachedConnection[] = []
-    const session = async (pragmas: string) => {
-      const opened = new CachedConnection(connect(path, exists), lockTimeout)
-      sessions.push(opened)
-      await opened.executePatiently(`${PRAGMAS}; ${CREATE_VOCABULARY_SQL}; ${pragmas}`)
-      return opened
-    }
+    else await this.#create(path, mark, migrations.sqlite)
+    const options = { openFile: await this.#getOpenFile(), lockTimeout }
+    let reader: CachedConnection | undefined
+    let writer: LazyWriter | undefined
     try {
-      const writer = await session('pragma synchronous = full')
-      if (await writer.readPragma('user_version')) await writer.assertMark(mark)
+      reader = await openReader(path, options)
+      const version = await reader.readPragma('user_version')
+      if (version) await reader.assertMark(mark)
       else if (exists) throw new DatabaseDamaged(undefined, `${path} is not an Atoll database.`)
-      await copyBeforeRewriting(writer, path, rewriting)
-      await writer.migrate((version) => listPendingMigrations(version, migrations), mark)
-      await writer.assertMark(mark)
+      const files = new DatabaseFiles(path)
+      writer = new LazyWriter(() => openWriter(files, options, synchronous === 'full' ? folder : undefined))
+      if (listPendingMigrations(version, migrations.sqlite).length)
+        await migrateDatabase((await writer.open()).connection, path, mark, migrations)
       // After a failed write the system may take pages in memory for written, so the log is copied again before it is
       // trusted.
-      if (this.#failedPaths.has(path)) await writer.truncateLog()
+      if (this.#failedPaths.has(path)) await (await writer.open()).connection.truncateLog()
       this.#failedPaths.delete(path)
-      writer.execute('pragma synchronous = normal')
-      const reader = await session('pragma query_only = on')
       this.#closeAbandoned(path)
-      const files = new DatabaseFiles(path)
-      // Last, because it keeps a descriptor that nothing else would close.
-      const log = synchronous === 'full' ? new WalSync(path, [...new Set([dirname(path), folder])]) : undefined
-      return this.#createDatabase(files, mark, writer, reader, log, this.#logObservers.open(path, file))
+      return this.#createDatabase(files, mark, reader, writer, this.#logObservers.open(path, file))
     } catch (error) {
-      const isBusy = isOutOfDescriptors() || canBeOpened(error, path)
-      for (const opened of sessions) opened.close()
-      const translated = toStorageError(error)
-      throw translated instanceof StorageFault && isBusy ? new Busy(error) : translated
+      const translated = toOpenError(error, path)
+      await writer?.opened?.log?.close()
+      for (const opened of [reader, writer?.opened?.connection]) opened?.close()
+      throw translated
     }
+  }
+
+  /** Creates a database, unless there is one. @throws 404 TENANT_NOT_FOUND when the folder of the file is missing */
+  async #create(path: string, mark: number, migrations: string[]) {
+    mkdirSync(this.options.folder, { recursive: true, mode: 0o700 })
+    if (!existsSync(dirname(path))) notFound('tenant')
+    if (!existsSync(path)) this.#template.create(await this.#getOpenFile(), path, mark, migrations)
   }
 
   /** Returns a number that differs from an earlier one when another process has written; it is for shared folders. */
@@ -185,23 +169,22 @@ export class Sqlite implements Engine {
   #createDatabase(
     files: DatabaseFiles,
     mark: number,
-    writer: CachedConnection,
     reader: CachedConnection,
-    log: WalSync | undefined,
+    writer: LazyWriter,
     observer: LogObserver | undefined,
   ): Database {
     const checkpoints = this.#checkpoints
     const { path, logLimit } = files
-    const hasFailed = () => writer.hasDiskFailed || reader.hasDiskFailed || !!log?.hasFailed
+    const hasFailed = () => reader.hasDiskFailed || writer.hasFailed
     const snapshot = new ReadSnapshot(reader)
     const { isShared, writeTurns } = this.options
     const remoteChanges = new RemoteChanges(snapshot, writer)
     if (isShared) this.#remoteChanges.set(path, remoteChanges)
-    const transact = async (work: (executor: Executor) => Promise<void>) => {
+    const transact = async ({ connection, log }: WriteAccess, work: (executor: Executor) => Promise<void>) => {
       observer?.beforeWrite()
-      const before = writer.statementCount
-      await writer.transaction(async (executor) => {
-        await writer.assertMark(mark)
+      const before = connection.statementCount
+      await connection.transaction(async (executor) => {
+        await connection.assertMark(mark)
         await work(executor)
       })
       snapshot.end()
@@ -209,32 +192,36 @@ export class Sqlite implements Engine {
       const length = files.requireInPlace()
       const kept = log?.waitUntilDurable()
       kept?.catch(() => {}) // the writer handles its failure, but only after the checkpoint
-      await checkpoints.recordWrite(path, { statements: writer.statementCount - before, log: length, logLimit })
+      await checkpoints.recordWrite(path, { statements: connection.statementCount - before, log: length, logLimit })
       return { kept }
     }
     return {
       query: snapshot.query,
       async transaction(work) {
-        log?.assertHealthy()
-        if (!writeTurns) return transact(work)
+        const isFirst = !writer.opened
+        const opened = await writer.open()
+        if (isFirst && isShared) remoteChanges.followWriter()
+        opened.log?.assertHealthy()
+        if (!writeTurns) return transact(opened, work)
         await writeTurns.acquire(path)
-        return transact(work).finally(() => writeTurns.release(path))
+        return transact(opened, work).finally(() => writeTurns.release(path))
       },
       isBroken: () => hasFailed() || !files.isInPlace(),
       releaseMemory() {
-        for (const session of [reader, writer]) session.execute('pragma shrink_memory')
+        for (const session of [reader, writer.opened?.connection]) session?.execute('pragma shrink_memory')
       },
       close: async () => {
         snapshot.end()
         if (hasFailed()) this.#failedPaths.add(path)
+        const { connection, log } = writer.opened ?? {}
         await Promise.all([checkpoints.waitForFile(path), log?.close()])
         observer?.close()
         writeTurns?.close(path)
         if (this.#remoteChanges.get(path) === remoteChanges) this.#remoteChanges.delete(path)
         const isReplaced = files.isReplaced()
-        if (isReplaced) this.#abandoned.push({ files, sessions: [reader, writer] })
-        else if (isShared) closeConnections(writer, reader)
-        else await closeAndTruncateLog(writer, reader)
+        if (isReplaced) this.#abandoned.push({ files, sessions: connection ? [reader, connection] : [reader] })
+        else if (isShared) closeConnections(reader, connection)
+        else await closeAndTruncateLog(reader, connection)
         if (observer) this.#logObservers.close(observer, isReplaced)
       },
     }
@@ -301,17 +288,3 @@ export class Sqlite implements Engine {
     return this.#driver
   }
 }
-
-/** @throws ConfigError when the extension cannot be loaded */
-const withExtension =
-  (connect: OpenFile, path: string): OpenFile =>
-  (file, exists) => {
-    const connection = connect(file, exists)
-    try {
-      connection.loadExtension(path)
-      return connection
-    } catch (cause) {
-      connection.close()
-      throw new ConfigError(`SQLite cannot load the extension ${path} of ATOLL_SQLITE_VEC.`, { cause })
-    }
-  }

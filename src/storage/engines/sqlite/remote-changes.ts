@@ -1,5 +1,8 @@
-import type { CachedConnection } from './connection'
+import type { LazyWriter } from './lazy-writer'
 import type { ReadSnapshot } from './read-snapshot'
+
+/** No number is given twice, also when a database is closed and opened again. */
+let latestVersion = 0
 
 /**
  * Tells when another process has written to a database. SQLite's `data_version` of a connection changes with the commits
@@ -8,18 +11,22 @@ import type { ReadSnapshot } from './read-snapshot'
  */
 export class RemoteChanges {
   #seenByReader?: number
-  #version = 0
+  #seenByWriter?: unknown
+  #version = ++latestVersion
 
   constructor(
     private snapshot: ReadSnapshot,
-    private writer: CachedConnection,
+    private writer: LazyWriter,
   ) {}
 
   /** Returns a number that differs from an earlier one when another process has written. */
   version(): number {
     try {
       if (this.snapshot.dataVersion() === this.#seenByReader) return this.#version
-      this.#version = this.writer.querySync('pragma data_version')[0]![0] as number
+      const seenByWriter = this.#readWriter()
+      // Without a writer, this process has written nothing.
+      if (!this.writer.opened || seenByWriter !== this.#seenByWriter) this.#version = ++latestVersion
+      this.#seenByWriter = seenByWriter
       // The snapshot must not be older than what the writer has seen.
       this.snapshot.end()
       this.#seenByReader = this.snapshot.dataVersion()
@@ -28,4 +35,15 @@ export class RemoteChanges {
     }
     return this.#version
   }
+
+  /** Prepares for the first write of this process. Call it between the opening of the writer and that write. */
+  followWriter() {
+    this.#seenByWriter = this.#readWriter()
+    this.snapshot.end()
+    const seenByReader = this.snapshot.dataVersion()
+    if (seenByReader !== this.#seenByReader) this.#version = ++latestVersion
+    this.#seenByReader = seenByReader
+  }
+
+  #readWriter = () => this.writer.opened?.connection.querySync('pragma data_version').at(0)?.at(0)
 }

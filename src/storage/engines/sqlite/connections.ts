@@ -1,0 +1,73 @@
+import { dirname } from 'node:path'
+import { listPendingMigrations, type Migrations } from '../../port'
+import { CachedConnection } from './connection'
+import { type DatabaseFiles, toOpenError } from './database-files'
+import type { OpenFile } from './drivers'
+import { copyBeforeRewriting } from './earlier-copy'
+import type { WriteAccess } from './lazy-writer'
+import { WalSync } from './wal-sync'
+
+// SQLite's own wait for another process blocks this one, so it is short; `#retryWhileBusy` does the rest. The cache
+// grows only as it is used, is released when the database is idle, and all connections together stay below the soft
+// limit. Checkpoints run in another thread; SQLite's own are only for a log that is far behind.
+export const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma foreign_keys = on;
+  pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 100000;
+  pragma temp_store = memory`
+/** The words of the full-text index. The table stores nothing, so each connection creates its own. */
+const CREATE_VOCABULARY_SQL = `create virtual table if not exists temp.search_vocabulary using fts5vocab('main', 'search_words', 'instance')`
+
+type ConnectionOptions = { openFile: OpenFile; lockTimeout: number }
+
+/** Returns a connection to an existing file that only reads. @throws 503 BUSY when descriptors are used up */
+export const openReader = (path: string, options: ConnectionOptions): Promise<CachedConnection> =>
+  connect(path, options, 'pragma query_only = on')
+
+/**
+ * Opens what writes to the files of an open database. With `folder`, that of all databases, the log is synchronized by
+ * `WalSync`. @throws DatabaseDamaged when other files are in their place, 503 BUSY when descriptors are used up
+ */
+export async function openWriter(
+  files: DatabaseFiles,
+  options: ConnectionOptions,
+  folder: string | undefined,
+): Promise<WriteAccess> {
+  const { path } = files
+  files.requireInPlace()
+  const connection = await connect(path, options, 'pragma synchronous = normal')
+  try {
+    files.requireInPlace()
+    const log = folder === undefined ? undefined : new WalSync(path, [...new Set([dirname(path), folder])])
+    return { connection, log }
+  } catch (error) {
+    const translated = toOpenError(error, path)
+    connection.close()
+    throw translated
+  }
+}
+
+/** Runs the pending migrations of a database, once, even when several processes try at the same time. */
+export async function migrateDatabase(
+  connection: CachedConnection,
+  path: string,
+  mark: number,
+  { sqlite: migrations, rewriting }: Migrations,
+) {
+  connection.execute('pragma synchronous = full')
+  await copyBeforeRewriting(connection, path, rewriting)
+  await connection.migrate((version) => listPendingMigrations(version, migrations), mark)
+  await connection.assertMark(mark)
+  connection.execute('pragma synchronous = normal')
+}
+
+async function connect(path: string, { openFile, lockTimeout }: ConnectionOptions, pragmas: string) {
+  let connection: CachedConnection | undefined
+  try {
+    connection = new CachedConnection(openFile(path, true), lockTimeout)
+    await connection.executePatiently(`${PRAGMAS}; ${CREATE_VOCABULARY_SQL}; ${pragmas}`)
+    return connection
+  } catch (error) {
+    const translated = toOpenError(error, path)
+    connection?.close()
+    throw translated
+  }
+}
