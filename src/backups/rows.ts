@@ -151,6 +151,8 @@ export async function createDatabaseOfRows(
       await insertBatch()
       const expected = (value as RowsEnd | undefined)?.rows
       if (!expected || !Bun.deepEquals(expected, Object.fromEntries(counts))) throw damaged('rows are missing')
+      // The end of the stream is also where a changed file is noticed.
+      if (!(await iterator.next()).done) throw damaged('lines follow after its end')
       await target.finish()
       const rows = counts.values().reduce((sum, count) => sum + count, 0)
       return { tenant: header.tenant, rows }

@@ -1,5 +1,5 @@
 import { tenantMigrations } from '../../migrations'
-import { resealForTenant, sealReadableTexts } from '../platform/vault/vault'
+import { resealForTenant } from '../platform/vault/vault'
 import type { RunQuery } from '../storage/port'
 import { databases } from '../tenancy/databases'
 import type { StagedFolder } from '../tenancy/staged-folder'
@@ -7,24 +7,23 @@ import { credentialTables } from './credential-tables'
 
 /**
  * Brings a staged database of the tenant `from` up to date, and makes it that of a tenant. One of another id gets the
- * secrets encrypted for it, and no credentials. `secrets` tells whether they can be read here, and are dropped, or are
- * not encrypted at all. Returns how many are left out.
+ * secrets encrypted for it, and no credentials. `secrets` tells whether they can be decrypted here, or are dropped.
+ * Returns how many are left out.
  */
 export async function prepareStagedDatabase(
   staged: StagedFolder,
   from: string,
   { id, uid }: { id: string; uid: string },
-  secrets: 'kept' | 'dropped' | 'readable' = 'kept',
+  secrets: 'kept' | 'dropped' = 'kept',
 ): Promise<number> {
   const data = await databases.openTenantCopy(staged.locate(uid), tenantMigrations)
   try {
     let lostSecrets = 0
     await data.runExclusive(async ({ query, markServing }) => {
       if (secrets === 'dropped') lostSecrets = await dropAllSecrets(query)
-      else if (secrets === 'readable') await sealReadableSecrets(query, id)
       else if (id !== from) lostSecrets = await resealForTenant(query, from, id)
       if (id !== from) await dropCredentials(query)
-      // Whoever has read the data before must read them again.
+      // What is cached of the data before is outdated.
       await query("update versions set version = version + 1 where topic <> 'vault'")
       await markServing()
     })
@@ -33,11 +32,6 @@ export async function prepareStagedDatabase(
   } finally {
     await data.close()
   }
-}
-
-async function sealReadableSecrets(query: RunQuery, id: string) {
-  await query("delete from versions where topic = 'vault'")
-  await sealReadableTexts(query, id)
 }
 
 /** Removes all secrets, and what says which key is the oldest that may be used. Returns their number. */

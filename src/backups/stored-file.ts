@@ -79,7 +79,8 @@ async function assertStored(target: BackupTarget, path: string, { bytes, sha256 
   const stream = await target.read(path)
   const read = new StreamDigest()
   for await (const chunk of stream ?? []) read.add(chunk)
-  if (read.digest().sha256 !== sha256) throw new Error(`Of ${bytes} bytes other ones are stored.`)
+  if (read.digest().sha256 !== sha256)
+    throw new Error(`The stored file differs from what was written (${bytes} bytes).`)
 }
 
 async function retryStoring<T>(target: BackupTarget, folder: string, store: () => Promise<T>): Promise<T> {

@@ -42,7 +42,7 @@ export async function openPorts(): Promise<Listener> {
   const certificates = await loadServedCertificates()
   const port = getProcessNumber() ? config.ATOLL_PORT : await reservePort()
   const servers = [open('ATOLL_PORT', (host) => listen(host, port, certificates))]
-  if (config.ATOLL_HTTP_PORT) servers.push(await openOrStop(servers))
+  if (config.ATOLL_HTTP_PORT) servers.push(await openRedirectPort(servers))
   const stopWatching = watchServedCertificates(certificates, (changed) => replaceServer(servers, changed))
   return toListener('https', servers, stopWatching)
 }
@@ -58,7 +58,7 @@ function open<S extends HttpServer>(
   }
 }
 
-async function openOrStop(servers: HttpServer[]) {
+async function openRedirectPort(servers: HttpServer[]) {
   try {
     return open('ATOLL_HTTP_PORT', (host, port) => listenForRedirects(host, port, servers[0]?.port ?? HTTPS_PORT))
   } catch (error) {

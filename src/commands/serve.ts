@@ -6,7 +6,7 @@ import { ConfigError } from '../core/config-error'
 import { flushLog, log, logError } from '../core/log'
 import { joinServerProcesses, sendToSupervisor } from '../core/server-processes'
 
-type ServeOptions = { demo?: boolean; json?: boolean; process?: string }
+type ServeOptions = { demo?: boolean; json?: boolean; process?: string; run?: string }
 
 /** What the server has found in its data folder. */
 type Installation = { tenants: number; isFirstStart: boolean }
@@ -16,9 +16,11 @@ export const serve = new Command('serve')
   .option('--demo', 'create a demo tenant if none exists')
   .option('--json', 'print the address as JSON')
   .addOption(new Option('--process <number>').hideHelp())
+  .addOption(new Option('--run <id>').hideHelp())
   .action(async (options: ServeOptions) => {
     // Before anything opens a database: it takes turns with the other processes.
-    if (options.process) joinServerProcesses(Number(options.process), config.ATOLL_WORKERS, stopWithoutSupervisor)
+    if (options.process)
+      joinServerProcesses(Number(options.process), config.ATOLL_WORKERS, options.run, stopWithoutSupervisor)
     const { databases } = await import('../tenancy/databases')
     await startAs(options).catch(async (error) => {
       // Connections to PostgreSQL would keep the process alive for a while.

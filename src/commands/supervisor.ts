@@ -1,6 +1,7 @@
 import { config, environment } from '../config'
 import { log, logError } from '../core/log'
 import { OWN_COMMAND } from '../core/own-command'
+import { SERVER_RUN } from '../core/process-id'
 import type { Answer, ProcessMessage, Question } from '../core/server-processes'
 import { TurnArbiter, type TurnMessage } from '../storage/engines/sqlite/write-turns'
 import { WRITE_TURN_TOPIC } from '../tenancy/databases'
@@ -61,7 +62,7 @@ export class Supervisor {
   /** Runs a process, and resolves with its address when it serves. */
   #run(number: number, failures: number): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>()
-    const child = Bun.spawn([...OWN_COMMAND, 'serve', '--process', String(number)], {
+    const child = Bun.spawn([...OWN_COMMAND, 'serve', '--process', String(number), '--run', SERVER_RUN], {
       env: { ...environment, ATOLL_PORT: String(this.port), ATOLL_WORKERS: String(this.count) },
       stdio: ['ignore', 'inherit', 'inherit'],
       ipc: ({ topic, content }: ProcessMessage) => {

@@ -9,16 +9,18 @@ const ANSWER_TIMEOUT_MS = 1_000
 
 let ownNumber: number | undefined
 let siblingCount = 0
+let serverRun: string | undefined
 const receivers = new Map<string, (content: never) => void>()
 const answers = new Map<string, () => unknown>()
 const openQuestions = new Map<string, (value: unknown) => void>()
 
 /**
- * Makes this process one of several that serve together, with a number from 1. `onOrphaned` is called when the
- * supervisor is gone.
+ * Makes this process one of several that serve together in a run of the server, with a number from 1. `onOrphaned` is
+ * called when the supervisor is gone.
  */
-export function joinServerProcesses(number: number, count: number, onOrphaned: () => void) {
+export function joinServerProcesses(number: number, count: number, run: string | undefined, onOrphaned: () => void) {
   ownNumber = number
+  serverRun = run
   siblingCount = count - 1
   receiveFromSupervisor('question', answerQuestion)
   receiveFromSupervisor('answer', ({ id, value }: Answer) => openQuestions.get(id)?.(value))
@@ -28,6 +30,9 @@ export function joinServerProcesses(number: number, count: number, onOrphaned: (
 
 /** Returns the number of this process among those that serve together; undefined for a process that serves alone. */
 export const getProcessNumber = (): number | undefined => ownNumber
+
+/** Returns the run of the server that this process was started for; undefined for a process that serves alone. */
+export const getServerRun = (): string | undefined => serverRun
 
 /** Tells whether this process does what only one of the server processes should do. */
 export const isFirstProcess = (): boolean => (ownNumber ?? 1) === 1

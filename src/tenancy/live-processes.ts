@@ -1,5 +1,5 @@
-import { config, hasSeveralProcesses } from '../config'
-import { PROCESS_ID } from '../core/process-id'
+import { config } from '../config'
+import { PROCESS_ID, SERVER_RUN } from '../core/process-id'
 import { Busy } from '../storage/errors'
 import type { NameClaim } from '../storage/port'
 import { isClaimed, tryClaim } from './databases'
@@ -53,12 +53,12 @@ export async function renewProcessClaim() {
 }
 
 /**
- * Returns whether a process may be alive. The present process is. With PostgreSQL others are while they claim it;
- * processes that share files have no claims, so the leases of their work decide.
+ * Returns whether a process may be alive. The present process is. With PostgreSQL others are while they claim it. Of
+ * the processes that share files, those of this run of the server may be: the leases of their work decide.
  */
 export async function isProcessAlive(processId: string): Promise<boolean> {
   if (processId === PROCESS_ID) return true
-  return config.ATOLL_DATABASE_URL ? isClaimed(claimNameOf(processId)) : hasSeveralProcesses
+  return config.ATOLL_DATABASE_URL ? isClaimed(claimNameOf(processId)) : processId.startsWith(SERVER_RUN)
 }
 
 async function claimNow(): Promise<NameClaim> {

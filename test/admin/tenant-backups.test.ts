@@ -143,7 +143,7 @@ describe.skipIf(!hasBrowser)('backups of a tenant in a browser', () => {
     await dialog.getByLabel('Type demo to confirm').fill('demo')
     await inspectScreen(page, 'tenant-restore-confirmation')
     await dialog.getByRole('button', { name: 'Replace data' }).click()
-    await backups.getByText(/^Restored .* The files before are in .*\.trash/).waitFor()
+    await backups.getByText(/^Restored .* The replaced files are in .*\.trash/).waitFor()
     expect(await readNote()).toBe('before')
 
     // The secrets of another installation can be left out.

@@ -25,14 +25,14 @@ export async function applyShippedLog(
   const complete = Date.parse(backup.manifest.complete)
   let last: number | undefined
   try {
-    let waiting: LogBlock[] | undefined = []
+    let blocksBeforeCompletion: LogBlock[] | undefined = []
     for await (const block of readLog(backup, secrets)) {
       if (block.time > until) break
-      waiting?.push(block)
+      blocksBeforeCompletion?.push(block)
       // Blocks from before would take pages back that the backup has; only those after it make them whole again.
       if (block.time <= complete) continue
-      for (const due of waiting ?? [block]) applyBlock(due, output)
-      waiting = undefined
+      for (const due of blocksBeforeCompletion ?? [block]) applyBlock(due, output)
+      blocksBeforeCompletion = undefined
       last = block.time
     }
   } finally {

@@ -3,6 +3,7 @@ import { ConfigError } from '../../core/config-error'
 import { getErrorChain, logError } from '../../core/log'
 import { observeLogs, readLogs } from '../../tenancy/databases'
 import { registry, registryLocation } from '../../tenancy/registry'
+import type { BackupResult } from '../backups'
 import { runCommandProcess } from '../command-process'
 import { configuredEncryption, createEncryption } from '../encryption'
 import { openTarget } from '../targets'
@@ -19,11 +20,11 @@ const FINAL_SHIP_MS = 5_000 // for which a server that is stopped waits for the 
 /** How the shipping of logs is: since when something waits (ms since 1970), and why it could not be stored. */
 export type LogShippingState = { pendingSince?: number; problem?: string }
 
-const state: LogShippingState = {}
+const shippingState: LogShippingState = {}
 
 /** Returns how the shipping of logs is, or undefined when it is off. */
 export const getLogShippingState = (): LogShippingState | undefined =>
-  config.ATOLL_BACKUP_CONTINUOUS === 'on' ? state : undefined
+  config.ATOLL_BACKUP_CONTINUOUS === 'on' ? shippingState : undefined
 
 /**
  * Stores what is written to the databases of files in the target of the settings, every few seconds, from the next
@@ -54,7 +55,7 @@ export async function startLogShipping(): Promise<() => Promise<void>> {
   })
   const shipAll = async () => {
     for (const log of logs.values()) await log.ship(target, encryption)
-    state.problem = undefined
+    shippingState.problem = undefined
   }
   let shipping: Promise<void> | undefined
   const ship = () => {
@@ -63,13 +64,13 @@ export async function startLogShipping(): Promise<() => Promise<void>> {
       .finally(() => {
         shipping = undefined
         const waiting = [...logs.values()].flatMap(({ pendingSince }) => pendingSince ?? [])
-        state.pendingSince = waiting.length ? Math.min(...waiting) : undefined
+        shippingState.pendingSince = waiting.length ? Math.min(...waiting) : undefined
       })
     return shipping
   }
   // A tenant that is only read needs a backup, too, and what tenants share always has a new one.
   const first = setTimeout(async () => {
-    for (const folder of [INSTALLATION_FOLDER, ...(await listTenantsWithoutBackup())])
+    for (const folder of [INSTALLATION_FOLDER, ...(await listNeverBackedUp())])
       if (!backups.has(folder)) backups.add(folder)
   }, SHIP_INTERVAL_MS).unref()
   const timers = [first, setInterval(readLogs, READ_INTERVAL_MS).unref(), setInterval(ship, SHIP_INTERVAL_MS).unref()]
@@ -88,7 +89,7 @@ export async function startLogShipping(): Promise<() => Promise<void>> {
 }
 
 /** Returns the tenants of which no backup is recorded. */
-async function listTenantsWithoutBackup(): Promise<string[]> {
+async function listNeverBackedUp(): Promise<string[]> {
   const rows = await registry.db.query(
     'select t.id from tenants t left join tenant_backups b on b.tenant = t.id where b.place is null order by t.id',
   )
@@ -111,7 +112,7 @@ let reportedAt = Number.NEGATIVE_INFINITY
 
 /** Tells the operator, and gives up the largest logs when too much waits. */
 function reportFailure(error: unknown, logs: Map<string, ShippedLog>) {
-  state.problem = (getErrorChain(error)[0] as Error).message
+  shippingState.problem = (getErrorChain(error)[0] as Error).message
   if (performance.now() > reportedAt + REPORT_INTERVAL_MS) logError('LOG_NOT_SHIPPED', { cause: error })
   reportedAt = performance.now()
   let pending = logs.values().reduce((sum, { pendingBytes }) => sum + pendingBytes, 0)
@@ -148,7 +149,9 @@ class BackupQueue {
       this.#waiting.delete(folder)
       this.#current = folder
       try {
-        await runCommandProcess(['backup', folder], { signal: this.#controller.signal })
+        const args = ['backup', folder]
+        const { failed } = await runCommandProcess<BackupResult>(args, { signal: this.#controller.signal })
+        if (failed[0]) throw new Error(failed[0].message)
       } catch (cause) {
         if (this.#controller.signal.aborted) break
         logError('BACKUP_FAILED', { tenant: folder, cause })

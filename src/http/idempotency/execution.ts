@@ -1,9 +1,9 @@
-import { sharesData } from '../../config'
+import { config } from '../../config'
 import { now } from '../../core/clock'
 import { sha256 } from '../../core/crypto'
 import { decrypt, encrypt } from '../../core/encryption'
 import { badRequest, isRejection, Problem } from '../../core/problem'
-import { PROCESS_ID } from '../../core/process-id'
+import { SERVER_RUN } from '../../core/process-id'
 import { inheritRequestId } from '../../core/request-id'
 import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
@@ -147,8 +147,8 @@ async function replay(
     }
     if (answer) return restoreAnswer(tenant, caller, name, answer)
     if (answer === '') throw noAnswer('its response was too large or a stream and was not stored')
-    // Where one process serves alone, nobody finishes what another one has left.
-    if (leaseLeft <= 0 || !(sharesData || by.startsWith(PROCESS_ID))) return rebuildAnswer(call, created)
+    // A folder has one server, so nobody finishes what another run of it has left.
+    if (leaseLeft <= 0 || !(config.ATOLL_DATABASE_URL || by.startsWith(SERVER_RUN))) return rebuildAnswer(call, created)
     if (performance.now() > until) throw inProgress()
     await Bun.sleep(POLL_INTERVAL_MS)
   }

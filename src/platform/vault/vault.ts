@@ -136,19 +136,6 @@ export async function createSecretSealer(): Promise<(row: CopiedSecret, tenant: 
   return (row, tenant) => ({ ...row, key: keys.current, text: sealText({ tenant }, keys, keys.current, row, row.text) })
 }
 
-/** Encrypts the secrets of a copied tenant whose texts are readable, in the transaction that has them. */
-export async function sealReadableTexts(query: RunQuery, tenant: string) {
-  const keys = await getVaultKeys()
-  const rows = await query('select purpose, owner, name, "text" from sealed')
-  for (const [purpose, owner, name, text] of rows as [string, string, string, string][]) {
-    const sealedText = sealText({ tenant }, keys, keys.current, { purpose, owner, name }, text)
-    await query('update sealed set "key" = ?, "text" = ? where purpose = ? and owner = ? and name = ?', [
-      ...[keys.current, sealedText],
-      ...[purpose, owner, name],
-    ])
-  }
-}
-
 function tryReseal(keys: VaultKeys, row: SealedRow, from: string, to: string): string | undefined {
   try {
     return sealText({ tenant: to }, keys, keys.current, row, openText({ tenant: from }, keys, row))

@@ -29,7 +29,7 @@ function RestoreResult({ input, result, finished }: ResultProps<'restore'>) {
       <Text size="sm" c="dimmed">
         Restored{input.as ? ` as ${tenant}` : ''} <RelativeTime time={finished} />: {rows.toLocaleString()} rows in{' '}
         {(ms / 1_000).toFixed(1)} s, from the backup of {new Date(created).toLocaleString()}.
-        {trash && ` The files before are in ${trash}.`}
+        {trash && ` The replaced files are in ${trash}.`}
       </Text>
       <LostSecrets count={lostSecrets} />
       {input.as && <OpenTenant id={tenant} />}
