@@ -62,12 +62,7 @@ export const Settings = Type.Object({
     65535,
     'the port for plain HTTP beside HTTPS, which answers ACME challenges and redirects; 0: none',
   ),
-  ATOLL_WORKERS: integerSetting(
-    1,
-    1,
-    64,
-    'how many processes serve requests, on Linux: more than one use more processors',
-  ),
+  ATOLL_WORKERS: integerSetting(1, 1, 64, 'how many processes serve requests together, on Linux'),
   ATOLL_TENANTS: Type.String({ default: 'tenants', minLength: 1, description: 'the folder of all data' }),
   ATOLL_DEFAULT_TENANT: Type.String({
     default: '',
