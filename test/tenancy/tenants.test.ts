@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { eq } from 'drizzle-orm'
 import { users } from '../../src/accounts/tables'
 import { config } from '../../src/config'
 import { databases, maxOpenTenants, tenantFolder } from '../../src/tenancy/databases'
+import { locationOf } from '../../src/tenancy/placement'
+import { registry } from '../../src/tenancy/registry'
+import { tenants as tenantsTable } from '../../src/tenancy/tables'
 import * as tenants from '../../src/tenancy/tenants'
 import {
   apiCaller,
@@ -451,3 +455,20 @@ describe('a server while the command line deletes tenants', () => {
     }
   }, 20_000)
 })
+
+test('eachOpenServedSince yields the tenants that were used and are open, and leaves out one that is closed meanwhile', async () => {
+  const [one, other, unused] = [await createTestTenant(), await createTestTenant(), await createTestTenant()]
+  const since = performance.now()
+  for (const { id } of [one, other]) expect((await tenants.resolveTenant(requestOf(id))).tenant).toBe(id)
+  const own = [one.id, other.id, unused.id]
+  const seen: string[] = []
+  for await (const { tenant } of tenants.eachOpenServedSince(since, 0)) {
+    if (!own.includes(tenant)) continue
+    seen.push(tenant)
+    const record = await registry.db.select().from(tenantsTable).where(eq(tenantsTable.id, other.id)).get()
+    await databases.release(locationOf(record!))
+  }
+  expect(seen).toEqual([one.id])
+})
+
+const requestOf = (tenant: string) => new Request('http://localhost', { headers: { tenant } })
