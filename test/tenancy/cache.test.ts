@@ -18,3 +18,21 @@ test('a value is not read from the cache after its version could not be checked'
   state.isReachable = true
   expect(await read()).toBe('new')
 })
+
+test('a value is not read from the cache while its version is being checked for another reader', async () => {
+  const state = { value: 'old', version: 1, notifications: 0 }
+  let answered: Promise<void> | undefined
+  const query = async () => {
+    await answered
+    return [['plugins', state.version]]
+  }
+  const store = { db: { query } as unknown as Db, remoteVersion: () => state.notifications }
+  const read = async () => cached(store, 'plugins', 'key', async () => state.value)
+  expect(await read()).toBe('old')
+  Object.assign(state, { value: 'new', version: 2, notifications: 1 })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  answered = promise
+  const both = Promise.all([read(), read()])
+  resolve()
+  expect(await both).toEqual(['new', 'new'])
+})
