@@ -46,6 +46,8 @@ describe.each(fileEngines)('%s: a folder that several processes serve', (_, engi
     await pool.getStore(another, migrations).write((tx) => insertThing(tx, 'b'))
     await pool.release(place)
     expect(store.remoteVersion()).not.toBe(open)
+    expect(await listIds(store)).toBe('a')
+    expect(store.remoteVersion()).not.toBe(open)
     await pool.close()
   })
 })
