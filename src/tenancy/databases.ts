@@ -116,6 +116,9 @@ export const lockDataFolder = async () => {
   if (!config.ATOLL_DATABASE_URL || hasRegistryFile()) await sqlite.lockFolder()
 }
 
+/** Lets a request that comes in see what other processes have acknowledged. */
+export const beginRequest = () => sqlite.beginRequest()
+
 /** Empties the logs of files that the processes of a server have left when they ended at the same time. */
 export async function removeLeftLogs() {
   if (!existsSync(config.ATOLL_TENANTS)) return
