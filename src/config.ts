@@ -249,6 +249,8 @@ export function readConfig(environment: Record<string, string | undefined>, file
     }
   if (values.ATOLL_TEST_CLOCK === 'on' && environment.NODE_ENV === 'production')
     throw new ConfigError('ATOLL_TEST_CLOCK must be off when NODE_ENV is production.')
+  if (values.ATOLL_TEST_CLOCK === 'on' && Number(values.ATOLL_WORKERS) > 1)
+    throw new ConfigError('ATOLL_TEST_CLOCK moves the clock of a single process. Remove ATOLL_WORKERS.')
   const [certificates, keys] = [values.ATOLL_TLS_CERT, values.ATOLL_TLS_KEY].map((list) => parseFileList(`${list}`))
   if (certificates?.length !== keys?.length)
     throw new ConfigError('ATOLL_TLS_CERT and ATOLL_TLS_KEY must name the same number of files.')

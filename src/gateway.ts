@@ -23,6 +23,7 @@ import {
   setServer,
   startProcessing,
 } from './tenancy/client-connection'
+import { beginRequest } from './tenancy/databases'
 import { costlyWork } from './tenancy/fair-queue'
 import { handleAsOperator } from './tenancy/operator-events'
 import { warnAboutUntrustedProxy } from './tenancy/untrusted-proxy'
@@ -104,8 +105,11 @@ export function listen(hostname: string, port: number, tls?: TLSOptions[]): Serv
     port,
     ...(tls && { tls, http2: true }),
     reusePort: !!tls || getProcessNumber() !== undefined,
-    // An authority may have followed a redirect to here.
-    fetch: (request) => (tls && isChallenge(request) ? answerChallenge(request) : handleRequest(request)),
+    fetch(request) {
+      beginRequest()
+      // An authority may have followed a redirect to here.
+      return tls && isChallenge(request) ? answerChallenge(request) : handleRequest(request)
+    },
     // Larger bodies are refused where they are read, with a message instead of a closed connection.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     error: (error) => toProblemResponse(error, new Request('http://unreadable.invalid/')),

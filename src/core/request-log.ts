@@ -1,5 +1,6 @@
 import { toIsoString } from './clock'
 import { log, logOutput, logSecurity, type SecurityEvent } from './log'
+import { getProcessNumber } from './server-processes'
 import { currentTrace } from './trace'
 
 /** What the request log says about a request, noted while the request is handled. */
@@ -57,7 +58,8 @@ export function logRequest({ started, traceId, tenant, user, route, code }: Requ
   if (!log.isLevelEnabled('info')) return
   const { requestId, method, status, bytes } = summary
   const ms = Math.round((performance.now() - started) * 100) / 100
-  const callerFields = `${traceId ? `,"traceId":"${traceId}"` : ''}${tenant ? `,"tenant":"${tenant}"` : ''}${user ? `,"user":"${user}"` : ''}`
+  const worker = getProcessNumber()
+  const callerFields = `${worker ? `,"worker":${worker}` : ''}${traceId ? `,"traceId":"${traceId}"` : ''}${tenant ? `,"tenant":"${tenant}"` : ''}${user ? `,"user":"${user}"` : ''}`
   const requestFields = `,"method":${toCachedJson(method)}${route ? `,"route":${toCachedJson(route)}` : ''}`
   const resultFields = `,"status":${status}${code ? `,"code":"${code}"` : ''},"ms":${ms}${bytes === undefined ? '' : `,"bytes":${bytes}`}`
   logOutput.write(

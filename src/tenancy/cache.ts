@@ -25,6 +25,8 @@ type CacheRegion = Map<string, unknown>
 type TenantCache = {
   checkedAt: number
   remoteVersion: number
+  /** Resolves when the versions that are being read are known. */
+  refreshing?: Promise<void>
   versions: Map<string, unknown>
   regions: Map<CacheTopic, CacheRegion>
 }
@@ -45,7 +47,9 @@ export function cached<Value>(
   const cache = cacheOf(db)
   const currentVersion = remoteVersion()
   if (currentVersion !== cache.remoteVersion || performance.now() - cache.checkedAt > VERSION_CHECK_INTERVAL_MS)
-    return refreshVersions(db, cache, currentVersion).then(() => loadIntoCache(cache, topic, key, load))
+    startRefresh(db, cache, currentVersion)
+  // What is cached may be hours old until then.
+  if (cache.refreshing) return cache.refreshing.then(() => loadIntoCache(cache, topic, key, load))
   return (regionOf(cache, topic).get(key) as Value | undefined) ?? loadIntoCache(cache, topic, key, load)
 }
 
@@ -123,6 +127,13 @@ function regionOf(cache: TenantCache, topic: CacheTopic): CacheRegion {
   const region: CacheRegion = new Map()
   cache.regions.set(topic, region)
   return region
+}
+
+function startRefresh(db: Db, cache: TenantCache, remoteVersion: number) {
+  const refreshing = refreshVersions(db, cache, remoteVersion).finally(() => {
+    if (cache.refreshing === refreshing) cache.refreshing = undefined
+  })
+  cache.refreshing = refreshing
 }
 
 async function refreshVersions(db: Db, cache: TenantCache, remoteVersion: number) {

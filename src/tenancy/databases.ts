@@ -134,6 +134,9 @@ export function findDataFolderRisk() {
   return risk && { ...risk, message: describeFileSystemRisk(config.ATOLL_TENANTS, risk) }
 }
 
+/** Lets a request that comes in see what other processes have acknowledged. */
+export const beginRequest = () => sqlite.beginRequest()
+
 /** Empties the logs of files that the processes of a server have left when they ended at the same time. */
 export async function removeLeftLogs() {
   if (!existsSync(config.ATOLL_TENANTS)) return

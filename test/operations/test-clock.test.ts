@@ -57,4 +57,10 @@ describe('the operator routes', () => {
     expect(code).not.toBe(0)
     expect(err).toContain('ATOLL_TEST_CLOCK must be off when NODE_ENV is production.')
   })
+
+  test('ATOLL_TEST_CLOCK is refused for several processes, because each would have its own clock', async () => {
+    const { code, err } = await runAtoll('doctor', { at: createTempFolder(), env: { ...env, ATOLL_WORKERS: '2' } })
+    expect(code).not.toBe(0)
+    expect(err).toContain('ATOLL_TEST_CLOCK moves the clock of a single process. Remove ATOLL_WORKERS.')
+  })
 })

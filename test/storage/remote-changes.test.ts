@@ -1,6 +1,8 @@
+import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { DatabasePool } from '../../src/storage/pool'
-import { fileEngines, freshFolder } from './engines'
+import { fileEngines, freshFolder, sqlite } from './engines'
 import { freshLocation, insertThing, listIds, migrations } from './fixtures'
 
 describe.each(fileEngines)('%s: a folder that several processes serve', (_, engine) => {
@@ -46,6 +48,24 @@ describe.each(fileEngines)('%s: a folder that several processes serve', (_, engi
     await pool.getStore(another, migrations).write((tx) => insertThing(tx, 'b'))
     await pool.release(place)
     expect(store.remoteVersion()).not.toBe(open)
+    expect(await listIds(store)).toBe('a')
+    expect(store.remoteVersion()).not.toBe(open)
     await pool.close()
   })
+})
+
+test('a request that comes in has what another process has committed in the same turn of the event loop', async () => {
+  const [folder, place] = [freshFolder(), freshLocation()]
+  const engine = sqlite({ folder, isShared: true })
+  const pool = new DatabasePool(engine, { openCount: 1, deadline: 2_000 })
+  const store = pool.getStore(place, migrations)
+  await store.write((tx) => insertThing(tx, 'a'))
+  using other = new Database(join(folder, place.file))
+  expect(await listIds(store)).toBe('a')
+  const before = store.remoteVersion()
+  other.run("insert into things (id, count) values ('b', 0)")
+  engine.beginRequest()
+  expect(store.remoteVersion()).not.toBe(before)
+  expect(await listIds(store)).toBe('a,b')
+  await pool.close()
 })

@@ -4,14 +4,18 @@ import { TurnArbiter, type TurnMessage, WriteTurns } from '../../src/storage/eng
 const FILE = 'acme/data.db'
 
 /** Connects processes with an arbiter by messages that take a turn of the event loop. `sent` has what they sent. */
-function connectProcesses(count: number, { timeout = 2_000, holdFor = 0 } = {}) {
+function connectProcesses(count: number, { timeout = 2_000, holdFor = 0, takeoverAfter = 60_000 } = {}) {
   const sent: [number, TurnMessage][] = []
   const ended = new Set<number>()
+  const unread = new Map<number, TurnMessage[]>()
   const later = (deliver: () => void) => void setImmediate(deliver)
-  const arbiter = new TurnArbiter((to, message) =>
-    later(() => {
-      if (!ended.has(to)) processes[to]!.receive(message)
-    }),
+  const arbiter = new TurnArbiter(
+    (to, message) =>
+      later(() => {
+        if (unread.has(to)) unread.get(to)!.push(message)
+        else if (!ended.has(to)) processes[to]!.receive(message)
+      }),
+    takeoverAfter,
   )
   const processes = Array.from({ length: count }, (_, number) => {
     const send = (message: TurnMessage) => {
@@ -26,7 +30,16 @@ function connectProcesses(count: number, { timeout = 2_000, holdFor = 0 } = {}) 
     ended.add(number)
     arbiter.remove(number)
   }
-  return { processes, sent, end }
+  /** Lets a process read no messages until the returned function is called. */
+  const suspend = (number: number) => {
+    unread.set(number, [])
+    return () => {
+      const messages = unread.get(number)!
+      unread.delete(number)
+      for (const message of messages) processes[number]!.receive(message)
+    }
+  }
+  return { processes, sent, end, suspend }
 }
 
 test('processes that write all the time have a turn each, never two at once', async () => {
@@ -126,4 +139,22 @@ test('a writer that waits for longer than the timeout gets BUSY, and a later one
   await two.acquire(FILE)
   two.release(FILE)
   await one.acquire(FILE)
+})
+
+test('the turn of a process that does not answer goes to the next one, and it has to ask again', async () => {
+  const { processes, sent, suspend } = connectProcesses(3, { takeoverAfter: 20 })
+  const [one, two, three] = processes as [WriteTurns, WriteTurns, WriteTurns]
+  await one.acquire(FILE)
+  one.release(FILE)
+  const resume = suspend(0)
+  await two.acquire(FILE)
+  two.release(FILE)
+  await three.acquire(FILE)
+  resume()
+  const first = one.acquire(FILE)
+  three.release(FILE)
+  await first
+  expect(sent.map(([number, { act }]) => `${number} ${act}`)).toEqual([
+    ...['0 request', '1 request', '2 request', '1 release', '0 release', '0 request', '2 release'],
+  ])
 })

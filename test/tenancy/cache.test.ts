@@ -33,3 +33,21 @@ test('a value is loaded again after the cache of its tenant was dropped, and oth
   await readBoth()
   expect(loads).toEqual(['store', 'other', 'store'])
 })
+
+test('a value is not read from the cache while its version is being checked for another reader', async () => {
+  const state = { value: 'old', version: 1, notifications: 0 }
+  let answered: Promise<void> | undefined
+  const query = async () => {
+    await answered
+    return [['plugins', state.version]]
+  }
+  const store = { db: { query } as unknown as Db, remoteVersion: () => state.notifications }
+  const read = async () => cached(store, 'plugins', 'key', async () => state.value)
+  expect(await read()).toBe('old')
+  Object.assign(state, { value: 'new', version: 2, notifications: 1 })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  answered = promise
+  const both = Promise.all([read(), read()])
+  resolve()
+  expect(await both).toEqual(['new', 'new'])
+})

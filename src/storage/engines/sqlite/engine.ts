@@ -67,6 +67,7 @@ export class Sqlite implements Engine {
   #logObservers: LogObservers
   /** Of open databases, by their paths. */
   #remoteChanges = new Map<string, RemoteChanges>()
+  #latestRequest = 0
 
   constructor(private options: SqliteOptions) {
     this.#checkpoints = new CheckpointScheduler(options.driver)
@@ -115,6 +116,14 @@ export class Sqlite implements Engine {
     mkdirSync(this.options.folder, { recursive: true, mode: 0o700 })
     if (!existsSync(dirname(path))) notFound('tenant')
     if (!existsSync(path)) this.#template.create(await this.#getOpenFile(), path, mark, migrations)
+  }
+
+  /**
+   * Lets what is read from now on have everything that other processes have committed by now. The server takes several
+   * requests in one turn of the event loop, and a later one may follow an answer of another process.
+   */
+  beginRequest() {
+    this.#latestRequest++
   }
 
   /** Returns a number that differs from an earlier one when another process has written; it is for shared folders. */
@@ -176,8 +185,8 @@ export class Sqlite implements Engine {
     const checkpoints = this.#checkpoints
     const { path, logLimit } = files
     const hasFailed = () => reader.hasDiskFailed || writer.hasFailed
-    const snapshot = new ReadSnapshot(reader)
     const { isShared, writeTurns } = this.options
+    const snapshot = new ReadSnapshot(reader, isShared ? () => this.#latestRequest : undefined)
     const remoteChanges = new RemoteChanges(snapshot, writer)
     if (isShared) this.#remoteChanges.set(path, remoteChanges)
     const transact = async ({ connection, log }: WriteAccess, work: (executor: Executor) => Promise<void>) => {

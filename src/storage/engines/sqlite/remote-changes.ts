@@ -1,7 +1,7 @@
 import type { LazyWriter } from './lazy-writer'
 import type { ReadSnapshot } from './read-snapshot'
 
-/** No number is given twice, also when a database is closed and opened again. */
+/** The latest version of any database. A database that is opened again does not repeat one of its earlier versions. */
 let latestVersion = 0
 
 /**
@@ -11,7 +11,8 @@ let latestVersion = 0
  */
 export class RemoteChanges {
   #seenByReader?: number
-  #seenByWriter?: unknown
+  /** Undefined without a writer: then this process has written nothing. */
+  #seenByWriter?: number
   #version = ++latestVersion
 
   constructor(
@@ -22,14 +23,7 @@ export class RemoteChanges {
   /** Returns a number that differs from an earlier one when another process has written. */
   version(): number {
     try {
-      if (this.snapshot.dataVersion() === this.#seenByReader) return this.#version
-      const seenByWriter = this.#readWriter()
-      // Without a writer, this process has written nothing.
-      if (!this.writer.opened || seenByWriter !== this.#seenByWriter) this.#version = ++latestVersion
-      this.#seenByWriter = seenByWriter
-      // The snapshot must not be older than what the writer has seen.
-      this.snapshot.end()
-      this.#seenByReader = this.snapshot.dataVersion()
+      if (this.snapshot.dataVersion() !== this.#seenByReader) this.#check()
     } catch {
       // The read that follows fails as well, and tells why.
     }
@@ -38,12 +32,23 @@ export class RemoteChanges {
 
   /** Prepares for the first write of this process. Call it between the opening of the writer and that write. */
   followWriter() {
-    this.#seenByWriter = this.#readWriter()
-    this.snapshot.end()
-    const seenByReader = this.snapshot.dataVersion()
-    if (seenByReader !== this.#seenByReader) this.#version = ++latestVersion
+    this.#check()
+  }
+
+  #check() {
+    let [seenByWriter, seenByReader]: [number?, number?] = []
+    // A commit between the two would be in the snapshot, but not in the version.
+    do {
+      seenByWriter = this.#readByWriter()
+      this.snapshot.end()
+      seenByReader = this.snapshot.dataVersion()
+    } while (this.#readByWriter() !== seenByWriter)
+    const hasChanged =
+      this.#seenByWriter === undefined ? seenByReader !== this.#seenByReader : seenByWriter !== this.#seenByWriter
+    if (hasChanged) this.#version = ++latestVersion
+    this.#seenByWriter = seenByWriter
     this.#seenByReader = seenByReader
   }
 
-  #readWriter = () => this.writer.opened?.connection.querySync('pragma data_version').at(0)?.at(0)
+  #readByWriter = () => this.writer.opened?.connection.querySync('pragma data_version')[0]?.[0] as number | undefined
 }

@@ -4,6 +4,7 @@ import { Busy } from '../../errors'
 export type TurnMessage = { act: 'request' | 'release' | 'grant' | 'recall'; file: string }
 
 const HOLD_MS = 20
+const TAKEOVER_MS = 500 // longer than most writes, and shorter than others wait for their turn
 
 type Turn = {
   state: 'absent' | 'requested' | 'held'
@@ -110,37 +111,56 @@ export class WriteTurns {
   }
 }
 
-/** Gives the turn of each file to one process after the other, in the order of their requests. */
-export class TurnArbiter {
-  #files = new Map<string, { holder: number; queue: number[] }>()
+type GrantedTurn = { holder: number; queue: number[]; takeoverTimer?: ReturnType<typeof setTimeout> }
 
-  constructor(private send: (to: number, message: TurnMessage) => void) {}
+/**
+ * Gives the turn of each file to one process after the other, in the order of their requests. A process that does not
+ * give it back loses it, because SQLite's lock protects the file all the same.
+ */
+export class TurnArbiter {
+  #files = new Map<string, GrantedTurn>()
+
+  constructor(
+    private send: (to: number, message: TurnMessage) => void,
+    /** After how long a turn is taken from a process that does not give it back (ms). */
+    private takeoverAfter = TAKEOVER_MS,
+  ) {}
 
   receive(from: number, { act, file }: TurnMessage) {
-    const entry = this.#files.get(file)
-    if (act === 'release' && entry?.holder === from) return this.#grantNext(file, entry.queue)
+    const turn = this.#files.get(file)
+    if (act === 'release' && turn?.holder === from) return this.#grantNext(file, turn)
     if (act !== 'request') return
-    if (!entry) return this.#grant(from, file, [])
-    entry.queue.push(from)
-    if (entry.queue.length === 1) this.send(entry.holder, { act: 'recall', file })
+    if (!turn) return this.#grant(from, file, [])
+    turn.queue.push(from)
+    if (turn.queue.length === 1) this.#recall(file, turn)
   }
 
   /** Takes back what a process held or waited for that has ended. */
   remove(process: number) {
-    for (const [file, entry] of this.#files) {
-      entry.queue = entry.queue.filter((waiting) => waiting !== process)
-      if (entry.holder === process) this.#grantNext(file, entry.queue)
+    for (const [file, turn] of this.#files) {
+      turn.queue = turn.queue.filter((waiting) => waiting !== process)
+      if (turn.holder === process) this.#grantNext(file, turn)
     }
   }
 
-  #grantNext(file: string, [next, ...others]: number[]) {
+  #grantNext(file: string, { queue: [next, ...others], takeoverTimer }: GrantedTurn) {
+    clearTimeout(takeoverTimer)
     if (next === undefined) this.#files.delete(file)
     else this.#grant(next, file, others)
   }
 
   #grant(holder: number, file: string, queue: number[]) {
-    this.#files.set(file, { holder, queue })
+    const turn: GrantedTurn = { holder, queue }
+    this.#files.set(file, turn)
     this.send(holder, { act: 'grant', file })
-    if (queue.length) this.send(holder, { act: 'recall', file })
+    if (queue.length) this.#recall(file, turn)
+  }
+
+  #recall(file: string, turn: GrantedTurn) {
+    this.send(turn.holder, { act: 'recall', file })
+    clearTimeout(turn.takeoverTimer)
+    turn.takeoverTimer = setTimeout(() => {
+      if (turn.queue.length) this.#grantNext(file, turn)
+    }, this.takeoverAfter)
   }
 }
