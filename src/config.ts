@@ -6,7 +6,7 @@ import { HOUR_MS } from './core/clock'
 import { ConfigError } from './core/config-error'
 import { readConfigFile } from './core/config-file'
 import { findNearestKey } from './core/nearest-key'
-import { integerSetting, listPattern, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
+import { integerSetting, listPattern, parseFileList, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
 import { readTraceExport } from './core/trace-variables'
 
 /** All settings: their names, valid values, defaults and descriptions. */
@@ -298,14 +298,8 @@ function describeSetting(shape: SettingShape): string {
   return 'expected' in shape ? `use ${shape.expected}` : 'use a text that is not empty'
 }
 
-/** Returns the items of a setting that is a list. */
-export const parseList = (list: string): string[] => list.split(/[\s,]+/).filter(Boolean)
-
 /** Which traces are exported, by OpenTelemetry's variables. */
 export const traceExport = readTraceExport(process.env)
-
-/** Returns the files of a setting that names some. */
-export const parseFileList = (list: string): string[] => list.split(',').flatMap((file) => file.trim() || [])
 
 /** Tells whether this server speaks HTTPS itself. */
 export const isTlsServer = () => config.ATOLL_ACME === 'on' || config.ATOLL_TLS_CERT !== ''

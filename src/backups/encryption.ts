@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { Decrypter, Encrypter, generateIdentity, identityToRecipient } from 'age-encryption'
-import { config, parseList } from '../config'
+import { config } from '../config'
 import { ConfigError } from '../core/config-error'
 import { Problem } from '../core/problem'
+import { parseList } from '../core/setting-types'
 
 /** The name of the file with a backup's own key, which the passphrase encrypts. */
 export const KEY_FILE_NAME = 'key.age'

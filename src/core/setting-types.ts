@@ -18,3 +18,9 @@ export const sizeSetting = (value: number, minimum: number, maximum: number, des
 
 /** Returns the pattern of a list whose items are separated by commas or blanks. */
 export const listPattern = (item: string) => `^(${item}([\\s,]+${item})*)?$`
+
+/** Returns the items of a setting that is a list. */
+export const parseList = (list: string): string[] => list.split(/[\s,]+/).filter(Boolean)
+
+/** Returns the files of a setting that names some. */
+export const parseFileList = (list: string): string[] => list.split(',').flatMap((file) => file.trim() || [])

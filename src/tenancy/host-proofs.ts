@@ -1,7 +1,8 @@
-import { config, parseList } from '../config'
+import { config } from '../config'
 import { toChunks } from '../core/chunks'
 import { now, toIsoString } from '../core/clock'
 import { lookupTxtRecords } from '../core/dns'
+import { parseList } from '../core/setting-types'
 
 const PARALLEL_LOOKUPS = 20
 

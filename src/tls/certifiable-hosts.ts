@@ -1,5 +1,6 @@
 import { eq, isNotNull, or } from 'drizzle-orm'
-import { config, parseList } from '../config'
+import { config } from '../config'
+import { parseList } from '../core/setting-types'
 import { cached } from '../tenancy/cache'
 import { isPublicName } from '../tenancy/hosts'
 import { registry } from '../tenancy/registry'

@@ -1,9 +1,10 @@
 import { watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { config, parseFileList } from '../config'
+import { config } from '../config'
 import { ConfigError } from '../core/config-error'
 import { log, logError } from '../core/log'
+import { parseFileList } from '../core/setting-types'
 import { type KeyPair, parseKeyPair } from './key-pair'
 
 const CHECK_INTERVAL_MS = 60_000 // file systems that tell of no changes are read this often
