@@ -21,7 +21,7 @@ import {
   checkUnknownFolders,
 } from './checks'
 import { damagedDatabases } from './integrity'
-import { countLastMinute, type MinuteCounts } from './metrics/request-statistics'
+import { countLastMinute } from './metrics/request-statistics'
 import { PROCESS_TOPICS } from './process-topics'
 import type { OperatorHealth } from './shapes'
 
@@ -40,39 +40,54 @@ export async function describeHealth(): Promise<OperatorHealth> {
     )
   else checks.push(tenants)
   const all = Array.isArray(tenants) ? tenants : []
-  const damaged = listDamaged()
+  const states = [getProcessState(), ...(await askOtherProcesses<ProcessState>(PROCESS_TOPICS.state))]
+  const damaged = mergeDamages(states.flatMap((state) => state.damaged))
   return {
     status: checks.every(({ ok }) => ok) && !damaged.length ? 'ok' : 'problem',
     version,
     engine: config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite',
     uptimeSeconds: Math.round(process.uptime()),
-    memoryBytes: process.memoryUsage.rss(),
+    memoryBytes: states.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),
     disk: await measureDisk(),
     tenants: {
       total: all.length,
       suspended: all.filter(({ status }) => status === 'suspended').length,
       maxOpen: maxOpenTenants,
     },
-    requests: await describeRequests(),
+    requests: describeRequests(states),
     jobs: await countJobs(),
     damaged: damaged.map(({ time, ...damage }) => ({ ...damage, time: toIsoString(time) })),
     checks,
   }
 }
 
-/** Returns the tenants that could not be opened within a day, or whose latest check found their database damaged. */
-export function listDamaged(): { tenant: string; reason: string; time: number }[] {
+type Damage = { tenant: string; reason: string; time: number }
+type ProcessState = ReturnType<typeof getProcessState>
+
+/** Returns what only this process knows, for the health of the whole server. */
+export const getProcessState = () => ({
+  memoryBytes: process.memoryUsage.rss(),
+  minute: countLastMinute(),
+  damaged: listDamaged(),
+})
+
+/** Returns the tenants that this process could not open within a day, or whose latest check found damage. */
+export function listDamaged(): Damage[] {
   const unopened = listDamagedSince(now() - DAY_MS)
   const checked = [...damagedDatabases].map(([tenant, { flaws, time }]) => ({ tenant, reason: flaws[0] ?? '', time }))
-  return [...unopened, ...checked.filter(({ tenant }) => !unopened.some((damage) => damage.tenant === tenant))]
+  return mergeDamages([...unopened, ...checked])
 }
 
+/** Keeps the first damage of each tenant. */
+const mergeDamages = (damages: Damage[]): Damage[] => [
+  ...new Map(damages.toReversed().map((damage) => [damage.tenant, damage])).values(),
+]
+
 /** Describes the requests of all server processes in the last whole minute. */
-async function describeRequests() {
-  const minutes = [countLastMinute(), ...(await askOtherProcesses<MinuteCounts>(PROCESS_TOPICS.requests))]
+function describeRequests(states: ProcessState[]) {
   const durations = new Histogram(DURATION_BOUNDS)
-  for (const minute of minutes) durations.addCounts(minute.durations)
-  const errors = minutes.reduce((sum, minute) => sum + minute.errors, 0)
+  for (const { minute } of states) durations.addCounts(minute.durations)
+  const errors = states.reduce((sum, { minute }) => sum + minute.errors, 0)
   return { total: durations.count, errors, p95Seconds: durations.getQuantile(0.95) ?? null }
 }
 

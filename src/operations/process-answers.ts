@@ -1,6 +1,6 @@
 import { readLogTail } from '../core/log-tail'
 import { answerProcesses } from '../core/server-processes'
-import { countLastMinute } from './metrics/request-statistics'
+import { getProcessState } from './installation-health'
 import { PROCESS_TOPICS } from './process-topics'
 
 /** Answers the other server processes, where somebody asks one of them about the whole server. */
@@ -8,5 +8,5 @@ export function answerOtherProcesses() {
   // The library is loaded only where somebody reads metrics.
   answerProcesses(PROCESS_TOPICS.metrics, async () => (await import('./metrics/exposition')).collectMetrics())
   answerProcesses(PROCESS_TOPICS.log, readLogTail)
-  answerProcesses(PROCESS_TOPICS.requests, countLastMinute)
+  answerProcesses(PROCESS_TOPICS.state, getProcessState)
 }

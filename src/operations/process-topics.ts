@@ -1,2 +1,2 @@
 /** What server processes ask each other. */
-export const PROCESS_TOPICS = { metrics: 'metrics', log: 'log', requests: 'requests' } as const
+export const PROCESS_TOPICS = { metrics: 'metrics', log: 'log', state: 'state' } as const

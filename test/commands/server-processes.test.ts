@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openStream } from '../entities/changes/stream-client'
 import {
@@ -216,6 +216,22 @@ describe.skipIf(process.platform !== 'linux')('the processes of a server', () =>
       after = `&$skip=${stored.size}`
     }
     expect(acknowledged.filter((id) => !stored.has(id))).toEqual([])
+  })
+
+  test('every process shows the operator the damaged tenants that one of them has found', async () => {
+    const at = { at: createTempFolder(), env: { ...env, ATOLL_OPERATOR_TOKEN: OPERATOR_TOKEN } }
+    await createTenantByCli(at, 'acme')
+    writeFileSync(join(at.at, 'tenants/acme/data.db'), 'no database')
+    await using server = await startAtoll(at)
+    const credentials = { username: 'admin', password: PASSWORD, authType: 'oauth' }
+    expect((await scatteredCaller(server.url, { tenant: 'acme' })('POST', '/api/signin', credentials)).body.code).toBe(
+      'TENANT_DAMAGED',
+    )
+    const operator = scatteredCaller(server.url, { authorization: `Bearer ${OPERATOR_TOKEN}` })
+    const health = await Promise.all(Array.from({ length: 12 }, () => operator('GET', '/operator/health')))
+    expect(
+      new Set(health.map(({ body }) => body.damaged.map(({ tenant }: { tenant: string }) => tenant).join())),
+    ).toEqual(new Set(['acme']))
   })
 
   test('they end when their supervisor was killed, and the next server starts as usual', async () => {
