@@ -2,7 +2,7 @@ import { config, environment } from '../config'
 import { log, logError } from '../core/log'
 import { OWN_COMMAND } from '../core/own-command'
 import { SERVER_RUN } from '../core/process-id'
-import type { Answer, ProcessMessage, Question } from '../core/server-processes'
+import { type Answer, PING_TOPIC, type ProcessMessage, type Question } from '../core/server-processes'
 import { TurnArbiter, type TurnMessage } from '../storage/engines/sqlite/write-turns'
 import { WRITE_TURN_TOPIC } from '../tenancy/databases'
 
@@ -14,7 +14,10 @@ const MAX_RESTART_DELAY_MS = 10_000
 const STABLE_AFTER_MS = 60_000 // a process that ran for so long is restarted without a growing delay
 const KILL_AFTER_MS = 20_000 // longer than a process takes to stop
 
-type ServerProcess = { child: Bun.Subprocess; startedAt: number; failures: number }
+const PING_INTERVAL_MS = 5_000
+const MAX_UNANSWERED_PINGS = 6 // a process that answers none for so long hangs, and keeps its connections
+
+type ServerProcess = { child: Bun.Subprocess; startedAt: number; failures: number; unansweredPings?: number }
 
 /** A server process ended before it could serve; it has told why. */
 export class StartFailed extends Error {
@@ -41,6 +44,7 @@ export class Supervisor {
   async start(): Promise<string> {
     const numbers = Array.from({ length: this.count }, (_, index) => index + 1)
     const urls = await Promise.all(numbers.map((number) => this.#run(number, 0)))
+    setInterval(() => this.#pingAll(), PING_INTERVAL_MS).unref()
     return urls[0]!
   }
 
@@ -66,8 +70,8 @@ export class Supervisor {
       env: { ...environment, ATOLL_PORT: String(this.port), ATOLL_WORKERS: String(this.count) },
       stdio: ['ignore', 'inherit', 'inherit'],
       ipc: ({ topic, content }: ProcessMessage) => {
+        this.#receive(number, topic, content)
         if (topic === READY_TOPIC) resolve(content as string)
-        else this.#receive(number, topic, content)
       },
       onExit: (_child, exitCode, signalCode) => {
         this.#arbiter.remove(number)
@@ -82,6 +86,18 @@ export class Supervisor {
     return promise
   }
 
+  /** Asks each process for a sign of life, and ends those that hang, so that others take their place. */
+  #pingAll() {
+    if (this.#isStopping) return
+    for (const [number, serverProcess] of this.#processes) {
+      if (serverProcess.unansweredPings === undefined) continue // it is still starting
+      if (serverProcess.unansweredPings++ >= MAX_UNANSWERED_PINGS) {
+        logError('SERVER_PROCESS_HANGS', { worker: number })
+        serverProcess.child.kill('SIGKILL')
+      } else this.#send(number, PING_TOPIC, undefined)
+    }
+  }
+
   #restart(number: number) {
     const { startedAt, failures } = this.#processes.get(number)!
     const isStable = performance.now() - startedAt > STABLE_AFTER_MS
@@ -94,6 +110,7 @@ export class Supervisor {
   }
 
   #receive(from: number, topic: string, content: unknown) {
+    if (topic === PING_TOPIC || topic === READY_TOPIC) this.#processes.get(from)!.unansweredPings = 0
     if (topic === WRITE_TURN_TOPIC) this.#arbiter.receive(from, content as TurnMessage)
     else if (topic === 'answer') this.#send((content as Answer).to, topic, content)
     else if (topic === 'question')

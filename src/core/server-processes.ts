@@ -5,6 +5,9 @@ export type ProcessMessage = { topic: string; content: unknown }
 export type Question = { id: string; topic: string; from: number }
 export type Answer = { id: string; to: number; value: unknown }
 
+/** The topic by which the supervisor asks for a sign of life, and gets it. */
+export const PING_TOPIC = 'ping'
+
 const ANSWER_TIMEOUT_MS = 1_000
 
 let ownNumber: number | undefined
@@ -22,6 +25,7 @@ export function joinServerProcesses(number: number, count: number, run: string |
   ownNumber = number
   serverRun = run
   siblingCount = count - 1
+  receiveFromSupervisor(PING_TOPIC, () => sendToSupervisor(PING_TOPIC, undefined))
   receiveFromSupervisor('question', answerQuestion)
   receiveFromSupervisor('answer', ({ id, value }: Answer) => openQuestions.get(id)?.(value))
   process.on('message', ({ topic, content }: ProcessMessage) => receivers.get(topic)?.(content as never))

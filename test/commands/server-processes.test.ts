@@ -135,11 +135,11 @@ describe.skipIf(process.platform !== 'linux')('a server with ATOLL_WORKERS', () 
   test('the metrics are those of all processes together', async () => {
     const countRequests = async () => {
       const text = await (await fetch(`${server.url}/metrics`)).text()
-      const line = /^atoll_http_requests_total\{(?=[^}]*route="\/api\/me")(?=[^}]*status="401")[^}]*\} (\d+)/m.exec(
-        text,
+      const lines = text.matchAll(
+        /^atoll_http_requests_total\{(?=[^}]*route="\/api\/me")(?=[^}]*status="401")[^}]*worker="\d"[^}]*\} (\d+)/gm,
       )
       expect(text.match(/^process_resident_memory_bytes/gm)).toHaveLength(1)
-      return Number(line?.[1] ?? 0)
+      return lines.reduce((sum, [, count]) => sum + Number(count), 0)
     }
     const guest = scatteredCaller(server.url, { tenant: 'acme' })
     const before = await countRequests()
@@ -233,6 +233,20 @@ describe.skipIf(process.platform !== 'linux')('the processes of a server', () =>
       new Set(health.map(({ body }) => body.damaged.map(({ tenant }: { tenant: string }) => tenant).join())),
     ).toEqual(new Set(['acme']))
   })
+
+  test('a process that hangs is replaced within a minute, and the others serve on', async () => {
+    const at = { at: createTempFolder(), env: { ...env, ATOLL_LOG_LEVEL: 'error' } }
+    await createTenantByCli(at, 'acme')
+    await using server = await startAtoll(at)
+    const [hanging] = listChildren(server.pid)
+    process.kill(hanging!, 'SIGSTOP')
+    const isReplaced = () =>
+      !listChildren(server.pid).includes(hanging!) && listChildren(server.pid).length === PROCESSES
+    await waitUntil(isReplaced, Boolean, 60_000)
+    expect((await fetch(`${server.url}/ready`)).status).toBe(200)
+    expect(await server.end('SIGTERM')).toBe(0)
+    expect(await server.logged).toContain('"what":"SERVER_PROCESS_HANGS","worker":')
+  }, 90_000)
 
   test('they end when their supervisor was killed, and the next server starts as usual', async () => {
     const at = { at: createTempFolder(), env }

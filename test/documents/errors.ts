@@ -280,6 +280,7 @@ export const LOG_CODES: Record<string, string> = {
   SANITIZER_FAILED: 'The thread that sanitizes HTML ended; it is started again.',
   SECRETS_FILE_WAS_OPEN: 'Others could read `secrets.json`; its permissions were corrected.',
   STORAGE_FAILED: 'The disk failed for a tenant.',
+  SERVER_PROCESS_HANGS: 'A process of the server gave no sign of life for half a minute; another one takes its place.',
   SERVER_PROCESS_ENDED: 'A process of the server ended unexpectedly; another one takes its place.',
   TASK_FAILED: 'Long work of the operator failed with a bug.',
   TASK_NOT_RECORDED: 'The end of long work of the operator could not be recorded; it reads as interrupted.',
