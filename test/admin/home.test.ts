@@ -38,7 +38,7 @@ describe.skipIf(!hasBrowser)('the home screen in a browser', () => {
     await page.getByText('No model was used in the last 30 days.').waitFor()
     await page.getByText('Nobody has subscribed yet.').waitFor()
     await page.getByText('Nothing has happened yet.').waitFor()
-    await page.getByRole('link', { name: /MB in the database/ }).waitFor()
+    await page.getByRole('link', { name: /MiB in the database/ }).waitFor()
 
     for (const [username, roles] of [
       ['grace', ['user']],
