@@ -157,6 +157,10 @@ export async function createDatabaseOfRows(
       const rows = counts.values().reduce((sum, count) => sum + count, 0)
       return { tenant: header.tenant, rows }
     }
+  } catch (error) {
+    // When the stream was changed, its end tells so, and that is why its rows could not be stored.
+    while (!(await iterator.next()).done);
+    throw error
   } finally {
     await target.close()
   }

@@ -227,7 +227,7 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
       { key: 'total', type: 'number' },
     ]
     expect((await call('POST', '/api/blueprints', { key: 'orders', name: 'Orders', fields })).status).toBe(201)
-    for (let batch = 0; batch < 12; batch++) {
+    for (let batch = 0; batch < 40; batch++) {
       const operations = Array.from({ length: 1_000 }, (_, n) => ({ op: 'create', data: { price: '2.50', count: n } }))
       expect((await call('POST', '/api/blueprints/orders/entities/batch', { operations })).status).toBe(200)
     }
@@ -242,14 +242,16 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     await page.keyboard.type(') * count')
     await page.screenshot({ path: `${SCREENSHOTS}/design-formula.png` })
     await save()
-    const rewrite = page.getByRole('button', { name: 'Save and rewrite 12,000 orders' })
+    const progress = page.getByRole('progressbar', { name: 'Progress of the change' })
+    const progressShown = progress.waitFor()
+    const rewrite = page.getByRole('button', { name: 'Save and rewrite 40,000 orders' })
     await rewrite.click().catch(async (error) => {
       await page.screenshot({ path: `${SCREENSHOTS}/design-formula.png` })
       throw error
     })
-    await page.getByRole('progressbar', { name: 'Progress of the change' }).waitFor()
+    await progressShown
     await page.screenshot({ path: `${SCREENSHOTS}/design-progress.png` })
-    await page.getByRole('progressbar', { name: 'Progress of the change' }).waitFor({ state: 'detached' })
+    await progress.waitFor({ state: 'detached' })
     const { body } = await call('GET', '/api/blueprints/orders/entities?count=4&$limit=1')
     expect(body[0].total).toBe(10)
     expect(errors).toEqual([])

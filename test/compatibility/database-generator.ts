@@ -232,7 +232,7 @@ const mailed = (template: string) => /^[\w-]{43}$/m.exec(mails.find((mail) => ma
 
 // From here on jobs stay in the queue.
 await server.end('SIGTERM')
-await holdJobs(database, true)
+const releaseJobs = await holdJobs(database)
 server = await startAtoll(options)
 await post('/password/forgot', { email: 'carl@acme.test' }, {})
 await post('/signup', { username: 'fay', email: 'fay@acme.test', password: PASSWORD, authType: 'oauth' }, {})
@@ -296,6 +296,7 @@ const issued = {
   urls: { stripe: stripe.url, openai: openai.url, receiver: receiver.url },
 }
 await server.end('SIGTERM')
+await releaseJobs()
 
 for (const table of await database.listTables())
   if (!(await database.query(`select 1 from "${table}" limit 1`)).length) console.info(`The table ${table} is empty.`)

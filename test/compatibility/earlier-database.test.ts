@@ -58,6 +58,7 @@ describe.each(fixtures.filter((fixture) => !isMissing(fixture)))(
     let database: FixtureDatabase
 
     let server: RunningAtoll
+    let releaseJobs: (() => Promise<void>) | undefined
     let stripe: Awaited<ReturnType<typeof startStripe>>
     let openai: Awaited<ReturnType<typeof startOpenai>>
     const receiver = startWebhookReceiver()
@@ -91,11 +92,13 @@ describe.each(fixtures.filter((fixture) => !isMissing(fixture)))(
         [issued.urls.openai, openai.url],
         [issued.urls.receiver, receiver.url],
       ])
+      releaseJobs = await holdJobs(database)
       server = await startAtoll({ at, env })
       await setClock(issued.issuedAt + 1_000)
     })
     afterAll(async () => {
       await server?.end('SIGTERM')
+      await releaseJobs?.()
       await Promise.all([stripe?.stop(), openai?.stop(), receiver.stop(), database?.stop()])
     })
 
@@ -286,7 +289,7 @@ describe.each(fixtures.filter((fixture) => !isMissing(fixture)))(
         )
       const parkedUntil = await nextRetry()
       await setClock(issued.issuedAt + 2 * HOUR)
-      await holdJobs(database, false)
+      await releaseJobs!()
       // The server may be running them already, and some queue others.
       await operate('jobs/run', { tenant: 'acme' })
       const left = await waitUntil(kinds, ({ length }) => length === RECURRING_KINDS.length)

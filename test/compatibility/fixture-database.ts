@@ -107,13 +107,29 @@ async function restore({ url }: PostgresServer, dump: string) {
   if (!success) throw new Error(`psql failed: ${stderr}`)
 }
 
-/** Takes or frees the lease without which no process runs jobs. */
-export async function holdJobs({ query }: FixtureDatabase, held: boolean) {
-  const changed = await query(
-    "update leases set holder = ?, token = token + 1, expires = ? where name = 'jobs' returning name",
-    held ? ['test', 8_640_000_000_000_000] : [null, 0],
-  )
-  if (changed.length !== 1) throw new Error('No server has run jobs here yet.')
+/**
+ * Holds the lease without which no process runs jobs. Returns what releases it. Like a process, it renews the lease all
+ * the time: one that expires much later is taken as one from before the clock was set back.
+ */
+export async function holdJobs({ query }: FixtureDatabase): Promise<() => Promise<void>> {
+  const setLease = async (holder: string | null, expires: number) => {
+    const changed = await query(
+      "update leases set holder = ?, token = token + 1, expires = ? where name = 'jobs' returning name",
+      [holder, expires],
+    )
+    if (changed.length !== 1) throw new Error('No server has run jobs here yet.')
+  }
+  const renew = () => setLease('test', Date.now() + 60_000)
+  await renew()
+  let renewing = Promise.resolve()
+  const timer = setInterval(() => {
+    renewing = renewing.then(renew)
+  }, 10_000)
+  return async () => {
+    clearInterval(timer)
+    await renewing
+    await setLease(null, 0)
+  }
 }
 
 /** Replaces texts in columns of the database, which may be JSON. */

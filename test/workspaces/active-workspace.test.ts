@@ -4,6 +4,7 @@ import { bearer, signInForCookie, signInForTokens } from '../accounts/session-fi
 import { createThingsFixture, recordStatements } from '../entities/fixtures'
 import { WORKSPACE_NOT_FOUND } from '../expectations'
 import { type ApiClient, createTestTenant, statusAndCode } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 import { createWorkspace, createWorkspaceFixture, type WorkspaceFixture } from './workspace-fixtures'
 
 const getActiveWorkspace = async (client: ApiClient) => (await client.get('/me')).body.workspace
@@ -243,8 +244,11 @@ describe('the active workspace of a user', () => {
     ]) {
       await client.post(`/workspaces/${_id}/activate`)
       await client.get(home.path)
-      const statements = await recordStatements(home.origin, () => client.get(home.path))
-      expect(statements).toHaveLength(1)
+      // A credential is read again until the version of its last change is known.
+      const statements = await waitUntil(
+        () => recordStatements(home.origin, () => client.get(home.path)),
+        ({ length }) => length === 1,
+      )
       expect(statements[0]).toContain('from entities')
     }
   })
