@@ -23,7 +23,6 @@ import {
   setServer,
   startProcessing,
 } from './tenancy/client-connection'
-import { beginRequest } from './tenancy/databases'
 import { costlyWork } from './tenancy/fair-queue'
 import { handleAsOperator } from './tenancy/operator-events'
 import { warnAboutUntrustedProxy } from './tenancy/untrusted-proxy'
@@ -106,7 +105,6 @@ export function listen(hostname: string, port: number, tls?: TLSOptions[]): Serv
     ...(tls && { tls, http2: true }),
     reusePort: !!tls || getProcessNumber() !== undefined,
     fetch(request) {
-      beginRequest()
       // An authority may have followed a redirect to here.
       return tls && isChallenge(request) ? answerChallenge(request) : handleRequest(request)
     },

@@ -5,6 +5,7 @@ import { now } from '../core/clock'
 import { ConfigError } from '../core/config-error'
 import { getProcessNumber, receiveFromSupervisor, sendToSupervisor } from '../core/server-processes'
 import type { Postgres } from '../storage/engines/postgres/engine'
+import { CommitCounters } from '../storage/engines/sqlite/commit-counters'
 import { Sqlite } from '../storage/engines/sqlite/engine'
 import type { FileCopyControl } from '../storage/engines/sqlite/file-copy'
 import { describeFileSystemRisk, findFileSystemRisk } from '../storage/engines/sqlite/file-system'
@@ -25,7 +26,7 @@ const sqlite = new Sqlite({
   synchronous: config.ATOLL_DURABILITY,
   lockTimeout: config.ATOLL_WRITE_DEADLINE,
   vectorExtension: config.ATOLL_SQLITE_VEC,
-  isShared: hasSeveralProcesses,
+  commitCounters: hasSeveralProcesses ? new CommitCounters(config.ATOLL_TENANTS) : undefined,
   writeTurns: joinWriteTurns(),
 })
 
@@ -133,9 +134,6 @@ export function findDataFolderRisk() {
   const risk = hasDatabasesInFolder() ? findFileSystemRisk(config.ATOLL_TENANTS) : undefined
   return risk && { ...risk, message: describeFileSystemRisk(config.ATOLL_TENANTS, risk) }
 }
-
-/** Lets a request that comes in see what other processes have acknowledged. */
-export const beginRequest = () => sqlite.beginRequest()
 
 /** Empties the logs of files that the processes of a server have left when they ended at the same time. */
 export async function removeLeftLogs() {

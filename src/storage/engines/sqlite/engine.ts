@@ -15,6 +15,7 @@ import {
   type VectorSearch,
 } from '../../port'
 import { CheckpointScheduler } from './checkpoint-scheduler'
+import type { CommitCounters } from './commit-counters'
 import { CachedConnection } from './connection'
 import { closeAndTruncateLog, closeConnections, ignoreBusyOrFull } from './connection-close'
 import { migrateDatabase, openReader, openWriter, PRAGMAS } from './connections'
@@ -28,7 +29,6 @@ import { lockFolder } from './folder-lock'
 import { LazyWriter, type WriteAccess } from './lazy-writer'
 import { type LogListener, type LogObserver, LogObservers } from './log-observer'
 import { ReadSnapshot } from './read-snapshot'
-import { RemoteChanges } from './remote-changes'
 import { readTables, SqliteTenantCopy } from './tenant-copy'
 import type { WriteTurns } from './write-turns'
 
@@ -41,8 +41,8 @@ export type SqliteOptions = {
   lockTimeout: number
   /** The path of the sqlite-vec library; empty for none. */
   vectorExtension?: string
-  /** Whether several processes serve the folder. */
-  isShared?: boolean
+  /** The commits of all processes, for a folder that several serve together. */
+  commitCounters?: CommitCounters
   /** The turns to write, for processes that serve the folder together. */
   writeTurns?: WriteTurns
 }
@@ -65,9 +65,6 @@ export class Sqlite implements Engine {
   /** Connections to files that were replaced: closing them would remove the log of the new files. */
   #abandoned: { files: DatabaseFiles; sessions: CachedConnection[] }[] = []
   #logObservers: LogObservers
-  /** Of open databases, by their paths. */
-  #remoteChanges = new Map<string, RemoteChanges>()
-  #latestRequest = 0
 
   constructor(private options: SqliteOptions) {
     this.#checkpoints = new CheckpointScheduler(options.driver)
@@ -102,7 +99,7 @@ export class Sqlite implements Engine {
       if (this.#failedPaths.has(path)) await (await writer.open()).connection.truncateLog()
       this.#failedPaths.delete(path)
       this.#closeAbandoned(path)
-      return this.#createDatabase(files, mark, reader, writer, this.#logObservers.open(path, file))
+      return this.#createDatabase(file, files, mark, reader, writer, this.#logObservers.open(path, file))
     } catch (error) {
       const translated = toOpenError(error, path)
       await writer?.opened?.log?.close()
@@ -118,20 +115,8 @@ export class Sqlite implements Engine {
     if (!existsSync(path)) this.#template.create(await this.#getOpenFile(), path, mark, migrations)
   }
 
-  /**
-   * Lets what is read from now on have everything that other processes have committed by now. The server takes several
-   * requests in one turn of the event loop, and a later one may follow an answer of another process.
-   */
-  beginRequest() {
-    this.#latestRequest++
-  }
-
-  /** Returns a number that differs from an earlier one when another process has written; it is for shared folders. */
-  remoteVersion({ file }: DatabaseLocation): number {
-    if (!this.options.isShared) return 0
-    // A database that is closed is not observed, so that its caches are checked once it is open again.
-    return this.#remoteChanges.get(join(this.options.folder, file))?.version() ?? -1
-  }
+  /** Returns a number that differs from an earlier one when another process of a shared folder has written. */
+  remoteVersion = ({ file }: DatabaseLocation): number => this.options.commitCounters?.countOfOthers(file) ?? 0
 
   /** Empties logs that were left because their last users closed them at the same time. */
   async removeLeftLogs(files: string[]): Promise<void> {
@@ -176,6 +161,7 @@ export class Sqlite implements Engine {
   }
 
   #createDatabase(
+    file: string,
     files: DatabaseFiles,
     mark: number,
     reader: CachedConnection,
@@ -185,10 +171,8 @@ export class Sqlite implements Engine {
     const checkpoints = this.#checkpoints
     const { path, logLimit } = files
     const hasFailed = () => reader.hasDiskFailed || writer.hasFailed
-    const { isShared, writeTurns } = this.options
-    const snapshot = new ReadSnapshot(reader, isShared ? () => this.#latestRequest : undefined)
-    const remoteChanges = new RemoteChanges(snapshot, writer)
-    if (isShared) this.#remoteChanges.set(path, remoteChanges)
+    const { commitCounters, writeTurns } = this.options
+    const snapshot = new ReadSnapshot(reader, commitCounters && (() => commitCounters.countOfOthers(file)))
     const transact = async ({ connection, log }: WriteAccess, work: (executor: Executor) => Promise<void>) => {
       observer?.beforeWrite()
       const before = connection.statementCount
@@ -196,6 +180,7 @@ export class Sqlite implements Engine {
         await connection.assertMark(mark)
         await work(executor)
       })
+      commitCounters?.add(file)
       snapshot.end()
       observer?.afterWrite()
       const length = files.requireInPlace()
@@ -207,9 +192,7 @@ export class Sqlite implements Engine {
     return {
       query: snapshot.query,
       async transaction(work) {
-        const isFirst = !writer.opened
         const opened = await writer.open()
-        if (isFirst && isShared) remoteChanges.followWriter()
         opened.log?.assertHealthy()
         if (!writeTurns) return transact(opened, work)
         await writeTurns.acquire(path)
@@ -226,10 +209,9 @@ export class Sqlite implements Engine {
         await Promise.all([checkpoints.waitForFile(path), log?.close()])
         observer?.close()
         writeTurns?.close(path)
-        if (this.#remoteChanges.get(path) === remoteChanges) this.#remoteChanges.delete(path)
         const isReplaced = files.isReplaced()
         if (isReplaced) this.#abandoned.push({ files, sessions: connection ? [reader, connection] : [reader] })
-        else if (isShared) closeConnections(reader, connection)
+        else if (commitCounters) closeConnections(reader, connection)
         else await closeAndTruncateLog(reader, connection)
         if (observer) this.#logObservers.close(observer, isReplaced)
       },

@@ -3,18 +3,16 @@ import type { CachedConnection } from './connection'
 
 /**
  * Lets the reads of one turn of the event loop share a snapshot, because locking the file for each took longer than
- * reading it. The snapshot ends with every commit of this process, so that reads always see acknowledged writes;
- * commits of other processes are seen in the next turn, or when the request after them comes in.
+ * reading it. The snapshot ends with every commit, so that reads always see acknowledged writes.
  */
 export class ReadSnapshot {
   #isOpen = false
-  #dataVersion?: number
-  #openedIn = 0
+  #openedAt = 0
 
   constructor(
     private connection: CachedConnection,
-    /** Returns the number of the latest request. A snapshot that is older may lack what its sender knows. */
-    private latestRequest: () => number = () => 0,
+    /** Returns a number that changes with the commits of other processes. */
+    private countRemoteCommits: () => number = () => 0,
   ) {}
 
   query: RunQuery = async (sql, params) => {
@@ -22,18 +20,10 @@ export class ReadSnapshot {
     return this.connection.querySync(sql, params)
   }
 
-  /** Returns a number that changes with every commit that is not the connection's own. */
-  dataVersion(): number {
-    this.#openLatest()
-    this.#dataVersion ??= this.connection.querySync('pragma data_version')[0]![0] as number
-    return this.#dataVersion
-  }
-
   /** Ends the snapshot, so that the next read sees everything committed by then. */
   end = () => {
     if (!this.#isOpen) return
     this.#isOpen = false
-    this.#dataVersion = undefined
     try {
       this.connection.querySync('commit')
     } catch {
@@ -42,12 +32,12 @@ export class ReadSnapshot {
   }
 
   #openLatest() {
-    const request = this.latestRequest()
-    if (this.#isOpen && this.#openedIn === request) return
+    const commits = this.countRemoteCommits()
+    if (this.#isOpen && this.#openedAt === commits) return
     this.end()
     this.connection.querySync('begin')
     this.#isOpen = true
-    this.#openedIn = request
+    this.#openedAt = commits
     setImmediate(this.end)
   }
 }
