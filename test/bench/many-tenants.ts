@@ -7,7 +7,7 @@ import { join } from 'node:path'
 const TENANTS = Number(process.argv[2] ?? 10_000)
 const TOUCHES = Number(process.argv[3] ?? 100_000)
 const OPEN_TENANTS = Math.min(1_000, TENANTS)
-const [CONCURRENCY, STARTS, SAMPLES] = [4, 5, 20]
+const [CONCURRENCY, STARTS, SAMPLES, LONE_TOUCHES] = [4, 5, 20, 5_000]
 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-tenants-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -78,13 +78,13 @@ const touch = async (number: number) => {
   return performance.now() - startedAt
 }
 
-async function touchMany(count: number, pick: () => number): Promise<number[]> {
+async function touchMany(count: number, pick: () => number, concurrency: number): Promise<number[]> {
   const latencies: number[] = []
   let left = count
   const touchNext = async () => {
     while (left-- > 0) latencies.push(await touch(pick()))
   }
-  await Promise.all(Array.from({ length: CONCURRENCY }, touchNext))
+  await Promise.all(Array.from({ length: concurrency }, touchNext))
   return latencies
 }
 
@@ -92,12 +92,13 @@ console.log(`memory before: ${readMemory(child.pid).toFixed(0)} MB`)
 for (let number = 0; number < OPEN_TENANTS; number++) await touch(number)
 console.log(`${OPEN_TENANTS} open: ${readMemory(child.pid).toFixed(0)} MB, ${countDescriptors(child.pid)} descriptors`)
 const random = () => Math.floor(Math.random() * TENANTS)
+console.log(`random touches, one at a time: ${formatLatencies(await touchMany(LONE_TOUCHES, random, 1))}`)
 for (let sample = 1; sample <= SAMPLES; sample++) {
   const startedAt = performance.now()
-  const latencies = await touchMany(TOUCHES / SAMPLES, random)
+  const latencies = await touchMany(TOUCHES / SAMPLES, random, CONCURRENCY)
   const perSecond = latencies.length / ((performance.now() - startedAt) / 1_000)
   console.log(
-    `${(sample * TOUCHES) / SAMPLES} random touches: ${perSecond.toFixed(0)}/s, ${formatLatencies(latencies)}; ${readMemory(child.pid).toFixed(0)} MB, ${countDescriptors(child.pid)} descriptors`,
+    `${(sample * TOUCHES) / SAMPLES} random touches, ${CONCURRENCY} at a time: ${perSecond.toFixed(0)}/s, ${formatLatencies(latencies)}; ${readMemory(child.pid).toFixed(0)} MB, ${countDescriptors(child.pid)} descriptors`,
   )
 }
 process.exit()
