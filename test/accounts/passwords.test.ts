@@ -194,15 +194,17 @@ test('the password of a sign-in is hashed before those of waiting sign-ups, at i
 })
 
 test('POST /api/signin verifies its password before those of POST /api/signup and of other sign-ups that wait', async () => {
-  const gate = Promise.withResolvers<void>()
+  const [first, verified] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const order: string[] = []
   watchHash(async (...args) => {
-    order.push('sign-up')
-    await gate.promise
+    // One turn becomes free, and the others only after the sign-in had it.
+    const isFirst = order.push('sign-up') === 1
+    await (isFirst ? first : verified).promise
     return hash(...args)
   })
   watchVerify((...args) => {
     order.push('sign-in')
+    verified.resolve()
     return verify(...args)
   })
   const queuedSignups = spyOn(FairSemaphore.prototype, 'runLowPriority')
@@ -212,13 +214,14 @@ test('POST /api/signin verifies its password before those of POST /api/signup an
     const signup = anonymous.post('/signup', { username: 'grace', password })
     await waitUntil(() => queuedSignups.mock.calls.length > others.length)
     const signin = anonymous.post('/signin', { username: 'ada', password })
-    await waitUntil(() => queuedSignins.mock.calls.length)
-    gate.resolve()
+    await waitUntil(() => queuedSignins.mock.contexts.includes(queuedSignups.mock.contexts[0]!))
+    first.resolve()
     expect([(await signin).status, (await signup).status]).toEqual([200, 201])
     await Promise.all(others)
     expect(order.indexOf('sign-in')).toBe(HASH_CONCURRENCY)
     expect(order).toHaveLength(32)
   } finally {
-    gate.resolve()
+    first.resolve()
+    verified.resolve()
   }
 })
