@@ -17,6 +17,8 @@ Object.assign(process.env, {
   ATOLL_DURABILITY: 'normal',
   ATOLL_OPEN_TENANTS: '3',
   ATOLL_LOG_LEVEL: 'error',
+  // Tests change thresholds and limits, which reader threads do not see. Servers that tests start have threads.
+  ATOLL_READER_THREADS: '0',
 })
 
 await (await import('./password-cost')).lowerPasswordCost()

@@ -93,7 +93,7 @@ const ranks = [
   ['ai', 'payments'],
   ['operations'],
   ['app'],
-  ['gateway'],
+  ['gateway', 'reader-thread'],
   ['admin', 'commands'],
   ['main'],
 ]

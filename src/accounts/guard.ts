@@ -47,8 +47,8 @@ async function authorize(
     throw new Problem(403, 'FORBIDDEN', missingRoleMessage(permission))
   if (actor.impersonator && permission === 'oneself')
     throw new Problem(403, 'FORBIDDEN', 'This action is not available while impersonating a user.')
-  const { db, remoteVersion, write, tenant: id } = withClaim(request, tenant)
-  const ctx = { tenant: id, db, remoteVersion, write, actor }
+  const { db, place, remoteVersion, write, tenant: id } = withClaim(request, tenant)
+  const ctx = { tenant: id, place, db, remoteVersion, write, actor }
   return actor.impersonator && !isRead(request) ? { ...ctx, write: createAuditedWrite(request, ctx, actor) } : ctx
 }
 

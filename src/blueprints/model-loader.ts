@@ -45,6 +45,8 @@ export async function loadModel(tenant: Tenant, key: string): Promise<Model | un
     if ((await findBlueprintRow(tenant, key))?.version !== row.version) continue
     const model = await compileModel(tenant, row, row.definition, numbers)
     if (alteration) model.alteration = await toAlterationState(tenant, row, alteration, numbers)
+    // The main thread has loaded it before, and does what follows.
+    if (!Bun.isMainThread) return model
     await entityStore().undoAbandonedImports(tenant, model)
     if (alteration && alteration.state !== 'failed') entityStore().resumeAlteration(tenant, key)
     return model

@@ -23,6 +23,7 @@ export async function openServer(finishLastly: () => Promise<void> = async () =>
   const { endReadiness } = await import('../operations/readiness')
   const { releaseAllLeases } = await import('../jobs/with-lease')
   const { databases } = await import('../tenancy/databases')
+  const { endReaderThreads } = await import('../tenancy/reader-threads')
   const listener = await openPortsOrExplain()
   const background = startBackgroundWork()
   stopAtSignals(async (signal) => {
@@ -38,6 +39,7 @@ export async function openServer(finishLastly: () => Promise<void> = async () =>
     await Promise.all([releaseAllLeases(), answered, Promise.race([background.finish(), graceEnd])])
     await listener.stop(true)
     await endTraceExport()
+    await endReaderThreads()
     await databases.close()
     await finishLastly()
     log.info({ event: 'stopped' })

@@ -1,17 +1,17 @@
 /**
- * Returns a body whose texts are generated only as the client reads them. The generator ends when the client stops
+ * Returns a body whose parts are generated only as the client reads them. The generator ends when the client stops
  * reading.
  */
-export function toBodyStream(texts: AsyncGenerator<string>) {
+export function toBodyStream(parts: AsyncGenerator<string | Uint8Array>) {
   const encoder = new TextEncoder()
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await texts.next()
+        const { done, value } = await parts.next()
         if (done) controller.close()
-        else controller.enqueue(encoder.encode(value))
+        else controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
       },
-      cancel: async () => void (await texts.return(undefined)),
+      cancel: async () => void (await parts.return(undefined)),
     },
     { highWaterMark: 0 },
   )

@@ -1,5 +1,6 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
+import { basename } from 'node:path'
 
 const LOW_PRIORITY = 10 // on Linux, the priority of its reads and writes follows
 
@@ -11,6 +12,15 @@ export function lowerPriority(pid: number) {
     } catch {
       // It has ended, or the system does not allow it; the work only competes more with requests.
     }
+}
+
+/** Lets the calling thread give way to the others of its process. Only Linux has a priority for each thread. */
+export function lowerThreadPriority() {
+  try {
+    setPriority(Number(basename(readlinkSync('/proc/thread-self'))), LOW_PRIORITY)
+  } catch {
+    // Then it competes with them.
+  }
 }
 
 /** Returns the ids of a process's threads: Linux has a priority for each. Threads that start later inherit it. */

@@ -32,8 +32,11 @@ const ENTITIES_PER_READ = 100 // entities read by one statement
  */
 export async function list(originalCtx: PublicCtx, key: string, request: Request): Promise<Response> {
   const ctx = withoutPrivilege(originalCtx, request)
-  return readFairly(ctx, request, (db) =>
-    readConsistently(ctx, key, (model) => readList(originalCtx, ctx, db, model, request)),
+  return readFairly(
+    originalCtx,
+    request,
+    (db) => readConsistently(ctx, key, (model) => readList(originalCtx, ctx, db, model, request)),
+    { name: 'list', args: [key], receive: (response) => response },
   )
 }
 
@@ -49,7 +52,8 @@ async function readList(
   if (explain && !originalCtx.actor?.privileged)
     throw new Problem(403, 'FORBIDDEN', 'Only admins and service accounts can use $explain.')
   const query = parseQuery(model, ctx.actor, search)
-  if (query.count) await limitCostlyRequest(ctx, request)
+  // A thread is asked only after this.
+  if (query.count && Bun.isMainThread) await limitCostlyRequest(ctx, request)
   const after = await parseStart(ctx, model, query, cursor)
   if (query.search) await ensureSearchIndex(ctx, model)
   if (explain)

@@ -42,7 +42,7 @@ export class DatabasePool {
   #evictableCount = 0
   #uses = 0
   #closing = new Set<Promise<void>>()
-  #closeListener?: (place: DatabaseLocation) => void
+  #closeListener?: (place: DatabaseLocation) => void | Promise<void>
   #slots: DatabaseSlots
   #idleTimer?: ReturnType<typeof setInterval>
 
@@ -95,8 +95,11 @@ export class DatabasePool {
     else await closing
   }
 
-  /** Sets what is told of each database that begins to be closed, of which nothing has to stay in memory then. */
-  onClose(listener: (place: DatabaseLocation) => void) {
+  /**
+   * Sets what is told of each database that begins to be closed, of which nothing has to stay in memory then. It is
+   * closed once the listener is done.
+   */
+  onClose(listener: (place: DatabaseLocation) => void | Promise<void>) {
     this.#closeListener = listener
   }
 
@@ -193,13 +196,14 @@ export class DatabasePool {
   /** Removes an entry, so that it gets no new uses, and closes it when the running ones have ended. */
   #closeEntry(entry: PoolEntry): Promise<void> {
     this.#removeEntry(entry)
-    this.#closeListener?.(entry.place)
+    const prepared = this.#closeListener?.(entry.place)
     const closing = (async () => {
       if (entry.users)
         await new Promise<void>((resolve) => {
           entry.onIdle = resolve
         })
       const { database } = entry.opened ?? (await entry.ready)
+      await prepared
       await database.close().finally(() => entry.hasSlot && this.#slots.release())
     })()
     this.#closing.add(closing)

@@ -26,7 +26,9 @@ const sqlite = new Sqlite({
   synchronous: config.ATOLL_DURABILITY,
   lockTimeout: config.ATOLL_WRITE_DEADLINE,
   vectorExtension: config.ATOLL_SQLITE_VEC,
-  commitCounters: hasSeveralProcesses ? new CommitCounters(config.ATOLL_TENANTS) : undefined,
+  commitCounters: new CommitCounters(config.ATOLL_TENANTS),
+  // A thread that reads has connections beside those of the main thread.
+  isShared: hasSeveralProcesses || !Bun.isMainThread,
   writeTurns: joinWriteTurns(),
 })
 
@@ -49,8 +51,11 @@ export const clusterUrls = new Map([
     .map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)] as const),
 ])
 
-// The driver of PostgreSQL is loaded only when it is needed, because it slows the start down.
-const postgres = clusterUrls.size ? await import('../storage/engines/postgres/engine') : undefined
+// The driver of PostgreSQL is loaded only when it is needed, because it slows the start down. Not by `await import`:
+// threads of a binary with bytecode never get past a module that awaits (Bun 1.4.5).
+const postgres: typeof import('../storage/engines/postgres/engine') | undefined = clusterUrls.size
+  ? require('../storage/engines/postgres/engine')
+  : undefined
 const clusters = new Map<string, Postgres>()
 
 function clusterOf(name: string): Postgres {

@@ -6,7 +6,7 @@ import { now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
 import { notesOf } from '../core/request-log'
 import { Conflict } from '../storage/errors'
-import type { Store } from '../storage/port'
+import type { DatabaseLocation, Store } from '../storage/port'
 import { pickHome } from './buckets'
 import { cached, dropCache, writeInvalidating } from './cache'
 import { requestHost } from './client-connection'
@@ -15,11 +15,12 @@ import { assignHosts } from './hosts'
 import { ensureSecrets } from './installation-keys'
 import { recordOperatorEvent } from './operator-events'
 import { locationOf, recordLeftovers, type TenantRecord, translateStoreError } from './placement'
+import { releaseInThreads } from './reader-threads'
 import { registry } from './registry'
 import { hosts, tenants } from './tables'
 
-/** One tenant's data: `db` reads, `write` writes. */
-export type Tenant = Store & { tenant: string }
+/** One tenant's data: `db` reads, `write` writes. Of a served tenant, `place` is where the data are. */
+export type Tenant = Store & { tenant: string; place?: DatabaseLocation }
 
 /**
  * Returns the tenant of a request: that of the header, else of `fallbackId`, else of the host, else the default tenant.
@@ -284,9 +285,10 @@ const MAX_CACHED_TENANTS = 50_000
 const cachedTenants = new BoundedMap<string, CachedTenant>(MAX_CACHED_TENANTS)
 
 // Models and actors of a tenant take more memory than its open database, so they leave with it.
-databases.onClose(({ tenant }) => {
-  const closed = cachedTenants.get(tenant)
+databases.onClose((place) => {
+  const closed = cachedTenants.get(place.tenant)
   if (closed) dropCache(closed)
+  return releaseInThreads(place)
 })
 
 function openTenant(entry: TenantRecord): CachedTenant {
@@ -304,8 +306,10 @@ function openTenant(entry: TenantRecord): CachedTenant {
   return tenant
 }
 
-const storeOf = (entry: TenantRecord) =>
-  databases.getStore(locationOf(entry), tenantMigrations, translateStoreError(entry))
+function storeOf(entry: TenantRecord) {
+  const place = locationOf(entry)
+  return { ...databases.getStore(place, tenantMigrations, translateStoreError(entry)), place }
+}
 
 const tenantExists = (id: string) => new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already.`)
 

@@ -275,6 +275,7 @@ export const LOG_CODES: Record<string, string> = {
   PROVIDER_FAILED: 'A payment provider failed or could not be reached.',
   QUOTA_LEVEL_FAILED: 'The event that reports the use of a quota could not be recorded; it is tried again.',
   QUOTA_USE_UNKNOWN: 'How much of a quota a tenant uses could not be measured; it is tried again.',
+  READER_THREAD_FAILED: 'A thread that answers costly reads ended or did not start; the reads go on without it.',
   SANDBOX_FAILED: 'A process for lambdas did not start.',
   SANDBOX_LESS_CONFINED: 'The system does not support all confinements of sandbox processes; `missing` lists them.',
   SANITIZER_FAILED: 'The thread that sanitizes HTML ended; it is started again.',

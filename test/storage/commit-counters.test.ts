@@ -11,7 +11,7 @@ describe.each(fileEngines)('%s: a folder that several processes serve', (_, engi
     const folder = freshFolder()
     // Each has counters of its own, as each process has.
     return Array.from({ length: count }, () => {
-      const options = { folder, commitCounters: new CommitCounters(folder) }
+      const options = { folder, commitCounters: new CommitCounters(folder), isShared: true }
       return new DatabasePool(engine(options), { openCount, deadline: 2_000 })
     })
   }
@@ -62,7 +62,10 @@ describe.each(fileEngines)('%s: a folder that several processes serve', (_, engi
 test('a read sees what another process has committed in the same turn of the event loop', async () => {
   const [folder, place] = [freshFolder(), freshLocation()]
   const [ours, theirs] = [new CommitCounters(folder), new CommitCounters(folder)]
-  const pool = new DatabasePool(sqlite({ folder, commitCounters: ours }), { openCount: 1, deadline: 2_000 })
+  const pool = new DatabasePool(sqlite({ folder, commitCounters: ours, isShared: true }), {
+    openCount: 1,
+    deadline: 2_000,
+  })
   const store = pool.getStore(place, migrations)
   await store.write((tx) => insertThing(tx, 'a'))
   using other = new Database(join(folder, place.file))

@@ -558,7 +558,7 @@ test('the least recently used database is closed first', async () => {
 test('a listener is told of each database that is closed', async () => {
   const { store, storage } = createFakePool(1)
   const closed: string[] = []
-  storage.onClose(({ tenant }) => closed.push(tenant))
+  storage.onClose(({ tenant }) => void closed.push(tenant))
   for (const id of ['a', 'b', 'b', 'a']) await store(id).db.query('select 1')
   expect(closed).toEqual(['a', 'b'])
 })

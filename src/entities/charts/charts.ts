@@ -4,7 +4,7 @@ import { type RowScope, requireRowScope } from '../../blueprints/permissions'
 import type { HttpContext } from '../../core/etag'
 import { notFound } from '../../core/problem'
 import type { Db } from '../../storage/port'
-import { readFairly } from '../query/fair-reads'
+import { readFairly, type ThreadedRead } from '../query/fair-reads'
 import { countFiltered, requireResolvedLikes, resolveLikes } from '../query/like-filter'
 import { parseQuery } from '../query/query-parser'
 import type { ResolvedName } from '../query/target'
@@ -19,7 +19,12 @@ import { readGroupNames } from './values'
 
 /** Returns how many entities match the query of a list. @throws 400, 401, 403, 404 */
 export async function count(originalCtx: PublicCtx, key: string, request: Request) {
-  return withChartContext(originalCtx, key, request, async ({ ctx, db, model, rowScope }) => {
+  const threaded: ThreadedRead<{ count: number }> = {
+    name: 'count',
+    args: [key],
+    receive: (response) => response.json() as Promise<{ count: number }>,
+  }
+  return withChartContext(originalCtx, key, request, threaded, async ({ ctx, db, model, rowScope }) => {
     const query = parseQuery(model, ctx.actor, splitPageOptions(getQueryString(request)).search)
     if (query.search) await ensureSearchIndex(ctx, model)
     return { count: await countFiltered(db, model, rowScope, await resolveLikes(db, model, query)) }
@@ -41,7 +46,7 @@ export async function pie(originalCtx: PublicCtx, key: string, http: HttpContext
 /** Returns the ECharts options of a chart with the values of a property on its x axis. @throws 404 CHART_NOT_FOUND */
 export async function axesChart(originalCtx: PublicCtx, key: string, type: string, http: HttpContext) {
   if (!isAxesType(type)) {
-    return withChartContext(originalCtx, key, http.request, async () => notFound('chart'))
+    return withChartContext(originalCtx, key, http.request, undefined, async () => notFound('chart'))
   }
   const { groups = [], label } = await readGroups(originalCtx, key, http, { by: 'x', needs: 'x' })
   return toAxesOption(type, label, groups)
@@ -53,13 +58,18 @@ function withChartContext<T>(
   originalCtx: PublicCtx,
   key: string,
   request: Request,
+  threaded: ThreadedRead<T> | undefined,
   read: (of: ChartContext) => Promise<T>,
 ): Promise<T> {
   const ctx = withoutPrivilege(originalCtx, request)
-  return readFairly(ctx, request, (db) =>
-    readConsistently(ctx, key, (model) =>
-      read({ ctx, db, model, rowScope: requireRowScope(model, 'read', ctx.actor) }),
-    ),
+  return readFairly(
+    originalCtx,
+    request,
+    (db) =>
+      readConsistently(ctx, key, (model) =>
+        read({ ctx, db, model, rowScope: requireRowScope(model, 'read', ctx.actor) }),
+      ),
+    threaded,
   )
 }
 
@@ -69,12 +79,24 @@ const UNKNOWN_LABEL = 'Unknown'
 type ChartResult = { value: number | string; label: string; groups: DataPoint[] | undefined }
 
 /** Returns the sorted groups of a page; the last group of all has the entities without a value. */
-const readGroups = (
+export function readGroups(
   originalCtx: PublicCtx,
   key: string,
   http: HttpContext,
   names: ParameterNames,
-): Promise<ChartResult> => withChartContext(originalCtx, key, http.request, (of) => computeGroups(of, http, names))
+): Promise<ChartResult> {
+  const receive = (response: Response): Promise<ChartResult> => {
+    for (const name of PAGE_HEADERS) {
+      const value = response.headers.get(name)
+      if (value !== null) http.set.headers[name] = value
+    }
+    return response.json() as Promise<ChartResult>
+  }
+  const threaded = { name: 'groups', args: [key, names.by, names.needs], receive }
+  return withChartContext(originalCtx, key, http.request, threaded, (of) => computeGroups(of, http, names))
+}
+
+const PAGE_HEADERS = ['x-total-count', 'link']
 
 async function computeGroups(
   { ctx, db, model, rowScope }: ChartContext,

@@ -9,7 +9,7 @@ import type { Db } from '../../storage/port'
 import { disableIdleTimeout, restoreIdleTimeout } from '../../tenancy/client-connection'
 import { populateLines } from '../populate/populate'
 import { createPopulatePlan } from '../populate/populate-plan'
-import { readFairly, streamFairly } from '../query/fair-reads'
+import { readFairly, streamFairly, streamInThread } from '../query/fair-reads'
 import { resolveLikes } from '../query/like-filter'
 import { parseQuery, type Query } from '../query/query-parser'
 import { createHeaders, getQueryString, parseResponseShape, type RequestedShape, withoutPrivilege } from '../request'
@@ -60,6 +60,10 @@ export async function exportAll(originalCtx: PublicCtx, key: string, request: Re
     }
   }
   disableIdleTimeout(request)
+  const threaded = await streamInThread(originalCtx, request, { name: 'export', args: [key] }, () =>
+    restoreIdleTimeout(request),
+  )
+  if (threaded) return threaded
   const headers = createHeaders(shape)
   headers.set('content-type', CONTENT_TYPES[format])
   headers.set('content-disposition', `attachment; filename="${key}.${format}"`)

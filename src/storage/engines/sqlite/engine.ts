@@ -41,8 +41,10 @@ export type SqliteOptions = {
   lockTimeout: number
   /** The path of the sqlite-vec library; empty for none. */
   vectorExtension?: string
-  /** The commits of all processes, for a folder that several serve together. */
+  /** Counts the commits, for others that read the folder. */
   commitCounters?: CommitCounters
+  /** Whether others write to the folder while it is served from here. */
+  isShared?: boolean
   /** The turns to write, for processes that serve the folder together. */
   writeTurns?: WriteTurns
 }
@@ -116,7 +118,8 @@ export class Sqlite implements Engine {
   }
 
   /** Returns a number that differs from an earlier one when another process of a shared folder has written. */
-  remoteVersion = ({ file }: DatabaseLocation): number => this.options.commitCounters?.countOfOthers(file) ?? 0
+  remoteVersion = ({ file }: Pick<DatabaseLocation, 'file'>): number =>
+    (this.options.isShared && this.options.commitCounters?.countOfOthers(file)) || 0
 
   /** Empties logs that were left because their last users closed them at the same time. */
   async removeLeftLogs(files: string[]): Promise<void> {
@@ -171,8 +174,8 @@ export class Sqlite implements Engine {
     const checkpoints = this.#checkpoints
     const { path, logLimit } = files
     const hasFailed = () => reader.hasDiskFailed || writer.hasFailed
-    const { commitCounters, writeTurns } = this.options
-    const snapshot = new ReadSnapshot(reader, commitCounters && (() => commitCounters.countOfOthers(file)))
+    const { commitCounters, isShared, writeTurns } = this.options
+    const snapshot = new ReadSnapshot(reader, isShared ? () => this.remoteVersion({ file }) : undefined)
     const transact = async ({ connection, log }: WriteAccess, work: (executor: Executor) => Promise<void>) => {
       observer?.beforeWrite()
       const before = connection.statementCount
@@ -211,7 +214,7 @@ export class Sqlite implements Engine {
         writeTurns?.close(path)
         const isReplaced = files.isReplaced()
         if (isReplaced) this.#abandoned.push({ files, sessions: connection ? [reader, connection] : [reader] })
-        else if (commitCounters) closeConnections(reader, connection)
+        else if (isShared) closeConnections(reader, connection)
         else await closeAndTruncateLog(reader, connection)
         if (observer) this.#logObservers.close(observer, isReplaced)
       },

@@ -1,0 +1,21 @@
+import type { PublicCtx } from '../accounts/context'
+import type { ParameterNames } from './charts/chart-query'
+import { count, readGroups } from './charts/charts'
+import { list } from './list'
+import { exportAll } from './transfer/export'
+
+type EntityRead = (ctx: PublicCtx, request: Request, args: string[]) => Promise<Response>
+
+/** The reads that a thread answers as the main thread would, by their names. Their arguments are texts. */
+export const entityReads = {
+  list: (ctx, request, [key]) => list(ctx, key!, request),
+  export: (ctx, request, [key]) => exportAll(ctx, key!, request),
+  count: async (ctx, request, [key]) => Response.json(await count(ctx, key!, request)),
+  async groups(ctx, request, [key, by, needs]) {
+    const headers: Record<string, string> = {}
+    const groups = await readGroups(ctx, key!, { request, set: { headers } }, { by, needs } as ParameterNames)
+    return Response.json(groups, { headers })
+  },
+} satisfies Record<string, EntityRead>
+
+export type EntityReadName = keyof typeof entityReads

@@ -1,0 +1,94 @@
+import { tenantMigrations } from '../migrations'
+import type { Actor } from './accounts/actors'
+import type { PublicCtx } from './accounts/context'
+import { getErrorChain, logOutput } from './core/log'
+import { Problem } from './core/problem'
+import { lowerThreadPriority } from './core/process-priority'
+import { type EntityReadName, entityReads } from './entities/entity-reads'
+import type { DatabaseLocation } from './storage/port'
+import { databases } from './tenancy/databases'
+import type { ThreadOrder, ThreadRead, ThreadReport } from './tenancy/reader-threads'
+
+declare const self: Worker
+
+const report = (message: ThreadReport, transferred: ArrayBuffer[] = []) => self.postMessage(message, transferred)
+
+type RunningRead = { aborter: AbortController; reader?: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>> }
+const running = new Map<number, RunningRead>()
+
+const throwReadOnly = () => {
+  throw new Error('A reader thread cannot write.')
+}
+
+/** Returns the context in which the main thread would read. */
+const contextOf = ({ place, actor }: ThreadRead): PublicCtx => ({
+  ...databases.getStore(place, tenantMigrations),
+  tenant: place.tenant,
+  write: throwReadOnly,
+  actor: actor as Actor | undefined,
+})
+
+async function answer(id: number, read: ThreadRead) {
+  const current: RunningRead = { aborter: new AbortController() }
+  running.set(id, current)
+  const request = new Request(read.url, { headers: read.headers, signal: current.aborter.signal })
+  const response = await entityReads[read.name as EntityReadName](contextOf(read), request, read.args)
+  const { status, headers } = response
+  // A body of known length is complete.
+  if (!response.headers.has('content-disposition')) {
+    const text = await response.text()
+    running.delete(id)
+    return report({ id, answer: { status, headers: [...headers], text } })
+  }
+  current.reader = response.body?.getReader() as RunningRead['reader']
+  report({ id, answer: { status, headers: [...headers] } })
+}
+
+async function sendNext(id: number) {
+  const part = await running.get(id)?.reader?.read()
+  if (!part) return
+  if (!part.done) return report({ id, part: part.value }, [part.value.buffer])
+  running.delete(id)
+  report({ id, isOver: true })
+}
+
+function cancel(id: number) {
+  const read = running.get(id)
+  running.delete(id)
+  read?.aborter.abort()
+  read?.reader?.cancel().catch(() => {}) // nobody is told
+}
+
+function reportFailure(id: number, error: unknown) {
+  if (!running.delete(id)) return
+  if (!(error instanceof Problem)) {
+    const cause = getErrorChain(error).at(-1)
+    return report({ id, failure: cause instanceof Error ? `${cause.stack}` : `${cause}` })
+  }
+  const { status, code, message, more } = error
+  const headers = more.headers && Object.entries(more.headers)
+  report({ id, problem: { status, code, message, details: more.details, headers } })
+}
+
+async function release(id: number, place: DatabaseLocation) {
+  await databases.release(place).catch(() => {}) // the main thread waits only for the attempt
+  report({ id, isReleased: true })
+}
+
+async function end() {
+  for (const id of running.keys()) cancel(id)
+  await databases.close().catch(() => {}) // the process ends
+  report({ hasEnded: true })
+}
+
+lowerThreadPriority()
+logOutput.write = (line) => report({ log: line })
+report({ isReady: true })
+self.onmessage = ({ data }: MessageEvent<ThreadOrder>) => {
+  if (data.act === 'end') return void end()
+  if (data.act === 'release') return void release(data.id, data.place)
+  if (data.act === 'cancel') return cancel(data.id)
+  const { id } = data
+  if (data.act === 'next') return void sendNext(id).catch((error) => reportFailure(id, error))
+  answer(id, data.read).catch((error) => reportFailure(id, error))
+}

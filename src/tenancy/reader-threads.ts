@@ -1,0 +1,245 @@
+import { availableParallelism } from 'node:os'
+import { config, environment } from '../config'
+import { logError, logOutput } from '../core/log'
+import { Problem } from '../core/problem'
+import { workerUrl } from '../core/worker-url'
+import { Busy } from '../storage/errors'
+import type { DatabaseLocation } from '../storage/port'
+
+/** A read that a thread answers as this thread would: its name, where the data are, and the request. */
+export type ThreadRead = {
+  name: string
+  place: DatabaseLocation
+  /** Who asks; a guest is undefined. */
+  actor: unknown
+  args: string[]
+  url: string
+  headers: [name: string, value: string][]
+}
+
+/** What a thread is told. */
+export type ThreadOrder =
+  | { act: 'read'; id: number; read: ThreadRead }
+  /** The next part of a body may be sent. */
+  | { act: 'next'; id: number }
+  | { act: 'cancel'; id: number }
+  /** The database is closed here, and may be replaced. */
+  | { act: 'release'; id: number; place: DatabaseLocation }
+  | { act: 'end' }
+
+/** The head of an answer. `text` is all of its body, unless it comes in parts. */
+export type ThreadAnswer = { status: number; headers: [string, string][]; text?: string }
+/** A refusal, as a `Problem` has it. */
+export type ThreadProblem = {
+  status: number
+  code: string
+  message: string
+  details?: unknown
+  headers?: [string, string][]
+}
+
+/** What a thread tells. */
+export type ThreadReport =
+  | { id: number; answer: ThreadAnswer }
+  | { id: number; part: Uint8Array<ArrayBuffer> }
+  | { id: number; isOver: true }
+  | { id: number; problem: ThreadProblem }
+  | { id: number; failure: string }
+  | { id: number; isReleased: true }
+  | { log: string }
+  | { isReady: true }
+  | { hasEnded: true }
+
+/** A read failed in a thread for a reason that the caller cannot help; it may be repeated here. */
+export class ThreadFailed extends Error {}
+
+const OPEN_TENANTS_PER_THREAD = 64
+const START_TIMEOUT_MS = 20_000 // until a thread that does not start is given up
+const RELEASE_TIMEOUT_MS = 1_000 // until a database is closed here, whether a thread has closed it or not
+const END_TIMEOUT_MS = 2_000 // until a thread that does not close its databases is ended
+
+type RunningRead = {
+  onAnswer(answer: ThreadAnswer): void
+  onFailure(error: unknown): void
+  onPart?: (part: Uint8Array<ArrayBuffer> | undefined) => void
+}
+
+/** A thread with connections of its own, which only read. It takes turns among the reads that it was given. */
+class ReaderThread {
+  #worker: Worker
+  #reads = new Map<number, RunningRead>()
+  /** The files that the thread may have open. */
+  #files = new Set<string>()
+  #releases = new Map<number, () => void>()
+  #startTimer: ReturnType<typeof setTimeout>
+  #hasEnded = Promise.withResolvers<void>()
+
+  constructor(private onFailure: (thread: ReaderThread) => void) {
+    const env = { ...environment, ATOLL_OPEN_TENANTS: `${OPEN_TENANTS_PER_THREAD}` }
+    this.#worker = new Worker(workerUrl('reader-thread'), { env } as WorkerOptions)
+    this.#worker.unref()
+    this.#startTimer = setTimeout(() => {
+      readerThreads.count = 0
+      this.#fail('The thread did not start. Reads go on without threads.')
+    }, START_TIMEOUT_MS).unref()
+    this.#worker.onmessage = ({ data }: MessageEvent<ThreadReport>) => this.#receive(data)
+    this.#worker.onerror = ({ message }) => this.#fail(message)
+  }
+
+  get load() {
+    return this.#reads.size
+  }
+
+  send(order: ThreadOrder) {
+    this.#worker.postMessage(order)
+  }
+
+  start(id: number, read: ThreadRead, running: RunningRead) {
+    this.#reads.set(id, running)
+    this.#files.add(read.place.file)
+    this.#worker.ref()
+    this.send({ act: 'read', id, read })
+  }
+
+  remove(id: number) {
+    this.#reads.delete(id)
+    if (!this.#reads.size) this.#worker.unref()
+  }
+
+  /** Lets the thread close a database. Resolves when it has, or is slow; at once when it has not opened it. */
+  async release(place: DatabaseLocation) {
+    if (!this.#files.delete(place.file)) return
+    const id = ++lastId
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#releases.set(id, resolve)
+    this.send({ act: 'release', id, place })
+    const timer = setTimeout(resolve, RELEASE_TIMEOUT_MS)
+    await promise
+    clearTimeout(timer)
+    this.#releases.delete(id)
+  }
+
+  /** Lets the thread close its databases, and ends it. */
+  async end() {
+    this.send({ act: 'end' })
+    await Promise.race([this.#hasEnded.promise, Bun.sleep(END_TIMEOUT_MS)])
+    this.#worker.terminate()
+  }
+
+  #receive(report: ThreadReport) {
+    if ('log' in report) return logOutput.write(report.log)
+    if ('isReady' in report) return clearTimeout(this.#startTimer)
+    if ('hasEnded' in report) return this.#hasEnded.resolve()
+    if ('isReleased' in report) return this.#releases.get(report.id)?.()
+    const running = this.#reads.get(report.id)
+    if (!running) return
+    if ('answer' in report) return running.onAnswer(report.answer)
+    if ('part' in report) return running.onPart?.(report.part)
+    if ('isOver' in report) return running.onPart?.(undefined)
+    running.onFailure('problem' in report ? toProblem(report.problem) : new ThreadFailed(report.failure))
+  }
+
+  #fail(message: string) {
+    clearTimeout(this.#startTimer)
+    logError('READER_THREAD_FAILED', { cause: message })
+    this.onFailure(this)
+    this.#worker.terminate()
+    for (const { onFailure } of [...this.#reads.values()]) onFailure(new ThreadFailed(message))
+  }
+}
+
+const toProblem = ({ status, code, message, details, headers }: ThreadProblem) =>
+  new Problem(status, code, message, { details, ...(headers && { headers: Object.fromEntries(headers) }) })
+
+const defaultCount = Math.max(2, Math.ceil(availableParallelism() / config.ATOLL_WORKERS))
+
+/** How many threads there may be. They start when they are needed. */
+export const readerThreads = { count: config.ATOLL_READER_THREADS < 0 ? defaultCount : config.ATOLL_READER_THREADS }
+let threads: ReaderThread[] = []
+let lastId = 0
+let isEnding = false
+
+/** Tells whether threads can read data of this place: PostgreSQL answers in processes of its own. */
+export const hasReaderThreads = (place: DatabaseLocation | undefined): place is DatabaseLocation =>
+  !!place && !place.cluster && readerThreads.count > 0 && Bun.isMainThread && !isEnding
+
+/**
+ * Answers a read in a thread, so that other requests do not wait for it.
+ * @throws ThreadFailed when it has to be repeated here, or the refusal of the read
+ */
+export function readInThread(read: ThreadRead, signal: AbortSignal): Promise<Response> {
+  const thread = chooseThread()
+  const id = ++lastId
+  const { promise, resolve, reject } = Promise.withResolvers<Response>()
+  const finish = () => {
+    signal.removeEventListener('abort', cancel)
+    thread.remove(id)
+  }
+  const cancel = () => {
+    finish()
+    thread.send({ act: 'cancel', id })
+    running.onFailure(new Busy('The client disconnected.'))
+  }
+  signal.addEventListener('abort', cancel)
+  const running: RunningRead = {
+    onAnswer({ status, headers, text }) {
+      if (text !== undefined) finish()
+      const body = text ?? receiveBody(running, () => thread.send({ act: 'next', id }), finish, cancel)
+      resolve(new Response(body, { status, headers }))
+    },
+    onFailure(error) {
+      finish()
+      reject(error)
+    },
+  }
+  thread.start(id, read, running)
+  return promise
+}
+
+/** Returns a body whose parts the thread sends as the client reads them. */
+function receiveBody(running: RunningRead, askForNext: () => void, finish: () => void, cancel: () => void) {
+  let waiting: PromiseWithResolvers<Uint8Array<ArrayBuffer> | undefined> | undefined
+  running.onPart = (part) => waiting?.resolve(part)
+  running.onFailure = (error) => {
+    finish()
+    waiting?.reject(error)
+  }
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        waiting = Promise.withResolvers()
+        askForNext()
+        const part = await waiting.promise
+        if (part) return controller.enqueue(part)
+        finish()
+        controller.close()
+      },
+      cancel,
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** Returns the thread with the fewest reads; a new one while all others are busy and there may be more. */
+function chooseThread(): ReaderThread {
+  const [idlest] = threads.toSorted((one, other) => one.load - other.load)
+  if (idlest && (!idlest.load || threads.length >= readerThreads.count)) return idlest
+  const started = new ReaderThread((failed) => {
+    threads = threads.filter((thread) => thread !== failed)
+  })
+  threads.push(started)
+  return started
+}
+
+/** Lets the threads close a database that is about to be closed here. */
+export async function releaseInThreads(place: DatabaseLocation) {
+  await Promise.all(threads.map((thread) => thread.release(place)))
+}
+
+/** Ends all threads, which close their databases before. */
+export async function endReaderThreads() {
+  isEnding = true
+  const ending = threads
+  threads = []
+  await Promise.all(ending.map((thread) => thread.end()))
+}

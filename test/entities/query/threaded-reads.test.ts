@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { config } from '../../../src/config'
+import { entityReads } from '../../../src/entities/entity-reads'
+import { freeReadMs, readFairly } from '../../../src/entities/query/fair-reads'
+import { hasReaderThreads, readerThreads, readInThread, ThreadFailed } from '../../../src/tenancy/reader-threads'
+import { deleteTenant } from '../../../src/tenancy/tenants'
+import { fullAccessRules, statusAndCode } from '../../test-tenant'
+import { waitUntil } from '../../wait-until'
+import { createThingsFixture, importThings } from '../fixtures'
+
+const defaults = { ...freeReadMs }
+// Every read is costly from its second statement on.
+beforeAll(() => {
+  Object.assign(freeReadMs, { thread: 0, waiting: 0 })
+  readerThreads.count = 2
+})
+afterAll(() => {
+  Object.assign(freeReadMs, defaults)
+  readerThreads.count = 0
+})
+
+const fields = [
+  { key: 'name', type: 'string' },
+  { key: 'stage', type: 'string' },
+  { key: 'worth', type: 'number' },
+  { key: 'secret', type: 'string', readRoles: ['boss'] },
+  { key: 'next', type: 'relation', target: 'things' },
+]
+const PATHS = [
+  'entities?stage=won&worth[$gte]=10&$count=true&$limit=3',
+  'entities?stage=won&worth[$gte]=10&$count=true&$limit=3&$sort=-worth',
+  'entities?name[$like]=%25name 1%25',
+  'entities?$populate=next&$limit=5',
+  'entities?$q=name&$limit=5',
+  'entities?worth=1&bypassAdmin=true',
+  'charts/pie?x=stage&worth[$gte]=10&$count=true&$limit=1',
+  'charts/sum?sum=worth&groupBy=stage',
+  'charts/count?stage=won&worth[$gte]=10',
+  'entities/export?format=ndjson&worth[$gte]=10',
+  'entities/export?format=csv',
+  'entities?secret=x',
+  'entities?worth[$gte]=many',
+  'charts/sum?sum=name',
+]
+
+async function createFilledFixture() {
+  const own = await createThingsFixture(fields, fullAccessRules('tenant', 'user'))
+  const things = Array.from({ length: 300 }, (_, n) => ({
+    identifier: `thing-${n}`,
+    name: `Name ${n}`,
+    stage: ['won', 'lost'][n % 2],
+    worth: n,
+    secret: 'x',
+    next: n ? `thing-${n - 1}` : undefined,
+  }))
+  await importThings(own, things)
+  return own
+}
+
+async function withoutThreads<T>(work: () => Promise<T>): Promise<T> {
+  readerThreads.count = 0
+  return work().finally(() => {
+    readerThreads.count = 2
+  })
+}
+
+describe.skipIf(!!config.ATOLL_DATABASE_URL)('reads that a thread answers', () => {
+  test('lists, charts, counts, exports and refusals are the same as without threads, for each kind of caller', async () => {
+    const own = await createFilledFixture()
+    expect(hasReaderThreads(own.tenant.place)).toBe(true)
+    const sent = spyOn(Worker.prototype, 'postMessage')
+    for (const client of [own.as('admin'), own.as('user'), own.anonymous])
+      for (const path of PATHS) {
+        const read = async () => {
+          const { status, headers, body } = await client.get(`/blueprints/things/${path}`)
+          const names = ['x-total-count', 'content-type', 'content-disposition', 'cache-control', 'deprecation']
+          // A cursor is encrypted anew each time.
+          return { status, body, head: names.map((name) => headers.get(name)), link: !!headers.get('link') }
+        }
+        expect([path, await read()]).toEqual([path, await withoutThreads(read)])
+      }
+    const threaded = new Set(sent.mock.calls.flatMap(([order]) => (order.act === 'read' ? [order.read.name] : [])))
+    sent.mockRestore()
+    expect([...threaded].sort()).toEqual(Object.keys(entityReads).sort())
+  })
+
+  test('a next link of a thread continues the list here, and the other way round', async () => {
+    const own = await createFilledFixture()
+    const follow = async (path: string) => {
+      const { body, headers } = await own.as('user').get(path)
+      const next = /<\/api([^>]+)>/.exec(headers.get('link') ?? '')?.[1]
+      return { names: body.map(({ name }: { name: string }) => name), next }
+    }
+    const first = await follow(`${own.path}?stage=won&worth[$gte]=0&$sort=-worth&$limit=3`)
+    const second = await withoutThreads(() => follow(first.next!))
+    const third = await follow(second.next!)
+    expect([...first.names, ...second.names, ...third.names]).toEqual(
+      [298, 296, 294, 292, 290, 288, 286, 284, 282].map((n) => `Name ${n}`),
+    )
+  })
+
+  test('a thread shows every write that was acknowledged before, and no longer what was deleted', async () => {
+    const own = await createFilledFixture()
+    const user = own.as('user')
+    const count = async () => (await user.get('/blueprints/things/charts/count?stage=new&worth[$gte]=0')).body.count
+    expect(await count()).toBe(0)
+    for (let written = 1; written <= 40; written++) {
+      const created = await user.post(own.path, { name: `New ${written}`, stage: 'new', worth: written })
+      expect([created.status, await count()]).toEqual([201, written])
+    }
+    const [{ _id }] = (await user.get(`${own.path}?stage=new&$limit=1`)).body
+    await user.delete(`${own.path}/${_id}`)
+    expect(await count()).toBe(39)
+  })
+
+  test('a thread reads with the blueprint as it was changed just now', async () => {
+    const own = await createFilledFixture()
+    const path = '/blueprints/things/charts/pie?x=stage&worth[$gte]=1'
+    expect((await own.as('user').get(path)).status).toBe(200)
+    const { body } = await own.as('admin').get('/blueprints/things')
+    const guarded = fields.map((field) => (field.key === 'worth' ? { ...field, readRoles: ['boss'] } : field))
+    const { permissions } = body
+    const changed = await own.as('admin').put('/blueprints/things', { name: 'Things', fields: guarded, permissions })
+    expect(changed.status).toBe(200)
+    expect(statusAndCode(await own.as('user').get(path))).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test('a read that fails in a thread is repeated here', async () => {
+    const { tenant } = await createFilledFixture()
+    const request = new Request('http://anybody.test/')
+    const read = { name: 'unknown', args: [], place: tenant.place!, actor: undefined, url: request.url, headers: [] }
+    await expect(readInThread(read, request.signal)).rejects.toThrow(ThreadFailed)
+    const threaded = { ...read, receive: async () => [[0]] }
+    const result = await readFairly(
+      tenant,
+      request,
+      async (db) => [...(await db.query('select 1')), ...(await db.query('select 2'))],
+      threaded,
+    )
+    expect(result).toEqual([[1], [2]])
+  })
+
+  test('a read whose caller has left is refused, and others are answered', async () => {
+    const own = await createFilledFixture()
+    for (let attempt = 0; attempt < 60; attempt++) {
+      const aborter = new AbortController()
+      const request = new Request('http://anybody.test/', { signal: aborter.signal })
+      const args = ['things']
+      const url = `http://anybody.test/?worth[$gte]=${attempt}`
+      const read = { name: 'list', args, place: own.tenant.place!, actor: undefined, url, headers: [] }
+      const answer = readInThread(read, request.signal)
+      aborter.abort()
+      await expect(answer).rejects.toMatchObject({ status: 503, code: 'BUSY' })
+    }
+    expect((await own.as('user').get(`/blueprints/things/${PATHS[0]}`)).status).toBe(200)
+  })
+
+  test('a thread closes the database of a tenant that is deleted', async () => {
+    const own = await createFilledFixture()
+    expect((await own.as('user').get(`/blueprints/things/${PATHS[0]}`)).status).toBe(200)
+    const openFiles = () =>
+      readdirSync('/proc/self/fd').filter((descriptor) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${descriptor}`).includes(`/${own.id}/`)
+        } catch {
+          return false
+        }
+      })
+    if (process.platform === 'linux') expect(openFiles().length).toBeGreaterThan(3)
+    await deleteTenant(own.id)
+    if (process.platform === 'linux') await waitUntil(() => openFiles().length === 0)
+  })
+})
