@@ -6,7 +6,7 @@ import { Problem } from './core/problem'
 import { lowerThreadPriority } from './core/process-priority'
 import { type EntityReadName, entityReads } from './entities/entity-reads'
 import type { DatabaseLocation } from './storage/port'
-import { databases } from './tenancy/databases'
+import { commitCounters, databases } from './tenancy/databases'
 import type { ThreadOrder, ThreadRead, ThreadReport } from './tenancy/reader-threads'
 
 declare const self: Worker
@@ -85,6 +85,7 @@ lowerThreadPriority()
 logOutput.write = (line) => report({ log: line })
 report({ isReady: true })
 self.onmessage = ({ data }: MessageEvent<ThreadOrder>) => {
+  if (data.act === 'start') return data.commits && commitCounters.join(data.commits)
   if (data.act === 'end') return void end()
   if (data.act === 'release') return void release(data.id, data.place)
   if (data.act === 'cancel') return cancel(data.id)

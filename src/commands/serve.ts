@@ -67,11 +67,11 @@ async function startServerProcesses(options: ServeOptions) {
   const { explainPortFailure, stopAtSignals } = await import('./server')
   const { reservePort } = await import('./listener')
   const { StartFailed, Supervisor } = await import('./supervisor')
-  const { databases, removeLeftLogs } = await import('../tenancy/databases')
+  const { databases, removeLeftovers } = await import('../tenancy/databases')
   const supervisor = new Supervisor(await explainPortFailure(reservePort), config.ATOLL_WORKERS)
   const stop = async () => {
     await supervisor.stop()
-    await removeLeftLogs()
+    await removeLeftovers()
     await databases.close()
     await flushLog()
   }

@@ -5,7 +5,7 @@ import { now } from '../core/clock'
 import { ConfigError } from '../core/config-error'
 import { getProcessNumber, receiveFromSupervisor, sendToSupervisor } from '../core/server-processes'
 import type { Postgres } from '../storage/engines/postgres/engine'
-import { CommitCounters } from '../storage/engines/sqlite/commit-counters'
+import { CommitCounters, mapSharedMemory, removeSharedMemory } from '../storage/engines/sqlite/commit-counters'
 import { Sqlite } from '../storage/engines/sqlite/engine'
 import type { FileCopyControl } from '../storage/engines/sqlite/file-copy'
 import { describeFileSystemRisk, findFileSystemRisk } from '../storage/engines/sqlite/file-system'
@@ -20,13 +20,18 @@ export const WRITE_TURN_TOPIC = 'write-turn'
 const FILES_PER_TENANT = 7 // six for a database, and one for opening or closing
 const RESERVED_FILES = 512 // mostly for client connections
 
+/** The commits to files, for the threads of this process, and for all processes that serve together. */
+export const commitCounters = new CommitCounters(
+  hasSeveralProcesses ? () => mapSharedMemory(config.ATOLL_TENANTS) : undefined,
+)
+
 const sqlite = new Sqlite({
   driver: config.ATOLL_SQLITE_DRIVER,
   folder: config.ATOLL_TENANTS,
   synchronous: config.ATOLL_DURABILITY,
   lockTimeout: config.ATOLL_WRITE_DEADLINE,
   vectorExtension: config.ATOLL_SQLITE_VEC,
-  commitCounters: new CommitCounters(config.ATOLL_TENANTS),
+  commitCounters,
   // A thread that reads has connections beside those of the main thread.
   isShared: hasSeveralProcesses || !Bun.isMainThread,
   writeTurns: joinWriteTurns(),
@@ -140,9 +145,10 @@ export function findDataFolderRisk() {
   return risk && { ...risk, message: describeFileSystemRisk(config.ATOLL_TENANTS, risk) }
 }
 
-/** Empties the logs of files that the processes of a server have left when they ended at the same time. */
-export async function removeLeftLogs() {
+/** Removes shared memory and empties logs that the processes of a server have left when they ended. */
+export async function removeLeftovers() {
   if (!existsSync(config.ATOLL_TENANTS)) return
+  removeSharedMemory(config.ATOLL_TENANTS)
   const folders = readdirSync(config.ATOLL_TENANTS).filter((name) => !name.startsWith('.'))
   await sqlite.removeLeftLogs(['registry.db', ...folders.map((folder) => `${folder}/data.db`)])
 }

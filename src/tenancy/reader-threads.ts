@@ -1,10 +1,11 @@
 import { availableParallelism } from 'node:os'
-import { config, environment } from '../config'
+import { config, environment, hasSeveralProcesses } from '../config'
 import { logError, logOutput } from '../core/log'
 import { Problem } from '../core/problem'
 import { workerUrl } from '../core/worker-url'
 import { Busy } from '../storage/errors'
 import type { DatabaseLocation } from '../storage/port'
+import { commitCounters } from './databases'
 
 /** A read that a thread answers as this thread would: its name, where the data are, and the request. */
 export type ThreadRead = {
@@ -19,6 +20,8 @@ export type ThreadRead = {
 
 /** What a thread is told. */
 export type ThreadOrder =
+  /** `commits` is memory that is shared, unless all processes share some. */
+  | { act: 'start'; commits: ArrayBufferLike | undefined }
   | { act: 'read'; id: number; read: ThreadRead }
   /** The next part of a body may be sent. */
   | { act: 'next'; id: number }
@@ -82,6 +85,7 @@ class ReaderThread {
       readerThreads.count = 0
       this.#fail('The thread did not start. Reads go on without threads.')
     }, START_TIMEOUT_MS).unref()
+    this.send({ act: 'start', commits: hasSeveralProcesses ? undefined : commitCounters.memory })
     this.#worker.onmessage = ({ data }: MessageEvent<ThreadReport>) => this.#receive(data)
     this.#worker.onerror = ({ message }) => this.#fail(message)
   }

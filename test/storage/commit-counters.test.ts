@@ -1,7 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
+import { chmodSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { CommitCounters } from '../../src/storage/engines/sqlite/commit-counters'
+import { CommitCounters, mapSharedMemory, removeSharedMemory } from '../../src/storage/engines/sqlite/commit-counters'
 import { DatabasePool } from '../../src/storage/pool'
 import { fileEngines, freshFolder, sqlite } from './engines'
 import { freshLocation, insertThing, listIds, migrations } from './fixtures'
@@ -9,9 +10,10 @@ import { freshLocation, insertThing, listIds, migrations } from './fixtures'
 describe.each(fileEngines)('%s: a folder that several processes serve', (_, engine) => {
   const openPools = (count: number, openCount = 2) => {
     const folder = freshFolder()
-    // Each has counters of its own, as each process has.
+    const { memory } = new CommitCounters()
+    // Each has counters of its own, as each thread has.
     return Array.from({ length: count }, () => {
-      const options = { folder, commitCounters: new CommitCounters(folder), isShared: true }
+      const options = { folder, commitCounters: new CommitCounters(() => memory), isShared: true }
       return new DatabasePool(engine(options), { openCount, deadline: 2_000 })
     })
   }
@@ -61,7 +63,8 @@ describe.each(fileEngines)('%s: a folder that several processes serve', (_, engi
 
 test('a read sees what another process has committed in the same turn of the event loop', async () => {
   const [folder, place] = [freshFolder(), freshLocation()]
-  const [ours, theirs] = [new CommitCounters(folder), new CommitCounters(folder)]
+  const ours = new CommitCounters()
+  const theirs = new CommitCounters(() => ours.memory)
   const pool = new DatabasePool(sqlite({ folder, commitCounters: ours, isShared: true }), {
     openCount: 1,
     deadline: 2_000,
@@ -77,17 +80,31 @@ test('a read sees what another process has committed in the same turn of the eve
   await pool.close()
 })
 
-test('commits that several processes count at the same time are all counted', async () => {
-  const folder = freshFolder()
-  const path = new URL('../../src/storage/engines/sqlite/commit-counters.ts', import.meta.url).pathname
-  const program = `
-    const { CommitCounters } = await import(${JSON.stringify(path)})
-    const counters = new CommitCounters(${JSON.stringify(folder)})
-    for (let commit = 0; commit < 200_000; commit++) counters.add('data.db')`
-  const counters = new CommitCounters(folder)
-  const before = counters.countOfOthers('data.db')
-  const children = [1, 2].map(() => Bun.spawn([process.execPath, '-e', program], { stdout: 'ignore' }))
-  for (let commit = 0; commit < 200_000; commit++) counters.add('data.db')
-  expect(await Promise.all(children.map(({ exited }) => exited))).toEqual([0, 0])
-  expect(counters.countOfOthers('data.db') - before).toBe(400_000)
+describe.skipIf(process.platform !== 'linux')('memory that processes share', () => {
+  test('commits that several processes count at the same time are all counted', async () => {
+    const folder = freshFolder()
+    const path = new URL('../../src/storage/engines/sqlite/commit-counters.ts', import.meta.url).pathname
+    const program = `
+      const { CommitCounters, mapSharedMemory } = await import(${JSON.stringify(path)})
+      const counters = new CommitCounters(() => mapSharedMemory(${JSON.stringify(folder)}))
+      for (let commit = 0; commit < 200_000; commit++) counters.add('data.db')`
+    const counters = new CommitCounters(() => mapSharedMemory(folder))
+    const before = counters.countOfOthers('data.db')
+    const children = [1, 2].map(() => Bun.spawn([process.execPath, '-e', program], { stdout: 'ignore' }))
+    for (let commit = 0; commit < 200_000; commit++) counters.add('data.db')
+    expect(await Promise.all(children.map(({ exited }) => exited))).toEqual([0, 0])
+    expect(counters.countOfOthers('data.db') - before).toBe(400_000)
+    removeSharedMemory(folder)
+  })
+
+  test('memory that others could write to is refused', () => {
+    const folder = freshFolder()
+    const before = new Set(readdirSync('/dev/shm'))
+    mapSharedMemory(folder)
+    const [name] = readdirSync('/dev/shm').filter((one) => !before.has(one))
+    chmodSync(join('/dev/shm', name!), 0o666)
+    expect(() => mapSharedMemory(folder)).toThrow('belongs to another user')
+    removeSharedMemory(folder)
+    expect(readdirSync('/dev/shm')).not.toContain(name)
+  })
 })
