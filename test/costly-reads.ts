@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { freeReadMs } from '../src/entities/query/fair-reads'
+import { freeReadMs } from '../src/entities/query/read-costs'
 import { costlyWork } from '../src/tenancy/fair-queue'
 import type { TestResponse } from './test-tenant'
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020'
 import { type FieldTypeName, fieldTypeNames } from '../../src/blueprints/fields'
-import { freeReadMs } from '../../src/entities/query/fair-reads'
+import { freeReadMs } from '../../src/entities/query/read-costs'
 import { costlyWork } from '../../src/tenancy/fair-queue'
 import { callApi, createTestTenant } from '../test-tenant'
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { freeReadMs, readFairly } from '../../../src/entities/query/fair-reads'
+import { readFairly } from '../../../src/entities/query/fair-reads'
+import { freeReadMs } from '../../../src/entities/query/read-costs'
 import type { Db } from '../../../src/storage/port'
 import { costlyWork } from '../../../src/tenancy/fair-queue'
 import { fullAccessRules, statusAndCode } from '../../test-tenant'

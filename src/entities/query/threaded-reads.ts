@@ -1,0 +1,95 @@
+import type { PublicCtx } from '../../accounts/context'
+import { toBodyStream } from '../../core/body-stream'
+import { BoundedMap } from '../../core/bounded-map'
+import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
+import { hasReaderThreads, readInThread, ThreadFailed, type ThreadRead } from '../../tenancy/reader-threads'
+import { COSTLY_READ_LIMITS, freeReadMs, toWorkOwner } from './read-costs'
+
+/** A read that a thread can answer by its name, and what the caller gets of its answer. */
+export type ThreadedRead<T> = { name: string; args: string[]; receive(response: Response): T | Promise<T> }
+
+/**
+ * Lets a thread read. Others of this shape count as costly for a while, unless it was quick.
+ * @throws ThreadFailed when the read has to be repeated here, 503 BUSY when too many are under way
+ */
+export async function readApart<T>(ctx: PublicCtx, request: Request, threaded: ThreadedRead<T>): Promise<T> {
+  const began = performance.now()
+  const leaveQueue = costlyWork.acquireSlot(toWorkOwner(ctx, request), COSTLY_READ_LIMITS)
+  try {
+    const response = await readInThread(toThreadRead(ctx, request, threaded), request.signal)
+    const isCostly = performance.now() - began > freeReadMs.thread
+    costlyUntil.set(shapeOf(ctx, request, threaded), isCostly ? performance.now() + COSTLY_TTL_MS : 0)
+    return await threaded.receive(response)
+  } finally {
+    leaveQueue()
+  }
+}
+
+/**
+ * Lets a thread answer with a body that comes in parts; the time during which the client reads them does not count.
+ * `onEnd` is called when the client has all of it or goes. Returns undefined where threads do not read, or one has
+ * failed.
+ * @throws 503 BUSY as `readFairly` does
+ */
+export async function streamInThread(
+  ctx: PublicCtx,
+  request: Request,
+  read: Pick<ThreadedRead<unknown>, 'name' | 'args'>,
+  onEnd: () => void,
+): Promise<Response | undefined> {
+  if (!hasReaderThreads(ctx.place)) return
+  const owner = toWorkOwner(ctx, request)
+  const leaveQueue = costlyWork.acquireSlot(owner, COSTLY_READ_LIMITS)
+  try {
+    const { status, headers, body } = await readInThread(toThreadRead(ctx, request, read), request.signal)
+    return new Response(toBodyStream(readParts(body!, owner, onEnd)), { status, headers })
+  } catch (error) {
+    if (!(error instanceof ThreadFailed)) throw error
+  } finally {
+    leaveQueue()
+  }
+}
+
+async function* readParts(body: ReadableStream<Uint8Array>, owner: WorkOwner, onEnd: () => void) {
+  const reader = body.getReader()
+  try {
+    for (;;) {
+      const leaveQueue = costlyWork.acquireSlot(owner)
+      const { done, value } = await reader.read().finally(leaveQueue)
+      if (done) return
+      yield value
+    }
+  } finally {
+    await reader.cancel()
+    onEnd()
+  }
+}
+
+function toThreadRead(
+  ctx: PublicCtx,
+  { url, headers }: Request,
+  { name, args }: Pick<ThreadedRead<unknown>, 'name' | 'args'>,
+): ThreadRead {
+  const sent = SENT_HEADERS.flatMap((header): [string, string][] => {
+    const value = headers.get(header)
+    return value === null ? [] : [[header, value]]
+  })
+  return { name, args, place: ctx.place!, actor: ctx.actor, url, headers: sent }
+}
+
+/** The headers that the answer of a list depends on. */
+const SENT_HEADERS = ['accept-version']
+
+const COSTLY_TTL_MS = 10_000
+/** Until when (`performance.now()`) reads of a shape go to a thread at once. */
+const costlyUntil = new BoundedMap<string, number>(10_000)
+/** Tells whether a read is costly, by what others of its shape took. */
+export const isKnownCostly = (ctx: PublicCtx, request: Request, threaded: ThreadedRead<unknown>) =>
+  (costlyUntil.get(shapeOf(ctx, request, threaded)) ?? 0) > performance.now()
+
+/** Returns what reads have in common that take about equally long: everything but the values of their filters. */
+const shapeOf = (
+  { tenant }: PublicCtx,
+  { url }: Request,
+  { name, args }: Pick<ThreadedRead<unknown>, 'name' | 'args'>,
+) => `${tenant} ${name} ${args.join(' ')} ${url.slice(url.indexOf('?') >>> 0).replace(/=[^&]*/g, '')}`
