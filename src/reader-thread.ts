@@ -1,13 +1,16 @@
 import { tenantMigrations } from '../migrations'
 import type { Actor } from './accounts/actors'
 import type { PublicCtx } from './accounts/context'
+import { BoundedMap } from './core/bounded-map'
 import { getErrorChain, logOutput } from './core/log'
 import { Problem } from './core/problem'
 import { lowerThreadPriority } from './core/process-priority'
 import { type EntityReadName, entityReads } from './entities/entity-reads'
 import type { DatabaseLocation } from './storage/port'
+import { dropCache } from './tenancy/cache'
 import { commitCounters, databases } from './tenancy/databases'
 import type { ThreadOrder, ThreadRead, ThreadReport } from './tenancy/reader-threads'
+import type { Tenant } from './tenancy/tenants'
 
 declare const self: Worker
 
@@ -20,13 +23,25 @@ const throwReadOnly = () => {
   throw new Error('A reader thread cannot write.')
 }
 
+const MAX_TENANTS = 1_000
+/** What is cached of a tenant belongs to its store. */
+const tenants = new BoundedMap<string, Tenant>(MAX_TENANTS)
+const keyOf = ({ file, identity, exists }: DatabaseLocation) => `${file} ${identity} ${exists}`
+
 /** Returns the context in which the main thread would read. */
-const contextOf = ({ place, actor }: ThreadRead): PublicCtx => ({
-  ...databases.getStore(place, tenantMigrations),
-  tenant: place.tenant,
-  write: throwReadOnly,
-  actor: actor as Actor | undefined,
-})
+function contextOf({ place, actor }: ThreadRead): PublicCtx {
+  const key = keyOf(place)
+  const tenant = tenants.get(key) ?? openTenant(place)
+  tenants.set(key, tenant)
+  return { ...tenant, actor: actor as Actor | undefined }
+}
+
+function openTenant(place: DatabaseLocation): Tenant {
+  const { db, remoteVersion } = databases.getStore(place, tenantMigrations)
+  // Nothing is written here, so all commits are those of others.
+  const readDb = { ...db, commitVersion: remoteVersion }
+  return { tenant: place.tenant, db: readDb, remoteVersion, write: throwReadOnly }
+}
 
 async function answer(id: number, read: ThreadRead) {
   const current: RunningRead = { aborter: new AbortController() }
@@ -71,6 +86,10 @@ function reportFailure(id: number, error: unknown) {
 }
 
 async function release(id: number, place: DatabaseLocation) {
+  const key = keyOf(place)
+  const tenant = tenants.get(key)
+  if (tenant) dropCache(tenant)
+  tenants.delete(key)
   await databases.release(place).catch(() => {}) // the main thread waits only for the attempt
   report({ id, isReleased: true })
 }

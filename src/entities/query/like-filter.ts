@@ -8,6 +8,7 @@ import { extractDocumentJson, shownInForceSql } from '../store/serializer'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import { count } from './count'
 import type { CursorPosition } from './cursor'
+import { getFieldTexts } from './field-texts'
 import { find } from './find'
 import { endOfPrefix, findPrefixes, type LikePattern, matchesPattern, matchesPrefix } from './like-pattern'
 import { byCreated } from './order'
@@ -101,6 +102,25 @@ async function* readTexts(db: Db, source: TextSource, prefix: string): AsyncGene
   }
 }
 
+const CANDIDATES_PER_SLICE = 5_000
+
+/** Yields the texts of a source that may match a pattern with any beginning, in slices. */
+async function* findTexts(db: Db, source: TextSource, target: Target, pattern: LikePattern): AsyncGenerator<string[]> {
+  // The texts of an object begin with a letter that is not part of them.
+  const isPlain = target.at === 'field' && !target.path
+  const texts = isPlain && (await getFieldTexts(db, target.label, () => readTexts(db, source, '')))
+  if (!texts) return yield* readTexts(db, source, '')
+  let slice: string[] = []
+  for (const text of texts.findCandidates(pattern)) {
+    slice.push(text)
+    if (slice.length < CANDIDATES_PER_SLICE) continue
+    yield slice
+    slice = []
+    await db.yieldToOthers()
+  }
+  yield slice
+}
+
 /** Returns the condition that is equivalent to a pattern, or undefined when too many texts match. */
 async function toCondition(db: Db, model: Model, { target, pattern }: LikeCondition): Promise<Condition | undefined> {
   const source = getTextSource(model, target)
@@ -113,7 +133,7 @@ async function toCondition(db: Db, model: Model, { target, pattern }: LikeCondit
   }
   const matching: string[] = []
   for (const text of prefixes)
-    for await (const values of readTexts(db, source, text)) {
+    for await (const values of text ? readTexts(db, source, text) : findTexts(db, source, target, pattern)) {
       for (const value of values) {
         const match = isMatch(db, target, pattern, value)
         if (match && (match === true || (await match))) matching.push(value)

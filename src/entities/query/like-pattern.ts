@@ -41,6 +41,24 @@ export function matchesPattern({ parts }: LikePattern, text: string): boolean {
   return part === parts.length
 }
 
+/** Returns the longest part of a pattern without wildcards, in lower case; empty when there is none. */
+export function literalOf({ parts }: LikePattern): string {
+  let [longest, current] = ['', '']
+  for (const part of parts) {
+    current = part < 0 ? '' : current + String.fromCodePoint(part)
+    if (current.length > longest.length) longest = current
+  }
+  return longest
+}
+
+/** Returns a text in lower case, letter for letter as patterns are. */
+export function foldText(text: string): string {
+  if (/^[\0-\x7f]*$/.test(text)) return text.toLowerCase()
+  let folded = ''
+  for (const letter of text) folded += String.fromCodePoint(foldCase(letter.codePointAt(0)!))
+  return folded
+}
+
 /** Returns whether every text that begins like this matches. */
 export const matchesPrefix = (pattern: LikePattern, start: string) =>
   pattern.parts.at(-1) === ANY_CHARACTERS && matchesPattern(pattern, start)

@@ -37,12 +37,19 @@ export async function exportAll(originalCtx: PublicCtx, key: string, request: Re
       badRequest({ path: option, message: `${option} is not supported: an export contains all matching entities.` })
   const query = parseQuery(model, ctx.actor, `${search}`)
   if (query.search) await ensureSearchIndex(ctx, model)
-  const resolvedQuery = await readFairly(ctx, request, (db) => resolveLikes(db, model, query))
   if (query.related && format === 'csv')
     badRequest({ path: '$populate', message: '$populate is not supported for CSV. Export as NDJSON.' })
   // Errors in the options are reported before the response begins.
   if (query.related) await createPopulatePlan(ctx, model, query.related, query.select)
   const shape: RequestedShape = format === 'csv' ? FLAT_SHAPE : parseResponseShape(model, ctx, request, query)
+  const threaded = await streamInThread(originalCtx, request, { name: 'export', args: [key] }, () =>
+    restoreIdleTimeout(request),
+  )
+  if (threaded) {
+    disableIdleTimeout(request)
+    return threaded
+  }
+  const resolvedQuery = await readFairly(ctx, request, (db) => resolveLikes(db, model, query))
   const { head, lines } = format === 'csv' ? csvFormat(model, ctx, query) : ndjsonFormat(model, ctx, shape)
 
   async function* texts(db: Db) {
@@ -61,10 +68,6 @@ export async function exportAll(originalCtx: PublicCtx, key: string, request: Re
     }
   }
   disableIdleTimeout(request)
-  const threaded = await streamInThread(originalCtx, request, { name: 'export', args: [key] }, () =>
-    restoreIdleTimeout(request),
-  )
-  if (threaded) return threaded
   const headers = createHeaders(shape)
   headers.set('content-type', CONTENT_TYPES[format])
   headers.set('content-disposition', `attachment; filename="${key}.${format}"`)

@@ -109,6 +109,8 @@ describe.skipIf(!!config.ATOLL_DATABASE_URL)('reads that a thread answers', () =
     for (let written = 1; written <= 40; written++) {
       const created = await user.post(own.path, { name: `New ${written}`, stage: 'new', worth: written })
       expect([created.status, await count()]).toEqual([201, written])
+      const { body: found } = await user.get(`${own.path}?name[$like]=%25EW ${written}`)
+      expect(found.map(({ name }: { name: string }) => name)).toEqual([`New ${written}`])
     }
     const [{ _id }] = (await user.get(`${own.path}?stage=new&$limit=1`)).body
     await user.delete(`${own.path}/${_id}`)

@@ -1,0 +1,107 @@
+import { isTruncated } from '../../blueprints/fields/index-key-codec'
+import type { Db } from '../../storage/port'
+import { foldText, type LikePattern, literalOf } from './like-pattern'
+
+const MAX_CHARACTERS = 8 << 20 // of the texts of one field, and of all that a thread keeps
+
+const SEPARATOR = '\0' // no text contains it
+
+/** The different texts of a field in one string, in which a part of a pattern is found faster than text by text. */
+export class FieldTexts {
+  #texts: string[] = []
+  #folded = ''
+  /** Where each text begins in `#folded`. */
+  #starts: number[] = []
+  /** Texts of which the index has only the beginning. */
+  #truncated: string[] = []
+
+  get characters() {
+    return this.#folded.length
+  }
+
+  add(texts: string[]) {
+    for (const text of texts) {
+      if (isTruncated(text)) this.#truncated.push(text)
+      else {
+        this.#starts.push(this.#folded.length)
+        this.#texts.push(text)
+        this.#folded += foldText(text) + SEPARATOR
+      }
+    }
+  }
+
+  /** Yields the texts that may match a pattern. */
+  *findCandidates(pattern: LikePattern): Generator<string> {
+    const literal = literalOf(pattern)
+    if (!literal) yield* this.#texts
+    else
+      for (let at = this.#folded.indexOf(literal); at >= 0; ) {
+        const number = this.#numberAt(at)
+        yield this.#texts[number]!
+        const next = this.#starts[number + 1]
+        if (next === undefined) break
+        at = this.#folded.indexOf(literal, next)
+      }
+    yield* this.#truncated
+  }
+
+  /** Returns the number of the text at a place of the string. */
+  #numberAt(place: number): number {
+    let [low, high] = [0, this.#starts.length - 1]
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1
+      if (this.#starts[middle]! <= place) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+}
+
+type KeptTexts = { texts: FieldTexts; version: number }
+const keptTexts = new Map<string, KeptTexts>()
+let keptCharacters = 0
+
+/**
+ * Returns the different texts of a field, which `read` yields. A reader thread keeps them until somebody writes to the
+ * tenant. Returns undefined on other threads, which do not know of all writes, and for too many texts.
+ */
+export async function getFieldTexts(
+  db: Db,
+  field: string,
+  read: () => AsyncIterable<string[]>,
+): Promise<FieldTexts | undefined> {
+  const { commitVersion } = db.origin ?? db
+  if (!commitVersion) return
+  const [key, version] = [`${numberOf(db.origin ?? db)} ${field}`, commitVersion()]
+  const kept = keptTexts.get(key)
+  if (kept?.version === version) return kept.texts
+  forget(key)
+  const texts = new FieldTexts()
+  for await (const some of read()) {
+    texts.add(some)
+    if (texts.characters > MAX_CHARACTERS) return
+  }
+  forget(key)
+  keptTexts.set(key, { texts, version })
+  keptCharacters += texts.characters
+  // The oldest leave first.
+  for (const oldest of keptTexts.keys()) {
+    if (keptCharacters <= MAX_CHARACTERS) break
+    forget(oldest)
+  }
+  return texts
+}
+
+const numbers = new WeakMap<Db, number>()
+let lastNumber = 0
+
+function numberOf(db: Db): number {
+  const number = numbers.get(db) ?? ++lastNumber
+  numbers.set(db, number)
+  return number
+}
+
+function forget(key: string) {
+  keptCharacters -= keptTexts.get(key)?.texts.characters ?? 0
+  keptTexts.delete(key)
+}
