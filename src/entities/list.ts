@@ -11,7 +11,7 @@ import { type CursorPosition, decodeCursor, encodeCursor } from './query/cursor'
 import { explainQuery } from './query/explain'
 import { readFairly } from './query/fair-reads'
 import { readShownByIds } from './query/find'
-import { countFiltered, findFiltered, resolveLikes } from './query/like-filter'
+import { countMatching, findFiltered, resolveLikes } from './query/like-filter'
 import { MAX_LIMIT, parseQuery, type Query } from './query/query-parser'
 import { reportSlowList } from './query/slow-lists'
 import {
@@ -77,8 +77,7 @@ async function readList(
       `<${nextPageUrl(request, query, await encodeCursor(ctx, model, query, endOf(shown)))}>; rel="next"`,
     )
   if (query.clamped) headers.set('x-limit', `${MAX_LIMIT}`)
-  if (query.count)
-    headers.set('x-total-count', `${await countFiltered(db, model, rowScope, await resolveLikes(db, model, query))}`)
+  if (query.count) headers.set('x-total-count', `${await countMatching(db, model, rowScope, query)}`)
   await reportSlowList({ ...ctx, db }, { model, rowScope, query, began })
   return createJsonResponse(`[${entities}]`, headers)
 }

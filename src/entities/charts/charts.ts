@@ -5,7 +5,7 @@ import type { HttpContext } from '../../core/etag'
 import { notFound } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import { readFairly } from '../query/fair-reads'
-import { countFiltered, requireResolvedLikes, resolveLikes } from '../query/like-filter'
+import { countMatching, requireResolvedLikes } from '../query/like-filter'
 import { parseQuery } from '../query/query-parser'
 import type { ResolvedName } from '../query/target'
 import type { ThreadedRead } from '../query/threaded-reads'
@@ -28,7 +28,7 @@ export async function count(originalCtx: PublicCtx, key: string, request: Reques
   return withChartContext(originalCtx, key, request, threaded, async ({ ctx, db, model, rowScope }) => {
     const query = parseQuery(model, ctx.actor, splitPageOptions(getQueryString(request)).search)
     if (query.search) await ensureSearchIndex(ctx, model)
-    return { count: await countFiltered(db, model, rowScope, await resolveLikes(db, model, query)) }
+    return { count: await countMatching(db, model, rowScope, query) }
   })
 }
 

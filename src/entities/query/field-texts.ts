@@ -1,9 +1,9 @@
 import { isTruncated } from '../../blueprints/fields/index-key-codec'
 import type { Db } from '../../storage/port'
+import { knowsCommits, readUntilCommit } from './commit-cache'
 import { foldText, type LikePattern, literalOf } from './like-pattern'
 
-const MAX_CHARACTERS = 8 << 20 // of the texts of one field, and of all that a thread keeps
-
+const MAX_CHARACTERS = 4 << 20 // of the texts of one field
 const SEPARATOR = '\0' // no text contains it
 
 /** The different texts of a field in one string, in which a part of a pattern is found faster than text by text. */
@@ -57,51 +57,23 @@ export class FieldTexts {
   }
 }
 
-type KeptTexts = { texts: FieldTexts; version: number }
-const keptTexts = new Map<string, KeptTexts>()
-let keptCharacters = 0
-
 /**
  * Returns the different texts of a field, which `read` yields. A reader thread keeps them until somebody writes to the
- * tenant. Returns undefined on other threads, which do not know of all writes, and for too many texts.
+ * tenant. Returns undefined on other threads, and for too many texts.
  */
 export async function getFieldTexts(
   db: Db,
   field: string,
   read: () => AsyncIterable<string[]>,
 ): Promise<FieldTexts | undefined> {
-  const { commitVersion } = db.origin ?? db
-  if (!commitVersion) return
-  const [key, version] = [`${numberOf(db.origin ?? db)} ${field}`, commitVersion()]
-  const kept = keptTexts.get(key)
-  if (kept?.version === version) return kept.texts
-  forget(key)
-  const texts = new FieldTexts()
-  for await (const some of read()) {
-    texts.add(some)
-    if (texts.characters > MAX_CHARACTERS) return
+  if (!knowsCommits(db)) return
+  const load = async () => {
+    const texts = new FieldTexts()
+    for await (const some of read()) {
+      texts.add(some)
+      if (texts.characters > MAX_CHARACTERS) return
+    }
+    return texts
   }
-  forget(key)
-  keptTexts.set(key, { texts, version })
-  keptCharacters += texts.characters
-  // The oldest leave first.
-  for (const oldest of keptTexts.keys()) {
-    if (keptCharacters <= MAX_CHARACTERS) break
-    forget(oldest)
-  }
-  return texts
-}
-
-const numbers = new WeakMap<Db, number>()
-let lastNumber = 0
-
-function numberOf(db: Db): number {
-  const number = numbers.get(db) ?? ++lastNumber
-  numbers.set(db, number)
-  return number
-}
-
-function forget(key: string) {
-  keptCharacters -= keptTexts.get(key)?.texts.characters ?? 0
-  keptTexts.delete(key)
+  return readUntilCommit(db, `texts ${field}`, load, (texts) => texts?.characters ?? 0)
 }

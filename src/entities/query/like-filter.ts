@@ -6,6 +6,7 @@ import type { Db } from '../../storage/port'
 import type { IndexKeys } from '../store/index-keys'
 import { extractDocumentJson, shownInForceSql } from '../store/serializer'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
+import { readUntilCommit } from './commit-cache'
 import { count } from './count'
 import type { CursorPosition } from './cursor'
 import { getFieldTexts } from './field-texts'
@@ -16,7 +17,7 @@ import type { Query } from './query-parser'
 import { splitIntoRanges } from './ranges'
 import type { FindResult } from './select-sql'
 import type { FieldTarget } from './sql-conditions'
-import { type Condition, type LikeCondition, type Target, targetName } from './target'
+import { type Condition, type LikeCondition, type Target, targetKey, targetName } from './target'
 
 /** Up to this many matching texts become a list of values; with more, each entity is checked. */
 const MAX_RESOLVED_TEXTS = 1_000
@@ -239,8 +240,19 @@ export async function findFiltered<Row extends unknown[]>(
   return { rows: matches.map(({ row }) => row), positionAfter: (count) => matches[count - 1]!.passed() }
 }
 
+/** Returns how many entities match. A reader thread keeps the number until somebody writes to the tenant. */
+export function countMatching(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {
+  const { conditions, likes, search } = query
+  const filters = [
+    conditions.map(({ target, ...test }) => [targetKey(target), test]),
+    likes.map(({ target, pattern }) => [targetKey(target), [...pattern.parts]]),
+  ]
+  const name = JSON.stringify(['count', model._id, model.version, model.form, rowScope, search, ...filters])
+  return readUntilCommit(db, name, async () => countFiltered(db, model, rowScope, await resolveLikes(db, model, query)))
+}
+
 /** Returns how many entities match, including the remaining patterns. */
-export async function countFiltered(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {
+async function countFiltered(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {
   if (!query.likes.length) return count(db, model, rowScope, query)
   const unpaged = { ...query, skip: 0, ranked: false, order: [byCreated(true)] }
   let counted = 0
