@@ -123,7 +123,7 @@ describe.skipIf(!hasBrowser)('integrations and connections in the admin page', (
     await page.getByText('The event was recorded').waitFor()
     expect((await call('GET', '/api/events?eventName=order-placed')).body).toMatchObject([{ metadata: { number: 42 } }])
     await page.getByRole('tab', { name: 'Runs' }).click()
-    await page.locator('summary').first().click()
+    await page.locator('summary', { hasText: 'Given up' }).click()
     await page.getByRole('button', { name: 'Try again' }).waitFor()
     await inspectScreen(page, 'integration-runs')
     receiver.answer = () => 200
