@@ -5,7 +5,7 @@ import type { Db } from '../../storage/port'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 import { hasReaderThreads, ThreadFailed } from '../../tenancy/reader-threads'
 import { COSTLY_READ_LIMITS, freeReadMs, toWorkOwner } from './read-costs'
-import { isKnownCostly, readApart, type ThreadedRead } from './threaded-reads'
+import { isKnownCostly, markCostly, readApart, type ThreadedRead } from './threaded-reads'
 
 /** Ends the attempt to read on this thread. */
 class BecameCostly extends Error {}
@@ -118,11 +118,13 @@ export async function readFairly<T>(
   threaded?: ThreadedRead<T>,
 ): Promise<T> {
   const mayLeave = !!threaded && hasReaderThreads(ctx.place)
+  const isKnown = mayLeave && isKnownCostly(ctx, request, threaded)
   const reads = new FairReads(ctx, request, mayLeave)
   try {
-    return await read(mayLeave && isKnownCostly(ctx, request, threaded) ? leaveAtOnce(reads.db) : reads.db)
+    return await read(isKnown ? leaveAtOnce(reads.db) : reads.db)
   } catch (error) {
     if (!(error instanceof BecameCostly)) throw error
+    if (!isKnown) markCostly(ctx, request, threaded!)
   } finally {
     reads.end()
   }

@@ -3,22 +3,21 @@ import { toBodyStream } from '../../core/body-stream'
 import { BoundedMap } from '../../core/bounded-map'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 import { hasReaderThreads, readInThread, ThreadFailed, type ThreadRead } from '../../tenancy/reader-threads'
-import { COSTLY_READ_LIMITS, freeReadMs, toWorkOwner } from './read-costs'
+import { COSTLY_READ_LIMITS, toWorkOwner } from './read-costs'
 
 /** A read that a thread can answer by its name, and what the caller gets of its answer. */
 export type ThreadedRead<T> = { name: string; args: string[]; receive(response: Response): T | Promise<T> }
 
 /**
- * Lets a thread read. Others of this shape count as costly for a while, unless it was quick.
+ * Lets a thread read.
  * @throws ThreadFailed when the read has to be repeated here, 503 BUSY when too many are under way
  */
 export async function readApart<T>(ctx: PublicCtx, request: Request, threaded: ThreadedRead<T>): Promise<T> {
-  const began = performance.now()
-  const leaveQueue = costlyWork.acquireSlot(toWorkOwner(ctx, request), COSTLY_READ_LIMITS)
+  const owner = toWorkOwner(ctx, request)
+  const leaveQueue = costlyWork.acquireSlot(owner, COSTLY_READ_LIMITS)
   try {
+    await costlyWork.run(owner, async () => costlyWork.chargeThreadTime(MAIN_THREAD_MS))
     const response = await readInThread(toThreadRead(ctx, request, threaded), request.signal)
-    const isCostly = performance.now() - began > freeReadMs.thread
-    costlyUntil.set(shapeOf(ctx, request, threaded), isCostly ? performance.now() + COSTLY_TTL_MS : 0)
     return await threaded.receive(response)
   } finally {
     leaveQueue()
@@ -81,9 +80,15 @@ function toThreadRead(
 const SENT_HEADERS = ['accept-version']
 
 const COSTLY_TTL_MS = 10_000
+/** What the main thread does for a read in a thread (ms), which takes turns with other costly work. */
+const MAIN_THREAD_MS = 0.25
 /** Until when (`performance.now()`) reads of a shape go to a thread at once. */
 const costlyUntil = new BoundedMap<string, number>(10_000)
-/** Tells whether a read is costly, by what others of its shape took. */
+/** Records that a read turned out to be costly, for others of its shape. */
+export const markCostly = (ctx: PublicCtx, request: Request, threaded: ThreadedRead<unknown>) =>
+  void costlyUntil.set(shapeOf(ctx, request, threaded), performance.now() + COSTLY_TTL_MS)
+
+/** Tells whether a read is costly, because another one of its shape was lately. */
 export const isKnownCostly = (ctx: PublicCtx, request: Request, threaded: ThreadedRead<unknown>) =>
   (costlyUntil.get(shapeOf(ctx, request, threaded)) ?? 0) > performance.now()
 
