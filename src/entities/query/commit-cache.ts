@@ -2,17 +2,18 @@ import type { Db } from '../../storage/port'
 
 const MAX_SIZE = 8 << 20 // of all values of a thread, in characters
 const ENTRY_SIZE = 200 // what keeping a value takes beside the value
+const MAX_AGE_MS = 10_000 // commands beside the server do not count their commits
 
-type Kept = { value: unknown; version: number; size: number }
-const kept = new Map<string, Kept>()
-let keptSize = 0
+type CacheEntry = { value: unknown; version: number; readAt: number; size: number }
+const entries = new Map<string, CacheEntry>()
+let totalSize = 0
 
 /** Tells whether what is read can be kept until a commit: only threads that write nothing know of all commits. */
 export const knowsCommits = (db: Db) => !!(db.origin ?? db).commitVersion
 
 /**
- * Returns what `load` reads from a database. A reader thread keeps it until somebody writes to the tenant, as long as
- * there is room; `sizeOf` returns the size of a value in characters.
+ * Returns what `load` reads from a database. A reader thread keeps it until somebody writes to the tenant, at most
+ * for some seconds and as long as there is room; `sizeOf` returns the size of a value in characters.
  */
 export async function readUntilCommit<T>(
   db: Db,
@@ -22,26 +23,26 @@ export async function readUntilCommit<T>(
 ): Promise<T> {
   const origin = db.origin ?? db
   if (!origin.commitVersion) return load()
-  const [key, version] = [`${numberOf(origin)} ${name}`, origin.commitVersion()]
-  const existing = kept.get(key)
-  if (existing?.version === version) return existing.value as T
+  const [key, version, readAt] = [`${numberOf(origin)} ${name}`, origin.commitVersion(), performance.now()]
+  const existing = entries.get(key)
+  if (existing?.version === version && readAt - existing.readAt < MAX_AGE_MS) return existing.value as T
   const value = await load()
   forget(key)
   const size = sizeOf(value) + key.length + ENTRY_SIZE
   if (size > MAX_SIZE) return value
-  kept.set(key, { value, version, size })
-  keptSize += size
+  entries.set(key, { value, version, readAt, size })
+  totalSize += size
   // The oldest leave first.
-  for (const oldest of kept.keys()) {
-    if (keptSize <= MAX_SIZE) break
+  for (const oldest of entries.keys()) {
+    if (totalSize <= MAX_SIZE) break
     forget(oldest)
   }
   return value
 }
 
 function forget(key: string) {
-  keptSize -= kept.get(key)?.size ?? 0
-  kept.delete(key)
+  totalSize -= entries.get(key)?.size ?? 0
+  entries.delete(key)
 }
 
 const numbers = new WeakMap<Db, number>()

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { readUntilCommit } from '../../../src/entities/query/commit-cache'
 import type { Db } from '../../../src/storage/port'
 
@@ -26,6 +26,18 @@ test('a value that was read before a commit is not kept for readers after it', a
   })
   expect(value).toBe('before')
   expect(await readUntilCommit(db, 'count', async () => 'after')).toBe('after')
+})
+
+test('a value is read again after ten seconds, because others may have written without counting', async () => {
+  const { db } = createDb()
+  let reads = 0
+  const read = () => readUntilCommit(db, 'count', async () => ++reads)
+  await read()
+  const later = performance.now() + 9_000
+  const clock = spyOn(performance, 'now').mockImplementation(() => later)
+  expect(await read()).toBe(1)
+  clock.mockImplementation(() => later + 2_000)
+  expect(await read().finally(() => clock.mockRestore())).toBe(2)
 })
 
 test('the oldest values leave when there are too many characters', async () => {
