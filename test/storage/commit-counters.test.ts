@@ -1,8 +1,13 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { chmodSync, readdirSync } from 'node:fs'
+import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { CommitCounters, mapSharedMemory, removeSharedMemory } from '../../src/storage/engines/sqlite/commit-counters'
+import {
+  CommitCounters,
+  mapSharedMemory,
+  removeSharedMemory,
+  sharedMemoryPath,
+} from '../../src/storage/engines/sqlite/commit-counters'
 import { DatabasePool } from '../../src/storage/pool'
 import { fileEngines, freshFolder, sqlite } from './engines'
 import { freshLocation, insertThing, listIds, migrations } from './fixtures'
@@ -99,12 +104,10 @@ describe.skipIf(process.platform !== 'linux')('memory that processes share', () 
 
   test('memory that others could write to is refused', () => {
     const folder = freshFolder()
-    const before = new Set(readdirSync('/dev/shm'))
     mapSharedMemory(folder)
-    const [name] = readdirSync('/dev/shm').filter((one) => !before.has(one))
-    chmodSync(join('/dev/shm', name!), 0o666)
+    chmodSync(sharedMemoryPath(folder), 0o666)
     expect(() => mapSharedMemory(folder)).toThrow('belongs to another user')
     removeSharedMemory(folder)
-    expect(readdirSync('/dev/shm')).not.toContain(name)
+    expect(existsSync(sharedMemoryPath(folder))).toBe(false)
   })
 })

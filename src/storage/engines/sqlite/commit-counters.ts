@@ -50,11 +50,12 @@ const counterOf = (file: string) => Bun.hash.crc32(file) % COUNTERS
 
 const SHARED_MEMORY = '/dev/shm'
 
-const memoryPathOf = (folder: string) =>
+/** Returns where the memory is that the processes share that serve a folder. */
+export const sharedMemoryPath = (folder: string) =>
   join(SHARED_MEMORY, `atoll-${sha256(`${realpathSync(folder)} ${process.getuid?.()}`).slice(0, 32)}`)
 
 /** Removes what `mapSharedMemory` has made for a folder, once no process serves it. */
-export const removeSharedMemory = (folder: string) => rmSync(memoryPathOf(folder), { force: true })
+export const removeSharedMemory = (folder: string) => rmSync(sharedMemoryPath(folder), { force: true })
 
 /**
  * Returns memory that the processes share that serve a folder, on Linux. It is not in the folder, because a full disk
@@ -63,7 +64,7 @@ export const removeSharedMemory = (folder: string) => rmSync(memoryPathOf(folder
  */
 export function mapSharedMemory(folder: string): ArrayBufferLike {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const path = memoryPathOf(folder)
+  const path = sharedMemoryPath(folder)
   const descriptor = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
   try {
     const { uid, mode, size } = fstatSync(descriptor)
