@@ -9,12 +9,12 @@ import { type EntityReadName, entityReads } from './entities/entity-reads'
 import type { DatabaseLocation } from './storage/port'
 import { dropCache } from './tenancy/cache'
 import { commitCounters, databases } from './tenancy/databases'
-import type { ThreadOrder, ThreadRead, ThreadReport } from './tenancy/reader-threads'
+import type { ThreadCommand, ThreadMessage, ThreadRead } from './tenancy/reader-threads'
 import type { Tenant } from './tenancy/tenants'
 
 declare const self: Worker
 
-const report = (message: ThreadReport, transferred: ArrayBuffer[] = []) => self.postMessage(message, transferred)
+const report = (message: ThreadMessage, transferred: ArrayBuffer[] = []) => self.postMessage(message, transferred)
 
 type RunningRead = { aborter: AbortController; reader?: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>> }
 const running = new Map<number, RunningRead>()
@@ -49,8 +49,7 @@ async function answer(id: number, read: ThreadRead) {
   const request = new Request(read.url, { headers: read.headers, signal: current.aborter.signal })
   const response = await entityReads[read.name as EntityReadName](contextOf(read), request, read.args)
   const { status, headers } = response
-  // A body of known length is complete.
-  if (!response.headers.has('content-disposition')) {
+  if (!read.isStreamed) {
     const text = await response.text()
     running.delete(id)
     return report({ id, answer: { status, headers: [...headers], text } })
@@ -71,7 +70,7 @@ function cancel(id: number) {
   const read = running.get(id)
   running.delete(id)
   read?.aborter.abort()
-  read?.reader?.cancel().catch(() => {}) // nobody is told
+  read?.reader?.cancel().catch(() => {}) // the client is gone
 }
 
 function reportFailure(id: number, error: unknown) {
@@ -96,14 +95,14 @@ async function release(id: number, place: DatabaseLocation) {
 
 async function end() {
   for (const id of running.keys()) cancel(id)
-  await databases.close().catch(() => {}) // the process ends
+  await databases.close().catch(() => {}) // the thread ends anyway
   report({ hasEnded: true })
 }
 
 lowerThreadPriority()
 logOutput.write = (line) => report({ log: line })
 report({ isReady: true })
-self.onmessage = ({ data }: MessageEvent<ThreadOrder>) => {
+self.onmessage = ({ data }: MessageEvent<ThreadCommand>) => {
   if (data.act === 'start') return data.commits && commitCounters.join(data.commits)
   if (data.act === 'end') return void end()
   if (data.act === 'release') return void release(data.id, data.place)

@@ -52,7 +52,7 @@ async function readList(
   if (explain && !originalCtx.actor?.privileged)
     throw new Problem(403, 'FORBIDDEN', 'Only admins and service accounts can use $explain.')
   const query = parseQuery(model, ctx.actor, search)
-  // A thread is asked only after this.
+  // The main thread has counted the request before a reader thread gets it.
   if (query.count && Bun.isMainThread) await limitCostlyRequest(ctx, request)
   const after = await parseStart(ctx, model, query, cursor)
   if (query.search) await ensureSearchIndex(ctx, model)

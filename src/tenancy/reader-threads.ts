@@ -14,12 +14,14 @@ export type ThreadRead = {
   /** Who asks; a guest is undefined. */
   actor: unknown
   args: string[]
+  /** Whether the body is sent in parts. */
+  isStreamed: boolean
   url: string
   headers: [name: string, value: string][]
 }
 
-/** What a thread is told. */
-export type ThreadOrder =
+/** A message to a reader thread. */
+export type ThreadCommand =
   /** `commits` is memory that is shared, unless all processes share some. */
   | { act: 'start'; commits: ArrayBufferLike | undefined }
   | { act: 'read'; id: number; read: ThreadRead }
@@ -41,8 +43,8 @@ export type ThreadProblem = {
   headers?: [string, string][]
 }
 
-/** What a thread tells. */
-export type ThreadReport =
+/** A message of a reader thread. */
+export type ThreadMessage =
   | { id: number; answer: ThreadAnswer }
   | { id: number; part: Uint8Array<ArrayBuffer> }
   | { id: number; isOver: true }
@@ -53,7 +55,7 @@ export type ThreadReport =
   | { isReady: true }
   | { hasEnded: true }
 
-/** A read failed in a thread for a reason that the caller cannot help; it may be repeated here. */
+/** A reader thread failed; the main thread can repeat the read. */
 export class ThreadFailed extends Error {}
 
 const OPEN_TENANTS_PER_THREAD = 64
@@ -86,7 +88,7 @@ class ReaderThread {
       this.#fail('The thread did not start. Reads go on without threads.')
     }, START_TIMEOUT_MS).unref()
     this.send({ act: 'start', commits: hasSeveralProcesses ? undefined : commitCounters.memory })
-    this.#worker.onmessage = ({ data }: MessageEvent<ThreadReport>) => this.#receive(data)
+    this.#worker.onmessage = ({ data }: MessageEvent<ThreadMessage>) => this.#receive(data)
     this.#worker.onerror = ({ message }) => this.#fail(message)
   }
 
@@ -94,8 +96,8 @@ class ReaderThread {
     return this.#reads.size
   }
 
-  send(order: ThreadOrder) {
-    this.#worker.postMessage(order)
+  send(command: ThreadCommand) {
+    this.#worker.postMessage(command)
   }
 
   start(id: number, read: ThreadRead, running: RunningRead) {
@@ -130,7 +132,7 @@ class ReaderThread {
     this.#worker.terminate()
   }
 
-  #receive(report: ThreadReport) {
+  #receive(report: ThreadMessage) {
     if ('log' in report) return logOutput.write(report.log)
     if ('isReady' in report) return clearTimeout(this.#startTimer)
     if ('hasEnded' in report) return this.#hasEnded.resolve()

@@ -5,9 +5,9 @@ import type { Db } from '../../storage/port'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 import { hasReaderThreads, ThreadFailed } from '../../tenancy/reader-threads'
 import { COSTLY_READ_LIMITS, freeReadMs, toWorkOwner } from './read-costs'
-import { isKnownCostly, markCostly, readApart, type ThreadedRead } from './threaded-reads'
+import { isKnownCostly, markCostly, readThreaded, type ThreadedRead } from './threaded-reads'
 
-/** Ends the attempt to read on this thread. */
+/** Ends a read on the main thread, which a reader thread then repeats. */
 class BecameCostly extends Error {}
 
 /**
@@ -30,8 +30,8 @@ class FairReads {
   constructor(
     ctx: PublicCtx,
     private request: Request,
-    /** Whether a thread goes on with reads that turn out to be costly. */
-    private mayLeave: boolean,
+    /** Whether a reader thread takes over when the read becomes costly. */
+    private canUseThread: boolean,
   ) {
     const { db } = ctx
     this.#payer = toWorkOwner(ctx, request)
@@ -59,7 +59,7 @@ class FairReads {
   async #query(db: Db, sql: string, params?: unknown[]): Promise<unknown[][]> {
     return this.#measure(async () => {
       if (this.#wasCostly || this.#isCostly()) {
-        if (this.mayLeave) throw new BecameCostly()
+        if (this.canUseThread) throw new BecameCostly()
         return this.#runInTurn(() => db.query(sql, params))
       }
       const began = performance.now()
@@ -73,7 +73,9 @@ class FairReads {
 
   #pause = (db: Db) =>
     this.#measure(() =>
-      !this.mayLeave && (this.#wasCostly || this.#isCostly()) ? this.#runInTurn(async () => {}) : db.yieldToOthers(),
+      !this.canUseThread && (this.#wasCostly || this.#isCostly())
+        ? this.#runInTurn(async () => {})
+        : db.yieldToOthers(),
     )
 
   async #measure<T>(work: () => Promise<T>): Promise<T> {
@@ -117,27 +119,27 @@ export async function readFairly<T>(
   read: (db: Db) => Promise<T>,
   threaded?: ThreadedRead<T>,
 ): Promise<T> {
-  const mayLeave = !!threaded && hasReaderThreads(ctx.place)
-  const isKnown = mayLeave && isKnownCostly(ctx, request, threaded)
-  const reads = new FairReads(ctx, request, mayLeave)
+  const canUseThread = !!threaded && hasReaderThreads(ctx.place)
+  const isCostly = canUseThread && isKnownCostly(ctx, request, threaded)
+  const reads = new FairReads(ctx, request, canUseThread)
   try {
-    return await read(isKnown ? leaveAtOnce(reads.db) : reads.db)
+    return await read(isCostly ? createCostlyDb(reads.db) : reads.db)
   } catch (error) {
     if (!(error instanceof BecameCostly)) throw error
-    if (!isKnown) markCostly(ctx, request, threaded!)
+    if (!isCostly) markCostly(ctx, request, threaded!)
   } finally {
     reads.end()
   }
   try {
-    return await readApart(ctx, request, threaded!)
+    return await readThreaded(ctx, request, threaded!)
   } catch (error) {
     if (!(error instanceof ThreadFailed)) throw error
     return readFairly(ctx, request, read)
   }
 }
 
-/** Returns a database that ends the attempt to read on this thread with the first statement. */
-const leaveAtOnce = (db: Db): Db => ({
+/** Returns a database whose first statement already counts as costly. */
+const createCostlyDb = (db: Db): Db => ({
   ...db,
   ...createDb(async () => {
     throw new BecameCostly()

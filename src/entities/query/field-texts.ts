@@ -6,7 +6,7 @@ import { foldText, type LikePattern, literalOf } from './like-pattern'
 const MAX_CHARACTERS = 4 << 20 // of the texts of one field
 const SEPARATOR = '\0' // no text contains it
 
-/** The different texts of a field in one string, in which a part of a pattern is found faster than text by text. */
+/** The distinct texts of a field, joined to one string, which is searched faster than text by text. */
 export class FieldTexts {
   #texts: string[] = []
   #folded = ''
@@ -36,21 +36,21 @@ export class FieldTexts {
     if (!literal) yield* this.#texts
     else
       for (let at = this.#folded.indexOf(literal); at >= 0; ) {
-        const number = this.#numberAt(at)
-        yield this.#texts[number]!
-        const next = this.#starts[number + 1]
+        const index = this.#indexAt(at)
+        yield this.#texts[index]!
+        const next = this.#starts[index + 1]
         if (next === undefined) break
         at = this.#folded.indexOf(literal, next)
       }
     yield* this.#truncated
   }
 
-  /** Returns the number of the text at a place of the string. */
-  #numberAt(place: number): number {
+  /** Returns the index of the text at an offset of the string. */
+  #indexAt(offset: number): number {
     let [low, high] = [0, this.#starts.length - 1]
     while (low < high) {
       const middle = (low + high + 1) >>> 1
-      if (this.#starts[middle]! <= place) low = middle
+      if (this.#starts[middle]! <= offset) low = middle
       else high = middle - 1
     }
     return low
@@ -58,8 +58,8 @@ export class FieldTexts {
 }
 
 /**
- * Returns the different texts of a field, which `read` yields. A reader thread keeps them until somebody writes to the
- * tenant. Returns undefined on other threads, and for too many texts.
+ * Returns the distinct texts of a field, which `read` yields. A reader thread caches them until the tenant is written
+ * to. Returns undefined on other threads, and when there are too many texts.
  */
 export async function getFieldTexts(
   db: Db,

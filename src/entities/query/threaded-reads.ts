@@ -5,19 +5,19 @@ import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 import { hasReaderThreads, readInThread, ThreadFailed, type ThreadRead } from '../../tenancy/reader-threads'
 import { COSTLY_READ_LIMITS, toWorkOwner } from './read-costs'
 
-/** A read that a thread can answer by its name, and what the caller gets of its answer. */
+/** A read that a reader thread can answer, by its name, and how its answer becomes the result. */
 export type ThreadedRead<T> = { name: string; args: string[]; receive(response: Response): T | Promise<T> }
 
 /**
- * Lets a thread read.
+ * Returns what a reader thread answers.
  * @throws ThreadFailed when the read has to be repeated here, 503 BUSY when too many are under way
  */
-export async function readApart<T>(ctx: PublicCtx, request: Request, threaded: ThreadedRead<T>): Promise<T> {
+export async function readThreaded<T>(ctx: PublicCtx, request: Request, threaded: ThreadedRead<T>): Promise<T> {
   const owner = toWorkOwner(ctx, request)
   const leaveQueue = costlyWork.acquireSlot(owner, COSTLY_READ_LIMITS)
   try {
     await costlyWork.run(owner, async () => costlyWork.chargeThreadTime(MAIN_THREAD_MS))
-    const response = await readInThread(toThreadRead(ctx, request, threaded), request.signal)
+    const response = await readInThread(toThreadRead(ctx, request, threaded, false), request.signal)
     return await threaded.receive(response)
   } finally {
     leaveQueue()
@@ -25,9 +25,9 @@ export async function readApart<T>(ctx: PublicCtx, request: Request, threaded: T
 }
 
 /**
- * Lets a thread answer with a body that comes in parts; the time during which the client reads them does not count.
- * `onEnd` is called when the client has all of it or goes. Returns undefined where threads do not read, or one has
- * failed.
+ * Returns the answer of a reader thread as a stream. The read counts as under way only while the thread works on it.
+ * `onEnd` is called when the stream ends or the client disconnects. Returns undefined without reader threads, and when
+ * the thread failed.
  * @throws 503 BUSY as `readFairly` does
  */
 export async function streamInThread(
@@ -40,7 +40,7 @@ export async function streamInThread(
   const owner = toWorkOwner(ctx, request)
   const leaveQueue = costlyWork.acquireSlot(owner, COSTLY_READ_LIMITS)
   try {
-    const { status, headers, body } = await readInThread(toThreadRead(ctx, request, read), request.signal)
+    const { status, headers, body } = await readInThread(toThreadRead(ctx, request, read, true), request.signal)
     return new Response(toBodyStream(readParts(body!, owner, onEnd)), { status, headers })
   } catch (error) {
     if (!(error instanceof ThreadFailed)) throw error
@@ -68,19 +68,20 @@ function toThreadRead(
   ctx: PublicCtx,
   { url, headers }: Request,
   { name, args }: Pick<ThreadedRead<unknown>, 'name' | 'args'>,
+  isStreamed: boolean,
 ): ThreadRead {
   const sent = SENT_HEADERS.flatMap((header): [string, string][] => {
     const value = headers.get(header)
     return value === null ? [] : [[header, value]]
   })
-  return { name, args, place: ctx.place!, actor: ctx.actor, url, headers: sent }
+  return { name, args, isStreamed, place: ctx.place!, actor: ctx.actor, url, headers: sent }
 }
 
 /** The headers that the answer of a list depends on. */
 const SENT_HEADERS = ['accept-version']
 
 const COSTLY_TTL_MS = 10_000
-/** What the main thread does for a read in a thread (ms), which takes turns with other costly work. */
+/** The time that the main thread spends on a threaded read (ms). It is charged like other costly work. */
 const MAIN_THREAD_MS = 0.25
 /** Until when (`performance.now()`) reads of a shape go to a thread at once. */
 const costlyUntil = new BoundedMap<string, number>(10_000)

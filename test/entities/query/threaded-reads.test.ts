@@ -132,7 +132,15 @@ describe.skipIf(!!config.ATOLL_DATABASE_URL)('reads that a thread answers', () =
   test('a read that fails in a thread is repeated here', async () => {
     const { tenant } = await createFilledFixture()
     const request = new Request('http://anybody.test/')
-    const read = { name: 'unknown', args: [], place: tenant.place!, actor: undefined, url: request.url, headers: [] }
+    const read = {
+      name: 'unknown',
+      args: [],
+      isStreamed: false,
+      place: tenant.place!,
+      actor: undefined,
+      url: request.url,
+      headers: [],
+    }
     await expect(readInThread(read, request.signal)).rejects.toThrow(ThreadFailed)
     const threaded = { ...read, receive: async () => [[0]] }
     const result = await readFairly(
@@ -151,7 +159,15 @@ describe.skipIf(!!config.ATOLL_DATABASE_URL)('reads that a thread answers', () =
       const request = new Request('http://anybody.test/', { signal: aborter.signal })
       const args = ['things']
       const url = `http://anybody.test/?worth[$gte]=${attempt}`
-      const read = { name: 'list', args, place: own.tenant.place!, actor: undefined, url, headers: [] }
+      const read = {
+        name: 'list',
+        args,
+        isStreamed: false,
+        place: own.tenant.place!,
+        actor: undefined,
+        url,
+        headers: [],
+      }
       const answer = readInThread(read, request.signal)
       aborter.abort()
       await expect(answer).rejects.toMatchObject({ status: 503, code: 'BUSY' })

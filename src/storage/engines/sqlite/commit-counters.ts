@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import { ConfigError } from '../../../core/config-error'
 import { sha256 } from '../../../core/crypto'
 
-const COUNTERS = 4_096 // two files may share one, which only lets a reader look for changes in vain
-const BYTES = COUNTERS * Uint32Array.BYTES_PER_ELEMENT
+const COUNTER_COUNT = 4_096 // files that share a counter only cause needless checks
+const MEMORY_BYTES = COUNTER_COUNT * Uint32Array.BYTES_PER_ELEMENT
 
 /**
- * Counts the commits to files in memory that threads or processes share. Whoever gets the answer of one of them may ask
- * another one, so each counts a commit before it is acknowledged.
+ * Counts commits by file, in memory that threads or processes share. A client may send its next request to another
+ * process, so each commit is counted before it is acknowledged.
  */
 export class CommitCounters {
   #shared?: Uint32Array
-  #own = new Uint32Array(COUNTERS)
+  #own = new Uint32Array(COUNTER_COUNT)
 
   /** `open` returns the memory; it is called with the first use. */
-  constructor(private open: () => ArrayBufferLike = () => new SharedArrayBuffer(BYTES)) {}
+  constructor(private open: () => ArrayBufferLike = () => new SharedArrayBuffer(MEMORY_BYTES)) {}
 
   /** The memory, for other threads of this process. */
   get memory(): ArrayBufferLike {
@@ -46,20 +46,20 @@ export class CommitCounters {
   }
 }
 
-const counterOf = (file: string) => Bun.hash.crc32(file) % COUNTERS
+const counterOf = (file: string) => Bun.hash.crc32(file) % COUNTER_COUNT
 
 const SHARED_MEMORY = '/dev/shm'
 
-/** Returns where the memory is that the processes share that serve a folder. */
+/** Returns the path of the memory that the processes serving a folder share. */
 export const sharedMemoryPath = (folder: string) =>
   join(SHARED_MEMORY, `atoll-${sha256(`${realpathSync(folder)} ${process.getuid?.()}`).slice(0, 32)}`)
 
-/** Removes what `mapSharedMemory` has made for a folder, once no process serves it. */
+/** Removes the shared memory of a folder that is no longer served. */
 export const removeSharedMemory = (folder: string) => rmSync(sharedMemoryPath(folder), { force: true })
 
 /**
- * Returns memory that the processes share that serve a folder, on Linux. It is not in the folder, because a full disk
- * ends a process that writes to mapped memory.
+ * Returns the memory that the processes serving a folder share, on Linux. It is not in the folder itself, because a full
+ * disk kills a process that writes to mapped memory.
  * @throws ConfigError when another user has taken its name
  */
 export function mapSharedMemory(folder: string): ArrayBufferLike {
@@ -70,7 +70,7 @@ export function mapSharedMemory(folder: string): ArrayBufferLike {
     const { uid, mode, size } = fstatSync(descriptor)
     if (uid !== process.getuid?.() || mode & 0o077) throw new ConfigError(`${path} belongs to another user. Remove it.`)
     // All of it is allocated before it is mapped.
-    if (size < BYTES) writeSync(descriptor, Buffer.alloc(BYTES - size), 0, BYTES - size, size)
+    if (size < MEMORY_BYTES) writeSync(descriptor, Buffer.alloc(MEMORY_BYTES - size), 0, MEMORY_BYTES - size, size)
   } finally {
     closeSync(descriptor)
   }
