@@ -90,8 +90,9 @@ const unwrittenMsByTenant = new Map<string, number>()
 
 /** Returns for how many seconds lambdas have run today (UTC). */
 export async function countSecondsToday(tenant: Tenant): Promise<number> {
-  const written = await readDailyUse(tenant, DAILY_USE_KIND)
-  return (written + (unwrittenMsByTenant.get(tenant.tenant) ?? 0)) / 1_000
+  // Taken first: a run that is written during the read counts twice for a moment rather than not at all.
+  const unwritten = unwrittenMsByTenant.get(tenant.tenant) ?? 0
+  return ((await readDailyUse(tenant, DAILY_USE_KIND)) + unwritten) / 1_000
 }
 
 const sumDurations = (batch: PendingRun[]) => batch.reduce((sum, { run }) => sum + run.duration, 0)

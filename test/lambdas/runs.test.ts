@@ -11,8 +11,9 @@ import { hostCalls, serveCalls } from '../../src/lambdas/host-api/host-api'
 import { httpToLambdaRequest, inputToLambdaRequest } from '../../src/lambdas/request'
 import { toResponse } from '../../src/lambdas/response'
 import { type RunOptions, runLambda } from '../../src/lambdas/run'
-import { removeOld } from '../../src/lambdas/runs'
+import { countSecondsToday, recordRun, removeOld } from '../../src/lambdas/runs'
 import { runs } from '../../src/lambdas/tables'
+import * as dailyUse from '../../src/limits/daily-use'
 import { expectToTakeTurns } from '../costly-reads'
 import { TIME } from '../expectations'
 import { denyPrivateNetwork, times } from '../plugins/fixtures'
@@ -636,4 +637,18 @@ test('a lambda run with an API token of an admin has only the scopes of that tok
     'LAMBDA_FAILED',
     expect.stringContaining('This API token does not have the scope entities:read.'),
   ])
+})
+
+test('a run that is written while the seconds of today are read counts among them', async () => {
+  const { tenant, as } = await createTestTenant()
+  const lambda = (await createLambda(as('admin'), '() => 1')).split('/').at(-1)!
+  const row = { lambda, version: 1, trigger: 'execute', status: 200, error: null, user: null, logs: [] }
+  const recorded = recordRun(tenant, { ...row, started: new Date().toISOString(), duration: 1_000 }, 'slow')
+  const read = spyOn(dailyUse, 'readDailyUse').mockImplementationOnce(async () => {
+    await recorded
+    return 0
+  })
+  expect(await countSecondsToday(tenant)).toBe(1)
+  read.mockRestore()
+  expect(await countSecondsToday(tenant)).toBe(1)
 })
