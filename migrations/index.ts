@@ -33,6 +33,7 @@ import jobLanesPg from './postgres/0040_job_lanes.sql' with { type: 'text' }
 import wordsOfFieldsPg from './postgres/0041_words_of_fields.sql' with { type: 'text' }
 import quotasPg from './postgres/0043_quotas.sql' with { type: 'text' }
 import tracesPg from './postgres/0044_traces.sql' with { type: 'text' }
+import fieldIndexesPg from './postgres/0045_field_indexes.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -80,6 +81,7 @@ import jobLanes from './sqlite/0040_job_lanes.sql' with { type: 'text' }
 import wordsOfFields from './sqlite/0041_words_of_fields.sql' with { type: 'text' }
 import quotas from './sqlite/0043_quotas.sql' with { type: 'text' }
 import traces from './sqlite/0044_traces.sql' with { type: 'text' }
+import fieldIndexes from './sqlite/0045_field_indexes.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -131,6 +133,7 @@ export const tenantMigrations: Migrations = {
     wordsOfFields,
     quotas,
     traces,
+    fieldIndexes,
   ],
   postgres: [
     accountsPg,
@@ -167,6 +170,7 @@ export const tenantMigrations: Migrations = {
     wordsOfFieldsPg,
     quotasPg,
     tracesPg,
+    fieldIndexesPg,
   ],
 }
 

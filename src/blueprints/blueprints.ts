@@ -83,6 +83,7 @@ export async function create(ctx: Ctx, input: NewBlueprint, answer: HttpContext)
     definition,
     version: 1,
     form: 0,
+    indexing: 0,
     created: time,
     updated: time,
   }
@@ -185,7 +186,7 @@ async function toBlueprint(ctx: PublicCtx, model: Model): Promise<Static<typeof 
   return { ...summary, permissions, permissionScope, limitations, computed: computed ?? {}, dispatchers, warnings }
 }
 
-const toField = ({ number: _, kind: __, validate: ___, ...field }: Model['fields'][number]) => ({
+const toField = ({ number: _, kind: __, validate: ___, index: ____, ...field }: Model['fields'][number]) => ({
   ...field,
   required: field.required ?? false,
 })

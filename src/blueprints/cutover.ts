@@ -41,11 +41,18 @@ export async function restartBackfill(tx: Tx, key: string) {
 /** Puts a change into force after all entities have been prepared: it applies when the transaction ends. */
 export async function cutOver(tx: Tx, { blueprint: key, form, change }: Row) {
   const before = (await tx.select().from(blueprints).where(eq(blueprints.key, key)).get())!
-  const { definition, steps } = diffDefinitions(before.definition, change.definition)
+  const diff = diffDefinitions(before.definition, change.definition)
   const { name = before.name, description = before.description } = change
-  const fields = { name, description, definition, form, version: before.version + 1, updated: toIsoString(now()) }
+  const fields = {
+    name,
+    description,
+    definition: diff.definition,
+    form,
+    version: before.version + 1,
+    updated: toIsoString(now()),
+  }
   await tx.update(blueprints).set(fields).where(eq(blueprints.key, key))
-  await applyFieldNumbers(tx, key, steps, change.numbers)
+  await applyFieldNumbers(tx, key, diff, change.numbers)
   await startCleanup(tx, key, { state: 'cleaning' })
 }
 

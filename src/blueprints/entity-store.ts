@@ -23,6 +23,8 @@ export type EntityStore = {
   surveyChange(tenant: Tenant, model: Model, next: Model, alteration: SchemaDiff): Promise<DryRunReport>
   /** Continues the current alteration in the background, unless this is already being done. */
   resumeAlteration(tenant: Tenant, key: string): void
+  /** Continues to build and to remove indexes of fields in the background, unless this is already being done. */
+  resumeIndexing(tenant: Tenant, key: string): void
 }
 
 export const entityStore = slot<EntityStore>('entity store')

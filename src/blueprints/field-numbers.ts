@@ -1,6 +1,14 @@
 import { eq } from 'drizzle-orm'
 import type { Tx } from '../storage/port'
-import type { FieldMapping } from './schema-diff'
+import {
+  addFieldIndexes,
+  addRequiredIndexes,
+  deleteFieldIndexes,
+  getIndexReason,
+  isNeverIndexed,
+  readMaintainedIndexes,
+} from './field-indexes'
+import type { SchemaDiff } from './schema-diff'
 import type { Definition } from './shapes'
 import { fields } from './tables'
 
@@ -20,15 +28,35 @@ const insertField = async (tx: Tx, blueprint: string, key: string) =>
 export async function assignFieldNumbers(tx: Tx, blueprint: string, definition: Definition) {
   const existing = await selectFields(tx, blueprint)
   const keys = definition.fields.map(({ key }) => key)
-  for (const { number, key } of existing)
-    if (!keys.includes(key) && !isRetiredKey(key)) await tx.delete(fields).where(eq(fields.number, number))
-  for (const key of keys) if (!existing.some((field) => field.key === key)) await insertField(tx, blueprint, key)
+  const removed = existing.filter(({ key }) => !keys.includes(key) && !isRetiredKey(key))
+  await deleteFields(tx, blueprint, removed)
+  const numbers = new Map(existing.map(({ key, number }) => [key, number]))
+  for (const key of keys) if (!numbers.has(key)) numbers.set(key, await insertField(tx, blueprint, key))
+  await addRequiredIndexes(tx, blueprint, definition, numbers)
 }
 
-/** Reserves numbers for fields whose index is built before the change is in force. */
-export async function reserveFieldNumbers(tx: Tx, blueprint: string, form: number, keys: Iterable<string>) {
+/**
+ * Reserves numbers for fields whose index keys are made before the change is in force. A field that has an index keeps
+ * having one.
+ */
+export async function reserveFieldNumbers(
+  tx: Tx,
+  blueprint: string,
+  form: number,
+  { reindexedKeys, definition, steps }: SchemaDiff,
+) {
   const numbers: Record<string, number> = {}
-  for (const key of keys) numbers[key] = await insertField(tx, blueprint, `+${form}:${key}`)
+  for (const key of reindexedKeys) numbers[key] = await insertField(tx, blueprint, `+${form}:${key}`)
+  const current = new Map((await selectFields(tx, blueprint)).map(({ key, number }) => [key, number]))
+  const maintained = await readMaintainedIndexes(tx, blueprint)
+  const reasons = definition.fields.flatMap((field, at) => {
+    const number = numbers[field.key]
+    if (number === undefined) return []
+    const previous = maintained.get(current.get(steps[at]!.from ?? '') ?? 0)
+    const reason = getIndexReason(definition, field) ?? (isNeverIndexed(field) ? undefined : previous)
+    return reason ? [[number, reason] as const] : []
+  })
+  await addFieldIndexes(tx, blueprint, reasons, 'ready')
   return numbers
 }
 
@@ -36,7 +64,7 @@ export async function reserveFieldNumbers(tx: Tx, blueprint: string, form: numbe
 export async function applyFieldNumbers(
   tx: Tx,
   blueprint: string,
-  steps: FieldMapping[],
+  { definition, steps }: SchemaDiff,
   reserved: Record<string, number>,
 ) {
   const existing = await selectFields(tx, blueprint)
@@ -47,10 +75,22 @@ export async function applyFieldNumbers(
     'insert into fields (number, blueprint, key) values (?, ?, ?)',
     existing.map(({ number }) => [number, blueprint, finalKeys.get(number) ?? retiredKey(number)]),
   )
+  const finalNumbers = new Map([...finalKeys].map(([number, key]) => [key, number]))
+  await addRequiredIndexes(tx, blueprint, definition, finalNumbers)
 }
 
 /** Deletes the numbers of former fields after no index row uses them any more. */
 export async function deleteRetiredFields(tx: Tx, blueprint: string) {
-  for (const { number, key } of await selectFields(tx, blueprint))
-    if (isRetiredKey(key)) await tx.delete(fields).where(eq(fields.number, number))
+  const existing = await selectFields(tx, blueprint)
+  await deleteFields(
+    tx,
+    blueprint,
+    existing.filter(({ key }) => isRetiredKey(key)),
+  )
+}
+
+async function deleteFields(tx: Tx, blueprint: string, removed: { number: number }[]) {
+  const numbers = removed.map(({ number }) => number)
+  for (const number of numbers) await tx.delete(fields).where(eq(fields.number, number))
+  await deleteFieldIndexes(tx, blueprint, numbers)
 }

@@ -3,11 +3,12 @@ import { yieldToEventLoop } from '../core/event-loop'
 import { prepareFirst, prepareQuery } from '../storage/prepared-statements'
 import type { Tenant } from '../tenancy/tenants'
 import { entityStore } from './entity-store'
+import type { FieldIndex } from './field-indexes'
 import { compileFormula, type Formula } from './formulas/formula'
 import { type AlterationState, compileField, type Model, type ModelField } from './model'
 import { diffDefinitions } from './schema-diff'
 import type { Definition } from './shapes'
-import { alterations, blueprints, fields } from './tables'
+import { alterations, blueprints, fieldIndexes, fields } from './tables'
 
 const selectByKey = prepareFirst((db) =>
   db
@@ -28,6 +29,13 @@ const selectAlteration = prepareFirst((db) =>
     .where(eq(alterations.blueprint, sql.placeholder('key'))),
 )
 
+const selectIndexes = prepareQuery((db) =>
+  db
+    .select()
+    .from(fieldIndexes)
+    .where(eq(fieldIndexes.blueprint, sql.placeholder('key'))),
+)
+
 export type BlueprintRow = typeof blueprints.$inferSelect
 export type AlterationRow = typeof alterations.$inferSelect
 
@@ -41,14 +49,17 @@ export async function loadModel(tenant: Tenant, key: string): Promise<Model | un
     if (!row) return
     const numbers = new Map((await selectFields(tenant.db, { key })).map((field) => [field.key, field.number]))
     const alteration = await findAlterationRow(tenant, key)
+    const indexes = new Map((await selectIndexes(tenant.db, { key })).map((index) => [index.number, index]))
     // The rows are consistent only if the blueprint has not changed meanwhile.
-    if ((await findBlueprintRow(tenant, key))?.version !== row.version) continue
-    const model = await compileModel(tenant, row, row.definition, numbers)
-    if (alteration) model.alteration = await toAlterationState(tenant, row, alteration, numbers)
+    const latest = await findBlueprintRow(tenant, key)
+    if (latest?.version !== row.version || latest.indexing !== row.indexing) continue
+    const model = await compileModel(tenant, row, row.definition, numbers, indexes)
+    if (alteration) model.alteration = await toAlterationState(tenant, row, alteration, numbers, indexes)
     // The main thread has loaded it before, and does what follows.
     if (!Bun.isMainThread) return model
     await entityStore().undoAbandonedImports(tenant, model)
     if (alteration && alteration.state !== 'failed') entityStore().resumeAlteration(tenant, key)
+    if (indexes.values().some(({ state }) => state !== 'ready')) entityStore().resumeIndexing(tenant, key)
     return model
   }
 }
@@ -59,10 +70,12 @@ export async function compileModel(
   { definition: _, ...row }: BlueprintRow,
   definition: Definition,
   numbers: Map<string, number>,
+  indexes: Map<number, FieldIndex> = new Map(),
 ): Promise<Model> {
   const fields: ModelField[] = []
   for (const field of definition.fields) {
-    fields.push(await compileField(field, numbers.get(field.key) ?? 0))
+    const number = numbers.get(field.key) ?? 0
+    fields.push(await compileField(field, number, indexes.get(number)))
     // A pattern may take some ms.
     if (field.pattern !== undefined) await yieldToEventLoop()
   }
@@ -82,6 +95,7 @@ async function toAlterationState(
   row: BlueprintRow,
   { form, state, change }: AlterationRow,
   numbers: Map<string, number>,
+  indexes: Map<number, FieldIndex>,
 ): Promise<AlterationState> {
   if (state !== 'preparing') return { form, state }
   const alteration = diffDefinitions(row.definition, change.definition)
@@ -91,6 +105,7 @@ async function toAlterationState(
     row,
     alteration.definition,
     new Map([...keptNumbers, ...Object.entries(change.numbers)]),
+    indexes,
   )
   return { form, state, diff: alteration, next }
 }

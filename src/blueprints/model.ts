@@ -1,6 +1,7 @@
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import type { FieldError } from '../core/problem'
 import { loadRe2 } from '../core/re2'
+import { type FieldIndex, isNeverIndexed } from './field-indexes'
 import { type FieldTypeName, fieldTypes } from './fields'
 import { type FieldType, toBoundValue } from './fields/field-type'
 import type { Formula } from './formulas/formula'
@@ -13,6 +14,8 @@ export type ModelField = Field & {
   type: FieldTypeName
   /** The number of the field in the index. */
   number: number
+  /** The index of the field, if it has one. */
+  index: FieldIndex | undefined
   /** The field's type itself. */
   kind: FieldType
   /** Returns the errors of a value (never null or undefined): a path in it, and the end of a sentence. */
@@ -37,6 +40,8 @@ export type Model = Omit<Definition, 'fields'> & {
   guarded: boolean
   /** The number of the alteration that is in force. */
   form: number
+  /** Counts the changes of the fields' indexes. */
+  indexing: number
   /** The latest alteration, while it is in progress or after it has failed. */
   alteration?: AlterationState
 }
@@ -53,7 +58,7 @@ export const pendingModelOf = ({ alteration }: Model): PendingModel | undefined 
 export const isAltering = ({ alteration }: Model) => !!alteration && alteration.state !== 'failed'
 
 /** Compiles a field. @throws the error of Ajv or RE2 for an invalid schema or pattern */
-export async function compileField(field: Field, number: number): Promise<ModelField> {
+export async function compileField(field: Field, number: number, index?: FieldIndex): Promise<ModelField> {
   const kind = fieldTypes[field.type] as FieldType
   const matches = field.pattern === undefined ? undefined : compileMatcher(field.pattern)
   const choices = field.enum && new Set(field.enum.map((choice) => JSON.stringify(choice)))
@@ -105,7 +110,7 @@ export async function compileField(field: Field, number: number): Promise<ModelF
     }
     return errors
   }
-  return { ...field, number, kind, validate }
+  return { ...field, number, index: isNeverIndexed(field) ? undefined : index, kind, validate }
 }
 
 const MAX_OBJECT_PARTS = 10_000 // per object; validation takes time in proportion to these times the size of the schema

@@ -7,11 +7,13 @@ import { flag, isTrue, SuccessShape } from '../core/shapes'
 import { listQuery } from '../storage/pagination'
 import * as blueprints from './blueprints'
 import { explain } from './explain'
+import { listIndexes } from './index-list'
 import {
   Blueprint,
   BlueprintChange,
   BlueprintDryRun,
   ExplanationQuery,
+  FieldIndexShape,
   NewBlueprint,
   PermissionExplanation,
 } from './shapes'
@@ -98,6 +100,17 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
       summary: 'Explain what a user may do with a blueprint',
       description:
         'Explains which rules allow a user what, and why. Without `user` it describes guests, and without `workspace` a user outside of any workspace.',
+    },
+  })
+  .get('/:key/indexes', ({ ctx, params }) => listIndexes(ctx, params.key), {
+    can: 'editor',
+    params: keyParams,
+    response: { 200: t.Array(FieldIndexShape), 404: ProblemShape },
+    detail: {
+      operationId: 'listIndexes',
+      summary: 'List the indexes of a blueprint',
+      description:
+        'The fields that have an index, and why. Most fields get one when a query of many entities first filters or sorts by them, and lose it when no query has used it for 30 days.',
     },
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await blueprints.create(ctx, body, { request, set })), {

@@ -24,7 +24,11 @@ export const Field = strictObject({
   pattern: optional(t.String({ maxLength: 500, description: 'a regular expression in the syntax of RE2' })),
   multi: optional(t.Boolean({ description: 'a list of values' })),
   unique: optional(t.Boolean()),
-  indexed: optional(t.Boolean()),
+  indexed: optional(
+    t.Boolean({
+      description: 'default: an index is built when a query first needs it, and removed when it is not used',
+    }),
+  ),
   schema: optional(t.Record(t.String(), t.Unknown(), { description: 'JSON Schema of an object' })),
   target: optional(t.String({ maxLength: 63, description: 'the key of the blueprint that a relation points to' })),
   onDelete: optional(t.Union([t.Literal('restrict'), t.Literal('nullify'), t.Literal('cascade')])),
@@ -140,6 +144,30 @@ export const Blueprint = t.Object({
       { description: 'progress of a change of its entities, which takes effect as soon as all are prepared' },
     ),
   ),
+})
+
+/** What the index of a field was built for. */
+export const IndexReason = t.Union([
+  t.Literal('setting'),
+  t.Literal('relation'),
+  t.Literal('unique'),
+  t.Literal('list or object'),
+  t.Literal('limitation'),
+  t.Literal('filter'),
+  t.Literal('sort'),
+  t.Literal('chart'),
+  t.Literal('earlier version'),
+])
+export type IndexReason = Static<typeof IndexReason>
+
+export const FieldIndexShape = t.Object({
+  field: t.String(),
+  state: t.Union([t.Literal('building'), t.Literal('ready'), t.Literal('retiring'), t.Literal('removing')], {
+    description: 'Queries use an index only when it is ready. An unused one is retired, and then removed.',
+  }),
+  reason: IndexReason,
+  since: t.String({ description: 'when it got into this state' }),
+  used: t.String({ description: 'when a query last used it; up to a day late' }),
 })
 
 /** A reason why a change cannot be made. */

@@ -1,7 +1,7 @@
-import { integer, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
+import { integer, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../storage/columns'
 import type { ChangeError, PendingChange } from './schema-diff'
-import type { Definition } from './shapes'
+import type { Definition, IndexReason } from './shapes'
 
 export const blueprints = sqliteTable('blueprints', {
   key: text().primaryKey(),
@@ -12,6 +12,8 @@ export const blueprints = sqliteTable('blueprints', {
   version: integer().notNull(),
   /** The number of the alteration that is in force. */
   form: integer().notNull().default(0),
+  /** Counts the changes of the indexes of fields, so that a writer with an outdated model notices them. */
+  indexing: integer().notNull().default(0),
   created: timestamp().notNull(),
   updated: timestamp().notNull(),
 })
@@ -27,6 +29,34 @@ export const fields = sqliteTable(
     key: text().notNull(),
   },
   (table) => [unique().on(table.blueprint, table.key)],
+)
+
+/**
+ * The fields that may have rows in the index. Without foreign key to the field, because a cutover writes all fields of a
+ * blueprint again.
+ */
+export const fieldIndexes = sqliteTable(
+  'field_indexes',
+  {
+    blueprint: text()
+      .notNull()
+      .references(() => blueprints.key, { onDelete: 'cascade' }),
+    number: integer().notNull(),
+    /**
+     * `building`: writers maintain the index, but it lacks entities. `ready`: queries use it. `retiring`: queries no
+     * longer use it, but writers maintain it. `removing`: nobody maintains it, and its rows are being deleted.
+     */
+    state: text().$type<'building' | 'ready' | 'retiring' | 'removing'>().notNull(),
+    /** What it was built for. */
+    reason: text().$type<IndexReason>().notNull(),
+    since: timestamp().notNull(),
+    /** When a query last used it; up to a day late. */
+    used: timestamp().notNull(),
+    /** While it is being built: of the entities with a `seq` up to `upto`, those up to `done` are indexed. */
+    done: integer().notNull(),
+    upto: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.blueprint, table.number] })],
 )
 
 /** Alterations: changes that entities must be prepared for before they can be in force, with their progress. */

@@ -206,7 +206,7 @@ const startAlteration = (ctx: Ctx, intent: Intent): Promise<number | undefined> 
       )
     await assertTargetsExist(tx, key, alteration.definition, before.definition.fields)
     const form = version + 1
-    const numbers = await reserveFieldNumbers(tx, key, form, alteration.reindexedKeys)
+    const numbers = await reserveFieldNumbers(tx, key, form, alteration)
     const progress = await initialProgress(tx, key)
     const newAlteration = {
       form,

@@ -10,6 +10,8 @@ import { closeAllStreams } from './changes/feed'
 import { changeRoutes } from './changes/routes'
 import { chartRoutes } from './charts/routes'
 import { hasEntities, removeAll } from './entities'
+import { retireUnusedIndexes } from './indexing/index-demand'
+import { resumeIndexing } from './indexing/indexing'
 import { entityRoutes } from './routes'
 import { countAllEntities } from './total-count'
 import { transferRoutes } from './transfer/routes'
@@ -21,9 +23,21 @@ export const entities = defineArea({
   name: 'entities',
   // Fixed paths come before paths that end with an identifier.
   routes: new Elysia().use(transferRoutes).use(changeRoutes).use(entityRoutes).use(chartRoutes),
-  housekeeping: { 'old entity changes': changeLog.removeOld, 'abandoned imports': undoAllAbandonedImports },
+  housekeeping: {
+    'old entity changes': changeLog.removeOld,
+    'abandoned imports': undoAllAbandonedImports,
+    'unused indexes': retireUnusedIndexes,
+  },
   provides: [
-    entityStore.provide({ hasEntities, removeAll, undoAbandonedImports, isImporting, surveyChange, resumeAlteration }),
+    entityStore.provide({
+      hasEntities,
+      removeAll,
+      undoAbandonedImports,
+      isImporting,
+      surveyChange,
+      resumeAlteration,
+      resumeIndexing,
+    }),
     entityCounter.provide(countInWorkspace),
     useMeasures.provide({ entities: countAllEntities }),
   ],

@@ -6,11 +6,12 @@ import { jsonHeaders } from '../core/response'
 import { isFlag, isTrue, parseOptional } from '../core/shapes'
 import type { PopulateOptions } from './query/populate-options'
 import { parseQuery, type Query } from './query/query-parser'
+import { isIndexed } from './store/index-keys'
 import { FLAT_SHAPE, type ResponseShape } from './store/serializer'
 
 /**
  * Reads with the current model of a blueprint, and again if the form of its entities changed meanwhile, because the
- * result may then be a mix of both forms. @throws 404
+ * result may then be a mix of both forms, or if an index was given up that the read may have used. @throws 404
  */
 export async function readConsistently<T>(ctx: PublicCtx, key: string, read: (model: Model) => Promise<T>): Promise<T> {
   for (;;) {
@@ -18,9 +19,15 @@ export async function readConsistently<T>(ctx: PublicCtx, key: string, read: (mo
     const result = await read(model)
     const latest = getModel(ctx, key)
     const latestModel = latest instanceof Promise ? await latest : latest
-    if (latestModel.form === model.form) return result
+    if (latestModel === model || (latestModel.form === model.form && hasIndexesOf(latestModel, model))) return result
   }
 }
+
+/** Returns whether a newer model has all indexes of an older one. */
+const hasIndexesOf = (newer: Model, older: Model) =>
+  older.fields.every(
+    (field) => !isIndexed(field) || newer.fields.some((one) => one.number === field.number && isIndexed(one)),
+  )
 
 /** The shape of a response, and the related entities that it embeds in place of references. */
 export type RequestedShape = ResponseShape & { related?: PopulateOptions }

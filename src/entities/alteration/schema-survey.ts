@@ -31,7 +31,7 @@ export async function surveyChange({ db }: Tenant, model: Model, next: Model, di
       const transformed = await transformEntity(plan, entity, before)
       report.entities++
       if (transformed.errors.length) report.breaking++
-      else if (transformed.index.length || !Bun.deepEquals(transformed.doc, before)) report.rewritten++
+      else if (Object.keys(transformed.keys).length || !Bun.deepEquals(transformed.doc, before)) report.rewritten++
       for (const error of transformed.errors) addProblem(report.problems, error, entity)
       if (!transformed.errors.length) for (const counter of duplicates) await counter.add(db, entity, transformed)
       if (diff.recomputes) await yieldToEventLoop()

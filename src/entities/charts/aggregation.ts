@@ -3,6 +3,7 @@ import type { RowScope } from '../../blueprints/permissions'
 import { badRequest } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import { count } from '../query/count'
+import { improveIndex } from '../query/index-advice'
 import type { FieldTarget } from '../query/sql-conditions'
 import { shownColumnSql } from '../store/serializer'
 import { fragment } from '../store/sql-fragments'
@@ -31,7 +32,8 @@ export async function aggregate(
   const unitsOf = (keys: string[]) => keys.reduce((units, key) => units + sum!.kind!.exactSum!.units(key), 0n)
 
   const target = findIndexTarget(chartQuery, rowScope, grouping)
-  if (target) {
+  if (target) await improveIndex(db, model, target.field, 'chart')
+  if (target?.indexed) {
     for await (const rows of scanValues(db, target))
       for (const [key, count, first] of rows as [string, number, number][])
         addRow(result, grouping, [key], sum ? unitsOf([key]) : 0n, Number(count), Number(first))
@@ -59,7 +61,7 @@ export async function aggregate(
 }
 
 /**
- * Returns the target when the index alone is sufficient: for one property of all entities. The index cannot tell which
+ * Returns the target when an index alone is sufficient, if there is one: for one property of all entities. The index cannot tell which
  * entities have several values in one group, nor how often a list contains a value.
  */
 function findIndexTarget(
@@ -68,7 +70,7 @@ function findIndexTarget(
   grouping: Grouping | undefined,
 ): FieldTarget | undefined {
   const target = by && sum ? undefined : (by ?? sum)?.target
-  if (target?.at !== 'field' || !target.indexed || !rowScope.all) return
+  if (target?.at !== 'field' || !rowScope.all) return
   if (query.conditions.length || query.search !== undefined) return
   return target.single || grouping?.exact ? target : undefined
 }

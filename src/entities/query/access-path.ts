@@ -4,6 +4,7 @@ import type { Db } from '../../storage/port'
 import { and, type SqlFragment } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
 import { isAbout, orderedSource, timeOrderedSource } from './id-set'
+import { improveIndexes } from './index-advice'
 import type { IndexWalk } from './index-walk'
 import { byCreated, isCreated, isNullable } from './order'
 import type { Query } from './query-parser'
@@ -45,6 +46,7 @@ export type AccessPath = { scan: Scan; bounded: boolean; indexWalk?: IndexWalk; 
 export async function chooseAccessPath(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<AccessPath> {
   if (query.ranked) return { scan: rankedScan(model, query.search!), bounded: true, candidates: [] }
   const choice = await chooseScan(db, model, rowScope, query)
+  await improveIndexes(db, model, rowScope, query, choice.bounded)
   return { ...choice, scan: choice.scan ?? fullScan(model), indexWalk: chooseWalk(model, rowScope, query, choice) }
 }
 

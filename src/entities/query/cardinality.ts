@@ -15,6 +15,8 @@ export const thresholds = {
   ranked: 500,
   /** Rows that one statement scans when it reads the entity of each. */
   rows: 2_000,
+  /** With fewer rows to read, a query needs no index. */
+  unindexed: 200,
 }
 
 /**

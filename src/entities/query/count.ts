@@ -1,6 +1,7 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
+import { noteIndexUse } from '../indexing/index-demand'
 import { and, type SqlFragment } from '../store/sql-fragments'
 import { chooseTimeOrderedScan } from './access-path'
 import { estimateRows, thresholds } from './cardinality'
@@ -14,6 +15,7 @@ import type { Condition } from './target'
 /** Returns how many entities match. */
 export async function count(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {
   const { conditions, search } = query
+  for (const { target } of conditions) if (target.at === 'field') noteIndexUse(model, target.field)
   if (search === undefined && !rowScope.all && rowScope.user !== undefined && rowScope.workspace === undefined) {
     const others = await countOthers(db, model, rowScope.user, conditions)
     if (others !== undefined) return (await count(db, model, { all: true }, query)) - others

@@ -72,6 +72,7 @@ export async function describePlan(db: Db, model: Model, rowScope: RowScope, que
       ...resolvedQuery.conditions.filter((one) => !scan.covered.includes(one)).map(describeCondition),
       ...resolvedQuery.likes.map(({ target }) => `${targetName(target)} like`),
     ],
+    indexes: describeIndexes(resolvedQuery),
     reach: rowScope.all
       ? 'all'
       : [rowScope.user && 'user', rowScope.workspace && 'workspace'].filter(Boolean).join(', '),
@@ -79,6 +80,17 @@ export async function describePlan(db: Db, model: Model, rowScope: RowScope, que
       ? ['fit']
       : query.order.map(({ target, descending }) => (descending ? '-' : '') + targetName(target)),
   }
+}
+
+/** Returns the state of the index of each field that a query filters or sorts by, and what it was built for. */
+function describeIndexes({ conditions, likes, order }: Query) {
+  const targets = [...conditions, ...likes, ...order].map(({ target }) => target)
+  const fields = new Set(targets.flatMap((target) => (target.at === 'field' ? [target.field] : [])))
+  return [...fields].map(({ key, index }) => ({
+    field: key,
+    state: index?.state ?? 'none',
+    ...(index && { reason: index.reason }),
+  }))
 }
 
 const describeCondition = (condition: Condition | 'reach') =>

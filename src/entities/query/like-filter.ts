@@ -15,8 +15,9 @@ import { endOfPrefix, findPrefixes, type LikePattern, matchesPattern, matchesPre
 import { byCreated } from './order'
 import type { Query } from './query-parser'
 import { splitIntoRanges } from './ranges'
+import { fullScan } from './scans'
 import type { FindResult } from './select-sql'
-import type { FieldTarget } from './sql-conditions'
+import { type FieldTarget, valueSql } from './sql-conditions'
 import { type Condition, type LikeCondition, type Target, targetKey, targetName } from './target'
 
 /** Up to this many matching texts become a list of values; with more, each entity is checked. */
@@ -41,12 +42,38 @@ export async function resolveLikes(db: Db, model: Model, query: Query): Promise<
 /** Resolves all patterns, for callers that cannot check each entity. @throws 400 when too many different texts match */
 export async function requireResolvedLikes(db: Db, model: Model, query: Query): Promise<Query> {
   const resolved = await resolveLikes(db, model, query)
-  const flaws = resolved.likes.map(({ target }) => ({
+  const [conditions, likes]: [Condition[], LikeCondition[]] = [[...resolved.conditions], []]
+  for (const like of resolved.likes) {
+    const condition = await findWithoutIndex(db, model, like)
+    if (condition) conditions.push(condition)
+    else likes.push(like)
+  }
+  const flaws = likes.map(({ target }) => ({
     path: `${targetName(target)}[$like]`,
     message: `More than ${MAX_RESOLVED_TEXTS} different texts match this pattern. Use a more specific pattern.`,
   }))
   if (flaws.length) badRequest(...flaws)
-  return resolved
+  return { ...resolved, conditions, likes }
+}
+
+/** Returns the condition that is equivalent to a pattern about a field without an index; reads all entities. */
+async function findWithoutIndex(
+  db: Db,
+  model: Model,
+  { target, pattern }: LikeCondition,
+): Promise<Condition | undefined> {
+  if (target.at !== 'field' || target.indexed) return
+  const { from, where } = fullScan(model)
+  const text = valueSql(target)
+  const matching = new Set<string>()
+  for await (const { conditions } of splitIntoRanges(db, { from, where, by: ['e.created', 'e.seq'] })) {
+    const { sql, params } = and([where, ...conditions])
+    const rows = await db.query(`select ${text.sql}, e.seq from ${from} where ${sql}`, [...text.params, ...params])
+    for (const [key, entity] of rows as [string | null, number][])
+      if (key !== null && !matching.has(key) && (await isMatch(db, target, pattern, key, entity))) matching.add(key)
+    if (matching.size > MAX_RESOLVED_TEXTS) return
+  }
+  return { target, is: 'in', values: [...matching] }
 }
 
 /**
@@ -122,8 +149,9 @@ async function* findTexts(db: Db, source: TextSource, target: Target, pattern: L
   yield slice
 }
 
-/** Returns the condition that is equivalent to a pattern, or undefined when too many texts match. */
+/** Returns the condition that is equivalent to a pattern, or undefined when too many texts match or no index has them. */
 async function toCondition(db: Db, model: Model, { target, pattern }: LikeCondition): Promise<Condition | undefined> {
+  if (target.at === 'field' && !target.indexed) return
   const source = getTextSource(model, target)
   const { prefixes, areSufficient } = await findPrefixes(pattern, (text) => hasPrefix(db, source, text))
   const [prefix = '', ...others] = prefixes
@@ -145,21 +173,31 @@ async function toCondition(db: Db, model: Model, { target, pattern }: LikeCondit
 }
 
 /**
- * Returns whether an index key matches. A long text is truncated in the index, so it is read from an entity that has
- * it.
+ * Returns whether an index key matches. A long text is truncated in its key, so it is read from the entity with this
+ * number, or else from any that has it by the index.
  */
-function isMatch(db: Db, target: Target, pattern: LikePattern, key: string): boolean | Promise<boolean> {
+function isMatch(
+  db: Db,
+  target: Target,
+  pattern: LikePattern,
+  key: string,
+  entity?: number,
+): boolean | Promise<boolean> {
   const text = target.at === 'field' && target.path ? key.slice(1) : key
   if (target.at === 'column' || !isTruncated(text)) return matchesPattern(pattern, text)
-  return matchesPrefix(pattern, truncatedPrefix(text)) || matchesWholeText(db, target, pattern, key, text)
+  return matchesPrefix(pattern, truncatedPrefix(text)) || matchesWholeText(db, target, pattern, { key, text, entity })
 }
 
-async function matchesWholeText(db: Db, { field, path }: FieldTarget, pattern: LikePattern, key: string, text: string) {
-  const [row] = await db.query(
-    `select ${shownInForceSql('e.')} from entity_index i join entities e on e.seq = i.entity
-     where i.field = ? and i.path = ? and i.value = ? limit 1`,
-    [field.number, path, key],
-  )
+async function matchesWholeText(
+  db: Db,
+  { field, path }: FieldTarget,
+  pattern: LikePattern,
+  { key, text, entity }: { key: string; text: string; entity?: number },
+) {
+  const byKey = 'entity_index i join entities e on e.seq = i.entity where i.field = ? and i.path = ? and i.value = ?'
+  const holder =
+    entity === undefined ? fragment(byKey, field.number, path, key) : fragment('entities e where e.seq = ?', entity)
+  const [row] = await db.query(`select ${shownInForceSql('e.')} from ${holder.sql} limit 1`, holder.params)
   await db.yieldToOthers()
   return (
     !!row && matchesPattern(pattern, findLongText(JSON.parse(extractDocumentJson(row[0] as string))[field.key], text))
@@ -176,9 +214,11 @@ export function findLongText(value: unknown, key: string): string {
   return ''
 }
 
-/** Returns the columns that the patterns need beside an entity's keys. */
-export const getLikeColumns = (likes: LikeCondition[]) =>
-  likes.flatMap(({ target }) => (target.at === 'column' ? target.column : []))
+/** Returns the columns that the patterns need beside an entity's keys; the last one is the entity's number. */
+export const getLikeColumns = (likes: LikeCondition[]) => [
+  ...likes.flatMap(({ target }) => (target.at === 'column' ? target.column : [])),
+  'e.seq',
+]
 
 /** Returns whether an entity matches all patterns, by its keys and the values of `getLikeColumns`. */
 export async function matchesLikes(
@@ -192,7 +232,7 @@ export async function matchesLikes(
     const values = [(target.at === 'column' ? columns[column++] : keys[target.label]) ?? []].flat() as string[]
     const texts = target.at === 'field' && target.path ? values.filter((value) => value.startsWith('s')) : values
     let isLike = false
-    for (const value of texts) isLike ||= await isMatch(db, target, pattern, value)
+    for (const value of texts) isLike ||= await isMatch(db, target, pattern, value, Number(columns.at(-1)))
     if (!isLike) return false
   }
   return true

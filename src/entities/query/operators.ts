@@ -1,3 +1,4 @@
+import { isNeverIndexed } from '../../blueprints/field-indexes'
 import { fieldTypes } from '../../blueprints/fields'
 import { isFlag, isTrue } from '../../core/shapes'
 import { parsePattern } from './like-pattern'
@@ -16,7 +17,8 @@ const isTimeTarget = (target: Target) => target.at === 'column' && TIME_COLUMNS.
 export function parseLike({ target, kind }: ResolvedName, name: string, text: string): LikeCondition | string {
   if (isTimeTarget(target) || (kind && !kind.supportsPatterns))
     return `"${name}" is not a text field, so $like is not supported.`
-  if (target.at === 'field' && !target.indexed) return `"${name}" is not indexed, so $like is not supported.`
+  if (target.at === 'field' && isNeverIndexed(target.field))
+    return `"${name}" is not indexed, so $like is not supported.`
   if (text.length > MAX_PATTERN_LENGTH) return `A pattern has at most ${MAX_PATTERN_LENGTH} characters.`
   return { target, pattern: parsePattern(text) }
 }

@@ -1,4 +1,5 @@
 import type { Actor } from '../../accounts/actors'
+import { isNeverIndexed } from '../../blueprints/field-indexes'
 import { fieldTypes } from '../../blueprints/fields'
 import type { FieldType } from '../../blueprints/fields/field-type'
 import type { Model } from '../../blueprints/model'
@@ -231,7 +232,7 @@ export function resolveName(model: Model, actor: Actor | undefined, name: string
   if (path.length > MAX_PATH_LENGTH) return `A path into an object has at most ${MAX_PATH_LENGTH} characters.`
   if (!path && object) return `"${key}" is an object: use a path into it, such as "${key}.name".`
   const [single, indexed] = [isSingleValued(field), isIndexed(field)]
-  if (!single && !indexed) return `"${key}" is not indexed, so it cannot be filtered.`
+  if (!single && isNeverIndexed(field)) return `"${key}" is not indexed, so it cannot be filtered.`
   const target: Target = { at: 'field', field, path, label: fieldLabel(field, path), single, indexed }
   return object ? { target, kind: undefined, part: getTypeAtPath(field.schema, path) } : { target, kind: field.kind }
 }

@@ -1,3 +1,4 @@
+import { isNeverIndexed } from '../../blueprints/field-indexes'
 import { isTruncated, numberKey, numberOf, textKey, textOf } from '../../blueprints/fields/index-key-codec'
 import type { Model, ModelField } from '../../blueprints/model'
 import { badRequest } from '../../core/problem'
@@ -11,7 +12,7 @@ export type IndexKeys = Record<string, string | string[]>
 /** A row of the index without its entity: field number, path, value. */
 export type IndexRow = [field: number, path: string, value: string]
 
-const MAX_INDEX_ROWS = 2_000 // rows of one entity
+const MAX_INDEX_ROWS = 2_000 // rows of one entity's lists and objects
 
 /**
  * Returns the index key of a value in an object. Such values can be of any type, so their keys begin with a letter for
@@ -36,47 +37,61 @@ export const fieldLabel = ({ number }: Pick<ModelField, 'number'>, path = '') =>
 /** Returns whether a field has at most one index key, which a query can read from the entity's row. */
 export const isSingleValued = (field: ModelField) => !field.multi && !!field.kind.toIndexKey
 
-/** Returns whether a field has rows in the index. Relations always have, because references are found by them. */
-export const isIndexed = (field: ModelField) => field.indexed !== false || !!field.target
+/** Returns whether queries may use the index of a field. */
+export const isIndexed = ({ index }: ModelField) => index?.state === 'ready'
 
-/** Returns the index keys of a document. An unindexed field has a key only if it is single-valued. @throws 400 */
+/** Returns whether an index has to have the rows of every entity, also while queries do not use it. */
+const isMaintained = ({ index }: ModelField) => index !== undefined && index.state !== 'removing'
+
+/** Returns the index keys of a document. A field that is never indexed has a key only if it is single-valued. @throws 400 */
 export function toIndexKeys(model: Model, doc: Record<string, unknown>): IndexKeys {
   const keys: IndexKeys = {}
+  let listed = 0
   for (const field of model.fields) {
     const value = doc[field.key]
     if (value === undefined) continue
     const { kind } = field
     if (isSingleValued(field)) keys[fieldLabel(field)] = kind.toIndexKey!(value)
-    else if (!isIndexed(field)) continue
+    else if (isNeverIndexed(field)) continue
     else if (kind.toIndexKey)
-      keys[fieldLabel(field)] = [...new Set((value as unknown[]).map((one) => kind.toIndexKey!(one)))]
-    else for (const [path, values] of collectParts(value)) keys[fieldLabel(field, path)] = [...values]
+      listed += addKeys(keys, fieldLabel(field), new Set((value as unknown[]).map((one) => kind.toIndexKey!(one))))
+    else for (const [path, values] of collectParts(value)) listed += addKeys(keys, fieldLabel(field, path), values)
   }
+  if (listed > MAX_INDEX_ROWS) throwTooManyValues(listed)
   return keys
 }
 
-/** Returns the index rows of an entity with these keys; without a model, all that it may have. @throws 400 */
-export function toIndexRows(model: Model | undefined, keys: IndexKeys): IndexRow[] {
-  const indexed = model && getIndexedNumbers(model)
+function addKeys(keys: IndexKeys, label: string, values: Set<string>) {
+  keys[label] = [...values]
+  return values.size
+}
+
+/**
+ * Returns the index rows of an entity with these keys: those that the writers of a model maintain, those of the given
+ * fields, or else all that there may be.
+ */
+export function toIndexRows(maintained: Model | ReadonlyMap<number, unknown> | undefined, keys: IndexKeys): IndexRow[] {
+  const numbers = maintained && 'fields' in maintained ? getMaintainedNumbers(maintained) : maintained
   const rows: IndexRow[] = []
   for (const label in keys) {
     const values = keys[label]!
     const dot = label.indexOf('.')
     const [number, path] = dot < 0 ? [label.slice(1), ''] : [label.slice(1, dot), label.slice(dot + 1)]
-    if (indexed && !indexed.has(Number(number))) continue
+    if (numbers && !numbers.has(Number(number))) continue
     for (const value of typeof values === 'string' ? [values] : values) rows.push([Number(number), path, value])
   }
-  if (model && rows.length > MAX_INDEX_ROWS) throwTooManyValues(rows.length)
   return rows
 }
 
-const indexedNumbers = new WeakMap<Model, Set<number>>()
+const maintainedNumbers = new WeakMap<Model, Set<number>>()
 
-/** Returns the numbers of the fields that have rows in the index. */
-function getIndexedNumbers(model: Model) {
-  const fieldNumbers = indexedNumbers.get(model) ?? new Set(model.fields.filter(isIndexed).map(({ number }) => number))
-  indexedNumbers.set(model, fieldNumbers)
-  return fieldNumbers
+/** Returns the numbers of the fields whose index has to have the rows of every entity. */
+function getMaintainedNumbers(model: Model) {
+  const existing = maintainedNumbers.get(model)
+  if (existing) return existing
+  const numbers = new Set(model.fields.filter(isMaintained).map(({ number }) => number))
+  maintainedNumbers.set(model, numbers)
+  return numbers
 }
 
 /** The maximum length of a path into an object, in characters. */

@@ -34,11 +34,14 @@ export async function assertEntityFresh(tx: Tx, { seq, _id, version }: StoredEnt
 export type BlueprintFeatures = { searched: boolean; logged: boolean }
 
 /** Checks that a blueprint is unchanged and returns its features. @throws StaleBlueprint */
-export async function requireFreshBlueprint(tx: Tx, { key, _id, version }: Model): Promise<BlueprintFeatures> {
-  const select = `select version, ${IS_SEARCHED}, ${IS_LOGGED} from blueprints where key = ? and _id = ?`
+export async function requireFreshBlueprint(
+  tx: Tx,
+  { key, _id, version, indexing }: Model,
+): Promise<BlueprintFeatures> {
+  const select = `select version, indexing, ${IS_SEARCHED}, ${IS_LOGGED} from blueprints where key = ? and _id = ?`
   const [row] = await tx.query(select, [key, key, key, _id])
-  if (row?.[0] !== version) throw new StaleBlueprint()
-  return { searched: !!row[1], logged: !!row[2] }
+  if (row?.[0] !== version || row[1] !== indexing) throw new StaleBlueprint()
+  return { searched: !!row[2], logged: !!row[3] }
 }
 
 /** Small changes must not add up to an entity that could not be written at once. @throws 400 */

@@ -1,4 +1,5 @@
 import type { PublicCtx } from '../../accounts/context'
+import { readMaintainedIndexes } from '../../blueprints/field-indexes'
 import {
   assertReferencesCurrent,
   invalidateReferences,
@@ -214,10 +215,13 @@ export const takeBatch = <Row extends Pick<StoredEntity, 'keys'>>(entities: Row[
   takeWithinSize(entities, MAX_STATEMENTS_PER_WRITE, ({ keys }) => 1 + toIndexRows(undefined, JSON.parse(keys)).length)
 
 /** Removes entities with all rows of the index that they may have, regardless of the current model. */
-export async function deleteRows(tx: Tx, entities: Pick<StoredEntity, 'seq' | 'keys' | 'created'>[]) {
-  const rows = entities.flatMap(({ seq, keys, created }) =>
-    toIndexRows(undefined, JSON.parse(keys)).map((row) => [...row, created, seq]),
-  )
+export async function deleteRows(tx: Tx, entities: Pick<DeletedEntity, 'seq' | 'keys' | 'created' | 'blueprint'>[]) {
+  const rows: unknown[][] = []
+  for (const [blueprint, group] of Map.groupBy(entities, (one) => one.blueprint)) {
+    const maintained = await readMaintainedIndexes(tx, blueprint)
+    for (const { seq, keys, created } of group)
+      rows.push(...toIndexRows(maintained, JSON.parse(keys)).map((row) => [...row, created, seq]))
+  }
   const seqs = entities.map(({ seq }) => seq)
   await appendRemovals(tx, seqs)
   await Promise.all([

@@ -25,9 +25,9 @@ import { emitEntityEvents } from './entity-events'
 import { assertWithinLimits } from './limitations'
 
 const ENTITY_COLUMNS = '_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated, form'
-// Inserts the entity only if its blueprint is still the version that it was checked against.
+// Inserts the entity only if its blueprint still has the version that it was checked against, and the same indexes.
 const INSERT_ENTITY = `insert into entities (${ENTITY_COLUMNS}) select ?, key, ?, ?, ?, ?, ?, 1, ?, ?, ? from blueprints
-  where key = ? and _id = ? and version = ? returning seq, ${IS_SEARCHED}, ${IS_LOGGED}`
+  where key = ? and _id = ? and version = ? and indexing = ? returning seq, ${IS_SEARCHED}, ${IS_LOGGED}`
 const INSERT_ENTITIES = `insert into entities (${ENTITY_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Marks entities that are written while an alteration is being prepared, so that they get prepared, too. */
@@ -115,7 +115,12 @@ type InsertedIds = BlueprintFeatures & { seqs: number[] }
 async function insertRow(tx: Tx, model: Model, { time, shown, draft }: PreparedEntity): Promise<InsertedIds> {
   const { _id, identifier, user, workspace, keys } = draft
   const row = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time, backfillMark(model)]
-  const [inserted] = await tx.query(INSERT_ENTITY, [...row, model.key, model._id, model.version, model.key, model.key])
+  const [inserted] = await tx.query(INSERT_ENTITY, [
+    ...row,
+    ...[model.key, model._id, model.version, model.indexing],
+    model.key,
+    model.key,
+  ])
   if (!inserted) throw new StaleBlueprint()
   const [seq, searched, logged] = inserted
   return { seqs: [seq as number], searched: !!searched, logged: !!logged }

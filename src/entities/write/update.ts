@@ -1,3 +1,4 @@
+import { readMaintainedIndexes } from '../../blueprints/field-indexes'
 import { isAltering, type Model, pendingModelOf } from '../../blueprints/model'
 import type { Caller } from '../../blueprints/permissions'
 import { now } from '../../core/clock'
@@ -68,13 +69,14 @@ export async function replaceEntity(
   before: LoggedEntity,
   row: StoredEntity,
   { searched, logged }: BlueprintFeatures,
+  maintained: Model | ReadonlyMap<number, unknown> = model,
 ) {
   const { seq, user, workspace, shown, keys, version, updated } = row
   const old = JSON.parse(before.keys) as IndexKeys
   // During an alteration, there may be rows of new or retired fields.
   const [removedRows, addedRows] = diffRows(
-    toIndexRows(isAltering(model) ? undefined : model, old),
-    toIndexRows(model, JSON.parse(keys)),
+    toIndexRows(isAltering(model) ? undefined : maintained, old),
+    toIndexRows(maintained, JSON.parse(keys)),
   )
   if (searched) replaceTerms(tx, [[seq, toSearchTerms(model, JSON.parse(extractDocumentJson(shown)))]])
   await Promise.all([
@@ -103,5 +105,10 @@ export async function restoreEntity(tx: Tx, model: Model, before: StoredEntity) 
   if (!row) return
   const [shown, keys, searched, logged] = row
   const observed = { searched: !!searched, logged: !!logged }
-  await Promise.all([replaceEntity(tx, model, { shown, keys }, before, observed), emitUpdate(tx, model, before)])
+  // An import that is undone does not notice that an index was made meanwhile.
+  const maintained = await readMaintainedIndexes(tx, model.key)
+  await Promise.all([
+    replaceEntity(tx, model, { shown, keys }, before, observed, maintained),
+    emitUpdate(tx, model, before),
+  ])
 }

@@ -65,6 +65,7 @@ const SCHEMA_NAMES = new Map<unknown, string>([
   [workspaces.WorkspaceSummary, 'WorkspaceSummary'],
   [workspaces.WorkspaceDetails, 'WorkspaceDetails'],
   [workspaces.WorkspaceRemoved, 'WorkspaceRemoved'],
+  [blueprints.FieldIndexShape, 'FieldIndex'],
   [blueprints.OperationExplanation, 'OperationExplanation'],
   [blueprints.PermissionExplanation, 'PermissionExplanation'],
   [blueprints.BlueprintChangeProblem, 'BlueprintChangeProblem'],

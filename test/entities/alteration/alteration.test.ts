@@ -32,8 +32,8 @@ async function createFilledFixture(fields: object[], entities: object[], more: o
   return { ...own, admin, change, put, found, docs, dry }
 }
 
-const title = { key: 'title', type: 'string' }
-const count = { key: 'count', type: 'integer' }
+const title = { key: 'title', type: 'string', indexed: true }
+const count = { key: 'count', type: 'integer', indexed: true }
 
 test('the problems of a change contain identifiers and values only for callers who may read them', async () => {
   const own = await createTestTenant()

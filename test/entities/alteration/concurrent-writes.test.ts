@@ -7,8 +7,8 @@ import { alterByHand, waitUntilSettled } from './steps'
 setDefaultTimeout(60_000)
 
 const BLUEPRINT_PATH = '/blueprints/things'
-const title = { key: 'title', type: 'string' }
-const count = { key: 'count', type: 'integer' }
+const title = { key: 'title', type: 'string', indexed: true }
+const count = { key: 'count', type: 'integer', indexed: true }
 
 async function createFilledFixture(fields: object[], many: number, doc: (n: number) => object) {
   const own = await createThingsFixture(fields)

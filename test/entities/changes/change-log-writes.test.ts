@@ -55,7 +55,7 @@ async function statementsOf(
 }
 
 test('a create needs two more statements when the change log of its blueprint is enabled', async () => {
-  const fields = [{ key: 'n', type: 'integer' }]
+  const fields = [{ key: 'n', type: 'integer', indexed: true }]
   const create = (tx: Tx, model: Model) => {
     const known = { _id: Bun.randomUUIDv7(), identifier: 'a', user: null, workspace: null }
     return insertEntity(

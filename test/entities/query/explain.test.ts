@@ -3,9 +3,9 @@ import { fullAccessRules, statusAndCode } from '../../test-tenant'
 import { createThingsFixture, importThings } from '../fixtures'
 
 const fields = [
-  { key: 'title', type: 'string' },
-  { key: 'stock', type: 'integer' },
-  { key: 'active', type: 'boolean' },
+  { key: 'title', type: 'string', indexed: true },
+  { key: 'stock', type: 'integer', indexed: true },
+  { key: 'active', type: 'boolean', indexed: true },
   { key: 'tags', type: 'string', multi: true },
   { key: 'plain', type: 'string', indexed: false },
 ]

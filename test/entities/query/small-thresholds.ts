@@ -5,8 +5,8 @@ const defaults = { ...thresholds }
 /** Thresholds from which on entities count as many. With small ones, few entities use the plans for many. */
 export const SIZES = {
   usual: defaults,
-  middle: { few: 100, stretch: 60, sorted: 80, slice: 1_500, rows: 150, ranked: 40 },
-  small: { few: 3, stretch: 2, sorted: 4, slice: 25, rows: 3, ranked: 4 },
+  middle: { few: 100, stretch: 60, sorted: 80, slice: 1_500, rows: 150, ranked: 40, unindexed: 50 },
+  small: { few: 3, stretch: 2, sorted: 4, slice: 25, rows: 3, ranked: 4, unindexed: 2 },
 }
 
 /** Runs the work with these thresholds. */

@@ -3,7 +3,7 @@ import { createThingsFixture } from '../fixtures'
 
 /** A field of every type. */
 export const allTypeFields = [
-  { key: 'title', type: 'string' },
+  { key: 'title', type: 'string', indexed: true },
   { key: 'notes', type: 'text' },
   { key: 'price', type: 'number' },
   { key: 'stock', type: 'integer' },

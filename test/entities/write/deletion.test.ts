@@ -3,7 +3,7 @@ import { fullAccessRules, statusAndCode } from '../../test-tenant'
 import { createThingsFixture, identifiers } from '../fixtures'
 
 const fields = [
-  { key: 'title', type: 'string' },
+  { key: 'title', type: 'string', indexed: true },
   { key: 'n', type: 'integer', unique: true },
   { key: 'tags', type: 'string', multi: true },
   { key: 'place', type: 'object' },

@@ -9,7 +9,7 @@ const BUSY = [503, 'BUSY']
 /** Returns authors, and books that refer to them by a relation with these options. */
 const createBooksFixture = async (options: object = {}, permissions: object[] = fullAccessRules('tenant', 'user')) => {
   const fields = [
-    { key: 'title', type: 'string' },
+    { key: 'title', type: 'string', indexed: true },
     { key: 'author', type: 'relation', target: 'authors', ...options },
   ]
   const own = await createBlueprintsFixture({ key: 'authors' }, { key: 'books', fields, permissions })

@@ -1,0 +1,40 @@
+import type { Model, ModelField } from '../../blueprints/model'
+import type { RowScope } from '../../blueprints/permissions'
+import type { IndexReason } from '../../blueprints/shapes'
+import type { Db } from '../../storage/port'
+import { lacksIndex, noteIndexUse, requestIndex } from '../indexing/index-demand'
+import { and } from '../store/sql-fragments'
+import { estimateRows, thresholds } from './cardinality'
+import type { Query } from './query-parser'
+import { fullScan } from './scans'
+import { scopeSql } from './sql-conditions'
+import type { Target } from './target'
+
+/** Notes which indexes a query uses, and asks for those that it lacks, unless it reads few rows. */
+export async function improveIndexes(
+  db: Db,
+  model: Model,
+  rowScope: RowScope,
+  { conditions, likes, order }: Query,
+  bounded: boolean,
+) {
+  const filtered = [...conditions, ...likes].flatMap(({ target }) => toField(target))
+  const sorted = order.flatMap(({ target }) => toField(target))
+  for (const field of [...filtered, ...sorted]) noteIndexUse(model, field)
+  if (bounded || ![...filtered, ...sorted].some(lacksIndex) || !(await hasManyRows(db, model, rowScope))) return
+  for (const field of filtered) requestIndex(model, field, 'filter')
+  for (const field of sorted) requestIndex(model, field, 'sort')
+}
+
+/** Notes that all values of a field are read, and asks for its index if it lacks one, unless there are few rows. */
+export async function improveIndex(db: Db, model: Model, field: ModelField, reason: IndexReason) {
+  noteIndexUse(model, field)
+  if (lacksIndex(field) && (await hasManyRows(db, model, { all: true }))) requestIndex(model, field, reason)
+}
+
+const toField = (target: Target) => (target.at === 'field' ? [target.field] : [])
+
+async function hasManyRows(db: Db, model: Model, rowScope: RowScope) {
+  const limit = thresholds.unindexed
+  return (await estimateRows(db, 'entities e', and([fullScan(model).where, ...scopeSql(rowScope)]), limit)) >= limit
+}
