@@ -46,8 +46,8 @@ test('every acknowledged entity survives `kill -9` and is found by filters', asy
   {
     await using server = await startAtoll(at)
     const fields = [
-      { key: 'name', type: 'string', required: true },
-      { key: 'n', type: 'integer' },
+      { key: 'name', type: 'string', required: true, indexed: true },
+      { key: 'n', type: 'integer', indexed: true },
       { key: 'tags', type: 'string', multi: true },
     ]
     const blueprint = { key: 'things', name: 'Things', fields }

@@ -464,6 +464,11 @@ export interface paths {
         };
         get: operations["explainPermissions"];
     };
+    "/api/blueprints/{key}/indexes": {
+        parameters: {
+        };
+        get: operations["listIndexes"];
+    };
     "/api/blueprints/{key}/entities/batch": {
         parameters: {
         };
@@ -1711,6 +1716,15 @@ export interface components {
             readRoles?: string[];
             writeRoles?: string[];
             renamedFrom?: string;
+        };
+        FieldIndex: {
+            field: string;
+            /** @enum {string} */
+            state: "building" | "ready" | "retiring" | "removing";
+            /** @enum {string} */
+            reason: "setting" | "relation" | "unique" | "list or object" | "limitation" | "filter" | "sort" | "chart" | "earlier version";
+            since: string;
+            used: string;
         };
         FilterOptions: {
             kinds: string[];
@@ -3760,6 +3774,7 @@ export type Event = components['schemas']['Event'];
 export type EventCount = components['schemas']['EventCount'];
 export type EventSum = components['schemas']['EventSum'];
 export type Field = components['schemas']['Field'];
+export type FieldIndex = components['schemas']['FieldIndex'];
 export type FilterOptions = components['schemas']['FilterOptions'];
 export type ForgottenPassword = components['schemas']['ForgottenPassword'];
 export type Identity = components['schemas']['Identity'];
@@ -6152,6 +6167,23 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PermissionExplanation"];
+                };
+            };
+        };
+    };
+    listIndexes: {
+        parameters: {
+            path: {
+                key: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FieldIndex"][];
                 };
             };
         };

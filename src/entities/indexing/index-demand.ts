@@ -11,7 +11,7 @@ import type { Tx } from '../../storage/port'
 import { invalidate, writeInvalidating } from '../../tenancy/cache'
 import { getTenant, type Tenant } from '../../tenancy/tenants'
 import { requireFreshBlueprint, StaleBlueprint } from '../write/constraints'
-import { resumeIndexing } from './indexing'
+import { resumeIndexing } from './index-builder'
 
 const UNUSED_DAYS = 30 // after so long without a query that used it, an index is removed
 

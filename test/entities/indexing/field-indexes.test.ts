@@ -61,8 +61,8 @@ const REQUIRED = { tags: 'list or object', code: 'unique', fixed: 'setting' }
 
 afterEach(() => moveClock())
 
-describe('the index of a field', () => {
-  test('is missing at first, and is built when a filter, a sort or a chart reads many entities', async () => {
+describe('indexes of fields', () => {
+  test('a field has no index at first, and gets one when a filter, a sort or a chart reads many entities', async () => {
     const { admin, found, indexes, settled, rowsOf } = await createStockFixture(250)
     expect(await indexes()).toEqual(REQUIRED)
     expect(await rowsOf('stock')).toBe(0)
@@ -77,7 +77,7 @@ describe('the index of a field', () => {
     expect(await found('$sort=title&$limit=1000')).toEqual(sorted)
   })
 
-  test('is not built for a few entities, for a selective filter, or with indexed: false', async () => {
+  test('a field gets no index for a few entities, for a selective filter, or with indexed: false', async () => {
     const few = await createStockFixture(150)
     expect(await few.found('stock=3&$limit=1000')).toHaveLength(15)
     const many = await createStockFixture(250)
@@ -87,7 +87,7 @@ describe('the index of a field', () => {
     expect([await few.indexes(), await many.indexes()]).toEqual([REQUIRED, REQUIRED])
   })
 
-  test('has the entities that are created, changed and deleted before, during and after it is built', async () => {
+  test('an index has the entities that are created, changed and deleted before, during and after it is built', async () => {
     const { admin, path, found, settled, rowsOf } = await createStockFixture(2_500)
     const writes = [found('stock=3')]
     for (let n = 0; n < 60; n++) {
@@ -103,7 +103,7 @@ describe('the index of a field', () => {
     expect(await found('stock=5&$limit=1000')).toHaveLength(238)
   })
 
-  test('is removed when no query has used it for 30 days, and built again when one needs it', async () => {
+  test('an index is removed when no query has used it for 30 days, and built again when one needs it', async () => {
     const { tenant, found, indexes, settled, rowsOf } = await createStockFixture(250)
     await found('stock=3')
     await found('$sort=title')
@@ -120,7 +120,7 @@ describe('the index of a field', () => {
     expect(await rowsOf('stock')).toBe(250)
   })
 
-  test('is built when the field becomes indexed or is counted by a limitation, and stays when it is not any more', async () => {
+  test('a field gets an index when its setting or a limitation requires it, and keeps it afterwards', async () => {
     const { admin, settled, rowsOf } = await createStockFixture(50)
     const limitations = [{ scope: 'tenant', properties: ['stock'], value: 100 }]
     const change = { fields: fields.map((one) => (one.key === 'title' ? { ...one, indexed: true } : one)), limitations }
@@ -131,7 +131,7 @@ describe('the index of a field', () => {
     expect(Object.keys(await settled()).sort()).toEqual(['code', 'fixed', 'stock', 'tags', 'title'])
   })
 
-  test('moves with a renamed field, and with one that changes its type', async () => {
+  test('a field that is renamed and changes its type keeps its index', async () => {
     const { admin, found, settled, rowsOf } = await createStockFixture(250)
     await found('stock=3')
     await settled('stock')
@@ -144,7 +144,7 @@ describe('the index of a field', () => {
     expect(await found('amount=3&$limit=1000')).toHaveLength(25)
   })
 
-  test('is explained with its state, and listed for editors only', async () => {
+  test('the state of an index is part of $explain, and listed for editors only', async () => {
     const { admin, as, path, settled } = await createStockFixture(250)
     const explain = async () => (await admin.get(`${path}?$explain=true&stock=3&$sort=fixed`)).body
     expect((await explain()).indexes).toEqual([
@@ -160,14 +160,14 @@ describe('the index of a field', () => {
     expect(statusAndCode(await admin.get('/blueprints/nothing/indexes'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
-  test('of one tenant leaves the same blueprint of another tenant without one', async () => {
+  test('an index of one tenant leaves the same blueprint of another tenant without one', async () => {
     const [own, other] = [await createStockFixture(250), await createStockFixture(250)]
     await own.found('stock=3')
     expect(await own.settled('stock')).toEqual({ ...REQUIRED, stock: 'filter' })
     expect(await other.indexes()).toEqual(REQUIRED)
   })
 
-  test('needs no more statements for a create than the entity has fields with an index', async () => {
+  test('an entity has index rows only for the fields that have an index', async () => {
     const { admin, path, rows } = await createStockFixture(0)
     expect((await admin.post(path, toThing(1))).status).toBe(201)
     expect(await rows('entity_index')).toBe(3)
