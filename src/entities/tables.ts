@@ -15,7 +15,10 @@ export const entities = sqliteTable(
     identifier: text().notNull(),
     user: text(),
     workspace: text(),
-    /** The entity in the wrapped shape, as JSON without its braces. It is sent as it is and rarely parsed. */
+    /**
+     * The document, as JSON. Entities that were written by an earlier version have their system properties before it, and
+     * then `,"metadata":`.
+     */
     shown: text().notNull(),
     /** The index keys of the properties, as JSON: `f<number>` or `f<number>.<path>` to a key or a list of keys. */
     keys: text().notNull(),

@@ -9,7 +9,7 @@ import { toJointTerms } from '../search/tokenizer'
 import type { Doc } from '../store/doc'
 import { type IndexKeys, toIndexRows } from '../store/index-keys'
 import { diffRows, withEntity, writeIndexRows } from '../store/rows'
-import { extractDocumentJson, toStoredJson } from '../store/serializer'
+import { extractDocumentJson } from '../store/serializer'
 import type { AlterationPlan, TransformError } from '../write/pending-document'
 import { type MarkedEntity, readDirtyEntities, readNextEntities, rereadChanged } from './entity-scan'
 import { duplicateError, newUniqueFields } from './schema-survey'
@@ -126,8 +126,9 @@ async function writeBackfilled(tx: Tx, model: Model, pending: PendingModel, enti
     const differs = !Bun.deepEquals(after.doc, before)
     if (!differs && stored.form === null && Bun.deepEquals(stale, after.keys)) continue
     const keys = { ...omitKeys(allKeys, stale), ...after.keys }
-    const shown = differs ? toStoredJson(stored, JSON.stringify(after.doc)) : null
-    updates!.push([stored.shown, shown, differs ? pending.form : null, JSON.stringify(keys), stored.seq])
+    const altered = differs ? JSON.stringify(after.doc) : null
+    const text = extractDocumentJson(stored.shown)
+    updates!.push([text, altered, differs ? pending.form : null, JSON.stringify(keys), stored.seq])
   }
   await writeIndexRows(tx, removedRows!, addedRows!)
   await tx.executeMany(UPDATE_ENTITY, updates!)

@@ -49,7 +49,7 @@ async function cleanUpNext(tx: Tx, model: Model, form: number, limit?: number): 
     const [removed, added] = diffRows(toIndexRows(undefined, old), toIndexRows(model, keys))
     removedRows!.push(...withEntity(entity, removed))
     addedRows!.push(...withEntity(entity, added))
-    updates!.push([entity.shown, JSON.stringify(keys), entity.seq])
+    updates!.push([extractDocumentJson(entity.shown), JSON.stringify(keys), entity.seq])
     terms.push([entity.seq, toSearchTerms(model, doc)])
   }
   await writeIndexRows(tx, removedRows!, addedRows!)

@@ -1,4 +1,4 @@
-import { isAltering, type Model } from '../../blueprints/model'
+import type { Model } from '../../blueprints/model'
 import type { Db, Tx } from '../../storage/port'
 import type { IndexRow } from './index-keys'
 import { type EntityHeader, shownColumnSql, shownInForceSql } from './serializer'
@@ -16,25 +16,30 @@ const selectByName = (columns: string) => ({
 const selectShownBy = (shown: string) => selectByName(`${shown}, "user", workspace, version, updated`)
 const columnsFor = (shown: string) =>
   `seq, _id, identifier, "user", workspace, ${shown}, keys, version, created, updated`
-const SELECT_SHOWN = selectShownBy('shown')
-const SELECT_STORED = selectByName(columnsFor('shown'))
 /** Returns the columns of a stored entity in the table `entities`, for `toStored`. */
 export const storedColumns = (model: Model) => columnsFor(shownColumnSql(model, ''))
 /** The columns of a stored entity when the blueprint is not known. */
 export const storedColumnsInForce = columnsFor(shownInForceSql())
 
+type Statements = ReturnType<typeof selectByName>
+const statementsByModel = new WeakMap<Model, { shown: Statements; stored: Statements }>()
+
+/** Returns the statements that read an entity, which differ only during an alteration. */
+function getStatements(model: Model) {
+  const existing = statementsByModel.get(model)
+  if (existing) return existing
+  const statements = { shown: selectShownBy(shownColumnSql(model, '')), stored: selectByName(storedColumns(model)) }
+  statementsByModel.set(model, statements)
+  return statements
+}
+
 /** Reads the columns to show an entity, by identifier or else by `_id`. */
 export const readShown = (db: Db, model: Model, name: string) =>
-  readByName<ShownRow>(db, isAltering(model) ? selectShownBy(shownColumnSql(model, '')) : SELECT_SHOWN, model.key, name)
+  readByName<ShownRow>(db, getStatements(model).shown, model.key, name)
 
 /** Reads an entity in order to change it, by identifier or else by `_id`. */
 export async function readStored(tx: Db, model: Model, name: string): Promise<StoredEntity | undefined> {
-  const row = await readByName<unknown[]>(
-    tx,
-    isAltering(model) ? selectByName(storedColumns(model)) : SELECT_STORED,
-    model.key,
-    name,
-  )
+  const row = await readByName<unknown[]>(tx, getStatements(model).stored, model.key, name)
   return row && toStored(row)
 }
 
@@ -44,7 +49,7 @@ export function toStored(row: unknown[]): StoredEntity {
   return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as StoredEntity
 }
 
-async function readByName<Row>(db: Db, sql: typeof SELECT_SHOWN, key: string, name: string): Promise<Row | undefined> {
+async function readByName<Row>(db: Db, sql: Statements, key: string, name: string): Promise<Row | undefined> {
   if (name.includes('\0')) return
   const [row] = await db.query(sql.byIdentifier, [key, name])
   return (row ?? (await db.query(sql.byId, [key, name]))[0]) as Row | undefined

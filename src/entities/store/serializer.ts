@@ -27,45 +27,81 @@ export type EntityHeader = {
   workspace: string | null
 }
 
+/**
+ * An entity as it is read, and passed on until it is sent: its system properties and its document, as a text of lines.
+ * Putting the answer together from it takes no parsing. The owners and the identifier are JSON; a missing owner is empty.
+ */
+export const packEntity = ({ _id, identifier, created, updated, user, workspace }: EntityHeader, doc: string) =>
+  [_id, created, updated, JSON.stringify(user), JSON.stringify(workspace), JSON.stringify(identifier), doc].join('\n')
+
+/** Returns the SQL for an entity in the form of `packEntity`. */
+const packSql = (row: string, text: string) =>
+  `concat(${['_id', 'created', 'updated'].map((column) => `${row}${column}, '\n', `).join('')}${[
+    '"user"',
+    'workspace',
+    'identifier',
+  ]
+    .map((column) => `json_quote(${row}${column}), '\n', `)
+    .join('')}${text})`
+
+/** In texts of earlier versions, this stands between the system properties, as JSON without braces, and the document. */
 const METADATA_SEPARATOR = ',"metadata":'
 
-/** Returns the stored JSON of an entity: the wrapped shape without its braces, so that reads only copy it. */
-export const toStoredJson = ({ _id, identifier, created, updated, user, workspace }: EntityHeader, doc: string) =>
-  JSON.stringify({
-    _id,
-    identifier,
-    created: toIsoString(created),
-    updated: toIsoString(updated),
-    user,
-    workspace,
-  }).slice(1, -1) +
-  METADATA_SEPARATOR +
-  doc
+/** Returns the system properties as JSON without braces, and the JSON of the document. */
+function splitEntity(packed: string): [header: string, doc: string] {
+  if (packed.startsWith('"')) {
+    const end = packed.indexOf(METADATA_SEPARATOR)
+    return [packed.slice(0, end), packed.slice(end + METADATA_SEPARATOR.length)]
+  }
+  const idEnd = packed.indexOf('\n')
+  const createdEnd = packed.indexOf('\n', idEnd + 1)
+  const updatedEnd = packed.indexOf('\n', createdEnd + 1)
+  const userEnd = packed.indexOf('\n', updatedEnd + 1)
+  const workspaceEnd = packed.indexOf('\n', userEnd + 1)
+  const identifierEnd = packed.indexOf('\n', workspaceEnd + 1)
+  const created = packed.slice(idEnd + 1, createdEnd)
+  const updated = packed.slice(createdEnd + 1, updatedEnd)
+  const createdAt = toIsoString(+created)
+  const header = `"_id":"${packed.slice(0, idEnd)}","identifier":${packed.slice(workspaceEnd + 1, identifierEnd)},"created":"${createdAt}","updated":"${
+    updated === created ? createdAt : toIsoString(+updated)
+  }","user":${packed.slice(updatedEnd + 1, userEnd) || 'null'},"workspace":${packed.slice(userEnd + 1, workspaceEnd) || 'null'}`
+  return [header, extractDocumentJson(packed)]
+}
 
-/** Returns the JSON of the properties. Quotes in strings are escaped, so the first separator is the right one. */
-export const extractDocumentJson = (shown: string) =>
-  shown.slice(shown.indexOf(METADATA_SEPARATOR) + METADATA_SEPARATOR.length)
+/** Returns the JSON of the properties of an entity. */
+export function extractDocumentJson(packed: string): string {
+  const start = packed.indexOf('\n{')
+  if (start >= 0) return packed.slice(start + 1)
+  const separator = packed.indexOf(METADATA_SEPARATOR)
+  return separator < 0 ? packed : packed.slice(separator + METADATA_SEPARATOR.length)
+}
 
-/** Returns the system properties from the stored JSON. */
-export function parseHeader(shown: string): EntityHeader {
-  const { created, updated, ...rest } = JSON.parse(`{${shown.slice(0, shown.indexOf(METADATA_SEPARATOR))}}`)
+/** Returns the system properties of an entity. */
+export function parseHeader(packed: string): EntityHeader {
+  const { created, updated, ...rest } = JSON.parse(`{${splitEntity(packed)[0]}}`)
   return { ...rest, created: Date.parse(created), updated: Date.parse(updated) }
 }
 
 /**
- * Returns the SQL for the stored JSON of a row, by default `e`. During an alteration, some entities have it in another
- * column than others.
+ * Returns the SQL for an entity in the form of `packEntity`, of a row that is by default `e`. During an alteration, some
+ * entities have their document in another column than others.
  */
 export const shownColumnSql = (model: Model, row = 'e.') =>
-  isAltering(model) ? `case when ${row}form = ${model.form} then ${row}altered else ${row}shown end` : `${row}shown`
+  packSql(
+    row,
+    isAltering(model) ? `case when ${row}form = ${model.form} then ${row}altered else ${row}shown end` : `${row}shown`,
+  )
 
-/** Returns the SQL for the stored JSON of a row when the blueprint is not known. */
+/** Returns the SQL for an entity in the form of `packEntity` when the blueprint is not known. */
 export const shownInForceSql = (row = '') =>
-  `case when ${row}form = (select b.form from blueprints b where b.key = ${row}blueprint) then ${row}altered else ${row}shown end`
+  packSql(
+    row,
+    `case when ${row}form = (select b.form from blueprints b where b.key = ${row}blueprint) then ${row}altered else ${row}shown end`,
+  )
 
 /**
- * Returns a function that turns stored JSON into the JSON of a response. When all properties are shown, the text is
- * copied unparsed; in the flat shape, the properties also appear beside `metadata`. `fill` may replace values by
+ * Returns a function that turns an entity of `packEntity` into the JSON of a response. When all properties are shown, its
+ * document is copied unparsed; in the flat shape, the properties also appear beside `metadata`. `fill` may replace values by
  * `RawJson`, and returns additional properties.
  */
 export function createSerializer(
@@ -83,18 +119,23 @@ export function createSerializer(
     }
   if (select) return (shown: string) => JSON.stringify(pickSelected(parseEntity(shown, hidden), flat, select))
   if (hidden.length) return (shown: string) => JSON.stringify(toFullEntity(parseEntity(shown, hidden), flat))
-  return flat ? toFlatJson : (shown: string) => `{${shown}}`
+  return flat ? toFlatJson : toWrappedJson
 }
 
 function toFlatJson(shown: string) {
-  const doc = extractDocumentJson(shown)
-  return doc === '{}' ? `{${shown}}` : `{${shown},${doc.slice(1)}`
+  const [header, doc] = splitEntity(shown)
+  return doc === '{}' ? `{${header},"metadata":{}}` : `{${header},"metadata":${doc},${doc.slice(1)}`
+}
+
+function toWrappedJson(shown: string) {
+  const [header, doc] = splitEntity(shown)
+  return `{${header},"metadata":${doc}}`
 }
 
 export type ParsedEntity = Doc & { metadata: Doc }
 
 export function parseEntity(shown: string, hidden: string[] = []): ParsedEntity {
-  const entity = JSON.parse(`{${shown}}`) as ParsedEntity
+  const entity = JSON.parse(toWrappedJson(shown)) as ParsedEntity
   for (const key of hidden) delete entity.metadata[key]
   return entity
 }

@@ -15,8 +15,7 @@ import { parseQuery, type Query } from '../query/query-parser'
 import { streamInThread } from '../query/threaded-reads'
 import { createHeaders, getQueryString, parseResponseShape, type RequestedShape, withoutPrivilege } from '../request'
 import { ensureSearchIndex } from '../search/search-index'
-import type { Doc } from '../store/doc'
-import { createSerializer, FLAT_SHAPE } from '../store/serializer'
+import { createSerializer, FLAT_SHAPE, parseEntity } from '../store/serializer'
 import { escapeFormula, HEADER_COLUMNS, toCell, toCsvRow } from './csv'
 import { scanMatching } from './export-scan'
 import { CONTENT_TYPES, parseFormat } from './format'
@@ -98,7 +97,7 @@ function csvFormat(model: Model, { actor }: PublicCtx, { select }: Query): LineF
   return { head: toCsvRow([...system, ...fields.map(({ key }) => key)]), lines: (slice) => [slice.map(line).join('')] }
 
   function line(shown: string) {
-    const entity = JSON.parse(`{${shown}}`) as Doc & { metadata: Doc }
+    const entity = parseEntity(shown)
     const headerCells = system.map((name) => escapeFormula((entity[name] ?? '') as string))
     return toCsvRow([...headerCells, ...fields.map((field) => toCell(field, entity.metadata[field.key]))])
   }

@@ -8,7 +8,7 @@ import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc } from '../store/doc'
 import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { INSERT_INDEX_ROW, type ShownRow } from '../store/rows'
-import { toStoredJson } from '../store/serializer'
+import { extractDocumentJson, packEntity } from '../store/serializer'
 import { oneOf, toChunks } from '../store/sql-fragments'
 import type { EntityIdentity } from './computed-fields'
 import {
@@ -72,7 +72,7 @@ export function prepareEntity(model: Model, draft: EntityDraft, time = now()): P
   const { _id, identifier, user, workspace, doc, keys } = draft
   const [text, index] = [JSON.stringify(doc), toIndexRows(model, keys)]
   assertSize(text)
-  const shown = toStoredJson({ _id, identifier, user, workspace, created: time, updated: time }, text)
+  const shown = packEntity({ _id, identifier, user, workspace, created: time, updated: time }, text)
   return { time, shown, draft, index }
 }
 
@@ -114,7 +114,17 @@ type InsertedIds = BlueprintFeatures & { seqs: number[] }
 
 async function insertRow(tx: Tx, model: Model, { time, shown, draft }: PreparedEntity): Promise<InsertedIds> {
   const { _id, identifier, user, workspace, keys } = draft
-  const row = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time, backfillMark(model)]
+  const row = [
+    _id,
+    identifier,
+    user,
+    workspace,
+    extractDocumentJson(shown),
+    JSON.stringify(keys),
+    time,
+    time,
+    backfillMark(model),
+  ]
   const [inserted] = await tx.query(INSERT_ENTITY, [
     ...row,
     ...[model.key, model._id, model.version, model.indexing],
@@ -133,7 +143,7 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
   await tx.executeMany(
     INSERT_ENTITIES,
     prepared.map(({ time, shown, draft: { _id, identifier, user, workspace, keys } }) => {
-      const texts = [_id, model.key, identifier, user, workspace, shown, JSON.stringify(keys)]
+      const texts = [_id, model.key, identifier, user, workspace, extractDocumentJson(shown), JSON.stringify(keys)]
       return [...texts, 1, time, time, form]
     }),
   )

@@ -6,7 +6,7 @@ import { appendLoggedChanges } from '../changes/change-log'
 import type { Doc } from '../store/doc'
 import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
-import { extractDocumentJson, toStoredJson } from '../store/serializer'
+import { extractDocumentJson, packEntity } from '../store/serializer'
 import { oneOf } from '../store/sql-fragments'
 import { assertUnique, type BlueprintFeatures, requireFreshBlueprint } from './constraints'
 import type { EventEntity } from './entity-events'
@@ -96,9 +96,9 @@ function withoutReferences(row: StoredEntity, pointers: Pointer[], forced?: stri
 
 async function writeRemaining(tx: Tx, row: StoredEntity, { doc, keys, removedRows }: RemainingEntity) {
   const updated = now()
-  const after = { shown: toStoredJson({ ...row, updated }, JSON.stringify(doc)), keys: JSON.stringify(keys) }
+  const after = { shown: packEntity({ ...row, updated }, JSON.stringify(doc)), keys: JSON.stringify(keys) }
   await tx.executeMany(DELETE_INDEX_ROW, removedRows)
-  await tx.query(UPDATE_ENTITY, [after.shown, after.keys, row.version + 1, updated, row.seq])
+  await tx.query(UPDATE_ENTITY, [extractDocumentJson(after.shown), after.keys, row.version + 1, updated, row.seq])
   return after
 }
 
@@ -112,7 +112,7 @@ async function toComputedRow(
   const keys = toIndexKeys(model, computedDoc)
   if (await assertUnique(tx, model, keys, undefined, JSON.parse(before.keys)).catch(ignoreProblem)) return
   const [updated, version] = [now(), before.version + 1]
-  const shown = toStoredJson({ ...before, updated }, JSON.stringify(computedDoc))
+  const shown = packEntity({ ...before, updated }, JSON.stringify(computedDoc))
   return { ...before, shown, keys: JSON.stringify(keys), updated, version }
 }
 

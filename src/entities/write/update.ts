@@ -9,7 +9,7 @@ import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc, Doc } from '../store/doc'
 import { type IndexKeys, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { diffRows, type ShownRow, type StoredEntity, withEntity, writeIndexRows } from '../store/rows'
-import { type EntityHeader, extractDocumentJson, toStoredJson } from '../store/serializer'
+import { type EntityHeader, extractDocumentJson, packEntity, shownColumnSql } from '../store/serializer'
 import {
   assertReferencesExist,
   assertSize,
@@ -53,7 +53,7 @@ export async function updateEntity(
   await assertReferencesExist(tx, model, doc, comparable, readableScopes)
   const [text, updated, version] = [JSON.stringify(doc), now(), before.version + 1]
   assertSize(text)
-  const shown = toStoredJson({ ...before, user, workspace, updated }, text)
+  const shown = packEntity({ ...before, user, workspace, updated }, text)
   const after = { ...before, user, workspace, shown, keys: JSON.stringify(keys), version, updated }
   const emitted = emitUpdate(tx, model, { ...after, changed: listChangedKeys(model, before, doc) }, by)
   await Promise.all([replaceEntity(tx, model, before, after, observed), emitted])
@@ -78,10 +78,11 @@ export async function replaceEntity(
     toIndexRows(isAltering(model) ? undefined : maintained, old),
     toIndexRows(maintained, JSON.parse(keys)),
   )
-  if (searched) replaceTerms(tx, [[seq, toSearchTerms(model, JSON.parse(extractDocumentJson(shown)))]])
+  const text = extractDocumentJson(shown)
+  if (searched) replaceTerms(tx, [[seq, toSearchTerms(model, JSON.parse(text))]])
   await Promise.all([
     writeIndexRows(tx, withEntity(row, removedRows), withEntity(row, addedRows)),
-    tx.query(getUpdateSql(model), [user, workspace, shown, keys, version, updated, seq]),
+    tx.query(getUpdateSql(model), [user, workspace, text, keys, version, updated, seq]),
     logged && appendChanges(tx, model.key, [{ before, after: { shown, keys } }]),
   ])
 }
@@ -100,7 +101,7 @@ const emitUpdate = async (tx: Tx, model: Model, row: StoredEntity & { changed?: 
 
 /** Restores an entity to its previous state if it still exists, without any checks. */
 export async function restoreEntity(tx: Tx, model: Model, before: StoredEntity) {
-  const select = `select shown, keys, ${IS_SEARCHED}, ${IS_LOGGED} from entities where seq = ?`
+  const select = `select ${shownColumnSql(model, '')}, keys, ${IS_SEARCHED}, ${IS_LOGGED} from entities where seq = ?`
   const [row] = (await tx.query(select, [model.key, model.key, before.seq])) as [string, string, unknown, unknown][]
   if (!row) return
   const [shown, keys, searched, logged] = row

@@ -14,7 +14,7 @@ async function withList(work: (own: Awaited<ReturnType<typeof createTestTenant>>
   const originalQuery = own.tenant.db.query
   let between = false
   own.tenant.db.query = async (sql, params) => {
-    if (!between && sql.startsWith('select e.seq, e.shown')) {
+    if (!between && sql.startsWith('select e.seq, concat(e._id')) {
       between = true
       await work(own)
     }

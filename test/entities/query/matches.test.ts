@@ -9,6 +9,7 @@ import { matchesQuery } from '../../../src/entities/query/matches'
 import { parseQuery } from '../../../src/entities/query/query-parser'
 import type { ComputedDoc } from '../../../src/entities/store/doc'
 import { toIndexKeys } from '../../../src/entities/store/index-keys'
+import { shownInForceSql } from '../../../src/entities/store/serializer'
 import { createDocument } from '../../../src/entities/write/document'
 import { insertEntity } from '../../../src/entities/write/insert'
 import { DatabasePool } from '../../../src/storage/pool'
@@ -70,7 +71,7 @@ test('matchesQuery finds the same entities as a list for random queries, on ever
               await insertEntity(tx, model, { ...system, doc, keys: toIndexKeys(model, doc), by: actor }, new Map())
             }
           })
-          const select = 'select identifier, shown, keys from entities where blueprint = ?'
+          const select = `select identifier, ${shownInForceSql()}, keys from entities where blueprint = ?`
           const rows = (await tenant.db.query(select, [key])) as [string, string, string][]
           for (const [{ filters }, words] of questions) {
             const query = toQueryString(filters, [], {
