@@ -1,17 +1,19 @@
 import type { Blueprint } from '../api/schema'
 import { fieldKinds } from '../fields'
 import { type DesignDraft, type DraftField, isNewField, isSame, toDefinition, toDraft } from './design-draft'
+import { describeIndexChange } from './index-sentences'
 
 const quote = (text: string) => `“${text}”`
 
 /** How each option of a field reads after the name of the field. */
-function describeOption(option: string, value: unknown): string | undefined {
+function describeOption(option: string, field: DraftField): string | undefined {
+  const value = field[option as keyof DraftField]
   const isSet = value !== undefined && value !== false
   const texts: Record<string, string> = {
     required: isSet ? 'becomes required' : 'is no longer required',
     unique: isSet ? 'becomes unique' : 'need not be unique any more',
     multi: isSet ? 'becomes a list of values' : 'has a single value from now on',
-    indexed: value === false ? 'is no longer indexed' : 'is indexed',
+    indexed: describeIndexChange(field),
     type: `becomes: ${fieldKinds[value as DraftField['type']]?.label.toLowerCase()}`,
     formula: isSet ? 'is computed by a formula' : 'is no longer computed',
     target: `points to ${quote(String(value))}`,
@@ -36,7 +38,7 @@ function describeField(field: DraftField, was: DraftField | undefined): string[]
   const changed = options.filter((each) => !isSame(field[each as keyof DraftField], was[each as keyof DraftField]))
   return changed.flatMap((option) => {
     if (option === 'key') return `${quote(was.key)} is renamed to ${quote(field.key)}.`
-    const text = describeOption(option, field[option as keyof DraftField])
+    const text = describeOption(option, field)
     return text ? `${quote(field.key)} ${text}.` : []
   })
 }

@@ -26,6 +26,15 @@ export const alterationQuery = (key: string, isSaving: boolean) =>
     refetchInterval: ({ state }) => (isSaving || state.data?.state === 'preparing' ? POLL_INTERVAL_MS : false),
   })
 
+/** The indexes of the fields of a blueprint, asked for again as long as one is built or removed. Only editors see them. */
+export const fieldIndexesQuery = (key: string) =>
+  queryOptions({
+    queryKey: ['blueprints', key, 'indexes'],
+    queryFn: () => fetchData(api.GET('/api/blueprints/{key}/indexes', { params: { path: { key } } })),
+    refetchInterval: ({ state: { data = [] } }) =>
+      data.some(({ state }) => state !== 'ready') ? POLL_INTERVAL_MS : false,
+  })
+
 /** The roles that users have, for suggestions. Only administrators see them. */
 export const roleNamesQuery = queryOptions({
   queryKey: ['roles', 'names'],

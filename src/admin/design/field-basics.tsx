@@ -27,6 +27,7 @@ const toType = (type: FieldType): Partial<DraftField> => ({
   ...{ min: undefined, max: undefined, pattern: undefined, enum: undefined, default: undefined, schema: undefined },
   ...(type !== 'relation' && { target: undefined, onDelete: undefined }),
   ...(type === 'object' && { unique: undefined }),
+  ...(type === 'relation' && { indexed: undefined }),
 })
 
 /** What every field needs: its key, its type, its target when it is a relation, and whether it is required. */

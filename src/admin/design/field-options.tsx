@@ -9,6 +9,7 @@ import { roleNamesQuery } from './design-queries'
 import { fieldTraits, ON_DELETE_WORDS } from './field-traits'
 import classes from './fields.module.css'
 import { FormulaInput } from './formula-input'
+import { IndexInput } from './index-input'
 import { SchemaInput } from './schema-input'
 import { ValueRows } from './value-rows'
 
@@ -63,6 +64,7 @@ export function FieldOptions({ field, siblings, flaws, onChange }: FieldOptionsP
         {formula === undefined && !multi && (
           <DefaultInput field={field} error={errorWithin('default')} onChange={onChange} />
         )}
+        <IndexInput field={field} error={errorAt('indexed')} onChange={onChange} />
       </div>
       {formula === undefined && multi && type !== 'object' && (
         <ValueRows
@@ -124,7 +126,13 @@ function FieldFlags({ field, errorAt, onChange }: PartProps & { errorAt: (part: 
         checked={!!unique}
         disabled={!mayBeUnique && !unique}
         error={errorAt('unique')}
-        onChange={(event) => onChange({ unique: event.currentTarget.checked || undefined })}
+        onChange={(event) =>
+          onChange({
+            unique: event.currentTarget.checked || undefined,
+            // Only an indexed field can be unique.
+            ...(event.currentTarget.checked && indexed === false && { indexed: undefined }),
+          })
+        }
       />
       <Checkbox
         label="List of values"
@@ -137,13 +145,6 @@ function FieldFlags({ field, errorAt, onChange }: PartProps & { errorAt: (part: 
             ...(event.currentTarget.checked && { unique: undefined }),
           })
         }
-      />
-      <Checkbox
-        label="Indexed"
-        description="Filters and sorts fast"
-        checked={indexed !== false}
-        error={errorAt('indexed')}
-        onChange={(event) => onChange({ indexed: event.currentTarget.checked ? undefined : false })}
       />
     </Group>
   )
