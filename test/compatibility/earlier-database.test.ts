@@ -108,10 +108,15 @@ describe.each(fixtures.filter((fixture) => !isMissing(fixture)))(
     })
 
     test('an administrator reads what the earlier version answered', async () => {
-      const withoutPorts = (body: unknown) =>
-        JSON.parse(JSON.stringify(body).replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1'))
+      // Ports differ, and so does how much room the tables of a version take.
+      const withoutVarying = (body: unknown) =>
+        JSON.parse(
+          JSON.stringify(body)
+            .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1')
+            .replace(/"storage":\d+/, '"storage":1'),
+        )
       for (const [path, body] of Object.entries(issued.answers ?? {}))
-        expect([path, withoutPorts(await get(path.replace('/api', '')))]).toMatchObject([path, withoutPorts(body)])
+        expect([path, withoutVarying(await get(path.replace('/api', '')))]).toMatchObject([path, withoutVarying(body)])
     })
 
     describe('credentials that an earlier version issued', () => {
