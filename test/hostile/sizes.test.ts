@@ -98,7 +98,7 @@ test('profile metadata that grows beyond 64 KiB by several updates is refused wi
 
 test('an entity that grows beyond the size limit by several updates is refused with 400 INVALID_INPUT', async () => {
   const { as, path, rows } = await createThingsFixture([
-    { key: 'one', type: 'text' },
+    { key: 'one', type: 'text', indexed: true },
     { key: 'other', type: 'text' },
   ])
   const half = 'x'.repeat(600_000)

@@ -10,6 +10,7 @@ import type { Doc } from '../store/doc'
 import { type IndexKeys, toIndexRows } from '../store/index-keys'
 import { diffRows, withEntity, writeIndexRows } from '../store/rows'
 import { extractDocumentJson } from '../store/serializer'
+import { readIndexKeys } from '../store/stored-keys'
 import type { AlterationPlan, TransformError } from '../write/pending-document'
 import { type MarkedEntity, readDirtyEntities, readNextEntities, rereadChanged } from './entity-scan'
 import { duplicateError, newUniqueFields } from './schema-survey'
@@ -116,7 +117,7 @@ async function writeBackfilled(tx: Tx, model: Model, pending: PendingModel, enti
   const rewords = pending.next.fields.some(({ key, kind }) => kind.isSearchable && pending.diff.reindexedKeys.has(key))
   const terms: [number, string][] = []
   for (const { stored, before, after } of entities) {
-    const allKeys = JSON.parse(stored.keys) as IndexKeys
+    const allKeys = readIndexKeys(stored, model)
     // Keys of an earlier attempt, from before the entity was written.
     const stale = pickFreshKeys(pending, allKeys)
     const [removed, added] = diffRows(toIndexRows(pending.next, stale), after.index)

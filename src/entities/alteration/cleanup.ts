@@ -7,9 +7,10 @@ import type { Tenant } from '../../tenancy/tenants'
 import { IS_SEARCHED, replaceTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { Doc } from '../store/doc'
-import { type IndexKeys, toIndexKeys, toIndexRows } from '../store/index-keys'
+import { toIndexKeys, toIndexRows } from '../store/index-keys'
 import { diffRows, withEntity, writeIndexRows } from '../store/rows'
 import { extractDocumentJson } from '../store/serializer'
+import { readIndexKeys, toStoredKeys } from '../store/stored-keys'
 import { requireFreshBlueprint, StaleBlueprint } from '../write/constraints'
 import { readNextEntities, type ScanRange } from './entity-scan'
 
@@ -44,12 +45,12 @@ async function cleanUpNext(tx: Tx, model: Model, form: number, limit?: number): 
   const terms: [number, string][] = []
   for (const entity of entities) {
     const doc = JSON.parse(extractDocumentJson(entity.shown)) as Doc
-    const [old, keys] = [JSON.parse(entity.keys) as IndexKeys, toIndexKeys(model, doc)]
+    const [old, keys] = [readIndexKeys(entity, model), toIndexKeys(model, doc)]
     if (entity.form === null && Bun.deepEquals(old, keys)) continue
     const [removed, added] = diffRows(toIndexRows(undefined, old), toIndexRows(model, keys))
     removedRows!.push(...withEntity(entity, removed))
     addedRows!.push(...withEntity(entity, added))
-    updates!.push([extractDocumentJson(entity.shown), JSON.stringify(keys), entity.seq])
+    updates!.push([extractDocumentJson(entity.shown), toStoredKeys(model, doc, keys), entity.seq])
     terms.push([entity.seq, toSearchTerms(model, doc)])
   }
   await writeIndexRows(tx, removedRows!, addedRows!)

@@ -1,12 +1,20 @@
+import type { Model } from '../../blueprints/model'
 import { DAY_MS, HOUR_MS, now } from '../../core/clock'
 import type { Lease } from '../../jobs/with-lease'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { shownInForceSql } from '../store/serializer'
 import { oneOf } from '../store/sql-fragments'
+import { readIndexKeys, readTextFields, type TextFields } from '../store/stored-keys'
 
 /** An entity with the values of its row. */
 export type LoggedEntity = { shown: string; keys: string }
+
+/** Returns an entity with all of its index keys, because its blueprint may have changed when the log is read. */
+export const toLogged = (entity: LoggedEntity, of: Model | TextFields): LoggedEntity => ({
+  shown: entity.shown,
+  keys: JSON.stringify(readIndexKeys(entity, of)),
+})
 
 /** A change of an entity. Without `before` it was created, without `after` it was removed. */
 export type EntityChange = { before?: LoggedEntity; after?: LoggedEntity }
@@ -69,12 +77,14 @@ export async function appendRemovals(tx: Tx, entities: number[]) {
       `select e.blueprint, ${shownInForceSql('e.')}, e.keys from entities e join change_logs l on l.blueprint = e.blueprint where ${sql}`,
       params,
     )) as [string, string, string][]
-    for (const [blueprint, group] of Map.groupBy(rows, ([blueprint]) => blueprint))
+    for (const [blueprint, group] of Map.groupBy(rows, ([blueprint]) => blueprint)) {
+      const fields = await readTextFields(tx, blueprint)
       await appendChanges(
         tx,
         blueprint,
-        group.map(([, shown, keys]) => ({ before: { shown, keys } })),
+        group.map(([, shown, keys]) => ({ before: toLogged({ shown, keys }, fields) })),
       )
+    }
   }
 }
 

@@ -10,7 +10,8 @@ import type { Tx } from '../../storage/port'
 import { PROPAGATION_MS, writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import { createBlueprintTask } from '../blueprint-task'
-import { fieldLabel } from '../store/index-keys'
+import { valueSql } from '../query/sql-conditions'
+import { toFieldTarget } from '../query/target'
 import { requireFreshBlueprint, StaleBlueprint } from '../write/constraints'
 
 const ENTITIES_PER_WRITE = 1_000 // entities that one write indexes
@@ -58,13 +59,14 @@ async function buildNext(tx: Tx, model: Model, field: ModelField): Promise<boole
   const slice = 'select max(s.seq) from (select seq from entities where seq > ? and seq <= ? order by seq limit ?) as s'
   const [row] = await tx.query(slice, [done, upto, ENTITIES_PER_WRITE])
   if (row?.[0] == null) return true
-  const [end, label] = [Number(row[0]), fieldLabel(field)]
+  const [end, value] = [Number(row[0]), valueSql(toFieldTarget(model, field))]
   await tx.query(
     `insert into entity_index (field, path, value, created, entity)
-     select ${field.number}, '', e.keys ->> ?, e.created, e.seq from entities e
-     where e.seq > ? and e.seq <= ? and e.blueprint = ? and e.keys ->> ? is not null order by 3
-     on conflict do nothing`,
-    [label, done, end, model.key, label],
+     select ${field.number}, '', s.value, s.created, s.seq from (
+       select ${value.sql} as value, e.created, e.seq from entities e
+       where e.seq > ? and e.seq <= ? and e.blueprint = ?
+     ) as s where s.value is not null order by 3 on conflict do nothing`,
+    [...value.params, done, end, model.key],
   )
   await tx.query('update field_indexes set done = ? where blueprint = ? and number = ?', [end, model.key, field.number])
   return false

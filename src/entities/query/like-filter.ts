@@ -5,7 +5,7 @@ import { badRequest } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import type { IndexKeys } from '../store/index-keys'
 import { extractDocumentJson, shownInForceSql } from '../store/serializer'
-import { and, fragment, type SqlFragment } from '../store/sql-fragments'
+import { and, fragment, type SqlFragment, withLiterals } from '../store/sql-fragments'
 import { readUntilCommit } from './commit-cache'
 import { count } from './count'
 import type { CursorPosition } from './cursor'
@@ -214,25 +214,26 @@ export function findLongText(value: unknown, key: string): string {
   return ''
 }
 
-/** Returns the columns that the patterns need beside an entity's keys; the last one is the entity's number. */
-export const getLikeColumns = (likes: LikeCondition[]) => [
-  ...likes.flatMap(({ target }) => (target.at === 'column' ? target.column : [])),
+/** Returns what the patterns need of each entity: a text for each, the index keys of lists and objects, and its number. */
+export const getLikeColumns = (likes: LikeCondition[]): string[] => [
+  ...likes.map(({ target }) => (isListed(target) ? 'null' : withLiterals(valueSql(target)))),
+  likes.some(({ target }) => isListed(target)) ? 'e.keys' : 'null',
   'e.seq',
 ]
 
-/** Returns whether an entity matches all patterns, by its keys and the values of `getLikeColumns`. */
-export async function matchesLikes(
-  db: Db,
-  likes: LikeCondition[],
-  keys: IndexKeys,
-  columns: unknown[],
-): Promise<boolean> {
-  let column = 0
-  for (const { target, pattern } of likes) {
-    const values = [(target.at === 'column' ? columns[column++] : keys[target.label]) ?? []].flat() as string[]
-    const texts = target.at === 'field' && target.path ? values.filter((value) => value.startsWith('s')) : values
+/** Returns whether the texts of a target are in a list of index keys. */
+const isListed = (target: Target) => target.at === 'field' && !target.single
+
+/** Returns whether an entity matches all patterns, by the values of `getLikeColumns`. */
+export async function matchesLikes(db: Db, likes: LikeCondition[], values: unknown[]): Promise<boolean> {
+  const [keys, entity] = values.slice(likes.length) as [string | null, number]
+  const lists = keys === null ? {} : (JSON.parse(keys) as IndexKeys)
+  for (const [at, { target, pattern }] of likes.entries()) {
+    const value = target.at === 'field' && isListed(target) ? lists[target.label] : values[at]
+    const texts = [value ?? []].flat() as string[]
+    const own = target.at === 'field' && target.path ? texts.filter((text) => text.startsWith('s')) : texts
     let isLike = false
-    for (const value of texts) isLike ||= await isMatch(db, target, pattern, value, Number(columns.at(-1)))
+    for (const text of own) isLike ||= await isMatch(db, target, pattern, text, Number(entity))
     if (!isLike) return false
   }
   return true
@@ -252,7 +253,7 @@ export async function findFiltered<Row extends unknown[]>(
   const { likes } = query
   if (!likes.length) return find(db, columns, model, rowScope, query, { limit, after })
   const likeColumns = getLikeColumns(likes)
-  const selected = [...columns, 'e.keys', ...likeColumns]
+  const selected = [...columns, ...likeColumns]
   const matches: { row: Row; passed: () => CursorPosition }[] = []
   let [from, toSkip, size] = [after, query.skip, Math.min(MAX_ENTITIES_PER_READ, limit + query.skip + 50)]
   while (matches.length < limit) {
@@ -265,8 +266,7 @@ export async function findFiltered<Row extends unknown[]>(
       { limit: size, after: from },
     )
     for (const [at, row] of rows.entries()) {
-      const [keys, ...values] = row.slice(columns.length, selected.length) as [string, ...unknown[]]
-      if (!(await matchesLikes(db, likes, JSON.parse(keys), values))) continue
+      if (!(await matchesLikes(db, likes, row.slice(columns.length, selected.length)))) continue
       if (toSkip-- > 0) continue
       matches.push({ row: row as Row, passed: () => positionAfter(at + 1) })
       if (matches.length === limit) break

@@ -8,13 +8,13 @@ import { badRequest, type FieldError } from '../../core/problem'
 import { isFlag, isTrue } from '../../core/shapes'
 import { suggestName } from '../../core/unknown-keys'
 import { tokenize, toMatchQuery } from '../search/tokenizer'
-import { fieldLabel, isIndexed, isSingleValued, MAX_PATH_LENGTH } from '../store/index-keys'
+import { isSingleValued, MAX_PATH_LENGTH } from '../store/index-keys'
 import { parseNames } from './name-list'
 import { getTypeAtPath } from './object-paths'
 import { mergeRanges, OPERATORS, parseCondition, parseLike } from './operators'
 import { byCreated } from './order'
 import { type PopulateOptions, parsePopulate } from './populate-options'
-import type { Condition, LikeCondition, Order, ResolvedName, Target } from './target'
+import { type Condition, type LikeCondition, type Order, type ResolvedName, type Target, toFieldTarget } from './target'
 
 /** A parsed query. It is cached and shared, so it must not be changed. */
 export type Query = {
@@ -231,8 +231,7 @@ export function resolveName(model: Model, actor: Actor | undefined, name: string
   if (path && !object) return
   if (path.length > MAX_PATH_LENGTH) return `A path into an object has at most ${MAX_PATH_LENGTH} characters.`
   if (!path && object) return `"${key}" is an object: use a path into it, such as "${key}.name".`
-  const [single, indexed] = [isSingleValued(field), isIndexed(field)]
-  if (!single && isNeverIndexed(field)) return `"${key}" is not indexed, so it cannot be filtered.`
-  const target: Target = { at: 'field', field, path, label: fieldLabel(field, path), single, indexed }
+  if (!isSingleValued(field) && isNeverIndexed(field)) return `"${key}" is not indexed, so it cannot be filtered.`
+  const target = toFieldTarget(model, field, path)
   return object ? { target, kind: undefined, part: getTypeAtPath(field.schema, path) } : { target, kind: field.kind }
 }

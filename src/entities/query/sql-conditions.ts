@@ -1,5 +1,6 @@
 import type { RowScope } from '../../blueprints/permissions'
 import { and, fragment, padValues, type SqlFragment } from '../store/sql-fragments'
+import { isTextField } from '../store/stored-keys'
 import type { Condition, Predicate, Target } from './target'
 
 export type FieldTarget = Extract<Target, { at: 'field' }>
@@ -80,5 +81,14 @@ export function comparisonSql(at: string | SqlFragment, condition: Predicate): S
 }
 
 /** Returns the SQL for the value of an entity (`e`), in the form in which it is compared. */
-export const valueSql = (target: Target): SqlFragment =>
-  target.at === 'column' ? fragment(target.column) : fragment('e.keys ->> ?', target.label)
+export function valueSql(target: Target): SqlFragment {
+  if (target.at === 'column') return fragment(target.column)
+  const { field, label, form } = target
+  if (!isTextField(field)) return fragment('e.keys ->> ?', label)
+  if (form === undefined) return fragment(`coalesce(e.keys ->> ?, ${textInSql('e.shown')})`, label, field.key)
+  const inForce = `case when e.form = ${form} then ${textInSql('e.altered')} else ${textInSql('e.shown')} end`
+  return fragment(`coalesce(e.keys ->> ?, ${inForce})`, label, field.key, field.key)
+}
+
+/** Returns the SQL for a text in a document. Earlier versions wrote no pure documents, but all index keys. */
+const textInSql = (column: string) => `case when substr(${column}, 1, 1) = '{' then ${column} ->> ? end`

@@ -1,12 +1,22 @@
 import type { FieldType } from '../../blueprints/fields/field-type'
-import type { ModelField } from '../../blueprints/model'
+import { isAltering, type Model, type ModelField } from '../../blueprints/model'
+import { fieldLabel, isIndexed, isSingleValued } from '../store/index-keys'
 import type { LikePattern } from './like-pattern'
 import type { PartType } from './object-paths'
 
 /** Where a value is stored: in a column of the entity, or in the index keys of a field. */
 export type Target =
   | { at: 'column'; column: 'e._id' | 'e.identifier' | 'e."user"' | 'e.workspace' | 'e.created' | 'e.updated' }
-  | { at: 'field'; field: ModelField; path: string; label: string; single: boolean; indexed: boolean }
+  | {
+      at: 'field'
+      field: ModelField
+      path: string
+      label: string
+      single: boolean
+      indexed: boolean
+      /** The form of entities whose document is in the column `altered`, during an alteration. */
+      form: number | undefined
+    }
 
 /** A condition on a target. */
 export type Condition = { target: Target } & (Predicate | { is: 'present' } | { is: 'absent' })
@@ -26,6 +36,12 @@ export type Order = { target: Target; descending: boolean }
 
 /** A resolved name of a query: its target and its kind. Paths into objects have the type in the schema, or any type. */
 export type ResolvedName = { target: Target; kind: FieldType | undefined; part?: PartType }
+
+/** Returns the target of a field, or of a path into it. */
+export const toFieldTarget = (model: Model, field: ModelField, path = '') => ({
+  ...{ at: 'field' as const, field, path, label: fieldLabel(field, path) },
+  ...{ single: isSingleValued(field), indexed: isIndexed(field), form: isAltering(model) ? model.form : undefined },
+})
 
 /** Returns the identity of a target; targets with equal keys are the same. */
 export const targetKey = (target: Target) => (target.at === 'column' ? target.column : target.label)

@@ -46,3 +46,9 @@ export function takeWithinSize<Row>(rows: Row[], limit: number, sizeOf: (row: Ro
   })
   return end < 0 ? rows : rows.slice(0, end)
 }
+
+/** Returns the SQL with its parameters, which are texts, in the places of the question marks. */
+export function withLiterals({ sql, params }: SqlFragment): string {
+  const texts = params.values()
+  return sql.replaceAll('?', () => `'${(texts.next().value as string).replaceAll("'", "''")}'`)
+}

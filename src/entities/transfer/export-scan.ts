@@ -19,7 +19,6 @@ import { and, fragment } from '../store/sql-fragments'
 export async function* scanMatching(db: Db, model: Model, rowScope: RowScope, query: Query): AsyncGenerator<string[]> {
   const { conditions, likes, search } = query
   const tested = conditions.filter(isTestedHere)
-  const needsKeys = tested.length + likes.length > 0
   const scopeParts = [fragment('e.blueprint = ?', model.key), ...scopeSql(rowScope)]
   const filters = conditions.filter((one) => !tested.includes(one)).map(conditionSql)
   for (let from: TimePosition = [-1, -1]; ; ) {
@@ -29,15 +28,15 @@ export async function* scanMatching(db: Db, model: Model, rowScope: RowScope, qu
     const between = fragment('(e.created, e.seq) > (?, ?) and (e.created, e.seq) <= (?, ?)', ...from, ...to)
     const words = search === undefined ? [] : [entityHasWordsSql(search, Math.min(...seqs), Math.max(...seqs))]
     const { sql, params } = and([...scopeParts, between, ...filters, ...words])
-    const columns = needsKeys ? [shownColumnSql(model), 'e.keys', ...getLikeColumns(likes)] : [shownColumnSql(model)]
+    const columns = [shownColumnSql(model), tested.length ? 'e.keys' : 'null', ...getLikeColumns(likes)]
     const rows = await db.query(
       `select ${columns.join(', ')} from entities e where ${sql} order by e.created asc, e.seq asc`,
       params,
     )
     const matching: string[] = []
-    for (const [shown, text, ...values] of rows) {
-      const keys: IndexKeys = needsKeys ? JSON.parse(text as string) : {}
-      if (meetsConditions(keys, tested) && (await matchesLikes(db, likes, keys, values))) matching.push(shown as string)
+    for (const [shown, keys, ...values] of rows) {
+      const lists: IndexKeys = keys === null ? {} : JSON.parse(keys as string)
+      if (meetsConditions(lists, tested) && (await matchesLikes(db, likes, values))) matching.push(shown as string)
     }
     yield matching
     from = to

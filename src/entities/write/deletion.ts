@@ -13,7 +13,7 @@ import { invalidate } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import { appendRemovals } from '../changes/change-log'
 import { removeTerms } from '../search/search-index'
-import { toIndexRows } from '../store/index-keys'
+import { fieldLabel, type IndexKeys, toIndexRows } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity } from '../store/rows'
 import { oneOf, takeWithinSize, toChunks } from '../store/sql-fragments'
 import { StaleBlueprint } from './constraints'
@@ -214,13 +214,42 @@ export const toDeletedEntity = ([seq, keys, created, blueprint, identifier]: Del
 export const takeBatch = <Row extends Pick<StoredEntity, 'keys'>>(entities: Row[]): Row[] =>
   takeWithinSize(entities, MAX_STATEMENTS_PER_WRITE, ({ keys }) => 1 + toIndexRows(undefined, JSON.parse(keys)).length)
 
+/** Returns the index keys that are left to the documents of entities, by their numbers. */
+async function readIndexedTexts(tx: Tx, blueprint: string, entities: Pick<DeletedEntity, 'seq'>[]) {
+  const fields = (await tx.query(
+    `select f.number, f.key from field_indexes i join fields f on f.number = i.number
+     where i.blueprint = ? and i.state <> 'removing' and i.reason <> 'list or object'`,
+    [blueprint],
+  )) as [number, string][]
+  const found = new Map<number, IndexKeys>()
+  if (!fields.length) return found
+  const labels = fields.map(([number]) => fieldLabel({ number }))
+  const columns = fields.map(() => `case when substr(e.shown, 1, 1) = '{' then e.shown ->> ? end`).join(', ')
+  for (const chunk of toChunks(entities.map(({ seq }) => seq))) {
+    const { sql, params } = oneOf('e.seq', chunk)
+    const keys = fields.map(([, key]) => key)
+    for (const [seq, ...texts] of await tx.query(`select e.seq, ${columns} from entities e where ${sql}`, [
+      ...keys,
+      ...params,
+    ]))
+      found.set(
+        Number(seq),
+        Object.fromEntries(labels.flatMap((label, at) => (typeof texts[at] === 'string' ? [[label, texts[at]]] : []))),
+      )
+  }
+  return found
+}
+
 /** Removes entities with all rows of the index that they may have, regardless of the current model. */
 export async function deleteRows(tx: Tx, entities: Pick<DeletedEntity, 'seq' | 'keys' | 'created' | 'blueprint'>[]) {
   const rows: unknown[][] = []
   for (const [blueprint, group] of Map.groupBy(entities, (one) => one.blueprint)) {
     const maintained = await readMaintainedIndexes(tx, blueprint)
-    for (const { seq, keys, created } of group)
-      rows.push(...toIndexRows(maintained, JSON.parse(keys)).map((row) => [...row, created, seq]))
+    const texts = await readIndexedTexts(tx, blueprint, group)
+    for (const { seq, keys, created } of group) {
+      const all = { ...texts.get(seq), ...(JSON.parse(keys) as IndexKeys) }
+      rows.push(...toIndexRows(maintained, all).map((row) => [...row, created, seq]))
+    }
   }
   const seqs = entities.map(({ seq }) => seq)
   await appendRemovals(tx, seqs)

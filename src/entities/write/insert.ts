@@ -10,6 +10,7 @@ import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../stor
 import { INSERT_INDEX_ROW, type ShownRow } from '../store/rows'
 import { extractDocumentJson, packEntity } from '../store/serializer'
 import { oneOf, toChunks } from '../store/sql-fragments'
+import { toStoredKeys } from '../store/stored-keys'
 import type { EntityIdentity } from './computed-fields'
 import {
   assertIdentifierFree,
@@ -113,14 +114,14 @@ const groupByField = (rows: unknown[][]) =>
 type InsertedIds = BlueprintFeatures & { seqs: number[] }
 
 async function insertRow(tx: Tx, model: Model, { time, shown, draft }: PreparedEntity): Promise<InsertedIds> {
-  const { _id, identifier, user, workspace, keys } = draft
+  const { _id, identifier, user, workspace, doc, keys } = draft
   const row = [
     _id,
     identifier,
     user,
     workspace,
     extractDocumentJson(shown),
-    JSON.stringify(keys),
+    toStoredKeys(model, doc, keys),
     time,
     time,
     backfillMark(model),
@@ -142,8 +143,16 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
   const form = backfillMark(model)
   await tx.executeMany(
     INSERT_ENTITIES,
-    prepared.map(({ time, shown, draft: { _id, identifier, user, workspace, keys } }) => {
-      const texts = [_id, model.key, identifier, user, workspace, extractDocumentJson(shown), JSON.stringify(keys)]
+    prepared.map(({ time, shown, draft: { _id, identifier, user, workspace, doc, keys } }) => {
+      const texts = [
+        _id,
+        model.key,
+        identifier,
+        user,
+        workspace,
+        extractDocumentJson(shown),
+        toStoredKeys(model, doc, keys),
+      ]
       return [...texts, 1, time, time, form]
     }),
   )

@@ -5,8 +5,8 @@ import { slot } from '../../core/extension'
 import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { conditionSql, indexWhere, isIndexCondition } from '../query/sql-conditions'
-import type { Condition } from '../query/target'
-import { fieldLabel, type IndexKeys, isIndexed } from '../store/index-keys'
+import { type Condition, toFieldTarget } from '../query/target'
+import { fieldLabel, type IndexKeys } from '../store/index-keys'
 import type { EntityHeader } from '../store/serializer'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 
@@ -38,7 +38,7 @@ export async function assertWithinLimits(
       maximum - (limitation.countEarlier?.(toGroupKey(model, limitation, { user, workspace }, keys)) ?? 0)
     const group = [fragment('e.blueprint = ?', model.key), ...ownerSql(limitation, { user, workspace })]
     const count =
-      remaining > 0 ? await countUpTo(tx, remaining, limitation, group, equalityConditions(fields, keys)) : 0
+      remaining > 0 ? await countUpTo(tx, remaining, limitation, group, equalityConditions(model, fields, keys)) : 0
     if (count >= remaining) throw limitReached(model, limitation, maximum, fields, actor)
   }
 }
@@ -82,11 +82,10 @@ function ownerSql({ scope }: Limitation, { user, workspace }: EntityOwner): SqlF
 }
 
 /** Returns the conditions for equal values of the fields; missing values are equal to each other. */
-const equalityConditions = (fields: ModelField[], keys: IndexKeys) =>
+const equalityConditions = (model: Model, fields: ModelField[], keys: IndexKeys) =>
   fields.map((field): Condition => {
-    const [label, indexed] = [fieldLabel(field), isIndexed(field)]
-    const value = keys[label] as string | undefined
-    const target = { at: 'field', field, path: '', label, single: true, indexed } as const
+    const target = toFieldTarget(model, field)
+    const value = keys[target.label] as string | undefined
     return value === undefined ? { target, is: 'absent' } : { target, is: 'in', values: [value] }
   })
 

@@ -2,12 +2,13 @@ import type { Model } from '../../blueprints/model'
 import { now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
-import { appendLoggedChanges } from '../changes/change-log'
+import { appendLoggedChanges, toLogged } from '../changes/change-log'
 import type { Doc } from '../store/doc'
 import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
 import { extractDocumentJson, packEntity } from '../store/serializer'
 import { oneOf } from '../store/sql-fragments'
+import { readIndexKeys, readTextFields, type TextFields, toStoredKeys } from '../store/stored-keys'
 import { assertUnique, type BlueprintFeatures, requireFreshBlueprint } from './constraints'
 import type { EventEntity } from './entity-events'
 import type { ComputedEntity, ReferenceGraph } from './recomputation'
@@ -37,6 +38,7 @@ export async function setReferencesNull(
   const cleared: ClearedEntity[] = []
   const entities = [...Map.groupBy(pointers, ({ entity }) => entity)]
   const observed = new Map<string, BlueprintFeatures>()
+  const textFields = new Map<string, TextFields>()
   let size = 0
   for (let at = 0; at < entities.length; at += ENTITIES_PER_READ) {
     const chunk = new Map(entities.slice(at, at + ENTITIES_PER_READ))
@@ -48,9 +50,11 @@ export async function setReferencesNull(
       size += stored.shown.length
       if (size > MAX_REWRITTEN_CHARACTERS) throw new RestrictedDelete(pointers, true)
       const ownPointers = chunk.get(stored.seq) ?? []
-      const remaining = withoutReferences(stored, ownPointers, forced)
-      if (!remaining) continue
       const { blueprint } = ownPointers[0]!.reference
+      const fields = textFields.get(blueprint) ?? (await readTextFields(tx, blueprint))
+      textFields.set(blueprint, fields)
+      const remaining = withoutReferences(stored, fields, ownPointers, forced)
+      if (!remaining) continue
       const computes = graph.withComputedFields.has(blueprint)
       const recomputed = computes ? graph.recomputation.get(blueprint, stored, remaining.doc) : undefined
       const after = recomputed && (await toComputedRow(tx, recomputed, stored))
@@ -58,7 +62,11 @@ export async function setReferencesNull(
         throw new RestrictedDelete(ownPointers)
       if (recomputed && after) rewrites.push({ model: recomputed.model, before: stored, after })
       else if (recomputed || !computes)
-        changes.push({ blueprint, before: stored, after: await writeRemaining(tx, stored, remaining) })
+        changes.push({
+          blueprint,
+          before: toLogged(stored, fields),
+          after: await writeRemaining(tx, stored, remaining),
+        })
       // Written at once, so that the next entity is checked against its unique values.
       if (recomputed?.model.fields.some(({ unique }) => unique)) await writeRewrites(tx, rewrites.splice(0), observed)
       const { _id, identifier, user, workspace, version } = stored
@@ -73,8 +81,13 @@ export async function setReferencesNull(
 /** An entity without the removed references, and the index rows to delete. */
 type RemainingEntity = { doc: Doc; keys: IndexKeys; removedRows: unknown[][] }
 
-function withoutReferences(row: StoredEntity, pointers: Pointer[], forced?: string): RemainingEntity | undefined {
-  const [doc, keys] = [JSON.parse(extractDocumentJson(row.shown)), JSON.parse(row.keys) as IndexKeys]
+function withoutReferences(
+  row: StoredEntity,
+  fields: TextFields,
+  pointers: Pointer[],
+  forced?: string,
+): RemainingEntity | undefined {
+  const [doc, keys] = [JSON.parse(extractDocumentJson(row.shown)), { ...readIndexKeys(row, fields) }]
   const removedRows: unknown[][] = []
   for (const [{ field, number, multi, minValues }, of] of Map.groupBy(pointers, ({ reference }) => reference)) {
     const values = of.map(({ value }) => value)
@@ -110,10 +123,10 @@ async function toComputedRow(
 ): Promise<StoredEntity | undefined> {
   if (!computedDoc) return
   const keys = toIndexKeys(model, computedDoc)
-  if (await assertUnique(tx, model, keys, undefined, JSON.parse(before.keys)).catch(ignoreProblem)) return
+  if (await assertUnique(tx, model, keys, undefined, readIndexKeys(before, model)).catch(ignoreProblem)) return
   const [updated, version] = [now(), before.version + 1]
   const shown = packEntity({ ...before, updated }, JSON.stringify(computedDoc))
-  return { ...before, shown, keys: JSON.stringify(keys), updated, version }
+  return { ...before, shown, keys: toStoredKeys(model, computedDoc, keys), updated, version }
 }
 
 function ignoreProblem(error: unknown): true {

@@ -3,13 +3,14 @@ import { isAltering, type Model, pendingModelOf } from '../../blueprints/model'
 import type { Caller } from '../../blueprints/permissions'
 import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
-import { appendChanges, IS_LOGGED, type LoggedEntity } from '../changes/change-log'
+import { appendChanges, IS_LOGGED, type LoggedEntity, toLogged } from '../changes/change-log'
 import { IS_SEARCHED, replaceTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc, Doc } from '../store/doc'
-import { type IndexKeys, toIndexKeys, toIndexRows } from '../store/index-keys'
+import { toIndexKeys, toIndexRows } from '../store/index-keys'
 import { diffRows, type ShownRow, type StoredEntity, withEntity, writeIndexRows } from '../store/rows'
 import { type EntityHeader, extractDocumentJson, packEntity, shownColumnSql } from '../store/serializer'
+import { readIndexKeys, toStoredKeys } from '../store/stored-keys'
 import {
   assertReferencesExist,
   assertSize,
@@ -46,7 +47,7 @@ export async function updateEntity(
   { doc, comparable, by, user = before.user, workspace = before.workspace }: EntityUpdate,
   readableScopes: ReadableScopes,
 ): Promise<ShownRow> {
-  const [old, keys] = [JSON.parse(before.keys) as IndexKeys, toIndexKeys(model, doc)]
+  const [old, keys] = [readIndexKeys(before, model), toIndexKeys(model, doc)]
   const observed = await requireFreshBlueprint(tx, model)
   await assertWithinLimits(tx, model, { user, workspace }, keys, by, old)
   await assertUnique(tx, model, keys, by, old)
@@ -54,7 +55,7 @@ export async function updateEntity(
   const [text, updated, version] = [JSON.stringify(doc), now(), before.version + 1]
   assertSize(text)
   const shown = packEntity({ ...before, user, workspace, updated }, text)
-  const after = { ...before, user, workspace, shown, keys: JSON.stringify(keys), version, updated }
+  const after = { ...before, user, workspace, shown, keys: toStoredKeys(model, doc, keys), version, updated }
   const emitted = emitUpdate(tx, model, { ...after, changed: listChangedKeys(model, before, doc) }, by)
   await Promise.all([replaceEntity(tx, model, before, after, observed), emitted])
   return [shown, user, workspace, version, updated]
@@ -72,18 +73,17 @@ export async function replaceEntity(
   maintained: Model | ReadonlyMap<number, unknown> = model,
 ) {
   const { seq, user, workspace, shown, keys, version, updated } = row
-  const old = JSON.parse(before.keys) as IndexKeys
   // During an alteration, there may be rows of new or retired fields.
   const [removedRows, addedRows] = diffRows(
-    toIndexRows(isAltering(model) ? undefined : maintained, old),
-    toIndexRows(maintained, JSON.parse(keys)),
+    toIndexRows(isAltering(model) ? undefined : maintained, readIndexKeys(before, model)),
+    toIndexRows(maintained, readIndexKeys(row, model)),
   )
   const text = extractDocumentJson(shown)
   if (searched) replaceTerms(tx, [[seq, toSearchTerms(model, JSON.parse(text))]])
   await Promise.all([
     writeIndexRows(tx, withEntity(row, removedRows), withEntity(row, addedRows)),
     tx.query(getUpdateSql(model), [user, workspace, text, keys, version, updated, seq]),
-    logged && appendChanges(tx, model.key, [{ before, after: { shown, keys } }]),
+    logged && appendChanges(tx, model.key, [{ before: toLogged(before, model), after: toLogged(row, model) }]),
   ])
 }
 

@@ -4,6 +4,7 @@ import { tenantMigrations } from '../../../migrations'
 import type { Actor } from '../../../src/accounts/actors'
 import { create, getModel } from '../../../src/blueprints/blueprints'
 import { EntityVersion } from '../../../src/entities/changes/change'
+import { toLogged } from '../../../src/entities/changes/change-log'
 import { list } from '../../../src/entities/list'
 import { matchesQuery } from '../../../src/entities/query/matches'
 import { parseQuery } from '../../../src/entities/query/query-parser'
@@ -81,7 +82,7 @@ test('matchesQuery finds the same entities as a list for random queries, on ever
             const found = await list(ctx, key, new Request(`http://a/api/b?${query}`))
             const parsed = parseQuery(model, actor, query)
             const matching = rows.filter(([, shown, keys]) =>
-              matchesQuery(model, parsed, new EntityVersion({ shown, keys })),
+              matchesQuery(model, parsed, new EntityVersion(toLogged({ shown, keys }, model))),
             )
             const names = matching.map(([identifier]) => identifier).sort()
             expect(names, `${name}: ${query}`).toEqual(identifiers((await found.json()) as Entity[]).sort())

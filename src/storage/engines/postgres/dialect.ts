@@ -23,6 +23,7 @@ function translate(sql: string): string {
       const operand = part === '?' ? `$${++parameters}` : part
       return arrow ? `${arrow}${operand} collate "C"` : operand
     })
+    .replace(/\b(e\.(?:shown|altered)) ->> /g, '$1::json ->> ')
     .replaceAll('group_concat(', 'string_agg(')
     .replace(/json_quote\(([^()]*)\)/g, 'to_json($1)::text')
     .replace(/\bcross join ("\w+") where (.*)$/, 'cross join lateral (select * from $1 where $2 offset 0) as $1')
