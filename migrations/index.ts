@@ -34,6 +34,7 @@ import wordsOfFieldsPg from './postgres/0041_words_of_fields.sql' with { type: '
 import quotasPg from './postgres/0043_quotas.sql' with { type: 'text' }
 import tracesPg from './postgres/0044_traces.sql' with { type: 'text' }
 import fieldIndexesPg from './postgres/0045_field_indexes.sql' with { type: 'text' }
+import entityCompactionPg from './postgres/0046_entity_compaction.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -82,6 +83,7 @@ import wordsOfFields from './sqlite/0041_words_of_fields.sql' with { type: 'text
 import quotas from './sqlite/0043_quotas.sql' with { type: 'text' }
 import traces from './sqlite/0044_traces.sql' with { type: 'text' }
 import fieldIndexes from './sqlite/0045_field_indexes.sql' with { type: 'text' }
+import entityCompaction from './sqlite/0046_entity_compaction.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -134,6 +136,7 @@ export const tenantMigrations: Migrations = {
     quotas,
     traces,
     fieldIndexes,
+    entityCompaction,
   ],
   postgres: [
     accountsPg,
@@ -171,6 +174,7 @@ export const tenantMigrations: Migrations = {
     quotasPg,
     tracesPg,
     fieldIndexesPg,
+    entityCompactionPg,
   ],
 }
 

@@ -9,6 +9,7 @@ import * as changeLog from './changes/change-log'
 import { closeAllStreams } from './changes/feed'
 import { changeRoutes } from './changes/routes'
 import { chartRoutes } from './charts/routes'
+import { compactEntities } from './compaction'
 import { hasEntities, removeAll } from './entities'
 import { resumeIndexing } from './indexing/index-builder'
 import { retireUnusedIndexes } from './indexing/index-demand'
@@ -27,6 +28,7 @@ export const entities = defineArea({
     'old entity changes': changeLog.removeOld,
     'abandoned imports': undoAllAbandonedImports,
     'unused indexes': retireUnusedIndexes,
+    'entities of earlier versions': compactEntities,
   },
   provides: [
     entityStore.provide({
