@@ -84,6 +84,7 @@ import quotas from './sqlite/0043_quotas.sql' with { type: 'text' }
 import traces from './sqlite/0044_traces.sql' with { type: 'text' }
 import fieldIndexes from './sqlite/0045_field_indexes.sql' with { type: 'text' }
 import entityCompaction from './sqlite/0046_entity_compaction.sql' with { type: 'text' }
+import withoutRowids from './sqlite/0047_without_rowids.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -137,6 +138,7 @@ export const tenantMigrations: Migrations = {
     traces,
     fieldIndexes,
     entityCompaction,
+    withoutRowids,
   ],
   postgres: [
     accountsPg,

@@ -11,7 +11,7 @@ import { WalSync } from './wal-sync'
 // grows only as it is used, is released when the database is idle, and all connections together stay below the soft
 // limit. Checkpoints run in another thread; SQLite's own are only for a log that is far behind.
 export const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma foreign_keys = on;
-  pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 100000;
+  pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 200000;
   pragma temp_store = memory`
 /** The words of the full-text index. The table stores nothing, so each connection creates its own. */
 const CREATE_VOCABULARY_SQL = `create virtual table if not exists temp.search_vocabulary using fts5vocab('main', 'search_words', 'instance')`
