@@ -154,6 +154,7 @@ const table = `
     200 PUT /api/blueprints/:key
     200 PATCH /api/blueprints/:key
     200 DELETE /api/blueprints/:key
+    200 GET /api/blueprints/:key/indexes
     200 GET /api/blueprints/types.d.ts
     200 GET /api/blueprints/client.ts
     201 POST /api/components/

@@ -170,6 +170,7 @@ export const requests: Record<string, BuildRequest> = {
   'POST /api/workspaces/:id/encrypted': withBody(workspace, { number: 1 }),
 
   'GET /api/blueprints/:key': () => things,
+  'GET /api/blueprints/:key/indexes': () => things,
   'GET /api/blueprints/:key/permissions/explain': () => things,
   'POST /api/blueprints/': (at) => ({ body: { key: at.name(), name: 'New', fields: [] } }),
   'PUT /api/blueprints/:key': () => ({ ...things, body: { name: 'Things' } }),
