@@ -14,25 +14,22 @@ export function moveClock(to?: number) {
 export const HOUR_MS = 3_600_000
 /** A day in ms. */
 export const DAY_MS = 86_400_000
-let [cachedDay, cachedDate] = [Number.NaN, '']
+const MINUTE_MS = 60_000
+const SECONDS = Array.from({ length: 60 }, (_, n) => `${String(n).padStart(2, '0')}.`)
+const MILLISECONDS = Array.from({ length: 1_000 }, (_, n) => `${String(n).padStart(3, '0')}Z`)
+
+let [cachedMinute, cachedPrefix] = [Number.NaN, '']
 
 /**
- * Returns a moment (ms since 1970) as ISO 8601 in UTC with milliseconds. A list shows dozens of times of few days, so
- * remembering the last day makes this five times faster.
+ * Returns a moment (ms since 1970) as ISO 8601 in UTC with milliseconds. A list shows dozens of times of few minutes, so
+ * it is put together from parts that are at hand.
  */
 export function toIsoString(ms: number): string {
-  const today = Math.floor(ms / DAY_MS)
-  if (today !== cachedDay) [cachedDay, cachedDate] = [today, new Date(today * DAY_MS).toISOString().slice(0, -14)]
-  const msOfDay = ms - today * DAY_MS
-  const padTwo = (value: number) => (value < 10 ? `0${value}` : value)
-  const [hours, minutes, seconds, millis] = [
-    (msOfDay / HOUR_MS) | 0,
-    (msOfDay / 60_000) | 0,
-    (msOfDay / 1000) | 0,
-    msOfDay % 1000,
-  ]
-  const paddedMillis = millis < 10 ? `00${millis}` : millis < 100 ? `0${millis}` : millis
-  return `${cachedDate}T${padTwo(hours)}:${padTwo(minutes % 60)}:${padTwo(seconds % 60)}.${paddedMillis}Z`
+  const minute = Math.floor(ms / MINUTE_MS)
+  if (minute !== cachedMinute)
+    [cachedMinute, cachedPrefix] = [minute, new Date(minute * MINUTE_MS).toISOString().slice(0, -7)]
+  const msOfMinute = ms - minute * MINUTE_MS
+  return cachedPrefix + SECONDS[(msOfMinute / 1_000) | 0] + MILLISECONDS[msOfMinute % 1_000]
 }
 
 const ISO_DATE_TIME =

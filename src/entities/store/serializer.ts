@@ -29,43 +29,44 @@ export type EntityHeader = {
 
 /**
  * An entity as it is read, and passed on until it is sent: its system properties and its document, as a text of lines.
- * Putting the answer together from it takes no parsing. The owners and the identifier are JSON; a missing owner is empty.
+ * Putting the answer together from it takes no parsing. No system property contains the end of a line.
  */
 export const packEntity = ({ _id, identifier, created, updated, user, workspace }: EntityHeader, doc: string) =>
-  [_id, created, updated, JSON.stringify(user), JSON.stringify(workspace), JSON.stringify(identifier), doc].join('\n')
+  `${_id}\n${created}\n${updated}\n${user ?? ''}\n${workspace ?? ''}\n${identifier}\n${doc}`
+
+const PACKED_COLUMNS = ['_id', 'created', 'updated', '"user"', 'workspace', 'identifier']
 
 /** Returns the SQL for an entity in the form of `packEntity`. */
 const packSql = (row: string, text: string) =>
-  `concat(${['_id', 'created', 'updated'].map((column) => `${row}${column}, '\n', `).join('')}${[
-    '"user"',
-    'workspace',
-    'identifier',
-  ]
-    .map((column) => `json_quote(${row}${column}), '\n', `)
-    .join('')}${text})`
+  `concat(${PACKED_COLUMNS.map((column) => `${row}${column}, '\n', `).join('')}${text})`
 
 /** In texts of earlier versions, this stands between the system properties, as JSON without braces, and the document. */
 const METADATA_SEPARATOR = ',"metadata":'
 
-/** Returns the system properties as JSON without braces, and the JSON of the document. */
-function splitEntity(packed: string): [header: string, doc: string] {
-  if (packed.startsWith('"')) {
-    const end = packed.indexOf(METADATA_SEPARATOR)
-    return [packed.slice(0, end), packed.slice(end + METADATA_SEPARATOR.length)]
-  }
+let [cachedOwners, cachedOwnersJson] = ['', '']
+
+/** Returns the JSON of the lines with the user and the workspace, which often are those of the entity before. */
+function toOwnersJson(owners: string) {
+  if (owners === cachedOwners) return cachedOwnersJson
+  const [user, workspace] = owners.split('\n')
+  const toJson = (owner: string | undefined) => JSON.stringify(owner || null)
+  ;[cachedOwners, cachedOwnersJson] = [owners, `","user":${toJson(user)},"workspace":${toJson(workspace)}`]
+  return cachedOwnersJson
+}
+
+/** Returns the system properties as JSON without braces. The fewer parts it is put together from, the faster it is sent. */
+function extractHeaderJson(packed: string): string {
+  if (packed.startsWith('"')) return packed.slice(0, packed.indexOf(METADATA_SEPARATOR))
   const idEnd = packed.indexOf('\n')
   const createdEnd = packed.indexOf('\n', idEnd + 1)
   const updatedEnd = packed.indexOf('\n', createdEnd + 1)
-  const userEnd = packed.indexOf('\n', updatedEnd + 1)
-  const workspaceEnd = packed.indexOf('\n', userEnd + 1)
-  const identifierEnd = packed.indexOf('\n', workspaceEnd + 1)
-  const created = packed.slice(idEnd + 1, createdEnd)
-  const updated = packed.slice(createdEnd + 1, updatedEnd)
-  const createdAt = toIsoString(+created)
-  const header = `"_id":"${packed.slice(0, idEnd)}","identifier":${packed.slice(workspaceEnd + 1, identifierEnd)},"created":"${createdAt}","updated":"${
-    updated === created ? createdAt : toIsoString(+updated)
-  }","user":${packed.slice(updatedEnd + 1, userEnd) || 'null'},"workspace":${packed.slice(userEnd + 1, workspaceEnd) || 'null'}`
-  return [header, extractDocumentJson(packed)]
+  const ownersEnd = packed.indexOf('\n', packed.indexOf('\n', updatedEnd + 1) + 1)
+  const identifier = JSON.stringify(packed.slice(ownersEnd + 1, packed.indexOf('\n', ownersEnd + 1)))
+  const [created, updated] = [+packed.slice(idEnd + 1, createdEnd), +packed.slice(createdEnd + 1, updatedEnd)]
+  const createdAt = toIsoString(created)
+  const updatedAt = updated === created ? createdAt : toIsoString(updated)
+  const owners = toOwnersJson(packed.slice(updatedEnd + 1, ownersEnd))
+  return `"_id":"${packed.slice(0, idEnd)}","identifier":${identifier},"created":"${createdAt}","updated":"${updatedAt}${owners}`
 }
 
 /** Returns the JSON of the properties of an entity. */
@@ -78,7 +79,7 @@ export function extractDocumentJson(packed: string): string {
 
 /** Returns the system properties of an entity. */
 export function parseHeader(packed: string): EntityHeader {
-  const { created, updated, ...rest } = JSON.parse(`{${splitEntity(packed)[0]}}`)
+  const { created, updated, ...rest } = JSON.parse(`{${extractHeaderJson(packed)}}`)
   return { ...rest, created: Date.parse(created), updated: Date.parse(updated) }
 }
 
@@ -123,14 +124,13 @@ export function createSerializer(
 }
 
 function toFlatJson(shown: string) {
-  const [header, doc] = splitEntity(shown)
-  return doc === '{}' ? `{${header},"metadata":{}}` : `{${header},"metadata":${doc},${doc.slice(1)}`
+  const doc = extractDocumentJson(shown)
+  return doc === '{}'
+    ? `{${extractHeaderJson(shown)},"metadata":{}}`
+    : `{${extractHeaderJson(shown)},"metadata":${doc},${doc.slice(1)}`
 }
 
-function toWrappedJson(shown: string) {
-  const [header, doc] = splitEntity(shown)
-  return `{${header},"metadata":${doc}}`
-}
+const toWrappedJson = (shown: string) => `{${extractHeaderJson(shown)},"metadata":${extractDocumentJson(shown)}}`
 
 export type ParsedEntity = Doc & { metadata: Doc }
 

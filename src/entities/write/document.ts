@@ -164,7 +164,7 @@ export function parseIdentifier(value: unknown, path = '/identifier'): string | 
 }
 
 function parseOwner(key: string, value: unknown): string | null {
-  if (value !== null && (typeof value !== 'string' || !value || value.length > 128))
+  if (value !== null && (typeof value !== 'string' || !/^\P{Cc}{1,128}$/u.test(value)))
     badRequest({ path: `/${key}`, message: `${key} must be an id or null.` })
   return value as string | null
 }

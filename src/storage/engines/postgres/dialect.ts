@@ -25,7 +25,6 @@ function translate(sql: string): string {
     })
     .replace(/\b(e\.(?:shown|altered)) ->> /g, '$1::json ->> ')
     .replaceAll('group_concat(', 'string_agg(')
-    .replace(/json_quote\(([^()]*)\)/g, 'to_json($1)::text')
     .replace(/\bcross join ("\w+") where (.*)$/, 'cross join lateral (select * from $1 where $2 offset 0) as $1')
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
   // Here a prefix search costs no more than a word search, so the prefix is always searched.
