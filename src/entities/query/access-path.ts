@@ -46,7 +46,8 @@ export type AccessPath = { scan: Scan; bounded: boolean; indexWalk?: IndexWalk; 
 export async function chooseAccessPath(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<AccessPath> {
   if (query.ranked) return { scan: rankedScan(model, query.search!), bounded: true, candidates: [] }
   const choice = await chooseScan(db, model, rowScope, query)
-  await improveIndexes(db, model, rowScope, query, choice.bounded)
+  const few = choice.candidates.some(({ rows }) => rows < thresholds.few)
+  await improveIndexes(db, model, rowScope, query, { bounded: choice.bounded, few })
   return { ...choice, scan: choice.scan ?? fullScan(model), indexWalk: chooseWalk(model, rowScope, query, choice) }
 }
 

@@ -10,20 +10,26 @@ import { fullScan } from './scans'
 import { scopeSql } from './sql-conditions'
 import type { Target } from './target'
 
-/** Notes which indexes a query uses, and asks for those that it lacks, unless it reads few rows. */
+/**
+ * Notes which indexes a query uses, and asks for those that it lacks, unless it reads few rows. `bounded` is about the
+ * conditions and the order; a pattern is compared with each row until the page is full, unless a condition leaves `few`.
+ */
 export async function improveIndexes(
   db: Db,
   model: Model,
   rowScope: RowScope,
   { conditions, likes, order }: Query,
-  bounded: boolean,
+  { bounded, few }: { bounded: boolean; few: boolean },
 ) {
-  const filtered = [...conditions, ...likes].flatMap(({ target }) => toField(target))
+  const compared = likes.flatMap(({ target }) => toField(target))
+  const filtered = conditions.flatMap(({ target }) => toField(target))
   const sorted = order.flatMap(({ target }) => toField(target))
-  for (const field of [...filtered, ...sorted]) noteIndexUse(model, field)
-  if (bounded || ![...filtered, ...sorted].some(lacksIndex) || !(await hasManyRows(db, model, rowScope))) return
-  for (const field of filtered) requestIndex(model, field, 'filter')
-  for (const field of sorted) requestIndex(model, field, 'sort')
+  for (const field of [...compared, ...filtered, ...sorted]) noteIndexUse(model, field)
+  const lackingFilter = [...(few ? [] : compared), ...(bounded ? [] : filtered)].filter(lacksIndex)
+  const lackingSort = (bounded ? [] : sorted).filter(lacksIndex)
+  if (!(lackingFilter.length + lackingSort.length) || !(await hasManyRows(db, model, rowScope))) return
+  for (const field of lackingFilter) requestIndex(model, field, 'filter')
+  for (const field of lackingSort) requestIndex(model, field, 'sort')
 }
 
 /** Notes that all values of a field are read, and asks for its index if it lacks one, unless there are few rows. */

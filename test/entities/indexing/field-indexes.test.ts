@@ -77,6 +77,18 @@ describe('indexes of fields', () => {
     expect(await found('$sort=title&$limit=1000')).toEqual(sorted)
   })
 
+  test('a field gets an index when a pattern is compared with many entities, and not when a filter leaves few', async () => {
+    const { admin, path, found, indexes, settled } = await createStockFixture(250)
+    expect(await found('code=c7&fixed=x&title[$like]=%25le 7')).toEqual(['t7'])
+    await Bun.sleep(50)
+    expect(await indexes()).toEqual(REQUIRED)
+    const before = await found('title[$like]=%2511%25&$limit=1000')
+    expect(await settled('title')).toEqual({ ...REQUIRED, title: 'filter' })
+    expect(await found('title[$like]=%2511%25&$limit=1000')).toEqual(before)
+    const { body } = await admin.get(`${path}?$explain=true&title[$like]=%2511%25`)
+    expect(body.left).toEqual([])
+  })
+
   test('a field gets no index for a few entities, for a selective filter, or with indexed: false', async () => {
     const few = await createStockFixture(150)
     expect(await few.found('stock=3&$limit=1000')).toHaveLength(15)
