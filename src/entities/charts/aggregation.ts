@@ -61,8 +61,8 @@ export async function aggregate(
 }
 
 /**
- * Returns the target when an index alone is sufficient, if there is one: for one property of all entities. The index cannot tell which
- * entities have several values in one group, nor how often a list contains a value.
+ * Returns the target when its index alone is sufficient, whether it has one or not: for one property of all entities. The
+ * index cannot tell which entities have several values in one group, nor how often a list contains a value.
  */
 function findIndexTarget(
   { query, by, sum }: ChartQuery,

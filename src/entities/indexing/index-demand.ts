@@ -27,8 +27,12 @@ export function requestIndex(model: Model, field: ModelField, reason: IndexReaso
   if (!Bun.isMainThread || !lacksIndex(field) || requested.has(name)) return
   requested.add(name)
   inBackground(model, (tenant) =>
-    changeIndex(tenant, model.key, field.number, (tx) =>
-      addFieldIndexes(tx, model.key, [[field.number, reason]], 'building'),
+    changeIndex(
+      tenant,
+      model.key,
+      field.number,
+      (_, current) => lacksIndex(current),
+      (tx) => addFieldIndexes(tx, model.key, [[field.number, reason]], 'building'),
     ),
   ).finally(() => requested.delete(name))
 }
@@ -59,29 +63,31 @@ export async function retireUnusedIndexes(tenant: Tenant & Lease) {
     [now() - UNUSED_DAYS * DAY_MS],
   )
   for (const [key, number] of unused as [string, number][])
-    await changeIndex(tenant, key, Number(number), async (tx, model, field) => {
-      if (!getIndexReason(model, field))
-        await tx.query("update field_indexes set state = 'retiring' where blueprint = ? and number = ?", [key, number])
-    })
+    await changeIndex(tenant, key, Number(number), isDispensable, (tx) =>
+      tx.query("update field_indexes set state = 'retiring' where blueprint = ? and number = ?", [key, number]),
+    )
 }
+
+const isDispensable = (model: Model, field: ModelField) => !getIndexReason(model, field)
 
 const MAX_TRIES = 5
 
-/** Changes whether a field has an index, which the work in the background then follows. */
+/** Changes whether a field has an index if its model allows it. The work in the background then follows. */
 async function changeIndex(
   tenant: Tenant,
   key: string,
   number: number,
-  change: (tx: Tx, model: Model, field: ModelField) => Promise<unknown>,
+  isAllowed: (model: Model, field: ModelField) => boolean,
+  change: (tx: Tx) => Promise<unknown>,
 ) {
   for (let tries = 1; ; tries++) {
     const model = await getModel(tenant, key)
     const field = model.fields.find((one) => one.number === number)
-    if (!field) return
+    if (!field || !isAllowed(model, field)) return
     try {
       await writeInvalidating(tenant, 'blueprints', async (tx) => {
         await requireFreshBlueprint(tx, model)
-        await change(tx, model, field)
+        await change(tx)
         await announceIndexChange(tx, key)
       })
       return resumeIndexing(tenant, key)
