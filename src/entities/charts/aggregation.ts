@@ -3,7 +3,7 @@ import type { RowScope } from '../../blueprints/permissions'
 import { badRequest } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import { count } from '../query/count'
-import { improveIndex } from '../query/index-advice'
+import { requestMissingIndex } from '../query/index-advice'
 import type { FieldTarget } from '../query/sql-conditions'
 import { shownColumnSql } from '../store/serializer'
 import { fragment } from '../store/sql-fragments'
@@ -32,7 +32,7 @@ export async function aggregate(
   const unitsOf = (keys: string[]) => keys.reduce((units, key) => units + sum!.kind!.exactSum!.units(key), 0n)
 
   const target = findIndexTarget(chartQuery, rowScope, grouping)
-  if (target) await improveIndex(db, model, target.field, 'chart')
+  if (target) await requestMissingIndex(db, model, target.field, 'chart')
   if (target?.indexed) {
     for await (const rows of scanValues(db, target))
       for (const [key, count, first] of rows as [string, number, number][])

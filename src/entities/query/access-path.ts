@@ -4,7 +4,7 @@ import type { Db } from '../../storage/port'
 import { and, type SqlFragment } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
 import { isAbout, orderedSource, timeOrderedSource } from './id-set'
-import { improveIndexes } from './index-advice'
+import { requestMissingIndexes } from './index-advice'
 import type { IndexWalk } from './index-walk'
 import { byCreated, isCreated, isNullable } from './order'
 import type { Query } from './query-parser'
@@ -47,7 +47,7 @@ export async function chooseAccessPath(db: Db, model: Model, rowScope: RowScope,
   if (query.ranked) return { scan: rankedScan(model, query.search!), bounded: true, candidates: [] }
   const choice = await chooseScan(db, model, rowScope, query)
   const few = choice.candidates.some(({ rows }) => rows < thresholds.few)
-  await improveIndexes(db, model, rowScope, query, { bounded: choice.bounded, few })
+  await requestMissingIndexes(db, model, rowScope, query, { bounded: choice.bounded, few })
   return { ...choice, scan: choice.scan ?? fullScan(model), indexWalk: chooseWalk(model, rowScope, query, choice) }
 }
 

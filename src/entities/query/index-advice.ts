@@ -14,7 +14,7 @@ import type { Target } from './target'
  * Notes which indexes a query uses, and asks for those that it lacks, unless it reads few rows. `bounded` is about the
  * conditions and the order; a pattern is compared with each row until the page is full, unless a condition leaves `few`.
  */
-export async function improveIndexes(
+export async function requestMissingIndexes(
   db: Db,
   model: Model,
   rowScope: RowScope,
@@ -33,7 +33,7 @@ export async function improveIndexes(
 }
 
 /** Notes that all values of a field are read, and asks for its index if it lacks one, unless there are few rows. */
-export async function improveIndex(db: Db, model: Model, field: ModelField, reason: IndexReason) {
+export async function requestMissingIndex(db: Db, model: Model, field: ModelField, reason: IndexReason) {
   noteIndexUse(model, field)
   if (lacksIndex(field) && (await hasManyRows(db, model, { all: true }))) requestIndex(model, field, reason)
 }
