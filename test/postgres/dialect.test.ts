@@ -35,6 +35,10 @@ test.each([
     'select 1 from a where (b, c) > (?, ?) and exists (select 1 from search_words w where w.rowid = a.d)',
     'select 1 from a where (b, c) > ($1, $2) and exists (select 1 from search_words w where w.entity = a.d)',
   ],
+  [
+    'select 1 from (select b from a limit ?) as n cross join entities e where e.seq = n.b and e.c > ?',
+    'select 1 from (select b from a limit $1) as n cross join lateral (select * from entities e where e.seq = n.b offset 0) as e where true and e.c > $2',
+  ],
   [`select 1 from a order by b ->> '->> ?' desc`, `select 1 from a order by b ->> '->> ?' collate "C" desc`],
 ])('toPostgres translates: %s', (statement, expected) => {
   expect(toPostgres(statement)).toBe(expected)

@@ -26,6 +26,10 @@ function translate(sql: string): string {
     .replace(/\b(e\.(?:shown|altered)) ->> /g, '$1::json ->> ')
     .replaceAll('group_concat(', 'string_agg(')
     .replace(/\bcross join ("\w+") where (.*)$/, 'cross join lateral (select * from $1 where $2 offset 0) as $1')
+    .replace(
+      /\bcross join (entities e) where (e\.seq = \w+\.\w+)\b/,
+      'cross join lateral (select * from $1 where $2 offset 0) as e where true',
+    )
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
   // Here a prefix search costs no more than a word search, so the prefix is always searched.
   if (numbered.includes('search_vocabulary')) return 'select 1 where $1::text < $2::text'

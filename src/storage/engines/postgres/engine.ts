@@ -85,20 +85,8 @@ export class Postgres implements Engine {
     return {
       query: reads.query,
       transaction: async (work) => {
-        let rows = 0
-        await this.#transactions.runWithRetries(startExclusive, ({ query, executeMany }) =>
-          work({
-            query: (sql, params) => {
-              rows++
-              return query(sql, params)
-            },
-            executeMany: (sql, list) => {
-              rows += list.length
-              return executeMany(sql, list)
-            },
-          }),
-        )
-        this.#autoAnalyze.recordRows(bucket, tenant, rows)
+        const written = await this.#transactions.runWithRetries(startExclusive, work)
+        this.#autoAnalyze.recordRows(bucket, tenant, written)
         return {}
       },
       close: async () => {},

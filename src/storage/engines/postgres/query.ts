@@ -7,13 +7,27 @@ import { toMultiRow, toPostgres } from './dialect'
  * Runs a statement of the engines' common dialect and returns its rows as arrays.
  * @throws the error as one of `errors.ts`
  */
-export async function runQuery(client: pg.ClientBase, sql: string, values?: unknown[]): Promise<unknown[][]> {
+export const runQuery = async (client: pg.ClientBase, sql: string, values?: unknown[]): Promise<unknown[][]> =>
+  (await runStatement(client, sql, values)).rows
+
+/** Runs a statement like `runQuery`, and returns how many rows it wrote beside the rows that it returns. */
+export async function runStatement(client: pg.ClientBase, sql: string, values?: unknown[]) {
   try {
-    return (await client.query({ text: toPostgres(sql), values, rowMode: 'array' })).rows
+    const { rows, command, rowCount } = await client.query<unknown[]>({
+      text: toPostgres(sql),
+      values,
+      rowMode: 'array',
+    })
+    return { rows, written: command === 'SELECT' ? 0 : (rowCount ?? 0) }
   } catch (error) {
     throw toStorageError(error)
   }
 }
+
+const WRITTEN_TABLE = /^\s*(?:insert into|update|delete from) "?(\w+)/
+
+/** Returns the table that a statement writes to, if it does. */
+export const writtenTable = (sql: string): string | undefined => WRITTEN_TABLE.exec(sql)?.[1]
 
 // The most rows in one statement. A statement has at most 65,535 parameters, and the time to plan a deletion grows with
 // its conditions.

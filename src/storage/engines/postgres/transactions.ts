@@ -2,7 +2,8 @@ import type pg from 'pg'
 import { notFound } from '../../../core/problem'
 import { Busy, TenantMoved, TransactionAborted, toStorageError } from '../../errors'
 import type { Executor } from '../../port'
-import { runMany, runQuery } from './query'
+import type { WrittenRows } from './auto-analyze'
+import { runMany, runQuery, runStatement, writtenTable } from './query'
 import type { ReadQuery } from './read-batcher'
 
 const MAX_TRANSACTION_ATTEMPTS = 3
@@ -42,8 +43,11 @@ export class Transactions {
     }
   }
 
-  /** Runs a transaction, and repeats it when the database aborted it before it was committed. */
-  async runWithRetries(start: string, work: (executor: Executor) => Promise<void>) {
+  /**
+   * Runs a transaction, and repeats it when the database aborted it before it was committed. Returns how many rows it
+   * wrote.
+   */
+  async runWithRetries(start: string, work: (executor: Executor) => Promise<void>): Promise<WrittenRows> {
     const until = performance.now() + this.deadline
     for (let attempt = 1; ; attempt++)
       try {
@@ -54,17 +58,32 @@ export class Transactions {
       }
   }
 
-  /** @throws TransactionAborted when nothing was committed */
-  async run(start: string, work: (executor: Executor) => Promise<void>) {
+  /**
+   * Runs a transaction, and returns how many rows it wrote.
+   * @throws TransactionAborted when nothing was committed
+   */
+  async run(start: string, work: (executor: Executor) => Promise<void>): Promise<WrittenRows> {
     const key = crypto.randomUUID()
+    const written: WrittenRows = new Map()
+    const countRows = (sql: string, rows: number) => {
+      const table = rows && writtenTable(sql)
+      if (table) written.set(table, (written.get(table) ?? 0) + rows)
+    }
     let isCommitting = false
     try {
       await this.withConnection(async (client) => {
         try {
           await beginTransaction(client, start)
           await work({
-            query: (sql, params) => runQuery(client, sql, params),
-            executeMany: (sql, rows) => runMany(client, sql, rows),
+            async query(sql, params) {
+              const result = await runStatement(client, sql, params)
+              countRows(sql, result.written)
+              return result.rows
+            },
+            executeMany(sql, rows) {
+              countRows(sql, rows.length)
+              return runMany(client, sql, rows)
+            },
           })
           isCommitting = true
           const commitNote = client.query(`insert into commits (key) values ('${key}')`)
@@ -79,9 +98,9 @@ export class Transactions {
         }
       })
     } catch (error) {
-      if (isCommitting && error instanceof TransactionAborted && (await this.#isCommitted(start, key))) return
-      throw error
+      if (!(isCommitting && error instanceof TransactionAborted && (await this.#isCommitted(start, key)))) throw error
     }
+    return written
   }
 
   /**
