@@ -1,6 +1,6 @@
 import { config } from '../../config'
 import { ConfigError } from '../../core/config-error'
-import { getErrorChain, logError } from '../../core/log'
+import { logError } from '../../core/log'
 import { observeLogs, readLogs } from '../../tenancy/databases'
 import { registry, registryLocation } from '../../tenancy/registry'
 import type { BackupResult } from '../backups'
@@ -21,10 +21,15 @@ const FINAL_SHIP_MS = 5_000 // for which a server that is stopped waits for the 
 export type LogShippingState = { pendingSince?: number; problem?: string }
 
 const shippingState: LogShippingState = {}
+/** Why the last backup of a folder failed. Without a backup, the log of the folder is of no use. */
+const backupProblems = new Map<string, string>()
 
 /** Returns how the shipping of logs is, or undefined when it is off. */
-export const getLogShippingState = (): LogShippingState | undefined =>
-  config.ATOLL_BACKUP_CONTINUOUS === 'on' ? shippingState : undefined
+export function getLogShippingState(): LogShippingState | undefined {
+  if (config.ATOLL_BACKUP_CONTINUOUS === 'off') return
+  const [backupProblem] = backupProblems.values()
+  return { ...shippingState, problem: shippingState.problem ?? backupProblem }
+}
 
 /**
  * Stores what is written to the databases of files in the target of the settings, every few seconds, from the next
@@ -55,6 +60,8 @@ export async function startLogShipping(): Promise<() => Promise<void>> {
   })
   const shipAll = async () => {
     for (const log of logs.values()) await log.ship(target, encryption)
+    // The target is back, so backups that failed meanwhile need not wait for their next attempt.
+    if (shippingState.problem) for (const folder of backupProblems.keys()) backups.add(folder)
     shippingState.problem = undefined
   }
   let shipping: Promise<void> | undefined
@@ -96,6 +103,10 @@ async function listNeverBackedUp(): Promise<string[]> {
   return rows.map(([id]) => String(id))
 }
 
+/** Tells whether a folder has something to back up. Its tenant may have been deleted since it was added. */
+const isInstalled = async (folder: string) =>
+  folder === INSTALLATION_FOLDER || !!(await registry.db.query('select 1 from tenants where id = ?', [folder])).length
+
 /** Returns the log of a tenant's file or of the registry; undefined for files that are no database of a tenant. */
 function logOf(logs: Map<string, ShippedLog>, file: string): ShippedLog | undefined {
   const folder =
@@ -108,11 +119,13 @@ function logOf(logs: Map<string, ShippedLog>, file: string): ShippedLog | undefi
   return created
 }
 
+const toMessage = (error: unknown) => (error instanceof Error ? error.message : `${error}`)
+
 let reportedAt = Number.NEGATIVE_INFINITY
 
 /** Tells the operator, and gives up the largest logs when too much waits. */
 function reportFailure(error: unknown, logs: Map<string, ShippedLog>) {
-  shippingState.problem = (getErrorChain(error)[0] as Error).message
+  shippingState.problem = toMessage(error)
   if (performance.now() > reportedAt + REPORT_INTERVAL_MS) logError('LOG_NOT_SHIPPED', { cause: error })
   reportedAt = performance.now()
   let pending = logs.values().reduce((sum, { pendingBytes }) => sum + pendingBytes, 0)
@@ -149,11 +162,17 @@ class BackupQueue {
       this.#waiting.delete(folder)
       this.#current = folder
       try {
+        if (!(await isInstalled(folder))) {
+          backupProblems.delete(folder)
+          continue
+        }
         const args = ['backup', folder]
         const { failed } = await runCommandProcess<BackupResult>(args, { signal: this.#controller.signal })
         if (failed[0]) throw new Error(failed[0].message)
+        backupProblems.delete(folder)
       } catch (cause) {
         if (this.#controller.signal.aborted) break
+        backupProblems.set(folder, toMessage(cause))
         logError('BACKUP_FAILED', { tenant: folder, cause })
         setTimeout(() => this.add(folder), BACKUP_RETRY_MS).unref()
       }
