@@ -87,6 +87,7 @@ import fieldIndexes from './sqlite/0045_field_indexes.sql' with { type: 'text' }
 import entityCompaction from './sqlite/0046_entity_compaction.sql' with { type: 'text' }
 import withoutRowids from './sqlite/0047_without_rowids.sql' with { type: 'text' }
 import idsStoredOnce from './sqlite/0048_ids_stored_once.sql' with { type: 'text' }
+import idsStoredOnceRewritten from './sqlite/0048_ids_stored_once_rewritten.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -182,6 +183,7 @@ export const tenantMigrations: Migrations = {
     entityCompactionPg,
     idsStoredOncePg,
   ],
+  withoutAlterColumn: new Map([[idsStoredOnce, idsStoredOnceRewritten]]),
 }
 
 /** The schema of the registry of tenants. */
