@@ -183,7 +183,7 @@ test.each(fileEngines)('%s: a database is copied before a migration that rewrite
   await close()
 })
 
-test('with an SQLite that cannot alter a column, a table is copied to the same end', async () => {
+test('an SQLite that cannot alter a column copies the table to the same end', async () => {
   const folder = freshFolder()
   const altering = tenantMigrations.sqlite.findIndex((sql) => tenantMigrations.withoutAlterColumn!.has(sql))
   const old = await sqlite({ folder }).open(location, {
