@@ -6,6 +6,11 @@ import { extractDocumentJson, parseHeader, shownInForceSql } from '../../src/ent
 import { databases } from '../../src/tenancy/databases'
 import { getTenant, type Tenant } from '../../src/tenancy/tenants'
 
+const ENTITIES_PER_WRITE = 500
+const UPDATE_ENTITY = 'update entities set _id = coalesce(_id, identifier), shown = ?, keys = ? where seq = ?'
+const INSERT_PROGRESS =
+  "insert into entity_compaction (name, done, upto) select 'entities', 0, max(seq) from entities having max(seq) > 0"
+
 /**
  * Stores all entities as the first version did: the system properties before the document, all index keys, and ids
  * also where they are the identifier.
@@ -13,26 +18,16 @@ import { getTenant, type Tenant } from '../../src/tenancy/tenants'
 export async function storeAsEarlier(tenant: Tenant) {
   const model = await getModel(tenant, 'things')
   const rows = await tenant.db.query(`select seq, ${shownInForceSql()} from entities`)
-  await tenant.write(async (tx) => {
-    for (const [seq, packed] of rows as [number, string][]) {
-      const { created, updated, ...header } = parseHeader(packed)
-      const [document, times] = [
-        extractDocumentJson(packed),
-        [created, updated].map((ms) => new Date(ms).toISOString()),
-      ]
-      const { _id, identifier, user, workspace } = header
-      const system = JSON.stringify({ _id, identifier, created: times[0], updated: times[1], user, workspace })
-      const keys = JSON.stringify(toIndexKeys(model, JSON.parse(document)))
-      await tx.query('update entities set _id = coalesce(_id, identifier), shown = ?, keys = ? where seq = ?', [
-        `${system.slice(1, -1)},"metadata":${document}`,
-        keys,
-        seq,
-      ])
-    }
-    await tx.query(
-      "insert into entity_compaction (name, done, upto) select 'entities', 0, max(seq) from entities having max(seq) > 0",
-    )
+  const earlier = (rows as [number, string][]).map(([seq, packed]) => {
+    const { created, updated, _id, identifier, user, workspace } = parseHeader(packed)
+    const [document, times] = [extractDocumentJson(packed), [created, updated].map((ms) => new Date(ms).toISOString())]
+    const system = JSON.stringify({ _id, identifier, created: times[0], updated: times[1], user, workspace })
+    const keys = JSON.stringify(toIndexKeys(model, JSON.parse(document)))
+    return [`${system.slice(1, -1)},"metadata":${document}`, keys, seq]
   })
+  for (let at = 0; at < earlier.length; at += ENTITIES_PER_WRITE)
+    await tenant.write((tx) => tx.executeMany(UPDATE_ENTITY, earlier.slice(at, at + ENTITIES_PER_WRITE)))
+  await tenant.write((tx) => tx.query(INSERT_PROGRESS))
 }
 
 /** Returns how many entities are stored as the first version did. */
