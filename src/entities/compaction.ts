@@ -11,13 +11,14 @@ import { oneOf, takeWithinSize } from './store/sql-fragments'
 import { toStoredKeys } from './store/stored-keys'
 import { requireFreshBlueprint, StaleBlueprint } from './write/constraints'
 
+const UPDATE_ENTITY = 'update entities set _id = nullif(_id, identifier), shown = ?, keys = ? where seq = ?'
 const ENTITIES_PER_WRITE = 300 // entities read in one write
 const MAX_BYTES_PER_WRITE = 1 << 20 // bytes of entities read in one write, unless a single one is larger
 const WRITE_PAUSE_MS = 20 // between writes, so that others get their turn
 
 /**
- * Stores the entities of earlier versions anew, without their system properties and the texts among their index keys,
- * slice by slice. The next housekeeping goes on after an interruption, and after an alteration of one of the blueprints.
+ * Stores the entities of earlier versions anew, without their system properties, the texts among their index keys, and an
+ * `_id` that is the identifier, slice by slice. The next housekeeping goes on after an interruption, and after an alteration of one of the blueprints.
  */
 export async function compactEntities(tenant: Tenant & Lease) {
   for (;;) {
@@ -67,7 +68,7 @@ async function compactSlice(tx: Tx, { entities, end }: Slice, models: Map<string
       const doc = JSON.parse(text) as Doc
       return model ? [[text, toStoredKeys(model, doc, toIndexKeys(model, doc)), seq]] : []
     })
-    await tx.executeMany('update entities set shown = ?, keys = ? where seq = ?', compacted)
+    await tx.executeMany(UPDATE_ENTITY, compacted)
   }
   await tx.query("update entity_compaction set done = ? where name = 'entities'", [end])
 }

@@ -8,7 +8,8 @@ export const entities = sqliteTable(
   {
     /** The number of the entity in the index; it also orders entities of the same millisecond. */
     seq: integer().primaryKey(),
-    _id: text().notNull().unique(),
+    /** Null when it is the identifier. Entities of earlier versions have it in both columns. */
+    _id: text().unique(),
     blueprint: text()
       .notNull()
       .references(() => blueprints.key),

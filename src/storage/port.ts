@@ -89,9 +89,15 @@ export type DatabaseLocation = {
 
 /**
  * All migrations in order, which never change: a database's version is how many of them it has run. `rewriting` has the
- * numbers of those that rewrite data, before which a file is copied.
+ * numbers of those that rewrite data, before which a file is copied. `withoutAlterColumn` has what an SQLite that cannot
+ * alter a column, such as that of macOS, runs in the place of a migration.
  */
-export type Migrations = { sqlite: string[]; postgres: string[]; rewriting?: number[] }
+export type Migrations = {
+  sqlite: string[]
+  postgres: string[]
+  rewriting?: number[]
+  withoutAlterColumn?: ReadonlyMap<string, string>
+}
 
 /** What a new engine must implement. Write queues, savepoints and deadlines are common to all engines. */
 export interface Engine {

@@ -1,11 +1,9 @@
 import { expect, test } from 'bun:test'
-import { getModel } from '../../src/blueprints/blueprints'
 import { compactEntities } from '../../src/entities/compaction'
-import { toIndexKeys } from '../../src/entities/store/index-keys'
-import { extractDocumentJson, parseHeader, shownInForceSql } from '../../src/entities/store/serializer'
 import { withLease } from '../../src/jobs/with-lease'
 import type { Tenant } from '../../src/tenancy/tenants'
 import { fullAccessRules } from '../test-tenant'
+import { countEarlier, storeAsEarlier } from './earlier-entities'
 import { createThingsFixture, importThings } from './fixtures'
 
 const fields = [
@@ -27,34 +25,6 @@ const toThing = (n: number) => ({
 const QUERIES = ['title=Title "7"', 'notes[$like]=%251%25', 'price[$gt]=600', 'stock=3', 'tags=b8', 'place.city=Ulm']
 QUERIES.push('$sort=title', '$sort=-notes,stock', 'active=true&$sort=moment', '$q=title', '$select=title,tags')
 
-/** Stores all entities as the first version did: the system properties before the document, and all index keys. */
-async function storeAsEarlier(tenant: Tenant) {
-  const model = await getModel(tenant, 'things')
-  const rows = await tenant.db.query(`select seq, ${shownInForceSql()} from entities`)
-  await tenant.write(async (tx) => {
-    for (const [seq, packed] of rows as [number, string][]) {
-      const { created, updated, ...header } = parseHeader(packed)
-      const [document, times] = [
-        extractDocumentJson(packed),
-        [created, updated].map((ms) => new Date(ms).toISOString()),
-      ]
-      const { _id, identifier, user, workspace } = header
-      const system = JSON.stringify({ _id, identifier, created: times[0], updated: times[1], user, workspace })
-      const keys = JSON.stringify(toIndexKeys(model, JSON.parse(document)))
-      await tx.query('update entities set shown = ?, keys = ? where seq = ?', [
-        `${system.slice(1, -1)},"metadata":${document}`,
-        keys,
-        seq,
-      ])
-    }
-    await tx.query(
-      "insert into entity_compaction (name, done, upto) select 'entities', 0, max(seq) from entities having max(seq) > 0",
-    )
-  })
-}
-
-const countEarlier = async ({ db }: Tenant) =>
-  Number((await db.query("select count(*) from entities where substr(shown, 1, 1) <> '{'"))[0]![0])
 const compact = ({ tenant }: { tenant: Tenant }) => withLease(tenant, 'housekeeping', compactEntities)
 
 async function createEarlierFixture(count: number) {

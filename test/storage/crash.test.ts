@@ -89,7 +89,7 @@ function assertIntact(file: string, acknowledged: Acknowledged[]) {
   const db = new BetterSqlite(file, { readonly: true })
   expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
   expect(db.pragma('foreign_key_check')).toEqual([])
-  const storedIds = new Set(db.prepare('select _id from entities').pluck().all())
+  const storedIds = new Set(db.prepare('select coalesce(_id, identifier) from entities').pluck().all())
   expect(acknowledged.filter(({ _id }) => !storedIds.has(_id))).toEqual([])
 
   const rows = db.prepare(

@@ -3,6 +3,8 @@ import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { tenantMigrations } from '../../migrations'
+import { drivers, type OpenFile } from '../../src/storage/engines/sqlite/drivers'
+import { toRunnable } from '../../src/storage/engines/sqlite/runnable-migrations'
 import type { RunQuery } from '../../src/storage/port'
 import { fileEngines, freshFolder, sqlite } from './engines'
 import { describeTables, schemaCases } from './schema-facts'
@@ -178,5 +180,36 @@ test.each(fileEngines)('%s: a database is copied before a migration that rewrite
   copy.close()
   const { query, close } = await make({ folder }).open(location, rewriting)
   expect(await query('select x from a')).toEqual([[2]])
+  await close()
+})
+
+test('an SQLite that cannot alter a column copies the table to the same end', async () => {
+  const folder = freshFolder()
+  const altering = tenantMigrations.sqlite.findIndex((sql) => tenantMigrations.withoutAlterColumn!.has(sql))
+  const old = await sqlite({ folder }).open(location, {
+    sqlite: tenantMigrations.sqlite.slice(0, altering),
+    postgres: [],
+  })
+  await old.transaction(async ({ query }) => {
+    await query(`insert into blueprints (key, _id, name, description, definition, version, created, updated)
+      values ('things', 'b1', 'Things', '', '{}', 1, 0, 0)`)
+    await query(`insert into entities (_id, blueprint, identifier, shown, keys, version, created, updated)
+      values ('e1', 'things', 'e1', '{}', '{}', 1, 2, 3), ('e2', 'things', 'own', '{"a":1}', '{}', 4, 5, 6)`)
+  })
+  await old.close()
+  const openFile = await drivers['bun:sqlite']()
+  const withoutAlter: OpenFile = (file) => {
+    const connection = openFile(file)
+    const exec = (sql: string) => connection.exec(sql.replace('alter column', 'alter_column'))
+    return { exec, prepare: () => connection.prepare('select 1'), loadExtension() {}, close: () => connection.close() }
+  }
+  expect(toRunnable(openFile, tenantMigrations)).toBe(tenantMigrations)
+  const { query, close } = await sqlite({ folder }).open(location, toRunnable(withoutAlter, tenantMigrations))
+  const [, tables] = schemaCases.find(([, , migrations]) => migrations === tenantMigrations)!
+  expect(await describeDatabase(query)).toEqual(describeTables(tables))
+  expect(await query('select seq, _id, identifier, shown, version, created, updated from entities')).toEqual([
+    [1, null, 'e1', '{}', 1, 2, 3],
+    [2, 'e2', 'own', '{"a":1}', 4, 5, 6],
+  ])
   await close()
 })

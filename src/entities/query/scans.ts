@@ -2,7 +2,7 @@ import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import type { RangeSource } from './ranges'
-import { conditionSql, type IndexCondition, indexWhere, scopeSql } from './sql-conditions'
+import { conditionSql, type IndexCondition, indexWhere, isIdLookup, scopeSql } from './sql-conditions'
 import type { Condition } from './target'
 
 /** The rows that a statement scans, and the conditions that they already meet. */
@@ -87,8 +87,11 @@ export function indexLookup(model: Model, condition: IndexCondition): Scan {
 const INDEXED_COLUMNS = ['e.identifier', 'e.created', 'e.updated']
 
 /** Returns whether a condition is about an indexed column of `entities`. */
-export const isColumnCondition = ({ target, is }: Condition) =>
-  target.at === 'column' && INDEXED_COLUMNS.includes(target.column) && (is === 'in' || is === 'between')
+export const isColumnCondition = (condition: Condition) => {
+  const { target, is } = condition
+  const isIndexed = target.at === 'column' && INDEXED_COLUMNS.includes(target.column)
+  return isIdLookup(condition) || (isIndexed && (is === 'in' || is === 'between'))
+}
 
 /**
  * Returns a scan of the entities that meet an SQL condition, found by an index of `entities`, in no particular order.

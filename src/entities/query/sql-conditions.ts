@@ -1,4 +1,5 @@
 import type { RowScope } from '../../blueprints/permissions'
+import { idSql } from '../store/serializer'
 import { and, fragment, padValues, type SqlFragment } from '../store/sql-fragments'
 import { isTextField } from '../store/stored-keys'
 import type { Condition, Predicate, Target } from './target'
@@ -40,7 +41,19 @@ export function conditionSql(condition: Condition): SqlFragment {
     return fragment(`${sql} is ${test.is === 'present' ? 'not null' : 'null'}`, ...params)
   }
   if (target.at === 'field' && !target.single) return anyValueSql(target, test)
+  if (isIdLookup(condition)) return oneOfIdsSql(condition)
   return comparisonSql(valueSql(target), test)
+}
+
+type IdLookup = Extract<Condition, { is: 'in' }>
+
+/** Returns whether a condition gives the `_id`s of entities, which the indexes lead to. */
+export const isIdLookup = (condition: Condition): condition is IdLookup =>
+  condition.target.at === 'column' && condition.target.column === 'e._id' && condition.is === 'in'
+
+function oneOfIdsSql(condition: IdLookup): SqlFragment {
+  const [own, identifier] = [comparisonSql('e._id', condition), comparisonSql('e.identifier', condition)]
+  return fragment(`(${own.sql} or (e._id is null and ${identifier.sql}))`, ...own.params, ...identifier.params)
 }
 
 /** For lists and objects: the condition holds if one value meets it, or with `not in` if no value is in the list. */
@@ -82,7 +95,7 @@ export function comparisonSql(at: string | SqlFragment, condition: Predicate): S
 
 /** Returns the SQL for the value of an entity (`e`), in the form in which it is compared. */
 export function valueSql(target: Target): SqlFragment {
-  if (target.at === 'column') return fragment(target.column)
+  if (target.at === 'column') return fragment(target.column === 'e._id' ? idSql('e.') : target.column)
   const { field, label, form } = target
   if (!isTextField(field)) return fragment('e.keys ->> ?', label)
   if (form === undefined) return fragment(`coalesce(e.keys ->> ?, ${textInSql('e.shown')})`, label, field.key)

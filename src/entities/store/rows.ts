@@ -1,7 +1,7 @@
 import type { Model } from '../../blueprints/model'
 import type { Db, Tx } from '../../storage/port'
 import type { IndexRow } from './index-keys'
-import { type EntityHeader, shownColumnSql, shownInForceSql } from './serializer'
+import { type EntityHeader, idSql, shownColumnSql, shownInForceSql } from './serializer'
 
 /** The columns that are read to show an entity, in the order of `selectShownBy`. */
 export type ShownRow = [shown: string, user: string | null, workspace: string | null, version: number, updated: number]
@@ -15,7 +15,7 @@ const selectByName = (columns: string) => ({
 })
 const selectShownBy = (shown: string) => selectByName(`${shown}, "user", workspace, version, updated`)
 const columnsFor = (shown: string) =>
-  `seq, _id, identifier, "user", workspace, ${shown}, keys, version, created, updated`
+  `seq, ${idSql()}, identifier, "user", workspace, ${shown}, keys, version, created, updated`
 /** Returns the columns of a stored entity in the table `entities`, for `toStored`. */
 export const storedColumns = (model: Model) => columnsFor(shownColumnSql(model, ''))
 /** The columns of a stored entity when the blueprint is not known. */

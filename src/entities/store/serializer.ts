@@ -29,10 +29,18 @@ export type EntityHeader = {
 
 /**
  * An entity as it is read, and passed on until it is sent: its system properties and its document, as a text of lines.
- * Putting the answer together from it takes no parsing. No system property contains the end of a line.
+ * Putting the answer together from it takes no parsing. No system property contains the end of a line. The line of an
+ * `_id` that is the identifier is empty.
  */
 export const packEntity = ({ _id, identifier, created, updated, user, workspace }: EntityHeader, doc: string) =>
-  `${_id}\n${created}\n${updated}\n${user ?? ''}\n${workspace ?? ''}\n${identifier}\n${doc}`
+  `${toStoredId({ _id, identifier }) ?? ''}\n${created}\n${updated}\n${user ?? ''}\n${workspace ?? ''}\n${identifier}\n${doc}`
+
+/** Returns an `_id` as it is stored: it is null if it is the identifier. */
+export const toStoredId = ({ _id, identifier }: Pick<EntityHeader, '_id' | 'identifier'>) =>
+  _id === identifier ? null : _id
+
+/** Returns the SQL for the `_id` of an entity. */
+export const idSql = (row = '') => `coalesce(${row}_id, ${row}identifier)`
 
 const PACKED_COLUMNS = ['_id', 'created', 'updated', '"user"', 'workspace', 'identifier']
 
@@ -62,19 +70,27 @@ function extractHeaderJson(packed: string): string {
   const updatedEnd = packed.indexOf('\n', createdEnd + 1)
   const ownersEnd = packed.indexOf('\n', packed.indexOf('\n', updatedEnd + 1) + 1)
   const identifier = JSON.stringify(packed.slice(ownersEnd + 1, packed.indexOf('\n', ownersEnd + 1)))
+  const id = idEnd ? `"${packed.slice(0, idEnd)}"` : identifier
   const [created, updated] = [+packed.slice(idEnd + 1, createdEnd), +packed.slice(createdEnd + 1, updatedEnd)]
   const createdAt = toIsoString(created)
   const updatedAt = updated === created ? createdAt : toIsoString(updated)
   const owners = toOwnersJson(packed.slice(updatedEnd + 1, ownersEnd))
-  return `"_id":"${packed.slice(0, idEnd)}","identifier":${identifier},"created":"${createdAt}","updated":"${updatedAt}${owners}`
+  return `"_id":${id},"identifier":${identifier},"created":"${createdAt}","updated":"${updatedAt}${owners}`
+}
+
+/** Returns where the lines of the system properties end. */
+function findText(packed: string) {
+  let start = 0
+  for (let line = 0; line < PACKED_COLUMNS.length; line++) start = packed.indexOf('\n', start) + 1
+  return start
 }
 
 /** Returns the JSON of the properties of an entity. */
 export function extractDocumentJson(packed: string): string {
-  const start = packed.indexOf('\n{')
-  if (start >= 0) return packed.slice(start + 1)
-  const separator = packed.indexOf(METADATA_SEPARATOR)
-  return separator < 0 ? packed : packed.slice(separator + METADATA_SEPARATOR.length)
+  if (packed.startsWith('{')) return packed
+  const start = packed.startsWith('"') ? 0 : findText(packed)
+  if (packed[start] === '{') return packed.slice(start)
+  return packed.slice(packed.indexOf(METADATA_SEPARATOR, start) + METADATA_SEPARATOR.length)
 }
 
 /** Returns the system properties of an entity. */

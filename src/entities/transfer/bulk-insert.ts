@@ -3,6 +3,7 @@ import { isInScope, type RowScope } from '../../blueprints/permissions'
 import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import * as rows from '../store/rows'
+import { idSql } from '../store/serializer'
 import { findReadable, type ReadableScopes } from '../write/constraints'
 import { type DeletedEntityRow, toDeletedEntity } from '../write/deletion'
 import { type EntityDraft, type InsertedEntity, insertPrepared, prepareEntity } from '../write/insert'
@@ -84,7 +85,7 @@ export async function readStoredByNames(
 
 /** Reads entities in order to remove them, without their stored JSON, because there may be many. */
 export async function readDeletedByNames(tx: Tx, model: Model, names: string[]) {
-  const columns = '_id, "user", workspace, seq, keys, created, blueprint, identifier'
+  const columns = `${idSql()}, "user", workspace, seq, keys, created, blueprint, identifier`
   return readByNames(tx, model, columns, names, ([_id, user, workspace, ...row]) => ({
     ...toDeletedEntity(row as DeletedEntityRow),
     ...({ _id, user, workspace } as Pick<rows.StoredEntity, '_id' | 'user' | 'workspace'>),

@@ -10,6 +10,7 @@ import { writeInvalidating } from '../../tenancy/cache'
 import { claimProcess, isProcessAlive, renewProcessClaim } from '../../tenancy/live-processes'
 import type { Tenant } from '../../tenancy/tenants'
 import type { StoredEntity } from '../store/rows'
+import { idSql } from '../store/serializer'
 import { oneOf, takeWithinSize } from '../store/sql-fragments'
 import {
   type DeletedEntityRow,
@@ -33,9 +34,9 @@ const RETRY_FOR_MS = 30_000 // ms of retries while the database is busy; after t
 const ENTITIES_PER_READ = 2_000 // entries read at a time, to find those of changed entities
 const ID_LENGTH = 36 // characters
 
-const idSql = (column: string) => `substr(${column}, 1, ${ID_LENGTH})`
+const journaledIdSql = (column: string) => `substr(${column}, 1, ${ID_LENGTH})`
 /** Joins the entity by number and `_id`, because another entity may have the number of a removed one. */
-const FROM_EXISTING = `from import_undo u left join entities e on e.seq = u.entity and e._id = ${idSql('u.before')}`
+const FROM_EXISTING = `from import_undo u left join entities e on e.seq = u.entity and ${idSql('e.')} = ${journaledIdSql('u.before')}`
 
 /** An entity that was created, or changed from the state `before`. */
 export type TouchedEntity = { seq: number; _id: string; before?: StoredEntity }
@@ -113,7 +114,7 @@ export class UndoJournal {
     const first = new Map(changed.toReversed().map((one) => [one.seq, one]))
     await tx.executeMany(
       `${insert} on conflict (import, entity) do update set before = excluded.before
-       where ${idSql('import_undo.before')} <> ${idSql('excluded.before')}`,
+       where ${journaledIdSql('import_undo.before')} <> ${journaledIdSql('excluded.before')}`,
       [...first.values()].map(({ seq, _id, before }) => [this.id, seq, _id + JSON.stringify(before)]),
     )
   }

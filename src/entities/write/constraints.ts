@@ -11,6 +11,7 @@ import { IS_SEARCHED } from '../search/search-index'
 import type { Doc } from '../store/doc'
 import type { IndexKeys } from '../store/index-keys'
 import type { StoredEntity } from '../store/rows'
+import { idSql } from '../store/serializer'
 import { oneOf, toChunks } from '../store/sql-fragments'
 import type { EntityIdentity } from './computed-fields'
 import { assertMayCompare, hiddenConflict } from './hidden-conflicts'
@@ -26,7 +27,7 @@ export type ReadableScopes = Map<string, RowScope | undefined>
 
 /** Checks that an entity is unchanged since a change of it was computed. @throws StaleEntity */
 export async function assertEntityFresh(tx: Tx, { seq, _id, version }: StoredEntity) {
-  const [row] = await tx.query('select version from entities where seq = ? and _id = ?', [seq, _id])
+  const [row] = await tx.query(`select version from entities where seq = ? and ${idSql()} = ?`, [seq, _id])
   if (row?.[0] !== version) throw new StaleEntity()
 }
 

@@ -2,7 +2,7 @@ import type { PublicCtx } from '../../accounts/context'
 import type { Dispatchers, References } from '../../blueprints/references'
 import { emitAll } from '../../jobs/outbox'
 import type { Tx } from '../../storage/port'
-import type { EntityHeader } from '../store/serializer'
+import { type EntityHeader, idSql } from '../store/serializer'
 import { oneOf, toChunks } from '../store/sql-fragments'
 
 /** The tenant of an event, and the user who caused it, if any. */
@@ -61,7 +61,7 @@ export async function emitDeleteEvents(
     if (!dispatchers.get(blueprint)?.delete) continue
     for (const chunk of toChunks(group.map(({ seq }) => seq))) {
       const { sql, params } = oneOf('seq', chunk)
-      const columns = '_id, identifier, "user", workspace, version'
+      const columns = `${idSql()}, identifier, "user", workspace, version`
       const rows = await tx.query(`select ${columns} from entities where ${sql} order by seq asc`, params)
       const removed = rows.map(([_id, identifier, user, workspace, version]) => ({
         ...{ _id, identifier, user, workspace, version },

@@ -8,7 +8,7 @@ import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc } from '../store/doc'
 import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { INSERT_INDEX_ROW, type ShownRow } from '../store/rows'
-import { extractDocumentJson, packEntity } from '../store/serializer'
+import { extractDocumentJson, packEntity, toStoredId } from '../store/serializer'
 import { oneOf, toChunks } from '../store/sql-fragments'
 import { toStoredKeys } from '../store/stored-keys'
 import type { EntityIdentity } from './computed-fields'
@@ -114,9 +114,9 @@ const groupByField = (rows: unknown[][]) =>
 type InsertedIds = BlueprintFeatures & { seqs: number[] }
 
 async function insertRow(tx: Tx, model: Model, { time, shown, draft }: PreparedEntity): Promise<InsertedIds> {
-  const { _id, identifier, user, workspace, doc, keys } = draft
+  const { identifier, user, workspace, doc, keys } = draft
   const row = [
-    _id,
+    toStoredId(draft),
     identifier,
     user,
     workspace,
@@ -143,9 +143,10 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
   const form = backfillMark(model)
   await tx.executeMany(
     INSERT_ENTITIES,
-    prepared.map(({ time, shown, draft: { _id, identifier, user, workspace, doc, keys } }) => {
+    prepared.map(({ time, shown, draft }) => {
+      const { identifier, user, workspace, doc, keys } = draft
       const texts = [
-        _id,
+        toStoredId(draft),
         model.key,
         identifier,
         user,
@@ -157,10 +158,13 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
     }),
   )
   const numbers = new Map<unknown, number>()
-  for (const chunk of toChunks(prepared.map(({ draft }) => draft._id))) {
-    const { sql, params } = oneOf('_id', chunk)
-    const rows = await tx.query(`select _id, seq from entities where ${sql}`, params)
-    for (const [_id, seq] of rows) numbers.set(_id, seq as number)
+  for (const chunk of toChunks(prepared.map(({ draft }) => draft.identifier))) {
+    const { sql, params } = oneOf('identifier', chunk)
+    const rows = await tx.query(`select identifier, seq from entities where blueprint = ? and ${sql}`, [
+      model.key,
+      ...params,
+    ])
+    for (const [identifier, seq] of rows) numbers.set(identifier, seq as number)
   }
-  return { ...observed, seqs: prepared.map(({ draft }) => numbers.get(draft._id)!) }
+  return { ...observed, seqs: prepared.map(({ draft }) => numbers.get(draft.identifier)!) }
 }

@@ -29,6 +29,7 @@ import { lockFolder } from './folder-lock'
 import { LazyWriter, type WriteAccess } from './lazy-writer'
 import { type LogListener, type LogObserver, LogObservers } from './log-observer'
 import { ReadSnapshot } from './read-snapshot'
+import { toRunnable } from './runnable-migrations'
 import { readTables, SqliteTenantCopy } from './tenant-copy'
 import type { WriteTurns } from './write-turns'
 
@@ -79,8 +80,9 @@ export class Sqlite implements Engine {
    * @throws 404 TENANT_NOT_FOUND when the folder of the file is missing, or the tenant was ended
    * @throws DatabaseDamaged when the database should exist, but is missing or belongs to another tenant
    */
-  async open({ file, identity, exists = false }: DatabaseLocation, migrations: Migrations): Promise<Database> {
+  async open({ file, identity, exists = false }: DatabaseLocation, all: Migrations): Promise<Database> {
     const { folder, lockTimeout, synchronous } = this.options
+    const migrations = toRunnable(await this.#getOpenFile(), all)
     const [path, mark] = [join(folder, file), toMark(identity)]
     if (exists) assertFile(path)
     else await this.#create(path, mark, migrations.sqlite)
@@ -144,11 +146,9 @@ export class Sqlite implements Engine {
   }
 
   /** Opens a file for copying, and creates its folder, too. */
-  async openTenantCopy(
-    { file, identity }: DatabaseLocation,
-    { sqlite: migrations }: Migrations,
-  ): Promise<TenantCopyConnection> {
+  async openTenantCopy({ file, identity }: DatabaseLocation, all: Migrations): Promise<TenantCopyConnection> {
     const { folder, lockTimeout } = this.options
+    const { sqlite: migrations } = toRunnable(await this.#getOpenFile(), all)
     const path = join(folder, file)
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     const session = new CachedConnection((await this.#getOpenFile())(path), lockTimeout)
