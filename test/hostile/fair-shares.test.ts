@@ -106,7 +106,7 @@ test.each(Object.entries(places))(
   },
 )
 
-test('while the queue of a tenant is full of the work of one user, another user is served next', async () => {
+test('a flood of one user, which fills the queue of the tenant, is served behind the next request of another user', async () => {
   using _ = withoutRateLimits()
   const testTenant = await createTestTenant()
   const content = `<p>${'<b>x</b>'.repeat(2_000)}</p>`
