@@ -5,6 +5,7 @@ import { requireRecentAuth, verifyCurrentPassword } from './reauthentication'
 import type { Proof } from './shapes'
 import type { UserRow } from './tables'
 import { requireValidPassword } from './users/users'
+import { toWorkOwner } from './work-owner'
 
 type LoginFields = { username?: string; email?: string | null }
 
@@ -52,7 +53,7 @@ export async function authorizeCredentialChange(
   const proven = needsRecentAuth && (await requireRecentAuth(ctx, proof, request))
   if (!changesPassword) return
   if (user.password && proven !== 'currentPassword') await verifyCurrentPassword(ctx, user, proof.currentPassword!)
-  return hashPassword(ctx, password)
+  return hashPassword(toWorkOwner(ctx), password)
 }
 
 const notOwner = () =>

@@ -1,15 +1,14 @@
 import { availableParallelism } from 'node:os'
-import { FairSemaphore } from '../tenancy/fair-semaphore'
-import type { Tenant } from '../tenancy/tenants'
+import { FairShare } from '../core/fair-share'
+import type { WorkOwner } from '../core/turn-queue'
 import { passwordCost } from './password-cost'
 
 /**
  * How many passwords are hashed at once. Each takes a core and 19 MB for 30 ms, and one core is left to the event loop.
  */
 export const HASH_CONCURRENCY = Math.min(4, Math.max(1, availableParallelism() - 1))
-const MAX_WAITING_PER_TENANT = 100 // passwords to hash
 
-const hashQueue = new FairSemaphore(HASH_CONCURRENCY, MAX_WAITING_PER_TENANT)
+const hashShare = new FairShare({ running: { total: HASH_CONCURRENCY }, waiting: { perTenant: 100 } })
 
 const MIN_MEMORY_COST_KIB = 8
 
@@ -23,15 +22,15 @@ const toHashOptions = ({ memoryCost, timeCost } = passwordCost) => ({
  * Returns the argon2id hash of a password, with a salt of its own.
  * @throws 503 BUSY when too many passwords of the tenant wait
  */
-export const hashPassword = (tenant: Tenant, password: string) =>
-  hashQueue.run(tenant, () => Bun.password.hash(password, toHashOptions()))
+export const hashPassword = (owner: WorkOwner, password: string) =>
+  hashShare.run(owner, () => Bun.password.hash(password, toHashOptions()))
 
 /**
  * Returns the hash of a password for a sign-up. It never delays a sign-in, however many users sign up at once.
  * @throws 503 BUSY when too many passwords of the tenant wait
  */
-export const hashSignupPassword = (tenant: Tenant, password: string) =>
-  hashQueue.runLowPriority(tenant, () => Bun.password.hash(password, toHashOptions()))
+export const hashSignupPassword = (owner: WorkOwner, password: string) =>
+  hashShare.run(owner, () => Bun.password.hash(password, toHashOptions()), { isLowPriority: true })
 
 /** Returns the cost of an argon2id hash: its memory (KiB) times its passes. Returns NaN for a hash of another kind. */
 function computeHashCost(hash: string) {
@@ -58,12 +57,12 @@ export const needsRehash = (hash: string | null) =>
  * @throws 503 BUSY when too many passwords of the tenant wait
  */
 export const verifyPassword = (
-  tenant: Tenant,
+  owner: WorkOwner,
   password: string,
   hash: string | null | undefined,
   beforeVerify: () => Promise<void>,
 ) =>
-  hashQueue.run(tenant, async () => {
+  hashShare.run(owner, async () => {
     await beforeVerify()
     const compared = hash ?? passwordCost.decoyHash
     const isMatch = await Bun.password.verify(password, compared)

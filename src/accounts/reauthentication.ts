@@ -9,6 +9,7 @@ import { countAttempt, recordSuccess } from './signin-throttle'
 import { sessions, type UserRow } from './tables'
 import { countCodeAttempt, invalidCode, isTotpEnabled, prepareCodeUse } from './totp/code-verification'
 import { getUser } from './users/users'
+import { toWorkOwner } from './work-owner'
 
 const RECENT_SIGN_IN_MS = 10 * 60_000
 
@@ -65,7 +66,7 @@ async function verifyCurrentCode(ctx: Ctx, code: string, request: Request) {
 /** @throws 403 INVALID_CREDENTIALS when the password is wrong, 429 RATE_LIMITED */
 export async function verifyCurrentPassword(ctx: Ctx, user: UserRow, password: string) {
   const subjects = { account: user.usernameKey, address: user._id, telling: { user: user._id } }
-  if (!(await verifyPassword(ctx, password, user.password, () => countAttempt(ctx, subjects))))
+  if (!(await verifyPassword(toWorkOwner(ctx), password, user.password, () => countAttempt(ctx, subjects))))
     throw new Problem(403, 'INVALID_CREDENTIALS', 'The current password is incorrect.')
   await recordSuccess(ctx, subjects)
 }

@@ -25,6 +25,7 @@ import type { UserRow } from './tables'
 import { countCodeAttempt, invalidCode, isTotpEnabled, prepareCodeUse } from './totp/code-verification'
 import { emitUserEvent } from './users/events'
 import { findByLogin, getUser, registerUser, rehashPassword, toUser } from './users/users'
+import { toWorkOwner } from './work-owner'
 
 /**
  * Signs a user in by password, or completes a sign-in by the second factor.
@@ -39,7 +40,8 @@ export async function signIn(tenant: Tenant, input: SignIn, answer: HttpContext)
   const account = user?.usernameKey ?? normalizeForLookup(username)
   const device = await findKnownDevice(answer.request, tenant, user?._id ?? '', refreshToken)
   const subjects = { account, address: clientNetwork(answer.request), device, telling: { user: user?._id } }
-  if (!(await verifyPassword(tenant, password, user?.password, () => countAttempt(tenant, subjects)))) {
+  const owner = toWorkOwner(tenant, answer.request)
+  if (!(await verifyPassword(owner, password, user?.password, () => countAttempt(tenant, subjects)))) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or password is incorrect.')
   }
   await recordSuccess(tenant, subjects)
@@ -114,7 +116,8 @@ export async function signUp(tenant: Tenant, input: Registration, answer: HttpCo
   if (!(await getSettings(tenant, authSettings)).allowSignup) throw signupClosed()
   countSignup(tenant, answer.request)
   const afterInsert = (tx: Tx, user: UserRow) => completeSignUp(tenant, tx, user)
-  const user = await registerUser(tenant, input, ['user'], afterInsert, {}, hashSignupPassword)
+  const hash = (password: string) => hashSignupPassword(toWorkOwner(tenant, answer.request), password)
+  const user = await registerUser(tenant, input, ['user'], afterInsert, {}, hash)
   return startSession(tenant, user, input.authType, answer)
 }
 

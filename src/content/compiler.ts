@@ -1,13 +1,18 @@
+import type { PublicCtx } from '../accounts/context'
+import { toWorkOwner } from '../accounts/work-owner'
+import { FairShare } from '../core/fair-share'
 import { Busy } from '../storage/errors'
-import { FairSemaphore } from '../tenancy/fair-semaphore'
-import type { Tenant } from '../tenancy/tenants'
 import { type CompileLimits, type CompileOutcome, LIMIT_SIGNAL, runCompilerProcess } from './compiler-process'
 
 const COMPILE_LIMITS: CompileLimits = { memoryBytes: 256 << 20, timeMs: 5_000, outputCharacters: 512 << 10 }
 const PROCESS_TIMEOUT_MS = 20_000 // ms per request; a megabyte takes about two seconds
 const MAX_FAILURES_PER_REQUEST = 3 // contents of one request that may crash the process
 
-const compileSemaphore = new FairSemaphore(2, 50) // each takes a core and about 40 MB
+const compilerShare = new FairShare({
+  running: { total: 2 }, // each takes a core and about 40 MB
+  waiting: { perTenant: 50 },
+  turnMs: 200,
+})
 const compilerScript = `(${runCompilerProcess})(${JSON.stringify(COMPILE_LIMITS)}, ${JSON.stringify(LIMIT_SIGNAL)})`
 
 /**
@@ -15,7 +20,7 @@ const compilerScript = `(${runCompilerProcess})(${JSON.stringify(COMPILE_LIMITS)
  * make the compiler fold constants until time or memory run out (`enum E { a = 'xx', b = a + a, c = b + b, … }`). The
  * content is never run, and its imports are not resolved. @throws 503 when too many requests are waiting
  */
-export async function compile(tenant: Tenant, contents: string[]): Promise<CompileOutcome[]> {
+export async function compile(ctx: PublicCtx, contents: string[]): Promise<CompileOutcome[]> {
   const outcomes: CompileOutcome[] = []
   for (let failures = 0; outcomes.length < contents.length; failures++) {
     if (failures === MAX_FAILURES_PER_REQUEST)
@@ -24,7 +29,7 @@ export async function compile(tenant: Tenant, contents: string[]): Promise<Compi
           outcomes[at] ??
           failedOutcome('It was not compiled, because too many other components of the request failed.'),
       )
-    outcomes.push(...(await compileSemaphore.run(tenant, () => runCompiler(contents.slice(outcomes.length)))))
+    outcomes.push(...(await compilerShare.run(toWorkOwner(ctx), () => runCompiler(contents.slice(outcomes.length)))))
     if (outcomes.length < contents.length)
       outcomes.push(failedOutcome('The code takes too much time or memory to compile.'))
   }

@@ -1,13 +1,14 @@
+import type { PublicCtx } from '../accounts/context'
+import { toWorkOwner } from '../accounts/work-owner'
+import { FairShare } from '../core/fair-share'
 import { logError } from '../core/log'
 import { badRequest } from '../core/problem'
 import { workerUrl } from '../core/worker-url'
-import { FairSemaphore } from '../tenancy/fair-semaphore'
-import type { Tenant } from '../tenancy/tenants'
 import type { SanitizeResult } from './sanitizer-worker'
 
 const SANITIZE_TIMEOUT_MS = 5_000 // a text of the maximum size takes about 50 ms
 
-const sanitizeSemaphore = new FairSemaphore(1, 100)
+const sanitizerShare = new FairShare({ running: { total: 1 }, waiting: { perTenant: 100 }, turnMs: 10 })
 let workerThread: Worker | undefined
 
 /**
@@ -16,11 +17,11 @@ let workerThread: Worker | undefined
  * @throws 400 when it is nested too deeply or takes too long, 503 when too many texts are waiting
  */
 export async function sanitizeHtml(
-  tenant: Pick<Tenant, 'tenant'>,
+  ctx: Pick<PublicCtx, 'tenant' | 'actor'>,
   html: string,
   timeoutMs = SANITIZE_TIMEOUT_MS,
 ): Promise<string> {
-  const result = await sanitizeSemaphore.run(tenant, () => runInWorker(html, timeoutMs))
+  const result = await sanitizerShare.run(toWorkOwner(ctx), () => runInWorker(html, timeoutMs))
   return 'html' in result ? result.html : badRequest({ path: '/content', message: result.flaw })
 }
 

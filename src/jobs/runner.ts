@@ -1,7 +1,7 @@
 import { HOUR_MS, now } from '../core/clock'
+import { FairShare } from '../core/fair-share'
 import { getErrorChain, logError } from '../core/log'
 import { Problem } from '../core/problem'
-import { FairSemaphore } from '../tenancy/fair-semaphore'
 import { eachOpenServedSince, getTenant, listTenantIds, type Tenant } from '../tenancy/tenants'
 import { onWake } from './wake'
 import { type Lease, withLease } from './with-lease'
@@ -82,13 +82,14 @@ export function startRunner(): () => void {
 
   /** Returns the ms until the next check, or undefined when none is needed. */
   async function runTenantJobs(tenant: Tenant, watch: TenantWatch): Promise<number | undefined> {
-    const method = watch.isLowPriority ? 'runLowPriority' : 'run'
+    const { isLowPriority } = watch
     watch.isLowPriority = true
-    const hasJobs = await checkSemaphore[method](tenant, async () => {
+    const check = async () => {
       if (!watch.isRescheduled) await rescheduleByClock(tenant)
       watch.isRescheduled = true
       return hasWork(tenant)
-    })
+    }
+    const hasJobs = await checkShare.run({ tenant: tenant.tenant, caller: 'jobs' }, check, { isLowPriority })
     if (hasJobs) {
       const leaseResult = await withLease(tenant, 'jobs', (held) => drainLinger(held, watch), {
         ttlMs: JOBS_LEASE_TTL_MS,
@@ -123,7 +124,7 @@ export function startRunner(): () => void {
         checkTenant(id, true)
         await Bun.sleep(SWEEP_PAUSE_MS)
         // While all checks are busy, the other tenants wait.
-        while (checkSemaphore.isBusy && !signal.aborted) await Bun.sleep(SWEEP_PAUSE_MS)
+        while (checkShare.isFull && !signal.aborted) await Bun.sleep(SWEEP_PAUSE_MS)
       }
     }
   }
@@ -172,7 +173,7 @@ export function startRunner(): () => void {
   }
 }
 
-const checkSemaphore = new FairSemaphore(MAX_CONCURRENT_CHECKS, Number.POSITIVE_INFINITY)
+const checkShare = new FairShare({ running: { total: MAX_CONCURRENT_CHECKS }, waiting: {} })
 
 /** Runs all due jobs of a tenant. Returns the number of attempts. */
 export async function runDueJobs(tenant: Tenant): Promise<number> {

@@ -1,10 +1,10 @@
 import { DAY_MS, HOUR_MS, now } from '../core/clock'
 import { extensions, registry } from '../core/extension'
+import { FairShare } from '../core/fair-share'
 import { logError } from '../core/log'
 import { TooManyCalls } from '../core/outbound-calls'
 import { parseTrace, runInSpan, runInTrace } from '../core/trace'
 import type { Tx } from '../storage/port'
-import { FairSemaphore } from '../tenancy/fair-semaphore'
 import type { Tenant } from '../tenancy/tenants'
 import { LeaseLost } from './leases'
 import {
@@ -65,12 +65,18 @@ const MAX_RETRY_DELAY_MS = HOUR_MS
 /** Handlers of jobs, by the kind that is stored with a job. */
 export const jobHandlers = registry<JobHandler>('job handlers')
 export const jobSources = extensions<JobSource>('job sources')
-// Jobs whose last attempt failed have a semaphore of their own, so that they do not delay the others.
-const startSemaphores = {
-  fresh: new FairSemaphore(MAX_STARTING_TOTAL.fresh, MAX_STARTING_PER_TENANT.fresh),
-  retried: new FairSemaphore(MAX_STARTING_TOTAL.retried, MAX_STARTING_PER_TENANT.retried),
-}
+// Jobs whose last attempt failed have places of their own, so that they do not delay the others.
+const startShares = { fresh: createStartShare('fresh'), retried: createStartShare('retried') }
 const ATTEMPT_STATES = ['fresh', 'retried'] as const
+
+function createStartShare(attemptState: AttemptState) {
+  const limits = { perTenant: MAX_STARTING_PER_TENANT[attemptState] }
+  return new FairShare({
+    running: { total: MAX_STARTING_TOTAL[attemptState], ...limits },
+    waiting: limits,
+    turnMs: 100,
+  })
+}
 
 /** What became of the attempts of this process at jobs, by their kind. */
 export const jobStatistics = new Map<string, { seconds: number; results: Map<JobResult['state'], number> }>()
@@ -107,8 +113,8 @@ export async function drainJobs(tenant: Tenant & Lease, woken: () => Promise<voi
         turn = runTurn(tenant, head)
         return waitUntilSlow(turn)
       }
-      const isSlow = await startSemaphores[attemptState]
-        .run(tenant, runUntilSlow)
+      const isSlow = await startShares[attemptState]
+        .run({ tenant: tenant.tenant, caller: head.kind }, runUntilSlow)
         .finally(() => starting[attemptState]--)
       if (isSlow) placeFreed.resolve()
       const count = await turn

@@ -1,11 +1,12 @@
+import type { PublicCtx } from '../accounts/context'
+import { toWorkOwner } from '../accounts/work-owner'
 import { Problem } from '../core/problem'
-import type { Tenant } from '../tenancy/tenants'
 import { sandboxPool } from './sandbox/pool'
 import type { CompileError } from './sandbox/protocol'
 
 /** Returns the JavaScript of a lambda's code. @throws 400 with each error and its position, 503 LAMBDA_BUSY */
-export async function compileCode(tenant: Pick<Tenant, 'tenant'>, code: string): Promise<string> {
-  const outcome = await sandboxPool.use(tenant, (sandbox) => sandbox.compile(code))
+export async function compileCode(ctx: PublicCtx, code: string): Promise<string> {
+  const outcome = await sandboxPool.use(toWorkOwner(ctx), (sandbox) => sandbox.compile(code))
   if ('js' in outcome) return outcome.js
   if ('errors' in outcome) return throwCompileErrors(outcome.errors)
   return throwCompileErrors([{ message: 'The code takes too much time or memory to compile.' }])

@@ -1,4 +1,5 @@
 import type { PublicCtx } from '../accounts/context'
+import { toWorkOwner } from '../accounts/work-owner'
 import { now, toIsoString } from '../core/clock'
 import { bindTrace } from '../core/trace'
 import { assertQuotaLeft } from '../limits/quota-check'
@@ -73,7 +74,9 @@ async function runInPool(
   await assertQuotaLeft(ctx, 'lambdaSeconds')
   // The end of the request restores the timeout. The run may be only a part of it, such as a tool of an agent.
   if (options.request) disableIdleTimeout(options.request)
-  const done = await sandboxPool.use(ctx, (sandbox) => runInSandbox(sandbox, ctx, lambda, lambdaRequest, options))
+  const done = await sandboxPool.use(toWorkOwner(ctx, options.request), (sandbox) =>
+    runInSandbox(sandbox, ctx, lambda, lambdaRequest, options),
+  )
   addUse(ctx, 'lambdaSeconds', done.durationMs / 1_000)
   logRun(ctx, lambda, options, done)
   return done

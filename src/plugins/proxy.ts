@@ -1,14 +1,15 @@
 import { Elysia } from 'elysia'
 import type { PublicCtx } from '../accounts/context'
 import { reauthorizeSameSite, streamGuard } from '../accounts/guard'
+import { toWorkOwner } from '../accounts/work-owner'
 import { config } from '../config'
 import { isPrivateNetworkAllowed } from '../connections/url-policy'
+import { FairShare } from '../core/fair-share'
 import { UpstreamUnreachable } from '../core/http-client'
 import { fetchExternalStream, type UpstreamResponse } from '../core/http-stream'
 import { Problem } from '../core/problem'
 import { headersForPlugin, headersFromPlugin } from '../core/proxy-headers'
 import { pinRequestId } from '../core/request-id'
-import { Busy } from '../storage/errors'
 import {
   clientIp,
   disableIdleTimeout,
@@ -21,11 +22,11 @@ import { recordSampled } from './health'
 import { type CachedPlugin, findActivePlugin, findPluginByPath } from './plugin-cache'
 import { signUserToken } from './secrets'
 
-const MAX_REQUESTS_PER_TENANT = 1_000 // concurrent requests
-const requestCounts = new Map<string, number>()
+/** Limits the concurrent requests, so that endless streams leave room for others. */
+const requestShare = new FairShare({ running: { perTenant: 1_000, perCaller: 500 } })
 
 /** Returns how many requests of a tenant are being forwarded, including the responses that are being read. */
-export const countForwardedRequests = (tenant: string) => requestCounts.get(tenant) ?? 0
+export const countForwardedRequests = (tenant: string) => requestShare.countOf(tenant).running
 
 /** Forwards a request that matches no route of the platform to the plugin of its path. */
 export const proxyRoutes = new Elysia({ tags: ['plugins'] })
@@ -137,19 +138,15 @@ function startEventStream({ body, headers }: UpstreamResponse) {
   return readable
 }
 
-/** Limits the concurrent requests of a tenant, so that endless streams leave room for other tenants. @throws 503 */
+/** Counts a request until its answer has been read. @throws 503 BUSY */
 async function limitConcurrency(
-  { tenant }: Tenant,
+  ctx: PublicCtx,
   request: Request,
   callPlugin: () => Promise<UpstreamResponse>,
 ): Promise<Response> {
-  const count = countForwardedRequests(tenant)
-  if (count >= MAX_REQUESTS_PER_TENANT) throw new Busy()
-  requestCounts.set(tenant, count + 1)
+  const releaseShare = requestShare.reserve(toWorkOwner(ctx, request))
   const release = () => {
-    const remaining = countForwardedRequests(tenant) - 1
-    if (remaining) requestCounts.set(tenant, remaining)
-    else requestCounts.delete(tenant)
+    releaseShare()
     restoreIdleTimeout(request)
   }
   try {

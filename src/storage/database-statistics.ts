@@ -33,7 +33,7 @@ export const describeStatement = (place: DatabaseLocation, operation: string, sq
 const shortenSql = (sql: string) => sql.replace(/\s+/g, ' ').slice(0, MAX_SQL_LENGTH)
 
 const MAX_SQL_LENGTH = 2_000 // characters of a line
-const slowLines = new LogQuota(30)
+const slowLines = new LogQuota(60, 20)
 
 /**
  * Returns a function that runs statements as `query` does, adds their durations to `durations`, and logs those that take
@@ -57,7 +57,7 @@ export const timeStatements =
 
 function reportSlowStatement(place: DatabaseLocation, sql: string, ms: number, rows: number) {
   databaseStatistics[engineOf(place)].slowStatements++
-  const omitted = slowLines.take()
+  const omitted = slowLines.take(place.tenant)
   if (omitted === undefined) return
   const about = { tenant: place.tenant, ms: Math.round(ms), rows, sql: shortenSql(sql), ...(omitted && { omitted }) }
   log.warn({ event: 'slow-statement', ...about })

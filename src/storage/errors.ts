@@ -1,3 +1,4 @@
+import { Busy } from '../core/busy'
 import { ConfigError } from '../core/config-error'
 import { Problem } from '../core/problem'
 
@@ -16,13 +17,7 @@ export class BrokenReference extends Problem {
   }
 }
 
-/** 503 BUSY: a lock could not be taken, a queue is full, or a write took too long. */
-export class Busy extends Problem {
-  constructor(cause?: unknown) {
-    const headers = { 'retry-after': '1' }
-    super(503, 'BUSY', 'The server is busy. Try again in a moment.', { cause, headers })
-  }
-}
+export { Busy }
 
 /** 503 BUSY: the tenant was moved. The next request is served by its new home. */
 export class TenantMoved extends Busy {

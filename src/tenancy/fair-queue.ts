@@ -1,27 +1,24 @@
 import { yieldToEventLoop } from '../core/event-loop'
-import { Busy } from '../storage/errors'
+import { FairShare, type ShareLimits } from '../core/fair-share'
+import { TurnQueue, type WorkOwner } from '../core/turn-queue'
 
-/** The tenant and the caller that expensive work is done for. */
-export type WorkOwner = { tenant: string; caller: string }
-
-/** How many pieces of expensive work may run or wait at once. */
-export type ConcurrencyLimits = { perTenant: number; perCaller: number }
-
-type CallerQueues = Map<string, (() => void)[]>
+export type { WorkOwner }
 
 const MAX_UNPAID_MS = 2 // how long expensive work holds the thread before others get their turn
 const REPAYMENT_FACTOR = 1.5 // ms that others get for each ms; above 1, because the garbage of a slice is collected in their time
+const TURN_MS = 2 // thread time of a turn; an owner whose slice took longer sits out turns
 
 /**
  * Divides the only thread between expensive work, in slices of a few ms each, and everything else: when slices have
  * taken t ms, and other requests have arrived meanwhile, the next slice waits for 1.5 t. So cheap requests get more
- * than half of the thread, however much expensive work there is. Tenants take turns with their slices, and so do the
- * callers of a tenant, which runs one slice at a time.
+ * than half of the thread, however much expensive work there is. Tenants take turns with their slices, weighted by the
+ * time that these take, and so do the callers of a tenant, which runs one slice at a time.
  */
 export class FairQueue {
-  #waiting = new Map<string, CallerQueues>()
+  #waiting = new TurnQueue<() => void>()
+  /** The tenants that have a slice under way. */
   #running = new Set<string>()
-  #slots = new Map<string, number>()
+  #slots = new FairShare({})
   /** A slice holds the thread now, or was just started. */
   #isThreadHeld = false
   #isPaused = false
@@ -40,17 +37,8 @@ export class FairQueue {
    * without limits.
    * @throws 503 BUSY when the tenant or the caller has reached its limit
    */
-  acquireSlot({ tenant, caller }: WorkOwner, limits?: ConcurrencyLimits): () => void {
-    const [tenantKey, callerKey] = [`${tenant} `, `${tenant} ${caller}`]
-    if (limits && (this.#slotsOf(tenantKey) >= limits.perTenant || this.#slotsOf(callerKey) >= limits.perCaller))
-      throw new Busy()
-    for (const name of [tenantKey, callerKey]) this.#slots.set(name, this.#slotsOf(name) + 1)
-    return () => {
-      for (const name of [tenantKey, callerKey]) {
-        if (this.#slotsOf(name) > 1) this.#slots.set(name, this.#slotsOf(name) - 1)
-        else this.#slots.delete(name)
-      }
-    }
+  acquireSlot(owner: WorkOwner, limits: ShareLimits = {}): () => void {
+    return this.#slots.reserve(owner, 1, limits)
   }
 
   /**
@@ -66,12 +54,13 @@ export class FairQueue {
     const began = performance.now()
     try {
       const working = Promise.try(work)
-      if (!holdsThread) this.#releaseThread(performance.now() - began)
+      if (!holdsThread) this.#releaseThread(owner, performance.now() - began)
       return await working
     } finally {
       this.#running.delete(tenant)
-      if (holdsThread) this.#releaseThread(performance.now() - began)
+      if (holdsThread) this.#releaseThread(owner, performance.now() - began)
       else this.#startNext()
+      if (!this.#running.size && !this.#waiting.size) this.#waiting.forgetTurns()
     }
   }
 
@@ -82,26 +71,25 @@ export class FairQueue {
     this.#lastReleaseAt = now
   }
 
-  #slotsOf = (name: string) => this.#slots.get(name) ?? 0
-
-  #waitForTurn({ tenant, caller }: WorkOwner): Promise<void> {
+  #waitForTurn(owner: WorkOwner): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const callers: CallerQueues = this.#waiting.get(tenant) ?? new Map()
-    this.#waiting.set(tenant, callers)
-    const queue = callers.get(caller) ?? []
-    callers.set(caller, queue)
-    queue.push(resolve)
+    // The thread is held from here on, because a new slice could overtake this one otherwise.
+    this.#waiting.add(owner, () => {
+      this.#running.add(owner.tenant)
+      this.#isThreadHeld = true
+      resolve()
+    })
     this.#startNext()
     return promise
   }
 
-  #releaseThread(ms: number) {
+  #releaseThread(owner: WorkOwner, ms: number) {
     this.#isThreadHeld = false
+    this.#waiting.charge(owner, ms / TURN_MS - 1)
     this.chargeThreadTime(ms)
     this.#startNext()
   }
 
-  /** Starts the next slice and marks the thread as held, because a new slice could overtake it otherwise. */
   #startNext() {
     if (this.#isThreadHeld || this.#isPaused || !this.#waiting.size) return
     if (this.#owedMs >= MAX_UNPAID_MS) {
@@ -112,19 +100,7 @@ export class FairQueue {
       })
       return
     }
-    for (const [tenant, callers] of this.#waiting) {
-      if (this.#running.has(tenant)) continue
-      this.#waiting.delete(tenant)
-      const [caller, queue] = callers.entries().next().value!
-      callers.delete(caller)
-      const resolve = queue.shift()
-      if (queue.length) callers.set(caller, queue)
-      if (callers.size) this.#waiting.set(tenant, callers)
-      this.#running.add(tenant)
-      this.#isThreadHeld = true
-      resolve?.()
-      return
-    }
+    this.#waiting.takeNext(({ tenant }) => !this.#running.has(tenant))?.()
   }
 
   /** Leaves the thread to other requests, if there are any, for as long as they are owed. */

@@ -1,7 +1,7 @@
 import { config } from '../config'
-import { toChunks } from '../core/chunks'
 import { toIsoString } from '../core/clock'
 import { hasAddress } from '../core/dns'
+import { FairShare } from '../core/fair-share'
 import { log, logError } from '../core/log'
 import { parseList } from '../core/setting-types'
 import type { BackgroundWork } from '../jobs/area'
@@ -9,9 +9,10 @@ import { type Lease, withLease } from '../jobs/with-lease'
 import type { Store } from '../storage/port'
 import { registry } from '../tenancy/registry'
 import { AuthorityUnavailable, connectAuthority, orderCertificate } from './acme-authority'
+import { listCertifiableHosts } from './certifiable-hosts'
 import {
-  countRecentOrders,
   listDueHosts,
+  listRecentlyOrderedHosts,
   postpone,
   recordFailure,
   saveCertificate,
@@ -20,7 +21,10 @@ import {
 
 const CHECK_INTERVAL_MS = 15_000
 const MAX_ORDERS_PER_HOUR = 90 // Let's Encrypt takes 300 in three hours
-const PARALLEL_ORDERS = 4
+const MAX_ORDERS_PER_HOUR_PER_TENANT = MAX_ORDERS_PER_HOUR / 2
+
+// An order waits for the authority, which takes minutes to see that a host leads elsewhere.
+const orderShare = new FairShare({ running: { total: 4, perTenant: 2 }, waiting: {} })
 
 type DueHost = Awaited<ReturnType<typeof listDueHosts>>[number]
 
@@ -45,24 +49,35 @@ export function startOrdering(): BackgroundWork {
   }
 }
 
-/** Orders the certificates of new hosts and of those that expire, as many as an hour may have. */
+/**
+ * Orders the certificates of new hosts and of those that expire, as many as an hour may have. Tenants take turns, and
+ * one of them gets at most half of an hour's orders.
+ */
 export async function orderDueCertificates({ signal }: Store & Lease) {
   await syncCertificates()
   const dueHosts = await listDueHosts()
   if (!dueHosts.length) return
-  let left = MAX_ORDERS_PER_HOUR - (await countRecentOrders())
+  const certifiable = await listCertifiableHosts()
+  const tenantOf = (host: string) => certifiable.get(host) ?? ''
+  const orderedTenants = (await listRecentlyOrderedHosts()).map(tenantOf)
+  const mayOrder = (tenant: string) =>
+    orderedTenants.length < MAX_ORDERS_PER_HOUR &&
+    orderedTenants.filter((other) => other === tenant).length < MAX_ORDERS_PER_HOUR_PER_TENANT
   let client: ReturnType<typeof connectAuthority> | undefined
-  const order = async (row: DueHost) => {
+  const order = async (tenant: string, row: DueHost) => {
+    if (signal.aborted || performance.now() < pausedUntil || !mayOrder(tenant)) return
     if (!(await mayLeadHere(row))) return recordFailure(row, 'The DNS has no address for this host yet.', false)
-    if (left-- <= 0) return
+    if (!mayOrder(tenant)) return
+    orderedTenants.push(tenant)
     // One connection for all, because the first one creates the account.
     client ??= connectAuthority()
     await orderOrRecord(row, client, signal)
   }
-  for (const batch of toChunks(dueHosts, PARALLEL_ORDERS)) {
-    if (signal.aborted || left <= 0 || performance.now() < pausedUntil) return
-    await Promise.all(batch.map(order))
+  const shareOf = (row: DueHost) => {
+    const tenant = tenantOf(row.host)
+    return orderShare.run({ tenant, caller: 'certificates' }, () => order(tenant, row))
   }
+  await Promise.all(dueHosts.map(shareOf))
 }
 
 /** A server that does not answer says nothing about the host. */

@@ -57,7 +57,7 @@ describe('the renewal of a session cookie', () => {
   test('the start of an identity link renews the session cookie beside its own cookie', async () => {
     const providers = { google: { clientId: 'x', clientSecret: 'y' } }
     await home.as('admin').put('/configurations/auth-configuration', { metadata: { providers } })
-    const password = await hashPassword(home.tenant, 'correct horse')
+    const password = await hashPassword({ tenant: home.id, caller: 'user' }, 'correct horse')
     await home.tenant.write((tx) => tx.update(users).set({ password }))
     const { cookie, client } = await signInWithOldCookie('other')
     const { status, headers } = await client.post('/me/identities', {

@@ -5,9 +5,10 @@ import { eq } from 'drizzle-orm'
 import { HASH_CONCURRENCY, hashPassword, hashSignupPassword, verifyPassword } from '../../src/accounts/passwords'
 import { users } from '../../src/accounts/tables'
 import { registerUser } from '../../src/accounts/users/users'
+import { toWorkOwner } from '../../src/accounts/work-owner'
 import { config } from '../../src/config'
+import { FairShare } from '../../src/core/fair-share'
 import { tenantFolder } from '../../src/tenancy/databases'
-import { FairSemaphore } from '../../src/tenancy/fair-semaphore'
 import { useStandardPasswordCost } from '../password-cost'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { waitUntil } from '../wait-until'
@@ -26,7 +27,7 @@ const watchVerify = (work: typeof verify) => spyOn(Bun.password, 'verify').mockI
 
 afterEach(() => {
   for (const spy of [spyOn(Bun.password, 'hash'), spyOn(Bun.password, 'verify')]) spy.mockRestore()
-  for (const method of ['run', 'runLowPriority'] as const) spyOn(FairSemaphore.prototype, method).mockRestore()
+  spyOn(FairShare.prototype, 'run').mockRestore()
 })
 
 test('password hashing runs at most HASH_CONCURRENCY hashes at once and leaves a core free', async () => {
@@ -83,10 +84,11 @@ test('a failed sign-in verifies one hash of the same cost for a user with a pass
   expect(seen[2]).toEqual(seen[0])
 })
 
-test('a sign-in gets 503 BUSY with retry-after while a thousand passwords are waiting to be hashed', async () => {
+test('a sign-in gets 503 BUSY with retry-after while a thousand passwords of its network are waiting to be hashed', async () => {
   const gate = Promise.withResolvers<string>()
   watchHash(() => gate.promise)
-  const crowd = Array.from({ length: 1_000 }, () => hashPassword(home.tenant, password))
+  const owner = toWorkOwner(home.tenant, new Request(home.origin))
+  const crowd = Array.from({ length: 1_000 }, () => hashPassword(owner, password))
   const settled = Promise.allSettled(crowd)
   try {
     const answer = await anonymous.post('/signin', { username: 'ada', password })
@@ -179,10 +181,10 @@ test('the password of a sign-in is hashed before those of waiting sign-ups, at i
     return 'x'
   })
   const signups = [home, otherTenant].flatMap(({ tenant }) =>
-    Array.from({ length: 20 }, () => hashSignupPassword(tenant, password)),
+    Array.from({ length: 20 }, () => hashSignupPassword(toWorkOwner(tenant), password)),
   )
   const attempt = async () => void order.push('sign-in')
-  const signins = [home, otherTenant].map(({ tenant }) => verifyPassword(tenant, password, null, attempt))
+  const signins = [home, otherTenant].map(({ tenant }) => verifyPassword(toWorkOwner(tenant), password, null, attempt))
   gate.resolve()
   await Promise.all([...signups, ...signins])
   expect(order.slice(0, HASH_CONCURRENCY + 2)).toEqual([
@@ -207,14 +209,18 @@ test('POST /api/signin verifies its password before those of POST /api/signup an
     verified.resolve()
     return verify(...args)
   })
-  const queuedSignups = spyOn(FairSemaphore.prototype, 'runLowPriority')
-  const queuedSignins = spyOn(FairSemaphore.prototype, 'run')
+  const runs = spyOn(FairShare.prototype, 'run')
+  const countQueued = (share: unknown, isLowPriority: boolean) =>
+    runs.mock.calls.filter(
+      ([, , options], n) => runs.mock.contexts[n] === share && !!options?.isLowPriority === isLowPriority,
+    ).length
   try {
-    const others = Array.from({ length: 30 }, () => hashSignupPassword(home.tenant, password))
+    const others = Array.from({ length: 30 }, () => hashSignupPassword(toWorkOwner(home.tenant), password))
+    const [hashShare] = runs.mock.contexts
     const signup = anonymous.post('/signup', { username: 'grace', password })
-    await waitUntil(() => queuedSignups.mock.calls.length > others.length)
+    await waitUntil(() => countQueued(hashShare, true) > others.length)
     const signin = anonymous.post('/signin', { username: 'ada', password })
-    await waitUntil(() => queuedSignins.mock.contexts.includes(queuedSignups.mock.contexts[0]!))
+    await waitUntil(() => countQueued(hashShare, false) > 0)
     first.resolve()
     expect([(await signin).status, (await signup).status]).toEqual([200, 201])
     await Promise.all(others)

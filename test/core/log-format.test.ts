@@ -108,3 +108,8 @@ test('a LogQuota lets a number of lines through within a minute, and then tells 
   expect([quota.take(), quota.take()]).toEqual([2, 0])
   clock.mockRestore()
 })
+
+test('a LogQuota leaves lines for other tenants when one of them has had its part', () => {
+  const quota = new LogQuota(3, 2)
+  expect(['a', 'a', 'a', 'b', 'b'].map((tenant) => quota.take(tenant))).toEqual([0, 0, undefined, 1, undefined])
+})

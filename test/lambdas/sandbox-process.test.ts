@@ -18,7 +18,10 @@ const newInput = (body: string, more: Partial<RunInput> = {}): RunInput => ({
   ...more,
 })
 const silent = { call: async () => ({ ok: true, answer: 'null' }), line: () => {} }
-const [firstTenant, otherTenant] = [{ tenant: 'one' }, { tenant: 'other' }]
+const [firstTenant, otherTenant] = [
+  { tenant: 'one', caller: 'user' },
+  { tenant: 'other', caller: 'user' },
+]
 const limits = {
   maxProcesses: 2,
   maxWaiting: 1,

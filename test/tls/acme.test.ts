@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { eq } from 'drizzle-orm'
 import { type Listener, openPorts } from '../../src/commands/listener'
 import { config } from '../../src/config'
-import { DAY_MS, now, toIsoString } from '../../src/core/clock'
+import { DAY_MS, HOUR_MS, now, toIsoString } from '../../src/core/clock'
 import { withLease } from '../../src/jobs/with-lease'
 import { registry } from '../../src/tenancy/registry'
 import { acmeAccounts, acmeChallenges, certificates, hosts, operatorEvents } from '../../src/tenancy/tables'
@@ -127,6 +127,23 @@ describe.skipIf(!hasPebble)('certificates that are ordered', () => {
     expect(await registry.db.$count(acmeChallenges)).toBe(0)
     const row = await findRow(hosts[0]!)
     expect(row?.key).not.toContain('PRIVATE')
+  })
+
+  test('a tenant that had half of the orders of an hour waits, and the hosts of another tenant are ordered', async () => {
+    const [recent, due, another] = [Array.from({ length: 45 }, newHost), newHost(), newHost()]
+    for (const host of [due, another]) addresses[host] = [['127.0.0.1']]
+    await createTenant(`t${crypto.randomUUID()}`, [...recent, due])
+    await createTenantAt(another)
+    const [attempted, later] = [toIsoString(now()), toIsoString(now() + DAY_MS)]
+    const rows = recent.map((host) => ({ host, due: later, attempted, failures: 0 }))
+    await registry.write((tx) => tx.insert(certificates).values(rows))
+    await orderDue()
+    expect(await findRow(another)).toMatchObject({ chain: expect.stringContaining('CERTIFICATE') })
+    expect(await findRow(due)).toMatchObject({ chain: null, attempted: null })
+    advanceClock(HOUR_MS + 1_000)
+    await orderDue()
+    resetClock()
+    expect(await findRow(due)).toMatchObject({ chain: expect.stringContaining('CERTIFICATE') })
   })
 
   test('names that no tenant has, and those that a tenant has only claimed, are not ordered', async () => {

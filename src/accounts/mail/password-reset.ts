@@ -14,6 +14,7 @@ import { countAttempt } from '../signin-throttle'
 import { users } from '../tables'
 import { emitUserUpdated } from '../users/events'
 import { requireValidPassword } from '../users/users'
+import { toWorkOwner } from '../work-owner'
 import { assertMailQuota, queueRepeatableMail } from './mails'
 import { throwInvalidToken } from './verification'
 
@@ -50,11 +51,11 @@ export const passwordResetJob: JobHandler = {
  * tokens end, and so does a pending change of the address.
  * @throws 400 INVALID_INPUT, INVALID_TOKEN
  */
-export async function resetPassword(tenant: Tenant, token: string, password: string) {
+export async function resetPassword(tenant: Tenant, token: string, password: string, request: Request) {
   requireValidPassword(password)
   // Hashing is expensive, so an invalid token is rejected before.
   if (!(await findOneTimeToken(tenant.db, 'passwordReset', token))) throwInvalidToken()
-  const hash = await hashPassword(tenant, password)
+  const hash = await hashPassword(toWorkOwner(tenant, request), password)
   await writeInvalidating(tenant, 'actors', async (tx) => {
     const { user: _id, data } = (await consumeOneTimeToken(tx, 'passwordReset', token)) ?? throwInvalidToken()
     const user = await tx.select().from(users).where(eq(users._id, _id)).get()

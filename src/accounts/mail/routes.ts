@@ -91,7 +91,7 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
       description: 'Sends a mail to this address if a user has verified it. The answer is the same for every address.',
     },
   })
-  .post('/password/reset', ({ ctx, body }) => resetPassword(ctx, body.token, body.password), {
+  .post('/password/reset', ({ ctx, body, request }) => resetPassword(ctx, body.token, body.password, request), {
     open: true,
     body: PasswordReset,
     response: { 200: SuccessShape, 400: ProblemShape },

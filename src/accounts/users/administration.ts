@@ -10,6 +10,7 @@ import { changeEmailByAdmin } from '../mail/email-changes'
 import { runOwnerDeletedHandlers } from '../owner-deleted'
 import { hashPassword } from '../passwords'
 import { type UserRow, users } from '../tables'
+import { toWorkOwner } from '../work-owner'
 import { emitUserEvent } from './events'
 import type { NewUser, UserChange } from './shapes'
 import { updateUser } from './user-update'
@@ -65,7 +66,7 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
     ? await authorizeCredentialChange(ctx, user, credentials, { currentPassword, code }, request)
     : password === undefined
       ? undefined
-      : await hashPassword(ctx, requireValidPassword(password))
+      : await hashPassword(toWorkOwner(ctx), requireValidPassword(password))
   const update = { ...fields, email, metadata, internalMetadata, passwordHash, endTokens }
   const changed = await updateUser(ctx, id, update, { isOwn, changeEmail: changeEmailByAdmin })
   return toUser(changed, true)

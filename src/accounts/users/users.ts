@@ -15,6 +15,7 @@ import { hashPassword } from '../passwords'
 import { revokeOtherSessions } from '../sessions'
 import type { Registration } from '../shapes'
 import { type UserRow, users } from '../tables'
+import { toWorkOwner } from '../work-owner'
 
 const findById = prepareFirst((db) =>
   db
@@ -65,11 +66,11 @@ export async function registerUncountedUser(
   roles = ['user'],
   afterInsert?: (tx: Tx, user: UserRow) => Promise<unknown>,
   privilegedFields: PrivilegedFields = {},
-  hash: typeof hashPassword = hashPassword,
+  hash = (toHash: string) => hashPassword(toWorkOwner(tenant), toHash),
 ): Promise<UserRow> {
   if (password !== undefined) requireValidPassword(password)
   await assertLoginAvailable(tenant.db, { _id: '', ...toLoginKeys(input) })
-  const passwordHash = password === undefined ? null : await hash(tenant, password)
+  const passwordHash = password === undefined ? null : await hash(password)
   const time = toIsoString(now())
   assertBirthDate(input)
   const row = {
@@ -103,7 +104,7 @@ export async function registerUncountedUser(
  */
 export async function setPassword(tenant: Tenant, name: string, password: string) {
   const { _id } = (await findByLogin(tenant, name)) ?? notFound('user')
-  const hash = await hashPassword(tenant, requireValidPassword(password))
+  const hash = await hashPassword(toWorkOwner(tenant), requireValidPassword(password))
   await writeInvalidating(tenant, 'actors', async (tx) => {
     await revokeOtherSessions(tx, _id, {})
     await revokeOneTimeTokens(tx, 'verification', _id)
@@ -118,7 +119,7 @@ export async function setPassword(tenant: Tenant, name: string, password: string
  * meanwhile.
  */
 export async function rehashPassword(tenant: Tenant, { _id, password: before }: UserRow, password: string) {
-  const hash = await hashPassword(tenant, password)
+  const hash = await hashPassword({ tenant: tenant.tenant, caller: _id }, password)
   const isUnchanged = and(eq(users._id, _id), eq(users.password, before ?? ''))
   return tenant.write((tx) => tx.update(users).set({ password: hash }).where(isUnchanged).returning().get())
 }

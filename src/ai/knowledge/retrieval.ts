@@ -1,10 +1,11 @@
 import { or } from 'drizzle-orm'
 import type { PublicCtx } from '../../accounts/context'
+import { toWorkOwner } from '../../accounts/work-owner'
 import { toChunks } from '../../core/chunks'
+import { FairShare } from '../../core/fair-share'
 import { Problem } from '../../core/problem'
 import type { AiTarget } from '../../integrations/targets/ai'
 import type { Db } from '../../storage/port'
-import { FairSemaphore } from '../../tenancy/fair-semaphore'
 import type { Tenant } from '../../tenancy/tenants'
 import { getSource } from '../sources/sources'
 import { assertSameEmbedding, type EmbeddingPurpose, embedTexts, isEmbeddingSource } from './embeddings'
@@ -32,7 +33,11 @@ const MAX_QUESTION_LENGTH = 8_000 // characters; of a longer question, the begin
 const CHUNKS_PER_SEARCH = 100 // chunks that each kind of search returns
 
 /** Limits concurrent comparisons of vectors, which take much processor time. */
-const vectorSearchSlots = new FairSemaphore(4, 100, { perTenant: 2, timeoutMs: 10_000 })
+const vectorSearchShare = new FairShare({
+  running: { total: 4, perTenant: 2 },
+  waiting: { perTenant: 100, timeoutMs: 10_000 },
+  turnMs: 20,
+})
 
 /**
  * Returns the excerpts that match a question, as text for a model, with their citations.
@@ -114,7 +119,7 @@ async function searchByVectors(
   for (const store of stores) assertSameEmbedding(store, source.embeddingModel)
   const [queryVector] = await embedTexts(source, [question], purpose)
   for (const store of stores) assertSameEmbedding(store, source.embeddingModel, queryVector!.length)
-  return vectorSearchSlots.run(ctx, () => findNearest(ctx.db, stores, queryVector!, CHUNKS_PER_SEARCH))
+  return vectorSearchShare.run(toWorkOwner(ctx), () => findNearest(ctx.db, stores, queryVector!, CHUNKS_PER_SEARCH))
 }
 
 type ScoredChunk = [number: number, score: number]

@@ -1,7 +1,9 @@
 import type { Ctx, PublicCtx } from '../../accounts/context'
+import { toWorkOwner } from '../../accounts/work-owner'
+import { FairShare } from '../../core/fair-share'
 import { Problem } from '../../core/problem'
+import type { WorkOwner } from '../../core/turn-queue'
 import { disableIdleTimeout, restoreIdleTimeout } from '../../tenancy/client-connection'
-import { FairSemaphore } from '../../tenancy/fair-semaphore'
 import type { ChatTarget } from '../agents'
 import type { CompletionRequest } from '../shapes'
 import { estimateTokens } from '../token-estimate'
@@ -15,8 +17,8 @@ import type { Turn } from './turn'
 import { prepareTurn, type TurnOptions } from './turn-setup'
 import { recordFailedStart, saveFailedTurn, saveTurn } from './turn-store'
 
-/** Limits the concurrent completions of each tenant in this process, so that endless streams leave room for others. */
-const completionSlots = new FairSemaphore(Number.POSITIVE_INFINITY, 0, { perTenant: 1_000 })
+/** Limits the concurrent completions in this process, so that endless streams leave room for others. */
+const completionShare = new FairShare({ running: { perTenant: 1_000, perCaller: 500 } })
 
 const activeControllers = new Set<AbortController>()
 
@@ -25,21 +27,13 @@ export function abortAllTurns() {
   for (const abortController of activeControllers) abortController.abort(shutdownProblem())
 }
 
-/** Waits for a slot to run a turn in. Returns the function that releases it. @throws 503 when the tenant has none left */
-export async function acquireTurnSlot(ctx: PublicCtx, abortController: AbortController): Promise<() => void> {
-  const released = Promise.withResolvers<void>()
-  const acquired = Promise.withResolvers<void>()
-  completionSlots
-    .run(ctx, () => {
-      acquired.resolve()
-      return released.promise
-    })
-    .catch(acquired.reject)
-  await acquired.promise
+/** Takes a slot to run a turn in. Returns the function that releases it. @throws 503 BUSY when there is none left */
+export function acquireTurnSlot(owner: WorkOwner, abortController: AbortController): () => void {
+  const release = completionShare.reserve(owner)
   activeControllers.add(abortController)
   return () => {
     activeControllers.delete(abortController)
-    released.resolve()
+    release()
   }
 }
 
@@ -57,7 +51,7 @@ export async function complete(
 ) {
   const acceptsStream = request.headers.get('accept')?.includes('text/event-stream')
   const abortController = new AbortController()
-  const releaseSlot = await acquireTurnSlot(ctx, abortController)
+  const releaseSlot = acquireTurnSlot(toWorkOwner(ctx, request), abortController)
   let releaseBudget = () => {}
   const abort = () => abortController.abort(callerGoneProblem())
   if (request.signal.aborted) abort()
@@ -126,7 +120,7 @@ export async function completeWithoutStream(
   completionRequest: CompletionRequest,
   options: TurnOptions,
 ): Promise<object> {
-  const releaseSlot = await acquireTurnSlot(ctx, options.abortController)
+  const releaseSlot = acquireTurnSlot(toWorkOwner(ctx), options.abortController)
   let releaseBudget = () => {}
   try {
     // A run for another agent is part of that agent's reservation.

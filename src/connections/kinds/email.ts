@@ -29,13 +29,12 @@ const metadata = t.Object({
 export const email = defineKind({
   metadata,
   authentication: t.Object({ password: secretText }),
-  async check({ tenant, ...connection }) {
-    const { host, port = 587 } = connection.metadata
-    return withOutboundCall(tenant, `${host}:${port}`, AbortSignal.timeout(TURN_TIMEOUT_MS), () =>
-      verifyTransport(connection),
-    )
-  },
+  check: ({ tenant, ...connection }) => withMailServer(tenant, connection.metadata, () => verifyTransport(connection)),
 })
+
+/** Calls a mail server when it is the turn of the tenant's call. @throws 503 BUSY */
+export const withMailServer = <T>(tenant: string, { host, port = 587 }: MailServer, call: () => Promise<T>) =>
+  withOutboundCall(tenant, `${host}:${port}`, AbortSignal.timeout(TURN_TIMEOUT_MS), call)
 
 async function verifyTransport(connection: MailConnection): Promise<string> {
   const transport = await openTransport(connection)
@@ -49,7 +48,8 @@ async function verifyTransport(connection: MailConnection): Promise<string> {
   }
 }
 
-type MailConnection = { metadata: (typeof metadata)['static']; authentication: { password?: string } }
+type MailServer = (typeof metadata)['static']
+type MailConnection = { metadata: MailServer; authentication: { password?: string } }
 
 /** Returns a transport to the address that passed the SSRF check, not to the name. @throws 502 OUTSIDE_UNREACHABLE */
 export async function openTransport({

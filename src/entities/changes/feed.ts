@@ -4,7 +4,7 @@ import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import { cached } from '../../tenancy/cache'
-import { costlyWork } from '../../tenancy/fair-queue'
+import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 import type { Tenant } from '../../tenancy/tenants'
 import { Change } from './change'
 import { enableLog, NUMBERS_PER_READ, onCommit, RENEWAL_MS, readChangesAfter, readLastNumber } from './change-log'
@@ -39,6 +39,7 @@ export class Feed {
   #readAgain = false
   #renewedAt = now()
   #groupSize = 50
+  #payer: WorkOwner
   #unsubscribe: () => void
 
   constructor(
@@ -48,6 +49,7 @@ export class Feed {
   ) {
     this.#from = last
     this.#upto = last
+    this.#payer = { tenant: tenant.tenant, caller: 'changes' }
     this.#unsubscribe = onCommit(tenant.db, blueprint, () => this.#read())
   }
 
@@ -61,6 +63,12 @@ export class Feed {
       removeFeed(this.tenant, this.blueprint, this)
     }
   }
+
+  /** Tells whether there may be changes after a number. */
+  hasNewsAfter = (number: number) => number < this.#upto
+
+  /** Runs work of one consumer in a turn of the tenant's costly work. */
+  runInTurn = <T>(work: () => Promise<T>): Promise<T> => costlyWork.run(this.#payer, work, { whole: true })
 
   /** Returns the changes after a number, or undefined when they are no longer logged. */
   async readAfter(number: number): Promise<ChangePage | undefined> {
@@ -125,7 +133,6 @@ export class Feed {
    * tenant's costly work, and the more time a consumer takes, the smaller the groups are.
    */
   async #forEachConsumer(work: (consumer: FeedConsumer) => void) {
-    const payer = { tenant: this.tenant.tenant, caller: 'changes' }
     for (let remaining = [...this.#consumers]; remaining.length; ) {
       const group = remaining.slice(0, this.#groupSize)
       remaining = remaining.slice(this.#groupSize)
@@ -137,7 +144,7 @@ export class Feed {
         const possible = Math.floor((group.length * GROUP_MS) / Math.max(performance.now() - began, 0.1))
         this.#groupSize = Math.max(MIN_GROUP_SIZE, Math.min(MAX_GROUP_SIZE, possible, 2 * this.#groupSize))
       }
-      await (remaining.length ? costlyWork.run(payer, wake, { whole: true }) : wake())
+      await (remaining.length ? this.runInTurn(wake) : wake())
     }
   }
 }

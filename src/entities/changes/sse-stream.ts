@@ -99,11 +99,13 @@ export class SseSubscriber implements FeedConsumer {
 
   async #push(controller: StreamController) {
     this.#isDrained = true
-    while (!this.#isClosed) {
+    // The feed wakes its subscribers in turns. One that is behind reads on as soon as its client does, and takes its own.
+    for (let isBehind = this.feed.hasNewsAfter(this.lastNumber); !this.#isClosed; isBehind = false) {
       const woken = new Promise<void>((resolve) => {
         this.#wakeUp = resolve
       })
-      const text = await this.#readEvents().catch((error) => this.#handleError(error))
+      const read = () => this.#readEvents().catch((error) => this.#handleError(error))
+      const text = await (isBehind ? this.feed.runInTurn(read) : read())
       if (this.#isClosed) return
       if (text) {
         this.#isDrained = false
@@ -116,6 +118,7 @@ export class SseSubscriber implements FeedConsumer {
 
   /** Returns the text of the next events; empty when there are none. */
   async #readEvents(): Promise<string> {
+    if (this.#hasNothingToDo()) return ''
     let text = this.#pendingText
     this.#pendingText = ''
     for (let isEmpty = !text; isEmpty; ) {
@@ -142,6 +145,13 @@ export class SseSubscriber implements FeedConsumer {
     // An id without data is not an event, but the client reconnects with it.
     return text || (this.#msSinceSent() > HEARTBEAT_MS ? `:\nid: ${this.lastNumber}.${this.#seal}\n\n` : '')
   }
+
+  /** Most reads follow a client that has just read everything. */
+  #hasNothingToDo = () =>
+    !this.#pendingText &&
+    !this.feed.hasNewsAfter(this.lastNumber) &&
+    performance.now() - this.#checkedAt <= RECHECK_MS &&
+    this.#msSinceSent() <= HEARTBEAT_MS
 
   /** Returns what the subscriber may see now. Throws what a new subscription would throw. */
   async #refreshView(): Promise<View> {

@@ -1,10 +1,11 @@
 import type { PublicCtx } from '../../accounts/context'
+import { toWorkOwner } from '../../accounts/work-owner'
 import { createDb } from '../../storage/db'
 import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 import { hasReaderThreads, ThreadFailed } from '../../tenancy/reader-threads'
-import { COSTLY_READ_LIMITS, freeReadMs, toWorkOwner } from './read-costs'
+import { COSTLY_READ_LIMITS, freeReadMs } from './read-costs'
 import { isKnownCostly, markCostly, readThreaded, type ThreadedRead } from './threaded-reads'
 
 /** Ends a read on the main thread, which a reader thread then repeats. */

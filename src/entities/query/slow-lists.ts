@@ -7,7 +7,7 @@ import { LogQuota } from '../../core/log-quota'
 import { describePlan } from './explain'
 import type { Query } from './query-parser'
 
-const slowLines = new LogQuota(10)
+const slowLines = new LogQuota(30, 10)
 
 /** Logs the plan of a list that took longer than ATOLL_SLOW_QUERY, since `began`. The line has no values. */
 export async function reportSlowList(
@@ -16,7 +16,7 @@ export async function reportSlowList(
 ) {
   const ms = Math.round(performance.now() - began)
   if (!config.ATOLL_SLOW_QUERY || ms <= config.ATOLL_SLOW_QUERY) return
-  const omitted = slowLines.take()
+  const omitted = slowLines.take(tenant)
   if (omitted === undefined) return
   // The list was read, so a plan that cannot be found out must not take it away from the caller.
   const plan = await describePlan(db, model, rowScope, query).catch(() => undefined)

@@ -1,6 +1,6 @@
 import { t } from 'elysia'
 import { assertMailQuota, queueMail } from '../../accounts/mail/mails'
-import { openTransport } from '../../connections/kinds/email'
+import { openTransport, withMailServer } from '../../connections/kinds/email'
 import { resolveConnection } from '../../connections/resolver'
 import { id } from '../../core/shapes'
 import { JobError } from '../../jobs/worker'
@@ -42,7 +42,8 @@ export const email: TargetKind<typeof shape> = {
       const source = await resolveConnection(ctx, sourceId, 'email')
       const { from = source.metadata.user ?? `atoll@${source.metadata.host}` } = source.metadata
       const mail = renderMail({ subject: '{{subject}}', text: '{{text}}' }, { subject, text })
-      await sendVia(await openTransport(source), { _id: invocation._id, from, to: recipients, ...mail })
+      const sent = { _id: invocation._id, from, to: recipients, ...mail }
+      await withMailServer(ctx.tenant, source.metadata, async () => sendVia(await openTransport(source), sent))
     }
     return new Response(null, { status: 204 })
   },

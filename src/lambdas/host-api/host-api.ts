@@ -1,8 +1,9 @@
 import type { PublicCtx } from '../../accounts/context'
+import { toWorkOwner } from '../../accounts/work-owner'
 import { registry } from '../../core/extension'
+import { FairShare } from '../../core/fair-share'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
-import { FairSemaphore } from '../../tenancy/fair-semaphore'
 
 /** The context of the host calls of one run. */
 export type CallContext = {
@@ -30,11 +31,12 @@ export const hostCalls = registry<HostCall>('host calls of lambdas')
 
 /** Returns a function that answers the host calls of one run, at most 8 at a time, and one that ends them. */
 export function serveCalls(options: CallContext) {
-  const semaphore = new FairSemaphore(MAX_CONCURRENT_CALLS, Number.POSITIVE_INFINITY)
+  const share = new FairShare({ running: { total: MAX_CONCURRENT_CALLS }, waiting: {} })
   const abort = new AbortController()
   const context = { ...options, signal: abort.signal }
+  const owner = toWorkOwner(context.ctx)
   const call = (name: string, input: string) =>
-    semaphore.run(context.ctx, async () => {
+    share.run(owner, async () => {
       // Calls that still waited when the run ended are not executed.
       if (abort.signal.aborted) return { ok: false, answer: 'null' }
       try {

@@ -1,17 +1,23 @@
 import { config } from '../../config'
 import { HOUR_MS } from '../../core/clock'
+import { FairShare } from '../../core/fair-share'
 import { Problem } from '../../core/problem'
-import { Busy } from '../../storage/errors'
-import { FairSemaphore } from '../../tenancy/fair-semaphore'
-import type { Tenant } from '../../tenancy/tenants'
+import type { WorkOwner } from '../../core/turn-queue'
 import { SandboxProcess } from './sandbox-process'
+
+const TURN_MS = 50 // a run that takes longer costs its tenant and caller more than a turn
+
+const busyProblem = () =>
+  new Problem(503, 'LAMBDA_BUSY', 'Too many lambdas are running. Try again in a moment.', {
+    headers: { 'retry-after': '1' },
+  })
 
 /**
  * A pool of processes in which lambdas run. A process is started when it is first needed, is reused by later runs, and
  * ends after it has been idle for some time.
  */
 export class SandboxPool {
-  #semaphore: FairSemaphore
+  #share: FairShare
   #idle: { child: SandboxProcess; timer: Timer }[] = []
 
   constructor(
@@ -27,31 +33,24 @@ export class SandboxPool {
     },
   ) {
     const { maxProcesses, maxWaiting, waitTimeoutMs } = limits
-    this.#semaphore = new FairSemaphore(maxProcesses, maxWaiting, {
-      perTenant: Math.ceil(maxProcesses / 2),
-      timeoutMs: waitTimeoutMs,
+    this.#share = new FairShare({
+      running: { total: maxProcesses, perTenant: Math.ceil(maxProcesses / 2) },
+      waiting: { perTenant: maxWaiting, timeoutMs: waitTimeoutMs },
+      turnMs: TURN_MS,
+      createRefusal: busyProblem,
     })
   }
 
-  /** Runs `work` with a process of its own when it is the tenant's turn. @throws 503 LAMBDA_BUSY */
-  async use<T>(tenant: Pick<Tenant, 'tenant'>, work: (child: SandboxProcess) => Promise<T>): Promise<T> {
-    let hasBegun = false
-    try {
-      return await this.#semaphore.run(tenant, async () => {
-        hasBegun = true
-        const child = this.#acquire()
-        try {
-          return await work(child)
-        } finally {
-          this.#release(child)
-        }
-      })
-    } catch (error) {
-      if (hasBegun || !(error instanceof Busy)) throw error
-      throw new Problem(503, 'LAMBDA_BUSY', 'Too many lambdas are running. Try again in a moment.', {
-        headers: { 'retry-after': '1' },
-      })
-    }
+  /** Runs `work` with a process of its own when it is the caller's turn. @throws 503 LAMBDA_BUSY */
+  use<T>(owner: WorkOwner, work: (child: SandboxProcess) => Promise<T>): Promise<T> {
+    return this.#share.run(owner, async () => {
+      const child = this.#acquire()
+      try {
+        return await work(child)
+      } finally {
+        this.#release(child)
+      }
+    })
   }
 
   /** Ensures that an idle process is waiting for the next run, and restarts its idle time. */

@@ -1,15 +1,13 @@
 import type { SMTPTransportOptions, Transporter } from 'nodemailer'
 import { config } from '../../config'
+import { FairShare } from '../../core/fair-share'
 import { JobError } from '../../jobs/worker'
-import { FairSemaphore } from '../../tenancy/fair-semaphore'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Mail } from './templates'
 
 const SMTP_TIMEOUT_MS = 20_000 // for each step of a connection
-const SMTP_CONCURRENCY = 5 // connections to the server
-const MAX_WAITING_PER_TENANT = 1_000
 
-const sendQueue = new FairSemaphore(SMTP_CONCURRENCY, MAX_WAITING_PER_TENANT)
+const connectionShare = new FairShare({ running: { total: 5 }, waiting: { perTenant: 1_000 } })
 
 /** Tells whether mail is sent; otherwise it is stored for admins to read. */
 export const isMailEnabled = () => !!config.ATOLL_SMTP_URL
@@ -35,7 +33,7 @@ export async function createSmtpTransport(server: SMTPTransportOptions): Promise
  * @throws 503 BUSY when too many mails of the tenant wait
  */
 export const sendMail = (tenant: Tenant, _id: string, to: string, mail: Mail) =>
-  sendQueue.run(tenant, async () =>
+  connectionShare.run({ tenant: tenant.tenant, caller: to }, async () =>
     sendVia(await createSmtpTransport({ url: config.ATOLL_SMTP_URL }), {
       ...{ _id, from: config.ATOLL_MAIL_FROM, to: [to], ...mail },
     }),

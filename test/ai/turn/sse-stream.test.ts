@@ -4,6 +4,7 @@ import { OpenAI } from 'openai'
 import { abortAllTurns, acquireTurnSlot } from '../../../src/ai/turn/completion'
 import { config } from '../../../src/config'
 import { handleRequest, listen } from '../../../src/gateway'
+import { statusAndCode } from '../../test-tenant'
 import { waitUntil } from '../../wait-until'
 import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls } from '../fixtures'
 
@@ -24,10 +25,12 @@ const postStream = (body: object = {}, signal?: AbortSignal, path = `/ai/${main}
     body: JSON.stringify({ messages: [chatMessage('Hello')], stream: true, ...body }),
   })
 
-test('a tenant has at most 1,000 concurrent completions per process, and the next one gets 503', async () => {
-  const ctx = at.tenant
-  const slots = await Promise.all(Array.from({ length: 1_000 }, () => acquireTurnSlot(ctx, new AbortController())))
-  expect((await chat()).status).toBe(503)
+test('a tenant has at most 1,000 concurrent completions per process, 500 of one caller, and the next one gets 503 BUSY', async () => {
+  const take = (caller: string) => acquireTurnSlot({ tenant, caller }, new AbortController())
+  const slots = ['one', 'other'].flatMap((caller) => Array.from({ length: 500 }, () => take(caller)))
+  for (const caller of ['one', 'another']) expect(() => take(caller)).toThrow('The server is busy')
+  const refused = await chat()
+  expect([...statusAndCode(refused), refused.headers.get('retry-after')]).toEqual([503, 'BUSY', '1'])
   for (const release of slots) release()
   expect((await chat()).status).toBe(200)
 })

@@ -4,6 +4,7 @@ import { now } from '../../../src/core/clock'
 import { removeOld } from '../../../src/entities/changes/change-log'
 import { countStreams } from '../../../src/entities/changes/stream-limit'
 import { withLease } from '../../../src/jobs/with-lease'
+import { costlyWork } from '../../../src/tenancy/fair-queue'
 import { moveTenant } from '../../../src/tenancy/move'
 import { advanceClock, DAY, resetClock, SECOND } from '../../accounts/session-fixtures'
 import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
@@ -48,6 +49,33 @@ describe('a stream that is resumed by its last id', () => {
     expect(await also.take(2)).toEqual(['update a', 'create b'])
     await user.delete(`${own.path}/a`)
     expect([await resumed.take(1), await also.take(1)]).toEqual([['delete a'], ['delete a']])
+  })
+
+  test('a resumed stream reads what it missed in a turn of its tenant, and other tenants do not wait for that', async () => {
+    const openAndMiss = async () => {
+      const own = await createThingsFixture(fields)
+      const stream = await listener(own, 'user')
+      await own.as('user').post(own.path, { identifier: 'a' })
+      await stream.take(1)
+      stream.close()
+      await own.as('user').post(own.path, { identifier: 'b' })
+      return { own, last: stream.last }
+    }
+    const [busy, other] = [await openAndMiss(), await openAndMiss()]
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const work = costlyWork.run({ tenant: busy.own.id, caller: 'somebody else' }, () => promise)
+    let isOpen = false
+    const waiting = resumeStream(busy.own, busy.last).then((stream) => {
+      isOpen = true
+      return stream
+    })
+    await using ofOther = await resumeStream(other.own, other.last)
+    expect(await ofOther.take(1)).toEqual(['create b'])
+    expect(isOpen).toBe(false)
+    resolve()
+    await work
+    await using resumed = await waiting
+    expect(await resumed.take(1)).toEqual(['create b'])
   })
 
   test('a resumed stream sends each entity as it was at the time of the change', async () => {
