@@ -36,6 +36,7 @@ import tracesPg from './postgres/0044_traces.sql' with { type: 'text' }
 import fieldIndexesPg from './postgres/0045_field_indexes.sql' with { type: 'text' }
 import entityCompactionPg from './postgres/0046_entity_compaction.sql' with { type: 'text' }
 import idsStoredOncePg from './postgres/0048_ids_stored_once.sql' with { type: 'text' }
+import changeTrackingPg from './postgres/0049_change_tracking.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -88,6 +89,7 @@ import entityCompaction from './sqlite/0046_entity_compaction.sql' with { type: 
 import withoutRowids from './sqlite/0047_without_rowids.sql' with { type: 'text' }
 import idsStoredOnce from './sqlite/0048_ids_stored_once.sql' with { type: 'text' }
 import idsStoredOnceRewritten from './sqlite/0048_ids_stored_once_rewritten.sql' with { type: 'text' }
+import changeTracking from './sqlite/0049_change_tracking.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -143,6 +145,7 @@ export const tenantMigrations: Migrations = {
     entityCompaction,
     withoutRowids,
     idsStoredOnce,
+    changeTracking,
   ],
   postgres: [
     accountsPg,
@@ -182,6 +185,7 @@ export const tenantMigrations: Migrations = {
     fieldIndexesPg,
     entityCompactionPg,
     idsStoredOncePg,
+    changeTrackingPg,
   ],
   withoutAlterColumn: new Map([[idsStoredOnce, idsStoredOnceRewritten]]),
 }
