@@ -1,9 +1,10 @@
 import type { PublicCtx } from '../../accounts/context'
+import { toWorkOwner } from '../../accounts/work-turns'
 import { toBodyStream } from '../../core/body-stream'
 import { BoundedMap } from '../../core/bounded-map'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 import { hasReaderThreads, readInThread, ThreadFailed, type ThreadRead } from '../../tenancy/reader-threads'
-import { COSTLY_READ_LIMITS, toWorkOwner } from './read-costs'
+import { COSTLY_READ_LIMITS } from './read-costs'
 
 /** A read that a reader thread can answer, by its name, and how its answer becomes the result. */
 export type ThreadedRead<T> = { name: string; args: string[]; receive(response: Response): T | Promise<T> }
