@@ -5,7 +5,10 @@ import { BoundedMap } from './core/bounded-map'
 import { getErrorChain, logOutput } from './core/log'
 import { Problem } from './core/problem'
 import { lowerThreadPriority } from './core/process-priority'
+import { SpanRecorder } from './core/span-recorder'
+import { recordSpans, runInTrace, type Trace } from './core/trace'
 import { type EntityReadName, entityReads } from './entities/entity-reads'
+import { takeReadStatistics } from './storage/database-statistics'
 import type { DatabaseLocation } from './storage/port'
 import { dropCache } from './tenancy/cache'
 import { commitCounters, databases } from './tenancy/databases'
@@ -16,7 +19,20 @@ declare const self: Worker
 
 const report = (message: ThreadMessage, transferred: ArrayBuffer[] = []) => self.postMessage(message, transferred)
 
-type RunningRead = { aborter: AbortController; reader?: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>> }
+const spanRecorder = new SpanRecorder()
+recordSpans(spanRecorder)
+
+/** Reports what was read for an answer before the answer itself. */
+function reportWork() {
+  const [statistics, spans] = [takeReadStatistics(), spanRecorder.take()]
+  if (statistics || spans.length) report({ work: { statistics, spans } })
+}
+
+type RunningRead = {
+  aborter: AbortController
+  trace?: Trace
+  reader?: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>
+}
 const running = new Map<number, RunningRead>()
 
 const throwReadOnly = () => {
@@ -44,14 +60,17 @@ function openTenant(place: DatabaseLocation): Tenant {
 }
 
 async function answer(id: number, read: ThreadRead) {
-  const current: RunningRead = { aborter: new AbortController() }
+  const current: RunningRead = { aborter: new AbortController(), trace: read.trace }
   running.set(id, current)
   const request = new Request(read.url, { headers: read.headers, signal: current.aborter.signal })
-  const response = await entityReads[read.name as EntityReadName](contextOf(read), request, read.args)
+  const response = await runInTrace(read.trace, () =>
+    entityReads[read.name as EntityReadName](contextOf(read), request, read.args),
+  )
   const { status, headers } = response
   if (!read.isStreamed) {
     const text = await response.text()
     running.delete(id)
+    reportWork()
     return report({ id, answer: { status, headers: [...headers], text } })
   }
   current.reader = response.body?.getReader() as RunningRead['reader']
@@ -59,8 +78,10 @@ async function answer(id: number, read: ThreadRead) {
 }
 
 async function sendNext(id: number) {
-  const part = await running.get(id)?.reader?.read()
+  const current = running.get(id)
+  const part = await runInTrace(current?.trace, async () => current?.reader?.read())
   if (!part) return
+  reportWork()
   if (!part.done) return report({ id, part: part.value }, [part.value.buffer])
   running.delete(id)
   report({ id, isOver: true })
@@ -75,6 +96,7 @@ function cancel(id: number) {
 
 function reportFailure(id: number, error: unknown) {
   if (!running.delete(id)) return
+  reportWork()
   if (!(error instanceof Problem)) {
     const cause = getErrorChain(error).at(-1)
     return report({ id, failure: cause instanceof Error ? `${cause.stack}` : `${cause}` })

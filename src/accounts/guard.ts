@@ -19,6 +19,7 @@ import type { Ctx, PublicCtx } from './context'
 import { expireSessionCookie, extendSessionCookie } from './cookies'
 import { createAuditedWrite, impersonate, readImpersonationTarget } from './impersonation'
 import { assertScope, hasPermission, missingRoleMessage, type Permission } from './permissions'
+import { WorkTurns } from './work-turns'
 
 type AuthorizationOptions = {
   readsCookie?: boolean
@@ -179,6 +180,9 @@ export const bodyShapeLookup = slot<(method: string, route: string) => TSchema |
 
 type HookContext<C> = { request: Request; route: string; ctx?: C }
 
+/** How many large bodies may be parsed, or wait for it. */
+const LARGE_BODY_LIMITS = { perTenant: 100, perCaller: 50 }
+
 /**
  * Each request is authorized once: before its body is read or, without a body, before validation. Elysia reads the
  * source of hooks to find out which parts of the context they need, so hooks name these parts and never pass the
@@ -196,15 +200,25 @@ function createHooks<C extends PublicCtx>(
       context.ctx = (await authorizeRequest(context.request)) as C
       const { request, route, ctx } = context
       endAuthorizationCheck(request)
+      let turns: WorkTurns | undefined
       const checks: BodyInspector = {
         onBytes: (count, most) => reserveBody(request, ctx.tenant, count, most),
         onLargeValue: (value) => {
           const shape = bodyShapeLookup()(request.method, route)
           if (shape) assertLengths(shape, value)
         },
+        runSlice: (slice) => {
+          if (!turns) startProcessing(request)
+          turns ??= new WorkTurns(ctx, request, LARGE_BODY_LIMITS)
+          return turns.run(slice)
+        },
       }
-      // An empty body is `null`: after `undefined` Elysia would read the body once more by itself.
-      return (await read(request, checks)) ?? null
+      try {
+        // An empty body is `null`: after `undefined` Elysia would read the body once more by itself.
+        return (await read(request, checks)) ?? null
+      } finally {
+        turns?.end()
+      }
     },
     transform: async (context: HookContext<C>) => {
       if (read !== skipBody) startProcessing(context.request)

@@ -1,4 +1,5 @@
 import { Problem } from './problem'
+import { NestedTooDeep, parseInSlices, type RunSlice } from './sliced-json'
 
 const MAX_DEPTH = 64
 
@@ -8,9 +9,12 @@ export type BodyInspector = {
   onBytes?: (count: number, maxCount: number) => void
   /** Called with the parsed JSON of a body of more than 4,096 characters. */
   onLargeValue?: (value: unknown) => void
+  /** Runs a slice of what is done with a body of more than 64 KiB. Without it, such a body is parsed at once. */
+  runSlice?: RunSlice
 }
 
 const LARGE_BODY_LENGTH = 4 << 10 // characters; a shorter body cannot hold a list that is too long
+const SLICED_BODY_LENGTH = 64 << 10 // bytes; a longer body would hold the thread for more than a ms or two
 
 /**
  * Returns the JSON of a request's body, or undefined when there is no body.
@@ -20,19 +24,30 @@ const LARGE_BODY_LENGTH = 4 << 10 // characters; a shorter body cannot hold a li
  * inspector throws
  */
 export async function readJson(request: Request, limit: number, inspector: BodyInspector = {}): Promise<unknown> {
-  const text = await readText(request, limit, inspector)
-  if (text === undefined) return
+  const body = await readTextOrBytes(request, limit, inspector)
+  if (!body?.length) return
   if (!isJson(request))
     throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send JSON, with the header Content-Type: application/json.')
   try {
-    const value: unknown = JSON.parse(text)
-    if (text.length > LARGE_BODY_LENGTH) inspector.onLargeValue?.(value)
+    if (typeof body !== 'string') return await parseLargeBody(body, inspector)
+    const value: unknown = JSON.parse(body)
+    if (body.length > LARGE_BODY_LENGTH) inspector.onLargeValue?.(value)
     return requireStorable(value)
   } catch (error) {
+    if (error instanceof NestedTooDeep) throw invalidBody(TOO_DEEP_MESSAGE)
     if (!(error instanceof SyntaxError)) throw error
     throw malformedBody()
   }
 }
+
+async function parseLargeBody(bytes: Uint8Array, { onLargeValue, runSlice = runAtOnce }: BodyInspector) {
+  const value = await parseInSlices(bytes, MAX_DEPTH, runSlice)
+  onLargeValue?.(value)
+  await assertStorableInSlices(value, runSlice)
+  return value
+}
+
+const runAtOnce: RunSlice = async (slice) => slice()
 
 /** Tells whether the `Content-Type` of a request is JSON. */
 export const isJson = ({ headers }: Request) =>
@@ -80,16 +95,25 @@ async function trackIncoming<T>(body: Promise<T>): Promise<T> {
  * Returns the text of a request's body, or undefined when it has no bytes.
  * @throws 413 BODY_TOO_LARGE beyond `limit` bytes
  */
-export async function readText(
+export async function readText(request: Request, limit: number): Promise<string | undefined> {
+  const body = await readTextOrBytes(request, limit)
+  return (typeof body === 'string' ? body : body && new TextDecoder().decode(body)) || undefined
+}
+
+/** Returns the text of a body, or the bytes of a large one, whose decoding would hold the thread. */
+async function readTextOrBytes(
   request: Request,
   limit: number,
   inspector: BodyInspector = {},
-): Promise<string | undefined> {
+): Promise<string | Uint8Array | undefined> {
   const length = requireContentLength(request, limit)
+  if (length === 0) return
   if (length) inspector.onBytes?.(length, length)
-  if (length !== undefined) return length ? trackIncoming(request.text().catch(throwUnreadableBody)) : undefined
-  const bytes = await trackIncoming(readCounted(request.body!, limit, inspector))
-  return bytes.length ? new TextDecoder().decode(bytes) : undefined
+  if (length && length <= SLICED_BODY_LENGTH) return trackIncoming(request.text().catch(throwUnreadableBody))
+  const bytes = await trackIncoming(
+    length ? readAnnounced(request.body!, length) : readCounted(request.body!, limit, inspector),
+  )
+  return bytes.length > SLICED_BODY_LENGTH ? bytes : new TextDecoder().decode(bytes)
 }
 
 /** Returns the bytes of a request's body as they were sent. @throws 413 BODY_TOO_LARGE beyond `limit` bytes */
@@ -106,6 +130,19 @@ function requireContentLength({ body, headers }: Request, limit: number): number
   const length = headers.get('content-length')
   if (Number(length) > limit) throw bodyTooLarge(limit)
   return length ? Number(length) : undefined
+}
+
+/** Reads a large body, and copies it as it arrives: to join it at its end would hold the thread. */
+async function readAnnounced(body: ReadableStream<Uint8Array>, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length)
+  let size = 0
+  const reader = body.getReader()
+  for (;;) {
+    const { done, value } = await reader.read().catch(throwUnreadableBody)
+    if (done) return bytes.subarray(0, size)
+    if (size < length) bytes.set(value.subarray(0, length - size), size)
+    size += value.byteLength
+  }
 }
 
 /** Reads a body of unannounced length and counts its bytes as they arrive. */
@@ -144,23 +181,52 @@ const bodyTooLarge = (limit: number) =>
 /**
  * @throws 400 INVALID_INPUT for a value that no engine can store, or that is nested too deeply for recursive functions
  */
-function assertStorable(value: unknown, depth: number): void {
+function assertStorable(value: unknown, depth: number, assertInner = assertStorable): void {
   if (typeof value === 'string') {
     if (value.includes('\0')) throw invalidBody('Text must not contain the character U+0000.')
     if (!value.isWellFormed()) throw invalidBody('Text must not contain an unpaired surrogate.')
   } else if (typeof value === 'number') {
     if (!Number.isFinite(value)) throw invalidBody('A number is too large.')
   } else if (value !== null && typeof value === 'object') {
-    if (depth === 0) throw invalidBody(`The body is nested more than ${MAX_DEPTH} levels deep.`)
-    // String conversion would fail otherwise, because this `toString` is not a function.
-    if (Object.hasOwn(value, 'toString')) Object.defineProperty(value, Symbol.toPrimitive, { value: () => '{…}' })
-    for (const key in value) {
-      if (key === '__proto__') throw invalidBody('A property must not be named "__proto__".')
-      assertStorable(key, depth)
-      assertStorable((value as Record<string, unknown>)[key], depth - 1)
-    }
+    if (depth === 0) throw invalidBody(TOO_DEEP_MESSAGE)
+    // `for … in` would make a text of each index.
+    if (Array.isArray(value)) for (const item of value) assertInner(item, depth - 1)
+    else assertPropertiesStorable(value, depth, assertInner)
   }
 }
+
+function assertPropertiesStorable(value: object, depth: number, assertInner: typeof assertStorable) {
+  // String conversion would fail otherwise, because this `toString` is not a function.
+  if (Object.hasOwn(value, 'toString')) Object.defineProperty(value, Symbol.toPrimitive, { value: () => '{…}' })
+  for (const key in value) {
+    if (key === '__proto__') throw invalidBody('A property must not be named "__proto__".')
+    assertStorable(key, depth)
+    assertInner(value[key as keyof typeof value], depth - 1)
+  }
+}
+
+const VALUES_PER_SLICE = 10_000
+
+/** Checks a large value like `assertStorable`. Its lists and objects wait until there is time for them. */
+async function assertStorableInSlices(value: unknown, runSlice: RunSlice): Promise<void> {
+  const waiting: { value: unknown; depth: number }[] = [{ value, depth: MAX_DEPTH }]
+  let count = 0
+  const assertInner = (inner: unknown, depth: number) => {
+    count++
+    if (typeof inner === 'object' && inner !== null) waiting.push({ value: inner, depth })
+    else assertStorable(inner, depth)
+  }
+  const checkSlice = () => {
+    for (count = 0; count < VALUES_PER_SLICE; count++) {
+      const next = waiting.pop()
+      if (!next) return
+      assertStorable(next.value, next.depth, assertInner)
+    }
+  }
+  while (waiting.length) await runSlice(checkSlice)
+}
+
+const TOO_DEEP_MESSAGE = `The body is nested more than ${MAX_DEPTH} levels deep.`
 
 const invalidBody = (message: string) =>
   new Problem(400, 'INVALID_INPUT', message, { details: [{ path: '', message }] })

@@ -21,6 +21,20 @@ export class Histogram {
     for (const [index, count] of counts.entries()) this.counts[index]! += count
   }
 
+  /** Adds what another histogram with the same bounds has counted. */
+  add({ counts, sum }: Pick<Histogram, 'counts' | 'sum'>) {
+    this.addCounts(counts)
+    this.sum += sum
+  }
+
+  /** Returns what was counted so far, and starts over. */
+  take(): Pick<Histogram, 'counts' | 'sum'> {
+    const taken = { counts: [...this.counts], sum: this.sum }
+    this.counts.fill(0)
+    this.sum = 0
+    return taken
+  }
+
   get count() {
     return this.counts.reduce((total, count) => total + count, 0)
   }

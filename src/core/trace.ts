@@ -17,11 +17,18 @@ export type SpanAttributes = Record<string, string | number | boolean>
 export type Span = {
   trace: Trace
   describe(attributes: SpanAttributes, name?: string): void
-  /** @param error the code of what went wrong */
-  end(error?: string): void
+  /** @param error the code of what went wrong. `endedMs` is the time of the end (ms since 1970, default: now) */
+  end(error?: string, endedMs?: number): void
 }
 export type Tracer = {
-  startSpan(name: string, kind: SpanKind, attributes: SpanAttributes, parent: Trace | undefined): Span
+  /** `startedMs` is the time of the start (ms since 1970, default: now). */
+  startSpan(
+    name: string,
+    kind: SpanKind,
+    attributes: SpanAttributes,
+    parent: Trace | undefined,
+    startedMs?: number,
+  ): Span | undefined
 }
 
 const traces = new AsyncLocalStorage<Trace | undefined>()
@@ -55,8 +62,13 @@ export const bindTrace = <Args extends unknown[], T>(work: (...args: Args) => T)
 }
 
 /** Starts a span, if spans are recorded. The caller ends it. */
-export const startSpan = (name: string, kind: SpanKind, attributes: SpanAttributes, parent = currentTrace()) =>
-  tracer?.startSpan(name, kind, attributes, parent)
+export const startSpan = (
+  name: string,
+  kind: SpanKind,
+  attributes: SpanAttributes,
+  parent = currentTrace(),
+  startedMs?: number,
+) => tracer?.startSpan(name, kind, attributes, parent, startedMs)
 
 /** Tells whether the work that is running is part of a trace that is recorded. */
 export const isTraceRecorded = () => tracer !== undefined && currentTrace()?.flags === 1

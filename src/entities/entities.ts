@@ -14,6 +14,7 @@ import { readFairly } from './query/fair-reads'
 import { find, readMatchingByIds } from './query/find'
 import { requireResolvedLikes } from './query/like-filter'
 import { parseQuery } from './query/query-parser'
+import type { ThreadedRead } from './query/threaded-reads'
 import { createHeaders, getQueryString, parseResponseShape, readConsistently, withoutPrivilege } from './request'
 import { ensureSearchIndex } from './search/search-index'
 import { readShown, readStored, type ShownRow } from './store/rows'
@@ -52,7 +53,8 @@ async function readEntity(ctx: PublicCtx, model: Model, identifier: string, requ
   if (!isInScope(rowScope, { user: row[1], workspace: row[2] })) notFound('entity')
   const shape = parseResponseShape(model, ctx, request)
   const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
-  return respond(model, ctx, row, request, shape, { plan })
+  const threaded = { name: 'get', args: [model.key, identifier], receive: (response: Response) => response.text() }
+  return respond(model, ctx, row, request, shape, { plan, threaded })
 }
 
 /** Creates an entity. @throws 400, 401, 403 (also LIMIT_REACHED, QUOTA_EXCEEDED), 404, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
@@ -211,13 +213,13 @@ function respond(
   row: ShownRow,
   request: Request,
   shape: ResponseShape,
-  { plan, status = 200 }: { plan?: PopulatePlan; status?: number } = {},
+  { plan, status = 200, threaded }: { plan?: PopulatePlan; status?: number; threaded?: ThreadedRead<string> } = {},
 ): Response | Promise<Response> {
   const [shown, , , version, updated] = row
   const headers = createHeaders(shape)
   // A populated entity has no ETag, because it also changes with entities that its version does not cover.
   if (plan)
-    return readFairly(ctx, request, (db) => populateOne({ ...ctx, db }, plan, shape, shown)).then((body) =>
+    return readFairly(ctx, request, (db) => populateOne({ ...ctx, db }, plan, shape, shown), threaded).then((body) =>
       createJsonResponse(body, headers, status),
     )
   const etag = etagOf(version, updated, model.form)

@@ -1,6 +1,7 @@
 import type { PublicCtx } from '../accounts/context'
 import type { ParameterNames } from './charts/chart-query'
 import { count, readGroups } from './charts/charts'
+import { get } from './entities'
 import { list } from './list'
 import { exportAll } from './transfer/export'
 
@@ -9,6 +10,7 @@ type EntityRead = (ctx: PublicCtx, request: Request, args: string[]) => Promise<
 /** The reads that a thread answers as the main thread would, by their names. Their arguments are texts. */
 export const entityReads = {
   list: (ctx, request, [key]) => list(ctx, key!, request),
+  get: (ctx, request, [key, identifier]) => get(ctx, key!, identifier!, request),
   export: (ctx, request, [key]) => exportAll(ctx, key!, request),
   count: async (ctx, request, [key]) => Response.json(await count(ctx, key!, request)),
   async groups(ctx, request, [key, by, needs]) {

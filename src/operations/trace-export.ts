@@ -79,8 +79,9 @@ function createTracer(api: Api, tracer: import('@opentelemetry/api').Tracer): Tr
       ...(state && { traceState: createTraceState(state) }),
     })
   return {
-    startSpan(name, kind, attributes, parent) {
-      const span = tracer.startSpan(name, { kind: kinds[kind], attributes }, parent ? toContext(parent) : ROOT_CONTEXT)
+    startSpan(name, kind, attributes, parent, startTime) {
+      const options = { kind: kinds[kind], attributes, startTime }
+      const span = tracer.startSpan(name, options, parent ? toContext(parent) : ROOT_CONTEXT)
       const { traceId, spanId, traceFlags, traceState } = span.spanContext()
       const state = traceState?.serialize()
       return {
@@ -89,9 +90,9 @@ function createTracer(api: Api, tracer: import('@opentelemetry/api').Tracer): Tr
           span.setAttributes(more)
           if (newName) span.updateName(newName)
         },
-        end(error) {
+        end(error, endedMs) {
           if (error) span.setAttribute('error.type', error).setStatus({ code: SpanStatusCode.ERROR })
-          span.end()
+          span.end(endedMs)
         },
       }
     },

@@ -14,6 +14,24 @@ export class DatabaseStatistics {
   slowStatements = 0
 }
 
+/** What a thread has read in its databases, which are all of SQLite. */
+export type ReadStatistics = { reads: Pick<Histogram, 'counts' | 'sum'>; slowStatements: number }
+
+/** Returns what was read in this thread since the last call; undefined when that is nothing. */
+export function takeReadStatistics(): ReadStatistics | undefined {
+  const { sqlite } = databaseStatistics
+  if (!sqlite.reads.count) return
+  const taken = { reads: sqlite.reads.take(), slowStatements: sqlite.slowStatements }
+  sqlite.slowStatements = 0
+  return taken
+}
+
+/** Adds what another thread of this process has read. */
+export function addReadStatistics({ reads, slowStatements }: ReadStatistics) {
+  databaseStatistics.sqlite.reads.add(reads)
+  databaseStatistics.sqlite.slowStatements += slowStatements
+}
+
 /** The statistics of all databases of this process, by engine. */
 export const databaseStatistics = { sqlite: new DatabaseStatistics(), postgres: new DatabaseStatistics() }
 

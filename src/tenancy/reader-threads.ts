@@ -2,7 +2,10 @@ import { availableParallelism } from 'node:os'
 import { config, environment, hasSeveralProcesses } from '../config'
 import { logError, logOutput } from '../core/log'
 import { Problem } from '../core/problem'
+import { exportRecorded, type RecordedSpan } from '../core/span-recorder'
+import { currentTrace, isTraceRecorded, type Trace } from '../core/trace'
 import { workerUrl } from '../core/worker-url'
+import { addReadStatistics, type ReadStatistics } from '../storage/database-statistics'
 import { Busy } from '../storage/errors'
 import type { DatabaseLocation } from '../storage/port'
 import { commitCounters } from './databases'
@@ -18,6 +21,8 @@ export type ThreadRead = {
   isStreamed: boolean
   url: string
   headers: [name: string, value: string][]
+  /** The trace of the request, if it is recorded. */
+  trace?: Trace
 }
 
 /** A message to a reader thread. */
@@ -43,6 +48,9 @@ export type ThreadProblem = {
   headers?: [string, string][]
 }
 
+/** What a thread has done since its last report, for metrics and traces. */
+export type ThreadWork = { statistics: ReadStatistics | undefined; spans: RecordedSpan[] }
+
 /** A message of a reader thread. */
 export type ThreadMessage =
   | { id: number; answer: ThreadAnswer }
@@ -52,6 +60,7 @@ export type ThreadMessage =
   | { id: number; failure: string }
   | { id: number; isReleased: true }
   | { log: string }
+  | { work: ThreadWork }
   | { isReady: true }
   | { hasEnded: true }
 
@@ -77,6 +86,9 @@ class ReaderThread {
   #files = new Set<string>()
   #releases = new Map<number, () => void>()
   #startTimer: ReturnType<typeof setTimeout>
+  /** Ends the thread when it has read nothing for long. */
+  #idleTimer?: ReturnType<typeof setTimeout>
+  #isOver = false
   #hasEnded = Promise.withResolvers<void>()
 
   constructor(private onFailure: (thread: ReaderThread) => void) {
@@ -90,6 +102,7 @@ class ReaderThread {
     this.send({ act: 'start', commits: hasSeveralProcesses ? undefined : commitCounters.memory })
     this.#worker.onmessage = ({ data }: MessageEvent<ThreadMessage>) => this.#receive(data)
     this.#worker.onerror = ({ message }) => this.#fail(message)
+    this.#worker.addEventListener('close', () => this.#fail('The thread ended.'))
   }
 
   get load() {
@@ -104,12 +117,16 @@ class ReaderThread {
     this.#reads.set(id, running)
     this.#files.add(read.place.file)
     this.#worker.ref()
-    this.send({ act: 'read', id, read })
+    clearTimeout(this.#idleTimer)
+    this.send({ act: 'read', id, read: isTraceRecorded() ? { ...read, trace: currentTrace() } : read })
   }
 
   remove(id: number) {
     this.#reads.delete(id)
-    if (!this.#reads.size) this.#worker.unref()
+    if (this.#reads.size || !threads.includes(this)) return
+    this.#worker.unref()
+    clearTimeout(this.#idleTimer)
+    this.#idleTimer = setTimeout(() => endThread(this), readerThreads.idleMs).unref()
   }
 
   /** Lets the thread close a database. Resolves when it has, or is slow; at once when it has not opened it. */
@@ -127,6 +144,8 @@ class ReaderThread {
 
   /** Lets the thread close its databases, and ends it. */
   async end() {
+    this.#isOver = true
+    clearTimeout(this.#startTimer)
     this.send({ act: 'end' })
     await Promise.race([this.#hasEnded.promise, Bun.sleep(END_TIMEOUT_MS)])
     this.#worker.terminate()
@@ -134,6 +153,7 @@ class ReaderThread {
 
   #receive(report: ThreadMessage) {
     if ('log' in report) return logOutput.write(report.log)
+    if ('work' in report) return recordWork(report.work)
     if ('isReady' in report) return clearTimeout(this.#startTimer)
     if ('hasEnded' in report) return this.#hasEnded.resolve()
     if ('isReleased' in report) return this.#releases.get(report.id)?.()
@@ -146,7 +166,10 @@ class ReaderThread {
   }
 
   #fail(message: string) {
+    if (this.#isOver) return
+    this.#isOver = true
     clearTimeout(this.#startTimer)
+    clearTimeout(this.#idleTimer)
     logError('READER_THREAD_FAILED', { cause: message })
     this.onFailure(this)
     this.#worker.terminate()
@@ -154,14 +177,26 @@ class ReaderThread {
   }
 }
 
+function recordWork({ statistics, spans }: ThreadWork) {
+  if (statistics) addReadStatistics(statistics)
+  exportRecorded(spans)
+}
+
 const toProblem = ({ status, code, message, details, headers }: ThreadProblem) =>
   new Problem(status, code, message, { details, ...(headers && { headers: Object.fromEntries(headers) }) })
 
 const defaultCount = Math.max(2, Math.ceil(availableParallelism() / config.ATOLL_WORKERS))
 
-/** How many threads there may be. They start when they are needed. */
-export const readerThreads = { count: config.ATOLL_READER_THREADS < 0 ? defaultCount : config.ATOLL_READER_THREADS }
+const IDLE_MS = 5 * 60_000
+
+/** How many threads there may be. They start when they are needed, and end when they have read nothing for `idleMs`. */
+export const readerThreads = {
+  count: config.ATOLL_READER_THREADS < 0 ? defaultCount : config.ATOLL_READER_THREADS,
+  idleMs: IDLE_MS,
+}
 let threads: ReaderThread[] = []
+/** Threads that are closing their databases, because they were idle. */
+const endingThreads = new Set<Promise<void>>()
 let lastId = 0
 let isEnding = false
 
@@ -237,9 +272,19 @@ function chooseThread(): ReaderThread {
   return started
 }
 
+/** The number of threads that run now. */
+export const countThreads = () => threads.length
+
+/** Ends an idle thread, which closes its databases and gives its memory back. */
+function endThread(idle: ReaderThread) {
+  threads = threads.filter((thread) => thread !== idle)
+  const ending = idle.end().finally(() => endingThreads.delete(ending))
+  endingThreads.add(ending)
+}
+
 /** Lets the threads close a database that is about to be closed here. */
 export async function releaseInThreads(place: DatabaseLocation) {
-  await Promise.all(threads.map((thread) => thread.release(place)))
+  await Promise.all([...threads.map((thread) => thread.release(place)), ...endingThreads])
 }
 
 /** Ends all threads, which close their databases before. */
@@ -247,5 +292,5 @@ export async function endReaderThreads() {
   isEnding = true
   const ending = threads
   threads = []
-  await Promise.all(ending.map((thread) => thread.end()))
+  await Promise.all([...ending.map((thread) => thread.end()), ...endingThreads])
 }

@@ -18,18 +18,9 @@ if (database) process.env.ATOLL_DATABASE_URL = database.url
 const { createKnowledgeFixture } = await import('../ai/knowledge/knowledge-fixtures')
 const { databases } = await import('../../src/tenancy/databases')
 
-const child = Bun.spawn(
-  [
-    process.execPath,
-    '-e',
-    `
-  import { startOpenai } from '${import.meta.dir}/../outside/openai'
-  const server = await startOpenai()
-  setInterval(() => server.clear(), 1_000)
-  console.log(server.url)`,
-  ],
-  { stdout: 'pipe', stderr: 'inherit' },
-)
+const child = Bun.spawn([process.execPath, `${import.meta.dir}/../fakes/model-process.ts`], {
+  ...{ stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' },
+})
 const reader = child.stdout.getReader()
 const modelServerUrl = new TextDecoder().decode((await reader.read()).value).trim()
 

@@ -22,7 +22,8 @@ export const client = wrk ? 'wrk' : 'the built-in client'
 export const measure = (load: Load): Promise<Figures> => (wrk ? measureByWrk(load) : measureByFetch(load))
 
 async function measureByWrk({ url, headers, method, paths, bodies, connections, seconds }: Load): Promise<Figures> {
-  const list = (values: string[]) => values.map((value) => `[==[${value}]==]`).join(',')
+  // A line break at the beginning of such a text would be lost.
+  const list = (values: string[]) => values.map((value) => `[==[\n${value}]==]`).join(',')
   const script = `/tmp/atoll-bench-${process.pid}-${++scriptCount}.lua`
   writeFileSync(
     script,
@@ -31,10 +32,13 @@ async function measureByWrk({ url, headers, method, paths, bodies, connections, 
      local headers = {${Object.entries(headers)
        .map(([name, value]) => `["${name}"] = "${value}"`)
        .join(',')}}
-     local n = 0
+     local n, made = 0, {}
      request = function()
        n = n + 1
-       return wrk.format("${method}", paths[n % #paths + 1], headers, bodies[n % math.max(#bodies, 1) + 1])
+       local path, body = n % #paths + 1, n % math.max(#bodies, 1) + 1
+       local key = path * 1000 + body
+       made[key] = made[key] or wrk.format("${method}", paths[path], headers, bodies[body])
+       return made[key]
      end`,
   )
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url]

@@ -125,6 +125,21 @@ test('formulas of one write share a budget, and each write has its own', async (
   expect(await countRuns(() => meter)).toBeNumber()
 })
 
+test('an evaluation pauses for others whenever it has spent a part of its budget, and has the same result', async () => {
+  const formula = await compileFormula('$sum([1..60].($x := $; $sum([1..60].($ * $x))))')
+  const meter = new Meter()
+  let pauses = 0
+  meter.pause = async () => {
+    pauses++
+    await new Promise(setImmediate)
+  }
+  expect(await formula.evaluate({}, meter)).toBe(1830 * 1830)
+  expect(pauses).toBeWithin(5, 21)
+  const cheap = new Meter()
+  cheap.pause = () => Promise.reject(new Error('A cheap formula does not pause.'))
+  expect(await (await compileFormula('$sum([1..20])')).evaluate({}, cheap)).toBe(210)
+})
+
 test('concurrent evaluations of one formula for many entities do not mix', async () => {
   const double = await compileFormula('($slow := $map([1..10], function($x) { $x }); n * 2)')
   const all = Array.from({ length: 200 }, (_, n) => double.evaluate({ n }, new Meter()))

@@ -4,9 +4,9 @@ import { toWorkOwner } from '../../accounts/work-owner'
 import { toChunks } from '../../core/chunks'
 import { FairShare } from '../../core/fair-share'
 import { Problem } from '../../core/problem'
+import { readInTurns } from '../../entities/query/fair-reads'
 import type { AiTarget } from '../../integrations/targets/ai'
 import type { Db } from '../../storage/port'
-import type { Tenant } from '../../tenancy/tenants'
 import { getSource } from '../sources/sources'
 import { assertSameEmbedding, type EmbeddingPurpose, embedTexts, isEmbeddingSource } from './embeddings'
 import { searchChunks } from './full-text'
@@ -93,15 +93,17 @@ async function findReadableStores(ctx: PublicCtx, { _id, target }: RetrievalQuer
 /** Returns the numbers of the chunks that match a question, best first, by words, and by vectors if there are any. */
 async function searchStores(purpose: EmbeddingPurpose, stores: StoreRow[], question: string): Promise<ScoredChunk[]> {
   const bySource = Map.groupBy(stores, ({ source, model }) => (model === null ? '' : source))
-  const lists = [searchByWords(purpose.ctx, stores, question)]
+  const lists = [searchByWords(purpose, stores, question)]
   for (const [source, storesOfSource] of bySource)
     if (source) lists.push(searchByVectors(purpose, source, storesOfSource, question))
   return scoreRankings(await Promise.all(lists))
 }
 
-async function searchByWords(tenant: Tenant, stores: StoreRow[], question: string) {
-  await ensureIndexed(tenant, stores)
-  return searchChunks(tenant.db.query, await selectSearchTerms(tenant.db, stores, question), CHUNKS_PER_SEARCH)
+async function searchByWords({ ctx, signal }: EmbeddingPurpose, stores: StoreRow[], question: string) {
+  await ensureIndexed(ctx, stores)
+  return readInTurns(ctx, signal, async (db) =>
+    searchChunks(db.query, await selectSearchTerms(db, stores, question), CHUNKS_PER_SEARCH),
+  )
 }
 
 /** Searches by vectors. Returns nothing if the source was removed or has no model for embeddings any more. */
@@ -119,7 +121,9 @@ async function searchByVectors(
   for (const store of stores) assertSameEmbedding(store, source.embeddingModel)
   const [queryVector] = await embedTexts(source, [question], purpose)
   for (const store of stores) assertSameEmbedding(store, source.embeddingModel, queryVector!.length)
-  return vectorSearchShare.run(toWorkOwner(ctx), () => findNearest(ctx.db, stores, queryVector!, CHUNKS_PER_SEARCH))
+  return vectorSearchShare.run(toWorkOwner(ctx), () =>
+    readInTurns(ctx, purpose.signal, (db) => findNearest(db, stores, queryVector!, CHUNKS_PER_SEARCH)),
+  )
 }
 
 type ScoredChunk = [number: number, score: number]

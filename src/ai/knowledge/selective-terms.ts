@@ -40,7 +40,8 @@ export async function selectSearchTerms(
 /** Finds common words in a sample of chunks. A new sample is taken when the store has doubled. */
 async function findCommonWords(db: Db, { _id, chunks }: StoreRow): Promise<Set<string>> {
   const cachedWords = commonWordsCache.get(_id)
-  if (cachedWords?.db === db && chunks < cachedWords.chunks * 2) return cachedWords.words
+  const origin = db.origin ?? db
+  if (cachedWords?.db === origin && chunks < cachedWords.chunks * 2) return cachedWords.words
   const rows = await db.query(
     `select text from knowledge_chunks where number in (
        select c.number from knowledge_files f join knowledge_chunks c on c.file = f._id
@@ -50,12 +51,12 @@ async function findCommonWords(db: Db, { _id, chunks }: StoreRow): Promise<Set<s
   const counts = new Map<string, number>()
   for (const [n, [text]] of rows.entries()) {
     for (const word of new Set(toStems(text as string))) counts.set(word, (counts.get(word) ?? 0) + 1)
-    if (n % CHUNKS_BETWEEN_YIELDS === CHUNKS_BETWEEN_YIELDS - 1) await new Promise(setImmediate)
+    if (n % CHUNKS_BETWEEN_YIELDS === CHUNKS_BETWEEN_YIELDS - 1) await db.yieldToOthers()
   }
   const words = new Set(
     [...counts].filter(([, count]) => count > rows.length * COMMON_WORD_SHARE).map(([word]) => word),
   )
-  commonWordsCache.set(_id, { db, chunks, words })
+  commonWordsCache.set(_id, { db: origin, chunks, words })
   return words
 }
 

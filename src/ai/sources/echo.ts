@@ -1,7 +1,8 @@
 import type OpenAI from 'openai'
 import { toBodyStream } from '../../core/body-stream'
 import { now } from '../../core/clock'
-import { estimateTokens } from '../token-estimate'
+import { parseInSlices, type RunSlice } from '../../core/sliced-json'
+import { estimateMessageTokens, estimateTokens } from '../token-estimate'
 
 type Body = OpenAI.ChatCompletionCreateParams
 type Message = OpenAI.ChatCompletionMessageParam
@@ -15,16 +16,21 @@ type Call = { id: string; type: 'function'; function: { name: string; arguments:
  * and end with `That is all.` If the request wants JSON and the text is none, it answers `{"echo": "…"}`, or the first
  * example of the requested schema.
  */
-export async function echo(url: string, { body, signal }: { body?: unknown; signal?: AbortSignal | null }) {
+export async function echo(
+  url: string,
+  { body, signal }: { body?: unknown; signal?: AbortSignal | null },
+  runSlice: RunSlice,
+) {
   signal?.throwIfAborted()
   if (!url.endsWith('/chat/completions'))
     return Response.json({ error: { message: 'The source echo supports chat completions only.' } }, { status: 404 })
-  const chatRequest = JSON.parse(String(body)) as Body
-  const { content, calls } = createReply(chatRequest)
+  const bytes = body instanceof Buffer ? body : Buffer.from(String(body))
+  const chatRequest = (await parseInSlices(bytes, Number.POSITIVE_INFINITY, runSlice)) as Body
+  const name = hashMessages(chatRequest.messages)
+  const { content, calls } = createReply(chatRequest, name)
   const finish_reason = calls.length ? 'tool_calls' : 'stop'
   const usage = estimateUsage(chatRequest, content, calls)
-  const id = `chatcmpl-${hashMessages(chatRequest.messages)}`
-  const head = { id, created: Math.floor(now() / 1000), model: chatRequest.model }
+  const head = { id: `chatcmpl-${name}`, created: Math.floor(now() / 1000), model: chatRequest.model }
   if (chatRequest.stream) {
     const frames = streamFrames(content, calls, finish_reason, head, usage)
     return new Response(toBodyStream(frames), { headers: { 'content-type': 'text/event-stream' } })
@@ -33,14 +39,16 @@ export async function echo(url: string, { body, signal }: { body?: unknown; sign
   return Response.json({ ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason }], usage })
 }
 
-function createReply({ messages, tools, response_format: format }: Body): { content: string; calls: Call[] } {
+function createReply(
+  { messages, tools, response_format: format }: Body,
+  name: string,
+): { content: string; calls: Call[] } {
   const lastUserIndex = messages.findLastIndex(({ role }) => role === 'user')
   const messagesSince = messages.slice(lastUserIndex + 1)
   const stepsDone = messagesSince.filter((one) => one.role === 'assistant' && one.tool_calls?.length).length
   const step = toText(messages[lastUserIndex]).split(/^then$/m)[stepsDone]
   const toolResults = messagesSince.filter(({ role }) => role === 'tool').map(toText)
   const lines = (step ?? toolResults.join('\n')).trim().split('\n')
-  const name = hashMessages(messages)
   const calls = tools?.length && step !== undefined ? lines.flatMap((line, n) => parseCall(line, `${name}_${n}`)) : []
   const text = calls.length ? lines.filter((line) => !CALL_PATTERN.test(line)).join('\n') : lines.join('\n')
   return { content: format && format.type !== 'text' ? toJsonContent(text, format) : text, calls }
@@ -55,8 +63,17 @@ function parseCall(line: string, id: string): Call[] {
   return name ? [{ id: `call_${id}`, type: 'function', function: { name, arguments: text || '{}' } }] : []
 }
 
+const HASHED_CHARACTERS = 200 // of each message, from its end
+
 /** Returns an id that depends on the messages alone, so that answers are reproducible. */
-const hashMessages = (messages: Message[]) => Bun.hash(JSON.stringify(messages)).toString(36)
+const hashMessages = (messages: Message[]) =>
+  messages
+    .reduce((hash, { content, ...others }) => {
+      const text = typeof content === 'string' ? content : JSON.stringify(content)
+      const known = `${JSON.stringify(others)} ${text?.length} ${text?.slice(-HASHED_CHARACTERS)}`
+      return BigInt(Bun.hash(known, hash))
+    }, 0n)
+    .toString(36)
 
 function toJsonContent(text: string, format: Body['response_format']) {
   try {
@@ -70,7 +87,7 @@ function toJsonContent(text: string, format: Body['response_format']) {
 }
 
 function estimateUsage({ messages }: Body, content: string, calls: Call[]) {
-  const prompt_tokens = estimateTokens(JSON.stringify(messages))
+  const prompt_tokens = estimateMessageTokens(messages)
   const completion_tokens = estimateTokens(content) + (calls.length ? estimateTokens(JSON.stringify(calls)) : 0)
   return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
 }

@@ -23,7 +23,7 @@ export async function fetchSource(
   const requestHeaders = new Headers(headers as Headers)
   for (const name of [...requestHeaders.keys()]) if (name.startsWith('x-stainless-')) requestHeaders.delete(name)
   requestHeaders.set('user-agent', 'atoll')
-  const outboundRequest = { method, headers: requestHeaders, body: typeof body === 'string' ? Buffer.from(body) : null }
+  const outboundRequest = { method, headers: requestHeaders, body: toBuffer(body) }
   const idleTimeout = config.ATOLL_AI_TIMEOUT
   const maxBytes = requestHeaders.get('accept') === SSE_CONTENT_TYPE ? MAX_STREAM_BYTES : MAX_RESPONSE_BYTES
   const limits = { tenant, privateNetwork: isPrivateNetworkAllowed(), head: idleTimeout, idleTimeout, limit: maxBytes }
@@ -41,6 +41,9 @@ export async function fetchSource(
     return new Response(null, { status: reason === 'timeout' ? 504 : 502, headers: { [SHOULD_RETRY_HEADER]: 'false' } })
   }
 }
+
+const toBuffer = (body: unknown) =>
+  body instanceof Buffer ? body : typeof body === 'string' ? Buffer.from(body) : null
 
 /** Tells OpenAI's client whether to retry. */
 const SHOULD_RETRY_HEADER = 'x-should-retry'

@@ -1,4 +1,5 @@
 import type { OpenAI } from 'openai'
+import { WorkTurns } from '../../accounts/work-turns'
 import { config } from '../../config'
 import { resolveApiUrl } from '../../connections/kinds/openai'
 import { resolveConnection } from '../../connections/resolver'
@@ -28,7 +29,7 @@ export type Source = {
  * @throws 404 INTEGRATION_SOURCE_NOT_FOUND, also for `echo` when ATOLL_AI_ECHO is off
  */
 export async function getSource(tenant: Tenant, id: string): Promise<Source> {
-  if (id === ECHO_SOURCE_ID) return getEchoSource()
+  if (id === ECHO_SOURCE_ID) return getEchoSource(tenant)
   const { metadata, authentication } = await resolveConnection(tenant, id, 'openai')
   const { token } = authentication
   const { embeddingModel, roles = [] } = metadata
@@ -40,11 +41,13 @@ export async function getSource(tenant: Tenant, id: string): Promise<Source> {
 
 const DEFAULT_MODEL = 'gpt-4o-mini'
 
-async function getEchoSource(): Promise<Source> {
+async function getEchoSource(tenant: Tenant): Promise<Source> {
   if (config.ATOLL_AI_ECHO === 'on')
     return {
       _id: ECHO_SOURCE_ID,
-      client: await createClient('http://echo.invalid', ECHO_SOURCE_ID, echo),
+      client: await createClient('http://echo.invalid', ECHO_SOURCE_ID, (url, init) =>
+        echo(url, init, new WorkTurns(tenant).run),
+      ),
       model: ECHO_SOURCE_ID,
       roles: [],
     }

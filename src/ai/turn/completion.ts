@@ -1,12 +1,13 @@
 import type { Ctx, PublicCtx } from '../../accounts/context'
 import { toWorkOwner } from '../../accounts/work-owner'
+import { WorkTurns } from '../../accounts/work-turns'
 import { FairShare } from '../../core/fair-share'
 import { Problem } from '../../core/problem'
 import type { WorkOwner } from '../../core/turn-queue'
 import { disableIdleTimeout, restoreIdleTimeout } from '../../tenancy/client-connection'
 import type { ChatTarget } from '../agents'
 import type { CompletionRequest } from '../shapes'
-import { estimateTokens } from '../token-estimate'
+import { estimateMessageTokens } from '../token-estimate'
 import { type ExpectedUsage, reserveBudget } from '../usage/budgets'
 import { calculateCost } from '../usage/prices'
 import { callerGoneProblem, shutdownProblem, toTurnProblem } from './errors'
@@ -89,7 +90,8 @@ async function estimateUsage(
     completionParameters.max_tokens ?? target.max_tokens ?? DEFAULT_COMPLETION_TOKENS,
     MAX_EXPECTED_TOKENS,
   )
-  const usage: TokenUsage = { prompt: estimateTokens(JSON.stringify(messages)), completion, estimated: true }
+  const prompt = await new WorkTurns(ctx).run(() => estimateMessageTokens(messages))
+  const usage: TokenUsage = { prompt, completion, estimated: true }
   const cost = await calculateCost(ctx, completionParameters.model || target.model || '*', usage)
   return { tokens: usage.prompt + completion, cost }
 }

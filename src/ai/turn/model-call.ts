@@ -1,10 +1,11 @@
 import type OpenAI from 'openai'
 import { toStorableText } from '../../core/body'
+import { type RunSlice, stringifyInSlices } from '../../core/sliced-json'
 import type { ToolCall } from '../shapes'
 import { SSE_CONTENT_TYPE } from '../sources/source-fetch'
 import type { Source } from '../sources/sources'
 import { readChunks } from '../sources/sse-chunks'
-import { estimateTokens } from '../token-estimate'
+import { estimateMessageTokens, estimateTokens } from '../token-estimate'
 import { MalformedReply, SourceCallError } from './errors'
 
 type Params = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'stream'>
@@ -22,19 +23,24 @@ const MAX_PLAUSIBLE_TOKENS = 1_000_000_000 // a higher reported number is ignore
 /** Receives the pieces of a text. The next chunks are read once it has resolved. */
 export type OnText = (words: string[]) => void | Promise<void>
 
+type CallOptions = { signal: AbortSignal; reply: ReplyBuilder; onText: OnText; stream: boolean; runSlice: RunSlice }
+
 /**
- * Calls a model and returns its reply. `reply` holds what was received so far, also after an error.
+ * Calls a model and returns its reply. `reply` holds what was received so far, also after an error. The body may be
+ * large, so it is written in slices.
  * @throws SourceCallError, MalformedReply, the reason of the signal, and what `onText` throws
  */
 export async function callModel(
   { client: { chat } }: Source,
   params: Params,
-  { signal, reply, onText, stream }: { signal: AbortSignal; reply: ReplyBuilder; onText: OnText; stream: boolean },
+  { signal, reply, onText, stream, runSlice }: CallOptions,
 ): Promise<Reply> {
+  const streamOptions = { stream: true, stream_options: { include_usage: true } } as const
+  const body = await stringifyInSlices({ ...params, ...(stream ? streamOptions : { stream }) }, runSlice)
+  const headers = { 'content-type': 'application/json' }
   if (stream) {
-    const options = { stream: true, stream_options: { include_usage: true } } as const
     const response = await chat.completions
-      .create({ ...params, ...options }, { signal, headers: { accept: SSE_CONTENT_TYPE } })
+      .create({ ...params, ...streamOptions }, { signal, body, headers: { ...headers, accept: SSE_CONTENT_TYPE } })
       .asResponse()
       .catch(throwSourceError)
     const chunkBatches = readChunks(response)
@@ -49,7 +55,9 @@ export async function callModel(
       chunkBatches.return().catch(() => {})
     }
   } else {
-    const answer = await chat.completions.create({ ...params, stream: false }, { signal }).catch(throwSourceError)
+    const answer = await chat.completions
+      .create({ ...params, stream: false }, { signal, body, headers })
+      .catch(throwSourceError)
     const { model, usage, choices } = (answer ?? {}) as Partial<typeof answer>
     const choice = choices?.[0]
     await reply.addChunks(
@@ -131,7 +139,8 @@ export class ReplyBuilder {
   countUsage(params: Params): TokenUsage {
     if (this.#usage) return { ...this.#usage, estimated: false }
     const calls = this.#calls.length ? estimateTokens(JSON.stringify(this.#calls)) : 0
-    const prompt = estimateTokens(JSON.stringify([params.messages, params.tools]))
+    const tools = params.tools ? estimateTokens(JSON.stringify(params.tools)) : 0
+    const prompt = estimateMessageTokens(params.messages) + tools
     return { prompt, completion: estimateTokens(this.content) + calls, estimated: true }
   }
 

@@ -21,6 +21,7 @@ import type { Turn, TurnMessage } from './turn'
 import type { TurnOptions } from './turn-setup'
 
 const MAX_TITLE_LENGTH = 80 // characters
+const MAX_TITLE_SOURCE_LENGTH = 4_000 // characters that a title is made from
 const MAX_SUMMARIES_PER_THREAD = 20
 
 /**
@@ -85,7 +86,7 @@ const toTurnMessageRow = ({ role, content, toolCalls, toolCallId, incomplete }: 
 
 /** Returns the title of a thread: the first words of its first message, or null if there are none. */
 function toTitle(text: string) {
-  const line = text.trim().replace(/\s+/g, ' ')
+  const line = text.trim().slice(0, MAX_TITLE_SOURCE_LENGTH).replace(/\s+/g, ' ')
   const title = line.length <= MAX_TITLE_LENGTH ? line : `${line.slice(0, MAX_TITLE_LENGTH - 1).replace(/\s\S*$/, '')}…`
   return title.toWellFormed() || null
 }

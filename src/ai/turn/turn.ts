@@ -1,5 +1,6 @@
 import type OpenAI from 'openai'
 import type { PublicCtx } from '../../accounts/context'
+import { WorkTurns } from '../../accounts/work-turns'
 import { toStorableText } from '../../core/body'
 import { toChunks } from '../../core/chunks'
 import { now, toIsoString } from '../../core/clock'
@@ -116,6 +117,7 @@ export class Turn {
     try {
       const reply = await callModel(this.input.source, params, {
         ...{ signal: this.signal, reply: replyBuilder, stream },
+        runSlice: new WorkTurns(this.input.ctx).run,
         onText: (words) => {
           this.text += words.join('')
           return onText(words)

@@ -85,6 +85,7 @@ export async function compileFormula(text: string): Promise<Formula> {
     // These would expose the internals of a function.
     if ((node.type === 'wildcard' || node.type === 'descendant') && jsonataFunctions.has(input as object))
       throw new FormulaError('functions have no properties')
+    return base.meter.pauseIfDue() // which the interpreter awaits
   })
   assign(EVALUATE_EXIT!, ({ type }: AstNode, _: unknown, { base }: Environment, result: unknown) => {
     if (result && FUNCTION_NODE_TYPES.includes(type!)) jsonataFunctions.add(result as object)

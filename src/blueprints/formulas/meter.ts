@@ -4,6 +4,7 @@ import { now } from '../../core/clock'
 export class FormulaError extends Error {}
 
 const STEP_BUDGET = 2_000_000 // steps of about 20 ns
+const STEPS_PER_SLICE = 100_000
 const MAX_VALUE_DEPTH = 200
 
 /** The function objects created by the interpreter. An object that only looks like one came with the data. */
@@ -19,11 +20,21 @@ export class Meter {
   remaining = STEP_BUDGET
   /** The current time (ms) for all formulas of the write. */
   readonly time = now()
+  /** Ends a slice of the evaluation, and resolves when the next one may begin. */
+  pause?: () => Promise<void>
+  #remainingAtPause = STEP_BUDGET - STEPS_PER_SLICE
 
   spend(steps: number) {
     this.remaining -= steps
     // Also when it has become NaN.
     if (!(this.remaining >= 0)) throw new FormulaError('it takes too long')
+  }
+
+  /** Pauses when a slice of the budget is spent. */
+  pauseIfDue(): Promise<void> | undefined {
+    if (!this.pause || this.remaining > this.#remainingAtPause) return
+    this.#remainingAtPause = this.remaining - STEPS_PER_SLICE
+    return this.pause()
   }
 
   /**

@@ -17,8 +17,6 @@ class BecameCostly extends Error {}
  */
 class FairReads {
   readonly db: Db
-  #payer: WorkOwner
-  #signal: AbortSignal | undefined
   #leaveQueue: (() => void) | undefined
   #wasCostly = false
   #hasEnded = false
@@ -29,13 +27,13 @@ class FairReads {
   #busySince: number | undefined
 
   constructor(
-    ctx: PublicCtx,
-    private request: Request,
+    db: Db,
+    private payer: WorkOwner,
+    /** Has the signal of the client's disconnection. A request makes its own when it is first asked for it. */
+    private caller: { signal?: AbortSignal },
     /** Whether a reader thread takes over when the read becomes costly. */
     private canUseThread: boolean,
   ) {
-    const { db } = ctx
-    this.#payer = toWorkOwner(ctx, request)
     this.db = {
       ...createDb((sql, params) => this.#query(db, sql, params)),
       vectorSearch: db.vectorSearch,
@@ -90,12 +88,11 @@ class FairReads {
   }
 
   async #runInTurn<T>(slice: () => Promise<T>): Promise<T> {
-    this.#signal ??= this.request.signal
-    if (this.#hasEnded || this.#signal.aborted) throw new Busy('The client disconnected.')
+    if (this.#hasEnded || this.caller.signal?.aborted) throw new Busy('The client disconnected.')
     // A read is refused only at its beginning, not after much work has been done for it.
-    this.#leaveQueue ??= costlyWork.acquireSlot(this.#payer, this.#wasCostly ? undefined : COSTLY_READ_LIMITS)
+    this.#leaveQueue ??= costlyWork.acquireSlot(this.payer, this.#wasCostly ? undefined : COSTLY_READ_LIMITS)
     this.#wasCostly = true
-    return costlyWork.run(this.#payer, slice)
+    return costlyWork.run(this.payer, slice)
   }
 
   #isCostly = () => this.#threadMs > freeReadMs.thread || this.#waitedMs > freeReadMs.waiting
@@ -122,7 +119,7 @@ export async function readFairly<T>(
 ): Promise<T> {
   const canUseThread = !!threaded && hasReaderThreads(ctx.place)
   const isCostly = canUseThread && isKnownCostly(ctx, request, threaded)
-  const reads = new FairReads(ctx, request, canUseThread)
+  const reads = new FairReads(ctx.db, toWorkOwner(ctx, request), request, canUseThread)
   try {
     return await read(isCostly ? createCostlyDb(reads.db) : reads.db)
   } catch (error) {
@@ -137,6 +134,12 @@ export async function readFairly<T>(
     if (!(error instanceof ThreadFailed)) throw error
     return readFairly(ctx, request, read)
   }
+}
+
+/** Calls `read` like `readFairly`, for work that may have no request. It stays on the main thread. */
+export async function readInTurns<T>(ctx: PublicCtx, signal: AbortSignal | undefined, read: (db: Db) => Promise<T>) {
+  const reads = new FairReads(ctx.db, toWorkOwner(ctx), { signal }, false)
+  return read(reads.db).finally(() => reads.end())
 }
 
 /** Returns a database whose first statement already counts as costly. */
@@ -154,7 +157,7 @@ export async function* streamFairly(
   request: Request,
   read: (db: Db) => AsyncGenerator<string>,
 ): AsyncGenerator<string> {
-  const reads = new FairReads(ctx, request, false)
+  const reads = new FairReads(ctx.db, toWorkOwner(ctx, request), request, false)
   try {
     for await (const text of read(reads.db)) {
       reads.suspend()

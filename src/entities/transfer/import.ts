@@ -1,4 +1,5 @@
 import type { Ctx } from '../../accounts/context'
+import { WorkTurns } from '../../accounts/work-turns'
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
 import { requireRowScope, rowScopeOf } from '../../blueprints/permissions'
@@ -48,6 +49,7 @@ export async function importAll(originalCtx: Ctx, key: string, request: Request)
 class ImportRun {
   #report: ImportReport = { imported: 0, failed: 0, errors: [] }
   #columns?: string[]
+  #turns: WorkTurns
   #journal?: UndoJournal
   #dryRun?: ImportDryRun
   #batchSize = new AdaptiveBatchSize()
@@ -65,6 +67,7 @@ class ImportRun {
     private model: Model,
     private reader: ImportReader,
   ) {
+    this.#turns = new WorkTurns(ctx)
     this.#progress = new ImportProgress(ctx, key, options, reader, this.#report)
     if (options.dryRun) this.#dryRun = new ImportDryRun(ctx.actor)
   }
@@ -87,14 +90,16 @@ class ImportRun {
     if (this.options.atomic && !this.options.dryRun) this.#journal = await UndoJournal.open(this.ctx, this.key)
     try {
       let [slice, size]: [PlannedLine[], number] = [[], 0]
-      for await (const lines of this.reader.readLines(this.options.format === 'csv'))
-        for (const line of lines) {
+      for await (const lines of this.reader.readLines(this.options.format === 'csv')) {
+        const parsed = await this.#turns.run(() => lines.map((line) => this.#parseLine(line)))
+        for (const [n, planned] of parsed.entries()) {
+          const line = lines[n]!
           if (this.#isQuotaExceeded) {
             this.#report.failed++
             continue
           }
-          const planned = await this.#planLine(line)
-          if (!planned) continue
+          if (planned instanceof Problem) await this.#reportLine(line.line, planned)
+          if (!planned || planned instanceof Problem) continue
           slice.push(planned)
           size += line.text.length
           if (!this.#batchSize.isFull(slice.length, size)) continue
@@ -102,6 +107,7 @@ class ImportRun {
           await this.#progress.emitIfDue()
           ;[slice, size] = [[], 0]
         }
+      }
       await this.#writeBatch(slice)
       if (this.options.format === 'csv' && !this.#columns)
         throw new Problem(400, 'MALFORMED_BODY', 'The file is empty: a CSV must start with a header line.')
@@ -112,8 +118,8 @@ class ImportRun {
     }
   }
 
-  /** Returns the operation of a line; undefined for a malformed line, which is reported, and for the header line. */
-  async #planLine({ line, text, problem }: Line): Promise<PlannedLine | undefined> {
+  /** Returns the operation of a line, or what is wrong with it; undefined for the header line. */
+  #parseLine({ line, text, problem }: Line): PlannedLine | Problem | undefined {
     try {
       if (problem) throw problem
       const cells =
@@ -128,8 +134,8 @@ class ImportRun {
       return { line, operation: { op: name ? this.options.mode : 'create', name, data, _id: Bun.randomUUIDv7() } }
     } catch (error) {
       // Without columns, no line can be read.
-      if (this.options.format === 'csv' && !this.#columns) throw error
-      await this.#reportLine(line, error)
+      if (!(error instanceof Problem) || (this.options.format === 'csv' && !this.#columns)) throw error
+      return error
     }
   }
 

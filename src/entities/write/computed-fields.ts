@@ -34,7 +34,7 @@ export function computeFields(
   return evaluateFormulas(model, draft, identity, actor, evaluate)
 }
 
-type Evaluate = <T>(work: () => Promise<T>) => Promise<T>
+type Evaluate = <T>(work: (pause?: () => Promise<void>) => Promise<T>) => Promise<T>
 
 /** Returns the document without its computed properties, as formulas see it. */
 export function withoutComputed({ formulas }: Model, draft: Doc): Doc {
@@ -56,7 +56,11 @@ async function evaluateFormulas(
   const [meter, flaws]: [Meter, FieldError[]] = [new Meter(), []]
   for (const { field, formula } of formulas)
     try {
-      const value = toFieldValue(field, await evaluate(() => formula.evaluate(entity, meter)))
+      const result = await evaluate((pause) => {
+        meter.pause = pause
+        return formula.evaluate(entity, meter)
+      })
+      const value = toFieldValue(field, result)
       if (value === undefined) continue
       doc[field.key] = value
       entity[field.key] = value

@@ -9,27 +9,45 @@ const MAX_TRACKED_TENANTS = 10_000 // tenants
 const spentByTenant = new Map<string, { ms: number; at: number }>()
 
 /**
- * Evaluates a formula when it is the caller's turn. Within the tenant's budget, any number of evaluations may wait;
- * beyond it, at most 200 per caller and 500 per tenant. @throws 503 BUSY
+ * Evaluates a formula when it is the caller's turn. `work` may `pause` to let others have theirs. Within the tenant's
+ * budget, any number of evaluations may wait; beyond it, at most 200 per caller and 500 per tenant. @throws 503 BUSY
  */
-export async function evaluateInTurn<T>(payer: WorkOwner, work: () => Promise<T>): Promise<T> {
+export async function evaluateInTurn<T>(
+  payer: WorkOwner,
+  work: (pause: () => Promise<void>) => Promise<T>,
+): Promise<T> {
   const leave = getSpentMs(payer) < BUDGET_MS_PER_SECOND ? undefined : costlyWork.acquireSlot(payer, QUEUE_LIMITS)
+  let endSlice = () => {}
+  const pause = async () => {
+    endSlice()
+    endSlice = await startSlice(payer)
+  }
   try {
-    return await costlyWork.run(payer, () => measure(payer, work), { whole: true })
+    await pause()
+    return await work(pause)
   } finally {
+    endSlice()
     leave?.()
   }
 }
 
-async function measure<T>(payer: WorkOwner, work: () => Promise<T>): Promise<T> {
-  const began = performance.now()
-  try {
-    return await work()
-  } finally {
-    const at = performance.now()
-    if (spentByTenant.size >= MAX_TRACKED_TENANTS) spentByTenant.clear()
-    spentByTenant.set(payer.tenant, { ms: getSpentMs(payer) + at - began, at })
+/** Waits for the caller's turn. Returns the function that ends it. */
+function startSlice(payer: WorkOwner): Promise<() => void> {
+  const started = Promise.withResolvers<() => void>()
+  const slice = async () => {
+    const ended = Promise.withResolvers<void>()
+    const began = performance.now()
+    started.resolve(ended.resolve)
+    await ended.promise
+    recordSpentMs(payer, performance.now() - began)
   }
+  costlyWork.run(payer, slice, { whole: true }).catch(started.reject)
+  return started.promise
+}
+
+function recordSpentMs(payer: WorkOwner, ms: number) {
+  if (spentByTenant.size >= MAX_TRACKED_TENANTS) spentByTenant.clear()
+  spentByTenant.set(payer.tenant, { ms: getSpentMs(payer) + ms, at: performance.now() })
 }
 
 function getSpentMs({ tenant }: WorkOwner): number {

@@ -1,10 +1,19 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { config } from '../../../src/config'
+import { logOutput } from '../../../src/core/log'
+import { recordSpans, type SpanAttributes, type Trace } from '../../../src/core/trace'
 import { entityReads } from '../../../src/entities/entity-reads'
 import { readFairly } from '../../../src/entities/query/fair-reads'
 import { freeReadMs } from '../../../src/entities/query/read-costs'
-import { hasReaderThreads, readerThreads, readInThread, ThreadFailed } from '../../../src/tenancy/reader-threads'
+import { databaseStatistics } from '../../../src/storage/database-statistics'
+import {
+  countThreads,
+  hasReaderThreads,
+  readerThreads,
+  readInThread,
+  ThreadFailed,
+} from '../../../src/tenancy/reader-threads'
 import { deleteTenant } from '../../../src/tenancy/tenants'
 import { fullAccessRules, statusAndCode } from '../../test-tenant'
 import { waitUntil } from '../../wait-until'
@@ -34,6 +43,8 @@ const PATHS = [
   'entities?name[$like]=%25name 1%25',
   'entities?$populate=next&$limit=5',
   'entities?$q=name&$limit=5',
+  'entities/thing-7?$outerPopulate=before:things:tenant&$populate=next',
+  'entities/missing?$outerPopulate=before:things:tenant',
   'entities?worth=1&bypassAdmin=true',
   'charts/pie?x=stage&worth[$gte]=10&$count=true&$limit=1',
   'charts/sum?sum=worth&groupBy=stage',
@@ -173,6 +184,74 @@ describe.skipIf(!!config.ATOLL_DATABASE_URL)('reads that a thread answers', () =
       await expect(answer).rejects.toMatchObject({ status: 503, code: 'BUSY' })
     }
     expect((await own.as('user').get(`/blueprints/things/${PATHS[0]}`)).status).toBe(200)
+  })
+
+  test.each(['entities/export?format=ndjson', PATHS[0]!])(
+    'the statements of a thread for %s are in the metrics and in the trace of the request',
+    async (path) => {
+      const own = await createFilledFixture()
+      const spans: { name: string; attributes: SpanAttributes; parent?: Trace; ms?: number }[] = []
+      recordSpans({
+        startSpan: (name, _, attributes, parent, startedMs) => ({
+          trace: { traceId: parent?.traceId ?? 'b'.repeat(32), spanId: 'c'.repeat(16), flags: 1 },
+          describe: () => {},
+          end: (_, endedMs = 0) => void spans.push({ name, attributes, parent, ms: startedMs && endedMs - startedMs }),
+        }),
+      })
+      const countBefore = databaseStatistics.sqlite.reads.count
+      const traceId = 'a'.repeat(32)
+      const answer = await own
+        .as('user')
+        .get(`/blueprints/things/${path}`, { traceparent: `00-${traceId}-${'1'.repeat(16)}-01` })
+      recordSpans(undefined)
+      expect(answer.status).toBe(200)
+      const threaded = spans.filter(({ ms }) => ms !== undefined)
+      expect(threaded.length).toBeGreaterThan(1)
+      expect(databaseStatistics.sqlite.reads.count - countBefore).toBeGreaterThanOrEqual(threaded.length)
+      for (const { name, attributes, parent, ms } of threaded) {
+        expect([name, parent?.traceId]).toEqual(['SELECT', traceId])
+        expect(attributes['atoll.tenant']).toBeOneOf([own.id, 'registry'])
+        expect(ms).toBeGreaterThanOrEqual(0)
+      }
+      expect(JSON.stringify(threaded)).toContain('from entities')
+    },
+  )
+
+  test('a read whose thread dies meanwhile is repeated here', async () => {
+    const own = await createFilledFixture()
+    const sent = spyOn(Worker.prototype, 'postMessage')
+    const log = spyOn(logOutput, 'write').mockImplementation(() => {})
+    const path = '/blueprints/things/entities?stage=won&worth[$gte]=20&$count=true&$limit=2'
+    const expected = await withoutThreads(() => own.as('user').get(path))
+    const answer = own.as('user').get(path)
+    await waitUntil(() => sent.mock.calls.some(([order]) => order.act === 'read'))
+    for (const worker of sent.mock.contexts as unknown as Worker[]) worker.terminate()
+    expect((await answer).body).toEqual(expected.body)
+    await waitUntil(() => countThreads() === 0)
+    expect(log.mock.calls.join('')).toContain('READER_THREAD_FAILED')
+    for (const spy of [sent, log]) spy.mockRestore()
+    expect((await own.as('user').get(path)).body).toEqual(expected.body)
+    expect(countThreads()).toBe(1)
+  })
+
+  test('threads that have read nothing for long end, and others start when they are needed', async () => {
+    const own = await createFilledFixture()
+    const read = async () => (await own.as('user').get(`/blueprints/things/${PATHS[1]}`)).body
+    const expected = await read()
+    const { idleMs } = readerThreads
+    readerThreads.idleMs = 10
+    const request = { isStreamed: false, place: own.tenant.place!, actor: undefined, url: own.origin, headers: [] }
+    const countInThread = () =>
+      readInThread({ name: 'count', args: ['things'], ...request }, new AbortController().signal)
+    for (let round = 0; round < 3; round++) {
+      expect(await read()).toEqual(expected)
+      // Each thread reads once more, as those that other tests have used wait longer.
+      await Promise.allSettled([countInThread(), countInThread()])
+      await waitUntil(() => countThreads() === 0)
+    }
+    readerThreads.idleMs = idleMs
+    expect(await read()).toEqual(expected)
+    expect(countThreads()).toBe(1)
   })
 
   test('a thread closes the database of a tenant that is deleted', async () => {

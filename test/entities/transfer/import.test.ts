@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
+import { expectToTakeTurns } from '../../costly-reads'
 import { fullAccessRules, statusAndCode } from '../../test-tenant'
 import { createThingsFixture, identifiers } from '../fixtures'
 import { createImportFixture, exportByIdentifier, exportText, importBody, oddTexts, toNdjson } from './import-fixtures'
@@ -10,6 +11,13 @@ const importLimits = config as { ATOLL_IMPORT_LIMIT: number }
 /** Returns `[line, code]` of each rejected line. */
 const errorCodes = ({ errors }: { errors: { line: number; code: string }[] }) =>
   errors.map(({ line, code }) => [line, code])
+
+test('the lines of an import are read in turns with other costly work of the tenant', async () => {
+  const own = await createImportFixture()
+  const lines = Array.from({ length: 300 }, (_, n) => ({ identifier: `line-${n}`, title: `Line ${n}` }))
+  const { body } = await expectToTakeTurns(own.id, () => importBody(own)(toNdjson(lines)))
+  expect(body).toMatchObject({ imported: 300, failed: 0 })
+})
 
 describe('exported files', () => {
   test.each(['ndjson', 'csv'])(

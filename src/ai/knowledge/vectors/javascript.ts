@@ -1,8 +1,9 @@
+import type { Db } from '../../../storage/port'
 import type { NearestSearch } from './nearest-search'
 import { TopK } from './top-k'
 import { readVectorBlocks, type VectorBlock } from './vector-cache'
 
-const MAX_BLOCKING_MS = 4 // ms, after which other work gets a turn
+const MAX_BLOCKING_MS = 2 // ms, after which other work gets a turn
 const VECTORS_BETWEEN_CHECKS = 128 // vectors between two checks of the time
 
 /** Compares each vector in this process. Vectors of recently searched stores are cached in memory. */
@@ -10,11 +11,12 @@ export const searchInJavascript: NearestSearch = async (db, stores, queryVector,
   const topK = new TopK(limit)
   const timeSlice = { began: performance.now() }
   for (const store of stores)
-    for await (const block of readVectorBlocks(db, store)) await scoreBlock(block, queryVector, topK, timeSlice)
+    for await (const block of readVectorBlocks(db, store)) await scoreBlock(db, block, queryVector, topK, timeSlice)
   return topK.numbers()
 }
 
 async function scoreBlock(
+  db: Db,
   { numbers, vectors }: VectorBlock,
   queryVector: Float32Array,
   topK: TopK,
@@ -25,7 +27,7 @@ async function scoreBlock(
     const to = Math.min(n + VECTORS_BETWEEN_CHECKS, numbers.length)
     for (let at = n; at < to; at++) topK.add(numbers[at]!, dotProduct(vectors, at * length, queryVector))
     if (performance.now() - timeSlice.began < MAX_BLOCKING_MS) continue
-    await new Promise(setImmediate)
+    await db.yieldToOthers()
     timeSlice.began = performance.now()
   }
 }

@@ -16,7 +16,6 @@ export const searchWithSqliteVec: NearestSearch = async (db, stores, queryVector
   for (const store of stores)
     for await (const rows of readVectorChunks<number>(db, await listReadyFiles(db, store), distance)) {
       for (const [number, , , cosineDistance] of rows) topK.add(number, -cosineDistance)
-      await new Promise(setImmediate)
     }
   return topK.numbers()
 }

@@ -13,7 +13,7 @@ type CachedStore = { db: Db; version: number; bytes: number; files: Promise<Map<
 const MAX_CACHE_BYTES = 256 << 20 // bytes, for all tenants
 const MAX_CACHE_BYTES_PER_TENANT = 128 << 20
 const MAX_CACHED_STORES = 10_000
-const CHUNKS_PER_READ = 1_000 // chunks that are read at once
+const CHUNKS_PER_READ = 250 // chunks that are read at once, which takes some ms
 const FILES_PER_READ = 400 // files of which chunks are read at once
 
 /** Recently searched stores by their ids, which are unique among tenants. The least recently used comes first. */
@@ -33,13 +33,15 @@ export async function* readVectorBlocks(db: Db, store: StoreRow): AsyncGenerator
 }
 
 function getCachedFiles(db: Db, store: StoreRow, bytes: number) {
+  const origin = db.origin ?? db
   const entry = storeCache.get(store._id)
-  const entryOfDb = entry?.db === db ? entry : undefined
-  const files = entryOfDb?.version === store.version ? entryOfDb.files : loadFiles(db, store, entryOfDb?.files)
+  const entryOfDb = entry?.db === origin ? entry : undefined
+  // Others wait for the same files, so loading them does not depend on the caller that came first.
+  const files = entryOfDb?.version === store.version ? entryOfDb.files : loadFiles(origin, store, entryOfDb?.files)
   storeCache.delete(store._id)
-  storeCache.set(store._id, { db, version: store.version, bytes, files })
+  storeCache.set(store._id, { db: origin, version: store.version, bytes, files })
   files.catch(() => storeCache.get(store._id)?.files === files && storeCache.delete(store._id))
-  evictOldest(db)
+  evictOldest(origin)
   return files
 }
 
@@ -103,6 +105,7 @@ export async function* readVectorChunks<Value>(
     for (let [file, position, more] = ['', -1, true]; more; ) {
       const rows = (await db.query(sql, [...params, ...ids, file, position, batchSize])) as ChunkRow<Value>[]
       yield rows
+      await db.yieldToOthers()
       more = rows.length === batchSize
       ;[, file, position] = rows.at(-1) ?? [0, file, position]
     }
