@@ -96,6 +96,7 @@ const OWN_QUEUES: Record<string, string> = {
   'tenancy/placement.ts': 'the tenant is moving',
   'tenancy/reader-threads.ts': 'the client has gone',
   'workspaces/search.ts': 'the client has gone',
+  'accounts/work-turns.ts': 'the client has gone',
   'entities/query/fair-reads.ts': 'the client has gone',
   'entities/search/search-index.ts': 'the index of the blueprint is being built',
   'http/idempotency/execution.ts': 'the same request is under way',
