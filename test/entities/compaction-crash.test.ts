@@ -30,8 +30,8 @@ test('the rewrite of earlier entities goes on after each SIGKILL, and no answer 
   await createTenantByCli(at, id)
   /** Runs the script on the data of the server, which is not running. */
   const runScript = async (task: 'store' | 'count') => {
-    const { out, err } = await runAtoll([id, task], { ...at, program: SCRIPT })
-    expect(err).toBe('')
+    const { code, out, err } = await runAtoll([id, task], { ...at, program: SCRIPT })
+    expect(code, err).toBe(0)
     return Number(out)
   }
   let headers: Record<string, string>
