@@ -35,6 +35,7 @@ import quotasPg from './postgres/0043_quotas.sql' with { type: 'text' }
 import tracesPg from './postgres/0044_traces.sql' with { type: 'text' }
 import fieldIndexesPg from './postgres/0045_field_indexes.sql' with { type: 'text' }
 import entityCompactionPg from './postgres/0046_entity_compaction.sql' with { type: 'text' }
+import changeTrackingPg from './postgres/0050_change_tracking.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -85,6 +86,7 @@ import traces from './sqlite/0044_traces.sql' with { type: 'text' }
 import fieldIndexes from './sqlite/0045_field_indexes.sql' with { type: 'text' }
 import entityCompaction from './sqlite/0046_entity_compaction.sql' with { type: 'text' }
 import withoutRowids from './sqlite/0047_without_rowids.sql' with { type: 'text' }
+import changeTracking from './sqlite/0050_change_tracking.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -139,6 +141,7 @@ export const tenantMigrations: Migrations = {
     fieldIndexes,
     entityCompaction,
     withoutRowids,
+    changeTracking,
   ],
   postgres: [
     accountsPg,
@@ -177,6 +180,7 @@ export const tenantMigrations: Migrations = {
     tracesPg,
     fieldIndexesPg,
     entityCompactionPg,
+    changeTrackingPg,
   ],
 }
 

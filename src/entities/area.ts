@@ -8,6 +8,7 @@ import { surveyChange } from './alteration/schema-survey'
 import * as changeLog from './changes/change-log'
 import { closeAllStreams } from './changes/feed'
 import { changeRoutes } from './changes/routes'
+import { removeUnusedTracking } from './changes/tracked-changes'
 import { chartRoutes } from './charts/routes'
 import { compactEntities } from './compaction'
 import { hasEntities, removeAll } from './entities'
@@ -26,6 +27,7 @@ export const entities = defineArea({
   routes: new Elysia().use(transferRoutes).use(changeRoutes).use(entityRoutes).use(chartRoutes),
   housekeeping: {
     'old entity changes': changeLog.removeOld,
+    'unused change tracking': removeUnusedTracking,
     'abandoned imports': undoAllAbandonedImports,
     'unused indexes': retireUnusedIndexes,
     'entities of earlier versions': compactEntities,

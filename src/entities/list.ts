@@ -5,13 +5,15 @@ import { badRequest, Problem } from '../core/problem'
 import { createJsonResponse } from '../core/response'
 import { limitCostlyRequest } from '../limits/request-limit'
 import type { Db } from '../storage/port'
+import { trackChanges } from './changes/tracked-changes'
 import { populatePage } from './populate/populate'
 import { createPopulatePlan } from './populate/populate-plan'
 import { type CursorPosition, decodeCursor, encodeCursor } from './query/cursor'
 import { explainQuery } from './query/explain'
 import { readFairly } from './query/fair-reads'
 import { readShownByIds } from './query/find'
-import { countMatching, findFiltered, resolveLikes } from './query/like-filter'
+import { findFiltered, resolveLikes } from './query/like-filter'
+import { countMatching, estimateMatching } from './query/matching-count'
 import { MAX_LIMIT, parseQuery, type Query } from './query/query-parser'
 import { reportSlowList } from './query/slow-lists'
 import {
@@ -54,6 +56,7 @@ async function readList(
   const query = parseQuery(model, ctx.actor, search)
   // The main thread has counted the request before a reader thread gets it.
   if (query.count && Bun.isMainThread) await limitCostlyRequest(ctx, request)
+  if (query.count || query.likes.length) trackChanges(ctx, model)
   const after = await parseStart(ctx, model, query, cursor)
   if (query.search) await ensureSearchIndex(ctx, model)
   if (explain)
@@ -77,7 +80,11 @@ async function readList(
       `<${nextPageUrl(request, query, await encodeCursor(ctx, model, query, endOf(shown)))}>; rel="next"`,
     )
   if (query.clamped) headers.set('x-limit', `${MAX_LIMIT}`)
-  if (query.count) headers.set('x-total-count', `${await countMatching(db, model, rowScope, query)}`)
+  if (query.count === 'estimate') {
+    const { count, isEstimated } = await estimateMatching(db, model, rowScope, query)
+    headers.set('x-total-count', `${count}`)
+    if (isEstimated) headers.set('x-total-count-estimated', 'true')
+  } else if (query.count) headers.set('x-total-count', `${await countMatching(db, model, rowScope, query)}`)
   await reportSlowList({ ...ctx, db }, { model, rowScope, query, began })
   return createJsonResponse(`[${entities}]`, headers)
 }

@@ -1,12 +1,19 @@
 import { t } from 'elysia'
 
+/** The parameter of lists that asks for the number of matching entities. */
+export const countParameter = [
+  '$count',
+  'boolean',
+  'adds the header X-Total-Count; `estimate`: a large number may be an estimate, which X-Total-Count-Estimated tells',
+  { type: ['boolean', 'string'], enum: [true, false, 'estimate'] },
+] as const
 export const filterParameters = [
   ['$limit', 'integer', 'page size; at most 1000', { minimum: 0, default: 100 }],
   ['$skip', 'integer', 'number of entities to skip', { minimum: 0, default: 0 }],
   ['$page', 'integer', 'the page of $limit entities, from 1', { minimum: 0, default: 1 }],
   ['$sort', 'string', 'fields to sort by, comma-separated; "-" before one for descending'],
   ['$select', 'string', 'the properties to return, comma-separated'],
-  ['$count', 'boolean', 'adds the header X-Total-Count'],
+  countParameter,
 ] as const
 export const flatParameter = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
 export const shapeParameters = [

@@ -24,6 +24,10 @@ const pageParameters = [
 const foundResponses = { 200: jsonContent(Entity, 'The entity') }
 const changedResponses = { ...foundResponses, 409: jsonContent(ProblemShape, ''), 412: jsonContent(ProblemShape, '') }
 const inputBody = jsonContent(EntityInput, 'The properties')
+const ESTIMATED_HEADER = {
+  description: '`true` when X-Total-Count is an estimate, which only `$count=estimate` allows',
+  schema: { type: 'boolean' as const },
+}
 const entityParams = t.Object({ key: t.String(), identifier: t.String() })
 
 export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
@@ -37,7 +41,10 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
       description:
         'Filters: `field=value`, `field[$gt]=value` with $lt, $gt, $lte, $gte, $ne, $in, $nin, $exists, $like (`%`, `_`). The header `Link` leads to the next page.',
       responses: {
-        200: jsonContent(t.Union([t.Array(Entity), QueryPlan]), 'The entities, or with `$explain` the query plan'),
+        200: {
+          ...jsonContent(t.Union([t.Array(Entity), QueryPlan]), 'The entities, or with `$explain` the query plan'),
+          headers: { 'X-Total-Count-Estimated': ESTIMATED_HEADER },
+        },
       },
     },
   })

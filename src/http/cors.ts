@@ -22,6 +22,7 @@ const EXPOSED_HEADERS = [
     'X-Limit',
     'X-Request-Id',
     'X-Total-Count',
+    'X-Total-Count-Estimated',
   ],
 ].join(', ')
 const PREFLIGHT_MAX_AGE_S = '600' // s; the requests themselves are still checked

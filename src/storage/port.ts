@@ -40,6 +40,8 @@ export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$coun
   yieldToOthers(): Promise<void>
   /** The database of a view that reads it in another way. Caches belong to the origin. */
   origin?: Db
+  /** Whether nothing of what is read by this view is cached. */
+  isUncached?: boolean
   /** Returns a number that changes with every commit; only threads that write nothing know it. */
   commitVersion?: () => number
 }

@@ -6296,7 +6296,7 @@ export interface operations {
                 $page?: number;
                 $sort?: string;
                 $select?: string;
-                $count?: boolean;
+                $count?: true | false | "estimate";
                 $q?: string;
                 $qProps?: string;
                 $after?: string;

@@ -1,4 +1,4 @@
-import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { blueprints } from '../../blueprints/tables'
 
 /** The blueprints whose changes are logged. */
@@ -29,4 +29,28 @@ export const entityChanges = sqliteTable(
     keys: text(),
   },
   (table) => [index('changes_of_blueprint').on(table.blueprint, table.number)],
+)
+
+/** The blueprints of which it is noted which entities change. */
+export const trackedBlueprints = sqliteTable('tracked_blueprints', {
+  blueprint: text()
+    .primaryKey()
+    .references(() => blueprints.key, { onDelete: 'cascade' }),
+  /** When the notes began (ms). What was read by earlier notes is outdated. */
+  started: integer().notNull(),
+  /** When the notes end (ms), unless somebody needs them again. */
+  until: integer().notNull(),
+})
+
+/** The entities that were created, changed or removed, in the order of commits. */
+export const trackedChanges = sqliteTable(
+  'tracked_changes',
+  {
+    /** It has no foreign key, because a blueprint may be removed by the transaction that changes its entities. */
+    blueprint: text().notNull(),
+    number: integer().notNull(),
+    /** The `seq` of each entity that one transaction changed, as JSON. */
+    entities: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.blueprint, table.number] })],
 )

@@ -4,8 +4,10 @@ import { type RowScope, requireRowScope } from '../../blueprints/permissions'
 import type { HttpContext } from '../../core/etag'
 import { notFound } from '../../core/problem'
 import type { Db } from '../../storage/port'
+import { trackChanges } from '../changes/tracked-changes'
 import { readFairly } from '../query/fair-reads'
-import { countMatching, requireResolvedLikes } from '../query/like-filter'
+import { requireResolvedLikes } from '../query/like-filter'
+import { countMatching } from '../query/matching-count'
 import { parseQuery } from '../query/query-parser'
 import type { ResolvedName } from '../query/target'
 import type { ThreadedRead } from '../query/threaded-reads'
@@ -27,6 +29,7 @@ export async function count(originalCtx: PublicCtx, key: string, request: Reques
   }
   return withChartContext(originalCtx, key, request, threaded, async ({ ctx, db, model, rowScope }) => {
     const query = parseQuery(model, ctx.actor, splitPageOptions(getQueryString(request)).search)
+    trackChanges(ctx, model)
     if (query.search) await ensureSearchIndex(ctx, model)
     return { count: await countMatching(db, model, rowScope, query) }
   })

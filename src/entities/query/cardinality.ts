@@ -17,6 +17,12 @@ export const thresholds = {
   rows: 2_000,
   /** With fewer rows to read, a query needs no index. */
   unindexed: 200,
+  /** Up to so many matches, an estimated count is exact. */
+  exactCount: 10_000,
+  /** The rows that an estimated count checks one by one, before it takes samples. */
+  countedRows: 20_000,
+  /** The rows of each slice that are checked as a sample. */
+  sample: 500,
 }
 
 /**

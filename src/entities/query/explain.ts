@@ -26,6 +26,7 @@ export async function explainQuery(
     ...db,
     // Estimates are cached by the origin.
     origin: undefined,
+    isUncached: true,
     query: async (sql, params) => {
       const began = performance.now()
       const rows = await db.query(sql, params)

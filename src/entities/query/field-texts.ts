@@ -1,7 +1,16 @@
 import { isTruncated } from '../../blueprints/fields/index-key-codec'
+import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
-import { knowsCommits, readUntilCommit } from './commit-cache'
+import {
+  type ChangePosition,
+  MAX_TRACKED_CHANGES,
+  readChangedEntities,
+  readChangePosition,
+} from '../changes/tracked-changes'
+import { and, fragment, oneOf, toChunks } from '../store/sql-fragments'
 import { foldText, type LikePattern, literalOf } from './like-pattern'
+import { getCached, readUntilChange, setCached } from './read-cache'
+import { type FieldTarget, valueSql } from './sql-conditions'
 
 const MAX_CHARACTERS = 4 << 20 // of the texts of one field
 const SEPARATOR = '\0' // no text contains it
@@ -57,16 +66,45 @@ export class FieldTexts {
   }
 }
 
+/** The texts of a field in the index, with those that were written since they were read. */
+class TrackedTexts {
+  /** Only these grow, because the string of all texts would be copied at each change. */
+  #added = new FieldTexts()
+  #seen = new Set<string>()
+
+  constructor(
+    private all: FieldTexts,
+    /** Where the blueprint's changes were when the texts were read, and up to where they are included. */
+    readonly since: ChangePosition,
+    public upto = since.number,
+  ) {}
+
+  get characters() {
+    return this.all.characters + this.#added.characters
+  }
+
+  add(texts: string[]) {
+    this.#added.add(texts.filter((text) => !this.#seen.has(text)))
+    for (const text of texts) this.#seen.add(text)
+  }
+
+  *findCandidates(pattern: LikePattern): Generator<string> {
+    for (const text of this.all.findCandidates(pattern)) if (!this.#seen.has(text)) yield text
+    yield* this.#added.findCandidates(pattern)
+  }
+}
+
 /**
- * Returns the distinct texts of a field, which `read` yields. A reader thread caches them until the tenant is written
- * to. Returns undefined on other threads, and when there are too many texts.
+ * Returns the distinct texts of a field, which `read` yields, maybe with some that no entity has any more. They are cached
+ * where the blueprint's changes are tracked, and then only the entities that changed are read again; otherwise only in
+ * reader threads, until the tenant is written to. Returns undefined where they are not cached, or too many.
  */
 export async function getFieldTexts(
   db: Db,
-  field: string,
+  model: Model,
+  target: FieldTarget,
   read: () => AsyncIterable<string[]>,
-): Promise<FieldTexts | undefined> {
-  if (!knowsCommits(db)) return
+): Promise<Pick<FieldTexts, 'findCandidates'> | undefined> {
   const load = async () => {
     const texts = new FieldTexts()
     for await (const some of read()) {
@@ -75,5 +113,45 @@ export async function getFieldTexts(
     }
     return texts
   }
-  return readUntilCommit(db, `texts ${field}`, load, (texts) => texts?.characters ?? 0)
+  if (db.isUncached) return
+  const name = `texts ${target.label}`
+  const position = await readChangePosition(db, model.key)
+  if (!position) {
+    if (!(db.origin ?? db).commitVersion) return
+    return readUntilChange(db, model, `${name} until commit`, load, (texts) => texts?.characters ?? 0)
+  }
+  const tooMany = getCached<ChangePosition>(db, model, `${name} too many`)
+  if (tooMany && isReachable(tooMany, position)) return
+  const cached = getCached<TrackedTexts>(db, model, name)
+  if (cached && isReachable(cached.since, position)) {
+    await addChanged(db, model, target, cached, position.number)
+    if (cached.characters <= MAX_CHARACTERS) return cached
+  }
+  const texts = await load()
+  if (!texts) return void setCached(db, model, `${name} too many`, position)
+  const tracked = new TrackedTexts(texts, position)
+  setCached(db, model, name, tracked, RESERVED_FACTOR * tracked.characters)
+  return tracked
+}
+
+const RESERVED_FACTOR = 1.5 // added texts are not counted one by one
+
+/** Returns whether all changes between two positions are noted. */
+const isReachable = (since: ChangePosition, { started, number }: ChangePosition) =>
+  since.started === started && number >= since.number && number - since.number <= MAX_TRACKED_CHANGES
+
+/** Adds the texts of the entities that changed since the last time. */
+async function addChanged(db: Db, model: Model, target: FieldTarget, texts: TrackedTexts, upto: number) {
+  const value = valueSql(target)
+  for await (const entities of readChangedEntities(db, model.key, texts.upto, upto)) {
+    for (const chunk of toChunks([...new Set(entities)])) {
+      const { sql, params } = and([fragment('e.blueprint = ?', model.key), oneOf('e.seq', chunk)])
+      const rows = await db.query(`select ${value.sql} from entities e where ${sql}`, [...value.params, ...params])
+      const keys = rows.flatMap(([key]) => (key === null ? [] : [key as string]))
+      texts.add(target.single ? keys : keys.flatMap((list) => JSON.parse(list) as string[]))
+    }
+    await db.yieldToOthers()
+  }
+  // Another reader may have read further meanwhile.
+  texts.upto = Math.max(texts.upto, upto)
 }

@@ -6,19 +6,16 @@ import type { Db } from '../../storage/port'
 import type { IndexKeys } from '../store/index-keys'
 import { extractDocumentJson, shownInForceSql } from '../store/serializer'
 import { and, fragment, type SqlFragment, withLiterals } from '../store/sql-fragments'
-import { readUntilCommit } from './commit-cache'
-import { count } from './count'
 import type { CursorPosition } from './cursor'
 import { getFieldTexts } from './field-texts'
 import { find } from './find'
 import { endOfPrefix, findPrefixes, type LikePattern, matchesPattern, matchesPrefix } from './like-pattern'
-import { byCreated } from './order'
 import type { Query } from './query-parser'
 import { splitIntoRanges } from './ranges'
 import { fullScan } from './scans'
 import type { FindResult } from './select-sql'
 import { type FieldTarget, valueSql } from './sql-conditions'
-import { type Condition, type LikeCondition, type Target, targetKey, targetName } from './target'
+import { type Condition, type LikeCondition, type Target, targetName } from './target'
 
 /** Up to this many matching texts become a list of values; with more, each entity is checked. */
 const MAX_RESOLVED_TEXTS = 1_000
@@ -133,10 +130,15 @@ async function* readTexts(db: Db, source: TextSource, prefix: string): AsyncGene
 const CANDIDATES_PER_SLICE = 5_000
 
 /** Yields the texts of a source that may match a pattern with any beginning, in slices. */
-async function* findTexts(db: Db, source: TextSource, target: Target, pattern: LikePattern): AsyncGenerator<string[]> {
+async function* findTexts(
+  db: Db,
+  model: Model,
+  source: TextSource,
+  { target, pattern }: LikeCondition,
+): AsyncGenerator<string[]> {
   // The texts of an object begin with a letter that is not part of them.
   const isPlain = target.at === 'field' && !target.path
-  const texts = isPlain && (await getFieldTexts(db, target.label, () => readTexts(db, source, '')))
+  const texts = isPlain && (await getFieldTexts(db, model, target, () => readTexts(db, source, '')))
   if (!texts) return yield* readTexts(db, source, '')
   let slice: string[] = []
   for (const text of texts.findCandidates(pattern)) {
@@ -150,7 +152,8 @@ async function* findTexts(db: Db, source: TextSource, target: Target, pattern: L
 }
 
 /** Returns the condition that is equivalent to a pattern, or undefined when too many texts match or no index has them. */
-async function toCondition(db: Db, model: Model, { target, pattern }: LikeCondition): Promise<Condition | undefined> {
+async function toCondition(db: Db, model: Model, like: LikeCondition): Promise<Condition | undefined> {
+  const { target, pattern } = like
   if (target.at === 'field' && !target.indexed) return
   const source = getTextSource(model, target)
   const { prefixes, areSufficient } = await findPrefixes(pattern, (text) => hasPrefix(db, source, text))
@@ -162,7 +165,7 @@ async function toCondition(db: Db, model: Model, { target, pattern }: LikeCondit
   }
   const matching: string[] = []
   for (const text of prefixes)
-    for await (const values of text ? readTexts(db, source, text) : findTexts(db, source, target, pattern)) {
+    for await (const values of text ? readTexts(db, source, text) : findTexts(db, model, source, like)) {
       for (const value of values) {
         const match = isMatch(db, target, pattern, value)
         if (match && (match === true || (await match))) matching.push(value)
@@ -239,7 +242,7 @@ export async function matchesLikes(db: Db, likes: LikeCondition[], values: unkno
   return true
 }
 
-const MAX_ENTITIES_PER_READ = 2_000 // entities per statement
+export const MAX_ENTITIES_PER_READ = 2_000 // entities per statement
 
 /** Returns the results of `find` that match the remaining patterns; reads on in the order until there are enough. */
 export async function findFiltered<Row extends unknown[]>(
@@ -278,31 +281,4 @@ export async function findFiltered<Row extends unknown[]>(
     await db.yieldToOthers()
   }
   return { rows: matches.map(({ row }) => row), positionAfter: (count) => matches[count - 1]!.passed() }
-}
-
-/** Returns how many entities match. A reader thread keeps the number until somebody writes to the tenant. */
-export function countMatching(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {
-  const { conditions, likes, search } = query
-  const filters = [
-    conditions.map(({ target, ...test }) => [targetKey(target), test]),
-    likes.map(({ target, pattern }) => [targetKey(target), [...pattern.parts]]),
-  ]
-  const name = JSON.stringify(['count', model._id, model.version, model.form, rowScope, search, ...filters])
-  return readUntilCommit(db, name, async () => countFiltered(db, model, rowScope, await resolveLikes(db, model, query)))
-}
-
-/** Returns how many entities match, including the remaining patterns. */
-async function countFiltered(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {
-  if (!query.likes.length) return count(db, model, rowScope, query)
-  const unpaged = { ...query, skip: 0, ranked: false, order: [byCreated(true)] }
-  let counted = 0
-  for (let after: CursorPosition | undefined; ; ) {
-    const { rows, positionAfter } = await findFiltered(db, ['e.seq'], model, rowScope, unpaged, {
-      limit: MAX_ENTITIES_PER_READ,
-      after,
-    })
-    counted += rows.length
-    if (rows.length < MAX_ENTITIES_PER_READ) return counted
-    after = positionAfter(rows.length)
-  }
 }

@@ -30,7 +30,8 @@ export type Query = {
   /** Whether the requested limit exceeds the maximum. */
   clamped: boolean
   skip: number
-  count: boolean
+  /** Whether the matching entities are counted, exactly or by an estimate. */
+  count: boolean | 'estimate'
   select?: string[]
   flat: boolean
   related?: PopulateOptions
@@ -139,7 +140,7 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string): 
     limit: Math.min(limit, MAX_LIMIT),
     clamped: limit > MAX_LIMIT,
     skip: number('$skip', 0),
-    count: flag('$count', false),
+    count: options.get('$count') === 'estimate' ? 'estimate' : flag('$count', false),
     flat: flag('$flat', true),
     related: parsePopulate(model, actor, options, addError),
     listQueryString: withoutPageOptions(search),
@@ -165,7 +166,7 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string): 
     const text = options.get(name)
     if (text === undefined) return standard
     if (isFlag(text)) return isTrue(text)
-    addError(name, `${name} must be true or false.`)
+    addError(name, name === '$count' ? '$count must be true, false or estimate.' : `${name} must be true or false.`)
     return standard
   }
   function parseWords() {

@@ -7,6 +7,7 @@ import { badRequest, Problem } from '../../core/problem'
 import { Busy, Conflict } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
 import { IS_LOGGED } from '../changes/change-log'
+import { IS_TRACKED } from '../changes/tracked-changes'
 import { IS_SEARCHED } from '../search/search-index'
 import type { Doc } from '../store/doc'
 import type { IndexKeys } from '../store/index-keys'
@@ -30,18 +31,28 @@ export async function assertEntityFresh(tx: Tx, { seq, _id, version }: StoredEnt
   if (row?.[0] !== version) throw new StaleEntity()
 }
 
-/** Whether a blueprint has a search index, and whether its changes are logged. */
-export type BlueprintFeatures = { searched: boolean; logged: boolean }
+/** Whether a blueprint has a search index, and whether its changes are logged and tracked. */
+export type BlueprintFeatures = { searched: boolean; logged: boolean; tracked: boolean }
+
+/** The SQL for the features of a blueprint; each of its three parameters is the blueprint's key. */
+export const FEATURES = `${IS_SEARCHED}, ${IS_LOGGED}, ${IS_TRACKED}`
+
+/** Returns the features that were read as `FEATURES`. */
+export const toFeatures = ([searched, logged, tracked]: unknown[]): BlueprintFeatures => ({
+  searched: !!searched,
+  logged: !!logged,
+  tracked: !!tracked,
+})
 
 /** Checks that a blueprint is unchanged and returns its features. @throws StaleBlueprint */
 export async function requireFreshBlueprint(
   tx: Tx,
   { key, _id, version, indexing }: Model,
 ): Promise<BlueprintFeatures> {
-  const select = `select version, indexing, ${IS_SEARCHED}, ${IS_LOGGED} from blueprints where key = ? and _id = ?`
-  const [row] = await tx.query(select, [key, key, key, _id])
+  const select = `select version, indexing, ${FEATURES} from blueprints where key = ? and _id = ?`
+  const [row] = await tx.query(select, [key, key, key, key, _id])
   if (row?.[0] !== version || row[1] !== indexing) throw new StaleBlueprint()
-  return { searched: !!row[2], logged: !!row[3] }
+  return toFeatures(row.slice(2))
 }
 
 /** Small changes must not add up to an entity that could not be written at once. @throws 400 */

@@ -12,6 +12,7 @@ import type { Tx, WriteOptions } from '../../storage/port'
 import { invalidate } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import { appendRemovals } from '../changes/change-log'
+import { noteTrackedChanges } from '../changes/tracked-changes'
 import { removeTerms } from '../search/search-index'
 import { fieldLabel, type IndexKeys, toIndexRows } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity } from '../store/rows'
@@ -252,7 +253,8 @@ export async function deleteRows(tx: Tx, entities: Pick<DeletedEntity, 'seq' | '
     }
   }
   const seqs = entities.map(({ seq }) => seq)
-  await appendRemovals(tx, seqs)
+  const changes = entities.map(({ blueprint, seq }) => ({ blueprint, entity: seq }))
+  await Promise.all([appendRemovals(tx, seqs), noteTrackedChanges(tx, changes)])
   await Promise.all([
     tx.executeMany(DELETE_INDEX_ROW, rows),
     removeTerms(tx, seqs),

@@ -2,8 +2,9 @@ import { type Model, pendingModelOf } from '../../blueprints/model'
 import type { Caller } from '../../blueprints/permissions'
 import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
-import { appendChanges, IS_LOGGED } from '../changes/change-log'
-import { addTerms, IS_SEARCHED } from '../search/search-index'
+import { appendChanges } from '../changes/change-log'
+import { noteChanges } from '../changes/tracked-changes'
+import { addTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc } from '../store/doc'
 import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
@@ -18,9 +19,11 @@ import {
   assertSize,
   assertUnique,
   type BlueprintFeatures,
+  FEATURES,
   type ReadableScopes,
   requireFreshBlueprint,
   StaleBlueprint,
+  toFeatures,
 } from './constraints'
 import { emitEntityEvents } from './entity-events'
 import { assertWithinLimits } from './limitations'
@@ -28,7 +31,7 @@ import { assertWithinLimits } from './limitations'
 const ENTITY_COLUMNS = '_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated, form'
 // Inserts the entity only if its blueprint still has the version that it was checked against, and the same indexes.
 const INSERT_ENTITY = `insert into entities (${ENTITY_COLUMNS}) select ?, key, ?, ?, ?, ?, ?, 1, ?, ?, ? from blueprints
-  where key = ? and _id = ? and version = ? and indexing = ? returning seq, ${IS_SEARCHED}, ${IS_LOGGED}`
+  where key = ? and _id = ? and version = ? and indexing = ? returning seq, ${FEATURES}`
 const INSERT_ENTITIES = `insert into entities (${ENTITY_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Marks entities that are written while an alteration is being prepared, so that they get prepared, too. */
@@ -80,7 +83,7 @@ export function prepareEntity(model: Model, draft: EntityDraft, time = now()): P
 /** Inserts entities that have passed all checks. @throws StaleBlueprint, Conflict */
 export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEntity[]): Promise<InsertedEntity[]> {
   const [first, ...others] = prepared
-  const { seqs, searched, logged } = await (first && !others.length
+  const { seqs, searched, logged, tracked } = await (first && !others.length
     ? insertRow(tx, model, first)
     : insertRows(tx, model, prepared))
   const index = prepared.flatMap(({ time, index }, n) => index.map((row) => [...row, time, seqs[n]]))
@@ -90,6 +93,7 @@ export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEnt
       tx,
       prepared.map(({ draft }, n) => [seqs[n]!, toSearchTerms(model, draft.doc)]),
     )
+  if (tracked) noteChanges(tx, model.key, seqs)
   if (logged)
     await appendChanges(
       tx,
@@ -129,12 +133,11 @@ async function insertRow(tx: Tx, model: Model, { time, shown, draft }: PreparedE
   const [inserted] = await tx.query(INSERT_ENTITY, [
     ...row,
     ...[model.key, model._id, model.version, model.indexing],
-    model.key,
-    model.key,
+    ...[model.key, model.key, model.key],
   ])
   if (!inserted) throw new StaleBlueprint()
-  const [seq, searched, logged] = inserted
-  return { seqs: [seq as number], searched: !!searched, logged: !!logged }
+  const [seq, ...features] = inserted
+  return { ...toFeatures(features), seqs: [seq as number] }
 }
 
 /** Inserts any number of entities in a few statements, then reads their numbers, which databases return differently. */

@@ -3,6 +3,7 @@ import { now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { appendLoggedChanges, toLogged } from '../changes/change-log'
+import { noteTrackedChanges } from '../changes/tracked-changes'
 import type { Doc } from '../store/doc'
 import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
@@ -64,6 +65,7 @@ export async function setReferencesNull(
       else if (recomputed || !computes)
         changes.push({
           blueprint,
+          entity: stored.seq,
           before: toLogged(stored, fields),
           after: await writeRemaining(tx, stored, remaining),
         })
@@ -73,7 +75,8 @@ export async function setReferencesNull(
       cleared.push({ blueprint, _id, identifier, user, workspace, version: version + 1 })
     }
     await writeRewrites(tx, rewrites, observed)
-    if (changes.length) await appendLoggedChanges(tx, changes)
+    if (!changes.length) continue
+    await Promise.all([appendLoggedChanges(tx, changes), noteTrackedChanges(tx, changes)])
   }
   return cleared
 }

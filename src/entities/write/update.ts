@@ -3,8 +3,9 @@ import { isAltering, type Model, pendingModelOf } from '../../blueprints/model'
 import type { Caller } from '../../blueprints/permissions'
 import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
-import { appendChanges, IS_LOGGED, type LoggedEntity, toLogged } from '../changes/change-log'
-import { IS_SEARCHED, replaceTerms } from '../search/search-index'
+import { appendChanges, type LoggedEntity, toLogged } from '../changes/change-log'
+import { noteChanges } from '../changes/tracked-changes'
+import { replaceTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc, Doc } from '../store/doc'
 import { toIndexKeys, toIndexRows } from '../store/index-keys'
@@ -16,8 +17,10 @@ import {
   assertSize,
   assertUnique,
   type BlueprintFeatures,
+  FEATURES,
   type ReadableScopes,
   requireFreshBlueprint,
+  toFeatures,
 } from './constraints'
 import { emitEntityEvents } from './entity-events'
 import { assertWithinLimits } from './limitations'
@@ -69,7 +72,7 @@ export async function replaceEntity(
   model: Model,
   before: LoggedEntity,
   row: StoredEntity,
-  { searched, logged }: BlueprintFeatures,
+  { searched, logged, tracked }: BlueprintFeatures,
   maintained: Model | ReadonlyMap<number, unknown> = model,
 ) {
   const { seq, user, workspace, shown, keys, version, updated } = row
@@ -80,6 +83,7 @@ export async function replaceEntity(
   )
   const text = extractDocumentJson(shown)
   if (searched) replaceTerms(tx, [[seq, toSearchTerms(model, JSON.parse(text))]])
+  if (tracked) noteChanges(tx, model.key, [seq])
   await Promise.all([
     writeIndexRows(tx, withEntity(row, removedRows), withEntity(row, addedRows)),
     tx.query(getUpdateSql(model), [user, workspace, text, keys, version, updated, seq]),
@@ -101,15 +105,18 @@ const emitUpdate = async (tx: Tx, model: Model, row: StoredEntity & { changed?: 
 
 /** Restores an entity to its previous state if it still exists, without any checks. */
 export async function restoreEntity(tx: Tx, model: Model, before: StoredEntity) {
-  const select = `select ${shownColumnSql(model, '')}, keys, ${IS_SEARCHED}, ${IS_LOGGED} from entities where seq = ?`
-  const [row] = (await tx.query(select, [model.key, model.key, before.seq])) as [string, string, unknown, unknown][]
+  const select = `select ${shownColumnSql(model, '')}, keys, ${FEATURES} from entities where seq = ?`
+  const [row] = (await tx.query(select, [model.key, model.key, model.key, before.seq])) as [
+    string,
+    string,
+    ...unknown[],
+  ][]
   if (!row) return
-  const [shown, keys, searched, logged] = row
-  const observed = { searched: !!searched, logged: !!logged }
+  const [shown, keys, ...features] = row
   // An import that is undone does not notice that an index was made meanwhile.
   const maintained = await readMaintainedIndexes(tx, model.key)
   await Promise.all([
-    replaceEntity(tx, model, { shown, keys }, before, observed, maintained),
+    replaceEntity(tx, model, { shown, keys }, before, toFeatures(features), maintained),
     emitUpdate(tx, model, before),
   ])
 }

@@ -129,7 +129,7 @@ function toResponse(
   if (isError) return errorResponse(components, responses, status, response?.description)
   const description = response?.description || (STATUS_TEXTS[status] ?? 'OK')
   const content = response?.content && contentOf(response.content, components)
-  const headers = isList && shape ? { headers: LIST_HEADERS } : {}
+  const headers = isList && shape ? { headers: { ...LIST_HEADERS, ...response?.headers } } : {}
   return { ...response, description, ...headers, ...(content && { content }) }
 }
 

@@ -8,7 +8,7 @@ import { blueprints } from '../../blueprints/tables'
 import { assignIdentifiers } from '../../blueprints/typegen/identifiers'
 import { Problem } from '../../core/problem'
 import { weakCached } from '../../core/weak-cache'
-import { jsonContent, toParameter } from '../../entities/parameters'
+import { countParameter, jsonContent, toParameter } from '../../entities/parameters'
 import { readFairly } from '../../entities/query/fair-reads'
 import { EntityDeleted } from '../../entities/shapes'
 import { linkOriginalRequest } from '../../tenancy/client-connection'
@@ -169,7 +169,7 @@ function listOperation(fields: Field[], entity: Schema) {
       ]),
       toParameter(['$page', 'integer', 'page number, starting at 1', { minimum: 0, default: 1 }]),
       toParameter(['$sort', 'string', 'fields to sort by; "-" before one for descending', { pattern: sort }]),
-      toParameter(['$count', 'boolean', 'adds the header X-Total-Count']),
+      toParameter(countParameter),
       toParameter(['$q', 'string', 'words that the entity must contain']),
       toParameter(['$after', 'string', 'the cursor of the `Link` to the next page']),
     ],

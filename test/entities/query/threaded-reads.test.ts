@@ -37,7 +37,7 @@ const PATHS = [
   'entities?worth=1&bypassAdmin=true',
   'charts/pie?x=stage&worth[$gte]=10&$count=true&$limit=1',
   'charts/sum?sum=worth&groupBy=stage',
-  'charts/count?stage=won&worth[$gte]=10',
+  'charts/count?stage=won&worth[$gte]=11',
   'entities/export?format=ndjson&worth[$gte]=10',
   'entities/export?format=csv',
   'entities?secret=x',

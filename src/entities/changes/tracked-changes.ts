@@ -1,0 +1,123 @@
+import type { Model } from '../../blueprints/model'
+import { DAY_MS, HOUR_MS, now } from '../../core/clock'
+import { logError } from '../../core/log'
+import { Problem } from '../../core/problem'
+import type { Lease } from '../../jobs/with-lease'
+import { Busy } from '../../storage/errors'
+import type { Db, DeferredWrite, Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import { oneOf } from '../store/sql-fragments'
+
+/** So many of the latest changes of a blueprint are noted. */
+export const MAX_TRACKED_CHANGES = 50_000
+const CHANGES_PER_CLEANUP = 1_000 // changes between two removals of old ones
+const ROWS_PER_READ = 100 // rows of changes that one statement reads
+const ROWS_PER_REMOVAL = 1_000 // rows that one write of the housekeeping removes
+const RETENTION_MS = DAY_MS // ms after which nobody needs the notes any more
+const RENEWAL_MS = HOUR_MS
+
+/** SQL for whether the changes of a blueprint are tracked; its parameter is the blueprint's key. */
+export const IS_TRACKED = '(select 1 from tracked_blueprints t where t.blueprint = ?)'
+
+/** Notes at the end of the transaction that entities of a tracked blueprint change. */
+export function noteChanges(tx: Tx, blueprint: string, entities: number[]) {
+  // A number can change its blueprint within a transaction, when an entity is removed and another one is created.
+  for (const entity of entities) tx.defer(writeChanges, `${blueprint} ${entity}`, { blueprint, entity })
+}
+
+/** Notes changes of entities of any blueprints, for those blueprints that are tracked. */
+export async function noteTrackedChanges(tx: Tx, entities: TrackedChange[]) {
+  const { sql, params } = oneOf('blueprint', [...new Set(entities.map(({ blueprint }) => blueprint))])
+  for (const [tracked] of await tx.query(`select blueprint from tracked_blueprints where ${sql}`, params))
+    noteChanges(
+      tx,
+      tracked as string,
+      entities.filter(({ blueprint }) => blueprint === tracked).map(({ entity }) => entity),
+    )
+}
+
+type TrackedChange = { blueprint: string; entity: number }
+
+/** Writes one row for each blueprint. Its number grows by the entities in it, so that numbers measure how much is kept. */
+const writeChanges: DeferredWrite<string, TrackedChange> = async ({ query }, entries) => {
+  const changes = entries.map(([, change]) => change)
+  for (const [blueprint, group] of Map.groupBy(changes, (change) => change.blueprint)) {
+    const entities = JSON.stringify(group.map(({ entity }) => entity))
+    const [row] = await query(INSERT_CHANGES, [blueprint, blueprint, group.length, entities])
+    const end = Number(row![0])
+    if (Math.floor(end / CHANGES_PER_CLEANUP) > Math.floor((end - group.length) / CHANGES_PER_CLEANUP))
+      await query('delete from tracked_changes where blueprint = ? and number <= ?', [
+        blueprint,
+        end - MAX_TRACKED_CHANGES,
+      ])
+  }
+}
+
+const LAST_NUMBER = 'select c.number from tracked_changes c where c.blueprint = ? order by c.number desc limit 1'
+// Not "insert … select", for which SQLite makes a temporary table.
+const INSERT_CHANGES = `insert into tracked_changes (blueprint, number, entities)
+  values (?, coalesce((${LAST_NUMBER}), 0) + ?, ?) returning number`
+
+/** Yields the numbers of the entities that changed between two positions, in slices, maybe more than once. */
+export async function* readChangedEntities(db: Db, blueprint: string, from: number, to: number) {
+  const select = `select number, entities from tracked_changes where blueprint = ? and number > ? and number <= ?
+    order by number limit ?`
+  for (let last = from; last < to; ) {
+    const rows = (await db.query(select, [blueprint, last, to, ROWS_PER_READ])) as [number, string][]
+    if (!rows.length) return
+    last = Number(rows.at(-1)![0])
+    yield rows.flatMap(([, entities]) => JSON.parse(entities) as number[])
+  }
+}
+
+/** Up to where the changes of a blueprint are known. Positions with different starts cannot be compared. */
+export type ChangePosition = { started: number; number: number }
+
+/** Returns the position of the last change of a blueprint, or undefined when its changes are not tracked. */
+export async function readChangePosition(db: Db, blueprint: string): Promise<ChangePosition | undefined> {
+  const [row] = await db.query(
+    `select t.started, (select max(c.number) from tracked_changes c where c.blueprint = t.blueprint)
+     from tracked_blueprints t where t.blueprint = ?`,
+    [blueprint],
+  )
+  return row && { started: Number(row[0]), number: Number(row[1] ?? 0) }
+}
+
+const renewals = new WeakMap<Db, Map<string, number>>()
+
+/**
+ * Has the changes of a blueprint tracked from soon on, for at least a day, because something that was read of its
+ * entities is kept in memory.
+ */
+export function trackChanges({ tenant, db, write }: Tenant, { key, _id }: Model) {
+  // A reader thread cannot write. The main thread tries each read first.
+  if (!Bun.isMainThread) return
+  const times = renewals.get(db) ?? new Map<string, number>()
+  renewals.set(db, times)
+  const time = now()
+  if ((times.get(_id) ?? 0) > time) return
+  times.set(_id, time + RENEWAL_MS)
+  write((tx) =>
+    tx.query(
+      `insert into tracked_blueprints (blueprint, started, until) select key, ?, ? from blueprints where key = ? and _id = ?
+       on conflict ("blueprint") do update set until = excluded.until`,
+      [time, time + RETENTION_MS, key, _id],
+    ),
+  ).catch((cause) => {
+    times.delete(_id)
+    if (!(cause instanceof Busy || cause instanceof Problem)) logError('CHANGE_TRACKING_FAILED', { tenant, cause })
+  })
+}
+
+/** Ends the tracking of blueprints for which nobody has needed it for a day, and removes what was noted. */
+export async function removeUnusedTracking({ db, write, signal }: Tenant & Lease) {
+  await write((tx) => tx.query('delete from tracked_blueprints where until < ?', [now()]))
+  const left = `select c.blueprint, c.number from tracked_changes c
+    where c.blueprint not in (select t.blueprint from tracked_blueprints t) order by c.blueprint, c.number limit ?`
+  for (let count = ROWS_PER_REMOVAL; count === ROWS_PER_REMOVAL && !signal.aborted; ) {
+    const rows = await db.query(left, [ROWS_PER_REMOVAL])
+    count = rows.length
+    if (count)
+      await write((tx) => tx.executeMany('delete from tracked_changes where blueprint = ? and number = ?', rows))
+  }
+}
