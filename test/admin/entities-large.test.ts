@@ -77,6 +77,11 @@ describe.skipIf(!hasBrowser)('large and hostile entities in a browser', () => {
     await page.locator('tr[data-index="0"]').focus()
     await page.keyboard.press('End')
     await page.getByRole('cell', { name: `Reading ${COUNT - 1}`, exact: true }).waitFor()
+    await page.goto(`${server.url}/admin/data`)
+    await page
+      .getByRole('row', { name: /Readings/ })
+      .getByText('about 100,000')
+      .waitFor()
     expect(errors).toEqual([])
   })
 

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import { entityCountQuery } from './entity-queries'
+import { entityEstimateQuery, formatEstimate } from './entity-queries'
 
-/** How many entities a blueprint has, grouped as the locale writes numbers. */
+/** About how many entities a blueprint has, grouped as the locale writes numbers. */
 export function EntityCount({ blueprint }: { blueprint: string }) {
-  const { data: count } = useQuery(entityCountQuery(blueprint, {}))
-  return count?.toLocaleString()
+  const { data } = useQuery(entityEstimateQuery(blueprint, {}))
+  return data && formatEstimate(data)
 }

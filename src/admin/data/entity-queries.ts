@@ -25,6 +25,24 @@ export const entityCountQuery = (key: string, search: ListSearch) =>
     },
   })
 
+/** How many entities a list has; a large number may be an estimate. */
+export const entityEstimateQuery = (key: string, search: ListSearch) =>
+  queryOptions({
+    queryKey: ['entities', key, 'estimate', withoutOrder(search)],
+    queryFn: async () => {
+      const query = { ...withoutOrder(search), $limit: 1, $select: '_id', $count: 'estimate' }
+      const { headers } = (await listEntities(key, query)).response
+      return {
+        count: Number(headers.get('x-total-count') ?? 0),
+        isEstimated: headers.get('x-total-count-estimated') === 'true',
+      }
+    },
+  })
+
+/** Returns a number of entities as the locale writes it, such as "about 52,000". */
+export const formatEstimate = ({ count, isEstimated }: { count: number; isEstimated: boolean }) =>
+  isEstimated ? `about ${count.toLocaleString()}` : count.toLocaleString()
+
 const withoutOrder = ({ $sort: _, ...rest }: ListSearch) => rest
 
 /** One page of a list. */

@@ -2,7 +2,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { api, fetchData } from '../api/client'
 import type { Blueprint } from '../api/schema'
-import { entityCountQuery } from '../data/entity-queries'
+import { entityEstimateQuery, formatEstimate } from '../data/entity-queries'
 import { addUp, fillDays, firstDayShown } from './daily-values'
 import { FigureGroup, FigureRow } from './figure-row'
 import classes from './figure-row.module.css'
@@ -41,7 +41,7 @@ export const DataFigures = ({ blueprints }: { blueprints: Blueprint[] }) => (
 )
 
 function BlueprintFigure({ blueprint, name }: { blueprint: string; name: string }) {
-  const count = useQuery(entityCountQuery(blueprint, {}))
+  const count = useQuery(entityEstimateQuery(blueprint, {}))
   const { data: daily } = useQuery(dailyEntitiesQuery(blueprint, firstDayShown()))
   // Who may see a blueprint may not have to read its entities.
   if (count.error) return null
@@ -49,7 +49,7 @@ function BlueprintFigure({ blueprint, name }: { blueprint: string; name: string 
   return (
     <FigureRow
       to={`/data/${blueprint}`}
-      value={count.data?.toLocaleString()}
+      value={count.data && formatEstimate(count.data)}
       label={name}
       note={created ? `+${created.toLocaleString()} in 30 days` : ''}
       trend={daily}
