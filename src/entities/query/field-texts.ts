@@ -120,15 +120,17 @@ export async function getFieldTexts(
     if (!(db.origin ?? db).commitVersion) return
     return readUntilChange(db, model, `${name} until commit`, load, (texts) => texts?.characters ?? 0)
   }
-  const cached = getCached<TrackedTexts | 'too many'>(db, model, name)
-  if (cached === 'too many') return
+  const tooMany = getCached<ChangePosition>(db, model, `${name} too many`)
+  if (tooMany && isReachable(tooMany, position)) return
+  const cached = getCached<TrackedTexts>(db, model, name)
   if (cached && isReachable(cached.since, position)) {
     await addChanged(db, model, target, cached, position.number)
     if (cached.characters <= MAX_CHARACTERS) return cached
   }
   const texts = await load()
-  const tracked = texts && new TrackedTexts(texts, position)
-  setCached(db, model, name, tracked ?? 'too many', tracked && RESERVED_FACTOR * tracked.characters)
+  if (!texts) return void setCached(db, model, `${name} too many`, position)
+  const tracked = new TrackedTexts(texts, position)
+  setCached(db, model, name, tracked, RESERVED_FACTOR * tracked.characters)
   return tracked
 }
 

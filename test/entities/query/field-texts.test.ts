@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { textKey } from '../../../src/blueprints/fields/index-key-codec'
 import type { Model } from '../../../src/blueprints/model'
+import { MAX_TRACKED_CHANGES } from '../../../src/entities/changes/tracked-changes'
 import { FieldTexts, getFieldTexts } from '../../../src/entities/query/field-texts'
 import { matchesPattern, parsePattern } from '../../../src/entities/query/like-pattern'
 import type { FieldTarget } from '../../../src/entities/query/sql-conditions'
@@ -77,4 +78,19 @@ test('more texts than a thread may keep are read once until a commit, and not ke
     expect(await getFieldTexts(db, model, target('f1'), read)).toBeUndefined()
     expect(reads).toBe(1)
   }
+})
+
+test('more texts of a tracked blueprint than are kept are read once until very many entities have changed', async () => {
+  let [last, reads] = [10, 0]
+  const db = { query: async () => [[1, last]] } as unknown as Db
+  const read = async function* () {
+    reads++
+    yield Array.from({ length: 30_000 }, (_, n) => `${n} ${'x'.repeat(200)}`)
+  }
+  const get = () => getFieldTexts(db, model, target('f1'), read)
+  expect([await get(), await get(), reads]).toEqual([undefined, undefined, 1])
+  last += MAX_TRACKED_CHANGES
+  expect([await get(), reads]).toEqual([undefined, 1])
+  last++
+  expect([await get(), reads]).toEqual([undefined, 2])
 })
