@@ -25,13 +25,13 @@ describe.each(fileEngines)('%s: the log of durable writes', (_, engine) => {
   }
   const allIds = range(WRITES).map(idOf).join()
 
-  test('keeps its length during most small writes', async () => {
+  test('a log keeps its length during most small writes', async () => {
     const { storage, lengths } = await writeOneByOne()
     expect(new Set(lengths).size).toBeLessThan(WRITES / 4)
     await storage.close()
   })
 
-  test('is complete with the zeros at its end, for SQLite as for a reader', async () => {
+  test('a log with zeros at its end is complete for SQLite and for a reader', async () => {
     const { storage, location, path } = await writeOneByOne()
     expect(readFileSync(`${path}-wal`).at(-1)).toBe(0)
     const reader = new LogReader(path)
@@ -47,7 +47,7 @@ describe.each(fileEngines)('%s: the log of durable writes', (_, engine) => {
     await copy.close()
   })
 
-  test('is removed with its zeros when the database is closed', async () => {
+  test('a log is removed with its zeros when the database is closed', async () => {
     const { storage, store, path } = await writeOneByOne()
     expect(await listIds(store)).toBe(allIds)
     await storage.close()
