@@ -33,7 +33,7 @@ import { toWorkOwner } from './work-owner'
  * @throws 404 WORKSPACE_NOT_FOUND when the user cannot access the workspace, 429 RATE_LIMITED
  */
 export async function signIn(tenant: Tenant, input: SignIn, answer: HttpContext): ReturnType<typeof startSession> {
-  const { username, password, authType, workspace, challenge, code, refreshToken } = input
+  const { username, password, challenge, code, refreshToken } = input
   if (challenge !== undefined) return completeSecondFactor(tenant, challenge, code, answer)
   if (username === undefined || password === undefined) return rejectMissingCredentials(input)
   const user = await findByLogin(tenant, username)
@@ -44,8 +44,23 @@ export async function signIn(tenant: Tenant, input: SignIn, answer: HttpContext)
   if (!(await verifyPassword(owner, password, user?.password, () => countAttempt(tenant, subjects)))) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or password is incorrect.')
   }
-  await recordSuccess(tenant, subjects)
-  const current = needsRehash(user!.password) ? await rehashPassword(tenant, user!, password) : user!
+  // Both write, and so share a commit.
+  const [payload] = await Promise.all([
+    continueSignIn(tenant, user!, { ...input, password }, answer),
+    recordSuccess(tenant, subjects),
+  ])
+  return payload
+}
+
+/** Signs in a user whose password was right. */
+async function continueSignIn(
+  tenant: Tenant,
+  user: UserRow,
+  input: SignIn & { password: string },
+  answer: HttpContext,
+): ReturnType<typeof startSession> {
+  const { password, authType, workspace } = input
+  const current = needsRehash(user.password) ? await rehashPassword(tenant, user, password) : user
   // Another sign-in has rehashed the password meanwhile, or the password has changed.
   if (!current) return signIn(tenant, input, answer)
   if (workspace)

@@ -6,13 +6,16 @@ import type { Database, Defer, DeferredWrite, Executor, RunQuery, WriteOptions }
 type WriteWork<T> = (executor: Executor & { defer: Defer }) => Promise<T>
 type WriteUnit = PromiseWithResolvers<unknown> & {
   work: WriteWork<unknown>
-  exclusive?: boolean
+  options: WriteOptions
   value?: unknown
   failure?: { error: unknown }
 }
 
 const MAX_WAITING_UNITS = 1_000 // beyond that a write is 503 BUSY
 const BATCH_WINDOW_MS = 10 // an older transaction takes no more units, or its first would wait forever
+/** How long background work pauses while others write, as a multiple of what its last transaction took. */
+const BACKGROUND_PAUSE_FACTOR = 3
+const MAX_BACKGROUND_PAUSE_MS = 500
 
 /**
  * The only writer of a tenant. Units that arrive while another runs share its transaction, each in a savepoint of its
@@ -25,6 +28,11 @@ export class GroupCommitWriter {
   /** How many units are queued, running or waiting for their acknowledgement. */
   #waiting = 0
   #isRunning = false
+  /** How many writes of others there were when background work last ended. */
+  #writesSeen = 0
+  #writes = 0
+  /** Until when background work pauses. */
+  #pausedUntil = 0
 
   constructor(
     private transaction: Database['transaction'],
@@ -33,10 +41,21 @@ export class GroupCommitWriter {
     private commitSizes?: Histogram,
   ) {}
 
-  write<T>(work: WriteWork<T>, { exclusive }: WriteOptions = {}): Promise<T> {
+  /** Background work waits before its turn, as long as others write. */
+  write<T>(work: WriteWork<T>, options: WriteOptions = {}): Promise<T> {
+    if (options.background) return this.#waitForPause().then(() => this.#enqueue(work, options))
+    this.#writes++
+    return this.#enqueue(work, options)
+  }
+
+  async #waitForPause() {
+    while (this.#pausedUntil > performance.now()) await Bun.sleep(this.#pausedUntil - performance.now())
+  }
+
+  #enqueue<T>(work: WriteWork<T>, options: WriteOptions): Promise<T> {
     if (this.#waiting >= MAX_WAITING_UNITS) return Promise.reject(new Busy())
     // The writer runs the units of many callers.
-    const unit = { ...Promise.withResolvers<unknown>(), work: bindTrace(work), exclusive }
+    const unit = { ...Promise.withResolvers<unknown>(), work: bindTrace(work), options }
     this.#waiting++
     this.#queue.push(unit)
     if (!this.#isRunning) runInTrace(undefined, () => this.#run())
@@ -51,8 +70,10 @@ export class GroupCommitWriter {
 
   async #runBatch() {
     const units: WriteUnit[] = []
+    const startedAt = performance.now()
     try {
       const { kept } = await this.transaction((executor) => this.#runUnits(executor, units))
+      if (units[0]?.options.background) this.#pauseBackground(performance.now() - startedAt)
       this.commitSizes?.record(units.length)
       if (!kept) this.#acknowledge(units)
       else
@@ -64,6 +85,13 @@ export class GroupCommitWriter {
       // If the transaction could not even begin, all queued units fail.
       this.#acknowledge(units.length ? units : this.#queue.splice(0), { error })
     }
+  }
+
+  /** Without other writes, background work goes on at once. */
+  #pauseBackground(ms: number) {
+    if (this.#writes > this.#writesSeen)
+      this.#pausedUntil = performance.now() + Math.min(ms * BACKGROUND_PAUSE_FACTOR, MAX_BACKGROUND_PAUSE_MS)
+    this.#writesSeen = this.#writes
   }
 
   /** Failed units are also acknowledged only now: the caller may rely on the transaction being over. */
@@ -82,11 +110,11 @@ export class GroupCommitWriter {
 
   async #collectUnits(executor: Executor, units: WriteUnit[], deferred: DeferredWrites) {
     const windowEnd = performance.now() + BATCH_WINDOW_MS
-    while (performance.now() < windowEnd) {
+    while (performance.now() < windowEnd && !units[0]?.options.background) {
       // Requests that are just arriving get one turn of the event loop to join.
       if (!this.#queue.length) await new Promise(setImmediate)
       const unit = this.#queue[0]
-      if (!unit || (unit.exclusive && units.length)) return
+      if (!unit || ((unit.options.exclusive || unit.options.background) && units.length)) return
       this.#queue.shift()
       units.push(unit)
       await this.#runUnit(executor, unit, units.length === 1, deferred)

@@ -23,8 +23,11 @@ export type DeferredWrite<Key = unknown, Value = unknown> = (
  */
 export type Defer = <Key, Value>(write: DeferredWrite<Key, Value>, key: Key, value: Value) => void
 
-/** `exclusive`: no other work runs before it in its transaction. */
-export type WriteOptions = { exclusive?: boolean }
+/**
+ * `exclusive`: no other work runs before it in its transaction. `background`: a piece of long work, which has a
+ * transaction of its own and leaves most of the time to others as long as they write.
+ */
+export type WriteOptions = { exclusive?: boolean; background?: boolean }
 
 /**
  * Reads. Every statement sees the last committed state, never a running write; commits of other processes are seen

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, spyOn, test } from 'bun:test'
+import { databaseStatistics } from '../../src/storage/database-statistics'
 import { setServer } from '../../src/tenancy/client-connection'
 import { RATE_LIMITED } from '../expectations'
+import { databaseUrl } from '../storage/engines'
 import { apiClient, callApi, createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 import { advanceClock, bearer, MINUTE, readSetCookie, resetClock } from './session-fixtures'
 
@@ -26,6 +28,18 @@ test('POST /api/signin returns the user without secrets and sets an HttpOnly coo
   expect(cookie).toMatch(new RegExp(`^atoll_${home.id}=[\\w-]{43}$`))
   expect(attributes).toEqual(['HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax'])
   expect((await anonymous.get('/me', { cookie })).body.username).toBe('Ada')
+})
+
+test('a sign-in commits once before and once after the password is verified', async () => {
+  const { commits } = databaseStatistics[databaseUrl ? 'postgres' : 'sqlite']
+  const counts: number[] = []
+  // Other work of this process may commit meanwhile, but not each time.
+  for (let n = 0; n < 8; n++) {
+    const before = commits.count
+    expect((await anonymous.post('/signin', { username: 'Ada', password })).status).toBe(200)
+    counts.push(commits.count - before)
+  }
+  expect(Math.min(...counts)).toBe(2)
 })
 
 test('responses with tokens or session cookies have cache-control: no-store', async () => {

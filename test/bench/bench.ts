@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { startPostgres } from '../fakes/postgres'
 import type { Filled } from './fill'
 import { lambdas } from './lambdas'
-import { client, type Figures, type Load, measure } from './load'
+import { client, compareLoads, type Load, printFigures } from './load'
 import { compareTableSizes } from './million'
 import { latency, queryBenchmarks } from './queries'
 import { category, note, product } from './sample-data'
@@ -33,6 +33,12 @@ const { values: options } = parseArgs({
     ai: { type: 'boolean', default: false },
     /** Only this: reads of one tenant beside costly questions of another, at 100,000 rows. */
     neighbours: { type: 'boolean', default: false },
+    /** Only this: beside the PocketBase of this path. */
+    peer: { type: 'string' },
+    /** How that flushes each commit, as `NAME=VALUE` of its environment. */
+    'peer-durable': { type: 'string' },
+    /** Some of `reads`, `sign-ins`, `creates`, `durable`. */
+    'peer-parts': { type: 'string' },
   },
 })
 const runAlone = (name: string, ...more: string[]) =>
@@ -41,6 +47,10 @@ const runAlone = (name: string, ...more: string[]) =>
   }).exited
 const onlyBenchmark = (['signin', 'payments', 'knowledge', 'ai', 'neighbours'] as const).find((name) => options[name])
 if (onlyBenchmark) process.exit(await runAlone(onlyBenchmark))
+if (options.peer !== undefined) {
+  const command = [process.execPath, 'test/bench/peer.ts', ...process.argv.slice(2)]
+  process.exit(await Bun.spawn(command, { stdio: ['ignore', 'inherit', 'inherit'] }).exited)
+}
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]
 
 // On the disk that the data would be on, not in memory.
@@ -78,29 +88,7 @@ const memory = (pid: number) => {
 }
 
 const print = (text: string) => console.log(text)
-const medianOf = (list: number[]) => [...list].sort((a, b) => a - b)[list.length >> 1]!
-
-/** Several rounds, one after the other on each server, so that a noisy neighbour disturbs both alike. */
-async function compare(loads: Record<string, Load>): Promise<Record<string, Figures>> {
-  const figures: Record<string, Figures[]> = {}
-  for (let round = 0; round < rounds; round++)
-    for (const [name, load] of Object.entries(loads)) {
-      const list = figures[name] ?? []
-      figures[name] = list
-      list.push(await measure(load))
-    }
-  return Object.fromEntries(
-    Object.entries(figures).map(([name, list]) => [
-      name,
-      {
-        perSecond: medianOf(list.map(({ perSecond }) => perSecond)),
-        p50: medianOf(list.map(({ p50 }) => p50)),
-        p99: medianOf(list.map(({ p99 }) => p99)),
-        errors: list.reduce((sum, { errors }) => sum + errors, 0),
-      },
-    ]),
-  )
-}
+const compare = (loads: Record<string, Load>) => compareLoads(loads, rounds)
 
 async function fill(env: Record<string, string>): Promise<Filled> {
   const file = join(folder, 'filled.json')
@@ -156,11 +144,6 @@ const auth = authHeaders(token)
 const entities = '/api/blueprints/products/entities'
 const report: Record<string, unknown> = { client, rows, at: new Date().toISOString() }
 
-const printFigures = (name: string, { perSecond, p50, p99, errors }: Figures, ratio?: number) =>
-  print(
-    `${name.padEnd(42)} ${Math.round(perSecond).toLocaleString('en').padStart(8)}/s  p50 ${p50.toFixed(2).padStart(6)} ms  p99 ${p99.toFixed(2).padStart(6)} ms${ratio === undefined ? '' : `  ${ratio.toFixed(2)} of the floor`}${errors ? `  ${errors} ERRORS` : ''}`,
-  )
-
 async function reads() {
   const atoll = await start(['src/main.ts', 'serve', '--json'])
   const postgres = second && (await start(['src/main.ts', 'serve', '--json'], onPostgres))
@@ -190,7 +173,7 @@ async function reads() {
     })
     const ratio = figures.atoll!.perSecond / figures.floor!.perSecond
     printFigures(`${name}: floor`, figures.floor!)
-    printFigures(`${name}: atoll`, figures.atoll!, ratio)
+    printFigures(`${name}: atoll`, figures.atoll!, { ratio, of: 'the floor' })
     report[name] = { ...figures, ratio }
     if (!figures.postgres) continue
     const ofSqlite = figures.postgres.perSecond / figures.atoll!.perSecond

@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs'
 export type Load = {
   url: string
   headers: Record<string, string>
-  method: 'GET' | 'POST'
-  /** Paths to ask for, or bodies to send to the one path. */
+  method: 'GET' | 'POST' | 'PATCH'
+  /** Paths to ask for, and bodies to send to them. */
   paths: string[]
   bodies?: string[]
   connections: number
@@ -74,4 +74,40 @@ async function measureByFetch({ url, headers, method, paths, bodies, connections
   times.sort((one, other) => one - other)
   const at = (part: number) => times[Math.floor(times.length * part)] ?? Number.NaN
   return { perSecond: times.length / seconds, p50: at(0.5), p99: at(0.99), errors }
+}
+
+const medianOf = (list: number[]) => [...list].sort((a, b) => a - b)[list.length >> 1]!
+
+/** Several rounds, one after the other on each server, so that a noisy neighbour disturbs all alike. */
+export async function compareLoads(loads: Record<string, Load>, rounds: number): Promise<Record<string, Figures>> {
+  const figures: Record<string, Figures[]> = {}
+  for (let round = 0; round < rounds; round++)
+    for (const [name, load] of Object.entries(loads)) {
+      const list = figures[name] ?? []
+      figures[name] = list
+      list.push(await measure(load))
+    }
+  return Object.fromEntries(
+    Object.entries(figures).map(([name, list]) => [
+      name,
+      {
+        perSecond: medianOf(list.map(({ perSecond }) => perSecond)),
+        p50: medianOf(list.map(({ p50 }) => p50)),
+        p99: medianOf(list.map(({ p99 }) => p99)),
+        errors: list.reduce((sum, { errors }) => sum + errors, 0),
+      },
+    ]),
+  )
+}
+
+/** Prints a line, with the part that the figures are of those of something else. */
+export function printFigures(
+  name: string,
+  { perSecond, p50, p99, errors }: Figures,
+  compared?: { ratio: number; of: string },
+) {
+  const part = compared ? `  ${compared.ratio.toFixed(2)} of ${compared.of}` : ''
+  const rate = Math.round(perSecond).toLocaleString('en').padStart(8)
+  const latencies = `p50 ${p50.toFixed(2).padStart(6)} ms  p99 ${p99.toFixed(2).padStart(6)} ms`
+  console.log(`${name.padEnd(52)} ${rate}/s  ${latencies}${part}${errors ? `  ${errors} ERRORS` : ''}`)
 }

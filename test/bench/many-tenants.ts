@@ -1,6 +1,6 @@
 // `bun test/bench/many-tenants.ts [tenants] [touches]`: what it takes to create many tenants, to start a server that has
-// them, to touch any of them, and to keep a thousand open; and what is left after many touches.
-import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+// them, to touch any of them, and to keep a thousand open while threads read others; and what is left after many touches.
+import { mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -8,6 +8,9 @@ const TENANTS = Number(process.argv[2] ?? 10_000)
 const TOUCHES = Number(process.argv[3] ?? 100_000)
 const OPEN_TENANTS = Math.min(1_000, TENANTS)
 const [CONCURRENCY, STARTS, SAMPLES, LONE_TOUCHES] = [4, 5, 20, 5_000]
+/** Tenants whose entities are exported, which reader threads do: more than they keep open. */
+const EXPORTED_TENANTS = Math.min(200, TENANTS)
+const PASSWORD = 'correct horse'
 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-tenants-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -44,6 +47,17 @@ const formatLatencies = (latencies: number[]) => {
 const readMemory = (pid: number) =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1_000
 const countDescriptors = (pid: number) => readdirSync(`/proc/${pid}/fd`).length
+/** Returns how many tenants' files a process has open. */
+const countOpenTenants = (pid: number) => {
+  const targets = readdirSync(`/proc/${pid}/fd`).map((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`)
+    } catch {
+      return '' // it was closed meanwhile
+    }
+  })
+  return new Set(targets.filter((target) => target.endsWith('/data.db'))).size
+}
 
 const first = await startServer()
 const createdIn: number[] = []
@@ -52,7 +66,10 @@ for (let number = 0; number < TENANTS; number++) {
   const answer = await fetch(`${first.url}/operator/tenants`, {
     method: 'POST',
     headers: { authorization: 'Bearer bench', 'content-type': 'application/json' },
-    body: JSON.stringify({ id: idOf(number) }),
+    body: JSON.stringify({
+      id: idOf(number),
+      ...(number < EXPORTED_TENANTS && { admin: { username: 'root', password: PASSWORD } }),
+    }),
   })
   if (answer.status !== 201) throw new Error(await answer.text())
   createdIn.push(performance.now() - startedAt)
@@ -60,6 +77,9 @@ for (let number = 0; number < TENANTS; number++) {
 console.log(`create: ${formatLatencies(createdIn)}`)
 first.child.kill('SIGTERM')
 await first.child.exited
+const sizes = Array.from({ length: TENANTS }, (_, number) => statSync(join(folder, 'tenants', idOf(number), 'data.db')))
+const kilobytes = sizes.map(({ size }) => size / 1_000)
+console.log(`a new tenant: ${(kilobytes.reduce((sum, one) => sum + one) / TENANTS).toFixed(0)} KB on average`)
 
 const starts: number[] = []
 for (let sample = 0; sample < STARTS; sample++) {
@@ -91,6 +111,38 @@ async function touchMany(count: number, pick: () => number, concurrency: number)
 console.log(`memory before: ${readMemory(child.pid).toFixed(0)} MB`)
 for (let number = 0; number < OPEN_TENANTS; number++) await touch(number)
 console.log(`${OPEN_TENANTS} open: ${readMemory(child.pid).toFixed(0)} MB, ${countDescriptors(child.pid)} descriptors`)
+
+/** Lets reader threads export an entity of several tenants. */
+async function exportFromThreads() {
+  for (let number = 0; number < EXPORTED_TENANTS; number++) {
+    const tenant = idOf(number)
+    const call = async (path: string, body: unknown, headers = {}) => {
+      const answer = await fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: { tenant, 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      })
+      if (!answer.ok) throw new Error(await answer.text())
+      return (await answer.json()) as { payload: { token: string } }
+    }
+    const { payload } = await call('/api/signin', { username: 'root', password: PASSWORD, authType: 'oauth' })
+    const headers = { authorization: `Bearer ${payload.token}` }
+    const permissions = ['create', 'read'].map((operation) => ({ operation, scope: 'tenant', roleBased: ['admin'] }))
+    const fields = [{ key: 'title', type: 'string' }]
+    await call('/api/blueprints', { key: 'notes', name: 'Notes', fields, permissions }, headers)
+    await call('/api/blueprints/notes/entities', { title: 'A note' }, headers)
+    const path = `${url}/api/blueprints/notes/entities/export?format=ndjson`
+    const exported = await fetch(path, { headers: { tenant, ...headers } })
+    if (!(await exported.text()).includes('A note')) throw new Error('The export lacks an entity.')
+  }
+}
+
+let next = 0
+const mostOpen = { tenants: 0 }
+const watch = setInterval(() => {
+  mostOpen.tenants = Math.max(mostOpen.tenants, countOpenTenants(child.pid))
+}, 250)
+console.log(`each once, one at a time: ${formatLatencies(await touchMany(TENANTS, () => next++, 1))}`)
 const random = () => Math.floor(Math.random() * TENANTS)
 console.log(`random touches, one at a time: ${formatLatencies(await touchMany(LONE_TOUCHES, random, 1))}`)
 for (let sample = 1; sample <= SAMPLES; sample++) {
@@ -101,4 +153,11 @@ for (let sample = 1; sample <= SAMPLES; sample++) {
     `${(sample * TOUCHES) / SAMPLES} random touches, ${CONCURRENCY} at a time: ${perSecond.toFixed(0)}/s, ${formatLatencies(latencies)}; ${readMemory(child.pid).toFixed(0)} MB, ${countDescriptors(child.pid)} descriptors`,
   )
 }
+clearInterval(watch)
+console.log(`at most ${mostOpen.tenants} tenants were open at once, of ${OPEN_TENANTS} that may be`)
+await exportFromThreads()
+for (let number = 0; number < OPEN_TENANTS; number++) await touch(number)
+console.log(
+  `${OPEN_TENANTS} open, and ${EXPORTED_TENANTS} exported by reader threads: ${readMemory(child.pid).toFixed(0)} MB, ${countDescriptors(child.pid)} descriptors`,
+)
 process.exit()

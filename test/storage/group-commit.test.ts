@@ -220,6 +220,44 @@ describe.each(engines)('%s: group commit', (_, engine) => {
     return work
   }
 
+  test('background work has a transaction of its own', async () => {
+    const store = fresh()
+    const seen: string[] = []
+    const insert = (id: string) => async (tx: Tx) => {
+      await insertThing(tx, id)
+      seen.push(await listIds(store))
+    }
+    await store.write((tx) => insertThing(tx, 'a'))
+    await Promise.all([
+      store.write(insert('b'), { background: true }),
+      store.write(insert('c')),
+      store.write(insert('d'), { background: true }),
+    ])
+    expect(await listIds(store)).toBe('a,b,c,d')
+    // Each sees what was committed before it.
+    expect(seen.map((ids) => ids.split(',').length).toSorted()).toEqual([1, 2, 3])
+  })
+
+  test('background work leaves most of the time to others that write', async () => {
+    const store = fresh()
+    const [PIECES, PIECE_MS] = [6, 40]
+    let [others, isOver] = [0, false]
+    const writing = (async () => {
+      for (; !isOver; others++) await store.write((tx) => insertThing(tx, `other ${others}`))
+    })()
+    for (const n of range(PIECES)) {
+      const work = async (tx: Tx) => {
+        await insertThing(tx, `piece ${n}`)
+        for (const until = performance.now() + PIECE_MS; performance.now() < until; );
+      }
+      await store.write(work, { background: true })
+    }
+    isOver = true
+    await writing
+    // Without a pause they would write in turns.
+    expect(others).toBeGreaterThan(2 * PIECES)
+  })
+
   test('concurrent work is serialized and atomic, and reads see only complete work', async () => {
     const store = fresh()
     await checkProperty(

@@ -39,7 +39,7 @@ async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
 async function build(leased: Tenant & Lease, model: Model, field: ModelField) {
   for (;;) {
     leased.signal.throwIfAborted()
-    const isComplete = await leased.write((tx) => buildNext(tx, model, field))
+    const isComplete = await leased.write((tx) => buildNext(tx, model, field), { background: true })
     if (isComplete) break
     await yieldToEventLoop()
   }

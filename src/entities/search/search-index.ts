@@ -49,7 +49,7 @@ async function buildIndex({ write }: Tenant, model: Model) {
     // Entities that were already prepared for an alteration have no words yet.
     if (inserted.length) await restartBackfill(tx, model.key)
   })
-  for (let hasMore = true; hasMore; ) hasMore = await write((tx) => indexNextEntities(tx, model))
+  for (let hasMore = true; hasMore; ) hasMore = await write((tx) => indexNextEntities(tx, model), { background: true })
 }
 
 /** Indexes the next slice of entities, from wherever any process left off. Returns whether there may be more. */

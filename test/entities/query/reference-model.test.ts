@@ -4,7 +4,7 @@ import { databaseUrl } from '../../storage/engines'
 import { fullAccessRules } from '../../test-tenant'
 import { createThingsFixture, type Entity, identifiers, nextPagePath } from '../fixtures'
 import { COLUMNS, type Filter, isPatterned, OPERATORS, referenceModel, toQueryString } from './reference-model'
-import { withThresholds } from './small-thresholds'
+import { withThresholds, withWrongEstimates } from './small-thresholds'
 
 type Kind = {
   type: string
@@ -223,6 +223,21 @@ describe('a list of entities with fields of every type', () => {
     })
   })
 
+  test.each(['usual', 'small'] as const)(
+    'a list agrees with the reference model although every estimate is wrong, with %s thresholds',
+    async (size) => {
+      const setup = await own
+      await withThresholds(size, () =>
+        withWrongEstimates(source, async () => {
+          for (const name of ['admin', 'user'] as const) {
+            const compare = createComparer(setup, entities, name, source)
+            for (let run = 0; run < RUNS * 3; run++) await compare(names, sortable, `seed ${SEED}, run ${run}`)
+          }
+        }),
+      )
+    },
+  )
+
   test('a list shows every entity as it was answered when it was written', async () => {
     const { as, path } = await own
     const { body } = await as('admin').get(`${path}?$limit=1000&$sort=created`)
@@ -292,6 +307,20 @@ describe('a list of 2,600 entities with common values', () => {
       await withThresholds(size, async () => {
         for (let run = 0; run < RUNS * 2; run++) await compare(names, sortable, `seed ${SEED}, run ${run}`)
       })
+    },
+  )
+
+  test.each(['usual', 'middle'] as const)(
+    'a list of 2,600 entities agrees with the reference model although every estimate is wrong, with %s thresholds',
+    async (size) => {
+      const compare = createComparer(await own, entities, 'user', source)
+      const names = [...keys, 'place.city', 'place.zip', 'user', 'created', 'updated']
+      const sortable = ['title', 'stock', 'active', 'cost', 'created', 'updated', 'user']
+      await withThresholds(size, () =>
+        withWrongEstimates(source, async () => {
+          for (let run = 0; run < RUNS * 2; run++) await compare(names, sortable, `seed ${SEED}, run ${run}`)
+        }),
+      )
     },
   )
 

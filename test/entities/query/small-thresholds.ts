@@ -1,4 +1,5 @@
-import { thresholds } from '../../../src/entities/query/cardinality'
+import { estimates, thresholds } from '../../../src/entities/query/cardinality'
+import type { SeededRandom } from '../../blueprints/seeded-random'
 
 const defaults = { ...thresholds }
 
@@ -38,5 +39,16 @@ export async function withThresholds(size: keyof typeof SIZES, work: () => Promi
     await work()
   } finally {
     Object.assign(thresholds, defaults)
+  }
+}
+
+/** Runs the work with a planner that takes each number of rows that it counts for a random one, often none or many. */
+export async function withWrongEstimates({ below, pick }: SeededRandom, work: () => Promise<unknown>) {
+  const { judge } = estimates
+  estimates.judge = (_, limit) => pick([0, 1, below(limit + 1), limit - 1, limit])
+  try {
+    await work()
+  } finally {
+    estimates.judge = judge
   }
 }

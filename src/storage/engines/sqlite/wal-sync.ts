@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fsync, openSync } from 'node:fs'
+import { closeSync, constants, fdatasync, fstatSync, fsync, openSync, writeSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { fsyncDirectory } from '../../../core/fsync'
 import { Problem } from '../../../core/problem'
@@ -7,12 +7,18 @@ import { Busy, DiskFailure, toStorageError } from '../../errors'
 // On Apple's file systems `fdatasync` may store a file's data, but not its new length.
 const syncFile = promisify(process.platform === 'darwin' ? fsync : fdatasync)
 
+/** The most that a log is lengthened by at once (bytes). */
+const MAX_SPARE_BYTES = 256 << 10
+const spareBytes = Buffer.alloc(MAX_SPARE_BYTES)
+
 /**
  * Makes a database's log durable. SQLite would block the whole process at every commit until the disk has it; this
  * waits in another thread, while requests are served and the next writes run.
  */
 export class WalSync {
   #file: number
+  /** The length of the log at the last sync (bytes). */
+  #length: number
   #failure: Error | undefined
   /** Folders whose entries are not on the disk yet. */
   #unsyncedFolders: string[]
@@ -26,7 +32,8 @@ export class WalSync {
    * @param folders the file's folder and its parent, whose entries must be on the disk
    */
   constructor(database: string, folders: string[]) {
-    this.#file = openSync(`${database}-wal`, 'r+')
+    this.#file = openSync(`${database}-wal`, constants.O_RDWR | constants.O_APPEND)
+    this.#length = fstatSync(this.#file).size
     this.#unsyncedFolders = folders
   }
 
@@ -60,7 +67,25 @@ export class WalSync {
   async #sync() {
     await Promise.all(this.#unsyncedFolders.map(fsyncDirectory))
     this.#unsyncedFolders = []
+    this.#lengthenLog()
     await syncFile(this.#file)
+  }
+
+  /**
+   * Lengthens a log that grows by small writes: while it keeps its length, a sync takes half as long, because the file
+   * system has nothing to record about it. The zeros are appended, so they never replace a frame, and are none
+   * themselves.
+   */
+  #lengthenLog() {
+    const { size } = fstatSync(this.#file)
+    const growth = size - this.#length
+    this.#length = size
+    if (growth <= 0 || growth > MAX_SPARE_BYTES) return
+    try {
+      this.#length += writeSync(this.#file, spareBytes, 0, Math.min(size, MAX_SPARE_BYTES))
+    } catch {
+      // A full disk is the concern of whoever writes more than zeros.
+    }
   }
 
   async #recordFailure(work: () => Promise<unknown>) {
