@@ -89,7 +89,7 @@ async function prepareTenant(program: string[], at: string): Promise<string> {
       body: JSON.stringify(body),
     })
     if (!answer.ok) throw new Error(await answer.text())
-    return await answer.json()
+    return (await answer.json()) as { token: string; payload: { token: string } }
   }
   const { payload } = await post('/api/signin', { username: 'root', password: PASSWORD, authType: 'oauth' })
   const auth = { authorization: `Bearer ${payload.token}` }
