@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Decrypter, Encrypter, generateIdentity, identityToRecipient } from 'age-encryption'
+import type { Decrypter, Encrypter } from 'age-encryption'
 import { config } from '../config'
 import { ConfigError } from '../core/config-error'
 import { Problem } from '../core/problem'
@@ -28,6 +28,7 @@ export async function createEncryption(
   recipients: string[],
 ): Promise<BackupEncryption | undefined> {
   if (!passphrase && !recipients.length) return
+  const { Encrypter, generateIdentity, identityToRecipient } = await import('age-encryption')
   const encrypter = new Encrypter()
   for (const recipient of recipients) addRecipient(encrypter, recipient)
   let keyFile: Uint8Array | undefined
@@ -57,6 +58,7 @@ export async function createDecryption(
   { passphrase, identities = [] }: BackupSecrets,
   readKeyFile: () => Promise<Uint8Array | undefined>,
 ): Promise<(content: ReadableStream<Uint8Array>) => Promise<ReadableStream<Uint8Array>>> {
+  const { Decrypter } = await import('age-encryption')
   const decrypter = new Decrypter()
   for (const identity of identities) addIdentity(decrypter, identity)
   const keyFile = passphrase ? await readKeyFile() : undefined

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { Decrypter, Encrypter } from 'age-encryption'
 import { eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { toBodyStream } from '../core/body-stream'
@@ -45,6 +44,7 @@ export async function exportTenant(
     let content = passphrase ? readWithSecrets(file, open) : Bun.file(file).stream()
     content = content.pipeThrough<Uint8Array>(new CompressionStream('zstd') as ByteTransform)
     if (passphrase) {
+      const { Encrypter } = await import('age-encryption')
       const encrypter = new Encrypter()
       encrypter.setPassphrase(passphrase)
       content = await encrypter.encrypt(content)
@@ -123,6 +123,7 @@ async function decryptExport(content: ReadableStream<Uint8Array>, passphrase: st
       'WRONG_BACKUP_KEY',
       'This export is encrypted. Pass its passphrase by --passphrase-file or ATOLL_BACKUP_PASSPHRASE.',
     )
+  const { Decrypter } = await import('age-encryption')
   const decrypter = new Decrypter()
   decrypter.addPassphrase(passphrase)
   const decrypted = await decrypter.decrypt(stream).catch((cause) => {

@@ -10,9 +10,12 @@ let binary: string | undefined
 
 /**
  * Returns the path of the compiled binary of these sources, which starts four times as fast as they do. The first
- * process that needs it builds it.
+ * process that needs it builds it. TEST_BINARY names another one, such as that of a release.
  */
-export const binaryPath = (): string => (binary ??= buildOnce(join(folder, `atoll-${hashSources()}`)))
+export const binaryPath = (): string =>
+  (binary ??= findGivenBinary() ?? buildOnce(join(folder, `atoll-${hashSources()}`)))
+
+const findGivenBinary = () => process.env.TEST_BINARY && resolve(process.env.TEST_BINARY)
 
 /** What the binary is built from. */
 const SOURCES = ['src/**/*', 'migrations/**/*', 'package.json', 'package-lock.json']

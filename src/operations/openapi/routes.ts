@@ -2,8 +2,7 @@ import type { AnyElysia } from 'elysia'
 import { Elysia, t } from 'elysia'
 import styleFile from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
 import scriptFile from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
-import { buildOpenApi, type Document } from './document'
-import { buildTenantOpenApi } from './tenant-document'
+import type { Document } from './document'
 
 const PAGE_HTML = `<!doctype html>
 <html lang="en">
@@ -45,8 +44,10 @@ export const openapiRoutes = (app: () => AnyElysia) => {
     .get(
       '/openapi/json',
       async ({ query, request }) => {
+        const { buildOpenApi } = await import('./document')
         document ??= buildOpenApi(app().routes)
         if (!query.tenant) return document
+        const { buildTenantOpenApi } = await import('./tenant-document')
         const json = await buildTenantOpenApi(document, request, query.tenant)
         return new Response(json, {
           headers: {
