@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createTenantByCli, PASSWORD, SOURCE_COMMAND, startAtoll } from '../fakes/cli'
+import { apiCaller, createTenantByCli, SOURCE_COMMAND, signIn, startAtoll } from '../fakes/cli'
 import { findFreePort } from '../fakes/pebble'
 import { note, notesBlueprint } from './sample-data'
 
@@ -82,20 +82,15 @@ async function startOnce(program: string[], at: string, token?: string, isMeasur
 async function prepareTenant(program: string[], at: string): Promise<string> {
   await createTenantByCli({ at, program }, 'main')
   await using server = await startAtoll({ at, program })
-  const post = async (path: string, body: object, headers: Record<string, string> = {}) => {
-    const answer = await fetch(`${server.url}${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body),
-    })
-    if (!answer.ok) throw new Error(await answer.text())
-    return (await answer.json()) as { token: string; payload: { token: string } }
+  const call = apiCaller(server.url, await signIn(server.url, 'main'))
+  const create = async (path: string, thing: object) => {
+    const { status, body } = await call('POST', path, thing)
+    if (status !== 201) throw new Error(JSON.stringify(body))
+    return body
   }
-  const { payload } = await post('/api/signin', { username: 'root', password: PASSWORD, authType: 'oauth' })
-  const auth = { authorization: `Bearer ${payload.token}` }
-  await post('/api/blueprints', notesBlueprint, auth)
-  await post('/api/blueprints/notes/entities', note(0), auth)
-  const { token } = await post('/api/me/api-tokens', { nickname: 'bench' }, auth)
+  await create('/api/blueprints', notesBlueprint)
+  await create('/api/blueprints/notes/entities', note(0))
+  const { token } = await create('/api/me/api-tokens', { nickname: 'bench' })
   return token
 }
 
