@@ -25,7 +25,7 @@ const SLICED_BODY_LENGTH = 64 << 10 // bytes; a longer body would hold the threa
  */
 export async function readJson(request: Request, limit: number, inspector: BodyInspector = {}): Promise<unknown> {
   const body = await readTextOrBytes(request, limit, inspector)
-  if (!body?.length) return
+  if (body === undefined) return
   if (!isJson(request))
     throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send JSON, with the header Content-Type: application/json.')
   try {
@@ -97,10 +97,10 @@ async function trackIncoming<T>(body: Promise<T>): Promise<T> {
  */
 export async function readText(request: Request, limit: number): Promise<string | undefined> {
   const body = await readTextOrBytes(request, limit)
-  return (typeof body === 'string' ? body : body && new TextDecoder().decode(body)) || undefined
+  return body instanceof Uint8Array ? new TextDecoder().decode(body) : body
 }
 
-/** Returns the text of a body, or the bytes of a large one, whose decoding would hold the thread. */
+/** Returns the text of a body, or the bytes of a large one, whose decoding would hold the thread; undefined without bytes. */
 async function readTextOrBytes(
   request: Request,
   limit: number,
@@ -113,6 +113,7 @@ async function readTextOrBytes(
   const bytes = await trackIncoming(
     length ? readAnnounced(request.body!, length) : readCounted(request.body!, limit, inspector),
   )
+  if (!bytes.length) return
   return bytes.length > SLICED_BODY_LENGTH ? bytes : new TextDecoder().decode(bytes)
 }
 

@@ -249,10 +249,10 @@ describe('credential changes where mail is configured', () => {
     const response = await ada.post('/me', { email: next })
     expect(response.body).toMatchObject({ email: old, emailVerified: true, pendingEmail: next })
     expect([await signIn(old), await signIn(next)]).toEqual([200, 401])
-    const code = await codeTo(next)
     // Another change of the profile, sent back as it was read, leaves it pending.
     expect((await ada.post('/me', { ...(await ada.get('/me')).body, firstName: 'Ada' })).status).toBe(200)
     expect(await profile()).toEqual([old, true, next])
+    const code = await codeTo(next)
     expect((await verify(code)).status).toBe(200)
     expect(await profile()).toEqual([next, true, null])
     expect([await signIn(old), await signIn(next)]).toEqual([401, 200])
