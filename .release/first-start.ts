@@ -4,10 +4,13 @@ import { readdirSync } from 'node:fs'
 const [folder = '', ...command] = process.argv.slice(2)
 const START_TIMEOUT_MS = 180_000 // an emulated processor is slow
 
+const pickEnvironment = (...names: string[]) =>
+  Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+
 const began = performance.now()
 const child = Bun.spawn([...command, 'serve'], {
   cwd: folder,
-  env: { ATOLL_PORT: '0', ...(process.env.LD_LIBRARY_PATH && { LD_LIBRARY_PATH: process.env.LD_LIBRARY_PATH }) },
+  env: { ATOLL_PORT: '0', ...pickEnvironment('LD_LIBRARY_PATH', 'BUN_BYTECODE_ORDER_OUT') },
   stdin: 'ignore',
   stdout: 'pipe',
   stderr: 'pipe',

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { version } from '../package.json'
 import { createTarGz, createZip, type Entry } from './archives'
 import { listBundledPackages } from './bundled-packages'
+import { recordBytecodeOrder } from './bytecode-order'
 import { runCommand } from './command'
 import { isPermissive, writeLicenses } from './licenses'
 import { isSignatureValid, signAdHoc } from './mach-signature'
@@ -42,6 +43,7 @@ const licenses = writeLicenses(packages)
 rmSync(OUTPUT, { recursive: true, force: true })
 mkdirSync(OUTPUT, { recursive: true })
 await runCommand([process.execPath, 'run', 'build:page'], { cwd: ROOT })
+const bytecodeOrder = await recordBytecodeOrder()
 for (const platform of platforms) {
   const binary = await buildBinary(platform)
   const archive = writeArchive(platform, binary)
@@ -64,7 +66,8 @@ async function buildBinary(platform: Platform): Promise<Buffer> {
   const path = join(BINARIES, platform.name, binaryName(platform))
   rmSync(join(BINARIES, platform.name), { recursive: true, force: true })
   const target = [`--target=${platform.target}`, `--compile-executable-path=${runtime}`, '--outfile', path]
-  await runCommand([process.execPath, 'run', 'build:binary', ...target], { cwd: ROOT })
+  const order = `--bytecode-order=${bytecodeOrder}`
+  await runCommand([process.execPath, 'run', 'build:binary', order, ...target], { cwd: ROOT })
   const binary = readFileSync(path)
   if (!platform.name.startsWith('darwin') || isSignatureValid(binary)) return binary
   const signed = signAdHoc(binary, 'atoll')

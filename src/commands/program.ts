@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { version } from '../../package.json'
 import { config, logFormat } from '../config'
+import { endStartPolicy } from '../core/jit-policy'
 import { formatLogAs, setLogLevel } from '../core/log'
 import { backup } from './backup'
 import { completion } from './completion'
@@ -38,6 +39,9 @@ export function createProgram() {
     )
     .option('--token <token>', "the operator's token of that server; default: ATOLL_TOKEN")
     .hook('preAction', requireRemoteCommand)
+    .hook('preAction', (_, command) => {
+      if (command !== serve) endStartPolicy()
+    })
     .addHelpText('after', HELP_EXAMPLES)
     .addCommand(serve)
     .addCommand(tenant)

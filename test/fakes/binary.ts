@@ -47,7 +47,9 @@ function buildOnce(path: string) {
 function build(path: string) {
   removeUnused()
   const draft = `${path}.draft`
-  runBun('run', 'build', '--outfile', draft)
+  // Without the order of the bytecode, which takes a second build.
+  runBun('run', 'build:page')
+  runBun('run', 'build:binary', '--outfile', draft)
   renameSync(draft, path)
 }
 

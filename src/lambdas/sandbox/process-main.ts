@@ -1,5 +1,6 @@
 import { openSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
+import { endStartPolicy } from '../../core/jit-policy'
 import { compileSource } from './compiler'
 import { confineProcess } from './confinement'
 import type { Command, Message } from './protocol'
@@ -14,6 +15,7 @@ const MAX_PROCESS_BYTES = 1 << 30 // of the process; the engine limits each lamb
 const MAX_ENGINE_GROWTH_BYTES = 32 << 20 // after more growth the process is replaced
 const MONITOR_INTERVAL_MS = 20
 
+endStartPolicy()
 // The server has priority, and when memory is short the kernel kills this process first.
 if (process.platform === 'linux')
   try {
