@@ -57,7 +57,7 @@ class FairReads {
 
   async #query(db: Db, sql: string, params?: unknown[]): Promise<unknown[][]> {
     return this.#measure(async () => {
-      if (this.#wasCostly || this.#isCostly()) {
+      if (this.#wasCostly || this.isCostly) {
         if (this.canUseThread) throw new BecameCostly()
         return this.#runInTurn(() => db.query(sql, params))
       }
@@ -72,7 +72,7 @@ class FairReads {
 
   #pause = (db: Db) =>
     this.#measure(() =>
-      !this.canUseThread && (this.#wasCostly || this.#isCostly())
+      !this.canUseThread && (this.#wasCostly || this.isCostly)
         ? this.#runInTurn(async () => {})
         : db.yieldToOthers(),
     )
@@ -95,7 +95,10 @@ class FairReads {
     return costlyWork.run(this.payer, slice)
   }
 
-  #isCostly = () => this.#threadMs > freeReadMs.thread || this.#waitedMs > freeReadMs.waiting
+  /** Whether the read has taken more of the thread, or waited for the database longer, than cheap reads do. */
+  get isCostly() {
+    return this.#threadMs > freeReadMs.thread || this.#waitedMs > freeReadMs.waiting
+  }
 
   #spend() {
     if (this.#busySince === undefined) return
@@ -121,7 +124,11 @@ export async function readFairly<T>(
   const isCostly = canUseThread && isKnownCostly(ctx, request, threaded)
   const reads = new FairReads(ctx.db, toWorkOwner(ctx, request), request, canUseThread)
   try {
-    return await read(isCostly ? createCostlyDb(reads.db) : reads.db)
+    const result = await read(isCostly ? createCostlyDb(reads.db) : reads.db)
+    reads.end()
+    // Most of it may have been done after the last statement.
+    if (canUseThread && reads.isCostly) markCostly(ctx, request, threaded)
+    return result
   } catch (error) {
     if (!(error instanceof BecameCostly)) throw error
     if (!isCostly) markCostly(ctx, request, threaded!)
