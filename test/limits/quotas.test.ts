@@ -326,7 +326,9 @@ describe('the events of quotas', () => {
     })
     for (let n = 0; n < 8; n++) await create(`again-${n}`)
     expect(await waitUntil(listEvents, (events) => events.length > 2)).toEqual([...told, told[0]])
-    const { body: ofOperator } = await callOperator('GET', `/events?tenant=${id}`)
+    // The operator is told after the tenant.
+    const listOperatorEvents = async () => (await callOperator('GET', `/events?tenant=${id}`)).body
+    const ofOperator = await waitUntil(listOperatorEvents, (events) => events.length >= 5)
     expect(ofOperator.map(({ eventName }: { eventName: string }) => eventName)).toEqual([
       ...['quota-warning', 'quota-reached', 'quota-warning', 'quotas-changed', 'tenant-created'],
     ])
