@@ -15,6 +15,7 @@ const thingsBlueprint = {
 }
 const THINGS = '/api/blueprints/things/entities'
 const SLOW_MS = 40_000 // a backup is made by another process with a low priority
+const RESTORE_TIMEOUT_MS = 60_000 // each file with a passphrase takes some seconds of the processor
 const PASSPHRASE = 'a long passphrase'
 
 async function createInstallation() {
@@ -44,7 +45,7 @@ async function createInstallation() {
 
 /** Restores the tenant as it was at a time, or at last, and returns the names of its things. */
 async function restoreNames({ at }: { at: { at: string; env: object } }, as: string, time?: number) {
-  const here = { at: at.at, env: { ATOLL_BACKUP_PASSPHRASE: PASSPHRASE } }
+  const here = { at: at.at, env: { ATOLL_BACKUP_PASSPHRASE: PASSPHRASE }, timeout: RESTORE_TIMEOUT_MS }
   const when = time === undefined ? [] : ['--at', new Date(time).toISOString()]
   const restored = await runAtoll(['restore', 'backups/acme', '--as', as, ...when, '--json'], here)
   if (restored.code) throw new Error(restored.err)
@@ -85,7 +86,8 @@ test('a killed server loses the writes of its last seconds at most, and any mome
   }
   const killedAt = written.at(-1)!.at
   renameSync(join(at.at, 'tenants'), join(at.at, 'lost'))
-  const whole = await runAtoll('restore backups --json', { ...at, env: { ATOLL_BACKUP_PASSPHRASE: PASSPHRASE } })
+  const secrets = { ATOLL_BACKUP_PASSPHRASE: PASSPHRASE }
+  const whole = await runAtoll('restore backups --json', { ...at, env: secrets, timeout: RESTORE_TIMEOUT_MS })
   expect([whole.code, whole.json.missing, whole.json.failed]).toEqual([0, [], []])
   const last = await restoreNames(installation, 'last')
   const batchesOf = (names: string[]) => {
