@@ -72,9 +72,7 @@ class FairReads {
 
   #pause = (db: Db) =>
     this.#measure(() =>
-      !this.canUseThread && (this.#wasCostly || this.isCostly)
-        ? this.#runInTurn(async () => {})
-        : db.yieldToOthers(),
+      !this.canUseThread && (this.#wasCostly || this.isCostly) ? this.#runInTurn(async () => {}) : db.yieldToOthers(),
     )
 
   async #measure<T>(work: () => Promise<T>): Promise<T> {
