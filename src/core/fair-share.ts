@@ -7,7 +7,7 @@ export type ShareLimits = { total?: number; perTenant?: number; perCaller?: numb
 type ShareOptions = {
   running?: ShareLimits
   /**
-   * How much of a tenant may wait, and how long (ms). When that is reached, the caller of whom most waits gives way to
+   * How much of a tenant may wait, and how long (ms). When that is reached, the caller with the most waiting work gives way to
    * others. Without it, what cannot start at once is refused.
    */
   waiting?: { perTenant?: number; timeoutMs?: number }
@@ -116,7 +116,7 @@ export class FairShare {
     })
   }
 
-  /** Lets the caller of whom most waits give way where the queue of a tenant is full. @throws 503 BUSY */
+  /** Lets the caller with the most waiting work give way where the queue of a tenant is full. @throws 503 BUSY */
   #makeRoom(queue: TurnQueue<WaitingWork>, owner: WorkOwner) {
     const { perTenant = Number.POSITIVE_INFINITY } = this.options.waiting ?? { perTenant: 0 }
     const sizes = queue.sizesOf(owner)

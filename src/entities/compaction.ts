@@ -18,7 +18,8 @@ const WRITE_PAUSE_MS = 20 // between writes, so that others get their turn
 
 /**
  * Stores the entities of earlier versions anew, without their system properties, the texts among their index keys, and an
- * `_id` that is the identifier, slice by slice. The next housekeeping goes on after an interruption, and after an alteration of one of the blueprints.
+ * `_id` that is the identifier, slice by slice. The next housekeeping goes on after an interruption, and after an
+ * alteration of one of the blueprints.
  */
 export async function compactEntities(tenant: Tenant & Lease) {
   for (;;) {

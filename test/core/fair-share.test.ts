@@ -81,7 +81,7 @@ test('FairShare refuses work beyond its queue or its timeout with BUSY and frees
   expect(begun).toEqual(['a', 'x', 'e'])
 })
 
-test('where the queue of a tenant is full, the caller of whom most waits gives way to another one', async () => {
+test('where the queue of a tenant is full, the caller with the most waiting work gives way to another one', async () => {
   const share = new FairShare({ running: { total: 1 }, waiting: { perTenant: 4 } })
   const { begun, work, end } = createControlledWork()
   const refused: string[] = []

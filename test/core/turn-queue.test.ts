@@ -58,7 +58,7 @@ test('owners who may not start keep their place, and work of one tenant can be a
   expect([queue.size, takeAll(queue), queue.size]).toEqual([1, 'a1', 0])
 })
 
-test('work that is removed is not taken, and the last work of the caller of whom most waits can be', () => {
+test('work that is removed is not taken, and the last work of the caller with the most waiting work can be', () => {
   const queue = createQueue('a1', 'a2')
   queue.add(ownerOf('a', '1'), 'last')
   expect([queue.takeLastOfLongest('a', 2), queue.takeLastOfLongest('a', 1)]).toEqual([undefined, 'last'])

@@ -25,7 +25,7 @@ export const thresholds = {
   sample: 500,
 }
 
-/** What the planner takes a number of rows for that it counted, which is at most `limit`. Tests make it wrong. */
+/** Returns how many rows the planner assumes when it has counted `rows`, up to `limit`. Tests replace it by wrong numbers. */
 export const estimates = { judge: (rows: number, _limit: number) => rows }
 
 /**

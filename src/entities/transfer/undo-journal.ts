@@ -30,7 +30,6 @@ const LIVENESS_CHECK_MS = 2_000 // ms between two looks whether the server of an
 const ENTITIES_PER_WRITE = 200 // entities removed in one transaction
 const MAX_BYTES_PER_WRITE = 1 << 16 // bytes restored in one transaction, unless a single entity is larger
 const RETRY_FOR_MS = 30_000 // ms of retries while the database is busy; after that, a later attempt is scheduled
-
 const ENTITIES_PER_READ = 2_000 // entries read at a time, to find those of changed entities
 const ID_LENGTH = 36 // characters
 

@@ -68,7 +68,7 @@ test('a value of another blueprint is read again after ten seconds, because othe
   expect(await read().finally(() => clock.mockRestore())).toBe(2)
 })
 
-test('the values unused for longest leave when there are too many characters', () => {
+test('the values that were not used for the longest time are removed when there are too many characters', () => {
   const { db } = createDb()
   for (const name of ['a', 'b']) setCached(db, model, name, name, 3 << 20)
   expect(getCached<string>(db, model, 'a')).toBe('a')
