@@ -57,7 +57,7 @@ const places: Record<string, CostlyPlace> = {
     prepare: onAdmin((admin, n) => admin.post('/components', cardComponent({ identifier: `card-${n}` }))),
   },
   'counted lists': {
-    accepted: 50,
+    accepted: 100,
     code: 'BUSY',
     async prepare(testTenant) {
       const admin = testTenant.as('admin')

@@ -5,7 +5,7 @@ import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 import { hasReaderThreads, ThreadFailed } from '../../tenancy/reader-threads'
-import { COSTLY_READ_LIMITS, freeReadMs } from './read-costs'
+import { COSTLY_READ_LIMITS, chargeFreeRead, isCostlyRead } from './read-costs'
 import { isKnownCostly, markCostly, readThreaded, type ThreadedRead } from './threaded-reads'
 
 /** Ends a read on the main thread, which a reader thread then repeats. */
@@ -33,7 +33,10 @@ class FairReads {
     private caller: { signal?: AbortSignal },
     /** Whether a reader thread takes over when the read becomes costly. */
     private canUseThread: boolean,
+    /** Whether the read is costly from its first statement on. */
+    isKnownCostly = false,
   ) {
+    this.#wasCostly = isKnownCostly
     this.db = {
       ...createDb((sql, params) => this.#query(db, sql, params)),
       vectorSearch: db.vectorSearch,
@@ -51,8 +54,10 @@ class FairReads {
 
   /** Ends the reads: later queries of costly reads fail, and later work is charged to nobody. */
   end() {
+    if (this.#hasEnded) return
     this.#hasEnded = true
     this.suspend()
+    chargeFreeRead(this.payer.tenant, this.#threadMs)
   }
 
   async #query(db: Db, sql: string, params?: unknown[]): Promise<unknown[][]> {
@@ -93,9 +98,8 @@ class FairReads {
     return costlyWork.run(this.payer, slice)
   }
 
-  /** Whether the read has taken more of the thread, or waited for the database longer, than cheap reads do. */
   get isCostly() {
-    return this.#threadMs > freeReadMs.thread || this.#waitedMs > freeReadMs.waiting
+    return isCostlyRead(this.payer.tenant, this.#threadMs, this.#waitedMs)
   }
 
   #spend() {
@@ -141,9 +145,9 @@ export async function readFairly<T>(
   }
 }
 
-/** Calls `read` like `readFairly`, for work that may have no request. It stays on the main thread. */
+/** Calls `read` with a database all of whose statements take turns with other costly work, on the main thread. */
 export async function readInTurns<T>(ctx: PublicCtx, signal: AbortSignal | undefined, read: (db: Db) => Promise<T>) {
-  const reads = new FairReads(ctx.db, toWorkOwner(ctx), { signal }, false)
+  const reads = new FairReads(ctx.db, toWorkOwner(ctx), { signal }, false, true)
   return read(reads.db).finally(() => reads.end())
 }
 

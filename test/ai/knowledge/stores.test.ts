@@ -5,6 +5,7 @@ import { removeExpiredStores } from '../../../src/ai/knowledge/store-removal'
 import { vectorStores } from '../../../src/ai/knowledge/tables'
 import { withLease } from '../../../src/jobs/with-lease'
 import { advanceClock, DAY, resetClock } from '../../accounts/session-fixtures'
+import { expectToTakeTurns } from '../../costly-reads'
 import { ID, TIME } from '../../expectations'
 import { createTestTenant, statusAndCode, type TestUser } from '../../test-tenant'
 import { createKnowledgeFixture, type KnowledgeFixture } from './knowledge-fixtures'
@@ -557,7 +558,7 @@ describe('the inventory of knowledge', () => {
         score: expect.any(Number),
       },
     ])
-    expect((await search('other', 'Which pump needs oil?')).body).toHaveLength(2)
+    expect((await expectToTakeTurns(fixture.id, () => search('other', 'Which pump needs oil?'))).body).toHaveLength(2)
     expect((await search('user', 'zebras')).body).toEqual([])
     expect(statusAndCode(await fixture.as('user').post('/ai/agents/nothing/search', { question: 'x' }))).toEqual([
       404,

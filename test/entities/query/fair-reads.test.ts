@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFairly } from '../../../src/entities/query/fair-reads'
-import { freeReadMs } from '../../../src/entities/query/read-costs'
+import { chargeFreeRead, freeReadMs } from '../../../src/entities/query/read-costs'
 import type { Db } from '../../../src/storage/port'
 import { costlyWork } from '../../../src/tenancy/fair-queue'
 import { fullAccessRules, statusAndCode } from '../../test-tenant'
@@ -84,6 +84,30 @@ test('an explained list waits in the queue of its tenant, too', async () => {
   expect((await explained).body.shown).toBe(20)
 })
 
+test('reads of a tenant that has used much of the thread wait in its queue as soon as they take more than cheap ones', async () => {
+  const [own, other] = [await createFilledFixture(), await createFilledFixture()]
+  Object.assign(freeReadMs, { thread: 1_000, threadBeyondBudget: 0, waiting: 1_000 })
+  try {
+    chargeFreeRead(own.id, 10_000)
+    const frees = [own, other].map(({ id }) => occupyQueue(id))
+    const path = `/blueprints/things/${COSTLY[0]}`
+    let hasAnswered = false
+    const answer = own
+      .as('user')
+      .get(path)
+      .finally(() => {
+        hasAnswered = true
+      })
+    expect((await other.as('user').get(path)).status).toBe(200)
+    await Bun.sleep(20)
+    expect(hasAnswered).toBe(false)
+    for (const free of frees) await free()
+    expect((await answer).status).toBe(200)
+  } finally {
+    Object.assign(freeReadMs, { ...defaults, thread: 0, waiting: 0 })
+  }
+})
+
 test('costly reads of one tenant do not wait for those of another', async () => {
   const [own, otherTenant] = [await createFilledFixture(), await createFilledFixture()]
   const free = occupyQueue(own.id)
@@ -91,18 +115,18 @@ test('costly reads of one tenant do not wait for those of another', async () => 
   await free()
 })
 
-test('rejects the 51st concurrent costly read of a caller with 503 BUSY, and serves another caller', async () => {
+test('rejects the 101st concurrent costly read of a caller with 503 BUSY, and serves another caller', async () => {
   const own = await createFilledFixture()
   const path = `/blueprints/things/${COSTLY[0]}`
   const free = occupyQueue(own.id)
-  const user = Array.from({ length: 51 }, () => own.as('user').get(path))
+  const user = Array.from({ length: 101 }, () => own.as('user').get(path))
   const refused = await Promise.race(user)
   expect(statusAndCode(refused)).toEqual([503, 'BUSY'])
   expect(refused.headers.get('retry-after')).toBe('1')
   const otherRead = own.as('other').get(path)
   await free()
   const statuses = (await Promise.all(user)).map(({ status }) => status).toSorted()
-  expect(statuses).toEqual([...Array(50).fill(200), 503])
+  expect(statuses).toEqual([...Array(100).fill(200), 503])
   expect((await otherRead).status).toBe(200)
   expect((await own.as('user').get(path)).status).toBe(200)
 })
