@@ -63,7 +63,7 @@ const isForOperator = ({ url }: Request) => url.includes('/operator/')
 
 /** Tells whether a response is complete. A proxied response may be a stream, whatever its type. */
 const isComplete = (response: Response, { route }: RequestNotes) =>
-  !route?.includes('*') && (isJsonResponse(response) || bodyLengthOf(response) !== undefined)
+  !route?.includes('*') && (bodyLengthOf(response) !== undefined || isJsonResponse(response))
 
 function logResponse(request: Request, notes: RequestNotes, requestId: string, response: Response) {
   const { method } = request

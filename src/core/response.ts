@@ -13,8 +13,9 @@ const CACHE_REVALIDATE = 'private, no-cache'
 /** JSON that is opened as a page runs nothing and cannot be framed. */
 const JSON_CSP = "default-src 'none'; frame-ancestors 'none'"
 const HSTS = 'max-age=31536000' // s; without includeSubDomains, because subdomains may not use TLS
-/** Responses that have all common headers already, with the length of their body in bytes. */
-const lengthByCompleteResponse = new WeakMap<Response, number>()
+/** The length of the body, of a response that has all common headers already. A `WeakMap` is slow, as for notes of requests. */
+const BODY_LENGTH = Symbol('body length')
+type CompleteResponse = Response & { [BODY_LENGTH]?: number }
 
 /** The headers of a JSON response of the API that may be revalidated, including the common ones. */
 export const jsonHeaders = new Headers({
@@ -24,19 +25,23 @@ export const jsonHeaders = new Headers({
 })
 
 /**
- * Returns a response whose headers began as `jsonHeaders`. Copying them together costs a quarter of setting them one by
- * one.
+ * Returns a response with a copy of headers that began as `jsonHeaders`. Copying them together costs a quarter of setting
+ * them one by one.
  */
-export function createJsonResponse(text: string | null, headers: Headers, status = 200): Response {
-  const response = new Response(text, { status, headers })
-  lengthByCompleteResponse.set(response, text === null ? 0 : Buffer.byteLength(text))
+export function createJsonResponse(
+  text: string | null,
+  headers: Headers,
+  { status = 200, etag }: { status?: number; etag?: string } = {},
+): Response {
+  const response: CompleteResponse = new Response(text, { status, headers })
+  if (etag) response.headers.set('etag', etag)
+  response[BODY_LENGTH] = text === null ? 0 : Buffer.byteLength(text)
   return response
 }
 
 /** Returns the length of a response's body in bytes, or undefined when it is not known without reading. */
-export function bodyLengthOf(response: Response): number | undefined {
-  const knownLength = lengthByCompleteResponse.get(response)
-  if (knownLength !== undefined) return knownLength
+export function bodyLengthOf(response: CompleteResponse): number | undefined {
+  if (response[BODY_LENGTH] !== undefined) return response[BODY_LENGTH]
   if (response.status === 204 || response.status === 304) return 0
   const contentLength = response.headers.get('content-length')
   return contentLength ? Number(contentLength) : undefined
@@ -46,9 +51,9 @@ export function bodyLengthOf(response: Response): number | undefined {
 export const isJsonResponse = ({ headers }: Response) => isJsonType(headers.get('content-type'))
 
 /** Sets the headers of all responses; over TLS also Strict-Transport-Security. */
-export function setCommonHeaders(response: Response, url: string, secure: boolean) {
+export function setCommonHeaders(response: CompleteResponse, url: string, secure: boolean) {
   if (secure) response.headers.set('strict-transport-security', HSTS)
-  if (lengthByCompleteResponse.has(response)) return
+  if (response[BODY_LENGTH] !== undefined) return
   const { headers } = response
   headers.set('x-api-version', COMMON_HEADERS['x-api-version'])
   headers.set('x-content-type-options', COMMON_HEADERS['x-content-type-options'])

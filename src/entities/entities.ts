@@ -15,7 +15,7 @@ import { find, readMatchingByIds } from './query/find'
 import { requireResolvedLikes } from './query/like-filter'
 import { parseQuery } from './query/query-parser'
 import type { ThreadedRead } from './query/threaded-reads'
-import { createHeaders, getQueryString, parseResponseShape, readConsistently, withoutPrivilege } from './request'
+import { getQueryString, headersOf, parseResponseShape, readConsistently, withoutPrivilege } from './request'
 import { ensureSearchIndex } from './search/search-index'
 import { readShown, readStored, type ShownRow } from './store/rows'
 import { createSerializer, type ResponseShape } from './store/serializer'
@@ -216,14 +216,14 @@ function respond(
   { plan, status = 200, threaded }: { plan?: PopulatePlan; status?: number; threaded?: ThreadedRead<string> } = {},
 ): Response | Promise<Response> {
   const [shown, , , version, updated] = row
-  const headers = createHeaders(shape)
+  const headers = headersOf(shape)
   // A populated entity has no ETag, because it also changes with entities that its version does not cover.
   if (plan)
     return readFairly(ctx, request, (db) => populateOne({ ...ctx, db }, plan, shape, shown), threaded).then((body) =>
-      createJsonResponse(body, headers, status),
+      createJsonResponse(body, headers, { status }),
     )
   const etag = etagOf(version, updated, model.form)
-  headers.set('etag', etag)
-  if (request.method === 'GET' && isNotModified(request, etag)) return createJsonResponse(null, headers, 304)
-  return createJsonResponse(createSerializer(model, ctx.actor, shape)(shown), headers, status)
+  if (request.method === 'GET' && isNotModified(request, etag))
+    return createJsonResponse(null, headers, { status: 304, etag })
+  return createJsonResponse(createSerializer(model, ctx.actor, shape)(shown), headers, { status, etag })
 }

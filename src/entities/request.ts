@@ -53,9 +53,11 @@ const WRAPPED_HEADERS = new Headers([
   ['link', '</openapi>; rel="deprecation"'],
 ])
 
-/** Returns the headers for a response in the flat or the wrapped shape; the wrapped shape is deprecated. */
-export const createHeaders = ({ flat }: Pick<ResponseShape, 'flat'>) =>
-  new Headers(flat ? jsonHeaders : WRAPPED_HEADERS)
+/** Returns the headers of all responses in the flat or the wrapped shape, to be copied; the wrapped shape is deprecated. */
+export const headersOf = ({ flat }: Pick<ResponseShape, 'flat'>) => (flat ? jsonHeaders : WRAPPED_HEADERS)
+
+/** Returns a copy of `headersOf`. */
+export const createHeaders = (shape: Pick<ResponseShape, 'flat'>) => new Headers(headersOf(shape))
 
 /** Returns the query string of a request, without the question mark. */
 export function getQueryString({ url }: Request) {

@@ -5,7 +5,7 @@ import { badRequest, type FieldError, Problem } from '../../core/problem'
 import { createJsonResponse } from '../../core/response'
 import { assertQuotaLeft, openQuota } from '../../limits/quota-check'
 import type { Tx } from '../../storage/port'
-import { createHeaders, parseResponseShape } from '../request'
+import { headersOf, parseResponseShape } from '../request'
 import { createSerializer } from '../store/serializer'
 import { getReadableScopes } from '../write/constraints'
 import { deleteInTransaction } from '../write/deletion'
@@ -57,7 +57,7 @@ export async function batch(ctx: PublicCtx, key: string, body: unknown, request:
       const write = sent ? createSerializer(model, ctx.actor, { ...shape, select: sent }) : writeWhole
       return `${start.slice(0, -1)},"entity":${write(row[0])}}`
     })
-    return createJsonResponse(`{"results":[${results}]}`, createHeaders(shape))
+    return createJsonResponse(`{"results":[${results}]}`, headersOf(shape))
   })
 }
 
