@@ -75,7 +75,7 @@ test('every released migration keeps its checksum', () => {
 // Words that are stored in databases, or that keys are derived from.
 const STORED = {
   'kinds of jobs': [
-    ...['mail', 'forgotten-password', 'delivery', 'integration', 'schedule', 'threads-of-removed'],
+    ...['mail', 'forgotten-password', 'email-signin', 'delivery', 'integration', 'schedule', 'threads-of-removed'],
     ...['payments-inbox', 'payments-cancel', 'payments-reprice', 'payments-call-off', 'payments-time'],
   ],
   leases: ['jobs', 'housekeeping', 'integrity-check', 'operator'],

@@ -4,6 +4,8 @@ import { defineArea } from '../jobs/area'
 import { useMeasures } from '../limits/quota-use'
 import { settingsShapes, toShapes } from '../platform/settings/tenant-settings'
 import { authSettings } from './auth-settings'
+import * as emailSignIns from './email-signin/request'
+import { emailSignInRoutes } from './email-signin/routes'
 import { encryptedRoutes } from './encrypted-data/routes'
 import { linkRoutes } from './links/routes'
 import * as emailChanges from './mail/email-changes'
@@ -24,7 +26,7 @@ import { countUsers } from './users/users'
 
 const CREDENTIAL_TABLES = [
   ...['sessions', 'session_keys', 'api_tokens', 'one_time_tokens'],
-  ...['devices', 'email_changes', 'passkey_challenges', 'invites', 'idempotency_keys'],
+  ...['devices', 'email_changes', 'email_signins', 'passkey_challenges', 'invites', 'idempotency_keys'],
 ]
 
 /** Users, their sign-in methods, sessions and tokens, and the mails about them. */
@@ -33,18 +35,20 @@ export const accounts = defineArea({
   routes: new Elysia()
     .use(accountRoutes)
     .use(linkRoutes)
+    .use(emailSignInRoutes)
     .use(mailRoutes)
     .use(totpRoutes)
     .use(passkeyRoutes)
     .use(socialRoutes)
     .use(userRoutes)
     .use(encryptedRoutes),
-  jobs: { mail: sendMailJob, 'forgotten-password': passwordResetJob },
+  jobs: { mail: sendMailJob, 'forgotten-password': passwordResetJob, 'email-signin': emailSignIns.emailSignInJob },
   housekeeping: {
     'expired sessions': sessions.removeExpired,
     'expired one-time tokens': oneTimeTokens.removeExpired,
     'expired passkey challenges': challenges.removeExpired,
     'expired e-mail changes': emailChanges.removeExpired,
+    'expired e-mail sign-ins': emailSignIns.removeExpired,
     'old mails': mails.removeOld,
   },
   provides: [

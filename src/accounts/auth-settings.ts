@@ -14,11 +14,12 @@ const ProviderSettings = strictObject({
   baseUrl: t.Optional(webAddress({ maxLength: 2_000 })),
 })
 
-/** Whether users may sign up, and through which providers they sign in. */
+/** Whether users may sign up or sign in by mail, and through which providers they sign in. */
 export const authSettings = defineSettings(
   'auth-configuration',
   t.Object({
     allowSignup: t.Boolean({ default: true }),
+    allowEmailSignIn: t.Boolean({ default: false }),
     allowedReturnHosts: nameList('hosts that the returnUrl of a provider sign-in may point to'),
     providers: t.Record(textMatching('^[a-z][a-z0-9-]{0,62}$', PROVIDER_NAME_MESSAGE), ProviderSettings, {
       default: {},

@@ -27,7 +27,13 @@ export type ThrottleSubjects = {
 }
 
 /** The kind of an attempt that is not a password. */
-type AttemptKind = 'second factor' | 'passkey' | 'forgotten password' | 'verification'
+type AttemptKind =
+  | 'second factor'
+  | 'passkey'
+  | 'forgotten password'
+  | 'verification'
+  | 'e-mail sign-in'
+  | 'e-mail code'
 
 type CounterKind = 'account' | 'address' | 'device'
 
@@ -50,7 +56,7 @@ function toCounters({ account, address, device, of }: ThrottleSubjects): Attempt
   const ofAccount = counter('account', MAX_FAILURES, account)
   if (of === 'second factor' && own) return [own, { ...ofAccount, limit: Number.POSITIVE_INFINITY }]
   // Each of these attempts may send a mail.
-  const sends = of === 'forgotten password' || of === 'verification'
+  const sends = of === 'forgotten password' || of === 'verification' || of === 'e-mail sign-in'
   return [ofAccount, sends ? { ...ofAddress, limit: MAX_FAILURES } : ofAddress]
 }
 

@@ -25,6 +25,11 @@ const link = createRoute({
   path: 'link',
   component: lazyRouteComponent(() => import('./sign-in/link'), 'SignInLink'),
 })
+const emailLink = createRoute({
+  getParentRoute: () => rootRoute,
+  path: 'email-link',
+  component: lazyRouteComponent(() => import('./sign-in/email-link'), 'EmailLink'),
+})
 const resetPassword = createRoute({
   getParentRoute: () => rootRoute,
   path: 'reset-password',
@@ -65,6 +70,7 @@ export const router = createRouter({
   routeTree: rootRoute.addChildren([
     setUp,
     link,
+    emailLink,
     resetPassword,
     ...operatorRoutes,
     frameRoute.addChildren([

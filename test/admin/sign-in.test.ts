@@ -112,6 +112,55 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     expect(withoutRefusals(errors)).toEqual([])
   })
 
+  test('a user signs in by the code of a mail, and by the link of another once the button is pressed', async () => {
+    await using own = await openServer()
+    const { page, errors, server } = own
+    const admin = await callAs(server.url, 'ada')
+    const grace = { username: 'grace', email: 'grace@example.com', password: PASSWORD }
+    await admin('POST', '/api/users', grace)
+    await page.goto(`${server.url}/admin/settings/sign-in`)
+    await page.getByLabel('Users may sign in by e-mail').check()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    const emailSignIn = { text: '{{code}} {{token}}' }
+    await admin('PUT', '/api/configurations/mail-templates', { metadata: { emailSignIn } })
+    const readMail = async (count: number) => {
+      for (;;) {
+        const mails = (await admin('GET', '/api/mails?to=grace@example.com&state=kept')).body
+        if (mails.length === count) return String(mails[0].text).split(' ')
+        await Bun.sleep(50)
+      }
+    }
+    const requestMail = async () => {
+      await page.getByRole('button', { name: 'Sign in by e-mail' }).click()
+      await page.getByLabel('E-mail address').fill('grace@example.com')
+      await page.getByRole('button', { name: 'Send the mail' }).click()
+      await page.getByLabel('Code from the mail').waitFor()
+    }
+    await signOut(page)
+    await requestMail()
+    await inspectScreen(page, 'email-sign-in')
+    const [code = ''] = await readMail(1)
+    await page.getByLabel('Code from the mail').fill('0000000')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByText('The code is wrong or has expired.').waitFor()
+    await page.getByLabel('Code from the mail').fill(code)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('button', { name: 'Account of grace' }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    await requestMail()
+    const [, token = ''] = await readMail(2)
+    // A scanner opens the page of the link, too, and uses nothing up.
+    for (let n = 0; n < 2; n++) {
+      await page.goto(`${server.url}/admin/email-link?token=${token}`)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+    }
+    await inspectScreen(page, 'email-link')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('button', { name: 'Account of grace' }).waitFor()
+    expect(withoutRefusals(errors)).toEqual([])
+  })
+
   test('a user signs in by a provider, and a link of the account to one can be removed', async () => {
     const provider = await startOauthProvider({ sub: 'ada', email: 'ada@example.com', email_verified: true })
     await using own = await openServer({ ATOLL_ALLOW_PRIVATE_NETWORK: 'on' })

@@ -43,6 +43,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   DATABASE_TOO_NEW: [[500], 'The database was written by a newer release; upgrade Atoll.'],
   DYNAMIC_AMOUNT_NOT_SET: [[400], 'This subscription has no price yet. An admin must set it first.'],
   DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION: [[400], 'A plan without a fixed price needs a subscription before its checkout.'],
+  EMAIL_SIGNIN_CLOSED: [[403], 'The tenant does not allow sign-in by e-mail.'],
   EMAIL_EXISTS: [[409], 'Another user has this e-mail address.'],
   EMAIL_NOT_VERIFIED: [[409], 'Verify the e-mail address to which the invitation was sent first.'],
   EMBEDDING_MISMATCH: [[409], 'The files of this vector store were embedded by another model.'],
@@ -66,7 +67,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   INTERNAL: [[500], 'A bug, or a failure that the log explains under the request id in `details`.'],
   INVALID_AMOUNT: [[400], 'The amount is not positive, or smaller than the smallest unit of its currency.'],
   INVALID_CHALLENGE: [[400, 401], 'The sign-in or registration has expired; start again.'],
-  INVALID_CODE: [[401, 403], 'The two-factor code is wrong or was used before.'],
+  INVALID_CODE: [[401, 403], 'The code of a second factor or of a mail is wrong, has expired, or was used before.'],
   INVALID_COUPON_DATA: [[400], 'The coupon would make no sense; `details` lists the problems.'],
   INVALID_CREDENTIALS: [[401, 403], 'The username or password is wrong.'],
   INVALID_INPUT: [

@@ -13,6 +13,11 @@ export type ProviderFault = {
   answer?: (path: string) => Response | undefined | Promise<Response | undefined>
 }
 
+const AUTHORIZATION_PATHS =
+  /^\/(authorize|o\/oauth2\/v2\/auth|(login\/|i\/)?oauth2?\/authorize|common\/oauth2\/v2.0\/authorize|oauth\/v2\/authorization|v[\d.]+\/dialog\/oauth)$/
+const TOKEN_PATHS =
+  /^\/(token|(oauth|api\/oauth2|2\/oauth2|common\/oauth2\/v2.0)\/token|login\/oauth\/access_token|oauth\/v2\/accessToken|v[\d.]+\/oauth\/access_token)$/
+
 const OAUTH_CLIENT = { id: 'the client', secret: 's&cret: é' }
 const signingKeys = await generateKeyPair('RS256', { extractable: true })
 const otherKeys = await generateKeyPair('RS256')
@@ -40,15 +45,9 @@ export async function startOauthProvider(person: OauthUser) {
       if (wrong) return wrong
       if (path === '/.well-known/openid-configuration')
         return Response.json({ ...configuration, ...own.flaw.discovery })
-      if (/^\/(jwks|oauth2\/v3\/certs)$/.test(path)) return Response.json({ keys: [key] })
-      if (
-        /^\/(authorize|o\/oauth2\/v2\/auth|login\/oauth\/authorize|oauth\/v2\/authorization|v[\d.]+\/dialog\/oauth)$/.test(
-          path,
-        )
-      )
-        return authorize(url.searchParams)
-      if (/^\/(token|login\/oauth\/access_token|oauth\/v2\/accessToken|v[\d.]+\/oauth\/access_token)$/.test(path))
-        return token(request)
+      if (/^\/(jwks|oauth2\/v3\/certs|oauth\/discovery\/keys)$/.test(path)) return Response.json({ keys: [key] })
+      if (AUTHORIZATION_PATHS.test(path)) return authorize(url.searchParams)
+      if (TOKEN_PATHS.test(path)) return token(request)
       return resource(path, request)
     },
   })
@@ -110,6 +109,10 @@ export async function startOauthProvider(person: OauthUser) {
         { email: 'second@x.test', primary: false, verified: true },
         { email, primary: true, verified },
       ])
+    if (path === '/api/users/@me')
+      return Response.json({ id, username: login, global_name: name, email, verified, avatar: 'a' })
+    if (path === '/2/users/me')
+      return Response.json({ data: { id, username: login, name, confirmed_email: verified ? email : null } })
     if (/^\/v[\d.]+\/me$/.test(path)) return Response.json({ id, name, email })
     if (/userinfo$/.test(path)) return Response.json(person)
     return new Response(null, { status: 404 })

@@ -13,6 +13,7 @@ import { isMailEnabled, sendMail } from '../../platform/mail/smtp'
 import { renderMail } from '../../platform/mail/templates'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
+import { issueEmailSignIn } from '../email-signin/request'
 import { issueOneTimeToken } from '../one-time-tokens'
 import { type UserRow, users } from '../tables'
 import { fullNameOf } from '../users/users'
@@ -23,6 +24,8 @@ import { getCommonValues, getTemplate } from './tenant-templates'
 
 const SECURITY_TEMPLATES: MailRow['template'][] = ['emailChanged', 'newDevice']
 const RETRY_FOR_MS = 3 * DAY_MS
+
+type IssuedToken = { token: string; code?: string }
 
 /**
  * Sends a queued mail, or stores its content where mail delivery is disabled. The mail is only rendered now, so no
@@ -43,10 +46,15 @@ export const sendMailJob: JobHandler = {
         state: 'done',
         effect: updateMail({ state: 'failed', error: 'The user has another address now or was deleted.' }),
       }
-    const token = await issueMailToken(tenant, mail)
+    const issued = await issueMailToken(tenant, mail)
+    if (!issued)
+      return {
+        state: 'done',
+        effect: updateMail({ state: 'failed', error: 'The sign-in has expired or was completed.' }),
+      }
     const rendered = renderMail(
       await getTemplate(tenant, mail.template),
-      await buildTemplateValues(tenant, mail, user, token),
+      await buildTemplateValues(tenant, mail, user, issued),
     )
     if (!isMailEnabled()) return { state: 'done', effect: updateMail({ state: 'kept', ...rendered }) }
     const reservation = await reserveMail(tenant, mail.template)
@@ -99,20 +107,22 @@ const isCurrentRecipient = ({ template, recipient, recipientKey }: MailRow, { em
   template === 'verification' && pendingEmail !== null ? recipient === pendingEmail : recipientKey === emailKey
 
 /**
- * Issues the token that proves that the user has read the mail. Returns an empty string for a template without one, and
- * for a mail with sample values.
+ * Issues the token that proves that the user has read the mail, with a code for a sign-in. The token is an empty string
+ * for a template without one, and for a mail with sample values. Returns undefined when a sign-in has ended.
  */
 async function issueMailToken(
   tenant: Tenant,
   { template, user, recipient, recipientKey, data }: MailRow,
-): Promise<string> {
-  if (data.token !== undefined) return ''
-  if (template === 'emailChanged') return data.change ? issueRevertToken(tenant, data.change) : ''
-  if (!user || (template !== 'verification' && template !== 'passwordReset')) return ''
-  return tenant.write((tx) => issueOneTimeToken(tx, template, user, { emailKey: recipientKey, email: recipient }))
+): Promise<IssuedToken | undefined> {
+  if (data.token !== undefined) return { token: '' }
+  if (template === 'emailSignIn') return issueEmailSignIn(tenant, data.signIn ?? '')
+  if (template === 'emailChanged') return { token: data.change ? await issueRevertToken(tenant, data.change) : '' }
+  if (!user || (template !== 'verification' && template !== 'passwordReset')) return { token: '' }
+  const about = { emailKey: recipientKey, email: recipient }
+  return { token: await tenant.write((tx) => issueOneTimeToken(tx, template, user, about)) }
 }
 
-async function buildTemplateValues(tenant: Tenant, mail: MailRow, user: UserRow | undefined, token: string) {
+async function buildTemplateValues(tenant: Tenant, mail: MailRow, user: UserRow | undefined, issued: IssuedToken) {
   const name = user ? fullNameOf(user) || user.username : ''
-  return { ...(await getCommonValues(tenant)), token, ...toPlainValues(mail.template, { name, ...mail.data }) }
+  return { ...(await getCommonValues(tenant)), ...issued, ...toPlainValues(mail.template, { name, ...mail.data }) }
 }

@@ -64,6 +64,7 @@ const sampleValues = () => ({
   inviter: 'Grace Hopper',
   workspace: 'Engineering',
   token: 'sample-token',
+  code: '12345678',
   time: toIsoString(now()),
   device: 'Firefox on Linux',
   address: '203.0.113.7',

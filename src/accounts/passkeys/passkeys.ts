@@ -4,9 +4,9 @@ import { notFound } from '../../core/problem'
 import { success } from '../../core/shapes'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
 import type { Ctx } from '../context'
+import { getMethods } from '../email-signin/request'
 import { assertNotApiToken } from '../permissions'
 import { assertNotLastMethod } from '../signin-methods'
-import { listProviders } from '../social/provider-config'
 import { users } from '../tables'
 import { emitMethodsChanged } from '../users/events'
 import { passkeys } from './tables'
@@ -40,10 +40,10 @@ export async function rename(ctx: Ctx, id: string, name: string) {
  */
 export async function remove(ctx: Ctx, id: string) {
   assertNotApiToken(ctx)
-  const providers = await listProviders(ctx)
+  const methods = await getMethods(ctx)
   await ctx.write(async (tx) => {
     if (!(await tx.delete(passkeys).where(isOwnPasskey(ctx, id)).returning().get())) notFound('passkey')
-    await assertNotLastMethod(tx, ctx.actor.user, providers)
+    await assertNotLastMethod(tx, ctx.actor.user, methods)
     await emitMethodsChanged(ctx, tx, ctx.actor.user, 'passkeys')
   })
   return success

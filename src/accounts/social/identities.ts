@@ -5,10 +5,10 @@ import { notFound } from '../../core/problem'
 import { success } from '../../core/shapes'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
 import type { Ctx } from '../context'
+import { getMethods } from '../email-signin/request'
 import { assertNotApiToken } from '../permissions'
 import { assertNotLastMethod } from '../signin-methods'
 import { emitMethodsChanged } from '../users/events'
-import { listProviders } from './provider-config'
 import { identities } from './tables'
 
 type IdentityRow = typeof identities.$inferSelect
@@ -37,13 +37,13 @@ export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
 export async function remove(ctx: Ctx, id: string) {
   assertNotApiToken(ctx)
   const { user: _id } = ctx.actor
-  const providers = await listProviders(ctx)
+  const methods = await getMethods(ctx)
   await ctx.write(async (tx) => {
     const mine = await tx.select().from(identities).where(eq(identities.user, _id))
     const { provider, subject } = mine.find((one) => toIdentityId(one) === id) ?? notFound('identity')
     const isIdentity = and(eq(identities.provider, provider), eq(identities.subject, subject))
     await tx.delete(identities).where(isIdentity)
-    await assertNotLastMethod(tx, _id, providers)
+    await assertNotLastMethod(tx, _id, methods)
     await emitMethodsChanged(ctx, tx, _id, 'identities')
   })
   return success

@@ -209,6 +209,26 @@ export interface paths {
         };
         post: operations["signInByLink"];
     };
+    "/api/signin/methods": {
+        parameters: {
+        };
+        get: operations["getSignInMethods"];
+    };
+    "/api/signin/email": {
+        parameters: {
+        };
+        post: operations["requestEmailSignIn"];
+    };
+    "/api/signin/email/code": {
+        parameters: {
+        };
+        post: operations["signInByEmailCode"];
+    };
+    "/api/signin/email/link": {
+        parameters: {
+        };
+        post: operations["signInByEmailLink"];
+    };
     "/api/mails": {
         parameters: {
         };
@@ -4855,6 +4875,91 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["LinkSignIn"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+        };
+    };
+    getSignInMethods: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        email: boolean;
+                        providers: string[];
+                    };
+                };
+            };
+        };
+    };
+    requestEmailSignIn: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForgottenPassword"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request: string;
+                    };
+                };
+            };
+        };
+    };
+    signInByEmailCode: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    request: string;
+                    code: string;
+                    /** @constant */
+                    authType?: "oauth";
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+        };
+    };
+    signInByEmailLink: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    token: string;
+                    /** @constant */
+                    authType?: "oauth";
+                };
             };
         };
         responses: {

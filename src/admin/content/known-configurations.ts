@@ -22,6 +22,7 @@ export const knownConfigurations: Record<string, KnownConfiguration> = {
     description: 'Sign-up and sign-in providers.',
     keys: {
       allowSignup: 'whether people may create accounts themselves',
+      allowEmailSignIn: 'whether people may sign in by a code or link in a mail',
       allowedReturnHosts: 'hosts to which a sign-in with a provider may return',
       providers: '{"github": {"clientId": "…", "clientSecret": "…"}}; the secret is never returned',
     },

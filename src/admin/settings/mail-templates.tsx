@@ -11,6 +11,7 @@ import { installationQuery, mailTemplatesQuery } from './settings-queries'
 const TITLES: Record<string, string> = {
   verification: 'Confirm an address',
   passwordReset: 'Choose a new password',
+  emailSignIn: 'Sign in by e-mail',
   invitation: 'Invitation to a workspace',
   message: 'Message of an integration',
   newDevice: 'Sign-in from a new device',

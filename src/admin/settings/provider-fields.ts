@@ -2,7 +2,7 @@ import type { FormField, FormValues } from '../fields/field-form'
 import { SecretInput } from '../fields/password'
 
 /** The providers that the server knows by name. */
-export const KNOWN_PROVIDERS = ['google', 'github', 'linkedin', 'facebook']
+export const KNOWN_PROVIDERS = ['google', 'microsoft', 'github', 'gitlab', 'linkedin', 'facebook', 'discord', 'x']
 /** The choice of a provider that is not known by name. */
 const OPENID_CONNECT = 'OpenID Connect'
 

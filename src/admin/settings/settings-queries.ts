@@ -3,6 +3,7 @@ import { api, fetchData } from '../api/client'
 import { ApiProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
 import type { ChosenRateLimits } from '../api/schema'
+import { methodsQuery, providersQuery } from '../sign-in/provider-buttons'
 
 /** What the operator decided for all tenants. */
 export const installationQuery = queryOptions({
@@ -69,7 +70,11 @@ export async function changeProviders(change: (providers: Record<string, Provide
 
 /** Fetches the configuration of sign-in anew. */
 export const refreshAuthConfiguration = () =>
-  queryClient.invalidateQueries({ queryKey: authConfigurationQuery.queryKey })
+  Promise.all(
+    [authConfigurationQuery, methodsQuery, providersQuery].map(({ queryKey }) =>
+      queryClient.invalidateQueries({ queryKey }),
+    ),
+  )
 
 /** The templates of mails. */
 export const mailTemplatesQuery = queryOptions({

@@ -22,6 +22,10 @@ const fields: FormField[] = [
     description: 'Otherwise only admins create users. Default: yes.',
   },
   {
+    ...{ key: 'allowEmailSignIn', type: 'boolean', required: true, title: 'Users may sign in by e-mail' },
+    description: 'They get a mail with a code and a link, and need no password. Default: no.',
+  },
+  {
     ...{ key: 'allowedReturnHosts', type: 'string', multi: true, required: false, title: 'Hosts of apps' },
     description: 'Where a sign-in by a provider may lead back to, such as app.example.com. Default: none.',
   },
@@ -51,7 +55,7 @@ export function SignInSettings() {
         <FieldForm
           id={FORM_ID}
           fields={fields}
-          before={{ allowSignup: true, ...data }}
+          before={{ allowSignup: true, allowEmailSignIn: false, ...data }}
           draftKey="settings-sign-in"
           save={changeAuthConfiguration}
           onSaved={finish}

@@ -6,8 +6,7 @@ import { api, fetchData } from '../api/client'
 import { startSession } from '../api/queries'
 import { FullPage } from '../ui/full-page'
 import { ProblemMessage } from '../ui/problem-message'
-import { SecondFactorForm } from './second-factor-form'
-import { findChallenge } from './sign-in-form'
+import { findChallenge, SecondFactorForm } from './second-factor-form'
 
 /** Why a provider or the server refused a sign-in, by the code in the address. */
 const PROVIDER_PROBLEMS: Record<string, string> = {

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { api, fetchData } from '../api/client'
 
-const NAMES: Record<string, string> = { google: 'Google', github: 'GitHub', linkedin: 'LinkedIn', facebook: 'Facebook' }
+const NAMES: Record<string, string> = { github: 'GitHub', gitlab: 'GitLab', linkedin: 'LinkedIn' }
 
 /** Returns what a sign-in provider is called. */
 export const toProviderName = (provider: string) =>
@@ -17,10 +17,18 @@ export const providersQuery = queryOptions({
   retry: false,
 })
 
+/** The ways besides passwords and passkeys in which users of the tenant may sign in. */
+export const methodsQuery = queryOptions({
+  queryKey: ['sign-in methods'],
+  queryFn: () => fetchData(api.GET('/api/signin/methods')),
+  staleTime: 60_000,
+  retry: false,
+})
+
 /** A button for each provider that the tenant has set up. */
 export function ProviderButtons() {
-  const { data: providers = [] } = useQuery(providersQuery)
-  return providers.map((provider) => (
+  const { data } = useQuery(methodsQuery)
+  return data?.providers.map((provider) => (
     <Button
       key={provider}
       variant="default"

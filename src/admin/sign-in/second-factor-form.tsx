@@ -3,8 +3,15 @@ import { IconFingerprint } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
+import { ApiProblem } from '../api/problem'
 import { isPasskeyUsable, signInByPasskey } from './passkey'
 import { SignInProblem } from './sign-in-problem'
+
+/** Returns the challenge of a sign-in that needs a second factor, or undefined. */
+export const findChallenge = (error: unknown): string | undefined =>
+  error instanceof ApiProblem && error.code === 'SECOND_FACTOR_REQUIRED'
+    ? (error.details as { challenge: string }).challenge
+    : undefined
 
 type SecondFactorFormProps = { challenge: string; onDone: () => void; onCancel: () => void }
 

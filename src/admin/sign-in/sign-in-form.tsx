@@ -1,21 +1,16 @@
 import { Anchor, Button, Divider, PasswordInput, Stack, TextInput } from '@mantine/core'
-import { IconFingerprint } from '@tabler/icons-react'
-import { useMutation } from '@tanstack/react-query'
+import { IconFingerprint, IconMail } from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { ApiProblem } from '../api/problem'
 import { getNamedTenant, nameTenant } from '../api/session'
+import { EmailSignInForm } from './email-sign-in-form'
 import { isAutofillUsable, isPasskeyUsable, signInByPasskey } from './passkey'
-import { ProviderButtons } from './provider-buttons'
-import { SecondFactorForm } from './second-factor-form'
+import { methodsQuery, ProviderButtons } from './provider-buttons'
+import { findChallenge, SecondFactorForm } from './second-factor-form'
 import { SignInProblem } from './sign-in-problem'
-
-/** Returns the challenge of a sign-in that needs a second factor, or undefined. */
-export const findChallenge = (error: unknown): string | undefined =>
-  error instanceof ApiProblem && error.code === 'SECOND_FACTOR_REQUIRED'
-    ? (error.details as { challenge: string }).challenge
-    : undefined
 
 /** Offers the passkeys of this device in the input of the username. */
 function usePasskeyAutofill(onDone: () => void) {
@@ -42,16 +37,19 @@ type SignInFormProps = {
   onDone: () => void
 }
 
-/** The form that signs in: by a password and, where the user has one, a second factor; by a passkey or a provider. */
+/** The form that signs in: by a password and, where the user has one, a second factor; by a passkey, a mail or a provider. */
 export function SignInForm({ username: known, onDone }: SignInFormProps) {
   const [challenge, setChallenge] = useState<string>()
+  const [isByMail, setIsByMail] = useState(false)
   usePasskeyAutofill(onDone)
   if (challenge)
     return <SecondFactorForm challenge={challenge} onDone={onDone} onCancel={() => setChallenge(undefined)} />
+  if (isByMail)
+    return <EmailSignInForm onDone={onDone} onChallenge={setChallenge} onCancel={() => setIsByMail(false)} />
   return (
     <Stack gap="sm">
       <PasswordForm known={known} onDone={onDone} onChallenge={setChallenge} />
-      <OtherWays hasProviders={!known} onDone={onDone} />
+      <OtherWays hasProviders={!known} onDone={onDone} onMail={() => setIsByMail(true)} />
     </Stack>
   )
 }
@@ -110,7 +108,10 @@ function PasswordForm({ known, onDone, onChallenge }: PasswordFormProps) {
   )
 }
 
-function OtherWays({ hasProviders, onDone }: { hasProviders: boolean; onDone: () => void }) {
+type OtherWaysProps = { hasProviders: boolean; onDone: () => void; onMail: () => void }
+
+function OtherWays({ hasProviders, onDone, onMail }: OtherWaysProps) {
+  const { data: methods } = useQuery(methodsQuery)
   const signIn = useMutation({ mutationFn: () => signInByPasskey(), onSuccess: onDone })
   return (
     <>
@@ -129,6 +130,11 @@ function OtherWays({ hasProviders, onDone }: { hasProviders: boolean; onDone: ()
         </>
       )}
       {signIn.error && <SignInProblem error={signIn.error} />}
+      {methods?.email && (
+        <Button variant="default" size="sm" leftSection={<IconMail size={16} />} onClick={onMail}>
+          Sign in by e-mail
+        </Button>
+      )}
       {hasProviders && <ProviderButtons />}
     </>
   )

@@ -18,6 +18,7 @@ export const templateSettings = defineSettings(
   t.Object({
     verification: template,
     passwordReset: template,
+    emailSignIn: template,
     invitation: template,
     message: template,
     newDevice: template,

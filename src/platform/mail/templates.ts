@@ -41,6 +41,23 @@ somebody asked for a new password for your account at {{site}}. ${linkOrCode('Ch
 
 If this was not you, ignore this mail. Your password stays as it is.`,
   },
+  emailSignIn: {
+    subject: 'Sign in to {{site}}',
+    path: '/sign-in?token={{token}}',
+    text: `Hello,
+
+somebody asked to sign in at {{site}} with this e-mail address. Enter this code where you asked for it:
+
+{{code}}
+
+{{#link}}Or open this link:
+
+{{link}}
+
+{{/link}}Both are valid for 15 minutes, and one of them can be used once. Give them to nobody.
+
+If this was not you, ignore this mail.`,
+  },
   invitation: {
     subject: 'An invitation to a workspace at {{site}}',
     path: '/invites',

@@ -21,6 +21,10 @@ const table = `
     201 POST /api/signup
     400 POST /api/setup
     200 POST /api/signin/link
+    200 GET /api/signin/methods
+    400 POST /api/signin/email
+    400 POST /api/signin/email/code
+    400 POST /api/signin/email/link
     200 POST /api/signin/passkey/options
     200 POST /api/signin/passkey/
     200 POST /api/token/refresh

@@ -11,6 +11,7 @@ export async function createSocialFixture(provider: Provider, more: Record<strin
   const providers = {
     corp: { clientId, clientSecret, kind: 'oidc', issuer: provider.issuer },
     ...{ google: credentials, github: credentials, linkedin: credentials, facebook: credentials },
+    ...{ discord: credentials, gitlab: credentials, microsoft: credentials, x: credentials },
   }
   const metadata = { providers, allowedReturnHosts: ['app.example.com', 'localhost:5173'], ...more }
   const set = await home.as('admin').put('/configurations/auth-configuration', { metadata })

@@ -1,0 +1,28 @@
+import { type Static, t } from 'elysia'
+import { email, SignUp } from '../shapes'
+
+export const EmailSignInRequest = t.Object({ email })
+
+export const RequestedEmailSignIn = t.Object({
+  request: t.String({ description: 'sent back with the code; only this device can use the code' }),
+})
+
+const { authType } = SignUp.properties
+
+export const EmailCode = t.Object({
+  request: t.String({ minLength: 1, maxLength: 100, description: 'as returned when the mail was requested' }),
+  code: t.String({ minLength: 1, maxLength: 100, description: 'eight digits of the mail' }),
+  authType,
+})
+export type EmailCode = Static<typeof EmailCode>
+
+export const EmailLink = t.Object({
+  token: t.String({ minLength: 1, maxLength: 100, description: 'the token of the link' }),
+  authType,
+})
+export type EmailLink = Static<typeof EmailLink>
+
+export const SignInMethods = t.Object({
+  email: t.Boolean({ description: 'whether a mail with a code and a link can be requested' }),
+  providers: t.Array(t.String({ description: 'name of a sign-in provider' })),
+})

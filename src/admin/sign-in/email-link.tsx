@@ -1,0 +1,52 @@
+import { Anchor, Button, Stack, Text, Title } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { api, fetchData } from '../api/client'
+import { startSession } from '../api/queries'
+import { FullPage } from '../ui/full-page'
+import { findChallenge, SecondFactorForm } from './second-factor-form'
+import { SignInProblem } from './sign-in-problem'
+
+/** The token of the mail: in the fragment, or in the query. */
+const readToken = () => location.hash.slice(1) || new URLSearchParams(location.search).get('token') || ''
+
+/** Signs in by the link of a mail once somebody presses the button: mail scanners only open the page. */
+export function EmailLink() {
+  const navigate = useNavigate()
+  const [token] = useState(readToken)
+  useEffect(() => {
+    document.title = 'Sign in'
+  }, [])
+  const goHome = async () => {
+    await startSession()
+    await navigate({ to: '/home', search: {}, replace: true })
+  }
+  const signIn = useMutation({
+    mutationFn: () => fetchData(api.POST('/api/signin/email/link', { body: { token } })),
+    onSuccess: goHome,
+  })
+  const challenge = findChallenge(signIn.error)
+  return (
+    <FullPage>
+      <Title order={1} mb="md">
+        Sign in
+      </Title>
+      {challenge ? (
+        <SecondFactorForm challenge={challenge} onDone={goHome} onCancel={() => navigate({ to: '/', search: {} })} />
+      ) : (
+        <Stack gap="sm">
+          {signIn.error && <SignInProblem error={signIn.error} />}
+          <Button size="sm" loading={signIn.isPending} disabled={!token} onClick={() => signIn.mutate()}>
+            Sign in
+          </Button>
+          <Text size="sm">
+            <Anchor component={Link} to="/home" search={{} as never}>
+              Sign in another way
+            </Anchor>
+          </Text>
+        </Stack>
+      )}
+    </FullPage>
+  )
+}

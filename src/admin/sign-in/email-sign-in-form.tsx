@@ -1,0 +1,107 @@
+import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { api, fetchData } from '../api/client'
+import { findFieldError } from '../api/problem'
+import { findChallenge } from './second-factor-form'
+import { SignInProblem } from './sign-in-problem'
+
+type EmailSignInFormProps = { onDone: () => void; onChallenge: (challenge: string) => void; onCancel: () => void }
+
+/** A sign-in by the code of a mail: it asks for the address, then for the code. */
+export function EmailSignInForm({ onDone, onChallenge, onCancel }: EmailSignInFormProps) {
+  const [request, setRequest] = useState<string>()
+  return (
+    <Stack gap="sm">
+      {request ? (
+        <CodeForm request={request} onDone={onDone} onChallenge={onChallenge} />
+      ) : (
+        <AddressForm onSent={setRequest} />
+      )}
+      <Text size="sm">
+        {request && (
+          <>
+            <Anchor component="button" type="button" onClick={() => setRequest(undefined)}>
+              Request another mail
+            </Anchor>
+            {' · '}
+          </>
+        )}
+        <Anchor component="button" type="button" onClick={onCancel}>
+          Sign in another way
+        </Anchor>
+      </Text>
+    </Stack>
+  )
+}
+
+function AddressForm({ onSent }: { onSent: (request: string) => void }) {
+  const [email, setEmail] = useState('')
+  const send = useMutation({
+    mutationFn: () => fetchData(api.POST('/api/signin/email', { body: { email } })),
+    onSuccess: ({ request }) => onSent(request),
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    send.mutate()
+  }
+  const flaw = findFieldError(send.error, 'email')
+  return (
+    <form onSubmit={submit} noValidate>
+      <Stack gap="sm">
+        <TextInput
+          label="E-mail address"
+          type="email"
+          autoComplete="email"
+          autoFocus
+          value={email}
+          error={flaw}
+          onChange={(event) => setEmail(event.currentTarget.value)}
+        />
+        {send.error && !flaw && <SignInProblem error={send.error} />}
+        <Button type="submit" size="sm" loading={send.isPending}>
+          Send the mail
+        </Button>
+      </Stack>
+    </form>
+  )
+}
+
+type CodeFormProps = { request: string; onDone: () => void; onChallenge: (challenge: string) => void }
+
+function CodeForm({ request, onDone, onChallenge }: CodeFormProps) {
+  const [code, setCode] = useState('')
+  const signIn = useMutation({
+    mutationFn: () => fetchData(api.POST('/api/signin/email/code', { body: { request, code } })),
+    onSuccess: onDone,
+    onError: (error) => {
+      const challenge = findChallenge(error)
+      if (challenge) onChallenge(challenge)
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    signIn.mutate()
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="sm">
+        <Text size="sm" c="dimmed">
+          If this address can sign in here, a mail is on its way. Its code is valid for 15 minutes.
+        </Text>
+        <TextInput
+          label="Code from the mail"
+          autoComplete="one-time-code"
+          inputMode="numeric"
+          autoFocus
+          value={code}
+          onChange={(event) => setCode(event.currentTarget.value)}
+        />
+        {signIn.error && !findChallenge(signIn.error) && <SignInProblem error={signIn.error} />}
+        <Button type="submit" size="sm" loading={signIn.isPending} disabled={!code.trim()}>
+          Sign in
+        </Button>
+      </Stack>
+    </form>
+  )
+}
