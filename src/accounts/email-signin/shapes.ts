@@ -10,14 +10,14 @@ export const RequestedEmailSignIn = t.Object({
 const { authType } = SignUp.properties
 
 export const EmailCode = t.Object({
-  request: t.String({ minLength: 1, maxLength: 100, description: 'as returned when the mail was requested' }),
+  request: t.String({ minLength: 1, maxLength: 200, description: 'as returned when the mail was requested' }),
   code: t.String({ minLength: 1, maxLength: 100, description: 'eight digits of the mail' }),
   authType,
 })
 export type EmailCode = Static<typeof EmailCode>
 
 export const EmailLink = t.Object({
-  token: t.String({ minLength: 1, maxLength: 100, description: 'the token of the link' }),
+  token: t.String({ minLength: 1, maxLength: 200, description: 'the token of the link' }),
   authType,
 })
 export type EmailLink = Static<typeof EmailLink>

@@ -22,7 +22,7 @@ const table = `
     400 POST /api/setup
     200 POST /api/signin/link
     200 GET /api/signin/methods
-    400 POST /api/signin/email
+    200 POST /api/signin/email
     400 POST /api/signin/email/code
     400 POST /api/signin/email/link
     200 POST /api/signin/passkey/options

@@ -113,6 +113,7 @@ export const requests: Record<string, BuildRequest> = {
   'DELETE /api/me/api-tokens/:id': async (at, { user }) => ({ path: { id: await at.token(user) } }),
   'POST /api/email/verify': async (at) => ({ body: { token: await issueToken(at, 'verification') } }),
   'POST /api/email/revert': async (at) => ({ body: { token: await issueRevertToken(at) } }),
+  'POST /api/signin/email': (at) => ({ body: { email: at.email(at.name()) } }),
   'POST /api/password/forgot': (at) => ({ body: { email: at.email(at.name()) } }),
   'POST /api/password/reset': async (at) => ({ body: { token: await issueToken(at, 'passwordReset'), password } }),
   'POST /api/me/totp/confirm': async (at, by) => ({ body: { code: (await startTotp(at, by)).code } }),

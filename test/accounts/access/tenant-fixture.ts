@@ -71,7 +71,7 @@ export async function createTenantFixture() {
   await admin.post('/configurations', { key: 'shown', public: true, metadata: { color: 'teal' } })
   await admin.post('/configurations', { key: 'hidden', metadata: { plan: 'secret plan' } })
   const google = { clientId: 'x', clientSecret: 'x' }
-  await admin.put('/configurations/auth-configuration', { metadata: { providers: { google } } })
+  await admin.put('/configurations/auth-configuration', { metadata: { allowEmailSignIn: true, providers: { google } } })
   const content = 'export const Hello = () => <b>Hello</b>'
   const component = async () => (await admin.post('/components', { identifier: name(), content }))._id as string
   await component()

@@ -143,10 +143,15 @@ const tokenRoutes: Record<string, [body: (secret: string) => object, refusal: [n
   'POST /api/password/reset': [(token) => ({ token, password }), [400, 'INVALID_TOKEN']],
   'POST /api/setup': [(token) => ({ token, username: 'eve', password }), [400, 'INVALID_TOKEN']],
   'POST /api/signin/link': [(token) => ({ token }), [400, 'INVALID_TOKEN']],
+  'POST /api/signin/email/code': [(request) => ({ request, code: '12345678' }), [401, 'INVALID_CODE']],
+  'POST /api/signin/email/link': [(token) => ({ token }), [400, 'INVALID_TOKEN']],
   'POST /api/auth/callback': [(rt) => ({ rt }), [401, 'INVALID_REDIRECT_TOKEN']],
 }
 /** Open routes that take no token. */
-const forAll = [...['POST /api/signup', 'POST /api/password/forgot'], 'POST /api/payments/webhooks/:providerKind']
+const forAll = [
+  ...['POST /api/signup', 'POST /api/password/forgot', 'POST /api/signin/email'],
+  'POST /api/payments/webhooks/:providerKind',
+]
 
 test('a one-time token of one tenant is rejected by every route of another that takes a token, and nothing changes', async () => {
   const open = routes.filter((route) => isOpen(route) && route.method !== 'GET')

@@ -9,9 +9,9 @@ describe('the templates of mails', () => {
     await setConfiguration(tenant, 'mail-templates', { invitation: { subject: 'Join {{site}}' } })
     const { body } = await as('admin').get('/mails/templates')
     expect(body.map(({ name }: { name: string }) => name)).toEqual([
-      ...['verification', 'passwordReset', 'invitation', 'message', 'newDevice', 'emailChanged'],
+      ...['verification', 'passwordReset', 'emailSignIn', 'invitation', 'message', 'newDevice', 'emailChanged'],
     ])
-    expect(body[2]).toEqual({
+    expect(body[3]).toEqual({
       name: 'invitation',
       standard: {
         subject: 'An invitation to a workspace at {{site}}',
