@@ -191,6 +191,22 @@ describe('sign-in by e-mail', () => {
     expect(answers.map(statusAndCode)).toEqual(answers.map(() => [403, 'EMAIL_SIGNIN_CLOSED']))
   })
 
+  test('an identity is not the last way to sign in of a user whose verified address signs in, until the tenant ends that', async () => {
+    const { tenant, anonymous, request, readLatest, byCode, configure } = await createFixture()
+    const first = await request('grace@navy.test')
+    const { body } = await byCode(first, (await readLatest()).code, { authType: 'oauth' })
+    const { token, user } = body.payload
+    const grace = anonymous.with({ authorization: `Bearer ${token}` })
+    const link = `insert into identities (provider, subject, "user", created) values ('github', '1', ?, 0)`
+    await tenant.write((tx) => tx.query(link, [user._id]))
+    const [identity] = (await grace.get('/me/identities')).body
+    await configure({ allowEmailSignIn: false })
+    const remove = () => grace.delete(`/me/identities/${identity._id}`)
+    expect(statusAndCode(await remove())).toEqual([409, 'LAST_SIGN_IN_METHOD'])
+    await configure({ allowEmailSignIn: true })
+    expect((await remove()).status).toBe(200)
+  })
+
   test('a tenant changes the words of the mail and uses its code in the subject', async () => {
     const { admin, request, mails } = await createFixture()
     const emailSignIn = { subject: '{{code}} is your code', text: '{{token}}' }
