@@ -1624,6 +1624,20 @@ export interface components {
         DynamicAmount: {
             amount: number;
         };
+        EmailCode: {
+            request: string;
+            code: string;
+            /** @constant */
+            authType?: "oauth";
+        };
+        EmailLink: {
+            token: string;
+            /** @constant */
+            authType?: "oauth";
+        };
+        EmailSignInRequest: {
+            email: string;
+        };
         EmailVerification: {
             token: string;
         };
@@ -1750,9 +1764,6 @@ export interface components {
             kinds: string[];
             eventNames: string[];
             sources: string[];
-        };
-        ForgottenPassword: {
-            email: string;
         };
         Identity: {
             _id: string;
@@ -3230,6 +3241,9 @@ export interface components {
             text: string;
             html: string;
         };
+        RequestedEmailSignIn: {
+            request: string;
+        };
         RestoredTenant: {
             tenant: string;
             place: string;
@@ -3299,6 +3313,10 @@ export interface components {
             challenge: string;
             code: string;
             refreshToken?: string;
+        };
+        SignInMethods: {
+            email: boolean;
+            providers: string[];
         };
         SignUp: {
             username: string;
@@ -3781,6 +3799,9 @@ export type DeletedTenant = components['schemas']['DeletedTenant'];
 export type DraftRequest = components['schemas']['DraftRequest'];
 export type DraftedBlueprints = components['schemas']['DraftedBlueprints'];
 export type DynamicAmount = components['schemas']['DynamicAmount'];
+export type EmailCode = components['schemas']['EmailCode'];
+export type EmailLink = components['schemas']['EmailLink'];
+export type EmailSignInRequest = components['schemas']['EmailSignInRequest'];
 export type EmailVerification = components['schemas']['EmailVerification'];
 export type EntitiesDeleted = components['schemas']['EntitiesDeleted'];
 export type Entity = components['schemas']['Entity'];
@@ -3796,7 +3817,6 @@ export type EventSum = components['schemas']['EventSum'];
 export type Field = components['schemas']['Field'];
 export type FieldIndex = components['schemas']['FieldIndex'];
 export type FilterOptions = components['schemas']['FilterOptions'];
-export type ForgottenPassword = components['schemas']['ForgottenPassword'];
 export type Identity = components['schemas']['Identity'];
 export type Installation = components['schemas']['Installation'];
 export type Integration = components['schemas']['Integration'];
@@ -3909,6 +3929,7 @@ export type RefreshRequest = components['schemas']['RefreshRequest'];
 export type RefreshedCookie = components['schemas']['RefreshedCookie'];
 export type RefreshedTokens = components['schemas']['RefreshedTokens'];
 export type RenderedMail = components['schemas']['RenderedMail'];
+export type RequestedEmailSignIn = components['schemas']['RequestedEmailSignIn'];
 export type RestoredTenant = components['schemas']['RestoredTenant'];
 export type Rule = components['schemas']['Rule'];
 export type SecondFactor = components['schemas']['SecondFactor'];
@@ -3916,6 +3937,7 @@ export type Session = components['schemas']['Session'];
 export type SetUp = components['schemas']['SetUp'];
 export type SetUpLink = components['schemas']['SetUpLink'];
 export type SignIn = components['schemas']['SignIn'];
+export type SignInMethods = components['schemas']['SignInMethods'];
 export type SignUp = components['schemas']['SignUp'];
 export type SignedIn = components['schemas']['SignedIn'];
 export type StaticFiles = components['schemas']['StaticFiles'];
@@ -4897,10 +4919,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        email: boolean;
-                        providers: string[];
-                    };
+                    "application/json": components["schemas"]["SignInMethods"];
                 };
             };
         };
@@ -4910,7 +4929,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ForgottenPassword"];
+                "application/json": components["schemas"]["EmailSignInRequest"];
             };
         };
         responses: {
@@ -4919,9 +4938,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        request: string;
-                    };
+                    "application/json": components["schemas"]["RequestedEmailSignIn"];
                 };
             };
         };
@@ -4931,12 +4948,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    request: string;
-                    code: string;
-                    /** @constant */
-                    authType?: "oauth";
-                };
+                "application/json": components["schemas"]["EmailCode"];
             };
         };
         responses: {
@@ -4955,11 +4967,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    token: string;
-                    /** @constant */
-                    authType?: "oauth";
-                };
+                "application/json": components["schemas"]["EmailLink"];
             };
         };
         responses: {
@@ -5107,7 +5115,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ForgottenPassword"];
+                "application/json": components["schemas"]["EmailSignInRequest"];
             };
         };
         responses: {

@@ -1,3 +1,4 @@
+import * as emailSignIn from '../../accounts/email-signin/shapes'
 import * as links from '../../accounts/links/shapes'
 import * as mail from '../../accounts/mail/shapes'
 import * as passkeys from '../../accounts/passkeys/shapes'
@@ -30,7 +31,22 @@ import * as operations from '../shapes'
 
 /** The modules of shapes. Each exported shape is a schema of the document, with the name of its export. */
 const SHAPE_MODULES = [
-  ...[accounts, links, mail, passkeys, social, totp, users, workspaces, blueprints, entities, charts, content, events],
+  ...[
+    accounts,
+    emailSignIn,
+    links,
+    mail,
+    passkeys,
+    social,
+    totp,
+    users,
+    workspaces,
+    blueprints,
+    entities,
+    charts,
+    content,
+    events,
+  ],
   ...[
     payments,
     inbox,
