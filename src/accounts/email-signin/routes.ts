@@ -1,10 +1,11 @@
 import { Elysia } from 'elysia'
 import { ProblemShape } from '../../core/problem'
 import { guard } from '../guard'
+import { ForgottenPassword } from '../mail/shapes'
 import { SignedIn } from '../shapes'
 import { signInByEmailCode, signInByEmailLink } from './redemption'
 import { getMethods, requestEmailSignIn } from './request'
-import { EmailCode, EmailLink, EmailSignInRequest, RequestedEmailSignIn, SignInMethods } from './shapes'
+import { EmailCode, EmailLink, RequestedEmailSignIn, SignInMethods } from './shapes'
 
 const refusals = { 401: ProblemShape, 403: ProblemShape, 429: ProblemShape }
 
@@ -22,7 +23,7 @@ export const emailSignInRoutes = new Elysia({ prefix: '/signin', tags: ['account
   })
   .post('/email', ({ ctx, body, request, set }) => requestEmailSignIn(ctx, body.email, { request, set }), {
     openThrottled: true,
-    body: EmailSignInRequest,
+    body: ForgottenPassword,
     response: { 200: RequestedEmailSignIn, 403: ProblemShape, 429: ProblemShape },
     detail: {
       operationId: 'requestEmailSignIn',

@@ -1,7 +1,5 @@
 import { type Static, t } from 'elysia'
-import { email, SignUp } from '../shapes'
-
-export const EmailSignInRequest = t.Object({ email })
+import { SignUp } from '../shapes'
 
 export const RequestedEmailSignIn = t.Object({
   request: t.String({ description: 'sent back with the code; only this device can use the code' }),

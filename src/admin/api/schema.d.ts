@@ -1635,9 +1635,6 @@ export interface components {
             /** @constant */
             authType?: "oauth";
         };
-        EmailSignInRequest: {
-            email: string;
-        };
         EmailVerification: {
             token: string;
         };
@@ -1764,6 +1761,9 @@ export interface components {
             kinds: string[];
             eventNames: string[];
             sources: string[];
+        };
+        ForgottenPassword: {
+            email: string;
         };
         Identity: {
             _id: string;
@@ -3801,7 +3801,6 @@ export type DraftedBlueprints = components['schemas']['DraftedBlueprints'];
 export type DynamicAmount = components['schemas']['DynamicAmount'];
 export type EmailCode = components['schemas']['EmailCode'];
 export type EmailLink = components['schemas']['EmailLink'];
-export type EmailSignInRequest = components['schemas']['EmailSignInRequest'];
 export type EmailVerification = components['schemas']['EmailVerification'];
 export type EntitiesDeleted = components['schemas']['EntitiesDeleted'];
 export type Entity = components['schemas']['Entity'];
@@ -3817,6 +3816,7 @@ export type EventSum = components['schemas']['EventSum'];
 export type Field = components['schemas']['Field'];
 export type FieldIndex = components['schemas']['FieldIndex'];
 export type FilterOptions = components['schemas']['FilterOptions'];
+export type ForgottenPassword = components['schemas']['ForgottenPassword'];
 export type Identity = components['schemas']['Identity'];
 export type Installation = components['schemas']['Installation'];
 export type Integration = components['schemas']['Integration'];
@@ -4929,7 +4929,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["EmailSignInRequest"];
+                "application/json": components["schemas"]["ForgottenPassword"];
             };
         };
         responses: {
@@ -5115,7 +5115,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["EmailSignInRequest"];
+                "application/json": components["schemas"]["ForgottenPassword"];
             };
         };
         responses: {
