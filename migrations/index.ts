@@ -37,6 +37,7 @@ import fieldIndexesPg from './postgres/0045_field_indexes.sql' with { type: 'tex
 import entityCompactionPg from './postgres/0046_entity_compaction.sql' with { type: 'text' }
 import idsStoredOncePg from './postgres/0048_ids_stored_once.sql' with { type: 'text' }
 import changeTrackingPg from './postgres/0049_change_tracking.sql' with { type: 'text' }
+import filesPg from './postgres/0050_files.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -90,6 +91,7 @@ import withoutRowids from './sqlite/0047_without_rowids.sql' with { type: 'text'
 import idsStoredOnce from './sqlite/0048_ids_stored_once.sql' with { type: 'text' }
 import idsStoredOnceRewritten from './sqlite/0048_ids_stored_once_rewritten.sql' with { type: 'text' }
 import changeTracking from './sqlite/0049_change_tracking.sql' with { type: 'text' }
+import files from './sqlite/0050_files.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -146,6 +148,7 @@ export const tenantMigrations: Migrations = {
     withoutRowids,
     idsStoredOnce,
     changeTracking,
+    files,
   ],
   postgres: [
     accountsPg,
@@ -186,6 +189,7 @@ export const tenantMigrations: Migrations = {
     entityCompactionPg,
     idsStoredOncePg,
     changeTrackingPg,
+    filesPg,
   ],
   withoutAlterColumn: new Map([[idsStoredOnce, idsStoredOnceRewritten]]),
 }

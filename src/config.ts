@@ -158,6 +158,14 @@ export const Settings = Type.Object({
   ATOLL_AI_USAGE_RETENTION: integerSetting(400, 62, 36_500, 'how long AI usage records are kept, in days'),
   ATOLL_AI_BODY_LIMIT: sizeSetting(4 << 20, 1024, 1 << 30, 'how large the body of an AI request may be'),
   ATOLL_UPLOAD_LIMIT: sizeSetting(16 << 20, 1024, 1 << 30, 'how large an upload to a vector store may be'),
+  ATOLL_FILE_LIMIT: sizeSetting(100 << 20, 1024, 1e13, 'how large an uploaded file may be'),
+  ATOLL_FILES_URL: Type.String({
+    default: '',
+    pattern: '^(s3://[^/\\s]+(/\\S*)?)?$',
+    expected: 'an address such as s3://bucket/prefix',
+    description:
+      'the S3-compatible store of uploaded files: s3://bucket/prefix; default: the folder files of each tenant',
+  }),
   ATOLL_SMTP_URL: Type.String({
     default: '',
     secret: true,
