@@ -1,4 +1,4 @@
-import { and, eq, like } from 'drizzle-orm'
+import { and, eq, gte, lt } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
 import type { DeletedOwner } from '../accounts/owner-deleted'
 import { now, toIsoString } from '../core/clock'
@@ -41,7 +41,10 @@ function toTypeCondition(wanted: string | undefined) {
   if (!wanted) return
   if (!/^[\w.+-]+\/(\*|[\w.+-]+)$/.test(wanted))
     return badRequest({ path: 'type', message: 'Write a media type such as image/png or image/*.' })
-  return wanted.endsWith('/*') ? like(type, `${wanted.slice(0, -1).replaceAll('_', '')}%`) : eq(type, wanted)
+  if (!wanted.endsWith('/*')) return eq(type, wanted)
+  const group = wanted.slice(0, -2)
+  // "0" is the character after "/".
+  return and(gte(type, `${group}/`), lt(type, `${group}0`))
 }
 
 /** Returns a file without its content. @throws 404 FILE_NOT_FOUND, also for a file of somebody else */

@@ -51,7 +51,7 @@ async function receiveMultipart<T>(
   const parser = createParser(type)
   const failed = Promise.withResolvers<never>()
   const finished = Promise.withResolvers<void>()
-  failed.promise.catch(() => {})
+  failed.promise.catch(() => {}) // who waits for it learns of the error
   let incoming: Readable | undefined
   let received: Promise<T> | undefined
   const fail = (error: Error) => {
