@@ -7,7 +7,7 @@ import { ConfigError } from './core/config-error'
 import { readConfigFile } from './core/config-file'
 import { findNearestKey } from './core/nearest-key'
 import { integerSetting, listPattern, parseFileList, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
-import { storeSetting } from './core/store-setting'
+import { storeSetting } from './core/store-address'
 import { readTraceExport } from './core/trace-variables'
 
 /** All settings: their names, valid values, defaults and descriptions. */
