@@ -37,6 +37,7 @@ import fieldIndexesPg from './postgres/0045_field_indexes.sql' with { type: 'tex
 import entityCompactionPg from './postgres/0046_entity_compaction.sql' with { type: 'text' }
 import idsStoredOncePg from './postgres/0048_ids_stored_once.sql' with { type: 'text' }
 import changeTrackingPg from './postgres/0049_change_tracking.sql' with { type: 'text' }
+import filesPg from './postgres/0050_files.sql' with { type: 'text' }
 import emailSignInsPg from './postgres/0051_email_signins.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
@@ -91,6 +92,7 @@ import withoutRowids from './sqlite/0047_without_rowids.sql' with { type: 'text'
 import idsStoredOnce from './sqlite/0048_ids_stored_once.sql' with { type: 'text' }
 import idsStoredOnceRewritten from './sqlite/0048_ids_stored_once_rewritten.sql' with { type: 'text' }
 import changeTracking from './sqlite/0049_change_tracking.sql' with { type: 'text' }
+import files from './sqlite/0050_files.sql' with { type: 'text' }
 import emailSignIns from './sqlite/0051_email_signins.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
@@ -148,6 +150,7 @@ export const tenantMigrations: Migrations = {
     withoutRowids,
     idsStoredOnce,
     changeTracking,
+    files,
     emailSignIns,
   ],
   postgres: [
@@ -189,6 +192,7 @@ export const tenantMigrations: Migrations = {
     entityCompactionPg,
     idsStoredOncePg,
     changeTrackingPg,
+    filesPg,
     emailSignInsPg,
   ],
   withoutAlterColumn: new Map([[idsStoredOnce, idsStoredOnceRewritten]]),

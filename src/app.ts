@@ -12,6 +12,7 @@ import { errorHandler } from './core/problem'
 import { rejectUnknownKeys } from './core/unknown-keys'
 import { entities } from './entities/area'
 import { events } from './events/area'
+import { files } from './files/area'
 import { integrations } from './integrations/area'
 import { type Area, compose, mountRoutes, startAreas } from './jobs/area'
 import { lambdas } from './lambdas/area'
@@ -50,7 +51,7 @@ const routing: Area = {
 /** All areas of the server, in the order in which routes match. */
 export const areas: readonly Area[] = [
   ...[routing, platform, tls, limits, backups, accounts, workspaces, blueprints, entities, content, events],
-  ...[lambdas, connections, integrations, payments, plugins, ai, operations],
+  ...[files, lambdas, connections, integrations, payments, plugins, ai, operations],
 ]
 compose(areas)
 

@@ -7,6 +7,7 @@ import { ConfigError } from './core/config-error'
 import { readConfigFile } from './core/config-file'
 import { findNearestKey } from './core/nearest-key'
 import { integerSetting, listPattern, parseFileList, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
+import { storeSetting } from './core/store-address'
 import { readTraceExport } from './core/trace-variables'
 
 /** All settings: their names, valid values, defaults and descriptions. */
@@ -158,6 +159,8 @@ export const Settings = Type.Object({
   ATOLL_AI_USAGE_RETENTION: integerSetting(400, 62, 36_500, 'how long AI usage records are kept, in days'),
   ATOLL_AI_BODY_LIMIT: sizeSetting(4 << 20, 1024, 1 << 30, 'how large the body of an AI request may be'),
   ATOLL_UPLOAD_LIMIT: sizeSetting(16 << 20, 1024, 1 << 30, 'how large an upload to a vector store may be'),
+  ATOLL_FILE_LIMIT: sizeSetting(100 << 20, 1024, 1e13, 'how large an uploaded file may be'),
+  ATOLL_FILES_URL: storeSetting('the S3-compatible store of uploaded files; default: the folder files of each tenant'),
   ATOLL_SMTP_URL: Type.String({
     default: '',
     secret: true,

@@ -8,7 +8,7 @@ import { Problem, toProblemResponse } from './core/problem'
 import { getRequestId } from './core/request-id'
 import { logRefusal, logRequest, type RequestNotes, startNotes, trimTrailingSlash } from './core/request-log'
 import { runInRequestTrace } from './core/request-trace'
-import { bodyLengthOf, isJsonResponse, setCommonHeaders, setRateLimitHeaders } from './core/response'
+import { bodyLengthOf, isJsonResponse, restoreBodyLength, setCommonHeaders, setRateLimitHeaders } from './core/response'
 import { getProcessNumber } from './core/server-processes'
 import { addCorsHeaders, answerPreflight, isPreflight } from './http/cors'
 import { executeOnce } from './http/idempotency/execution'
@@ -48,6 +48,7 @@ async function respond(request: Request): Promise<Response> {
     releaseBody(request)
   })
   if (isComplete(response, notes)) restoreIdleTimeout(request)
+  if (request.method === 'HEAD') restoreBodyLength(response)
   const requestId = getRequestId(normalized)
   response.headers.set('x-request-id', requestId)
   setCommonHeaders(response, normalized.url, isHttps(normalized))

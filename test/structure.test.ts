@@ -86,7 +86,7 @@ const ranks = [
   ['workspaces'],
   ['blueprints'],
   ['entities'],
-  ['content', 'events', 'connections', 'demo'],
+  ['content', 'events', 'connections', 'files', 'demo'],
   ['lambdas'],
   ['integrations'],
   ['plugins'],

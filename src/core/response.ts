@@ -47,6 +47,17 @@ export function bodyLengthOf(response: CompleteResponse): number | undefined {
   return contentLength ? Number(contentLength) : undefined
 }
 
+/** Takes the length of the body that HEAD leaves out, because Elysia replaces `Content-Length` by what it reads. */
+export const OMITTED_BODY_LENGTH = 'x-omitted-body-length'
+
+/** Sets `Content-Length` of a response to HEAD to the length of the body that GET would have. */
+export function restoreBodyLength({ headers }: Response) {
+  const length = headers.get(OMITTED_BODY_LENGTH)
+  if (length === null) return
+  headers.set('content-length', length)
+  headers.delete(OMITTED_BODY_LENGTH)
+}
+
 /** Tells whether a response is JSON. */
 export const isJsonResponse = ({ headers }: Response) => isJsonType(headers.get('content-type'))
 

@@ -196,6 +196,21 @@ export function moveToTrash(tenant: string): string | undefined {
   return target
 }
 
+/** Moves a tenant's database to the trash like `moveToTrash`; the files that its users uploaded stay. */
+export function moveDatabaseToTrash(tenant: string): string | undefined {
+  const trash = moveToTrash(tenant)
+  if (trash) moveUploads(trash, tenant)
+  return trash
+}
+
+/** Moves the files that users uploaded out of a folder in the trash into that of their tenant. */
+export function moveUploads(trash: string, tenant: string) {
+  const uploads = join(trash, 'files')
+  if (!existsSync(uploads)) return
+  createTenantFolder(tenant)
+  renameSync(uploads, join(tenantFolder(tenant), 'files'))
+}
+
 function deriveMaxOpenTenants() {
   try {
     const [, files] = readFileSync('/proc/self/limits', 'utf8').match(/^Max open files +(\d+)/m) ?? []

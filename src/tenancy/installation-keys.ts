@@ -34,6 +34,7 @@ type KeyPurpose =
   | 'idempotency-fingerprint'
   | 'idempotency-answer'
   | 'certificates'
+  | 'file-link'
 
 /**
  * Returns a key of 32 bytes for one purpose of one tenant. Keys of other tenants and purposes reveal nothing about it.

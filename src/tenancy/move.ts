@@ -8,7 +8,7 @@ import { LiveCopy } from '../storage/live-copy'
 import type { ExclusiveAccess, NameClaim, TenantCopyConnection } from '../storage/port'
 import { assertDatabaseConfigured, pickHome, requireBucket } from './buckets'
 import { PROPAGATION_MS } from './cache'
-import { databases, moveToTrash, tryClaim } from './databases'
+import { databases, moveDatabaseToTrash, tryClaim } from './databases'
 import { locationOf, recordLeftovers, setHome, type TenantRecord, toHomeName } from './placement'
 import { registry } from './registry'
 import { tenants } from './tables'
@@ -88,7 +88,7 @@ async function moveTo(entry: TenantRecord, home: string, claimed: NameClaim, con
   const copied = home === entry.home ? { rows: 0, waited: 0 } : await copyTenant(entry, home, claimed, control)
   if (!entry.home && home) await Bun.sleep(PROPAGATION_MS)
   // The files of the source, or the rest of an interrupted attempt.
-  const trash = home ? moveToTrash(id) : undefined
+  const trash = home ? moveDatabaseToTrash(id) : undefined
   const ms = Math.round(performance.now() - startedAt)
   return { id, from: toHomeName(entry.home), to: toHomeName(home), ...copied, ms, ...(trash && { trash }) }
 }
@@ -119,7 +119,7 @@ async function copyTenant(entry: TenantRecord, home: string, claimed: NameClaim,
   if (entry.moved) await Bun.sleep(Math.max(0, Date.parse(entry.moved) + PROPAGATION_MS - now()))
   await registry.write((tx) => recordLeftovers(tx, entry.uid, home))
   // The folder is not served: it is left from an interrupted attempt.
-  if (!home) moveToTrash(entry.id)
+  if (!home) moveDatabaseToTrash(entry.id)
   await using openCopies = new AsyncDisposableStack()
   const open = async (at: string) => {
     const tenantCopy = await databases.openTenantCopy(locationOf({ ...entry, home: at }), tenantMigrations)
@@ -145,7 +145,7 @@ async function copyTenant(entry: TenantRecord, home: string, claimed: NameClaim,
   if (!(await setHome(entry, home))) {
     // The tenant was deleted meanwhile.
     await target.runExclusive(({ markMoved }) => markMoved())
-    if (!home) moveToTrash(entry.id)
+    if (!home) moveDatabaseToTrash(entry.id)
     notFound('tenant')
   }
   return { rows: mirror.copiedRows, waited }

@@ -8,7 +8,7 @@ import { LiveCopy } from '../storage/live-copy'
 import type { Tx } from '../storage/port'
 import { pickHome } from './buckets'
 import { writeInvalidating } from './cache'
-import { databases, hasTenantFolder, moveToTrash, tenantFolder } from './databases'
+import { databases, hasTenantFolder, moveToTrash, moveUploads, tenantFolder } from './databases'
 import { recordOperatorEvent } from './operator-events'
 import { locationOf, recordLeftovers, type TenantRecord } from './placement'
 import { registry } from './registry'
@@ -59,6 +59,7 @@ export async function serveStagedDatabase(
     if (trash) renameSync(trash, tenantFolder(id))
     return throwConflict(error, id)
   }
+  if (trash) moveUploads(trash, id)
   if (before) await databases.retire(locationOf(before), tenantMigrations)
   return trash ? { trash } : {}
 }

@@ -638,6 +638,28 @@ export interface paths {
         };
         get: operations["getEvent"];
     };
+    "/api/files": {
+        parameters: {
+        };
+        get: operations["listFiles"];
+        post: operations["uploadFile"];
+    };
+    "/api/files/{id}": {
+        parameters: {
+        };
+        get: operations["getFile"];
+        delete: operations["deleteFile"];
+    };
+    "/api/files/{id}/token": {
+        parameters: {
+        };
+        post: operations["createFileToken"];
+    };
+    "/api/files/{id}/{name}": {
+        parameters: {
+        };
+        get: operations["downloadFile"];
+    };
     "/api/lambdas": {
         parameters: {
         };
@@ -7257,6 +7279,177 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Event"];
+                };
+            };
+        };
+    };
+    listFiles: {
+        parameters: {
+            query?: {
+                limit?: number;
+                page?: number;
+                sort?: string;
+                count?: boolean;
+                $count?: boolean;
+                $after?: string;
+                name?: string;
+                type?: string;
+                owner?: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        _id: string;
+                        name: string;
+                        type: string;
+                        size: number;
+                        sha256: string;
+                        /** @constant */
+                        visibility: "private";
+                        owner: string;
+                        workspace: string | null;
+                        created: string;
+                        url: string;
+                    }[];
+                };
+            };
+        };
+    };
+    uploadFile: {
+        parameters: {
+            query?: {
+                name?: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    file: string;
+                };
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        _id: string;
+                        name: string;
+                        type: string;
+                        size: number;
+                        sha256: string;
+                        /** @constant */
+                        visibility: "private";
+                        owner: string;
+                        workspace: string | null;
+                        created: string;
+                        url: string;
+                    };
+                };
+            };
+        };
+    };
+    getFile: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        _id: string;
+                        name: string;
+                        type: string;
+                        size: number;
+                        sha256: string;
+                        /** @constant */
+                        visibility: "private";
+                        owner: string;
+                        workspace: string | null;
+                        created: string;
+                        url: string;
+                    };
+                };
+            };
+        };
+    };
+    deleteFile: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+        };
+    };
+    createFileToken: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        token: string;
+                        url: string;
+                        expires: string;
+                    };
+                };
+            };
+        };
+    };
+    downloadFile: {
+        parameters: {
+            query?: {
+                token?: string;
+                download?: string;
+            };
+            path: {
+                id: string;
+                name: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
                 };
             };
         };

@@ -1,0 +1,81 @@
+import type { PublicCtx } from '../accounts/context'
+import { isNotModified } from '../core/etag'
+import { Problem } from '../core/problem'
+import { OMITTED_BODY_LENGTH } from '../core/response'
+import { parseOptional } from '../core/shapes'
+import { type FileRow, getFile, getReadableFile } from './files'
+import { isLinkValid } from './links'
+import { isShownInBrowsers } from './media-type'
+import { contentStore } from './stores/index'
+
+type ContentQuery = { token?: string; download?: string }
+
+/**
+ * Returns the content of a file, or the part of it that `Range` names. A token opens it for guests.
+ * @throws 401 without a valid credential or token, 404 FILE_NOT_FOUND, 404 FILE_CONTENT_MISSING
+ */
+export async function download(ctx: PublicCtx, id: string, query: ContentQuery, request: Request): Promise<Response> {
+  const file = await findReadableFile(ctx, id, parseOptional(query.token))
+  const etag = `"${file.sha256}"`
+  const headers = new Headers(toContentHeaders(file, query.download !== undefined, etag))
+  if (isNotModified(request, etag)) return new Response(null, { status: 304, headers })
+  const content = await contentStore().open(ctx.tenant, file.sha256)
+  if (!content)
+    throw new Problem(404, 'FILE_CONTENT_MISSING', 'The content of this file is missing. Upload the file again.')
+  const range = parseRange(request.headers, file.size, etag)
+  if (range === 'unsatisfiable') {
+    const more = { headers: { 'content-range': `bytes */${file.size}` } }
+    throw new Problem(416, 'RANGE_NOT_SATISFIABLE', `The file has only ${file.size} bytes.`, more)
+  }
+  const [start, end] = range ?? [0, file.size]
+  headers.set('content-length', `${end - start}`)
+  if (range) headers.set('content-range', `bytes ${start}-${end - 1}/${file.size}`)
+  const status = range ? 206 : 200
+  if (request.method === 'HEAD') {
+    headers.set(OMITTED_BODY_LENGTH, `${end - start}`)
+    return new Response(null, { status, headers })
+  }
+  const body = range ? content.slice(start, end) : content
+  // A file of S3 as a body would answer with a redirect to the store.
+  const streamed = 'presign' in body ? body.stream() : body
+  return new Response(streamed, { status, headers })
+}
+
+async function findReadableFile(ctx: PublicCtx, id: string, token: string | undefined): Promise<FileRow> {
+  if (token !== undefined && (await isLinkValid(ctx, id, token))) return getFile(ctx.db, id)
+  const { actor } = ctx
+  if (actor) return getReadableFile({ ...ctx, actor }, id)
+  const message =
+    token === undefined ? 'Sign in first, or send a token of the file.' : 'The token of the file has expired.'
+  throw new Problem(401, 'UNAUTHENTICATED', message)
+}
+
+/** Nothing in a content can run beside the pages of the server: what a browser could run is saved, and sandboxed besides. */
+function toContentHeaders({ type, name }: FileRow, isDownload: boolean, etag: string): Record<string, string> {
+  const disposition = isDownload || !isShownInBrowsers(type) ? 'attachment' : 'inline'
+  const fallback = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
+  // Browsers show no PDF in a sandbox. It has an origin of its own there anyway.
+  const policy = type === 'application/pdf' ? "style-src 'unsafe-inline'; object-src 'self'" : 'sandbox'
+  return {
+    etag,
+    'content-type': type.startsWith('text/') ? `${type};charset=utf-8` : type,
+    'content-disposition': `${disposition}; filename="${fallback}"; filename*=UTF-8''${encodeRfc5987(name)}`,
+    'content-security-policy': `default-src 'none'; frame-ancestors 'self'; ${policy}`,
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, no-cache',
+  }
+}
+
+const encodeRfc5987 = (name: string) =>
+  encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+
+/** Returns the first byte and the one after the last; undefined for the whole file, as for several ranges. */
+function parseRange(headers: Headers, size: number, etag: string): [number, number] | 'unsatisfiable' | undefined {
+  const ifRange = headers.get('if-range')
+  if (ifRange !== null && ifRange !== etag) return
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.get('range')?.trim() ?? '') ?? []
+  if (!first && !last) return
+  if (!first) return Number(last) ? [Math.max(0, size - Number(last)), size] : 'unsatisfiable'
+  if (last && Number(last) < Number(first)) return
+  return Number(first) < size ? [Number(first), Math.min(size, last ? Number(last) + 1 : size)] : 'unsatisfiable'
+}

@@ -1,0 +1,77 @@
+import { Elysia, status, t } from 'elysia'
+import { guard, streamGuard } from '../accounts/guard'
+import { ProblemShape } from '../core/problem'
+import { IdParams, SuccessShape } from '../core/shapes'
+import { download } from './download'
+import * as files from './files'
+import { createLink } from './links'
+import { ContentParams, ContentQuery, FileLink, FileList, FileUpload, StoredFile } from './shapes'
+
+const binary = { type: 'string' as const, format: 'binary' }
+const form = { type: 'object' as const, required: ['file'], properties: { file: binary } }
+
+const uploadRoutes = new Elysia({ prefix: '/files', tags: ['files'] })
+  .use(streamGuard('files'))
+  .post('/', async ({ ctx, query, request }) => status(201, await files.upload(ctx, query, request)), {
+    can: 'user',
+    addsData: true,
+    query: FileUpload,
+    response: { 201: StoredFile, 413: ProblemShape, 503: ProblemShape, 507: ProblemShape },
+    detail: {
+      operationId: 'uploadFile',
+      summary: 'Upload a file',
+      description: 'The body is the file itself, with `?name=`, or a multipart form with the part `file`.',
+      requestBody: {
+        required: true,
+        content: { 'multipart/form-data': { schema: form }, 'application/octet-stream': { schema: binary } },
+      },
+    },
+  })
+
+/** The files of a tenant. */
+export const fileRoutes = new Elysia().use(uploadRoutes).use(
+  new Elysia({ prefix: '/files', tags: ['files'] })
+    .use(guard('files'))
+    .get('/', ({ ctx, query, request, set }) => files.list(ctx, query, { request, set }), {
+      can: 'user',
+      query: FileList,
+      response: t.Array(StoredFile),
+      detail: { operationId: 'listFiles', summary: 'List your files; admins see those of all users' },
+    })
+    .get('/:id', ({ ctx, params }) => files.get(ctx, params.id), {
+      can: 'user',
+      params: IdParams,
+      response: { 200: StoredFile, 404: ProblemShape },
+      detail: { operationId: 'getFile', summary: 'Get a file without its content' },
+    })
+    .delete('/:id', ({ ctx, params }) => files.remove(ctx, params.id), {
+      can: 'user',
+      params: IdParams,
+      response: { 200: SuccessShape, 404: ProblemShape },
+      detail: { operationId: 'deleteFile', summary: 'Delete a file' },
+    })
+    .post('/:id/token', ({ ctx, params }) => createLink(ctx, params.id), {
+      can: 'user',
+      params: IdParams,
+      response: { 200: FileLink, 404: ProblemShape },
+      detail: {
+        operationId: 'createFileToken',
+        summary: 'Create a token with which anybody can read the content for five minutes',
+      },
+    })
+    .get('/:id/:name', ({ ctx, params, query, request }) => download(ctx, params.id, query, request), {
+      anyone: true,
+      params: ContentParams,
+      query: ContentQuery,
+      detail: {
+        operationId: 'downloadFile',
+        summary: 'Get the content of a file',
+        description: 'Takes `Range`, `If-Range` and `If-None-Match`. What a browser could run is only saved.',
+        responses: {
+          200: { description: 'The content', content: { '*/*': { schema: binary } } },
+          206: { description: 'A part of the content', content: { '*/*': { schema: binary } } },
+          304: { description: 'The content is the one that `If-None-Match` names' },
+        },
+      },
+    }),
+)

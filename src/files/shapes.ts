@@ -1,0 +1,40 @@
+import { type Static, t } from 'elysia'
+import { id, line, time } from '../core/shapes'
+import { growingListQuery } from '../storage/pagination'
+
+const maybe = t.Optional
+
+export const StoredFile = t.Object({
+  _id: id,
+  name: t.String(),
+  type: t.String({ description: 'the media type, which the server detects in the content' }),
+  size: t.Number({ description: 'bytes' }),
+  sha256: t.String({ description: 'the SHA-256 of the content, in hex' }),
+  visibility: t.Literal('private', { description: 'its owner and admins can read it, and whoever has a link' }),
+  owner: t.String({ description: 'the id of the user who uploaded it' }),
+  workspace: t.Nullable(t.String({ description: 'the active workspace of the owner at the upload' })),
+  created: time,
+  url: t.String({ description: 'the path of its content' }),
+})
+export type StoredFile = Static<typeof StoredFile>
+
+export const FileList = t.Object({
+  ...growingListQuery,
+  name: maybe(t.String({ description: 'only those with this name' })),
+  type: maybe(t.String({ description: 'only those of this media type, such as `image/png` or `image/*`' })),
+  owner: maybe(t.String({ description: 'only those of this user' })),
+})
+
+export const FileUpload = t.Object({ name: maybe(line(1_000)) })
+
+export const ContentParams = t.Object({ id: t.String(), name: t.String() })
+export const ContentQuery = t.Object({
+  token: maybe(t.String({ description: 'a token of `POST /api/files/:id/token`' })),
+  download: maybe(t.String({ description: 'saves the file instead of showing it' })),
+})
+
+export const FileLink = t.Object({
+  token: t.String(),
+  url: t.String({ description: 'the path of the content with the token' }),
+  expires: time,
+})

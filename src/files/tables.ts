@@ -1,0 +1,40 @@
+import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { timestamp } from '../storage/columns'
+
+/** The contents of files, by their hash. A content is stored once, however many files have it. */
+export const fileContents = sqliteTable(
+  'file_contents',
+  {
+    /** The SHA-256 of the bytes, in hex. */
+    sha256: text().primaryKey(),
+    size: integer().notNull(),
+    /** When an upload last needed it. */
+    claimed: timestamp().notNull(),
+    removing: integer({ mode: 'boolean' }).notNull(),
+  },
+  ({ claimed }) => [index('file_contents_by_claim').on(claimed)],
+)
+
+/** Uploaded files, without their contents. */
+export const files = sqliteTable(
+  'files',
+  {
+    _id: text().primaryKey(),
+    name: text().notNull(),
+    /** The media type that was detected in the content. */
+    type: text().notNull(),
+    size: integer().notNull(),
+    sha256: text()
+      .notNull()
+      .references(() => fileContents.sha256),
+    /** The id of the user who uploaded it. */
+    owner: text().notNull(),
+    workspace: text(),
+    created: timestamp().notNull(),
+  },
+  ({ created, owner, sha256, _id }) => [
+    index('files_by_time').on(created, _id),
+    index('files_by_owner').on(owner, created, _id),
+    index('files_by_content').on(sha256),
+  ],
+)

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createS3Store } from '../../src/files/stores/s3'
+import { startS3Server } from '../fakes/s3-server'
+import { sha256Of } from './fixtures'
+
+setDefaultTimeout(60_000)
+
+let server: Awaited<ReturnType<typeof startS3Server>>
+let store: ReturnType<typeof createS3Store>
+const draft = join(mkdtempSync(join(tmpdir(), 'draft-')), 'draft')
+beforeAll(async () => {
+  server = await startS3Server('files')
+  store = openStore()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const openStore = (endpoint = server.env.S3_ENDPOINT) =>
+  createS3Store('s3://files/some/prefix', {
+    endpoint,
+    accessKeyId: server.env.S3_ACCESS_KEY_ID,
+    secretAccessKey: server.env.S3_SECRET_ACCESS_KEY,
+    region: server.env.S3_REGION,
+  })
+
+test('a content of several parts is stored, read in ranges and removed, apart from those of other tenants', async () => {
+  const bytes = crypto.getRandomValues(Buffer.alloc(20 << 20).subarray(0, 65_536))
+  const content = Buffer.concat(Array.from({ length: 320 }, () => bytes))
+  const hash = sha256Of(content)
+  await Bun.write(draft, content)
+  expect(await store.has('first', hash)).toBeFalse()
+  await store.put('first', hash, draft)
+  expect([await store.has('first', hash), await store.has('second', hash)]).toEqual([true, false])
+  const opened = (await store.open('first', hash))!
+  expect(sha256Of(Buffer.from(await opened.arrayBuffer()))).toBe(hash)
+  expect(
+    Buffer.from(await opened.slice(65_530, 65_546).arrayBuffer()).equals(content.subarray(65_530, 65_546)),
+  ).toBeTrue()
+  await store.remove('first', hash)
+  expect(await store.open('first', hash)).toBeUndefined()
+})
+
+test('a store that cannot be reached is told by 503', async () => {
+  const lost = openStore('http://127.0.0.1:1')
+  await Bun.write(draft, 'x')
+  for (const step of [() => lost.has('first', 'a'), () => lost.put('first', 'a', draft), () => lost.open('first', 'a')])
+    expect(await step().catch((error) => error)).toMatchObject({ status: 503, code: 'FILE_STORE_UNAVAILABLE' })
+})
