@@ -13,6 +13,7 @@ import { assertQuotaLeft, assertRoomForChange } from '../limits/quota-check'
 import { limitCostlyRequest, limitRequest } from '../limits/request-limit'
 import { reserveBody } from '../tenancy/body-budget'
 import { startProcessing } from '../tenancy/client-connection'
+import { costlyWork } from '../tenancy/fair-queue'
 import { resolveTenant, type Tenant } from '../tenancy/tenants'
 import { authenticate } from './authentication'
 import type { Ctx, PublicCtx } from './context'
@@ -178,6 +179,10 @@ type ReadBody = (request: Request, judging: BodyInspector) => Promise<unknown>
 /** Returns the shape of a route's body, by the method and the path of the route. */
 export const bodyShapeLookup = slot<(method: string, route: string) => TSchema | undefined>('body shapes')
 
+/** The thread time (ms) that a MiB of a body takes until it is parsed. */
+const RECEIVING_MS_PER_MIB = 1
+const chargeReceiving = (bytes: number) => costlyWork.chargeThreadTime((bytes / 2 ** 20) * RECEIVING_MS_PER_MIB)
+
 type HookContext<C> = { request: Request; route: string; ctx?: C }
 
 /** How many large bodies may be parsed, or wait for it. */
@@ -203,6 +208,7 @@ function createHooks<C extends PublicCtx>(
       let turns: WorkTurns | undefined
       const checks: BodyInspector = {
         onBytes: (count, most) => reserveBody(request, ctx.tenant, count, most),
+        onChunk: chargeReceiving,
         onLargeValue: (value) => {
           const shape = bodyShapeLookup()(request.method, route)
           if (shape) assertLengths(shape, value)

@@ -7,6 +7,8 @@ const MAX_DEPTH = 64
 export type BodyInspector = {
   /** Called with the bytes received or announced so far, and with the most that may come. */
   onBytes?: (count: number, maxCount: number) => void
+  /** Called with the bytes of each chunk of a large body. */
+  onChunk?: (bytes: number) => void
   /** Called with the parsed JSON of a body of more than 4,096 characters. */
   onLargeValue?: (value: unknown) => void
   /** Runs a slice of what is done with a body of more than 64 KiB. Without it, such a body is parsed at once. */
@@ -111,7 +113,7 @@ async function readTextOrBytes(
   if (length) inspector.onBytes?.(length, length)
   if (length && length <= SLICED_BODY_LENGTH) return trackIncoming(request.text().catch(throwUnreadableBody))
   const bytes = await trackIncoming(
-    length ? readAnnounced(request.body!, length) : readCounted(request.body!, limit, inspector),
+    length ? readAnnounced(request.body!, length, inspector) : readCounted(request.body!, limit, inspector),
   )
   if (!bytes.length) return
   return bytes.length > SLICED_BODY_LENGTH ? bytes : new TextDecoder().decode(bytes)
@@ -134,13 +136,18 @@ function requireContentLength({ body, headers }: Request, limit: number): number
 }
 
 /** Reads a large body, and copies it as it arrives: to join it at its end would hold the thread. */
-async function readAnnounced(body: ReadableStream<Uint8Array>, length: number): Promise<Uint8Array> {
+async function readAnnounced(
+  body: ReadableStream<Uint8Array>,
+  length: number,
+  { onChunk }: BodyInspector,
+): Promise<Uint8Array> {
   const bytes = new Uint8Array(length)
   let size = 0
   const reader = body.getReader()
   for (;;) {
     const { done, value } = await reader.read().catch(throwUnreadableBody)
     if (done) return bytes.subarray(0, size)
+    onChunk?.(value.byteLength)
     if (size < length) bytes.set(value.subarray(0, length - size), size)
     size += value.byteLength
   }
@@ -162,6 +169,7 @@ async function readCounted(
     try {
       if (size > limit) throw bodyTooLarge(limit)
       inspector.onBytes?.(size, limit)
+      inspector.onChunk?.(value.byteLength)
     } catch (error) {
       // The cancellation is not awaited: a sender may never end.
       reader.cancel().catch(() => {})

@@ -5,12 +5,12 @@ import { TurnQueue, type WorkOwner } from '../core/turn-queue'
 export type { WorkOwner }
 
 const MAX_UNPAID_MS = 2 // how long expensive work holds the thread before others get their turn
-const REPAYMENT_FACTOR = 1.5 // ms that others get for each ms; above 1, because the garbage of a slice is collected in their time
+const REPAYMENT_FACTOR = 1.75 // ms that others get for each ms; above 1, because the garbage of a slice is collected in their time
 const TURN_MS = 2 // thread time of a turn; an owner whose slice took longer sits out turns
 
 /**
  * Divides the only thread between expensive work, in slices of a few ms each, and everything else: when slices have
- * taken t ms, and other requests have arrived meanwhile, the next slice waits for 1.5 t. So cheap requests get more
+ * taken t ms, and other requests have arrived meanwhile, the next slice waits for 1.75 t. So cheap requests get more
  * than half of the thread, however much expensive work there is. Tenants take turns with their slices, weighted by the
  * time that these take, and so do the callers of a tenant, which runs one slice at a time.
  */

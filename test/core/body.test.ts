@@ -106,3 +106,16 @@ test('characters that are split across chunks of a body are joined again', async
   const bytes = new TextEncoder().encode('"zwölf 🏝"')
   expect(await readBody(streamOfChunks(...[...bytes].map((byte) => Uint8Array.of(byte))))).toBe('zwölf 🏝')
 })
+
+test('readJson reports every byte of a large body, of an announced length or not, and none of a small one', async () => {
+  const countReported = async (text: string, isAnnounced: boolean) => {
+    const headers = { ...json, ...(isAnnounced && { 'content-length': `${text.length}` }) }
+    const request = new Request('http://a.test/', { method: 'POST', body: streamOfChunks(text, ''), headers })
+    let count = 0
+    await readJson(request, 1 << 20, { onChunk: (bytes) => (count += bytes) })
+    return count
+  }
+  const large = JSON.stringify('x'.repeat(100_000))
+  expect([await countReported(large, true), await countReported(large, false)]).toEqual([100_002, 100_002])
+  expect(await countReported('"x"', true)).toBe(0)
+})
