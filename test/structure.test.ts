@@ -86,7 +86,7 @@ const ranks = [
   ['workspaces'],
   ['blueprints'],
   ['entities'],
-  ['content', 'events', 'connections', 'demo'],
+  ['content', 'definitions', 'events', 'connections', 'demo'],
   ['lambdas'],
   ['integrations'],
   ['plugins'],
