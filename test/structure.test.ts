@@ -86,7 +86,7 @@ const ranks = [
   ['workspaces'],
   ['blueprints'],
   ['entities'],
-  ['content', 'events', 'connections', 'files', 'demo'],
+  ['content', 'definitions', 'events', 'connections', 'files', 'demo'],
   ['lambdas'],
   ['integrations'],
   ['plugins'],
@@ -133,7 +133,9 @@ test.each(sources)(
           'core/http-client.ts',
           'core/http-stream.ts',
         ],
-        'commands/installation/remote.ts', // whoever runs a command chooses the server
+        // Whoever runs a command chooses the server.
+        'commands/installation/remote.ts',
+        'definitions/target.ts',
       ])
   },
 )

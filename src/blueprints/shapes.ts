@@ -145,6 +145,7 @@ export const Blueprint = t.Object({
     ),
   ),
 })
+export type Blueprint = Static<typeof Blueprint>
 
 /** What the index of a field was built for. */
 export const IndexReason = t.Union([

@@ -5,6 +5,7 @@ import { endStartPolicy } from '../core/jit-policy'
 import { formatLogAs, setLogLevel } from '../core/log'
 import { backup } from './backup'
 import { completion } from './completion'
+import { diff, pull, push } from './definitions'
 import { doctor } from './doctor'
 import { exportCommand, importCommand } from './export'
 import { explainFailure, printFailure } from './failure'
@@ -35,9 +36,12 @@ export function createProgram() {
     .version(version, '-V, --version')
     .option(
       '--url <url>',
-      "work on the tenants, backups and operator's tokens of a server, not on the data here; default: ATOLL_URL",
+      "work on the tenants, backups, operator's tokens and definitions of a server, not on the data here; default: ATOLL_URL",
     )
-    .option('--token <token>', "the operator's token of that server; default: ATOLL_TOKEN")
+    .option(
+      '--token <token>',
+      "the operator's token of that server, or an API token for definitions; default: ATOLL_TOKEN",
+    )
     .hook('preAction', requireRemoteCommand)
     .hook('preAction', (_, command) => {
       if (command !== serve) endStartPolicy()
@@ -56,6 +60,9 @@ export function createProgram() {
     .addCommand(vault)
     .addCommand(postgres)
     .addCommand(types)
+    .addCommand(pull)
+    .addCommand(diff)
+    .addCommand(push)
     .addCommand(openapi)
     .addCommand(doctor)
     .addCommand(completion)
@@ -73,7 +80,7 @@ export function createProgram() {
   return program.addCommand(help)
 }
 
-const REMOTE_COMMANDS = ['tenant', 'backup', 'restore', 'operator-token']
+const REMOTE_COMMANDS = ['tenant', 'backup', 'restore', 'operator-token', 'pull', 'diff', 'push']
 
 /** Refuses `--url` for commands that work on data only. */
 function requireRemoteCommand(program: Command, command: Command) {
