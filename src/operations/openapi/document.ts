@@ -33,6 +33,7 @@ const TAG_DESCRIPTIONS: Record<string, string> = {
   charts: 'Aggregates and charts of entities',
   components: 'Components in TypeScript or JSX, and their compiled files',
   blocks: 'Blocks of content and HTML',
+  files: 'Files that users upload, and links to their content',
   configurations: 'Settings of the tenant',
   events: 'Events of the tenant',
   lambdas: 'Code that runs on the server',
