@@ -8,7 +8,6 @@ create table file_contents (
   removing bigint not null,
   primary key (tenant_id, sha256)
 );
-create index file_contents_by_claim on file_contents (tenant_id, claimed);
 create table files (
   tenant_id uuid not null default current_setting('app.tenant')::uuid,
   _id text collate "C" not null,

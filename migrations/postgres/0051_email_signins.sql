@@ -11,7 +11,3 @@ create table email_signins (
 );
 
 create unique index email_signins_by_link on email_signins (tenant_id, link);
-
-create index email_signins_by_key on email_signins (tenant_id, email_key);
-
-create index email_signins_by_end on email_signins (tenant_id, expires);

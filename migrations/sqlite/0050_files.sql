@@ -6,7 +6,6 @@ create table file_contents (
   claimed integer not null,
   removing integer not null
 ) strict, without rowid;
-create index file_contents_by_claim on file_contents (claimed);
 create table files (
   _id text not null primary key,
   name text not null,
@@ -16,7 +15,7 @@ create table files (
   owner text not null,
   workspace text,
   created integer not null
-) strict;
+) strict, without rowid;
 create index files_by_time on files (created, _id);
 create index files_by_owner on files (owner, created, _id);
 create index files_by_content on files (sha256);

@@ -7,10 +7,6 @@ create table email_signins (
   link text,
   tries integer not null,
   expires integer not null
-) strict;
+) strict, without rowid;
 
 create unique index email_signins_by_link on email_signins (link);
-
-create index email_signins_by_key on email_signins (email_key);
-
-create index email_signins_by_end on email_signins (expires);

@@ -2,18 +2,14 @@ import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../storage/columns'
 
 /** The contents of files, by their hash. A content is stored once, however many files have it. */
-export const fileContents = sqliteTable(
-  'file_contents',
-  {
-    /** The SHA-256 of the bytes, in hex. */
-    sha256: text().primaryKey(),
-    size: integer().notNull(),
-    /** When an upload last needed it. */
-    claimed: timestamp().notNull(),
-    removing: integer({ mode: 'boolean' }).notNull(),
-  },
-  ({ claimed }) => [index('file_contents_by_claim').on(claimed)],
-)
+export const fileContents = sqliteTable('file_contents', {
+  /** The SHA-256 of the bytes, in hex. */
+  sha256: text().primaryKey(),
+  size: integer().notNull(),
+  /** When an upload last needed it. */
+  claimed: timestamp().notNull(),
+  removing: integer({ mode: 'boolean' }).notNull(),
+})
 
 /** Uploaded files, without their contents. */
 export const files = sqliteTable(

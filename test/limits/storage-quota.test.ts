@@ -25,6 +25,7 @@ const POSSIBLE: Record<string, string[]> = {
     ...['POST /api/me/passkeys/options', 'POST /api/me/passkeys/', 'PUT /api/me/passkeys/:id'],
     ...['POST /api/email/verify', 'POST /api/email/verification', 'POST /api/email/revert'],
     ...['POST /api/password/forgot', 'POST /api/password/reset'],
+    ...['POST /api/signin/email', 'POST /api/signin/email/code', 'POST /api/signin/email/link'],
     ...['POST /api/plugins/:id/rotate-secret', 'POST /api/plugins/:id/token'],
   ],
   'messages of other systems': [
@@ -43,7 +44,7 @@ const POSSIBLE: Record<string, string[]> = {
     'PUT /api/payments/configuration/',
   ],
   'what stores nothing, or what others check': [
-    ...['POST /api/mails/templates/:name/preview', 'POST /api/mails/templates/:name/test'],
+    ...['POST /api/files/:id/token', 'POST /api/mails/templates/:name/preview', 'POST /api/mails/templates/:name/test'],
     ...['POST /api/integration-sources/status', 'POST /api/integration-sources/:id/status'],
     ...['POST /api/plans/:id/price-preview', 'POST /api/coupons/validate', 'POST /api/lambdas/:id/execute'],
     ...['POST /api/ai/agents/:id/search', 'POST /api/ai/agents/:id/chat', 'POST /api/mcp/'],

@@ -61,6 +61,12 @@ const table = `
     200 PUT /api/blocks/:id
     200 PATCH /api/blocks/:id
     200 DELETE /api/blocks/:id
+    201 POST /api/files/
+    200 GET /api/files/
+    200 GET /api/files/:id
+    200 DELETE /api/files/:id
+    200 POST /api/files/:id/token
+    200 GET /api/files/:id/:name
     200 POST /api/mcp/
     201 POST /api/ai/sources/:sourceId/storage/
     201 POST /api/ai/sources/:sourceId/storage/upload

@@ -34,6 +34,7 @@ const echo: RouteRequest = { path: { sourceId: 'echo' } }
 const agent: BuildRequest = (at) => ({ path: { id: at.agent } })
 const thread: BuildRequest = async (at, { user }) => ({ path: { id: await at.thread(user) } })
 const chatBody = { messages: [{ role: 'user', content: 'hello' }] }
+const upload: BuildRequest = async (at, { user }) => ({ path: { id: await at.upload(user), name: 'a.txt' } })
 const plan: BuildRequest = (at) => ({ path: { id: at.plan } })
 const coupon: BuildRequest = async (at) => ({ path: { id: await at.coupon() } })
 const subscription: BuildRequest = async (at) => ({ path: { id: await at.subscription() } })
@@ -205,6 +206,11 @@ export const requests: Record<string, BuildRequest> = {
   'PATCH /api/components/:id': withBody(component, { description: 'changed' }),
   'DELETE /api/components/:id': async (at) => ({ path: { id: await at.component() } }),
   'GET /api/static/:file': (at) => ({ path: { file: at.file } }),
+  'POST /api/files/': () => ({ query: 'name=a.txt', raw: 'text', headers: { 'content-type': 'text/plain' } }),
+  'GET /api/files/:id': upload,
+  'DELETE /api/files/:id': upload,
+  'POST /api/files/:id/token': upload,
+  'GET /api/files/:id/:name': upload,
   'GET /api/lambdas/:id': lambda,
   'POST /api/lambdas/': (at) => ({ body: { name: at.name(), code: 'export default () => 1' } }),
   'PUT /api/lambdas/:id': withBody(lambda, { description: 'changed' }),

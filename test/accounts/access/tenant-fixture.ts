@@ -1,8 +1,9 @@
-import { getTableName } from 'drizzle-orm'
+import { eq, getTableName } from 'drizzle-orm'
 import { issueApiToken } from '../../../src/accounts/api-tokens'
 import { registerUser } from '../../../src/accounts/users/users'
 import { threads } from '../../../src/ai/tables'
 import { app } from '../../../src/app'
+import { files } from '../../../src/files/tables'
 import { handleRequest } from '../../../src/gateway'
 import { transition } from '../../../src/payments/subscriptions/state-machine'
 import { providerEvents } from '../../../src/payments/tables'
@@ -152,6 +153,14 @@ export async function createTenantFixture() {
     shown: (await component()) as string,
     file: file.js.split('/').at(-1)!,
     event: event._id as string,
+    upload: async (owner: string) => {
+      const headers = { 'x-api-key': home.tokens.admin, 'content-type': 'text/plain' }
+      const { _id } = await requireSuccess(
+        callApi('POST', `${home.origin}/api/files?name=a.txt`, { raw: 'text', headers }),
+      )
+      await tenant.write((tx) => tx.update(files).set({ owner }).where(eq(files._id, _id)))
+      return _id as string
+    },
     lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
     ...{ plugin, delivery: delivery._id, agent, otherAgent, vectorStore, thread },
     ...{ plan, dynamic, subscription, invoice: invoice._id, providerEvent: providerEvent._id },
