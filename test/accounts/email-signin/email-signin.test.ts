@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
 import { removeExpired } from '../../../src/accounts/email-signin/request'
 import { users } from '../../../src/accounts/tables'
@@ -13,9 +13,13 @@ const EMAIL = 'ada@lovelace.test'
 const INVALID_CODE = [401, 'INVALID_CODE']
 const INVALID_TOKEN = [400, 'INVALID_TOKEN']
 
+const defaultLimits = config.ATOLL_RATE_LIMITS
+beforeEach(() => {
+  config.ATOLL_RATE_LIMITS = 'off'
+})
 afterEach(() => {
   resetClock()
-  config.ATOLL_RATE_LIMITS = 'off'
+  config.ATOLL_RATE_LIMITS = defaultLimits
 })
 
 /** Creates a tenant whose users sign in by mail, with the verified user ada. */
