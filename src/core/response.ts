@@ -13,7 +13,8 @@ const CACHE_REVALIDATE = 'private, no-cache'
 /** JSON that is opened as a page runs nothing and cannot be framed. */
 const JSON_CSP = "default-src 'none'; frame-ancestors 'none'"
 const HSTS = 'max-age=31536000' // s; without includeSubDomains, because subdomains may not use TLS
-/** The length of the body, of a response that has all common headers already. A `WeakMap` is slow, as for notes of requests. */
+// A property, because garbage collection of a WeakMap with an entry for each response is slow.
+/** The length of the body of a response that already has all common headers. */
 const BODY_LENGTH = Symbol('body length')
 type CompleteResponse = Response & { [BODY_LENGTH]?: number }
 

@@ -22,8 +22,8 @@ import { assertEmailSignInAllowed } from './request'
 import type { EmailCode, EmailLink } from './shapes'
 import { emailSignIns } from './tables'
 
-const MAX_TRIES = 5
-const MAX_ATTEMPTS = 5
+const MAX_CODE_TRIES = 5
+const MAX_USERNAME_ATTEMPTS = 5
 
 type Mailbox = { email: string; emailKey: string }
 
@@ -71,7 +71,7 @@ async function consumeCode(tx: Tx, signIn: string, code: string): Promise<Mailbo
     .where(
       and(
         eq(emailSignIns._id, signIn),
-        lt(emailSignIns.tries, MAX_TRIES),
+        lt(emailSignIns.tries, MAX_CODE_TRIES),
         gt(emailSignIns.expires, toIsoString(now())),
       ),
     )
@@ -96,9 +96,9 @@ async function findOrCreateUser(tenant: Tenant, mailbox: Mailbox, request: Reque
     try {
       return await createUser(tenant, mailbox, attempt)
     } catch (error) {
-      // Somebody has the username, or another request was faster.
+      // Somebody else has the username, or a concurrent request created the user.
       const isTaken = error instanceof Conflict || (error instanceof Problem && error.status === 409)
-      if (!isTaken || attempt === MAX_ATTEMPTS) throw error
+      if (!isTaken || attempt === MAX_USERNAME_ATTEMPTS) throw error
     }
   }
 }

@@ -27,7 +27,7 @@ const CODE_DIGITS = 8
 const requestsByTenant = new RateLimiter(2_000, HOUR_MS)
 
 /** Returns the ways besides passwords and passkeys in which users of a tenant sign in. */
-export const getMethods = async (tenant: Tenant) => ({
+export const getSignInMethods = async (tenant: Tenant) => ({
   email: (await getSettings(tenant, authSettings)).allowEmailSignIn,
   providers: await listProviders(tenant),
 })

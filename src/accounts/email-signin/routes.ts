@@ -4,7 +4,7 @@ import { guard } from '../guard'
 import { ForgottenPassword } from '../mail/shapes'
 import { SignedIn } from '../shapes'
 import { signInByEmailCode, signInByEmailLink } from './redemption'
-import { getMethods, requestEmailSignIn } from './request'
+import { getSignInMethods, requestEmailSignIn } from './request'
 import { EmailCode, EmailLink, RequestedEmailSignIn, SignInMethods } from './shapes'
 
 const refusals = { 401: ProblemShape, 403: ProblemShape, 429: ProblemShape }
@@ -12,7 +12,7 @@ const refusals = { 401: ProblemShape, 403: ProblemShape, 429: ProblemShape }
 /** Routes of sign-ins by a mail with a code and a link. */
 export const emailSignInRoutes = new Elysia({ prefix: '/signin', tags: ['accounts'] })
   .use(guard('accounts'))
-  .get('/methods', ({ ctx }) => getMethods(ctx), {
+  .get('/methods', ({ ctx }) => getSignInMethods(ctx), {
     open: true,
     response: SignInMethods,
     detail: {

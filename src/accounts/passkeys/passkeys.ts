@@ -4,7 +4,7 @@ import { notFound } from '../../core/problem'
 import { success } from '../../core/shapes'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
 import type { Ctx } from '../context'
-import { getMethods } from '../email-signin/request'
+import { getSignInMethods } from '../email-signin/request'
 import { assertNotApiToken } from '../permissions'
 import { assertNotLastMethod } from '../signin-methods'
 import { users } from '../tables'
@@ -40,7 +40,7 @@ export async function rename(ctx: Ctx, id: string, name: string) {
  */
 export async function remove(ctx: Ctx, id: string) {
   assertNotApiToken(ctx)
-  const methods = await getMethods(ctx)
+  const methods = await getSignInMethods(ctx)
   await ctx.write(async (tx) => {
     if (!(await tx.delete(passkeys).where(isOwnPasskey(ctx, id)).returning().get())) notFound('passkey')
     await assertNotLastMethod(tx, ctx.actor.user, methods)

@@ -5,7 +5,7 @@ import { notFound } from '../../core/problem'
 import { success } from '../../core/shapes'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
 import type { Ctx } from '../context'
-import { getMethods } from '../email-signin/request'
+import { getSignInMethods } from '../email-signin/request'
 import { assertNotApiToken } from '../permissions'
 import { assertNotLastMethod } from '../signin-methods'
 import { emitMethodsChanged } from '../users/events'
@@ -37,7 +37,7 @@ export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
 export async function remove(ctx: Ctx, id: string) {
   assertNotApiToken(ctx)
   const { user: _id } = ctx.actor
-  const methods = await getMethods(ctx)
+  const methods = await getSignInMethods(ctx)
   await ctx.write(async (tx) => {
     const mine = await tx.select().from(identities).where(eq(identities.user, _id))
     const { provider, subject } = mine.find((one) => toIdentityId(one) === id) ?? notFound('identity')

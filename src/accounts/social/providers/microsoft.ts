@@ -13,7 +13,7 @@ export const microsoft: OAuthProvider = {
     token_endpoint: toEndpointUrl(setup, `${LOGIN_URL}/token`),
     userinfo_endpoint: toEndpointUrl(setup, 'https://graph.microsoft.com/oidc/userinfo'),
   }),
-  // Admins of any organization write any address into the accounts of it.
+  // An organization's admins can put any address into its accounts.
   profile: async (getJson, _, server) => ({
     ...toProfile(await getJson(server.userinfo_endpoint!)),
     emailVerified: false,
