@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BlueprintChange } from '../blueprints/shapes'
 import { tryParseJson } from '../core/json'
-import { badRequest } from '../core/problem'
+import { badRequest, Problem } from '../core/problem'
 import { parseWithShape } from '../core/shapes'
 import { type BlueprintDefinition, formatDefinition } from './blueprint-definition'
 import type { Definitions } from './plan'
@@ -29,9 +29,13 @@ export async function readFolder(folder: string): Promise<Definitions> {
   return definitions
 }
 
-/** Writes a file for each definition, and removes the files of others. */
+/** Writes a file for each definition, and removes the files of others. @throws 502 for a name that is no key */
 export async function writeFolder(folder: string, definitions: Definitions) {
   await mkdir(join(folder, KIND_FOLDER), { recursive: true })
+  // Another server could send any name, and files must stay in the folder.
+  for (const name of definitions.keys())
+    if (/[/\\]/.test(name))
+      throw new Problem(502, 'UNEXPECTED_ANSWER', `The server has sent "${name}", which is not the key of a blueprint.`)
   for (const [name, definition] of definitions) await writeFile(folder, fileOf(name), formatDefinition(definition))
   for (const name of await listNames(folder)) if (!definitions.has(name)) await rm(join(folder, fileOf(name)))
 }

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { issueApiToken } from '../../src/accounts/api-tokens'
+import { writeFolder } from '../../src/definitions/folder'
 import { planPush, pullDefinitions, push, reportPlan } from '../../src/definitions/push'
 import { type DefinitionTarget, openLocalTarget, openRemoteTarget } from '../../src/definitions/target'
 import { handleRequest } from '../../src/gateway'
@@ -166,4 +167,12 @@ test('a token with the scope definitions:write pushes, one with definitions:read
   expect((await tenant.anonymous.get('/lambdas', headers)).status).toBe(403)
   const user = openRemoteTarget(server.url.href, tenant.tokens.user, tenant.id)
   await expect(pushAll(user, folder)).rejects.toMatchObject(forbidden)
+})
+
+test('writeFolder refuses a name that would lead out of the folder, and writes nothing', async () => {
+  const folder = createTempFolder()
+  const definition = { name: 'Things', fields: [] }
+  const written = writeFolder(folder, new Map([['../../things', definition]]))
+  await expect(written).rejects.toMatchObject({ status: 502, code: 'UNEXPECTED_ANSWER' })
+  expect(readdirSync(join(folder, 'blueprints'))).toEqual([])
 })
