@@ -107,6 +107,10 @@ import schemaVersions from './sqlite/registry/0013_schema_versions.sql' with { t
 import operatorTokens from './sqlite/registry/0014_operator_tokens.sql' with { type: 'text' }
 import tenantQuotas from './sqlite/registry/0015_quotas.sql' with { type: 'text' }
 import certificates from './sqlite/registry/0016_certificates.sql' with { type: 'text' }
+import schema from './sqlite/schema.sql' with { type: 'text' }
+
+/** Returns the generated schema, which ends with its version. */
+const readSchema = (sql: string) => ({ sql, version: Number(/user_version = (\d+)/.exec(sql)![1]) })
 
 /** The schema of a tenant's database, in order, forever. */
 export const tenantMigrations: Migrations = {
@@ -195,6 +199,7 @@ export const tenantMigrations: Migrations = {
     filesPg,
     emailSignInsPg,
   ],
+  schema: readSchema(schema),
   withoutAlterColumn: new Map([[idsStoredOnce, idsStoredOnceRewritten]]),
 }
 

@@ -8,6 +8,7 @@ import { toRunnable } from '../../src/storage/engines/sqlite/runnable-migrations
 import type { RunQuery } from '../../src/storage/port'
 import { fileEngines, freshFolder, sqlite } from './engines'
 import { describeTables, schemaCases } from './schema-facts'
+import { dumpSchema } from './schema-file'
 
 const location = { tenant: 'drift', file: 'drift.db' }
 
@@ -40,6 +41,31 @@ test.each(schemaCases)('a new %s database has exactly the tables of the code', a
   expect(tables.length).toBeGreaterThan(2)
   expect(await describeDatabase(database.query)).toEqual(describeTables(tables))
   await database.close()
+})
+
+test('the generated schema is what the migrations lead to, also with their rows', async () => {
+  expect(await Bun.file('migrations/sqlite/schema.sql').text()).toBe(dumpSchema())
+  const readAll = async ({ query, close }: Awaited<ReturnType<ReturnType<typeof sqlite>['open']>>) => {
+    const statements = await query('select name, sql from sqlite_schema order by name')
+    const tables = statements.filter(([, sql]) => `${sql}`.toLowerCase().startsWith('create table'))
+    const rows = await Promise.all(tables.map(async ([name]) => [name, await query(`select * from "${name}"`)]))
+    await close()
+    return { statements, rows }
+  }
+  const { schema: _, ...migrations } = tenantMigrations
+  const migrated = await readAll(await sqlite().open(location, migrations))
+  expect(await readAll(await sqlite().open(location, tenantMigrations))).toEqual(migrated)
+})
+
+test('a new database runs the migrations that its generated schema lacks', async () => {
+  const newer = {
+    ...tenantMigrations,
+    sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'],
+  }
+  const { query, close } = await sqlite().open(location, newer)
+  expect(await query('pragma user_version')).toEqual([[newer.sqlite.length]])
+  expect(await query('select * from tomorrow')).toEqual([])
+  await close()
 })
 
 test.each(schemaCases)(

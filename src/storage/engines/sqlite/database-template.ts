@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Migrations } from '../../port'
 import type { OpenFile } from './drivers'
 
 /** Where the header of a file has its `application_id` (https://sqlite.org/fileformat2.html). */
@@ -10,7 +11,7 @@ const APPLICATION_ID_OFFSET = 68
 const PAGE_BYTES = 2_048
 
 /**
- * Creates new databases as copies of one that has run all migrations, because running them for each takes several times
+ * Creates new databases as copies of one that has the current schema, because making that for each takes several times
  * as long.
  */
 export class DatabaseTemplate {
@@ -20,9 +21,9 @@ export class DatabaseTemplate {
   constructor(private folder: string) {}
 
   /** Creates a database with the mark of its owner, unless there is a file already. */
-  create(connect: OpenFile, path: string, mark: number, migrations: string[]) {
-    const bytes = this.#bytesByMigrations.get(migrations) ?? this.#make(connect, migrations)
-    this.#bytesByMigrations.set(migrations, bytes)
+  create(connect: OpenFile, path: string, mark: number, migrations: Migrations) {
+    const bytes = this.#bytesByMigrations.get(migrations.sqlite) ?? this.#make(connect, migrations)
+    this.#bytesByMigrations.set(migrations.sqlite, bytes)
     bytes.writeUInt32BE(mark, APPLICATION_ID_OFFSET)
     const draft = `${path}.${crypto.randomUUID()}`
     const file = openSync(draft, 'wx', 0o600)
@@ -39,14 +40,16 @@ export class DatabaseTemplate {
     }
   }
 
-  #make(connect: OpenFile, migrations: string[]): Buffer {
+  #make(connect: OpenFile, { sqlite: migrations, schema }: Migrations): Buffer {
     const folder = join(this.folder, `.template-${crypto.randomUUID()}`)
     mkdirSync(folder, { mode: 0o700 })
     try {
       const path = join(folder, 'data.db')
       const connection = connect(path)
       connection.exec(`pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = off; begin`)
-      for (const sql of migrations) connection.exec(sql)
+      const isUsable = schema && schema.version <= migrations.length
+      const statements = isUsable ? [schema.sql, ...migrations.slice(schema.version)] : migrations
+      for (const sql of statements) connection.exec(sql)
       connection.exec(`pragma user_version = ${migrations.length}; commit; vacuum; pragma wal_checkpoint(truncate)`)
       connection.close()
       return readFileSync(path)
