@@ -1,5 +1,3 @@
-import { fileTypeFromBuffer } from 'file-type'
-
 /** Bytes at the beginning of a file by which its type is detected. */
 export const DETECTED_BYTES = 64 << 10
 
@@ -18,6 +16,7 @@ const MARKUP = [
  * equally harmless.
  */
 export async function detectMediaType(beginning: Uint8Array, declared = ''): Promise<string> {
+  const { fileTypeFromBuffer } = await import('file-type')
   const detected = await fileTypeFromBuffer(beginning).catch(() => undefined)
   if (detected && detected.mime !== 'application/xml') return detected.mime
   const text = decodeText(beginning)

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import { Busboy } from '@fastify/busboy'
 import { config } from '../config'
 import { throwUnreadableBody } from '../core/body'
 import { badRequest, Problem } from '../core/problem'
@@ -48,7 +47,7 @@ async function receiveMultipart<T>(
   name: string | undefined,
   receive: (file: IncomingFile) => Promise<T>,
 ): Promise<T> {
-  const parser = createParser(type)
+  const parser = await createParser(type)
   const failed = Promise.withResolvers<never>()
   const finished = Promise.withResolvers<void>()
   failed.promise.catch(() => {}) // who waits for it learns of the error
@@ -99,7 +98,8 @@ async function* readPart(stream: Readable): AsyncGenerator<Uint8Array> {
   }
 }
 
-function createParser(type: string) {
+async function createParser(type: string) {
+  const { Busboy } = await import('@fastify/busboy')
   try {
     return new Busboy({ headers: { 'content-type': type }, limits: { fieldNameSize: 200, headerPairs: 50 } })
   } catch (cause) {
