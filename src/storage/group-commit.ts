@@ -1,3 +1,4 @@
+import { measureThreadHold } from '../core/event-loop'
 import type { Histogram } from '../core/histogram'
 import { bindTrace, runInTrace } from '../core/trace'
 import { Busy, DiskFailure, StorageFull, TransactionAborted } from './errors'
@@ -71,9 +72,12 @@ export class GroupCommitWriter {
   async #runBatch() {
     const units: WriteUnit[] = []
     const startedAt = performance.now()
+    const background = this.#queue[0]?.options.background ? this.#queue[0].options : undefined
+    const endHold = background && measureThreadHold()
     try {
       const { kept } = await this.transaction((executor) => this.#runUnits(executor, units))
-      if (units[0]?.options.background) this.#pauseBackground(performance.now() - startedAt)
+      if (background) this.#pauseBackground(performance.now() - startedAt)
+      if (endHold) background?.onThreadHeld?.(endHold())
       this.commitSizes?.record(units.length)
       if (!kept) this.#acknowledge(units)
       else

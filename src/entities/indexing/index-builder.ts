@@ -4,9 +4,9 @@ import { announceIndexChange } from '../../blueprints/field-indexes'
 import type { Model, ModelField } from '../../blueprints/model'
 import { sharesData } from '../../config'
 import { now } from '../../core/clock'
-import { yieldToEventLoop } from '../../core/event-loop'
 import type { Lease } from '../../jobs/with-lease'
 import type { Tx } from '../../storage/port'
+import { writeInBackground } from '../../tenancy/background-write'
 import { PROPAGATION_MS, writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import { createBlueprintTask } from '../blueprint-task'
@@ -39,9 +39,7 @@ async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
 async function build(leased: Tenant & Lease, model: Model, field: ModelField) {
   for (;;) {
     leased.signal.throwIfAborted()
-    const isComplete = await leased.write((tx) => buildNext(tx, model, field), { background: true })
-    if (isComplete) break
-    await yieldToEventLoop()
+    if (await writeInBackground(leased, (tx) => buildNext(tx, model, field))) break
   }
   await changeState(leased, model, field, 'building', 'ready')
 }
@@ -82,9 +80,9 @@ async function retire(leased: Tenant & Lease, model: Model, field: ModelField) {
 async function remove(leased: Tenant & Lease, { key }: Model, { number }: ModelField) {
   const next = `select path, value, created, entity from entity_index where field = ?
     order by path, value, created, entity limit ${ROWS_PER_WRITE}`
-  for (let hasMore = true; hasMore; await yieldToEventLoop()) {
+  for (let hasMore = true; hasMore; ) {
     leased.signal.throwIfAborted()
-    hasMore = await leased.write(async (tx) => {
+    hasMore = await writeInBackground(leased, async (tx) => {
       const rows = await tx.query(next, [number])
       const [last] = rows.slice(-1)
       if (last)

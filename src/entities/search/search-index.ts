@@ -2,13 +2,14 @@ import { restartBackfill } from '../../blueprints/cutover'
 import type { Model } from '../../blueprints/model'
 import { Busy } from '../../storage/errors'
 import type { DeferredWrite, Tx } from '../../storage/port'
+import { writeInBackground } from '../../tenancy/background-write'
 import { cached } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import { extractDocumentJson, shownColumnSql } from '../store/serializer'
 import { oneOf, takeWithinSize } from '../store/sql-fragments'
 import { toSearchTerms } from './tokenizer'
 
-const ENTITIES_PER_WRITE = 300 // entities read in one write
+const ENTITIES_PER_WRITE = 100 // entities read in one write
 const MAX_BYTES_PER_WRITE = 1 << 18 // bytes of entities read in one write, unless a single one is larger
 const INDEX_WAIT_MS = 5_000 // ms that a search waits for the words of all entities
 
@@ -38,8 +39,8 @@ async function isIndexReady({ db }: Tenant, { key }: Model) {
 }
 
 /** Indexes the entities that exist now; later writes index theirs themselves. */
-async function buildIndex({ write }: Tenant, model: Model) {
-  await write(async (tx) => {
+async function buildIndex(tenant: Tenant, model: Model) {
+  await tenant.write(async (tx) => {
     const inserted = await tx.query(
       `insert into search_progress (blueprint, done, upto)
        select key, 0, coalesce((select max(seq) from entities where blueprint = ?), 0) from blueprints where _id = ?
@@ -49,7 +50,7 @@ async function buildIndex({ write }: Tenant, model: Model) {
     // Entities that were already prepared for an alteration have no words yet.
     if (inserted.length) await restartBackfill(tx, model.key)
   })
-  for (let hasMore = true; hasMore; ) hasMore = await write((tx) => indexNextEntities(tx, model), { background: true })
+  for (let hasMore = true; hasMore; ) hasMore = await writeInBackground(tenant, (tx) => indexNextEntities(tx, model))
 }
 
 /** Indexes the next slice of entities, from wherever any process left off. Returns whether there may be more. */

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { seededRandom } from '../../blueprints/seeded-random'
 import type { ApiClient } from '../../test-tenant'
 import { createTestTenant, fullAccessRules, statusAndCode } from '../../test-tenant'
-import { createThingsFixture } from '../fixtures'
+import { createThingsFixture, importThings } from '../fixtures'
 import { withThresholds } from '../query/small-thresholds'
 
 const fields = [
@@ -189,6 +189,26 @@ test('the first searches of a blueprint find all earlier entities while others a
   await Promise.all(writes)
   for (const found of await Promise.all(searches)) expect(found.length).toBeGreaterThanOrEqual(300)
   expect(await searchIdentifiers(admin, '$q=heron&$limit=1000')).toHaveLength(400)
+})
+
+test('other requests get their turns while the first search reads all earlier entities', async () => {
+  const fixture = await createThingsFixture([{ key: 'title', type: 'string' }])
+  const SLICES = 12 // of 100 entities each
+  await importThings(
+    fixture,
+    Array.from({ length: SLICES * 100 }, (_, n) => ({ title: `number ${n}` })),
+  )
+  const progress = new Set<unknown>()
+  let isOver = false
+  const watchProgress = async () => {
+    for (; !isOver; await new Promise(setImmediate))
+      progress.add((await fixture.tenant.db.query('select done from search_progress'))[0]?.[0])
+  }
+  const watching = watchProgress()
+  expect(await searchIdentifiers(fixture.as('user'), '$q=number&$limit=1')).toHaveLength(1)
+  isOver = true
+  await watching
+  expect(progress.size).toBeGreaterThan(SLICES / 2)
 })
 
 test('an entity of 90,000 words is stored, and found by one of its first words', async () => {
