@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { decodeProtectedHeader, exportJWK, exportPKCS8, generateKeyPair, jwtVerify, SignJWT } from 'jose'
 
 type OauthUser = Record<string, unknown> & { sub: string }
 type Grant = { person: OauthUser; challenge: string; nonce: string | null; redirectUri: string; clientId: string }
@@ -14,11 +14,14 @@ export type ProviderFault = {
 }
 
 const AUTHORIZATION_PATHS =
-  /^\/(authorize|o\/oauth2\/v2\/auth|(login\/|i\/)?oauth2?\/authorize|common\/oauth2\/v2.0\/authorize|oauth\/v2\/authorization|v[\d.]+\/dialog\/oauth)$/
+  /^\/(authorize|auth\/authorize|o\/oauth2\/v2\/auth|(login\/|i\/)?oauth2?\/authorize|common\/oauth2\/v2.0\/authorize|oauth\/v2\/authorization|v[\d.]+\/dialog\/oauth)$/
 const TOKEN_PATHS =
-  /^\/(token|(oauth|api\/oauth2|2\/oauth2|common\/oauth2\/v2.0)\/token|login\/oauth\/access_token|oauth\/v2\/accessToken|v[\d.]+\/oauth\/access_token)$/
+  /^\/(token|(auth|oauth|api\/oauth2|2\/oauth2|common\/oauth2\/v2.0)\/token|login\/oauth\/access_token|oauth\/v2\/accessToken|v[\d.]+\/oauth\/access_token)$/
 
 const OAUTH_CLIENT = { id: 'the client', secret: 's&cret: é' }
+/** What Apple knows of a client, which signs a token with its own key instead of sending a secret. */
+const APPLE_CLIENT = { teamId: 'TEAM', keyId: 'KEY' }
+const appleKeys = await generateKeyPair('ES256', { extractable: true })
 const signingKeys = await generateKeyPair('RS256', { extractable: true })
 const otherKeys = await generateKeyPair('RS256')
 
@@ -45,7 +48,8 @@ export async function startOauthProvider(person: OauthUser) {
       if (wrong) return wrong
       if (path === '/.well-known/openid-configuration')
         return Response.json({ ...configuration, ...own.flaw.discovery })
-      if (/^\/(jwks|oauth2\/v3\/certs|oauth\/discovery\/keys)$/.test(path)) return Response.json({ keys: [key] })
+      if (/^\/(jwks|auth\/keys|oauth2\/v3\/certs|oauth\/discovery\/keys)$/.test(path))
+        return Response.json({ keys: [key] })
       if (AUTHORIZATION_PATHS.test(path)) return authorize(url.searchParams)
       if (TOKEN_PATHS.test(path)) return token(request)
       return resource(path, request)
@@ -69,6 +73,10 @@ export async function startOauthProvider(person: OauthUser) {
     const code = crypto.randomUUID()
     const [challenge, clientId] = [query.get('code_challenge')!, query.get('client_id')!]
     grants.set(code, { person: own.person, challenge, nonce: query.get('nonce'), redirectUri, clientId })
+    if (query.get('response_mode') === 'form_post')
+      return new Response(`${new URLSearchParams({ code, state: query.get('state')! })}`, {
+        headers: { 'x-form-action': redirectUri },
+      })
     const state = encodeURIComponent(query.get('state')!)
     return Response.redirect(`${redirectUri}?code=${code}&state=${state}`, 302)
   }
@@ -83,12 +91,23 @@ export async function startOauthProvider(person: OauthUser) {
     const [id, secret] = clientCredentials(request, form)
     const fits =
       grant?.challenge === challenge && grant.redirectUri === form.get('redirect_uri') && grant.clientId === id
-    if (!fits || id !== OAUTH_CLIENT.id || secret !== OAUTH_CLIENT.secret)
+    const isApple = new URL(request.url).pathname === '/auth/token'
+    const isSecretValid = isApple ? await isAppleSecret(secret!) : secret === OAUTH_CLIENT.secret
+    if (!fits || id !== OAUTH_CLIENT.id || !isSecretValid)
       return Response.json({ error: fits ? 'invalid_client' : 'invalid_grant' }, { status: 400 })
     const access = crypto.randomUUID()
     tokens.set(access, grant.person)
     return Response.json({ access_token: access, token_type: 'Bearer', id_token: await idToken(grant) })
   }
+
+  const isAppleSecret = (token: string) =>
+    jwtVerify(token, appleKeys.publicKey, {
+      ...{ algorithms: ['ES256'], issuer: APPLE_CLIENT.teamId, subject: OAUTH_CLIENT.id, audience: issuer },
+      requiredClaims: ['iat', 'exp'],
+    }).then(
+      () => decodeProtectedHeader(token).kid === APPLE_CLIENT.keyId,
+      () => false,
+    )
 
   function idToken({ person, nonce, clientId }: Grant) {
     const time = Math.floor(Date.now() / 1000)
@@ -118,7 +137,8 @@ export async function startOauthProvider(person: OauthUser) {
     return new Response(null, { status: 404 })
   }
 
-  return { issuer, own, asked, client: OAUTH_CLIENT, stop: () => server.stop(true) }
+  const apple = { ...APPLE_CLIENT, clientSecret: await exportPKCS8(appleKeys.privateKey) }
+  return { issuer, own, asked, client: OAUTH_CLIENT, apple, stop: () => server.stop(true) }
 }
 
 function clientCredentials(request: Request, form: URLSearchParams) {

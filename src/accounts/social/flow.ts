@@ -1,4 +1,5 @@
 import { config } from '../../config'
+import { readText } from '../../core/body'
 import { type HttpContext, setNoStore } from '../../core/etag'
 import { badRequest, Problem, tooManyRequests } from '../../core/problem'
 import { RateLimiter } from '../../core/rate-limiter'
@@ -97,6 +98,21 @@ export async function callback(tenant: Tenant, name: string, answer: HttpContext
   const user = await completeFlow(tenant, name, flow, query, request)
   const { challenge } = user ? await findSecondFactorChallenge(tenant, user, answer) : {}
   return redirectTo(answer, challenge ? withQuery('/', { challenge }) : '/', clearedCookie)
+}
+
+const MAX_FORM_BYTES = 16 << 10
+const CALLBACK_PARAMETERS = ['code', 'state', 'error']
+
+/**
+ * Sends a browser that a provider returned by a form to the callback. The form comes from another site, so the browser
+ * keeps the cookie of the flow back; it sends it along with the redirect.
+ * @throws 413 BODY_TOO_LARGE
+ */
+export async function receiveCallbackForm(name: string, request: Request): Promise<Response> {
+  const form = new URLSearchParams(await readText(request, MAX_FORM_BYTES))
+  const query = new URLSearchParams([...form].filter(([key]) => CALLBACK_PARAMETERS.includes(key)))
+  const location = `/api/auth/${encodeURIComponent(name)}/callback?${query}`
+  return new Response(null, { status: 303, headers: { location, 'cache-control': 'no-store' } })
 }
 
 /**

@@ -61,6 +61,7 @@ export async function buildAuthorizationUrl(
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     ...(kind.idToken !== 'ignored' && { nonce }),
+    ...(kind.responseMode && { response_mode: kind.responseMode }),
   }
   for (const [key, value] of Object.entries(parameters)) url.searchParams.set(key, value)
   return url.href
@@ -84,7 +85,14 @@ export function fetchProfile(
     const client = { client_id: setup.clientId, [oauth.clockSkew]: skew, [oauth.clockTolerance]: 30 }
     const answer = oauth.validateAuthResponse(server, client, query, secrets.state)
     const response = await oauth.authorizationCodeGrantRequest(
-      ...([server, client, selectClientAuth(setup, server), answer, redirectUri, secrets.verifier] as const),
+      ...([
+        server,
+        client,
+        await selectClientAuth(kind, setup, server),
+        answer,
+        redirectUri,
+        secrets.verifier,
+      ] as const),
       toOAuthOptions(setup),
     )
     const tokens = await processTokenResponse(kind, setup, server, client, response, secrets.nonce)
@@ -120,8 +128,14 @@ async function processTokenResponse(
 }
 
 /** Sends the secret in the body, unless the provider says that it only takes a header. */
-function selectClientAuth({ clientSecret }: ProviderConfig, server: oauth.AuthorizationServer): oauth.ClientAuth {
+async function selectClientAuth(
+  kind: OAuthProvider,
+  setup: ProviderConfig,
+  server: oauth.AuthorizationServer,
+): Promise<oauth.ClientAuth> {
+  const { clientSecret } = setup
   if (!clientSecret) return oauth.None()
+  if (kind.signSecret) return oauth.ClientSecretPost(await kind.signSecret(setup, server))
   const methods = server.token_endpoint_auth_methods_supported
   const inHeader = methods && !methods.includes('client_secret_post')
   return inHeader ? oauth.ClientSecretBasic(clientSecret) : oauth.ClientSecretPost(clientSecret)

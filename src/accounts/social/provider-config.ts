@@ -33,9 +33,9 @@ export async function getProvider(
       'PROVIDER_NOT_CONFIGURED',
       `The sign-in provider ${name.slice(0, 100)} is not set up. An admin can add it in auth-configuration.`,
     )
-  const { clientId, issuer, baseUrl } = provider
+  const { clientId, issuer, baseUrl, teamId, keyId } = provider
   const clientSecret = (await openSecret(tenant, toProviderSecretRef(name))) ?? undefined
-  return { kind, setup: { tenant: tenant.tenant, name, clientId, clientSecret, issuer, baseUrl } }
+  return { kind, setup: { tenant: tenant.tenant, name, clientId, clientSecret, issuer, baseUrl, teamId, keyId } }
 }
 
 const findProviderKind = (

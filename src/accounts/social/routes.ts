@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
 import { IdParams, optionalBody, SuccessShape } from '../../core/shapes'
 import { listQuery } from '../../storage/pagination'
-import { guard } from '../guard'
+import { guard, streamGuard } from '../guard'
 import { SignedIn } from '../shapes'
 import * as flow from './flow'
 import * as identities from './identities'
@@ -56,6 +56,20 @@ const socialSignInRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
     },
   )
 
+const formCallbackRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
+  .use(streamGuard('accounts'))
+  .post('/:provider/callback', ({ params, request }) => flow.receiveCallbackForm(params.provider, request), {
+    open: true,
+    params,
+    response: { 413: ProblemShape, 429: ProblemShape },
+    detail: {
+      operationId: 'receiveProviderForm',
+      summary: 'Return from a sign-in provider by a form',
+      description: 'For providers that return the browser by a form, such as Apple.',
+      responses: { 303: { description: 'Redirects to completeProviderSignIn' } },
+    },
+  })
+
 const identityRoutes = new Elysia({ prefix: '/me/identities', tags: ['accounts'] })
   .use(guard('accounts'))
   .get('/', ({ ctx, query, request, set }) => identities.list(ctx, query, { request, set }), {
@@ -83,4 +97,4 @@ const identityRoutes = new Elysia({ prefix: '/me/identities', tags: ['accounts']
   })
 
 /** Routes of sign-ins with Google and other providers. */
-export const socialRoutes = new Elysia().use(socialSignInRoutes).use(identityRoutes)
+export const socialRoutes = new Elysia().use(socialSignInRoutes).use(formCallbackRoutes).use(identityRoutes)

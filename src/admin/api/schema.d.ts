@@ -337,6 +337,7 @@ export interface paths {
         parameters: {
         };
         get: operations["completeProviderSignIn"];
+        post: operations["receiveProviderForm"];
     };
     "/api/auth/callback": {
         parameters: {
@@ -5445,6 +5446,21 @@ export interface operations {
         };
     };
     completeProviderSignIn: {
+        parameters: {
+            path: {
+                provider: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveProviderForm: {
         parameters: {
             path: {
                 provider: string;

@@ -3,7 +3,7 @@ import { ApiProblem } from '../api/problem'
 import { FieldForm, type FormValues } from '../fields/field-form'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
-import { newProviderFields, toProvider, usesOpenId } from './provider-fields'
+import { APPLE, newProviderFields, toProvider, usesOpenId } from './provider-fields'
 import { changeProviders, refreshAuthConfiguration } from './settings-queries'
 
 const FORM_ID = 'provider'
@@ -17,7 +17,7 @@ async function addProvider(values: FormValues): Promise<string> {
     const message = `The provider ${name} is set up already.`
     if (Object.hasOwn(providers, name))
       throw new ApiProblem(400, 'INVALID_INPUT', message, [{ path: `/${key}`, message }], null)
-    return { ...providers, [name]: toProvider(values, isOpenId) }
+    return { ...providers, [name]: toProvider(values, { isOpenId, isApple: name === APPLE }) }
   })
   return name
 }

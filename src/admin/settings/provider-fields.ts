@@ -2,7 +2,19 @@ import type { FormField, FormValues } from '../fields/field-form'
 import { SecretInput } from '../fields/password'
 
 /** The providers that the server knows by name. */
-export const KNOWN_PROVIDERS = ['google', 'microsoft', 'github', 'gitlab', 'linkedin', 'facebook', 'discord', 'x']
+export const KNOWN_PROVIDERS = [
+  'google',
+  'apple',
+  'microsoft',
+  'github',
+  'gitlab',
+  'linkedin',
+  'facebook',
+  'discord',
+  'x',
+]
+/** Takes a signed token in place of a secret, so it has to know which key signs. */
+export const APPLE = 'apple'
 /** The choice of a provider that is not known by name. */
 const OPENID_CONNECT = 'OpenID Connect'
 
@@ -26,14 +38,26 @@ const identityFields: FormField[] = [
   },
 ]
 
+type KindOfForm = {
+  isNew: boolean
+  isOpenId: (values: FormValues) => boolean
+  isApple: (values: FormValues) => boolean
+}
+
 /** The fields of what connects to a provider. */
-export const connectionFields = (isNew: boolean, isOpenId: (values: FormValues) => boolean): FormField[] => [
+export const connectionFields = ({ isNew, isOpenId, isApple }: KindOfForm): FormField[] => [
   {
     ...{ key: 'issuer', type: 'url', required: true, title: 'Issuer' },
     description: 'The address of the provider, such as https://id.example.com.',
     isHidden: (values) => !isOpenId(values),
   },
   { key: 'clientId', type: 'string', required: true, title: 'Client id' },
+  { ...{ key: 'teamId', type: 'string', required: true, title: 'Team id' }, isHidden: (values) => !isApple(values) },
+  {
+    ...{ key: 'keyId', type: 'string', required: true, title: 'Key id' },
+    description: 'Of the key whose file (.p8) is the client secret.',
+    isHidden: (values) => !isApple(values),
+  },
   {
     ...{
       key: 'clientSecret',
@@ -48,11 +72,18 @@ export const connectionFields = (isNew: boolean, isOpenId: (values: FormValues) 
 ]
 
 /** The fields of a new provider. */
-export const newProviderFields = [...identityFields, ...connectionFields(true, usesOpenId)]
+export const newProviderFields = [
+  ...identityFields,
+  ...connectionFields({ isNew: true, isOpenId: usesOpenId, isApple: ({ provider }) => provider === APPLE }),
+]
 
 /** Returns a provider as the server stores it; its errors name its fields. */
-export const toProvider = ({ clientId, clientSecret, issuer }: FormValues, isOpenId: boolean) => ({
+export const toProvider = (
+  { clientId, clientSecret, issuer, teamId, keyId }: FormValues,
+  { isOpenId, isApple }: { isOpenId: boolean; isApple: boolean },
+) => ({
   clientId: clientId ?? '',
+  ...(isApple && { teamId: teamId ?? '', keyId: keyId ?? '' }),
   ...(clientSecret !== undefined && clientSecret !== null && { clientSecret }),
   ...(isOpenId && { kind: 'oidc', issuer: issuer ?? '' }),
 })

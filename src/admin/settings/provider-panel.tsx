@@ -8,7 +8,7 @@ import { showNotice } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
-import { connectionFields, KNOWN_PROVIDERS, toProvider } from './provider-fields'
+import { APPLE, connectionFields, KNOWN_PROVIDERS, toProvider } from './provider-fields'
 import { authConfigurationQuery, changeProviders, type Provider, refreshAuthConfiguration } from './settings-queries'
 
 const route = getRouteApi('/frame/settings/sign-in/$provider')
@@ -69,13 +69,13 @@ function ProviderForm({ name, provider }: { name: string; provider: Provider }) 
       </div>
       <FieldForm
         id={FORM_ID}
-        fields={connectionFields(false, () => isOpenId)}
+        fields={connectionFields({ isNew: false, isOpenId: () => isOpenId, isApple: () => name === APPLE })}
         before={provider}
         draftKey={`settings-provider-${name}`}
         save={(_changes, values) =>
           changeProviders((providers) => ({
             ...providers,
-            [name]: { ...providers[name], ...toProvider(values, isOpenId) },
+            [name]: { ...providers[name], ...toProvider(values, { isOpenId, isApple: name === APPLE }) },
           }))
         }
         onSaved={async () => {

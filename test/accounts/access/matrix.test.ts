@@ -35,6 +35,7 @@ const table = `
     200 GET /api/auth/providers
     302 GET /api/auth/:provider
     400 GET /api/auth/:provider/callback
+    303 POST /api/auth/:provider/callback
     200 POST /api/auth/callback
     200 GET /api/static/
     200 GET /api/static/:file

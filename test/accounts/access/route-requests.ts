@@ -136,6 +136,7 @@ export const requests: Record<string, BuildRequest> = {
   'DELETE /api/users/:id/totp': user,
   'DELETE /api/users/:id/passkeys': user,
   'GET /api/auth/:provider': () => ({ path: { provider: 'google' } }),
+  'POST /api/auth/:provider/callback': () => ({ path: { provider: 'google' } }),
   'GET /api/auth/:provider/callback': () => ({ path: { provider: 'google' } }),
   'POST /api/auth/callback': async (at) => ({ body: { rt: await issueToken(at, 'redirect') } }),
 

@@ -26,7 +26,7 @@ afterAll(async () => {
   await at.stop()
 })
 
-const NAMES = ['corp', 'discord', 'facebook', 'github', 'gitlab', 'google', 'linkedin', 'microsoft', 'x']
+const NAMES = ['apple', 'corp', 'discord', 'facebook', 'github', 'gitlab', 'google', 'linkedin', 'microsoft', 'x']
 
 describe('sign-in by a provider', () => {
   test.each(NAMES)(

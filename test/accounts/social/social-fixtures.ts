@@ -11,12 +11,21 @@ export async function createSocialFixture(provider: Provider, more: Record<strin
   const providers = {
     corp: { clientId, clientSecret, kind: 'oidc', issuer: provider.issuer },
     ...{ google: credentials, github: credentials, linkedin: credentials, facebook: credentials },
+    apple: { ...credentials, ...provider.apple },
     ...{ discord: credentials, gitlab: credentials, microsoft: credentials, x: credentials },
   }
   const metadata = { providers, allowedReturnHosts: ['app.example.com', 'localhost:5173'], ...more }
   const set = await home.as('admin').put('/configurations/auth-configuration', { metadata })
   if (set.status !== 200) throw new Error(JSON.stringify(set.body))
   return { ...home, browser: () => createBrowser(home.origin) }
+}
+
+/** Submits a form from another site, without cookies as a browser would, and returns where the answer leads. */
+async function submitForm(action: string, raw: string) {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: 'https://appleid.apple.com' }
+  const answer = await callApi('POST', action, { headers, raw })
+  if (answer.status !== 303) throw new Error(`The form got ${answer.status}.`)
+  return `${new URL(answer.headers.get('location')!, action)}`
 }
 
 /** Returns a minimal browser that keeps cookies and follows the redirects of a sign-in. */
@@ -37,7 +46,8 @@ export function createBrowser(origin: string) {
     const sent = await get(`${origin}/api/auth/${name}${query}`)
     if (sent.status !== 302) return { sent, back: '' }
     const there = await fetch(sent.location, { redirect: 'manual' })
-    return { sent, back: there.headers.get('location') ?? '' }
+    const action = there.headers.get('x-form-action')
+    return { sent, back: (action ? await submitForm(action, await there.text()) : there.headers.get('location')) ?? '' }
   }
   return {
     jar,

@@ -1,3 +1,4 @@
+import { apple } from './apple'
 import { discord } from './discord'
 import { facebook } from './facebook'
 import { github } from './github'
@@ -10,5 +11,5 @@ import { x } from './x'
 
 /** The providers that are known by name; any other one uses OpenID Connect. */
 export const providersByName: Record<string, OAuthProvider> = {
-  ...{ discord, facebook, github, gitlab, google, linkedin, microsoft, x },
+  ...{ apple, discord, facebook, github, gitlab, google, linkedin, microsoft, x },
 }

@@ -8,6 +8,8 @@ export type ProviderConfig = {
   clientSecret?: string
   issuer?: string
   baseUrl?: string
+  teamId?: string
+  keyId?: string
 }
 
 /** A user as the provider reports them. */
@@ -32,6 +34,10 @@ export type OAuthProvider = {
   scopes: string
   /** Whether an id_token is required, is checked if there is one, or is ignored. */
   idToken: 'required' | 'checked' | 'ignored'
+  /** `form_post` for a provider that returns the browser by a form (OAuth 2.0 Form Post Response Mode). */
+  responseMode?: 'form_post'
+  /** Makes the secret of a token request, for a provider that takes a signed token instead of the secret itself. */
+  signSecret?(setup: ProviderConfig, server: AuthorizationServer): Promise<string>
   server(
     setup: ProviderConfig,
     get: (url: string) => Promise<Response>,
