@@ -2,7 +2,7 @@ import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
-import { findFieldError } from '../api/problem'
+import { AddressForm } from './address-form'
 import { findChallenge } from './second-factor-form'
 import { SignInProblem } from './sign-in-problem'
 
@@ -16,7 +16,7 @@ export function EmailSignInForm({ onDone, onChallenge, onCancel }: EmailSignInFo
       {request ? (
         <CodeForm request={request} onDone={onDone} onChallenge={onChallenge} />
       ) : (
-        <AddressForm onSent={setRequest} />
+        <AddressForm send={requestMail} onSent={({ request }) => setRequest(request)} />
       )}
       <Text size="sm">
         {request && (
@@ -35,37 +35,7 @@ export function EmailSignInForm({ onDone, onChallenge, onCancel }: EmailSignInFo
   )
 }
 
-function AddressForm({ onSent }: { onSent: (request: string) => void }) {
-  const [email, setEmail] = useState('')
-  const send = useMutation({
-    mutationFn: () => fetchData(api.POST('/api/signin/email', { body: { email } })),
-    onSuccess: ({ request }) => onSent(request),
-  })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    send.mutate()
-  }
-  const flaw = findFieldError(send.error, 'email')
-  return (
-    <form onSubmit={submit} noValidate>
-      <Stack gap="sm">
-        <TextInput
-          label="E-mail address"
-          type="email"
-          autoComplete="email"
-          autoFocus
-          value={email}
-          error={flaw}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-        />
-        {send.error && !flaw && <SignInProblem error={send.error} />}
-        <Button type="submit" size="sm" loading={send.isPending}>
-          Send the mail
-        </Button>
-      </Stack>
-    </form>
-  )
-}
+const requestMail = (email: string) => fetchData(api.POST('/api/signin/email', { body: { email } }))
 
 type CodeFormProps = { request: string; onDone: () => void; onChallenge: (challenge: string) => void }
 

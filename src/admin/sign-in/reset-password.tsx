@@ -6,6 +6,7 @@ import { api, fetchData } from '../api/client'
 import { findFieldError } from '../api/problem'
 import { FullPage } from '../ui/full-page'
 import { showNotice } from '../ui/notices'
+import { AddressForm } from './address-form'
 import { SignInProblem } from './sign-in-problem'
 
 /** The token of the mail: in the fragment or, as the standard mails write it, in the query. */
@@ -23,7 +24,15 @@ export function ResetPassword() {
       <Title order={1} mb="xs">
         {token || isSent ? 'Choose a new password' : 'Forgotten password'}
       </Title>
-      {token || isSent ? <NewPasswordForm token={token} /> : <MailForm onSent={() => setIsSent(true)} />}
+      {token || isSent ? (
+        <NewPasswordForm token={token} />
+      ) : (
+        <AddressForm send={requestMail} onSent={() => setIsSent(true)}>
+          <Text size="sm" c="dimmed">
+            Enter the e-mail address of your account. You will get a mail with a link to choose a new password.
+          </Text>
+        </AddressForm>
+      )}
       <Text size="sm" mt="md">
         <Anchor component={Link} to="/home" search={{} as never}>
           Back to the sign-in
@@ -33,40 +42,7 @@ export function ResetPassword() {
   )
 }
 
-function MailForm({ onSent }: { onSent: () => void }) {
-  const [email, setEmail] = useState('')
-  const send = useMutation({
-    mutationFn: () => fetchData(api.POST('/api/password/forgot', { body: { email } })),
-    onSuccess: onSent,
-  })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    send.mutate()
-  }
-  const flaw = findFieldError(send.error, 'email')
-  return (
-    <form onSubmit={submit} noValidate>
-      <Stack gap="sm">
-        <Text size="sm" c="dimmed">
-          Enter the e-mail address of your account. You will get a mail with a link to choose a new password.
-        </Text>
-        <TextInput
-          label="E-mail address"
-          type="email"
-          autoComplete="email"
-          autoFocus
-          value={email}
-          error={flaw}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-        />
-        {send.error && !flaw && <SignInProblem error={send.error} />}
-        <Button type="submit" size="sm" loading={send.isPending}>
-          Send the mail
-        </Button>
-      </Stack>
-    </form>
-  )
-}
+const requestMail = (email: string) => fetchData(api.POST('/api/password/forgot', { body: { email } }))
 
 function NewPasswordForm({ token }: { token: string }) {
   const navigate = useNavigate()
