@@ -21,6 +21,7 @@ const POSSIBLE: Record<string, string[]> = {
     ...['POST /api/signin', 'POST /api/signup', 'POST /api/setup', 'POST /api/signin/link'],
     ...['POST /api/token/refresh', 'POST /api/cookie/refresh', 'POST /api/logout'],
     ...['POST /api/signin/passkey/options', 'POST /api/signin/passkey/', 'POST /api/auth/callback'],
+    'POST /api/auth/:provider/callback',
     ...['POST /api/me/api-tokens', 'POST /api/me/totp', 'POST /api/me/totp/confirm', 'POST /api/me/identities/'],
     ...['POST /api/me/passkeys/options', 'POST /api/me/passkeys/', 'PUT /api/me/passkeys/:id'],
     ...['POST /api/email/verify', 'POST /api/email/verification', 'POST /api/email/revert'],

@@ -150,6 +150,7 @@ const tokenRoutes: Record<string, [body: (secret: string) => object, refusal: [n
 /** Open routes that take no token. */
 const forAll = [
   ...['POST /api/signup', 'POST /api/password/forgot', 'POST /api/signin/email'],
+  'POST /api/auth/:provider/callback',
   'POST /api/payments/webhooks/:providerKind',
 ]
 
