@@ -7308,6 +7308,8 @@ export interface operations {
                         name: string;
                         type: string;
                         size: number;
+                        width?: number;
+                        height?: number;
                         sha256: string;
                         /** @constant */
                         visibility: "private";
@@ -7345,6 +7347,8 @@ export interface operations {
                         name: string;
                         type: string;
                         size: number;
+                        width?: number;
+                        height?: number;
                         sha256: string;
                         /** @constant */
                         visibility: "private";
@@ -7374,6 +7378,8 @@ export interface operations {
                         name: string;
                         type: string;
                         size: number;
+                        width?: number;
+                        height?: number;
                         sha256: string;
                         /** @constant */
                         visibility: "private";
@@ -7429,6 +7435,8 @@ export interface operations {
             query?: {
                 token?: string;
                 download?: string;
+                thumb?: string;
+                fit?: "cover" | "contain" | "inside";
             };
             path: {
                 id: string;
