@@ -32,6 +32,7 @@ const COSTLY: Record<string, { call: RegExp; files: Record<string, string> }> = 
     call: /Bun\.spawn\(/,
     files: {
       'content/compiler.ts': TAKES_TURNS,
+      'files/thumbnails/thumbnail-process.ts': TAKES_TURNS,
       'lambdas/sandbox/sandbox-process.ts': 'started by the pool only',
       'backups/command-process.ts': 'only the operator asks for it',
       'commands/supervisor.ts': 'the processes of the server itself',
@@ -101,6 +102,7 @@ const OWN_QUEUES: Record<string, string> = {
   'entities/search/search-index.ts': 'the index of the blueprint is being built',
   'http/idempotency/execution.ts': 'the same request is under way',
   'content/compiler.ts': 'the process was ended from outside',
+  'files/thumbnails/thumbnail-process.ts': 'the process was ended from outside',
   'plugins/service-account.ts': 'another request was faster',
 }
 

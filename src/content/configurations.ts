@@ -30,7 +30,7 @@ const AUTH_CONFIGURATION = 'auth-configuration'
 
 /** Configurations that the server reads. They can never be public, because they may be confidential. */
 const SERVER_CONFIGURATIONS = [
-  ...['ai-configuration', 'auth-configuration', 'limits-configuration', 'mail-templates'],
+  ...['ai-configuration', 'auth-configuration', 'files-configuration', 'limits-configuration', 'mail-templates'],
   ...['payments-configuration', 'workspace-configuration'],
 ]
 

@@ -12,7 +12,7 @@ const CONTENTS_PER_BATCH = 100
 const REMOVAL_POLL_MS = 50
 const MAX_REMOVAL_POLLS = 100
 
-const { sha256, claimed, removing } = fileContents
+const { sha256, claimed, removing, thumbnails } = fileContents
 
 /**
  * Stores the content of a draft unless the tenant has it already, and keeps it from being removed for an hour, in which
@@ -44,13 +44,34 @@ const claim = ({ write }: Tenant, draft: Draft) =>
     return !stored!.removing
   })
 
-/** Removes contents that no file has any more. */
+/** Stores a thumbnail beside the content of which it is, unless that is being removed. @throws 503 FILE_STORE_UNAVAILABLE */
+export async function keepThumbnail(tenant: Tenant, of: string, name: string, { path, size }: Draft) {
+  if (!(await recordThumbnail(tenant, of, name, size))) return
+  await contentStore().put(tenant.tenant, name, path)
+  // The removal of the content may have passed it meanwhile.
+  const row = await tenant.db.select({ removing }).from(fileContents).where(eq(sha256, of)).get()
+  if (!row || row.removing) await contentStore().remove(tenant.tenant, name)
+}
+
+/** Counts the bytes of a thumbnail once. It is recorded before it is stored, so that it is removed with the content. */
+const recordThumbnail = ({ write }: Tenant, of: string, name: string, bytes: number) =>
+  write(async (tx) => {
+    const row = await tx.select({ removing, thumbnails }).from(fileContents).where(eq(sha256, of)).get()
+    if (!row || row.removing) return false
+    const all = { ...row.thumbnails, [name]: bytes }
+    const thumbnailBytes = Object.values(all).reduce((sum, each) => sum + each, 0)
+    await tx.update(fileContents).set({ thumbnails: all, thumbnailBytes }).where(eq(sha256, of))
+    return true
+  })
+
+/** Removes contents that no file has any more, with their thumbnails. */
 export async function removeUnusedContents(tenant: Tenant & Lease) {
   for (;;) {
     tenant.signal.throwIfAborted()
     const batch = await markUnused(tenant)
     for (const content of batch) {
-      await contentStore().remove(tenant.tenant, content.sha256)
+      for (const name of [...Object.keys(content.thumbnails ?? {}), content.sha256])
+        await contentStore().remove(tenant.tenant, name)
       await tenant.write((tx) => tx.delete(fileContents).where(and(eq(sha256, content.sha256), eq(removing, true))))
     }
     if (batch.length < CONTENTS_PER_BATCH) return
@@ -68,7 +89,7 @@ const markUnused = ({ db, write }: Tenant) =>
     )
     const isUnused = and(lt(claimed, toIsoString(now() - MIN_UNUSED_MS)), hasNoFile)
     const batch = await tx
-      .select({ sha256 })
+      .select({ sha256, thumbnails })
       .from(fileContents)
       .where(or(eq(removing, true), isUnused))
       .limit(CONTENTS_PER_BATCH)
@@ -76,10 +97,12 @@ const markUnused = ({ db, write }: Tenant) =>
     return batch
   })
 
-/** Returns how many bytes the contents of a tenant take. */
+/** Returns how many bytes the contents of a tenant and their thumbnails take. */
 export async function sumContentBytes({ db }: Tenant): Promise<number> {
   const row = await db
-    .select({ bytes: sql<number>`coalesce(sum(${fileContents.size}), 0)`.mapWith(Number) })
+    .select({
+      bytes: sql<number>`coalesce(sum(${fileContents.size} + ${fileContents.thumbnailBytes}), 0)`.mapWith(Number),
+    })
     .from(fileContents)
     .get()
   return row!.bytes

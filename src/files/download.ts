@@ -7,38 +7,63 @@ import { type FileRow, getFile, getReadableFile } from './files'
 import { isLinkValid } from './links'
 import { isShownInBrowsers } from './media-type'
 import { contentStore } from './stores/index'
+import type { Fit } from './thumbnails/order'
+import { describeThumbnail, openThumbnail } from './thumbnails/thumbnails'
 
-type ContentQuery = { token?: string; download?: string }
+type ContentQuery = { token?: string; download?: string; thumb?: string; fit?: Fit }
+
+/** What a request reads: the content of a file, or a thumbnail of it, whose size is known when it is open. */
+type Content = { name: string; type: string; size?: number; etag: string; open(): Promise<Blob | undefined> }
 
 /**
- * Returns the content of a file, or the part of it that `Range` names. A token opens it for guests.
- * @throws 401 without a valid credential or token, 404 FILE_NOT_FOUND, 404 FILE_CONTENT_MISSING
+ * Returns the content of a file or its thumbnail, or the part of it that `Range` names. A token opens it for guests.
+ * @throws 401 without a valid credential or token, 404 FILE_NOT_FOUND, 404 FILE_CONTENT_MISSING, and for thumbnails
+ * 400 INVALID_INPUT, 415 NOT_A_PICTURE, 415 PICTURE_UNREADABLE, 503 BUSY
  */
 export async function download(ctx: PublicCtx, id: string, query: ContentQuery, request: Request): Promise<Response> {
   const file = await findReadableFile(ctx, id, parseOptional(query.token))
-  const etag = `"${file.sha256}"`
-  const headers = new Headers(toContentHeaders(file, query.download !== undefined, etag))
+  const content = await findContent(ctx, file, query, request)
+  const { etag } = content
+  const headers = new Headers(toContentHeaders(content, query.download !== undefined))
   if (isNotModified(request, etag)) return new Response(null, { status: 304, headers })
-  const content = await contentStore().open(ctx.tenant, file.sha256)
-  if (!content)
+  const opened = await content.open()
+  if (!opened)
     throw new Problem(404, 'FILE_CONTENT_MISSING', 'The content of this file is missing. Upload the file again.')
-  const range = parseRange(request.headers, file.size, etag)
+  const { size = opened.size } = content
+  const range = parseRange(request.headers, size, etag)
   if (range === 'unsatisfiable') {
-    const more = { headers: { 'content-range': `bytes */${file.size}` } }
-    throw new Problem(416, 'RANGE_NOT_SATISFIABLE', `The file has only ${file.size} bytes.`, more)
+    const more = { headers: { 'content-range': `bytes */${size}` } }
+    throw new Problem(416, 'RANGE_NOT_SATISFIABLE', `The file has only ${size} bytes.`, more)
   }
-  const [start, end] = range ?? [0, file.size]
+  const [start, end] = range ?? [0, size]
   headers.set('content-length', `${end - start}`)
-  if (range) headers.set('content-range', `bytes ${start}-${end - 1}/${file.size}`)
+  if (range) headers.set('content-range', `bytes ${start}-${end - 1}/${size}`)
   const status = range ? 206 : 200
   if (request.method === 'HEAD') {
     headers.set(OMITTED_BODY_LENGTH, `${end - start}`)
     return new Response(null, { status, headers })
   }
-  const body = range ? content.slice(start, end) : content
+  const body = range ? opened.slice(start, end) : opened
   // A file of S3 as a body would answer with a redirect to the store.
   const streamed = 'presign' in body ? body.stream() : body
   return new Response(streamed, { status, headers })
+}
+
+async function findContent(
+  ctx: PublicCtx,
+  file: FileRow,
+  { thumb, fit }: ContentQuery,
+  request: Request,
+): Promise<Content> {
+  if (thumb === undefined) {
+    const open = () => contentStore().open(ctx.tenant, file.sha256)
+    const { name, type, size } = file
+    return { name, type, size, etag: `"${file.sha256}"`, open }
+  }
+  const thumbnail = await describeThumbnail(ctx, file, thumb, fit)
+  const { type } = thumbnail
+  const name = type === file.type ? file.name : `${file.name.replace(/\.\w{1,5}$/, '')}.${type.slice('image/'.length)}`
+  return { name, type, etag: `"${thumbnail.name}"`, open: () => openThumbnail(ctx, file, thumbnail, request) }
 }
 
 async function findReadableFile(ctx: PublicCtx, id: string, token: string | undefined): Promise<FileRow> {
@@ -51,7 +76,7 @@ async function findReadableFile(ctx: PublicCtx, id: string, token: string | unde
 }
 
 /** Nothing in a content can run beside the pages of the server: what a browser could run is saved, and sandboxed besides. */
-function toContentHeaders({ type, name }: FileRow, isDownload: boolean, etag: string): Record<string, string> {
+function toContentHeaders({ type, name, etag }: Content, isDownload: boolean): Record<string, string> {
   const disposition = isDownload || !isShownInBrowsers(type) ? 'attachment' : 'inline'
   const fallback = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
   // Browsers show no PDF in a sandbox. It has an origin of its own there anyway.

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { config } from '../config'
 import { DAY_MS } from '../core/clock'
@@ -6,6 +6,7 @@ import { Problem } from '../core/problem'
 import type { Tenant } from '../tenancy/tenants'
 import { DETECTED_BYTES } from './media-type'
 import { draftFolder } from './stores/folder'
+import { createSyncedFile } from './synced-file'
 
 /** An upload that is complete on the disk, but not yet a file of the tenant. */
 export type Draft = { path: string; size: number; sha256: string; beginning: Uint8Array }
@@ -38,14 +39,14 @@ export async function withDraft<T>(
 async function writeDraft(path: string, content: AsyncIterable<Uint8Array>) {
   const [hasher, beginning] = [new Bun.CryptoHasher('sha256'), Buffer.alloc(DETECTED_BYTES)]
   let size = 0
-  const output = await open(path, 'wx', 0o600)
+  const output = await createSyncedFile(path)
   try {
     for await (const chunk of content) {
       if (size + chunk.byteLength > config.ATOLL_FILE_LIMIT) throw fileTooLarge()
       if (size < DETECTED_BYTES) beginning.set(chunk.subarray(0, DETECTED_BYTES - size), size)
       hasher.update(chunk)
       size += chunk.byteLength
-      await output.writeFile(chunk)
+      await output.write(chunk)
     }
     await output.sync()
   } finally {

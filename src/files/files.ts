@@ -10,6 +10,7 @@ import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } f
 import type { Db, Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import { storeContent } from './contents'
+import { readDimensions } from './dimensions'
 import { type Draft, withDraft } from './drafts'
 import { toFileName, toFileUrl } from './file-name'
 import { detectMediaType } from './media-type'
@@ -64,11 +65,13 @@ export async function upload(ctx: Ctx, query: { name?: string }, request: Reques
 async function storeFile(ctx: Ctx, draft: Draft, name: string, type: string): Promise<StoredFile> {
   using fileCount = await reserveQuota(ctx, 'files', 1)
   using bytes = await reserveQuota(ctx, 'storage', draft.size)
+  // The draft may be moved when its content is stored.
+  const { width = null, height = null } = (await readDimensions(draft, type)) ?? {}
   await storeContent(ctx, draft)
   const { sha256, size } = draft
   const [owner, workspace] = [ctx.actor.user, ctx.actor.workspace?._id ?? null]
   const row: FileRow = {
-    ...{ _id: Bun.randomUUIDv7(), name, type, size, sha256, owner, workspace },
+    ...{ _id: Bun.randomUUIDv7(), name, type, size, width, height, sha256, owner, workspace },
     created: toIsoString(now()),
   }
   await ctx.write((tx) => tx.insert(files).values(row))
@@ -102,8 +105,9 @@ export async function deleteOwnerFiles(_: Pick<Tenant, 'tenant'>, tx: Tx, { type
 /** Returns how many files a tenant has. */
 export const countFiles = ({ db }: Tenant) => db.$count(files)
 
-const toStoredFile = (row: FileRow): StoredFile => ({
+const toStoredFile = ({ width, height, ...row }: FileRow): StoredFile => ({
   ...row,
+  ...(width && height && { width, height }),
   visibility: 'private',
   url: toFileUrl(row._id, row.name),
 })

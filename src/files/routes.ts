@@ -66,11 +66,13 @@ export const fileRoutes = new Elysia().use(uploadRoutes).use(
       detail: {
         operationId: 'downloadFile',
         summary: 'Get the content of a file',
-        description: 'Takes `Range`, `If-Range` and `If-None-Match`. What a browser could run is only saved.',
+        description:
+          'Takes `Range`, `If-Range` and `If-None-Match`. What a browser could run is only saved. Thumbnails have the sizes of the `files-configuration`.',
         responses: {
           200: { description: 'The content', content: { '*/*': { schema: binary } } },
           206: { description: 'A part of the content', content: { '*/*': { schema: binary } } },
           304: { description: 'The content is the one that `If-None-Match` names' },
+          415: { description: 'There is no thumbnail of this file' },
         },
       },
     }),

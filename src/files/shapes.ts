@@ -1,6 +1,7 @@
 import { type Static, t } from 'elysia'
 import { id, line, time } from '../core/shapes'
 import { growingListQuery } from '../storage/pagination'
+import { FITS } from './thumbnails/order'
 
 const maybe = t.Optional
 
@@ -9,6 +10,8 @@ export const StoredFile = t.Object({
   name: t.String(),
   type: t.String({ description: 'the media type, which the server detects in the content' }),
   size: t.Number({ description: 'bytes' }),
+  width: maybe(t.Number({ description: 'pixels of a picture as it is shown, by its header' })),
+  height: maybe(t.Number()),
   sha256: t.String({ description: 'the SHA-256 of the content, in hex' }),
   visibility: t.Literal('private', { description: 'its owner and admins can read it, and whoever has a link' }),
   owner: t.String({ description: 'the id of the user who uploaded it' }),
@@ -31,6 +34,17 @@ export const ContentParams = t.Object({ id: t.String(), name: t.String() })
 export const ContentQuery = t.Object({
   token: maybe(t.String({ description: 'a token of `POST /api/files/:id/token`' })),
   download: maybe(t.String({ description: 'saves the file instead of showing it' })),
+  thumb: maybe(t.String({ description: 'a thumbnail of a picture of this size, such as `400x400`' })),
+  fit: maybe(
+    t.Union(
+      FITS.map((fit) => t.Literal(fit)),
+      {
+        default: 'cover',
+        description:
+          'how a thumbnail fits its size: cut to fill it, whole in a frame of that size, or whole and no larger than it is',
+      },
+    ),
+  ),
 })
 
 export const FileLink = t.Object({

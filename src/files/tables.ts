@@ -9,6 +9,10 @@ export const fileContents = sqliteTable('file_contents', {
   /** When an upload last needed it. */
   claimed: timestamp().notNull(),
   removing: integer({ mode: 'boolean' }).notNull(),
+  /** The bytes of each thumbnail, by the name under which it is stored. */
+  thumbnails: text({ mode: 'json' }).$type<Record<string, number>>(),
+  /** The bytes of all thumbnails. */
+  thumbnailBytes: integer('thumbnail_bytes').notNull().default(0),
 })
 
 /** Uploaded files, without their contents. */
@@ -20,6 +24,9 @@ export const files = sqliteTable(
     /** The media type that was detected in the content. */
     type: text().notNull(),
     size: integer().notNull(),
+    /** The pixels of a picture as it is shown, where its header tells them. */
+    width: integer(),
+    height: integer(),
     sha256: text()
       .notNull()
       .references(() => fileContents.sha256),

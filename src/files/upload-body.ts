@@ -26,7 +26,7 @@ export async function receiveUpload<T>(
   const reader = request.body.getReader()
   try {
     if (/^multipart\/form-data\s*;/i.test(type)) return await receiveMultipart(type, readChunks(reader), name, receive)
-    return await receive({ name: name ?? '', type, content: readChunks(reader) })
+    return await receive({ name: name ?? '', type, content: freeAfterUse(readChunks(reader)) })
   } finally {
     // Not awaited, because a sender may never end.
     reader.cancel().catch(() => {})
@@ -38,6 +38,14 @@ async function* readChunks(reader: { read(): Promise<{ done: boolean; value?: Ui
     const { done, value } = await reader.read().catch(throwUnreadableBody)
     if (done) return
     yield value!
+  }
+}
+
+/** Frees each chunk when the next one is asked for: the garbage collector would let dozens of megabytes pile up. */
+async function* freeAfterUse(chunks: AsyncIterable<Uint8Array>) {
+  for await (const chunk of chunks) {
+    yield chunk
+    if (chunk.byteLength === chunk.buffer.byteLength) (chunk.buffer as ArrayBuffer).transfer(0)
   }
 }
 

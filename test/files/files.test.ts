@@ -23,7 +23,7 @@ describe('uploads', () => {
     const { status, body } = await user.upload(PNG, 'dot.png', 'text/html')
     expect(status).toBe(201)
     expect(body).toEqual({
-      ...{ _id: ID, name: 'dot.png', type: 'image/png', size: PNG.length, sha256: sha256Of(PNG) },
+      ...{ _id: ID, name: 'dot.png', type: 'image/png', size: PNG.length, width: 1, height: 1, sha256: sha256Of(PNG) },
       ...{ visibility: 'private', owner: tenant.users.user, workspace: null, created: TIME },
       url: `/api/files/${body._id}/dot.png`,
     })

@@ -3,8 +3,10 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createS3Store } from '../../src/files/stores/s3'
+import { runThumbnailProcess } from '../../src/files/thumbnails/thumbnail-process'
 import { startS3Server } from '../fakes/s3-server'
 import { sha256Of } from './fixtures'
+import { inspect, makeJpeg } from './pictures'
 
 setDefaultTimeout(60_000)
 
@@ -40,6 +42,20 @@ test('a content of several parts is stored, read in ranges and removed, apart fr
   ).toBeTrue()
   await store.remove('first', hash)
   expect(await store.open('first', hash)).toBeUndefined()
+})
+
+test('a thumbnail is made of a picture in a store, and stored beside it', async () => {
+  const picture = await makeJpeg(1_200, 600)
+  await Bun.write(draft, picture)
+  await store.put('first', 'a', draft)
+  const opened = (await store.open('first', 'a'))!
+  const order = { width: 100, height: 50, fit: 'cover', from: 'jpeg', to: 'jpeg' } as const
+  await runThumbnailProcess({ tenant: 'first', caller: 'one' }, opened, order, async (bytes) => {
+    await Bun.write(draft, Buffer.concat(await Array.fromAsync(bytes)))
+    await store.put('first', 'a.100x50', draft)
+  })
+  const thumbnail = await (await store.open('first', 'a.100x50'))!.bytes()
+  expect(await inspect(thumbnail)).toMatchObject({ width: 100, height: 50, quarters: 'RGBW' })
 })
 
 test('a store that cannot be reached is told by 503', async () => {

@@ -14,7 +14,7 @@ const NOBODY = 65_534
 
 /** A script that confines itself, tries all that is forbidden then, and prints each outcome. */
 const probe = (files: string[], port: number) => `
-import { confineProcess } from '${import.meta.dir}/../../src/lambdas/sandbox/confinement'
+import { confineProcess } from '${import.meta.dir}/../../src/core/confinement'
 import { readFileSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { spawnSync } from 'node:child_process'

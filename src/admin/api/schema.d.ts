@@ -7324,6 +7324,8 @@ export interface operations {
                         name: string;
                         type: string;
                         size: number;
+                        width?: number;
+                        height?: number;
                         sha256: string;
                         /** @constant */
                         visibility: "private";
@@ -7361,6 +7363,8 @@ export interface operations {
                         name: string;
                         type: string;
                         size: number;
+                        width?: number;
+                        height?: number;
                         sha256: string;
                         /** @constant */
                         visibility: "private";
@@ -7390,6 +7394,8 @@ export interface operations {
                         name: string;
                         type: string;
                         size: number;
+                        width?: number;
+                        height?: number;
                         sha256: string;
                         /** @constant */
                         visibility: "private";
@@ -7445,6 +7451,8 @@ export interface operations {
             query?: {
                 token?: string;
                 download?: string;
+                thumb?: string;
+                fit?: "cover" | "contain" | "inside";
             };
             path: {
                 id: string;

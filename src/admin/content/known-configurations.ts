@@ -27,6 +27,10 @@ export const knownConfigurations: Record<string, KnownConfiguration> = {
       providers: '{"github": {"clientId": "…", "clientSecret": "…"}}; the secret is never returned',
     },
   },
+  'files-configuration': {
+    description: 'Thumbnails of pictures.',
+    keys: { thumbs: 'sizes that thumbnails may have, such as ["100x100", "1200x800"]' },
+  },
   'workspace-configuration': {
     description: 'Who creates workspaces, and their labels.',
     keys: {

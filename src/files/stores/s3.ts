@@ -12,11 +12,11 @@ export function createS3Store(url: string, options: S3Options = {}): ContentStor
   const { host: bucket, pathname } = new URL(url)
   const prefix = pathname.replace(/^\/+|\/+$/g, '')
   const client = new S3Client({ ...options, bucket })
-  const fileOf = (tenant: string, sha256: string) => client.file([prefix, tenant, sha256].filter(Boolean).join('/'))
+  const fileOf = (tenant: string, name: string) => client.file([prefix, tenant, name].filter(Boolean).join('/'))
   return {
-    has: (tenant, sha256) => fileOf(tenant, sha256).exists().catch(throwUnavailable),
-    async put(tenant, sha256, draft) {
-      const [local, file] = [Bun.file(draft), fileOf(tenant, sha256)]
+    has: (tenant, name) => fileOf(tenant, name).exists().catch(throwUnavailable),
+    async put(tenant, name, draft) {
+      const [local, file] = [Bun.file(draft), fileOf(tenant, name)]
       const writer = file.writer({ partSize: PART_BYTES, queueSize: 2, retry: 3, type: 'application/octet-stream' })
       try {
         for await (const chunk of local.stream()) {
@@ -31,15 +31,16 @@ export function createS3Store(url: string, options: S3Options = {}): ContentStor
         throwUnavailable(error)
       }
     },
-    async open(tenant, sha256) {
-      const file = fileOf(tenant, sha256)
+    async open(tenant, name) {
+      const file = fileOf(tenant, name)
       return (await file.exists().catch(throwUnavailable)) ? file : undefined
     },
-    remove: (tenant, sha256) => fileOf(tenant, sha256).delete().catch(throwUnavailable),
+    remove: (tenant, name) => fileOf(tenant, name).delete().catch(throwUnavailable),
   }
 }
 
-function throwUnavailable(cause: unknown): never {
+/** @throws 503 FILE_STORE_UNAVAILABLE */
+export function throwUnavailable(cause: unknown): never {
   const message = 'The store of the files cannot be reached. Try again later.'
   throw new Problem(503, 'FILE_STORE_UNAVAILABLE', message, { cause, headers: { 'retry-after': '10' } })
 }

@@ -1,7 +1,8 @@
 import { dlopen, type Library, ptr } from 'bun:ffi'
 import { closeSync } from 'node:fs'
 
-// The kernel enforces this confinement: a lambda that breaks out of the engine is in a process that can do nothing.
+// The kernel enforces this confinement: foreign code that breaks out of its engine, or a picture that exploits a decoder,
+// is in a process that can do nothing.
 
 /** The steps of the confinement. Each is tried separately, because not every system supports all of them. */
 export type ConfinementStep = 'user' | 'limits' | 'new-privileges' | 'files' | 'system-calls'
