@@ -921,7 +921,7 @@ CREATE TABLE file_contents (
   size integer not null,
   claimed integer not null,
   removing integer not null
-) strict, without rowid;
+, thumbnails text, thumbnail_bytes integer not null default 0) strict, without rowid;
 
 CREATE TABLE files (
   _id text not null primary key,
@@ -932,7 +932,7 @@ CREATE TABLE files (
   owner text not null,
   workspace text,
   created integer not null
-) strict, without rowid;
+, width integer, height integer) strict, without rowid;
 
 CREATE INDEX files_by_time on files (created, _id);
 
@@ -952,4 +952,4 @@ CREATE TABLE email_signins (
 
 CREATE UNIQUE INDEX email_signins_by_link on email_signins (link);
 
-pragma user_version = 41;
+pragma user_version = 42;
