@@ -87,7 +87,7 @@ const ranks = [
   ['blueprints'],
   ['entities'],
   ['content', 'definitions', 'events', 'connections', 'files', 'demo'],
-  ['lambdas'],
+  ['lambdas', 'sites'],
   ['integrations'],
   ['plugins'],
   ['ai', 'payments'],
