@@ -135,6 +135,7 @@ test.each(sources)(
         ],
         // Whoever runs a command chooses the server.
         'commands/installation/remote.ts',
+        'commands/site-target.ts',
         'definitions/target.ts',
       ])
   },
