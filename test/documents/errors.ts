@@ -108,6 +108,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   NO_DATABASE: [[400], '`ATOLL_DATABASE_URL` is not set, so nothing can be moved.'],
   NO_EMAIL: [[409], 'The profile has no e-mail address to verify.'],
   NO_BACKUP_TARGET: [[400], 'There is no place for backups; set `ATOLL_BACKUP_TO`.'],
+  NO_FORMER_DEPLOYMENT: [[409], 'There is no deployment of the site before the active one.'],
   NO_MANIFEST: [[409], 'The plugin has no `manifestUrl` to reload.'],
   OTHER_KEYS: [
     [409],
@@ -134,8 +135,10 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   SEALED_UNREADABLE: [[500], 'A secret was encrypted with a key that is lost; save it again.'],
   SECOND_FACTOR_REQUIRED: [[401], 'Send `details.challenge` with a code of the second factor.'],
   SERVER_STOPPED: [[503], 'The server was stopped while it did long work of the operator; start it again.'],
+  SERVICE_WORKER_AT_ROOT: [[403], 'A service worker at the top of a site would control the admin page; put it into a folder.'],
   SETUP_COMPLETE: [[409], 'The tenant has an administrator already, so its set-up link no longer works.'],
   SIGNUP_CLOSED: [[403], 'The tenant does not allow sign-up.'],
+  SITE_TOO_LARGE: [[413], 'The site has more than `ATOLL_SITE_LIMIT` bytes, or too many files.'],
   STORAGE_FAILED: [[503], 'The disk failed; the database is being opened again.'],
   NOT_READY: [[503], 'The server should get no requests now. The details say what is wrong.'],
   STORAGE_FULL: [[507], 'The disk is full: reads go on, writes are refused.'],

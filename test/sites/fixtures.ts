@@ -4,7 +4,9 @@ import type { createTestTenant, TestResponse } from '../test-tenant'
 
 type Content = string | Uint8Array
 /** A file by its name, or the header of any entry with its content. */
-export type ArchiveEntry = [name: string, content: Content] | { header: Partial<Header> & { name: string }; content?: Content }
+export type ArchiveEntry =
+  | [name: string, content: Content]
+  | { header: Partial<Header> & { name: string }; content?: Content }
 
 /** Returns a tar archive. */
 export async function packTar(...entries: ArchiveEntry[]): Promise<Uint8Array<ArrayBuffer>> {
