@@ -660,6 +660,18 @@ export interface paths {
         };
         get: operations["downloadFile"];
     };
+    "/api/sites": {
+        parameters: {
+        };
+        get: operations["listDeployments"];
+        put: operations["deploySite"];
+        delete: operations["removeSite"];
+    };
+    "/api/sites/rollback": {
+        parameters: {
+        };
+        post: operations["rollbackSite"];
+    };
     "/api/lambdas": {
         parameters: {
         };
@@ -7450,6 +7462,101 @@ export interface operations {
                 };
                 content: {
                     "*/*": string;
+                };
+            };
+        };
+    };
+    listDeployments: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        _id: string;
+                        files: number;
+                        bytes: number;
+                        spa: boolean;
+                        created: string;
+                        by: string;
+                        active: boolean;
+                        urls: string[];
+                    }[];
+                };
+            };
+        };
+    };
+    deploySite: {
+        parameters: {
+            query?: {
+                spa?: boolean;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/x-tar": string;
+                "application/gzip": string;
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        _id: string;
+                        files: number;
+                        bytes: number;
+                        spa: boolean;
+                        created: string;
+                        by: string;
+                        active: boolean;
+                        urls: string[];
+                    };
+                };
+            };
+        };
+    };
+    removeSite: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+        };
+    };
+    rollbackSite: {
+        parameters: {
+            query?: {
+                to?: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        _id: string;
+                        files: number;
+                        bytes: number;
+                        spa: boolean;
+                        created: string;
+                        by: string;
+                        active: boolean;
+                        urls: string[];
+                    };
                 };
             };
         };
