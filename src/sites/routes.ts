@@ -3,7 +3,7 @@ import { guard, streamGuard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import { SuccessShape } from '../core/shapes'
 import * as deployments from './deployments'
-import { Deployment, Rollback, SiteUpload } from './shapes'
+import { Deployment, SiteRollback, SiteUpload } from './shapes'
 
 const archive = { type: 'string' as const, format: 'binary' }
 
@@ -42,7 +42,7 @@ export const siteRoutes = new Elysia().use(uploadRoutes).use(
     })
     .post('/rollback', ({ ctx, query, request }) => deployments.rollback(ctx, query, request), {
       can: 'privileged',
-      query: Rollback,
+      query: SiteRollback,
       response: { 200: Deployment, 404: ProblemShape, 409: ProblemShape },
       detail: { operationId: 'rollbackSite', summary: 'Make a former deployment active' },
     }),

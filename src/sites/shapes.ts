@@ -15,6 +15,6 @@ export type Deployment = Static<typeof Deployment>
 
 export const SiteUpload = t.Object({ spa: flag })
 
-export const Rollback = t.Object({
+export const SiteRollback = t.Object({
   to: t.Optional(t.String({ description: 'the id of a deployment; default: the one that was active before' })),
 })

@@ -144,26 +144,20 @@ describe('a real client', () => {
       await using browser = await launchBrowser()
       const page = await browser.newPage()
       await page.goto(`${server.url}/any/path`)
-      await page.waitForFunction(() => document.body.dataset.worker)
+      await page.waitForFunction('document.body.dataset.worker')
       expect(await page.textContent('#out')).toBe('200 Buy milk')
-      expect(await page.evaluate(() => document.body.dataset.worker)).toBe('refused')
+      expect(await page.evaluate('document.body.dataset.worker')).toBe('refused')
       const encodings = await page.evaluate(async () =>
         (await fetch('/assets/main-B3kd92xQ.js')).headers.get('content-encoding'),
       )
       expect(encodings).toBe('br') // as over TLS, because it is the loopback
       // The site cannot show the admin page in a frame.
-      const framed = await page.evaluate(async () => {
+      const framed = await page.evaluate(`new Promise((resolve) => {
         const frame = document.createElement('iframe')
         frame.src = '/admin'
-        const loaded = new Promise((resolve) => frame.addEventListener('load', resolve))
+        frame.addEventListener('load', () => resolve(!!frame.contentDocument?.getElementById('root')))
         document.body.append(frame)
-        await loaded
-        try {
-          return frame.contentDocument?.getElementById('root') !== null
-        } catch {
-          return false
-        }
-      })
+      })`)
       expect(framed).toBeFalse()
     },
   )

@@ -1592,6 +1592,16 @@ export interface components {
             success: true;
             trash: string | null;
         };
+        Deployment: {
+            _id: string;
+            files: number;
+            bytes: number;
+            spa: boolean;
+            created: string;
+            by: string;
+            active: boolean;
+            urls: string[];
+        };
         DraftRequest: {
             messages: components["schemas"]["NewMessage"][];
             model?: string | null;
@@ -3830,6 +3840,7 @@ export type CreatedOperatorToken = components['schemas']['CreatedOperatorToken']
 export type CreatedPlugin = components['schemas']['CreatedPlugin'];
 export type CreatedTenant = components['schemas']['CreatedTenant'];
 export type DeletedTenant = components['schemas']['DeletedTenant'];
+export type Deployment = components['schemas']['Deployment'];
 export type DraftRequest = components['schemas']['DraftRequest'];
 export type DraftedBlueprints = components['schemas']['DraftedBlueprints'];
 export type DynamicAmount = components['schemas']['DynamicAmount'];
@@ -7475,16 +7486,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        _id: string;
-                        files: number;
-                        bytes: number;
-                        spa: boolean;
-                        created: string;
-                        by: string;
-                        active: boolean;
-                        urls: string[];
-                    }[];
+                    "application/json": components["schemas"]["Deployment"][];
                 };
             };
         };
@@ -7507,16 +7509,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        _id: string;
-                        files: number;
-                        bytes: number;
-                        spa: boolean;
-                        created: string;
-                        by: string;
-                        active: boolean;
-                        urls: string[];
-                    };
+                    "application/json": components["schemas"]["Deployment"];
                 };
             };
         };
@@ -7547,16 +7540,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        _id: string;
-                        files: number;
-                        bytes: number;
-                        spa: boolean;
-                        created: string;
-                        by: string;
-                        active: boolean;
-                        urls: string[];
-                    };
+                    "application/json": components["schemas"]["Deployment"];
                 };
             };
         };
