@@ -5,8 +5,7 @@ const IS_TAR = /\.(tar|tgz|tar\.gz)$/i
 /** Returns the archive to send of what was dropped: a folder, its files, a zip, or a tar, which is sent as it is. */
 export async function readDroppedSite(data: DataTransfer): Promise<Blob> {
   const entries = [...data.items].flatMap((item) => item.webkitGetAsEntry() ?? [])
-  const [first] = data.files
-  if (entries.length === 1 && entries[0]!.isFile && first) return readChosenSite([first])
+  if (!entries.some((entry) => entry.isDirectory)) return readChosenSite([...data.files])
   return packSite((await Promise.all(entries.map((entry) => readEntry(entry)))).flat())
 }
 
