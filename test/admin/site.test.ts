@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser)('the screen of the site in a browser', () => {
     await inspectScreen(page, 'site')
   })
 
-  test('files that are dropped are deployed, and so is a folder', async () => {
+  test('files that are dropped are deployed', async () => {
     await page.evaluate(`{
       const transfer = new DataTransfer()
       transfer.items.add(new File(['dropped'], 'index.html'))
@@ -78,37 +78,28 @@ describe.skipIf(!hasBrowser)('the screen of the site in a browser', () => {
     }`)
     await waitForRows(4)
     expect([await read(), await read('/style.css')]).toEqual(['dropped', 'style'])
-    const drop = (await page.getByRole('region', { name: 'Deploy' }).boundingBox())!
-    const devtools = await page.context().newCDPSession(page)
-    for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
-      await devtools.send('Input.dispatchDragEvent', {
-        ...{ type, x: drop.x + drop.width / 2, y: drop.y + 20 },
-        data: { items: [], files: [join(folder, 'dist')], dragOperationsMask: 1 },
-      })
-    await waitForRows(5)
-    expect([await read(), await read(`/${LONG_NAME}`)]).toEqual(['from a folder', 'deep'])
   })
 
   test('an archive without index.html, and one that the server refuses, are told and change nothing', async () => {
     const archive = page.locator('input[aria-label="Archive"]')
+    const before = [await read(), await rows().count()]
     const zip = Buffer.from(zipSync({ 'a.txt': new Uint8Array(1) }))
     await archive.setInputFiles({ name: 'x.zip', mimeType: 'application/zip', buffer: zip })
     await page.getByText('There is no index.html.').waitFor()
     const tar = Buffer.from(await packTar(['index.html', 'x'], ['api/x', 'y']))
     await archive.setInputFiles({ name: 'x.tar', mimeType: 'application/x-tar', buffer: tar })
     await page.getByText('/api belongs to the server').first().waitFor()
-    expect(await read()).toBe('from a folder')
-    expect(await rows().count()).toBe(5)
+    expect([await read(), await rows().count()]).toEqual(before)
   })
 
   test('a former deployment is made active, and the site is removed after a question', async () => {
-    await rows().nth(2).getByRole('button', { name: 'Make active' }).click()
-    await rows().nth(2).getByText('Active').waitFor()
-    expect(await read()).toBe('from a tar')
+    await rows().last().getByRole('button', { name: 'Make active' }).click()
+    await rows().last().getByText('Active').waitFor()
+    expect(await read()).toBe('from a folder')
     await page.getByRole('button', { name: 'Remove the site' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Remove the site' }).click()
     await page.getByText('There are no deployments yet.').waitFor()
-    expect(await read()).not.toBe('from a tar')
+    expect(await read()).not.toBe('from a folder')
     expect(errors.filter((text) => !/status of 400/.test(text))).toEqual([])
   })
 })
