@@ -40,6 +40,7 @@ import changeTrackingPg from './postgres/0049_change_tracking.sql' with { type: 
 import filesPg from './postgres/0050_files.sql' with { type: 'text' }
 import emailSignInsPg from './postgres/0051_email_signins.sql' with { type: 'text' }
 import picturesPg from './postgres/0053_pictures.sql' with { type: 'text' }
+import sitesPg from './postgres/0054_sites.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -96,6 +97,7 @@ import changeTracking from './sqlite/0049_change_tracking.sql' with { type: 'tex
 import files from './sqlite/0050_files.sql' with { type: 'text' }
 import emailSignIns from './sqlite/0051_email_signins.sql' with { type: 'text' }
 import pictures from './sqlite/0053_pictures.sql' with { type: 'text' }
+import sites from './sqlite/0054_sites.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -159,6 +161,7 @@ export const tenantMigrations: Migrations = {
     files,
     emailSignIns,
     pictures,
+    sites,
   ],
   postgres: [
     accountsPg,
@@ -202,6 +205,7 @@ export const tenantMigrations: Migrations = {
     filesPg,
     emailSignInsPg,
     picturesPg,
+    sitesPg,
   ],
   schema: readSchema(schema),
   withoutAlterColumn: new Map([[idsStoredOnce, idsStoredOnceRewritten]]),

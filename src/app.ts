@@ -31,6 +31,7 @@ import { payments } from './payments/area'
 import { platform } from './platform/area'
 import { plugins } from './plugins/area'
 import { platformPaths } from './plugins/plugins'
+import { sites } from './sites/area'
 import { tls } from './tls/area'
 import { workspaces } from './workspaces/area'
 
@@ -51,7 +52,7 @@ const routing: Area = {
 /** All areas of the server, in the order in which routes match. */
 export const areas: readonly Area[] = [
   ...[routing, platform, tls, limits, backups, accounts, workspaces, blueprints, entities, content, events],
-  ...[files, lambdas, connections, integrations, payments, plugins, ai, operations],
+  ...[files, sites, lambdas, connections, integrations, payments, plugins, ai, operations],
 ]
 compose(areas)
 

@@ -160,6 +160,7 @@ export const Settings = Type.Object({
   ATOLL_AI_BODY_LIMIT: sizeSetting(4 << 20, 1024, 1 << 30, 'how large the body of an AI request may be'),
   ATOLL_UPLOAD_LIMIT: sizeSetting(16 << 20, 1024, 1 << 30, 'how large an upload to a vector store may be'),
   ATOLL_FILE_LIMIT: sizeSetting(100 << 20, 1024, 1e13, 'how large an uploaded file may be'),
+  ATOLL_SITE_LIMIT: sizeSetting(512 << 20, 1024, 1e13, 'how large the files of a site may be together'),
   ATOLL_FILES_URL: storeSetting('the S3-compatible store of uploaded files; default: the folder files of each tenant'),
   ATOLL_SMTP_URL: Type.String({
     default: '',

@@ -8,11 +8,20 @@ import { Problem, toProblemResponse } from './core/problem'
 import { getRequestId } from './core/request-id'
 import { logRefusal, logRequest, type RequestNotes, startNotes, trimTrailingSlash } from './core/request-log'
 import { runInRequestTrace } from './core/request-trace'
-import { bodyLengthOf, isJsonResponse, restoreBodyLength, setCommonHeaders, setRateLimitHeaders } from './core/response'
+import {
+  bodyLengthOf,
+  isJsonResponse,
+  restoreBodyLength,
+  setCommonHeaders,
+  setRateLimitHeaders,
+  setStrictTransportSecurity,
+} from './core/response'
 import { getProcessNumber } from './core/server-processes'
 import { addCorsHeaders, answerPreflight, isPreflight } from './http/cors'
 import { executeOnce } from './http/idempotency/execution'
 import { recordRequest } from './operations/metrics/request-statistics'
+import { respondFromSite } from './sites/response'
+import { findSiteTarget } from './sites/site-path'
 import { releaseBody } from './tenancy/body-budget'
 import {
   clientIp,
@@ -39,6 +48,9 @@ export const handleRequest = (request: Request): Promise<Response> => runInReque
 async function respond(request: Request): Promise<Response> {
   costlyWork.noteArrival()
   warnAboutUntrustedProxy(request)
+  const siteTarget = findSiteTarget(request)
+  const fromSite = siteTarget === undefined ? undefined : await serveSite(request, siteTarget)
+  if (fromSite) return fromSite
   const normalized = withNormalizedUrl(request)
   const notes = startNotes(normalized)
   if (request.method === 'GET' || request.method === 'HEAD') startProcessing(request)
@@ -57,6 +69,28 @@ async function respond(request: Request): Promise<Response> {
   const origin = normalized.headers.get('origin')
   if (origin !== null) await addCorsHeaders(normalized, origin, response)
   logResponse(normalized, notes, requestId, response)
+  return response
+}
+
+const SITE_ROUTE = '/*'
+
+/** Returns the response of the site at the host of a request; undefined where there is none. */
+async function serveSite(request: Request, target: string): Promise<Response | undefined> {
+  const notes = startNotes(request)
+  let response: Response | undefined
+  try {
+    const answer = respondFromSite(request, target)
+    response = answer instanceof Promise ? await answer : answer
+    if (!response) return
+  } catch (error) {
+    response = toProblemResponse(error, request)
+    setCommonHeaders(response, request.url, false)
+  }
+  notes.route = SITE_ROUTE
+  const requestId = getRequestId(request)
+  response.headers.set('x-request-id', requestId)
+  if (isHttps(request)) setStrictTransportSecurity(response)
+  logResponse(request, notes, requestId, response)
   return response
 }
 

@@ -87,7 +87,7 @@ const ranks = [
   ['blueprints'],
   ['entities'],
   ['content', 'definitions', 'events', 'connections', 'files', 'demo'],
-  ['lambdas'],
+  ['lambdas', 'sites'],
   ['integrations'],
   ['plugins'],
   ['ai', 'payments'],
@@ -135,6 +135,7 @@ test.each(sources)(
         ],
         // Whoever runs a command chooses the server.
         'commands/installation/remote.ts',
+        'commands/site-target.ts',
         'definitions/target.ts',
       ])
   },

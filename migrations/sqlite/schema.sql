@@ -952,4 +952,15 @@ CREATE TABLE email_signins (
 
 CREATE UNIQUE INDEX email_signins_by_link on email_signins (link);
 
-pragma user_version = 42;
+CREATE TABLE site_deployments (
+  _id text not null primary key,
+  activation integer not null,
+  spa integer not null,
+  files integer not null,
+  bytes integer not null,
+  deployed_by text not null,
+  created integer not null,
+  manifest text not null
+) strict, without rowid;
+
+pragma user_version = 43;

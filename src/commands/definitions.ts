@@ -1,9 +1,9 @@
 import { Command } from 'commander'
-import { config } from '../config'
 import type { ChangeReport } from '../definitions/push'
 import type { DefinitionTarget } from '../definitions/target'
 import { requireConfirmation } from './confirmation'
 import { pluralize, runAndPrint } from './output'
+import { readTargetOptions } from './target-options'
 
 type TargetOptions = { tenant?: string }
 type DiffOptions = TargetOptions & { prune?: boolean; exitCode?: boolean }
@@ -18,15 +18,11 @@ const definitionCommand = (name: string, description: string) =>
 
 /** Returns the tenant that a command is for: one of the server that `--url` names, or one of the data here. */
 async function openTarget(command: Command): Promise<DefinitionTarget> {
-  const options = command.optsWithGlobals() as Record<string, string | undefined>
-  const { url = config.ATOLL_URL, token = config.ATOLL_TOKEN, tenant } = options
-  if (url && !/^https?:\/\//.test(url))
-    command.error(`--url takes an address such as https://example.com, not "${url}".`)
-  if (url && !token) command.error('Pass an API token of the tenant by --token or ATOLL_TOKEN.')
+  const options = readTargetOptions(command)
   await import('../app') // areas store the entities that a change concerns
   const { openLocalTarget, openRemoteTarget } = await import('../definitions/target')
-  if (url) return openRemoteTarget(url, token!, tenant)
-  return openLocalTarget(tenant ?? command.error('Pass the tenant by --tenant.'))
+  if (options.url === undefined) return openLocalTarget(options.tenant)
+  return openRemoteTarget(options.url, options.token, options.tenant)
 }
 
 const formatChange = ({ action, name, details = [], entities }: ChangeReport) =>

@@ -15,6 +15,7 @@ import { operatorToken } from './operator-token'
 import { postgres } from './postgres'
 import { restore } from './restore'
 import { serve } from './serve'
+import { site } from './site'
 import { tenant } from './tenant'
 import { types } from './types'
 import { upgrade } from './upgrade'
@@ -36,11 +37,11 @@ export function createProgram() {
     .version(version, '-V, --version')
     .option(
       '--url <url>',
-      "work on the tenants, backups, operator's tokens and definitions of a server, not on the data here; default: ATOLL_URL",
+      "work on the tenants, backups, operator's tokens, definitions and sites of a server, not on the data here; default: ATOLL_URL",
     )
     .option(
       '--token <token>',
-      "the operator's token of that server, or an API token for definitions; default: ATOLL_TOKEN",
+      "the operator's token of that server, or an API token for definitions and sites; default: ATOLL_TOKEN",
     )
     .hook('preAction', requireRemoteCommand)
     .hook('preAction', (_, command) => {
@@ -63,6 +64,7 @@ export function createProgram() {
     .addCommand(pull)
     .addCommand(diff)
     .addCommand(push)
+    .addCommand(site)
     .addCommand(openapi)
     .addCommand(doctor)
     .addCommand(completion)
@@ -80,7 +82,7 @@ export function createProgram() {
   return program.addCommand(help)
 }
 
-const REMOTE_COMMANDS = ['tenant', 'backup', 'restore', 'operator-token', 'pull', 'diff', 'push']
+const REMOTE_COMMANDS = ['tenant', 'backup', 'restore', 'operator-token', 'pull', 'diff', 'push', 'site']
 
 /** Refuses `--url` for commands that work on data only. */
 function requireRemoteCommand(program: Command, command: Command) {

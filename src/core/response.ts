@@ -62,9 +62,12 @@ export function restoreBodyLength({ headers }: Response) {
 /** Tells whether a response is JSON. */
 export const isJsonResponse = ({ headers }: Response) => isJsonType(headers.get('content-type'))
 
+/** Tells browsers to use TLS from now on. */
+export const setStrictTransportSecurity = ({ headers }: Response) => headers.set('strict-transport-security', HSTS)
+
 /** Sets the headers of all responses; over TLS also Strict-Transport-Security. */
 export function setCommonHeaders(response: CompleteResponse, url: string, secure: boolean) {
-  if (secure) response.headers.set('strict-transport-security', HSTS)
+  if (secure) setStrictTransportSecurity(response)
   if (response[BODY_LENGTH] !== undefined) return
   const { headers } = response
   headers.set('x-api-version', COMMON_HEADERS['x-api-version'])

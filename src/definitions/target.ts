@@ -27,7 +27,8 @@ export type DefinitionTarget = {
   remove(key: string, force: boolean, version?: string): Promise<void>
 }
 
-const OPERATOR: Actor = {
+/** The actor of commands that work on the data here. */
+export const OPERATOR: Actor = {
   ...{ user: 'operator', roles: ['admin'], privileged: true, workspace: null, via: 'bearer', scopes: [] },
 }
 

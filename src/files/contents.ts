@@ -1,5 +1,6 @@
-import { and, eq, lt, notExists, or, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, lt, notExists, or, sql } from 'drizzle-orm'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
+import { extensions } from '../core/extension'
 import { Problem } from '../core/problem'
 import type { Lease } from '../jobs/with-lease'
 import type { Tenant } from '../tenancy/tenants'
@@ -14,12 +15,17 @@ const MAX_REMOVAL_POLLS = 100
 
 const { sha256, claimed, removing, thumbnails } = fileContents
 
+type Content = { sha256: string; size: number }
+
+/** Returns the hashes of the contents that something else than a file of the tenant needs. */
+export const contentUsers = extensions<(tenant: Tenant) => Promise<ReadonlySet<string>>>('users of contents')
+
 /**
  * Stores the content of a draft unless the tenant has it already, and keeps it from being removed for an hour, in which
  * a file has to refer to it.
  * @throws 503 FILE_STORE_UNAVAILABLE
  */
-export async function storeContent(tenant: Tenant, draft: Draft) {
+export async function storeContent(tenant: Tenant, draft: Omit<Draft, 'beginning'>) {
   for (let poll = 0; !(await claim(tenant, draft)); poll++) {
     if (poll === MAX_REMOVAL_POLLS)
       throw new Problem(503, 'FILE_STORE_UNAVAILABLE', 'This content is being removed. Upload it again in a moment.', {
@@ -31,16 +37,20 @@ export async function storeContent(tenant: Tenant, draft: Draft) {
   if (!(await store.has(tenant.tenant, draft.sha256))) await store.put(tenant.tenant, draft.sha256, draft.path)
 }
 
+/** Keeps a content that is stored already for an hour. Returns whether it is; otherwise it has to be stored anew. */
+export const keepContent = async (tenant: Tenant, content: Content) =>
+  (await claim(tenant, content)) && (await contentStore().has(tenant.tenant, content.sha256))
+
 /** Returns whether the content may be used; one that is being removed may not. */
-const claim = ({ write }: Tenant, draft: Draft) =>
+const claim = ({ write }: Tenant, content: Content) =>
   write(async (tx) => {
-    const row = { sha256: draft.sha256, size: draft.size, claimed: toIsoString(now()), removing: false }
+    const row = { sha256: content.sha256, size: content.size, claimed: toIsoString(now()), removing: false }
     const set = { claimed: row.claimed }
     await tx
       .insert(fileContents)
       .values(row)
       .onConflictDoUpdate({ target: sha256, set, setWhere: eq(removing, false) })
-    const stored = await tx.select({ removing }).from(fileContents).where(eq(sha256, draft.sha256)).get()
+    const stored = await tx.select({ removing }).from(fileContents).where(eq(sha256, content.sha256)).get()
     return !stored!.removing
   })
 
@@ -64,22 +74,27 @@ const recordThumbnail = ({ write }: Tenant, of: string, name: string, bytes: num
     return true
   })
 
-/** Removes contents that no file has any more, with their thumbnails. */
+/** Removes contents that neither a file nor anything else has any more, with their thumbnails. */
 export async function removeUnusedContents(tenant: Tenant & Lease) {
-  for (;;) {
+  const used = await Promise.all(contentUsers().map((listUsed) => listUsed(tenant)))
+  for (let after: string | undefined = ''; after !== undefined; ) {
     tenant.signal.throwIfAborted()
-    const batch = await markUnused(tenant)
-    for (const content of batch) {
+    const batch = await markUnused(tenant, after, (content) => used.some((contents) => contents.has(content)))
+    for (const content of batch.unused) {
       for (const name of [...Object.keys(content.thumbnails ?? {}), content.sha256])
         await contentStore().remove(tenant.tenant, name)
       await tenant.write((tx) => tx.delete(fileContents).where(and(eq(sha256, content.sha256), eq(removing, true))))
     }
-    if (batch.length < CONTENTS_PER_BATCH) return
+    after = batch.last
   }
 }
 
-/** Returns contents that no upload uses from now on, also those of an earlier removal that was interrupted. */
-const markUnused = ({ db, write }: Tenant) =>
+/**
+ * Returns those of the next contents that no upload uses from now on, also those of an earlier removal that was
+ * interrupted, and the last one that was looked at; undefined when there are no more. What is used may have been read
+ * before: who needed a content since then has claimed it.
+ */
+const markUnused = ({ db, write }: Tenant, after: string, isUsed: (content: string) => boolean) =>
   write(async (tx) => {
     const hasNoFile = notExists(
       db
@@ -87,14 +102,17 @@ const markUnused = ({ db, write }: Tenant) =>
         .from(files)
         .where(eq(files.sha256, sql`${fileContents}.sha256`)),
     )
-    const isUnused = and(lt(claimed, toIsoString(now() - MIN_UNUSED_MS)), hasNoFile)
+    const isOld = and(lt(claimed, toIsoString(now() - MIN_UNUSED_MS)), hasNoFile)
     const batch = await tx
-      .select({ sha256, thumbnails })
+      .select({ sha256, thumbnails, isRemoving: removing })
       .from(fileContents)
-      .where(or(eq(removing, true), isUnused))
+      .where(and(gt(sha256, after), or(eq(removing, true), isOld)))
+      .orderBy(asc(sha256))
       .limit(CONTENTS_PER_BATCH)
-    for (const content of batch) await tx.update(fileContents).set({ removing: true }).where(eq(sha256, content.sha256))
-    return batch
+    const unused = batch.filter((content) => content.isRemoving || !isUsed(content.sha256))
+    for (const content of unused)
+      await tx.update(fileContents).set({ removing: true }).where(eq(sha256, content.sha256))
+    return { unused, last: batch.length < CONTENTS_PER_BATCH ? undefined : batch.at(-1)!.sha256 }
   })
 
 /** Returns how many bytes the contents of a tenant and their thumbnails take. */

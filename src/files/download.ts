@@ -94,8 +94,12 @@ function toContentHeaders({ type, name, etag }: Content, isDownload: boolean): R
 const encodeRfc5987 = (name: string) =>
   encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** Returns the first byte and the one after the last; undefined for the whole file, as for several ranges. */
-function parseRange(headers: Headers, size: number, etag: string): [number, number] | 'unsatisfiable' | undefined {
+/** Returns the range of a request: the first byte and the one after the last; undefined for the whole file, as for several ranges. */
+export function parseRange(
+  headers: Headers,
+  size: number,
+  etag: string,
+): [number, number] | 'unsatisfiable' | undefined {
   const ifRange = headers.get('if-range')
   if (ifRange !== null && ifRange !== etag) return
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.get('range')?.trim() ?? '') ?? []

@@ -27,16 +27,24 @@ export async function withDraft<T>(
   try {
     return await use({ path, ...(await writeDraft(path, content)) })
   } catch (error) {
-    const { code } = error as { code?: string }
-    if (code === 'ENOSPC' || code === 'EDQUOT')
-      throw new Problem(507, 'STORAGE_FULL', 'The disk of the server is full. Try again later.', { cause: error })
-    throw error
+    return throwDiskFailure(error)
   } finally {
     await rm(path, { force: true })
   }
 }
 
-async function writeDraft(path: string, content: AsyncIterable<Uint8Array>) {
+/** Throws the error of a write to the disk. @throws 507 STORAGE_FULL when the disk is full */
+export function throwDiskFailure(error: unknown): never {
+  const { code } = error as { code?: string }
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error
+  throw new Problem(507, 'STORAGE_FULL', 'The disk of the server is full. Try again later.', { cause: error })
+}
+
+/**
+ * Writes a content to a new file, and returns its size, hash and beginning once it is on the disk.
+ * @throws 413 FILE_TOO_LARGE
+ */
+export async function writeDraft(path: string, content: AsyncIterable<Uint8Array>) {
   const [hasher, beginning] = [new Bun.CryptoHasher('sha256'), Buffer.alloc(DETECTED_BYTES)]
   let size = 0
   const output = await createSyncedFile(path)
@@ -65,6 +73,6 @@ export async function removeOldDrafts({ tenant }: Pick<Tenant, 'tenant'>) {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)
     const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
-    if (mtimeMs < Date.now() - DAY_MS) await rm(path, { force: true })
+    if (mtimeMs < Date.now() - DAY_MS) await rm(path, { recursive: true, force: true })
   }
 }

@@ -27,6 +27,7 @@ const PAGE_HTML = `<!doctype html>
 <h1>Atoll is running</h1>
 <p>This server answers an HTTP API below <code>/api</code>.</p>
 <ul>
+<li><a href="/admin">Admin page</a></li>
 <li><a href="/openapi">Documentation of the API</a></li>
 <li><a href="/openapi/json">Description of the API for programs (OpenAPI)</a></li>
 <li><a href="/health">Health of the server</a></li>

@@ -11,6 +11,7 @@ export type CacheTopic =
   | 'lambdas'
   | 'connections'
   | 'certificates'
+  | 'sites'
 
 /** Topics whose values also depend on another topic, and are dropped with it. */
 const DEPENDENT_TOPICS: Partial<Record<CacheTopic, CacheTopic>> = { configurations: 'actors', tenants: 'certificates' }

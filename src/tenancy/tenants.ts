@@ -13,6 +13,7 @@ import { requestHost } from './client-connection'
 import { checkDatabase, createTenantFolder, databases, hasTenantFolder, moveToTrash, tenantFolder } from './databases'
 import { assignHosts } from './hosts'
 import { ensureSecrets } from './installation-keys'
+import { throwHostNotFound, throwTenantNotFound } from './missing-tenant'
 import { recordOperatorEvent } from './operator-events'
 import { locationOf, recordLeftovers, type TenantRecord, translateStoreError } from './placement'
 import { releaseInThreads } from './reader-threads'
@@ -37,6 +38,20 @@ export function resolveTenant(request: Request, fallbackId?: string | null): Ten
   return (async () => recordRequest(request, openTenant(await findRecord())))()
 }
 
+/**
+ * Returns the tenant of a request by its host alone, else the default tenant; undefined when there is none. Returns it
+ * without a promise when it is cached.
+ * @throws 403 TENANT_SUSPENDED
+ */
+export function resolveHostTenant(request: Request): Tenant | Promise<Tenant | undefined> {
+  const entry = findByHost(requestHost(request))
+  if (entry && !(entry instanceof Promise)) return recordRequest(request, openTenant(entry))
+  return (async () => {
+    const record = (await entry) ?? (await findDefaultTenant())
+    return record && recordRequest(request, openTenant(record))
+  })()
+}
+
 /** Returns the tenant for requests that name none by header or host: that of the setting, or the only one there is. */
 async function findDefaultTenant(): Promise<TenantRecord | undefined> {
   if (config.ATOLL_DEFAULT_TENANT) return findById(config.ATOLL_DEFAULT_TENANT)
@@ -49,19 +64,6 @@ async function findDefaultTenant(): Promise<TenantRecord | undefined> {
 
 /** Returns the id of the default tenant, or undefined when there is none. */
 export const getDefaultTenantId = async () => (await findDefaultTenant())?.id
-
-function throwTenantNotFound(id: string): never {
-  const hint = id === id.toLowerCase() ? '' : ' Ids of tenants are lower case.'
-  throw new Problem(404, 'TENANT_NOT_FOUND', `There is no tenant "${id.slice(0, 100)}".${hint}`)
-}
-
-function throwHostNotFound(request: Request): never {
-  const host = requestHost(request).slice(0, 253)
-  const where = host ? `No tenant answers at ${host}.` : 'The request names no host.'
-  const hint = config.ATOLL_TENANT_HEADER === 'on' ? 'Send the header "tenant", or ask' : 'Ask'
-  const message = `${where} ${hint} the operator to give the tenant this host (atoll tenant hosts).`
-  throw new Problem(404, 'TENANT_NOT_FOUND', message)
-}
 
 function recordRequest(request: Request, tenant: CachedTenant): Tenant {
   const notes = notesOf(request)

@@ -661,6 +661,18 @@ export interface paths {
         };
         get: operations["downloadFile"];
     };
+    "/api/sites": {
+        parameters: {
+        };
+        get: operations["listDeployments"];
+        put: operations["deploySite"];
+        delete: operations["removeSite"];
+    };
+    "/api/sites/rollback": {
+        parameters: {
+        };
+        post: operations["rollbackSite"];
+    };
     "/api/lambdas": {
         parameters: {
         };
@@ -1580,6 +1592,16 @@ export interface components {
             /** @constant */
             success: true;
             trash: string | null;
+        };
+        Deployment: {
+            _id: string;
+            files: number;
+            bytes: number;
+            spa: boolean;
+            created: string;
+            by: string;
+            active: boolean;
+            urls: string[];
         };
         DraftRequest: {
             messages: components["schemas"]["NewMessage"][];
@@ -3819,6 +3841,7 @@ export type CreatedOperatorToken = components['schemas']['CreatedOperatorToken']
 export type CreatedPlugin = components['schemas']['CreatedPlugin'];
 export type CreatedTenant = components['schemas']['CreatedTenant'];
 export type DeletedTenant = components['schemas']['DeletedTenant'];
+export type Deployment = components['schemas']['Deployment'];
 export type DraftRequest = components['schemas']['DraftRequest'];
 export type DraftedBlueprints = components['schemas']['DraftedBlueprints'];
 export type DynamicAmount = components['schemas']['DynamicAmount'];
@@ -7474,6 +7497,74 @@ export interface operations {
                 };
                 content: {
                     "*/*": string;
+                };
+            };
+        };
+    };
+    listDeployments: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deployment"][];
+                };
+            };
+        };
+    };
+    deploySite: {
+        parameters: {
+            query?: {
+                spa?: boolean;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/x-tar": string;
+                "application/gzip": string;
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deployment"];
+                };
+            };
+        };
+    };
+    removeSite: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+        };
+    };
+    rollbackSite: {
+        parameters: {
+            query?: {
+                to?: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deployment"];
                 };
             };
         };

@@ -37,6 +37,11 @@ const component = createRoute({
   path: 'content/components/$id',
   component: lazyRouteComponent(() => import('./component'), 'ComponentScreen'),
 })
+const site = createRoute({
+  getParentRoute: () => frameRoute,
+  path: 'content/site',
+  component: lazyRouteComponent(() => import('./site/site'), 'Site'),
+})
 const configurations = createRoute({
   getParentRoute: () => frameRoute,
   path: 'content/configurations',
@@ -54,7 +59,7 @@ const configuration = createRoute({
   component: lazyRouteComponent(() => import('./configuration-panel'), 'ConfigurationPanel'),
 })
 
-/** The routes of blocks, components and configurations. */
+/** The routes of blocks, components, the site and configurations. */
 export const contentRoutes = [
   index,
   blocks,
@@ -63,5 +68,6 @@ export const contentRoutes = [
   components,
   newComponent,
   component,
+  site,
   configurations.addChildren([newConfiguration, configuration]),
 ] as const

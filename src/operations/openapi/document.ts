@@ -34,6 +34,7 @@ const TAG_DESCRIPTIONS: Record<string, string> = {
   components: 'Components in TypeScript or JSX, and their compiled files',
   blocks: 'Blocks of content and HTML',
   files: 'Files that users upload, and links to their content',
+  sites: 'The static site of the tenant, and its deployments',
   configurations: 'Settings of the tenant',
   events: 'Events of the tenant',
   lambdas: 'Code that runs on the server',

@@ -25,6 +25,7 @@ import * as limits from '../../limits/shapes'
 import * as payments from '../../payments/shapes'
 import * as inbox from '../../payments/webhooks/shapes'
 import * as plugins from '../../plugins/shapes'
+import * as sites from '../../sites/shapes'
 import * as tls from '../../tls/shapes'
 import * as workspaces from '../../workspaces/shapes'
 import * as operations from '../shapes'
@@ -54,6 +55,7 @@ const SHAPE_MODULES = [
     connections,
     integrations,
     lambdas,
+    sites,
     ai,
     usage,
     knowledge,

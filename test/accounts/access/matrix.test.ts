@@ -200,6 +200,10 @@ const table = `
     200 GET /api/quotas
     200 GET /api/workspaces/all
     200 GET /api/blueprints/:key/permissions/explain
+    200 GET /api/sites/
+    201 PUT /api/sites/
+    200 DELETE /api/sites/
+    200 POST /api/sites/rollback
     200 GET /api/lambdas/
     200 GET /api/lambdas/runs
     200 GET /api/lambdas/:id

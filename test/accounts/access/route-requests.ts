@@ -34,6 +34,13 @@ const echo: RouteRequest = { path: { sourceId: 'echo' } }
 const agent: BuildRequest = (at) => ({ path: { id: at.agent } })
 const thread: BuildRequest = async (at, { user }) => ({ path: { id: await at.thread(user) } })
 const chatBody = { messages: [{ role: 'user', content: 'hello' }] }
+const site: BuildRequest = async (at) => ({ raw: await at.site(), headers: { 'content-type': 'application/x-tar' } })
+const deployments =
+  (count: number): BuildRequest =>
+  async (at) => {
+    for (let n = 0; n < count; n++) await at.deploy()
+    return {}
+  }
 const upload: BuildRequest = async (at, { user }) => ({ path: { id: await at.upload(user), name: 'a.txt' } })
 const plan: BuildRequest = (at) => ({ path: { id: at.plan } })
 const coupon: BuildRequest = async (at) => ({ path: { id: await at.coupon() } })
@@ -212,6 +219,9 @@ export const requests: Record<string, BuildRequest> = {
   'DELETE /api/files/:id': upload,
   'POST /api/files/:id/token': upload,
   'GET /api/files/:id/:name': upload,
+  'PUT /api/sites/': site,
+  'POST /api/sites/rollback': deployments(2),
+  'DELETE /api/sites/': deployments(1),
   'GET /api/lambdas/:id': lambda,
   'POST /api/lambdas/': (at) => ({ body: { name: at.name(), code: 'export default () => 1' } }),
   'PUT /api/lambdas/:id': withBody(lambda, { description: 'changed' }),

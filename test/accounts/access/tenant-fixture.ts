@@ -8,6 +8,7 @@ import { handleRequest } from '../../../src/gateway'
 import { transition } from '../../../src/payments/subscriptions/state-machine'
 import { providerEvents } from '../../../src/payments/tables'
 import { deliveries } from '../../../src/plugins/tables'
+import { INDEX, packTar, siteClient } from '../../sites/fixtures'
 import { tenantTables } from '../../storage/schema-facts'
 import { apiClient, callApi, fullAccessRules, type TestResponse } from '../../test-tenant'
 import { createWorkspaceFixture } from '../../workspaces/workspace-fixtures'
@@ -24,7 +25,7 @@ export type RouteRequest = {
   path?: Record<string, string>
   query?: string
   body?: unknown
-  raw?: string
+  raw?: string | Uint8Array
   headers?: Record<string, string>
 }
 
@@ -161,6 +162,8 @@ export async function createTenantFixture() {
       await tenant.write((tx) => tx.update(files).set({ owner }).where(eq(files._id, _id)))
       return _id as string
     },
+    site: () => packTar(INDEX),
+    deploy: async () => requireSuccess(siteClient(home).deploy(await packTar(INDEX))),
     lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
     ...{ plugin, delivery: delivery._id, agent, otherAgent, vectorStore, thread },
     ...{ plan, dynamic, subscription, invoice: invoice._id, providerEvent: providerEvent._id },

@@ -1,0 +1,107 @@
+import { isNotModified } from '../core/etag'
+import { Problem } from '../core/problem'
+import { parseRange } from '../files/download'
+import type { ActiveSite, ServedFile } from './active-site'
+import { readContent } from './content-cache'
+import { chooseEncoding } from './encodings'
+import type { SiteEncoding, StoredContent } from './tables'
+
+/** A site may run scripts and call the API of its origin. Other origins cannot show its pages in a frame. */
+export const SITE_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'strict-origin-when-cross-origin',
+  'content-security-policy': "frame-ancestors 'self'",
+}
+export const CACHE_REVALIDATE = 'public, no-cache'
+const CACHE_IMMUTABLE = 'public, max-age=31536000, immutable'
+
+/** A file in one of its encodings, and the headers with which it is served. */
+type Representation = { content: StoredContent; etag: string; headers: Headers }
+type Range = [number, number]
+
+/**
+ * Returns the response with a file, or the part of it that `Range` names, in an encoding that the client accepts; without
+ * a promise when it is in memory.
+ * @throws 404 FILE_CONTENT_MISSING, 416 RANGE_NOT_SATISFIABLE, 503 FILE_STORE_UNAVAILABLE
+ */
+export function respondWithFile(
+  tenant: string,
+  site: ActiveSite,
+  file: ServedFile,
+  request: Request,
+  status: 200 | 404,
+): Response | Promise<Response> {
+  // A part of an encoded file is of no use without its beginning.
+  const hasRange = status === 200 && request.headers.has('range')
+  const encoding = hasRange ? undefined : chooseEncoding(file, request.headers.get('accept-encoding'))
+  const { content, etag, headers } = represent(site, file, encoding)
+  if (status === 200 && isNotModified(request, etag))
+    return withHeaders(new Response(null, { status: 304, headers }), { 'content-length': undefined })
+  const range = hasRange ? parseRange(request.headers, content.size, etag) : undefined
+  if (range === 'unsatisfiable') throw rangeNotSatisfiable(content.size)
+  if (request.method === 'HEAD' && !range) return new Response(null, { status, headers })
+  const body = readContent(tenant, site.deployment, content)
+  if (body instanceof Promise)
+    return body.then((loaded) => toResponse(loaded, content, headers, request, status, range))
+  return toResponse(body, content, headers, request, status, range)
+}
+
+function toResponse(
+  body: Uint8Array<ArrayBuffer> | Blob | undefined,
+  { size }: StoredContent,
+  headers: Headers,
+  { method }: Request,
+  status: number,
+  range: Range | undefined,
+): Response {
+  if (!body)
+    throw new Problem(404, 'FILE_CONTENT_MISSING', 'The content of this file is missing. Deploy the site again.')
+  if (!range) return new Response(toBody(body), { status, headers })
+  const [start, end] = range
+  const part = method === 'HEAD' ? null : toBody(body.slice(start, end))
+  return withHeaders(new Response(part, { status: 206, headers }), {
+    'content-length': `${end - start}`,
+    'content-range': `bytes ${start}-${end - 1}/${size}`,
+  })
+}
+
+// A file of S3 as a body would answer with a redirect to the store.
+const toBody = (body: Uint8Array<ArrayBuffer> | Blob) => ('presign' in body ? (body as Blob).stream() : body)
+
+function withHeaders(response: Response, changes: Record<string, string | undefined>): Response {
+  for (const [name, value] of Object.entries(changes))
+    if (value === undefined) response.headers.delete(name)
+    else response.headers.set(name, value)
+  return response
+}
+
+/** Representations of files that were served. They are kept as long as their deployment is cached. */
+const representations = new WeakMap<ServedFile, Map<SiteEncoding | undefined, Representation>>()
+
+function represent(site: ActiveSite, file: ServedFile, encoding: SiteEncoding | undefined): Representation {
+  let ofFile = representations.get(file)
+  const existing = ofFile?.get(encoding)
+  if (existing) return existing
+  const content = (encoding && file.encodings?.[encoding]) ?? file
+  const etag = `"${content.sha256.slice(0, 32)}"`
+  const vary = [file.encodings && 'Accept-Encoding', site.spa && file.path.endsWith('.html') && 'Accept']
+  const headers = new Headers({
+    ...SITE_HEADERS,
+    'content-type': file.type,
+    'content-length': `${content.size}`,
+    'cache-control': file.isImmutable ? CACHE_IMMUTABLE : CACHE_REVALIDATE,
+    'accept-ranges': 'bytes',
+    etag,
+    ...(encoding && { 'content-encoding': encoding }),
+    ...(vary.some(Boolean) && { vary: vary.filter(Boolean).join(', ') }),
+  })
+  ofFile ??= new Map()
+  ofFile.set(encoding, { content, etag, headers })
+  representations.set(file, ofFile)
+  return { content, etag, headers }
+}
+
+const rangeNotSatisfiable = (size: number) =>
+  new Problem(416, 'RANGE_NOT_SATISFIABLE', `The file has only ${size} bytes.`, {
+    headers: { 'content-range': `bytes */${size}` },
+  })
