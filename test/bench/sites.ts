@@ -1,5 +1,5 @@
-// `bun test/bench/sites.ts [seconds]`: files of a site beside a plain Bun.serve that has the same files in memory or as Bun.file, by turns; and
-// what looking for a site costs a request to the API of another process. The site has the usual log level.
+// `bun test/bench/sites.ts [seconds]`: files of a site beside a plain Bun.serve that has the same files in memory or as Bun.file, by turns.
+// The site has the usual log level.
 import { mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
