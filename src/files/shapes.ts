@@ -25,7 +25,14 @@ export const FileList = t.Object({
   owner: maybe(t.String({ description: 'only those of this user' })),
 })
 
-export const FileUpload = t.Object({ name: maybe(line(1_000)) })
+export const FileDeletion = t.Object({
+  force: maybe(t.String({ description: 'true: deletes the file although entities name it' })),
+})
+
+export const FileUpload = t.Object({
+  name: maybe(line(1_000)),
+  keep: maybe(t.String({ description: 'true: the file stays although no entity names it' })),
+})
 
 export const ContentParams = t.Object({ id: t.String(), name: t.String() })
 export const ContentQuery = t.Object({

@@ -1764,6 +1764,8 @@ export interface components {
             indexed?: boolean;
             schema?: components["schemas"]["AppConfigurationChange"];
             target?: string;
+            accept?: string[];
+            maxSize?: number | string;
             /** @enum {string} */
             onDelete?: "restrict" | "nullify" | "cascade";
             readRoles?: string[];
@@ -1775,7 +1777,7 @@ export interface components {
             /** @enum {string} */
             state: "building" | "ready" | "retiring" | "removing";
             /** @enum {string} */
-            reason: "setting" | "relation" | "unique" | "list or object" | "limitation" | "filter" | "sort" | "chart" | "earlier version";
+            reason: "setting" | "relation" | "file" | "unique" | "list or object" | "limitation" | "filter" | "sort" | "chart" | "earlier version";
             since: string;
             used: string;
         };
@@ -7324,12 +7326,14 @@ export interface operations {
         parameters: {
             query?: {
                 name?: string;
+                keep?: string;
             };
         };
         requestBody: {
             content: {
                 "multipart/form-data": {
                     file: string;
+                    keep?: boolean;
                 };
                 "application/octet-stream": string;
             };
@@ -7388,6 +7392,9 @@ export interface operations {
     };
     deleteFile: {
         parameters: {
+            query?: {
+                force?: string;
+            };
             path: {
                 id: string;
             };

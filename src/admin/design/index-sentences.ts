@@ -34,6 +34,7 @@ export const describeIndexChange = (field: IndexedField) => CHANGES[getIndexChoi
 const CAUSES: Record<FieldIndex['reason'], string> = {
   setting: '“Always” was chosen',
   relation: 'relations need it',
+  file: 'access to files needs it',
   unique: 'unique values need it',
   'list or object': 'lists and objects need it',
   limitation: 'a limit needed it',
