@@ -1,4 +1,3 @@
-import type { Actor } from '../accounts/actors'
 import type { PublicCtx } from '../accounts/context'
 import { getModel } from '../blueprints/blueprints'
 import type { Model, ModelField } from '../blueprints/model'
@@ -9,6 +8,8 @@ import { slot } from '../core/extension'
 import { badRequest, Problem } from '../core/problem'
 import { parseFlag } from '../core/shapes'
 import type { Tx } from '../storage/port'
+import { reserveBody } from '../tenancy/body-budget'
+import { startProcessing } from '../tenancy/client-connection'
 import type { Doc } from './store/doc'
 import { unknownPropertyMessage } from './write/document'
 import type { NamedFile } from './write/file-values'
@@ -59,10 +60,12 @@ export async function writeFromBody(
   if (!isForm(request)) return write(body)
   const model = await getModel(ctx, key)
   requireRowScope(model, operation, ctx.actor)
-  const parts = new FormParts(model, ctx.actor)
-  return entityFormReceiver()(ctx, request, parts, ({ files, insert, ...uploads }) =>
-    write(parts.toBody(files), { ...uploads, files, insert: (tx) => insert(tx, parts.keep) }),
-  )
+  const parts = new FormParts(model, ctx, request)
+  return entityFormReceiver()(ctx, request, parts, (uploads) => {
+    startProcessing(request)
+    const { files, store, keep } = uploads
+    return write(parts.toBody(files), { files, store, keep, insert: (tx) => uploads.insert(tx, parts.keep) })
+  })
 }
 
 const SYSTEM_PARTS = ['identifier', 'user', 'workspace']
@@ -75,7 +78,8 @@ class FormParts implements FormReceiver {
 
   constructor(
     private model: Model,
-    private actor: Actor | undefined,
+    private ctx: PublicCtx,
+    private request: Request,
   ) {}
 
   onFile = (name: string) => {
@@ -91,6 +95,7 @@ class FormParts implements FormReceiver {
         'BODY_TOO_LARGE',
         `The values of a form have at most ${config.ATOLL_BODY_LIMIT} characters.`,
       )
+    reserveBody(this.request, this.ctx.tenant, this.#size, config.ATOLL_BODY_LIMIT)
     if (name === 'keep' && !this.model.field.has(name)) this.keep = !!parseFlag({ keep: text }, 'keep')
     else {
       this.#requireField(name)
@@ -101,7 +106,7 @@ class FormParts implements FormReceiver {
   #requireField(name: string): ModelField | undefined {
     const field = this.model.field.get(name)
     if (!field && !SYSTEM_PARTS.includes(name))
-      badRequest({ path: `/${name.slice(0, 100)}`, message: unknownPropertyMessage(this.model, this.actor, name) })
+      badRequest({ path: `/${name.slice(0, 100)}`, message: unknownPropertyMessage(this.model, this.ctx.actor, name) })
     return field
   }
 

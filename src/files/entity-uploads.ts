@@ -32,7 +32,8 @@ export async function receiveEntityForm<T>(
   const { actor } = ctx
   const done = Promise.withResolvers<void>()
   const uploads: Upload[] = []
-  const [receiving, open]: Promise<unknown>[][] = [[], []]
+  const receiving: Promise<unknown>[] = []
+  const open: Promise<unknown>[] = []
   try {
     await withChunks(request.body ?? new Blob().stream(), (chunks) =>
       receiveForm(request.headers.get('content-type')!, chunks, {
@@ -96,14 +97,14 @@ class StoredUploads implements ReceivedUploads, Disposable {
     for (const { draft } of this.uploads) await storeContent(this.ctx, draft)
   }
 
-  async insert(tx: Tx, keep: boolean) {
+  insert = async (tx: Tx, keep: boolean) => {
     for (const { row } of this.uploads) await tx.insert(files).values({ ...row, keep })
   }
 
   /** What was reserved counts, because the files are stored. */
-  keep() {
+  keep = () => {
     for (const reservation of this.#reservations) reservation?.keep()
-  }
+  };
 
   [Symbol.dispose]() {
     for (const reservation of this.#reservations) reservation?.[Symbol.dispose]()
