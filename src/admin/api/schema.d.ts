@@ -6466,6 +6466,9 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["EntityInput"];
+                "multipart/form-data": {
+                    [key: string]: unknown;
+                };
             };
         };
         responses: {
@@ -6512,6 +6515,9 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["EntityInput"];
+                "multipart/form-data": {
+                    [key: string]: unknown;
+                };
             };
         };
         responses: {
@@ -6553,6 +6559,9 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["EntityInput"];
+                "multipart/form-data": {
+                    [key: string]: unknown;
+                };
             };
         };
         responses: {

@@ -37,6 +37,16 @@ const component = createRoute({
   path: 'content/components/$id',
   component: lazyRouteComponent(() => import('./component'), 'ComponentScreen'),
 })
+const files = createRoute({
+  getParentRoute: () => frameRoute,
+  path: 'content/files',
+  component: lazyRouteComponent(() => import('./files'), 'Files'),
+})
+const file = createRoute({
+  getParentRoute: () => files,
+  path: '$id',
+  component: lazyRouteComponent(() => import('./file-panel'), 'FilePanel'),
+})
 const configurations = createRoute({
   getParentRoute: () => frameRoute,
   path: 'content/configurations',
@@ -54,7 +64,7 @@ const configuration = createRoute({
   component: lazyRouteComponent(() => import('./configuration-panel'), 'ConfigurationPanel'),
 })
 
-/** The routes of blocks, components and configurations. */
+/** The routes of blocks, components, files and configurations. */
 export const contentRoutes = [
   index,
   blocks,
@@ -63,5 +73,6 @@ export const contentRoutes = [
   components,
   newComponent,
   component,
+  files.addChildren([file]),
   configurations.addChildren([newConfiguration, configuration]),
 ] as const
