@@ -2,9 +2,6 @@ import type { Definition, Field } from './shapes'
 
 const FILES_PATH = '/api/files/'
 
-/** Returns whether the values of a field are URLs of files. */
-const isFileField = ({ type }: Pick<Field, 'type'>) => type === 'file'
-
 /**
  * Returns whether a field can name files of this server, so that who may read it may read them. Its index tells where a
  * file is named, so a field without one cannot; nor can a computed one, whose values no writer answers for.
@@ -12,7 +9,7 @@ const isFileField = ({ type }: Pick<Field, 'type'>) => type === 'file'
 export const namesFiles = (
   { computed }: Pick<Definition, 'computed'>,
   field: Pick<Field, 'key' | 'type' | 'indexed'>,
-): boolean => isFileField(field) && field.indexed !== false && !(computed && Object.hasOwn(computed, field.key))
+): boolean => field.type === 'file' && field.indexed !== false && !(computed && Object.hasOwn(computed, field.key))
 
 /** Returns the id of the file of this server that a value names, by its path or by its `_id`; undefined for other URLs. */
 export function parseFileId(value: unknown): string | undefined {
@@ -26,3 +23,10 @@ export const isFilePath = (value: unknown): value is string => typeof value === 
 
 /** Returns the path with which the URLs of a file begin. */
 export const filePathOf = (id: string) => `${FILES_PATH}${id}/`
+
+/** Returns what the values of a file field are, as sentences for descriptions; undefined for other fields. */
+export function describeFileField({ type, accept, maxSize }: Field): string | undefined {
+  if (type !== 'file') return
+  const limits = [accept?.join(', '), maxSize !== undefined && `up to ${maxSize}`].filter(Boolean).join(', ')
+  return `The URL of a file. To write, also the \`_id\` of one.${limits && ` Files of this server: ${limits}.`}`
+}

@@ -5,7 +5,7 @@ import type { Model, ModelField } from '../blueprints/model'
 import { isInScope, mayReadField, type RowScope, rowScopeOf } from '../blueprints/permissions'
 import type { Db } from '../storage/port'
 
-const MAX_COMPARED_ENTITIES = 10_000 // entities of a field that name one file; of more, only so many are compared
+const MAX_COMPARED_ENTITIES = 2_000 // entities of a field that name one file; of more, only so many are compared
 
 /**
  * SQL for whether an entity names a file; `id` is an SQL expression for the id of the file. Files are named in the indexes

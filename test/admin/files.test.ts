@@ -55,7 +55,7 @@ describe.skipIf(!hasBrowser)('files in a browser', () => {
     await page.getByRole('img', { name: 'dot.png' }).waitFor()
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.getByRole('button', { name: 'Copy link' }).click()
-    const link = await page.evaluate(() => navigator.clipboard.readText())
+    const link = await page.evaluate<string>('navigator.clipboard.readText()')
     expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/files\/[\w-]+\/dot\.png$/)
     await inspectScreen(page, 'files')
     await page.getByRole('combobox', { name: 'Type' }).click()
@@ -84,11 +84,12 @@ describe.skipIf(!hasBrowser)('files in a browser', () => {
     await page.getByText('“large.png” is larger than 1 KiB.').waitFor()
     await choose('Choose a file for Cover', [picture('cover.png')])
     await page.getByRole('img', { name: 'cover.png' }).waitFor()
-    const dropped = await page.evaluateHandle(() => {
+    // The types of the tests know no browser.
+    const dropped = await page.evaluateHandle(`(() => {
       const data = new DataTransfer()
       for (const name of ['1.txt', '2.txt']) data.items.add(new File([name], name, { type: 'text/plain' }))
       return data
-    })
+    })()`)
     await page.dispatchEvent('[aria-label="Files of Papers"]', 'drop', { dataTransfer: dropped })
     await page.getByRole('link', { name: '2.txt' }).waitFor()
     await page.getByRole('textbox', { name: 'Add to Papers' }).fill('https://example.com/3.txt')

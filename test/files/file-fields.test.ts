@@ -148,6 +148,14 @@ describe('values', () => {
 })
 
 describe('definitions', () => {
+  test('the generated types say what a file field takes', async () => {
+    const { body } = await tenant.as('admin').get('/blueprints/types.d.ts')
+    expect(body).toContain(
+      '/** The URL of a file. To write, also the `_id` of one. Files of this server: image/*, up to 1K. */',
+    )
+    expect(body).toContain('cover?: string')
+  })
+
   test('accept and maxSize are refused where they make no sense, and a default cannot be a file of this server', async () => {
     const create = (field: object) =>
       tenant.as('admin').post('/blueprints', { key: 'bad', name: 'Bad', fields: [{ key: 'a', ...field }] })
