@@ -232,8 +232,8 @@ function createHooks<C extends PublicCtx>(
       }
     },
     transform: async (context: HookContext<C>) => {
-      if (read !== skipBody && !(read === readBodyUnlessForm && isForm(context.request)))
-        startProcessing(context.request)
+      const streams = read === skipBody || (read === readBodyUnlessForm && isForm(context.request))
+      if (!streams) startProcessing(context.request)
       if (!context.ctx) {
         noteRoute(context.request, context.route)
         context.ctx = (await authorizeRequest(context.request)) as C

@@ -10,7 +10,9 @@ export const StoredFile = t.Object({
   type: t.String({ description: 'the media type, which the server detects in the content' }),
   size: t.Number({ description: 'bytes' }),
   sha256: t.String({ description: 'the SHA-256 of the content, in hex' }),
-  visibility: t.Literal('private', { description: 'its owner and admins can read it, and whoever has a link' }),
+  visibility: t.Literal('private', {
+    description: 'its owner and admins can read it, whoever has a link, and who may read it in an entity',
+  }),
   owner: t.String({ description: 'the id of the user who uploaded it' }),
   workspace: t.Nullable(t.String({ description: 'the active workspace of the owner at the upload' })),
   created: time,

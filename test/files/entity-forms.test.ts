@@ -104,6 +104,22 @@ describe('forms of entities', () => {
     expect(patched.body.papers).toHaveLength(1)
   })
 
+  test('a form that is sent again with its idempotency key creates one entity and one file', async () => {
+    const island = await createTenantWithPages()
+    const by = fileClient(island, island.tokens.user)
+    const head = 'content-disposition: form-data; name='
+    const body = `--x\r\n${head}"title"\r\n\r\nOnce\r\n--x\r\n${head}"papers"; filename="a.txt"\r\n\r\ntext\r\n--x--\r\n`
+    const headers = { 'content-type': 'multipart/form-data; boundary=x', 'idempotency-key': crypto.randomUUID() }
+    const ids: string[] = []
+    for (let n = 0; n < 2; n++) {
+      const response = await by.send('POST', pages, headers, body)
+      expect(response.status).toBe(201)
+      ids.push(((await response.json()) as { _id: string })._id)
+    }
+    expect(ids[0]).toBe(ids[1]!)
+    expect((await island.as('user').get('/files')).body).toHaveLength(1)
+  })
+
   test('files of a form with the part keep stay when no entity names them, others are removed', async () => {
     const island = await createTenantWithPages()
     const by = fileClient(island, island.tokens.user)

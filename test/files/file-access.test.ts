@@ -156,6 +156,39 @@ describe('references', () => {
     expect(await read(undone.url)).toEqual(CLOSED)
   })
 
+  test('a file that is deleted while entities begin to name it is either named or deleted, never both', async () => {
+    const { create } = await createBlueprint('races', readBy('tenant', { guest: true }))
+    const outcomes = await Promise.all(
+      Array.from({ length: 40 }, async (_, n) => {
+        const { body: file } = await user.upload(`race ${n}`, `${n}.txt`)
+        const [created, removed] = await Promise.all([
+          create({ file: file._id }),
+          tenant.as('user').delete(`/files/${file._id}`),
+        ])
+        const left = await tenant.as('user').get(`/files/${file._id}`)
+        return [created.status, removed.status, left.status].join()
+      }),
+    )
+    expect(outcomes.filter((outcome) => !['201,409,200', '400,200,404'].includes(outcome))).toEqual([])
+  })
+
+  test('deletions by filter and by cascade close the files of all entities that they delete', async () => {
+    const { create, entities } = await createBlueprint('parents', readBy('tenant', { guest: true }))
+    const children = await createBlueprint('children', readBy('tenant', { guest: true }), {
+      ...{ key: 'parent', type: 'relation', target: 'parents', onDelete: 'cascade' },
+    })
+    const { body: first } = await user.upload(PNG, 'first.png')
+    const { body: second } = await user.upload(PNG, 'second.png')
+    for (let n = 0; n < 3; n++) {
+      const { body: parent } = await create({ files: [first._id] })
+      expect((await children.create({ parent: parent.identifier, files: [second._id] })).status).toBe(201)
+    }
+    expect([await read(first.url), await read(second.url)]).toEqual(Array(2).fill({ guest: 200, other: 200 }))
+    const { body } = await tenant.as('user').delete(`${entities}/all?confirm=parents`)
+    expect(body.deletedCount).toBe(3)
+    expect([await read(first.url), await read(second.url)]).toEqual([CLOSED, CLOSED])
+  })
+
   test('a deleted blueprint closes the files of its entities', async () => {
     const { create } = await createBlueprint('events', readBy('tenant', { guest: true }))
     const { body: file } = await user.upload(PNG)
