@@ -39,6 +39,7 @@ import idsStoredOncePg from './postgres/0048_ids_stored_once.sql' with { type: '
 import changeTrackingPg from './postgres/0049_change_tracking.sql' with { type: 'text' }
 import filesPg from './postgres/0050_files.sql' with { type: 'text' }
 import emailSignInsPg from './postgres/0051_email_signins.sql' with { type: 'text' }
+import fileFieldsPg from './postgres/0052_file_fields.sql' with { type: 'text' }
 import picturesPg from './postgres/0053_pictures.sql' with { type: 'text' }
 import sitesPg from './postgres/0054_sites.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
@@ -96,6 +97,7 @@ import idsStoredOnceRewritten from './sqlite/0048_ids_stored_once_rewritten.sql'
 import changeTracking from './sqlite/0049_change_tracking.sql' with { type: 'text' }
 import files from './sqlite/0050_files.sql' with { type: 'text' }
 import emailSignIns from './sqlite/0051_email_signins.sql' with { type: 'text' }
+import fileFields from './sqlite/0052_file_fields.sql' with { type: 'text' }
 import pictures from './sqlite/0053_pictures.sql' with { type: 'text' }
 import sites from './sqlite/0054_sites.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
@@ -160,6 +162,7 @@ export const tenantMigrations: Migrations = {
     changeTracking,
     files,
     emailSignIns,
+    fileFields,
     pictures,
     sites,
   ],
@@ -204,6 +207,7 @@ export const tenantMigrations: Migrations = {
     changeTrackingPg,
     filesPg,
     emailSignInsPg,
+    fileFieldsPg,
     picturesPg,
     sitesPg,
   ],

@@ -932,7 +932,7 @@ CREATE TABLE files (
   owner text not null,
   workspace text,
   created integer not null
-, width integer, height integer) strict, without rowid;
+, keep integer not null default 1, unused integer, width integer, height integer) strict, without rowid;
 
 CREATE INDEX files_by_time on files (created, _id);
 
@@ -963,4 +963,4 @@ CREATE TABLE site_deployments (
   manifest text not null
 ) strict, without rowid;
 
-pragma user_version = 43;
+pragma user_version = 44;

@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { config } from '../config'
-import { type BodyInspector, readJson } from '../core/body'
+import { type BodyInspector, isForm, readJson } from '../core/body'
 import { slot } from '../core/extension'
 import { assertLengths } from '../core/length-limits'
 import { Problem, ProblemShape } from '../core/problem'
@@ -125,6 +125,9 @@ export const aiGuard = <Area extends string>(area: Area) => createGuard(area, re
 /** Returns a guard for routes that read the body themselves while it arrives. */
 export const streamGuard = <Area extends string>(area: Area) => createGuard(area, skipBody)
 
+/** Returns a guard that reads bodies as `guard` does, except multipart forms, which routes read while they arrive. */
+export const formGuard = <Area extends string>(area: Area) => createGuard(area, readBodyUnlessForm)
+
 /** Returns a guard that reads bodies of up to ATOLL_UPLOAD_LIMIT bytes. */
 export const uploadGuard = <Area extends string>(area: Area) => createGuard(area, readUpload)
 
@@ -132,6 +135,8 @@ const readBody: ReadBody = (request, checks) => readJson(request, config.ATOLL_B
 const readLargeBody: ReadBody = (request, checks) => readJson(request, config.ATOLL_AI_BODY_LIMIT, checks)
 const readUpload: ReadBody = (request, checks) => readJson(request, config.ATOLL_UPLOAD_LIMIT, checks)
 const skipBody = async () => {}
+const readBodyUnlessForm: ReadBody = async (request, checks) =>
+  isForm(request) ? undefined : readBody(request, checks)
 
 const createGuard = <Area extends string>(area: Area, read: ReadBody) =>
   new Elysia({ name: 'guard', seed: `${area} ${read.name}` }).macro({
@@ -227,7 +232,8 @@ function createHooks<C extends PublicCtx>(
       }
     },
     transform: async (context: HookContext<C>) => {
-      if (read !== skipBody) startProcessing(context.request)
+      const streams = read === skipBody || (read === readBodyUnlessForm && isForm(context.request))
+      if (!streams) startProcessing(context.request)
       if (!context.ctx) {
         noteRoute(context.request, context.route)
         context.ctx = (await authorizeRequest(context.request)) as C

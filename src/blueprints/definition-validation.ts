@@ -3,6 +3,7 @@ import { badRequest, type FieldError } from '../core/problem'
 import { suggestName } from '../core/unknown-keys'
 import { fieldTypes } from './fields'
 import { toBoundValue } from './fields/field-type'
+import { isFilePath } from './file-fields'
 import { compileFormula } from './formulas/formula'
 import { compileField, type ModelField } from './model'
 import type { Definition, Field } from './shapes'
@@ -124,6 +125,11 @@ async function validateField(field: Field): Promise<FieldError[]> {
   if (field.onDelete && type !== 'relation') addError('/onDelete', 'Only a relation can have onDelete.')
   if (field.onDelete === 'nullify' && field.required && !multi)
     addError('/onDelete', 'A required relation cannot be cleared.')
+  if (field.accept && type !== 'file') addError('/accept', 'Only a field of the type file can have accept.')
+  if (field.maxSize !== undefined && type !== 'file')
+    addError('/maxSize', 'Only a field of the type file can have maxSize.')
+  if (type === 'file' && [field.default].flat().some(isFilePath))
+    addError('/default', 'A default cannot be a file of this server, because nobody would keep it.')
   if (field.unique && field.indexed === false) addError('/unique', 'Only an indexed field can be unique.')
   if (field.unique && (multi || !kind.toIndexKey)) addError('/unique', 'Lists and objects cannot be unique.')
 

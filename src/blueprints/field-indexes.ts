@@ -1,8 +1,9 @@
-import { and, eq, inArray } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import { now, toIsoString } from '../core/clock'
 import type { Tx } from '../storage/port'
 import { type FieldTypeName, fieldTypes } from './fields'
 import type { FieldType } from './fields/field-type'
+import { namesFiles } from './file-fields'
 import type { Definition, Field, IndexReason } from './shapes'
 import { fieldIndexes } from './tables'
 
@@ -19,10 +20,12 @@ export const isNeverIndexed = ({ indexed, target }: Pick<Field, 'indexed' | 'tar
  * values of lists and objects are found by an index alone, and limitations count by it.
  */
 export function getIndexReason(
-  definition: Pick<Definition, 'limitations'>,
+  definition: Pick<Definition, 'limitations' | 'computed'>,
   field: FieldOptions,
 ): IndexReason | undefined {
   if (isNeverIndexed(field)) return
+  // Before the others, because files are looked for in the indexes with this reason.
+  if (namesFiles(definition, field)) return 'file'
   if (field.indexed) return 'setting'
   if (field.target) return 'relation'
   if (field.unique) return 'unique'
@@ -45,7 +48,11 @@ export async function addFieldIndexes(
     await tx
       .insert(fieldIndexes)
       .values({ blueprint, number, state, reason, since: time, used: time, done: 0, upto })
-      .onConflictDoNothing()
+      .onConflictDoUpdate({
+        target: [fieldIndexes.blueprint, fieldIndexes.number],
+        set: { reason },
+        setWhere: sql`${reason} = 'file'`,
+      })
 }
 
 /** Adds the indexes that the fields of a definition have from the beginning, unless they exist. */
@@ -59,6 +66,20 @@ export async function addRequiredIndexes(
     const reason = getIndexReason(definition, field)
     return reason ? [[numbers.get(field.key)!, reason] as const] : []
   })
+  const others = definition.fields.filter((field) => !namesFiles(definition, field))
+  await tx
+    .update(fieldIndexes)
+    .set({ reason: 'filter' })
+    .where(
+      and(
+        eq(fieldIndexes.blueprint, blueprint),
+        eq(fieldIndexes.reason, 'file'),
+        inArray(
+          fieldIndexes.number,
+          others.map(({ key }) => numbers.get(key)!),
+        ),
+      ),
+    )
   const [hasEntities] = await tx.query('select 1 from entities where blueprint = ? limit 1', [blueprint])
   await addFieldIndexes(tx, blueprint, reasons, hasEntities ? 'building' : 'ready')
 }

@@ -4,6 +4,7 @@ import { prepareFirst, prepareQuery } from '../storage/prepared-statements'
 import type { Tenant } from '../tenancy/tenants'
 import { entityStore } from './entity-store'
 import type { FieldIndex } from './field-indexes'
+import { namesFiles } from './file-fields'
 import { compileFormula, type Formula } from './formulas/formula'
 import { type AlterationState, compileField, type Model, type ModelField } from './model'
 import { diffDefinitions } from './schema-diff'
@@ -86,6 +87,7 @@ export async function compileModel(
     fields,
     field: new Map(fields.map((field) => [field.key, field])),
     formulas: await compileFormulas(fields, definition.computed),
+    fileFields: fields.filter((field) => namesFiles(definition, field)),
     guarded: fields.some(({ readRoles }) => readRoles?.length),
   }
 }

@@ -36,6 +36,8 @@ export type Model = Omit<Definition, 'fields'> & {
   field: Map<string, ModelField>
   /** The formulas of computed fields, in the order of the fields. */
   formulas: { field: ModelField; formula: Formula }[]
+  /** The fields whose values can be files of this server. */
+  fileFields: ModelField[]
   /** Whether a field has readRoles. */
   guarded: boolean
   /** The number of the alteration that is in force. */

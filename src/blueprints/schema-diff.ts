@@ -1,6 +1,7 @@
 import { badRequest, type FieldError } from '../core/problem'
 import { fieldTypes } from './fields'
 import type { FieldType } from './fields/field-type'
+import { namesFiles } from './file-fields'
 import type { Definition, Field } from './shapes'
 
 /** A stored change for which entities are being prepared. Its fields may contain `renamedFrom`. */
@@ -27,6 +28,8 @@ export type FieldMapping = {
   blockedWhen: 'present' | 'absent' | undefined
   /** Whether existing values may have become invalid. */
   revalidate: boolean
+  /** Whether the field names files from now on: nobody has checked whether the writers of its values may read them. */
+  beginsToNameFiles?: boolean
 }
 
 /** The effect of a change of a blueprint on its entities. */
@@ -54,7 +57,7 @@ export function diffDefinitions(before: Definition, after: Definition): SchemaDi
     ...after,
     fields: after.fields.map((field) => withoutRenamedFrom(inheritRoles(field, sources.get(field.key)))),
   }
-  const steps = definition.fields.map((field) => mapField(field, sources.get(field.key), definition))
+  const steps = definition.fields.map((field) => mapField(field, sources.get(field.key), definition, before))
   const recomputes = needsRecompute(before, definition, steps, renames)
   const needsReindex = (field: Field, { fill }: FieldMapping) => {
     const was = sources.get(field.key)
@@ -65,7 +68,7 @@ export function diffDefinitions(before: Definition, after: Definition): SchemaDi
       (recomputes && isComputed(definition, field.key))
     )
       return true
-    return !Bun.deepEquals(indexSignature(field), indexSignature(was))
+    return !Bun.deepEquals(indexSignature(definition, field), indexSignature(before, was))
   }
   const reindexedKeys = new Set(
     definition.fields.filter((field, at) => needsReindex(field, steps[at]!)).map(({ key }) => key),
@@ -107,7 +110,7 @@ const inheritRoles = (field: Field, was: Field | undefined): Field =>
       }
     : field
 
-function mapField(field: Field, was: Field | undefined, definition: Definition): FieldMapping {
+function mapField(field: Field, was: Field | undefined, definition: Definition, before: Definition): FieldMapping {
   const { key, required, multi } = field
   const lacks = !!required && !was?.required && !isComputed(definition, key)
   const fill = lacks && field.default !== null ? field.default : undefined
@@ -119,6 +122,7 @@ function mapField(field: Field, was: Field | undefined, definition: Definition):
     from: was.key,
     ...(!!multi !== !!was.multi && { list: multi ? 'wrap' : 'unwrap' }),
     revalidate: !isRelaxed(field, was),
+    ...(namesFiles(definition, field) && !namesFiles(before, was) && { beginsToNameFiles: true }),
     // Access to the entity of a relation was checked against the old target when the value was written.
     blockedWhen: field.target && field.target !== was.target ? 'present' : step.blockedWhen,
   }
@@ -127,9 +131,10 @@ function mapField(field: Field, was: Field | undefined, definition: Definition):
 const isComputed = ({ computed }: Definition, key: string) => !!computed && Object.hasOwn(computed, key)
 
 /** Returns what the index of a field depends on; when this changes, the index does. */
-function indexSignature({ type, multi, indexed, target }: Field) {
+function indexSignature(definition: Definition, field: Field) {
+  const { type, multi, indexed, target } = field
   const { toIndexKey, isSearchable } = fieldTypes[type] as FieldType
-  return [toIndexKey, !!isSearchable, !!multi, indexed !== false || !!target]
+  return [toIndexKey, !!isSearchable, !!multi, indexed !== false || !!target, namesFiles(definition, field)]
 }
 
 /** Returns whether every value that was valid before is still valid. */

@@ -6,6 +6,7 @@ import { type FieldTypeName, fieldTypeNames } from './fields'
 
 const optional = t.Optional
 const roles = t.Array(line(100, 1), { maxItems: 100 })
+const SIZE_MESSAGE = 'Write bytes, or a size such as 500K, 10M or 1G.'
 const scope = t.Union([t.Literal('user'), t.Literal('workspace'), t.Literal('tenant')])
 
 export const Field = strictObject({
@@ -31,6 +32,19 @@ export const Field = strictObject({
   ),
   schema: optional(t.Record(t.String(), t.Unknown(), { description: 'JSON Schema of an object' })),
   target: optional(t.String({ maxLength: 63, description: 'the key of the blueprint that a relation points to' })),
+  accept: optional(
+    t.Array(
+      textMatching('^[a-z0-9.+-]+/(\\*|[a-z0-9.+-]+)$', 'Write media types such as image/png or image/*.', {
+        maxLength: 100,
+      }),
+      { minItems: 1, maxItems: 50, description: 'the media types of the files of this server that a file field takes' },
+    ),
+  ),
+  maxSize: optional(
+    t.Union([t.Number({ minimum: 1, multipleOf: 1 }), textMatching('^[1-9]\\d{0,11}[KMGkmg]?$', SIZE_MESSAGE)], {
+      description: 'the largest file of this server that a file field takes: bytes, or a text such as 500K or 10M',
+    }),
+  ),
   onDelete: optional(t.Union([t.Literal('restrict'), t.Literal('nullify'), t.Literal('cascade')])),
   readRoles: optional(roles),
   writeRoles: optional(roles),
@@ -151,6 +165,7 @@ export type Blueprint = Static<typeof Blueprint>
 export const IndexReason = t.Union([
   t.Literal('setting'),
   t.Literal('relation'),
+  t.Literal('file'),
   t.Literal('unique'),
   t.Literal('list or object'),
   t.Literal('limitation'),

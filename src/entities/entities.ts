@@ -8,6 +8,7 @@ import { createJsonResponse } from '../core/response'
 import { recordCreatedPath } from '../http/idempotency/claim'
 import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
 import type { Db, Tx } from '../storage/port'
+import type { EntityUploads } from './form'
 import { populateOne } from './populate/populate'
 import { createPopulatePlan, type PopulatePlan } from './populate/populate-plan'
 import { readFairly } from './query/fair-reads'
@@ -17,6 +18,7 @@ import { parseQuery } from './query/query-parser'
 import type { ThreadedRead } from './query/threaded-reads'
 import { getQueryString, headersOf, parseResponseShape, readConsistently, withoutPrivilege } from './request'
 import { ensureSearchIndex } from './search/search-index'
+import type { Doc } from './store/doc'
 import { readShown, readStored, type ShownRow } from './store/rows'
 import { createSerializer, type ResponseShape } from './store/serializer'
 import { computeFields } from './write/computed-fields'
@@ -30,6 +32,7 @@ import {
   toDeletedEntity,
 } from './write/deletion'
 import { parseBody } from './write/document'
+import { assertFilesAccepted, type NamedFiles, resolveFileValues } from './write/file-values'
 import { limitGuestWrites } from './write/guest-rate-limit'
 import { createChange, createDraft, requireWritable } from './write/input'
 import { insertEntity, toEntityDraft } from './write/insert'
@@ -58,21 +61,32 @@ async function readEntity(ctx: PublicCtx, model: Model, identifier: string, requ
 }
 
 /** Creates an entity. @throws 400, 401, 403 (also LIMIT_REACHED, QUOTA_EXCEEDED), 404, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
-export async function create(ctx: PublicCtx, key: string, body: unknown, request: Request): Promise<Response> {
+export async function create(
+  ctx: PublicCtx,
+  key: string,
+  body: unknown,
+  request: Request,
+  uploads?: EntityUploads,
+): Promise<Response> {
   limitGuestWrites(ctx, key, request)
   return retryOnStale(ctx, key, async (model, { actor, write }) => {
-    const [draft, shape] = [createDraft(model, actor, body), parseResponseShape(model, ctx, request)]
+    requireRowScope(model, 'create', actor)
+    const { bodies, files } = await resolveFileValues(ctx, model, [body], uploads?.files)
+    const [draft, shape] = [createDraft(model, actor, bodies[0]), parseResponseShape(model, ctx, request)]
     const doc = await computeFields(model, draft.doc, draft.identity, actor)
     const entity = toEntityDraft(model, draft.identity, doc, actor)
-    const readableScopes = await getReadableScopes(ctx, model)
+    const readable = { scopes: await getReadableScopes(ctx, model), files }
     const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
     await assertQuotaLeft(ctx, 'storage')
     using reservation = await reserveQuota(ctx, 'entities', 1)
+    if (uploads) await storeUploads(uploads, model, doc, {}, files)
     const { row } = await write(async (tx) => {
       await recordCreatedPath(tx, `/api/blueprints/${key}/entities/${entity._id}`)
-      return insertEntity(tx, model, entity, readableScopes)
+      await uploads?.insert(tx)
+      return insertEntity(tx, model, entity, readable)
     }).catch(rethrowConflict)
     reservation?.keep()
+    uploads?.keep()
     return respond(model, ctx, row, request, shape, { plan, status: 201 })
   })
 }
@@ -84,12 +98,14 @@ export async function update(
   identifier: string,
   body: unknown,
   request: Request,
+  uploads?: EntityUploads,
 ): Promise<Response> {
   limitGuestWrites(ctx, key, request)
   return retryOnStale(ctx, key, async (model, { actor, db, write }) => {
     const rowScope = requireRowScope(model, 'update', actor)
-    const [input, shape] = [parseBody(body, actor), parseResponseShape(model, ctx, request)]
-    const readableScopes = await getReadableScopes(ctx, model)
+    const { bodies, files } = await resolveFileValues(ctx, model, [body], uploads?.files)
+    const [input, shape] = [parseBody(bodies[0], actor), parseResponseShape(model, ctx, request)]
+    const readable = { scopes: await getReadableScopes(ctx, model), files }
     const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
     const computeChange = async (executor: Db) => {
       const before = await getWritableRow(executor, model, identifier, rowScope, ctx, request)
@@ -99,15 +115,27 @@ export async function update(
     // Formulas are slow, so they are computed before the write, and again if the entity has changed in between.
     const precomputed = model.formulas.length ? await computeChange(db) : undefined
     await assertQuotaLeft(ctx, 'storage')
+    if (uploads) {
+      const { doc, comparable } = precomputed ?? (await computeChange(db))
+      await storeUploads(uploads, model, doc, comparable, files)
+    }
     const { row, sent } = await write(async (tx) => {
+      await uploads?.insert(tx)
       if (precomputed) await assertEntityFresh(tx, precomputed.before)
       const { before, sent, ...changed } = precomputed ?? (await computeChange(tx))
-      return { sent, row: await updateEntity(tx, model, before, changed, readableScopes) }
+      return { sent, row: await updateEntity(tx, model, before, changed, readable) }
     })
+    uploads?.keep()
     return sent
       ? respond(model, ctx, row, request, { ...shape, select: sent })
       : respond(model, ctx, row, request, shape, { plan })
   })
+}
+
+/** Stores the files of a form whose values are valid, as far as that is known before the transaction. @throws 400 */
+async function storeUploads(uploads: EntityUploads, model: Model, doc: Doc, stored: Doc, files: NamedFiles) {
+  assertFilesAccepted(model, doc, stored, files)
+  await uploads.store()
 }
 
 /** Removes one entity. @throws 401, 403, 404, 409 ENTITY_IN_USE, 412. */

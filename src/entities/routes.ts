@@ -1,7 +1,9 @@
 import { Elysia, t } from 'elysia'
-import { guard } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
+import { formGuard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import * as entities from './entities'
+import { writeFromBody } from './form'
 import * as pages from './list'
 import {
   blueprintParams,
@@ -23,15 +25,41 @@ const pageParameters = [
 ] as const
 const foundResponses = { 200: jsonContent(Entity, 'The entity') }
 const changedResponses = { ...foundResponses, 409: jsonContent(ProblemShape, ''), 412: jsonContent(ProblemShape, '') }
-const inputBody = jsonContent(EntityInput, 'The properties')
+const inputBody = {
+  content: {
+    ...jsonContent(EntityInput, '').content,
+    'multipart/form-data': {
+      schema: {
+        type: 'object' as const,
+        description:
+          'A part for each property, with a file or a text; objects, numbers and booleans as JSON, a list as a part for each value. The part `keep` has the files stay when no entity names them.',
+        additionalProperties: true,
+      },
+    },
+  },
+  description: 'The properties',
+}
 const ESTIMATED_HEADER = {
   description: '`true` when X-Total-Count is an estimate, which only `$count=estimate` allows',
   schema: { type: 'boolean' as const },
 }
+const create = (ctx: PublicCtx, key: string, body: unknown, request: Request) =>
+  writeFromBody(ctx, key, 'create', { body, request }, (properties, uploads) =>
+    entities.create(ctx, key, properties, request, uploads),
+  )
+const update = (
+  ctx: PublicCtx,
+  { key, identifier }: { key: string; identifier: string },
+  body: unknown,
+  request: Request,
+) =>
+  writeFromBody(ctx, key, 'update', { body, request }, (properties, uploads) =>
+    entities.update(ctx, key, identifier, properties, request, uploads),
+  )
 const entityParams = t.Object({ key: t.String(), identifier: t.String() })
 
 export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
-  .use(guard('entities'))
+  .use(formGuard('entities'))
   .get('/', ({ ctx, params, request }) => pages.list(ctx, params.key, request), {
     anyone: true,
     detail: {
@@ -57,7 +85,7 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
       responses: foundResponses,
     },
   })
-  .post('/', ({ ctx, params, body, request }) => entities.create(ctx, params.key, body, request), {
+  .post('/', ({ ctx, params, body, request }) => create(ctx, params.key, body, request), {
     anyone: true,
     params: blueprintParams,
     detail: {
@@ -67,34 +95,26 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
       responses: { 201: jsonContent(Entity, 'The new entity') },
     },
   })
-  .put(
-    '/:identifier',
-    ({ ctx, params, body, request }) => entities.update(ctx, params.key, params.identifier, body, request),
-    {
-      anyone: true,
-      params: entityParams,
-      detail: {
-        operationId: 'updateEntity',
-        summary: 'Update an entity',
-        requestBody: inputBody,
-        responses: changedResponses,
-      },
+  .put('/:identifier', ({ ctx, params, body, request }) => update(ctx, params, body, request), {
+    anyone: true,
+    params: entityParams,
+    detail: {
+      operationId: 'updateEntity',
+      summary: 'Update an entity',
+      requestBody: inputBody,
+      responses: changedResponses,
     },
-  )
-  .patch(
-    '/:identifier',
-    ({ ctx, params, body, request }) => entities.update(ctx, params.key, params.identifier, body, request),
-    {
-      anyone: true,
-      params: entityParams,
-      detail: {
-        operationId: 'patchEntity',
-        summary: 'Update an entity',
-        requestBody: inputBody,
-        responses: changedResponses,
-      },
+  })
+  .patch('/:identifier', ({ ctx, params, body, request }) => update(ctx, params, body, request), {
+    anyone: true,
+    params: entityParams,
+    detail: {
+      operationId: 'patchEntity',
+      summary: 'Update an entity',
+      requestBody: inputBody,
+      responses: changedResponses,
     },
-  )
+  })
   .delete('/all', ({ ctx, params, request }) => entities.removeMatching(ctx, params.key, request), {
     anyone: true,
     params: blueprintParams,

@@ -1,9 +1,9 @@
 import type { PublicCtx } from '../accounts/context'
 import { isNotModified } from '../core/etag'
-import { Problem } from '../core/problem'
+import { notFound, Problem } from '../core/problem'
 import { OMITTED_BODY_LENGTH } from '../core/response'
 import { parseOptional } from '../core/shapes'
-import { type FileRow, getFile, getReadableFile } from './files'
+import { type FileRow, findReadableFile, getFile } from './access'
 import { isLinkValid } from './links'
 import { isShownInBrowsers } from './media-type'
 import { contentStore } from './stores/index'
@@ -16,12 +16,13 @@ type ContentQuery = { token?: string; download?: string; thumb?: string; fit?: F
 type Content = { name: string; type: string; size?: number; etag: string; open(): Promise<Blob | undefined> }
 
 /**
- * Returns the content of a file or its thumbnail, or the part of it that `Range` names. A token opens it for guests.
+ * Returns the content of a file or its thumbnail, or the part of it that `Range` names. A token opens it for guests, and so does a field
+ * that guests may read.
  * @throws 401 without a valid credential or token, 404 FILE_NOT_FOUND, 404 FILE_CONTENT_MISSING, and for thumbnails
  * 400 INVALID_INPUT, 415 NOT_A_PICTURE, 415 PICTURE_UNREADABLE, 503 BUSY
  */
 export async function download(ctx: PublicCtx, id: string, query: ContentQuery, request: Request): Promise<Response> {
-  const file = await findReadableFile(ctx, id, parseOptional(query.token))
+  const file = await getOpenedFile(ctx, id, parseOptional(query.token))
   const content = await findContent(ctx, file, query, request)
   const { etag } = content
   const headers = new Headers(toContentHeaders(content, query.download !== undefined))
@@ -66,10 +67,11 @@ async function findContent(
   return { name, type, etag: `"${thumbnail.name}"`, open: () => openThumbnail(ctx, file, thumbnail, request) }
 }
 
-async function findReadableFile(ctx: PublicCtx, id: string, token: string | undefined): Promise<FileRow> {
+async function getOpenedFile(ctx: PublicCtx, id: string, token: string | undefined): Promise<FileRow> {
   if (token !== undefined && (await isLinkValid(ctx, id, token))) return getFile(ctx.db, id)
-  const { actor } = ctx
-  if (actor) return getReadableFile({ ...ctx, actor }, id)
+  const readable = await findReadableFile(ctx, id)
+  if (readable) return readable
+  if (ctx.actor) return notFound('file')
   const message =
     token === undefined ? 'Sign in first, or send a token of the file.' : 'The token of the file has expired.'
   throw new Problem(401, 'UNAUTHENTICATED', message)

@@ -1,27 +1,30 @@
-import { and, eq, gte, lt } from 'drizzle-orm'
+import { and, eq, gte, lt, not, sql } from 'drizzle-orm'
+import type { Actor } from '../accounts/actors'
 import type { Ctx } from '../accounts/context'
-import type { DeletedOwner } from '../accounts/owner-deleted'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
-import { badRequest, notFound } from '../core/problem'
-import { parseOptional, success } from '../core/shapes'
+import { badRequest, Problem } from '../core/problem'
+import { parseFlag, parseOptional, success } from '../core/shapes'
+import { isNamedSql, listFileUses } from '../entities/file-references'
 import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
 import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../storage/pagination'
-import type { Db, Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
+import { type FileRow, findFile, getOwnFile, getReadableFile } from './access'
 import { storeContent } from './contents'
 import { readDimensions } from './dimensions'
 import { type Draft, withDraft } from './drafts'
 import { toFileName, toFileUrl } from './file-name'
+import type { IncomingFile } from './form'
 import { detectMediaType } from './media-type'
 import type { StoredFile } from './shapes'
 import { files } from './tables'
-import { receiveUpload } from './upload-body'
+import { receiveUpload, type UploadOptions } from './upload-body'
 
 const { _id, name, type, size, owner, created } = files
 const sortable = { _id, name, type, size, created }
 
-export type FileRow = typeof files.$inferSelect
+const MAX_SHOWN_USES = 10
+
 type Filters = { name?: string; type?: string; owner?: string }
 
 /** Returns a page of the caller's files, or of all for admins; newest first. @throws 400 */
@@ -52,60 +55,69 @@ function toTypeCondition(wanted: string | undefined) {
 export const get = async (ctx: Ctx, id: string) => toStoredFile(await getReadableFile(ctx, id))
 
 /** Stores the file of a request. @throws 400, 403 QUOTA_EXCEEDED, 413 FILE_TOO_LARGE, 503, 507 */
-export async function upload(ctx: Ctx, query: { name?: string }, request: Request): Promise<StoredFile> {
+export async function upload(ctx: Ctx, query: UploadOptions, request: Request): Promise<StoredFile> {
   await assertQuotaLeft(ctx, 'files')
-  return receiveUpload(request, parseOptional(query.name), (incoming) =>
+  return receiveUpload(request, { ...query, name: parseOptional(query.name) }, (incoming) =>
     withDraft(ctx, incoming.content, async (draft) => {
       if (!draft.size) badRequest({ path: 'file', message: 'The file is empty.' })
-      return storeFile(ctx, draft, toFileName(incoming.name), await detectMediaType(draft.beginning, incoming.type))
+      const description = await describeDraft(draft, incoming)
+      return storeFile(ctx, draft, { ...description, ...(await incoming.options) })
     }),
   )
 }
 
-async function storeFile(ctx: Ctx, draft: Draft, name: string, type: string): Promise<StoredFile> {
+type FileDescription = Pick<FileRow, 'name' | 'type' | 'keep' | 'width' | 'height'>
+
+async function storeFile(ctx: Ctx, draft: Draft, description: FileDescription): Promise<StoredFile> {
   using fileCount = await reserveQuota(ctx, 'files', 1)
   using bytes = await reserveQuota(ctx, 'storage', draft.size)
-  // The draft may be moved when its content is stored.
-  const { width = null, height = null } = (await readDimensions(draft, type)) ?? {}
   await storeContent(ctx, draft)
-  const { sha256, size } = draft
-  const [owner, workspace] = [ctx.actor.user, ctx.actor.workspace?._id ?? null]
-  const row: FileRow = {
-    ...{ _id: Bun.randomUUIDv7(), name, type, size, width, height, sha256, owner, workspace },
-    created: toIsoString(now()),
-  }
+  const row = toFileRow(ctx.actor, draft, description)
   await ctx.write((tx) => tx.insert(files).values(row))
   fileCount?.keep()
   bytes?.keep()
   return toStoredFile(row)
 }
 
-/** Removes a file; its content goes when no other file has it. @throws 404 FILE_NOT_FOUND */
-export async function remove(ctx: Ctx, id: string) {
-  await getReadableFile(ctx, id)
-  await ctx.write((tx) => tx.delete(files).where(eq(_id, id)))
-  return success
+/** Returns what a draft is, by its content. It must be read before its content is stored, which may move it. */
+export async function describeDraft(
+  draft: Draft,
+  { name, type: declared }: Pick<IncomingFile, 'name' | 'type'>,
+): Promise<FileDescription> {
+  const type = await detectMediaType(draft.beginning, declared)
+  const { width = null, height = null } = (await readDimensions(draft, type)) ?? {}
+  return { name: toFileName(name), type, width, height, keep: false }
 }
 
-/** Returns a file that the caller may read and remove. @throws 404 FILE_NOT_FOUND */
-export async function getReadableFile({ db, actor }: Ctx, id: string): Promise<FileRow> {
-  const row = await getFile(db, id)
-  return actor.privileged || row.owner === actor.user ? row : notFound('file')
-}
+/** Returns the row of a new file, which is unused until an entity names it. */
+export const toFileRow = ({ user, workspace }: Actor, draft: Draft, description: FileDescription): FileRow => ({
+  ...description,
+  ...{ _id: Bun.randomUUIDv7(), size: draft.size, sha256: draft.sha256 },
+  ...{ owner: user, workspace: workspace?._id ?? null, created: toIsoString(now()), unused: toIsoString(now()) },
+})
 
-/** Returns a file. @throws 404 FILE_NOT_FOUND */
-export const getFile = async (db: Pick<Db, 'select'>, id: string): Promise<FileRow> =>
-  (await db.select().from(files).where(eq(_id, id)).get()) ?? notFound('file')
-
-/** Removes the files of a deleted user, which nobody but admins could read. */
-export async function deleteOwnerFiles(_: Pick<Tenant, 'tenant'>, tx: Tx, { type, id }: DeletedOwner) {
-  if (type === 'user') await tx.delete(files).where(eq(owner, id))
+/**
+ * Removes a file; its content goes when no other file has it. With `force`, entities may still name it.
+ * @throws 403, 404 FILE_NOT_FOUND, 409 FILE_IN_USE with the places that the caller may read
+ */
+export async function remove(ctx: Ctx, id: string, { force }: { force?: string }) {
+  await getOwnFile(ctx, id)
+  const isForced = parseFlag({ force }, 'force')
+  const deleted = await ctx.write((tx) =>
+    tx
+      .delete(files)
+      .where(and(eq(_id, id), isForced ? undefined : not(sql.raw(isNamedSql('files._id')))))
+      .returning({ _id }),
+  )
+  if (deleted.length || !(await findFile(ctx.db, id))) return success
+  const message = 'Entities name this file. Remove it from them, or delete it with ?force=true.'
+  throw new Problem(409, 'FILE_IN_USE', message, { details: await listFileUses(ctx, id, MAX_SHOWN_USES) })
 }
 
 /** Returns how many files a tenant has. */
 export const countFiles = ({ db }: Tenant) => db.$count(files)
 
-const toStoredFile = ({ width, height, ...row }: FileRow): StoredFile => ({
+const toStoredFile = ({ keep: _, unused: __, width, height, ...row }: FileRow): StoredFile => ({
   ...row,
   ...(width && height && { width, height }),
   visibility: 'private',

@@ -3,8 +3,8 @@ import { now, toIsoString } from '../core/clock'
 import { deriveToken, isTimingSafeEqual } from '../core/crypto'
 import { deriveKey } from '../tenancy/installation-keys'
 import type { Tenant } from '../tenancy/tenants'
+import { getReadableFile } from './access'
 import { toFileUrl } from './file-name'
-import { getReadableFile } from './files'
 
 const LINK_TTL_MS = 5 * 60_000
 

@@ -5,10 +5,14 @@ import { IdParams, SuccessShape } from '../core/shapes'
 import { download } from './download'
 import * as files from './files'
 import { createLink } from './links'
-import { ContentParams, ContentQuery, FileLink, FileList, FileUpload, StoredFile } from './shapes'
+import { ContentParams, ContentQuery, FileDeletion, FileLink, FileList, FileUpload, StoredFile } from './shapes'
 
 const binary = { type: 'string' as const, format: 'binary' }
-const form = { type: 'object' as const, required: ['file'], properties: { file: binary } }
+const form = {
+  type: 'object' as const,
+  required: ['file'],
+  properties: { file: binary, keep: { type: 'boolean' as const } },
+}
 
 const uploadRoutes = new Elysia({ prefix: '/files', tags: ['files'] })
   .use(streamGuard('files'))
@@ -20,7 +24,8 @@ const uploadRoutes = new Elysia({ prefix: '/files', tags: ['files'] })
     detail: {
       operationId: 'uploadFile',
       summary: 'Upload a file',
-      description: 'The body is the file itself, with `?name=`, or a multipart form with the part `file`.',
+      description:
+        'The body is the file itself, with `?name=`, or a multipart form with the part `file`. A file that no entity names is removed after a day unless `keep` is true, in the query or as a part.',
       requestBody: {
         required: true,
         content: { 'multipart/form-data': { schema: form }, 'application/octet-stream': { schema: binary } },
@@ -44,10 +49,11 @@ export const fileRoutes = new Elysia().use(uploadRoutes).use(
       response: { 200: StoredFile, 404: ProblemShape },
       detail: { operationId: 'getFile', summary: 'Get a file without its content' },
     })
-    .delete('/:id', ({ ctx, params }) => files.remove(ctx, params.id), {
+    .delete('/:id', ({ ctx, params, query }) => files.remove(ctx, params.id, query), {
       can: 'user',
       params: IdParams,
-      response: { 200: SuccessShape, 404: ProblemShape },
+      query: FileDeletion,
+      response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape },
       detail: { operationId: 'deleteFile', summary: 'Delete a file' },
     })
     .post('/:id/token', ({ ctx, params }) => createLink(ctx, params.id), {

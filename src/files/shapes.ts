@@ -13,7 +13,9 @@ export const StoredFile = t.Object({
   width: maybe(t.Number({ description: 'pixels of a picture as it is shown, by its header' })),
   height: maybe(t.Number()),
   sha256: t.String({ description: 'the SHA-256 of the content, in hex' }),
-  visibility: t.Literal('private', { description: 'its owner and admins can read it, and whoever has a link' }),
+  visibility: t.Literal('private', {
+    description: 'its owner and admins can read it, whoever has a link, and who may read it in an entity',
+  }),
   owner: t.String({ description: 'the id of the user who uploaded it' }),
   workspace: t.Nullable(t.String({ description: 'the active workspace of the owner at the upload' })),
   created: time,
@@ -28,7 +30,14 @@ export const FileList = t.Object({
   owner: maybe(t.String({ description: 'only those of this user' })),
 })
 
-export const FileUpload = t.Object({ name: maybe(line(1_000)) })
+export const FileDeletion = t.Object({
+  force: maybe(t.String({ description: 'true: deletes the file although entities name it' })),
+})
+
+export const FileUpload = t.Object({
+  name: maybe(line(1_000)),
+  keep: maybe(t.String({ description: 'true: the file stays although no entity names it' })),
+})
 
 export const ContentParams = t.Object({ id: t.String(), name: t.String() })
 export const ContentQuery = t.Object({

@@ -34,6 +34,10 @@ export const files = sqliteTable(
     owner: text().notNull(),
     workspace: text(),
     created: timestamp().notNull(),
+    /** Whether it stays when no entity names it. */
+    keep: integer({ mode: 'boolean' }).notNull().default(true),
+    /** Since when no entity is known to name it. */
+    unused: timestamp(),
   },
   ({ created, owner, sha256, _id }) => [
     index('files_by_time').on(created, _id),

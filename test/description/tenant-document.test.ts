@@ -49,7 +49,7 @@ const examples: Record<FieldTypeName, Example> = {
   datetime: { valid: ['2026-01-31T12:00:00+02:00'], invalid: [0], schema: { ...TEXT, format: 'date-time' } },
   time: { valid: ['08:00', '23:59:59'], invalid: ['24:00', '8:00', 8], schema: TEXT },
   object: { valid: [{}, { a: { b: [1] } }], invalid: ['{}', 1], schema: { type: 'object' } },
-  file: { valid: ['/a.png', 'https://a.test/b'], invalid: [1], schema: TEXT },
+  file: { valid: ['/a.png', 'https://a.test/b'], invalid: [1], schema: { ...TEXT, format: 'uri-reference' } },
   email: { valid: ['a@b.test'], invalid: [1], schema: { ...TEXT, format: 'email' } },
   url: { valid: ['https://a.test/?b=c'], invalid: [1], schema: { ...TEXT, format: 'uri' } },
   relation: { valid: ['one'], invalid: [1, {}], schema: TEXT },
@@ -150,6 +150,38 @@ describe('GET /openapi/json?tenant=', () => {
           expect([status, fits('NewAllTypes', draft)], JSON.stringify(draft)).toEqual([isValid ? 201 : 400, isValid])
           if (isValid) expect(fits('AllTypes', body), JSON.stringify(body)).toBeTrue()
         }
+    }
+  })
+
+  test('the document of a tenant shows which files a field takes, and the form that creates an entity with them', async () => {
+    const island = await createTestTenant()
+    await island.as('admin').post('/blueprints', {
+      ...{ key: 'pages', name: 'Pages' },
+      fields: [
+        { key: 'title', type: 'string' },
+        { key: 'cover', type: 'file', accept: ['image/*'], maxSize: '2M' },
+        { key: 'papers', type: 'file', multi: true },
+      ],
+    })
+    const { body } = await callApi('GET', `${island.origin}/openapi/json?tenant=${island.id}`, {
+      headers: { 'x-api-key': island.tokens.admin },
+    })
+    expect(body.components.schemas.PagesProperties.properties.cover).toEqual({
+      ...{ type: 'string', format: 'uri-reference' },
+      description: 'The URL of a file. To write, also the `_id` of one. Files of this server: image/*, up to 2M.',
+    })
+    for (const [method, address] of [
+      ['post', '/api/blueprints/pages/entities'],
+      ['put', '/api/blueprints/pages/entities/{identifier}'],
+    ] as const) {
+      const { content } = body.paths[address][method].requestBody
+      expect(content['multipart/form-data'].schema.properties).toMatchObject({
+        title: { type: 'string' },
+        cover: { type: 'string', format: 'binary' },
+        papers: { type: 'array', items: { type: 'string', format: 'binary' } },
+        keep: { type: 'boolean' },
+      })
+      expect(Object.keys(content)).toContain('application/json')
     }
   })
 

@@ -49,6 +49,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   EMBEDDING_MISMATCH: [[409], 'The files of this vector store were embedded by another model.'],
   ENTITY_IN_USE: [[409], 'Other entities refer to this one with `onDelete: restrict`.'],
   EVENT_NOT_KEPT: [[409], 'The event of this delivery was removed, so it cannot be sent again.'],
+  FILE_IN_USE: [[409], 'Entities name the file. Remove it from them, or delete it with `?force=true`.'],
   FILE_CONTENT_MISSING: [[404], 'The file is known, but its content is not in the store.'],
   FILE_STORE_UNAVAILABLE: [[503], 'The store of the files cannot be reached.'],
   FILE_TOO_LARGE: [[413], 'The file is larger than `ATOLL_FILE_LIMIT`.'],

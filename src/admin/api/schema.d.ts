@@ -1787,6 +1787,8 @@ export interface components {
             indexed?: boolean;
             schema?: components["schemas"]["AppConfigurationChange"];
             target?: string;
+            accept?: string[];
+            maxSize?: number | string;
             /** @enum {string} */
             onDelete?: "restrict" | "nullify" | "cascade";
             readRoles?: string[];
@@ -1798,7 +1800,7 @@ export interface components {
             /** @enum {string} */
             state: "building" | "ready" | "retiring" | "removing";
             /** @enum {string} */
-            reason: "setting" | "relation" | "unique" | "list or object" | "limitation" | "filter" | "sort" | "chart" | "earlier version";
+            reason: "setting" | "relation" | "file" | "unique" | "list or object" | "limitation" | "filter" | "sort" | "chart" | "earlier version";
             since: string;
             used: string;
         };
@@ -6503,6 +6505,9 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["EntityInput"];
+                "multipart/form-data": {
+                    [key: string]: unknown;
+                };
             };
         };
         responses: {
@@ -6549,6 +6554,9 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["EntityInput"];
+                "multipart/form-data": {
+                    [key: string]: unknown;
+                };
             };
         };
         responses: {
@@ -6590,6 +6598,9 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["EntityInput"];
+                "multipart/form-data": {
+                    [key: string]: unknown;
+                };
             };
         };
         responses: {
@@ -7365,12 +7376,14 @@ export interface operations {
         parameters: {
             query?: {
                 name?: string;
+                keep?: string;
             };
         };
         requestBody: {
             content: {
                 "multipart/form-data": {
                     file: string;
+                    keep?: boolean;
                 };
                 "application/octet-stream": string;
             };
@@ -7433,6 +7446,9 @@ export interface operations {
     };
     deleteFile: {
         parameters: {
+            query?: {
+                force?: string;
+            };
             path: {
                 id: string;
             };

@@ -42,6 +42,16 @@ const site = createRoute({
   path: 'content/site',
   component: lazyRouteComponent(() => import('./site/site'), 'Site'),
 })
+const files = createRoute({
+  getParentRoute: () => frameRoute,
+  path: 'content/files',
+  component: lazyRouteComponent(() => import('./files'), 'Files'),
+})
+const file = createRoute({
+  getParentRoute: () => files,
+  path: '$id',
+  component: lazyRouteComponent(() => import('./file-panel'), 'FilePanel'),
+})
 const configurations = createRoute({
   getParentRoute: () => frameRoute,
   path: 'content/configurations',
@@ -59,7 +69,7 @@ const configuration = createRoute({
   component: lazyRouteComponent(() => import('./configuration-panel'), 'ConfigurationPanel'),
 })
 
-/** The routes of blocks, components, the site and configurations. */
+/** The routes of blocks, components, files, the site and configurations. */
 export const contentRoutes = [
   index,
   blocks,
@@ -68,6 +78,7 @@ export const contentRoutes = [
   components,
   newComponent,
   component,
+  files.addChildren([file]),
   site,
   configurations.addChildren([newConfiguration, configuration]),
 ] as const

@@ -1,7 +1,7 @@
 import { IconLayout } from '@tabler/icons-react'
 import type { Section } from '../frame/section'
 
-/** The section of blocks, components, the site and configurations. */
+/** The section of blocks, components, files, the site and configurations. */
 export const contentSection: Section = {
   label: 'Content',
   path: '/content',
@@ -9,6 +9,7 @@ export const contentSection: Section = {
   pages: [
     { label: 'Blocks', path: '/content/blocks' },
     { label: 'Components', path: '/content/components' },
+    { label: 'Files', path: '/content/files' },
     { label: 'Site', path: '/content/site', roles: ['admin'] },
     { label: 'Configurations', path: '/content/configurations', roles: ['admin'] },
   ],

@@ -8,6 +8,7 @@ import type { DraftField } from './design-draft'
 import { roleNamesQuery } from './design-queries'
 import { fieldTraits, ON_DELETE_WORDS } from './field-traits'
 import classes from './fields.module.css'
+import { FileLimits } from './file-limits'
 import { FormulaInput } from './formula-input'
 import { IndexInput } from './index-input'
 import { SchemaInput } from './schema-input'
@@ -61,6 +62,7 @@ export function FieldOptions({ field, siblings, flaws, onChange }: FieldOptionsP
             onChange={(onDelete) => onChange({ onDelete: (onDelete ?? undefined) as DraftField['onDelete'] })}
           />
         )}
+        {type === 'file' && <FileLimits {...{ field, errorWithin, onChange }} />}
         {formula === undefined && !multi && (
           <DefaultInput field={field} error={errorWithin('default')} onChange={onChange} />
         )}

@@ -9,7 +9,7 @@ type IndexedField = Pick<Field, 'type' | 'multi' | 'unique' | 'indexed'>
 /** Returns when a field can have an index. The first choice is the usual one, which definitions leave out. */
 export function listIndexChoices({ type, multi, unique }: IndexedField): IndexChoice[] {
   if (unique || type === 'relation') return ['always']
-  return multi || type === 'object' ? ['always', 'never'] : ['needed', 'always', 'never']
+  return multi || type === 'object' || type === 'file' ? ['always', 'never'] : ['needed', 'always', 'never']
 }
 
 /** Returns the option `indexed` of a field, as definitions have it. */
@@ -34,6 +34,7 @@ export const describeIndexChange = (field: IndexedField) => CHANGES[getIndexChoi
 const CAUSES: Record<FieldIndex['reason'], string> = {
   setting: '“Always” was chosen',
   relation: 'relations need it',
+  file: 'access to files needs it',
   unique: 'unique values need it',
   'list or object': 'lists and objects need it',
   limitation: 'a limit needed it',

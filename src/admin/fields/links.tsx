@@ -1,5 +1,5 @@
 import { Anchor } from '@mantine/core'
-import { IconAt, IconPaperclip, IconWorld } from '@tabler/icons-react'
+import { IconAt, IconWorld } from '@tabler/icons-react'
 import { TEXT_OPERATORS } from '../data/operators'
 import type { CellProps, FieldKind } from './field-kind'
 import { TextListInput } from './list-input'
@@ -32,16 +32,6 @@ export const url: FieldKind = {
   icon: IconWorld,
   operators: TEXT_OPERATORS,
   width: 220,
-  Cell: UrlCell,
-  Input: lineInput('url'),
-  ListInput: TextListInput,
-}
-
-export const file: FieldKind = {
-  label: 'Address of a file',
-  icon: IconPaperclip,
-  operators: TEXT_OPERATORS,
-  width: 200,
   Cell: UrlCell,
   Input: lineInput('url'),
   ListInput: TextListInput,

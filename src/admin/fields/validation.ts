@@ -1,4 +1,6 @@
+import { parseSize } from '../../core/byte-size'
 import type { Field } from '../api/schema'
+import { formatBytes } from '../ui/format-bytes'
 import { matchesPattern } from './pattern'
 
 const EMAIL = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+\.[^\s@<>,;:"()[\]\\.]+$/
@@ -57,7 +59,7 @@ export function findFieldFlaw(field: Field, value: unknown): string | undefined 
 const grouped = (bound: number | string) => (typeof bound === 'number' ? bound.toLocaleString() : bound)
 
 /** Returns what a value has to be, in one line, for the help beneath an input; empty without rules. */
-export function describeRules({ type, min, max, pattern, unique, multi }: Field): string {
+export function describeRules({ type, min, max, pattern, unique, multi, accept, maxSize }: Field): string {
   const isLength = multi || LENGTH_TYPES.includes(type)
   const unit = isLength ? (multi ? ' values' : ' characters') : ''
   const bounds =
@@ -68,6 +70,10 @@ export function describeRules({ type, min, max, pattern, unique, multi }: Field)
         : max !== undefined
           ? `At most ${grouped(max)}${unit}`
           : ''
-  const rules = [bounds, pattern && `matches ${pattern}`, unique && 'no two have the same'].filter(Boolean).join(', ')
+  const files = accept && `takes ${accept.join(', ')}`
+  const size = maxSize !== undefined && `files up to ${formatBytes(parseSize(`${maxSize}`) ?? 0)}`
+  const rules = [bounds, files, size, pattern && `matches ${pattern}`, unique && 'no two have the same']
+    .filter(Boolean)
+    .join(', ')
   return rules && `${rules[0]!.toUpperCase()}${rules.slice(1)}.`
 }

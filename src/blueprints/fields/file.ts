@@ -5,7 +5,7 @@ import { isHttpUrl } from './url'
 /** The URL of a file: http or https, or a path of this server. */
 export const file = fieldType<string>({
   typescript: 'string',
-  jsonSchema: { type: 'string' },
+  jsonSchema: { type: 'string', format: 'uri-reference' },
   check: (value) =>
     typeof value === 'string' && (isHttpUrl(value) || /^\/(?![/\\])\S*$/.test(value))
       ? undefined

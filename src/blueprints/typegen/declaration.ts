@@ -1,4 +1,5 @@
 import { fieldTypes } from '../fields'
+import { describeFileField } from '../file-fields'
 import { dereferenceSchema } from '../model'
 import type { Definition, Field } from '../shapes'
 import type { TypeIdentifiers } from './identifiers'
@@ -39,8 +40,8 @@ const OWNER_MEMBERS = ['user', 'workspace'].map((key) => `${printComment('Set by
 
 const declareInterface = (name: string, members: string[]) => `export interface ${name} ${printObjectType(members)}\n\n`
 
-const fieldComment = ({ title, description }: Field, isComputed = false) =>
-  printComment(title, description, isComputed ? 'Computed.' : undefined)
+const fieldComment = (field: Field, isComputed = false) =>
+  printComment(field.title, field.description, describeFileField(field), isComputed ? 'Computed.' : undefined)
 
 /** A field with readRoles may be absent although it is required: not every caller may read it. */
 const entityMember = (field: Field) =>

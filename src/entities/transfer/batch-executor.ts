@@ -7,7 +7,7 @@ import type { QuotaReservation } from '../../limits/quota-use'
 import type { Tx } from '../../storage/port'
 import { costlyWork } from '../../tenancy/fair-queue'
 import type { ShownRow, StoredEntity } from '../store/rows'
-import type { ReadableScopes } from '../write/constraints'
+import type { ReadableTargets } from '../write/constraints'
 import { type DeletedEntity, deleteEntities } from '../write/deletion'
 import { parseBody } from '../write/document'
 import { createChange, createDraft, requireWritable } from '../write/input'
@@ -46,7 +46,7 @@ export class BatchExecutor {
     private tx: Tx,
     private model: Model,
     private ctx: PublicCtx,
-    private readableScopes: ReadableScopes,
+    private readable: ReadableTargets,
     private operations: Operation[],
     private precomputation: Precomputation,
     private options: { references?: ReferenceGraph; reservation?: QuotaReservation } = {},
@@ -85,7 +85,7 @@ export class BatchExecutor {
 
   /** Inserts the operations before an invalid one first, so that the first error of the batch is reported. */
   async #createNext() {
-    const { tx, model, ctx, readableScopes, index } = this
+    const { tx, model, ctx, readable, index } = this
     const drafts: EntityDraft[] = []
     let flaw: { error: unknown } | undefined
     for (const operation of this.operations.slice(index, index + CREATES_PER_WRITE)) {
@@ -107,10 +107,10 @@ export class BatchExecutor {
       }
       if (operation.name) this.#existingNames.add(operation.name)
     }
-    const inserted = await insertBulk(tx, model, drafts, readableScopes, this.#sizeLimit)
+    const inserted = await insertBulk(tx, model, drafts, readable, this.#sizeLimit)
     for (const [n, draft] of drafts.entries()) {
       if (!inserted) this.index = index + n
-      const { seq, row } = inserted?.[n] ?? (await insertEntity(tx, model, draft, readableScopes))
+      const { seq, row } = inserted?.[n] ?? (await insertEntity(tx, model, draft, readable))
       if (!inserted) this.#sizeLimit.consume(row[0].length)
       this.touched.push({ seq, _id: draft._id })
       this.#results.push({ op: this.operations[index + n]!.op, identifier: draft.identifier, status: 201, row })
@@ -164,7 +164,7 @@ export class BatchExecutor {
   }
 
   async #updateOne(operation: Operation, storedByName: Map<string, StoredEntity>): Promise<OperationResult> {
-    const { tx, model, ctx, readableScopes } = this
+    const { tx, model, ctx, readable } = this
     const { op, name, data } = operation
     const before = requireWritable(model, storedByName.get(name), requireRowScope(model, 'update', ctx.actor), ctx)
     // Consumed before the update, because the work grows with the size of the entity.
@@ -172,7 +172,7 @@ export class BatchExecutor {
     this.touched.push({ seq: before.seq, _id: before._id, before })
     const { doc, known, sent, ...changed } = createChange(model, ctx, before, parseBody(data, ctx.actor))
     const computedDoc = this.precomputation.getComputed(operation, doc, known)
-    const row = await updateEntity(tx, model, before, { ...changed, doc: computedDoc }, readableScopes)
+    const row = await updateEntity(tx, model, before, { ...changed, doc: computedDoc }, readable)
     this.#sizeLimit.consume(Math.max(0, row[0].length - before.shown.length))
     return { op, identifier: before.identifier, status: 200, row, sent }
   }

@@ -14,7 +14,7 @@ import { limitGuestWrites } from '../write/guest-rate-limit'
 import type { ReferenceGraph } from '../write/recomputation'
 import { rethrowConflict, retryOnStale } from '../write/retry'
 import { BatchExecutor } from './batch-executor'
-import { OPERATION_TYPES, type Operation } from './operation'
+import { OPERATION_TYPES, type Operation, resolveFilesOf } from './operation'
 import { Precomputation } from './precomputation'
 
 const MAX_OPERATIONS = 1_000 // operations
@@ -30,7 +30,9 @@ export async function batch(ctx: PublicCtx, key: string, body: unknown, request:
   const operations = parseOperations(body)
   if (operations.length) limitGuestWrites(ctx, key, request, operations.length)
   return retryOnStale(ctx, key, async (model, { write }) => {
-    const [shape, readableScopes] = [parseResponseShape(model, ctx, request), await getReadableScopes(ctx, model)]
+    const shape = parseResponseShape(model, ctx, request)
+    const files = await resolveFilesOf(ctx, model, operations)
+    const readable = { scopes: await getReadableScopes(ctx, model), files }
     if (shape.related)
       badRequest({
         path: '$populate',
@@ -42,7 +44,7 @@ export async function batch(ctx: PublicCtx, key: string, body: unknown, request:
     let executor: BatchExecutor | undefined
     const work = (tx: Tx, references?: ReferenceGraph) => {
       const options = { references, reservation }
-      executor = new BatchExecutor(tx, model, ctx, readableScopes, operations, precomputation, options)
+      executor = new BatchExecutor(tx, model, ctx, readable, operations, precomputation, options)
       return executor.execute()
     }
     const removes = operations.some(({ op }) => op === 'delete')

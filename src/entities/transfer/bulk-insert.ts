@@ -4,8 +4,9 @@ import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import * as rows from '../store/rows'
 import { idSql } from '../store/serializer'
-import { findReadable, type ReadableScopes } from '../write/constraints'
+import { findReadable, type ReadableTargets } from '../write/constraints'
 import { type DeletedEntityRow, toDeletedEntity } from '../write/deletion'
+import { areFilesUsable } from '../write/file-values'
 import { type EntityDraft, type InsertedEntity, insertPrepared, prepareEntity } from '../write/insert'
 import type { SizeLimit } from './size-limit'
 
@@ -17,7 +18,7 @@ export async function insertBulk(
   tx: Tx,
   model: Model,
   drafts: EntityDraft[],
-  readableScopes: ReadableScopes,
+  { scopes, files }: ReadableTargets,
   sizeLimit: SizeLimit,
 ): Promise<InsertedEntity[] | undefined> {
   // A limitation counts entities that are already inserted.
@@ -27,13 +28,15 @@ export async function insertBulk(
     if (await isAnyValueTaken(tx, `f${field.number}`, field.number, drafts)) return
   for (const { key, target } of model.fields) {
     if (!target) continue
-    const earlier = target === model.key ? earlierPositions(drafts, readableScopes.get(target)) : undefined
+    const earlier = target === model.key ? earlierPositions(drafts, scopes.get(target)) : undefined
     const others = drafts.flatMap(({ doc }, n) =>
       ([doc[key] ?? []].flat() as string[]).filter((name) => !((earlier?.get(name) ?? n) < n)),
     )
-    const readable = others.length ? await findReadable(tx, target, readableScopes.get(target), others) : undefined
+    const readable = others.length ? await findReadable(tx, target, scopes.get(target), others) : undefined
     if (others.some((identifier) => !readable?.has(identifier))) return
   }
+  const docs = drafts.map(({ doc }) => doc)
+  if (!(await areFilesUsable(tx, model, docs, files))) return
   const time = now()
   return insertPrepared(
     tx,

@@ -12,7 +12,7 @@ import type { Tx } from '../../storage/port'
 import { invalidate } from '../../tenancy/cache'
 import { disableIdleTimeout } from '../../tenancy/client-connection'
 import { withoutPrivilege } from '../request'
-import { getReadableScopes } from '../write/constraints'
+import { getReadableScopes, type ReadableScopes } from '../write/constraints'
 import { parseIdentifier } from '../write/document'
 import { rethrowConflict } from '../write/retry'
 import { BatchExecutor } from './batch-executor'
@@ -21,7 +21,7 @@ import { parseCells, parseColumns, toDocument } from './csv'
 import { ImportDryRun, ignoreRollback } from './import-dry-run'
 import { type ImportOptions, ImportReader, parseImportOptions } from './import-reader'
 import type { Line } from './line-reader'
-import type { Operation } from './operation'
+import { type Operation, resolveFilesOf } from './operation'
 import { Precomputation } from './precomputation'
 import { ImportProgress, type ImportReport } from './progress'
 import { UndoJournal } from './undo-journal'
@@ -203,7 +203,7 @@ class ImportRun {
     await this.#reportLine(lines[index]!.line, error, ' The import ends here.')
   }
 
-  async #attempt(lines: PlannedLine[], readableScopes: Awaited<ReturnType<typeof getReadableScopes>>) {
+  async #attempt(lines: PlannedLine[], scopes: ReadableScopes) {
     this.#quotaIndex = 0
     await assertQuotaLeft(this.ctx, 'storage')
     using reservation = await openQuota(this.ctx, 'entities', lines.length, this.#trialCount)
@@ -211,11 +211,12 @@ class ImportRun {
     const [journal, dryRun] = [this.#journal, this.#dryRun]
     const model = dryRun ? dryRun.toDryRunModel(this.model) : this.model
     const operations = lines.map(({ operation }) => operation)
+    const readable = { scopes, files: await resolveFilesOf(this.ctx, model, operations) }
     const precomputation = new Precomputation(model, this.ctx, operations)
     const work = async (tx: Tx) => {
       await journal?.renew(tx)
       const began = performance.now()
-      executor = new BatchExecutor(tx, model, this.ctx, readableScopes, operations, precomputation, { reservation })
+      executor = new BatchExecutor(tx, model, this.ctx, readable, operations, precomputation, { reservation })
       await executor.execute()
       await journal?.record(tx, executor.touched)
       if (lines.length >= MIN_BATCH_LINES) this.#batchSize.recordWrite(lines.length, performance.now() - began)

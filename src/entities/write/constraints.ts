@@ -15,6 +15,7 @@ import type { StoredEntity } from '../store/rows'
 import { idSql } from '../store/serializer'
 import { oneOf, toChunks } from '../store/sql-fragments'
 import type { EntityIdentity } from './computed-fields'
+import { assertFilesUsable, type NamedFiles } from './file-values'
 import { assertMayCompare, hiddenConflict } from './hidden-conflicts'
 
 /** A blueprint was changed while an entity was being checked against it. */
@@ -25,6 +26,9 @@ export class StaleEntity extends StaleBlueprint {}
 
 /** The rows of other blueprints that the writer may read, by the key of the blueprint. */
 export type ReadableScopes = Map<string, RowScope | undefined>
+
+/** What the entities of a request may refer to, as far as the writer may read it. */
+export type ReadableTargets = { scopes: ReadableScopes; files: NamedFiles }
 
 /** Checks that an entity is unchanged since a change of it was computed. @throws StaleEntity */
 export async function assertEntityFresh(tx: Tx, { seq, _id, version }: StoredEntity) {
@@ -90,22 +94,23 @@ export async function assertIdentifierFree(tx: Tx, { key }: Model, { _id, identi
   if (rows.length) throw new Conflict()
 }
 
-/** Checks that changed relations refer to entities that the writer may read. @throws 400 */
+/** Checks that changed relations and file fields refer to what the writer may read. @throws 400 */
 export async function assertReferencesExist(
   tx: Tx,
   model: Model,
   doc: Doc,
   stored: Doc,
-  readableScopes: ReadableScopes,
+  { scopes, files }: ReadableTargets,
 ) {
   for (const { key, target } of model.fields) {
     if (!target || doc[key] === undefined || Bun.deepEquals(doc[key], stored[key])) continue
     const identifiers = [doc[key]].flat() as string[]
-    const readable = await findReadable(tx, target, readableScopes.get(target), identifiers)
+    const readable = await findReadable(tx, target, scopes.get(target), identifiers)
     const missing = identifiers.find((identifier) => !readable.has(identifier))
     if (missing !== undefined)
       badRequest({ path: `/${key}`, message: `There is no entity "${missing}" of "${target}".` })
   }
+  await assertFilesUsable(tx, model, doc, stored, files)
 }
 
 /** Returns those of the identifiers that belong to entities in the row scope. */

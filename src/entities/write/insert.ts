@@ -20,7 +20,7 @@ import {
   assertUnique,
   type BlueprintFeatures,
   FEATURES,
-  type ReadableScopes,
+  type ReadableTargets,
   requireFreshBlueprint,
   StaleBlueprint,
   toFeatures,
@@ -54,14 +54,14 @@ export async function insertEntity(
   tx: Tx,
   model: Model,
   draft: EntityDraft,
-  readableScopes: ReadableScopes,
+  readable: ReadableTargets,
 ): Promise<InsertedEntity> {
   const prepared = prepareEntity(model, draft)
   const { doc, keys, by } = draft
   await assertIdentifierFree(tx, model, draft)
   await assertWithinLimits(tx, model, draft, keys, by)
   await assertUnique(tx, model, keys, by)
-  await assertReferencesExist(tx, model, doc, {}, readableScopes)
+  await assertReferencesExist(tx, model, doc, {}, readable)
   const [added] = await insertPrepared(tx, model, [prepared])
   return added!
 }

@@ -1,3 +1,4 @@
+import { isFilePath } from '../../blueprints/file-fields'
 import type { Model, ModelField } from '../../blueprints/model'
 import { type Caller, mayReadField } from '../../blueprints/permissions'
 import type { FieldMapping, SchemaDiff } from '../../blueprints/schema-diff'
@@ -23,7 +24,7 @@ export function toPendingDocument({ diff, next }: AlterationPlan, before: Doc, e
 }
 
 function mapValue(
-  { key, from, list, fill, blockedWhen, revalidate }: FieldMapping,
+  { key, from, list, fill, blockedWhen, revalidate, beginsToNameFiles }: FieldMapping,
   field: ModelField,
   doc: Doc,
   errors: TransformError[],
@@ -40,6 +41,8 @@ function mapValue(
     return addError(`The target of "${key}" cannot be changed while entities have values for it.`, 'FIELD_IN_USE')
   if (list === 'unwrap' && Array.isArray(value))
     return addError(`"${key}" cannot be single-valued, because entities have several values.`)
+  if (beginsToNameFiles && [value].flat().some(isFilePath))
+    return addError(`Values of "${key}" name files of this server, which was not checked. Clear them first.`)
   const mapped = list === 'wrap' ? [value] : value
   const [flaw] = revalidate ? field.validate(mapped) : []
   if (flaw) addError(`Existing values of "${key}" are invalid: ${key}${flaw.path} ${flaw.message}.`)

@@ -18,7 +18,7 @@ import {
   assertUnique,
   type BlueprintFeatures,
   FEATURES,
-  type ReadableScopes,
+  type ReadableTargets,
   requireFreshBlueprint,
   toFeatures,
 } from './constraints'
@@ -48,13 +48,13 @@ export async function updateEntity(
   model: Model,
   before: StoredEntity,
   { doc, comparable, by, user = before.user, workspace = before.workspace }: EntityUpdate,
-  readableScopes: ReadableScopes,
+  readable: ReadableTargets,
 ): Promise<ShownRow> {
   const [old, keys] = [readIndexKeys(before, model), toIndexKeys(model, doc)]
   const observed = await requireFreshBlueprint(tx, model)
   await assertWithinLimits(tx, model, { user, workspace }, keys, by, old)
   await assertUnique(tx, model, keys, by, old)
-  await assertReferencesExist(tx, model, doc, comparable, readableScopes)
+  await assertReferencesExist(tx, model, doc, comparable, readable)
   const [text, updated, version] = [JSON.stringify(doc), now(), before.version + 1]
   assertSize(text)
   const shown = packEntity({ ...before, user, workspace, updated }, text)

@@ -1,4 +1,5 @@
 import { fieldTypes } from '../../blueprints/fields'
+import { describeFileField } from '../../blueprints/file-fields'
 import { dereferenceSchema } from '../../blueprints/model'
 import type { Field } from '../../blueprints/shapes'
 import { isSchema, mapParts, type Schema } from './schema'
@@ -8,6 +9,7 @@ export function toFieldSchema(field: Field): Schema {
   const { title, multi, default: value, target, pattern } = field
   const about = [
     field.description,
+    describeFileField(field),
     target && `The identifier of an entity of the blueprint \`${target}\`.`,
     pattern !== undefined && `Matches the RE2 pattern \`${pattern}\`.`,
   ]

@@ -92,7 +92,7 @@ function describeBlueprint({ actor }: Ctx, { key, name, definition }: BlueprintR
   const changeResponses = { ...entityResponse, 409: jsonContent({}, ''), 412: jsonContent({}, '') }
   const [listPath, entityPath] = [`/api/blueprints/${key}/entities`, `/api/blueprints/${key}/entities/:identifier`]
   const change = {
-    requestBody: jsonContent(ref(`${entity}Change`), 'The properties to change'),
+    requestBody: toRequestBody(ref(`${entity}Change`), 'The properties to change', writable),
     responses: changeResponses,
   }
   const routes: [Operation, Route][] = [
@@ -114,7 +114,7 @@ function describeBlueprint({ actor }: Ctx, { key, name, definition }: BlueprintR
       'create',
       toRoute('POST', listPath, {
         ...detail(`create${entity}Entity`, `Create an entity of ${name}`),
-        requestBody: jsonContent(ref(`New${entity}`), 'The properties'),
+        requestBody: toRequestBody(ref(`New${entity}`), 'The properties', writable),
         responses: { 201: jsonContent(ref(entity), 'The new entity') },
       }),
     ],
@@ -135,6 +135,22 @@ function describeBlueprint({ actor }: Ctx, { key, name, definition }: BlueprintR
     ],
   ]
   return { schemas, routes: routes.flatMap(([operation, route]) => (isAllowed(operation) ? [route] : [])) }
+}
+
+/** Returns the body of a write: JSON, and for a blueprint with file fields a multipart form, too. */
+function toRequestBody(schema: Schema, description: string, fields: Field[]) {
+  const json = jsonContent(schema, description)
+  if (!fields.some(({ type }) => type === 'file')) return json
+  const parts = fields.map((field) => [field.key, toPartSchema(field)])
+  const form = { type: 'object', properties: { ...Object.fromEntries(parts), keep: { type: 'boolean' } } }
+  return { ...json, content: { ...json.content, 'multipart/form-data': { schema: form } } }
+}
+
+function toPartSchema(field: Field): Schema {
+  const { default: _, ...schema } = toFieldSchema(field)
+  if (field.type !== 'file') return schema
+  const part = { type: 'string', format: 'binary' }
+  return field.multi ? { type: 'array', items: part } : part
 }
 
 const toRoute = (method: string, path: string, detail: Route['hooks']['detail']): Route => ({

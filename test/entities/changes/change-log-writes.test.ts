@@ -58,12 +58,10 @@ test('a create needs two more statements when the change log of its blueprint is
   const fields = [{ key: 'n', type: 'integer', indexed: true }]
   const create = (tx: Tx, model: Model) => {
     const known = { _id: Bun.randomUUIDv7(), identifier: 'a', user: null, workspace: null }
-    return insertEntity(
-      tx,
-      model,
-      toEntityDraft(model, known, { n: 1 } as unknown as ComputedDoc, undefined),
-      new Map(),
-    )
+    return insertEntity(tx, model, toEntityDraft(model, known, { n: 1 } as unknown as ComputedDoc, undefined), {
+      scopes: new Map(),
+      files: new Map(),
+    })
   }
   const [unlogged, logged] = [await statementsOf(fields, create, false), await statementsOf(fields, create, true)]
   const writes = (statements: string[]) => statements.filter((sql) => /^\s*(insert|update|delete)/.test(sql))

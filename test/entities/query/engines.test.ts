@@ -32,6 +32,8 @@ import {
 import { referenceModel, toQueryString } from './reference-model'
 import { withThresholds } from './small-thresholds'
 
+const NO_TARGETS = { scopes: new Map(), files: new Map() }
+
 /** The same entities are stored in every engine, and each must answer like the reference model. */
 
 setDefaultTimeout(PROPERTY_TIMEOUT_MS)
@@ -126,13 +128,13 @@ const insertInto = (tenant: Tenant, model: Model, entities: Entity[], changes: C
       for (const { metadata, created, updated: _, ...system } of entities) {
         setSystemTime(new Date(created))
         const doc = checked(metadata)
-        await insertEntity(tx, model, { ...system, doc, keys: toIndexKeys(model, doc), by: admin }, new Map())
+        await insertEntity(tx, model, { ...system, doc, keys: toIndexKeys(model, doc), by: admin }, NO_TARGETS)
       }
       for (const { at, made, doc } of changes) {
         const before = left.length && (await readStored(tx, model, left[at % left.length]!))
         if (!before) continue
         setSystemTime(new Date(made))
-        if (doc) await updateEntity(tx, model, before, { doc: checked(doc), comparable: {}, by: admin }, new Map())
+        if (doc) await updateEntity(tx, model, before, { doc: checked(doc), comparable: {}, by: admin }, NO_TARGETS)
         else await deleteRows(tx, [{ ...before, blueprint: model.key }])
         if (!doc) left.splice(at % left.length, 1)
       }

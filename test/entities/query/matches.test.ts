@@ -23,6 +23,8 @@ import { type Entity, identifiers } from '../fixtures'
 import { anyDoc, anyFields, anyIdentifier, anyQuery, type FieldSpec, USERS } from './arbitraries'
 import { toQueryString } from './reference-model'
 
+const NO_TARGETS = { scopes: new Map(), files: new Map() }
+
 setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 
 const tenants = comparedEngines.map(([name, engine]) => {
@@ -69,7 +71,7 @@ test('matchesQuery finds the same entities as a list for random queries, on ever
             for (const [n, { identifier, user, doc: properties }] of things.entries()) {
               const doc = createDocument(model, { properties, conflicts: new Map() }, actor) as ComputedDoc
               const system = { _id: `${key}-${n}`, identifier, user, workspace: null }
-              await insertEntity(tx, model, { ...system, doc, keys: toIndexKeys(model, doc), by: actor }, new Map())
+              await insertEntity(tx, model, { ...system, doc, keys: toIndexKeys(model, doc), by: actor }, NO_TARGETS)
             }
           })
           const select = `select identifier, ${shownInForceSql()}, keys from entities where blueprint = ?`

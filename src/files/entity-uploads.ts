@@ -1,0 +1,110 @@
+import type { Actor } from '../accounts/actors'
+import type { PublicCtx } from '../accounts/context'
+import { badRequest, Problem } from '../core/problem'
+import type { FormReceiver, ReceivedUploads, UploadedFile } from '../entities/form'
+import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
+import type { QuotaReservation } from '../limits/quota-use'
+import type { Tx } from '../storage/port'
+import type { FileRow } from './access'
+import { storeContent } from './contents'
+import { type Draft, withDraft } from './drafts'
+import { toFileUrl } from './file-name'
+import { describeDraft, toFileRow } from './files'
+import { receiveForm, withChunks } from './form'
+import { files } from './tables'
+
+const MAX_FILES = 100
+
+type Upload = { field: string; draft: Draft; row: FileRow }
+
+/**
+ * Receives a multipart form whose files are written to the disk as they arrive, and lets `use` make an entity of it.
+ * What it does not make files of the tenant is removed before the answer is sent.
+ * @throws 400, 401 for a file of a guest, 413, 503, 507
+ */
+export async function receiveEntityForm<T>(
+  ctx: PublicCtx,
+  request: Request,
+  receiver: FormReceiver,
+  use: (uploads: ReceivedUploads) => Promise<T>,
+): Promise<T> {
+  const { actor } = ctx
+  const done = Promise.withResolvers<void>()
+  const uploads: Upload[] = []
+  const receiving: Promise<unknown>[] = []
+  const open: Promise<unknown>[] = []
+  try {
+    await withChunks(request.body ?? new Blob().stream(), (chunks) =>
+      receiveForm(request.headers.get('content-type')!, chunks, {
+        onValue: receiver.onValue,
+        async onFile(field, { name, type, content }) {
+          receiver.onFile(field)
+          const received = Promise.withResolvers<void>()
+          receiving.push(received.promise)
+          if (receiving.length > MAX_FILES)
+            badRequest({ path: field, message: `A form has at most ${MAX_FILES} files.` })
+          const kept = withDraft(ctx, content, async (draft) => {
+            // Browsers send an empty file without a name for an input that was left empty.
+            if (draft.size || name) uploads.push(await toUpload(actor, field, draft, name, type))
+            received.resolve()
+            await done.promise
+          })
+          open.push(kept)
+          kept.catch(received.reject)
+          await received.promise
+        },
+      }),
+    )
+    await Promise.all(receiving)
+    using stored = new StoredUploads(ctx, uploads)
+    return await use(stored)
+  } finally {
+    done.resolve()
+    await Promise.allSettled(open)
+  }
+}
+
+async function toUpload(actor: Actor | undefined, field: string, draft: Draft, name: string, type: string) {
+  if (!actor) throw new Problem(401, 'UNAUTHENTICATED', 'Sign in to upload files.')
+  if (!draft.size) badRequest({ path: `/${field}`, message: `The file of ${field} is empty.` })
+  return { field, draft, row: toFileRow(actor, draft, await describeDraft(draft, { name, type })) }
+}
+
+class StoredUploads implements ReceivedUploads, Disposable {
+  readonly files: UploadedFile[]
+  #reservations: (QuotaReservation | undefined)[] = []
+  #stored?: Promise<void>
+
+  constructor(
+    private ctx: PublicCtx,
+    private uploads: Upload[],
+  ) {
+    this.files = uploads.map(({ field, row }) => ({ ...row, field, url: toFileUrl(row._id, row.name) }))
+  }
+
+  store = () => (this.#stored ??= this.#store())
+
+  async #store() {
+    if (!this.uploads.length) return
+    await assertQuotaLeft(this.ctx, 'files')
+    const bytes = this.uploads.reduce((sum, { draft }) => sum + draft.size, 0)
+    this.#reservations = [
+      await reserveQuota(this.ctx, 'files', this.uploads.length),
+      await reserveQuota(this.ctx, 'storage', bytes),
+    ]
+    for (const { draft } of this.uploads) await storeContent(this.ctx, draft)
+  }
+
+  insert = async (tx: Tx, keep: boolean) => {
+    for (const { row } of this.uploads) await tx.insert(files).values({ ...row, keep })
+  }
+
+  /** What was reserved counts, because the files are stored. */
+  keep = () => {
+    for (const reservation of this.#reservations) reservation?.keep()
+  };
+
+  [Symbol.dispose]() {
+    for (const reservation of this.#reservations) reservation?.[Symbol.dispose]()
+  }
+}

@@ -1,0 +1,116 @@
+import type { Readable } from 'node:stream'
+import { config } from '../config'
+import { throwUnreadableBody } from '../core/body'
+import { Problem } from '../core/problem'
+
+/** A file as it arrives. `name` and `type` are what the client says. */
+export type IncomingFile = { name: string; type: string; content: AsyncIterable<Uint8Array> }
+
+export type FormReceiver = {
+  /** Called when a file begins; the form goes on once its content was read. A rejection refuses the form. */
+  onFile(field: string, file: IncomingFile): Promise<unknown>
+  /** Called with a part that is no file. An error refuses the form. */
+  onValue(field: string, text: string): void
+}
+
+const MAX_PARTS = 5_000
+
+/** Lets `use` read a body as it arrives, and returns its result. @throws 400 for a body that ends early */
+export async function withChunks<T>(
+  body: ReadableStream<Uint8Array>,
+  use: (chunks: AsyncIterable<Uint8Array>) => Promise<T>,
+): Promise<T> {
+  const reader = body.getReader()
+  try {
+    return await use(readChunks(reader))
+  } finally {
+    // Not awaited, because a sender may never end.
+    reader.cancel().catch(() => {})
+  }
+}
+
+async function* readChunks(reader: { read(): Promise<{ done: boolean; value?: Uint8Array }> }) {
+  for (;;) {
+    const { done, value } = await reader.read().catch(throwUnreadableBody)
+    if (done) return
+    yield value!
+  }
+}
+
+/** Frees each chunk when the next one is asked for: the garbage collector would let dozens of megabytes pile up. */
+export async function* freeAfterUse(chunks: AsyncIterable<Uint8Array>) {
+  for await (const chunk of chunks) {
+    yield chunk
+    if (chunk.byteLength === chunk.buffer.byteLength) (chunk.buffer as ArrayBuffer).transfer(0)
+  }
+}
+
+/**
+ * Receives a multipart form part by part, and resolves at its end, when all files were read.
+ * @throws 400 MALFORMED_BODY, 413 BODY_TOO_LARGE, and the errors of the receiver
+ */
+export async function receiveForm(
+  type: string,
+  chunks: AsyncIterable<Uint8Array>,
+  { onFile, onValue }: FormReceiver,
+): Promise<void> {
+  const parser = await createParser(type)
+  const failed = Promise.withResolvers<never>()
+  const finished = Promise.withResolvers<void>()
+  failed.promise.catch(() => {}) // who waits for it learns of the error
+  let incoming: Readable | undefined
+  const fail = (error: unknown) => {
+    failed.reject(error)
+    incoming?.destroy(error as Error)
+  }
+  parser.on('file', (field: string, stream: Readable, name: string | undefined, _, mediaType: string) => {
+    // Who reads it learns of its errors.
+    stream.on('error', () => {})
+    incoming = stream
+    onFile(field, { name: name ?? '', type: mediaType, content: readPart(stream) }).catch(fail)
+  })
+  parser.on('field', (field: string, text: string, _: boolean, isTruncated: boolean) => {
+    try {
+      if (isTruncated) throw new Problem(413, 'BODY_TOO_LARGE', `The part "${field}" of the form is too large.`)
+      onValue(field, text)
+    } catch (error) {
+      fail(error)
+    }
+  })
+  parser.on('partsLimit', () => fail(new Problem(413, 'BODY_TOO_LARGE', `A form has at most ${MAX_PARTS} parts.`)))
+  parser.on('error', (cause) => fail(malformedForm(cause)))
+  parser.on('finish', finished.resolve)
+  const feed = async () => {
+    for await (const chunk of chunks)
+      if (!parser.write(chunk)) await new Promise<void>((resolve) => parser.once('drain', resolve))
+    parser.end()
+    await finished.promise
+  }
+  try {
+    await Promise.race([feed(), failed.promise])
+  } catch (error) {
+    fail(error)
+    throw error
+  }
+}
+
+async function* readPart(stream: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    yield* stream
+  } catch (error) {
+    throw error instanceof Problem ? error : malformedForm(error)
+  }
+}
+
+async function createParser(type: string) {
+  const { Busboy } = await import('@fastify/busboy')
+  const limits = { fieldNameSize: 200, headerPairs: 50, parts: MAX_PARTS, fieldSize: config.ATOLL_BODY_LIMIT }
+  try {
+    return new Busboy({ headers: { 'content-type': type }, limits })
+  } catch (cause) {
+    throw malformedForm(cause)
+  }
+}
+
+const malformedForm = (cause: unknown) =>
+  new Problem(400, 'MALFORMED_BODY', 'The multipart form is broken or ended before it was complete.', { cause })
