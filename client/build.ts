@@ -1,30 +1,17 @@
 // Builds what is published, from the same text that `atoll types --client` writes: `bun client/build.ts`.
 import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { clientSource, entitySource, toHooksSource } from '../src/blueprints/typegen/client-source'
+import { anyKindSource, clientSource, entitySource, toHooksSource } from '../src/blueprints/typegen/client-source'
 
 const folder = import.meta.dir
 const compiler = resolve(folder, '../node_modules/typescript/bin/tsc')
 
-/** Without types of blueprints, every key leads to entities whose properties are unknown. */
-const ANY_BLUEPRINT = `export interface Blueprints {
-  [key: string]: AnyKind
-}
-type AnyKind = {
-  entity: Entity & { [key: string]: unknown }
-  properties: { [key: string]: unknown }
-  draft: { [key: string]: unknown }
-  change: { [key: string]: unknown }
-  relations: { [key: string]: string }
-  filters: { [key: string]: string | number | boolean }
-  sorted: string
-  searched: string
-}
-`
+/** Without types of blueprints, every key leads to entities of any kind. */
+const ANY_BLUEPRINT = 'export interface Blueprints {\n  [key: string]: AnyKind\n}\n'
 
 rmSync(join(folder, 'dist'), { recursive: true, force: true })
 const draft = join(folder, 'dist/source')
-await Bun.write(join(draft, 'index.ts'), [entitySource, ANY_BLUEPRINT, clientSource].join('\n'))
+await Bun.write(join(draft, 'index.ts'), [entitySource, ANY_BLUEPRINT, anyKindSource, clientSource].join('\n'))
 await Bun.write(join(draft, 'hooks.ts'), toHooksSource('./index.js'))
 const compilerOptions = {
   ...{ target: 'ES2022', module: 'NodeNext', lib: ['ES2022', 'DOM'], types: [], strict: true },

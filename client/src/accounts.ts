@@ -156,7 +156,6 @@ export function createAccount(transport: Transport) {
       /**
        * Sets a new password with the token of the mail. All sessions end.
        * @example
-       * const token = await tokenFromMail('password/forgot')
        * await client.password.reset({ token, password: 'a new and better one' })
        */
       reset: (change: { token: string; password: string }, init: Init = {}) =>

@@ -55,6 +55,7 @@ export function createHooks<B extends Kinds<B>>(client: Client<B>, scope = 'atol
     const queryClient = useQueryClient()
     const queryKey = entitiesKey(key)
     return useMutation({
+      mutationKey: queryKey,
       mutationFn: run,
       onMutate: async (variables: Variables) => {
         await queryClient.cancelQueries({ queryKey })
@@ -68,7 +69,10 @@ export function createHooks<B extends Kinds<B>>(client: Client<B>, scope = 'atol
       onError: (_error, _variables, before) => {
         for (const [cachedKey, data] of before ?? []) queryClient.setQueryData(cachedKey, data)
       },
-      onSettled: () => queryClient.invalidateQueries({ queryKey }),
+      // What another change has shown, which the server does not have yet, would vanish.
+      onSettled: () => {
+        if (queryClient.isMutating({ mutationKey: queryKey }) === 1) void queryClient.invalidateQueries({ queryKey })
+      },
     })
   }
 
@@ -295,7 +299,10 @@ function createStreams<B extends Kinds<B>>(client: Client<B>, keyOf: (key: strin
     let timer: ReturnType<typeof setTimeout> | undefined
     const invalidate = () => {
       timer = undefined
-      for (const follower of followers) void follower.invalidateQueries({ queryKey: keyOf(key) })
+      const queryKey = keyOf(key)
+      // The end of a change loads everything.
+      for (const follower of followers)
+        if (!follower.isMutating({ mutationKey: queryKey })) void follower.invalidateQueries({ queryKey })
     }
     const stop = () => {
       controller.abort()

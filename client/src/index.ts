@@ -21,7 +21,6 @@ export type {
   AtollPlan,
   AtollSubscription,
   CheckoutRequest,
-  PricePreview,
 } from './payments'
 export type { TokenStorage } from './platform'
 export type {

@@ -64,14 +64,6 @@ export type CheckoutRequest = ({ planId: string; billingCycle: BillingCycle } | 
   /** Cancels the active subscription first. */
   reset?: boolean
 }
-export type PricePreview = {
-  currency: string
-  basePrice: number | null
-  isFree: boolean
-  total: number
-  payments: { date: string; periodEnd: string; amount: number; reason: 'price' | 'coupon' | 'free' }[]
-}
-
 /** Plans, and the subscription of the caller, or of the workspace that they work in. */
 export function createPayments({ get, post, put }: Transport) {
   return {
@@ -81,13 +73,6 @@ export function createPayments({ get, post, put }: Transport) {
      * for (const plan of await client.payments.plans()) console.log(plan.name, plan.monthlyPrice, plan.currency)
      */
     plans: (page: Page = {}, init: Init = {}) => get<AtollPlan[]>('/api/plans/public', page, init),
-    /**
-     * What a plan will cost, payment by payment.
-     * @example
-     * const { total, payments } = await client.payments.preview(plan._id, { billingCycle: 'yearly', couponCode: 'FREE' })
-     */
-    preview: (plan: string, terms: { billingCycle: BillingCycle; couponCode?: string }, init: Init = {}) =>
-      post<PricePreview>(`/api/plans/${toSegment(plan)}/price-preview`, terms, init),
     /**
      * A coupon that can be used now, for the plan if one is given.
      * @example

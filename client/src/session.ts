@@ -49,10 +49,11 @@ export function createSession({ key, isKept, storage = findStorage(), refresh }:
     for (const listener of listeners) listener(session && { user: session.user, workspace: session.workspace })
   }
   // The event comes from other tabs only. They tell it when tokens are renewed, too.
-  platform.addEventListener?.('storage', ({ key: changed, oldValue, newValue }) => {
-    const [before, after] = [parseSession(oldValue), parseSession(newValue)]
-    if (changed === key && before?.user._id !== after?.user._id) notify(after ?? null)
-  })
+  if (isKept)
+    platform.addEventListener?.('storage', ({ key: changed, oldValue, newValue }) => {
+      const [before, after] = [parseSession(oldValue), parseSession(newValue)]
+      if (changed === key && before?.user._id !== after?.user._id) notify(after ?? null)
+    })
 
   const read = async () => (isKept ? parseSession(await storage.getItem(key)) : undefined)
 

@@ -31,7 +31,7 @@ export function createSignInMethods(transport: Transport) {
        * Sends a mail with a code and a link. The returned `request` goes back with the code.
        * @example
        * const { request } = await client.email.requestSignIn('grace@example.com')
-       * await client.email.signInByCode({ request, code: await codeFromMail() })
+       * await client.email.signInByCode({ request, code: await askForCode() })
        */
       requestSignIn: (email: string, init: Init = {}) =>
         request<{ request: string }>('POST', '/api/signin/email', { ...init, json: { email }, isOpen: true }),
@@ -39,22 +39,21 @@ export function createSignInMethods(transport: Transport) {
        * Signs in by the code of a mail, on the device that requested it.
        * @example
        * const { request } = await client.email.requestSignIn('grace@example.com')
-       * const { user } = await client.email.signInByCode({ request, code: await codeFromMail() })
+       * const { user } = await client.email.signInByCode({ request, code: await askForCode() })
        */
       signInByCode: (code: { request: string; code: string }, init: SignInInit = {}) =>
         startSession(transport, '/api/signin/email/code', code, init),
       /**
        * Signs in by the token of a link in a mail, on any device.
        * @example
-       * await client.email.requestSignIn('grace@example.com')
-       * const { user } = await client.email.signInByLink(await tokenFromMail('signin/email'))
+       * const { user } = await client.email.signInByLink(token)
        */
       signInByLink: (token: string, init: SignInInit = {}) =>
         startSession(transport, '/api/signin/email/link', { token }, init),
       /**
        * Confirms an address with the token of a mail.
        * @example
-       * await client.email.verify(await tokenFromMail('email/verification'))
+       * await client.email.verify(token)
        */
       verify: (token: string, init: Init = {}) =>
         request<{ success: true }>('POST', '/api/email/verify', { ...init, json: { token }, isOpen: true }),

@@ -21,6 +21,7 @@ import errors from '../../../client/src/errors.ts' with { type: 'text' }
 import streams from '../../../client/src/streams.ts' with { type: 'text' }
 import platform from '../../../client/src/platform.ts' with { type: 'text' }
 import version from '../../../client/src/version.ts' with { type: 'text' }
+import anyKind from '../../../client/src/any-kind.ts' with { type: 'text' }
 import hooks from '../../../client/src/hooks.ts' with { type: 'text' }
 
 const MODULES: string[] = [
@@ -41,6 +42,9 @@ const toPart = (text: string) =>
 
 /** The declarations of entities and of `Blueprints`, to which each blueprint adds itself. */
 export const entitySource: string = toPart(entity)
+
+/** The kind of blueprints whose types are not generated. */
+export const anyKindSource: string = toPart(anyKind)
 
 /** The client in one text, without `entitySource`. */
 export const clientSource: string = MODULES.map(toPart).join('\n')
