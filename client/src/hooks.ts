@@ -58,7 +58,8 @@ export function createHooks<B extends Kinds<B>>(client: Client<B>, scope = 'atol
       mutationKey: queryKey,
       mutationFn: run,
       onMutate: async (variables: Variables) => {
-        await queryClient.cancelQueries({ queryKey })
+        // One that has nothing to show yet goes on.
+        await queryClient.cancelQueries({ queryKey, predicate: ({ state }) => state.data !== undefined })
         const before = queryClient.getQueriesData({ queryKey })
         queryClient.setQueriesData({ queryKey }, (cached: unknown) => {
           if (Array.isArray(cached)) return cached.flatMap((one: CachedEntity) => apply(one, variables) ?? [])

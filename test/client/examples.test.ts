@@ -4,6 +4,7 @@ import { createClient } from '../../client/src/index'
 import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'
 import { toHooksSource } from '../../src/blueprints/typegen/client-source'
 import { COMPILES_CLEANLY, compileTypeScript } from '../blueprints/typegen/typescript-compiler'
+import { codeBlocksOf } from '../documents/markdown'
 import { hasBrowser } from '../fakes/browser'
 import { PASSWORD } from '../fakes/cli'
 import { waitUntil } from '../wait-until'
@@ -26,7 +27,7 @@ const MAIL_BEFORE: Record<string, { path: string; email: string } | undefined> =
 const NEEDS_TOKEN = ['accounts.reset', 'sign-in-methods.signInByLink', 'sign-in-methods.verify']
 
 /** What examples find around them. */
-const createContext = (given: object) => `
+const createContext = (fixtures: object) => `
 import { AtollError, createClient, type Blueprints } from './atoll'
 
 declare global {
@@ -34,12 +35,12 @@ declare global {
   var codeFromApp: (secret: string) => Promise<string>
   var tokenFromMail: () => Promise<string>
 }
-export const given = ${JSON.stringify(given)}
+export const fixtures = ${JSON.stringify(fixtures)}
 const password = ${JSON.stringify(PASSWORD)}
-const admin = createClient<Blueprints>({ url: location.origin, tenant: given.tenant, apiKey: given.apiKey })
+const admin = createClient<Blueprints>({ url: location.origin, tenant: fixtures.tenant, apiKey: fixtures.apiKey })
 
 async function createContext(needsToken: boolean) {
-  const client = createClient<Blueprints>({ url: location.origin, tenant: given.tenant })
+  const client = createClient<Blueprints>({ url: location.origin, tenant: fixtures.tenant })
   const name = \`user\${crypto.randomUUID().slice(0, 8)}\`
   const { user } = await client.signUp({ username: name, password, email: \`\${name}@example.com\` })
   for (const { identifier } of await admin.entities('tasks').list()) await admin.entities('tasks').remove(identifier)
@@ -47,8 +48,8 @@ async function createContext(needsToken: boolean) {
   await admin.entities('tasks').create({ identifier: 'milk', title: 'Buy milk', due: '2026-05-01', points: 3, project: project.identifier })
   return {
     client, admin, password, user,
-    agent: given.agent, plan: given.plan, lambdaId: given.lambdaId, webhookId: given.webhookId,
-    friend: { _id: given.friend },
+    agent: fixtures.agent, plan: fixtures.plan, lambdaId: fixtures.lambdaId, webhookId: fixtures.webhookId,
+    friend: { _id: fixtures.friend },
     workspace: await client.workspaces.create({ name: 'Engines' }),
     file: await client.files.upload('Dear Ada', { name: 'letter.txt' }),
     address: 'https://app.example.com/signed-in',
@@ -61,7 +62,7 @@ export type Context = Awaited<ReturnType<typeof createContext>>
 const CONTEXT_NAMES =
   'client, admin, password, agent, plan, lambdaId, webhookId, friend, workspace, file, address, askForCode, codeFromMail, codeFromApp, token'
 
-const toProgram = (given: object) => `${createContext(given)}
+const toProgram = (fixtures: object) => `${createContext(fixtures)}
 const examples: Record<string, (context: Context) => Promise<unknown>> = {
 ${clientExamples.map(({ name, code }) => `${JSON.stringify(name)}: async ({ ${CONTEXT_NAMES} }) => {\n{\n${code}\n}\n},`).join('\n')}
 }
@@ -70,12 +71,12 @@ Object.assign(globalThis, {
 })
 `
 
-const toHooksProgram = (given: object) => `${createContext(given)}
+const toHooksProgram = (fixtures: object) => `${createContext(fixtures)}
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { createElement, useEffect } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createHooks } from './hooks'
-const client = createClient<Blueprints>({ url: location.origin, tenant: given.tenant })
+const client = createClient<Blueprints>({ url: location.origin, tenant: fixtures.tenant })
 const { ${hookExamples
   .map(({ member }) => member)
   .filter((member) => member !== 'createHooks')
@@ -92,12 +93,12 @@ Object.assign(globalThis, {
 `
 
 let server: ClientServer
-let given: object
+let fixtures: object
 beforeAll(async () => {
   server = await startClientServer()
   const { apiKey, agent, plan, lambdaId, webhookId } = server
   const friend = (await server.call('GET', '/api/users?username=grace&exact=true')).body[0]._id
-  given = { tenant: TENANT, apiKey, agent, plan, lambdaId, webhookId, friend }
+  fixtures = { tenant: TENANT, apiKey, agent, plan, lambdaId, webhookId, friend }
 })
 afterAll(async () => void (await server?.[Symbol.asyncDispose]()))
 
@@ -124,7 +125,7 @@ describe('the examples in the comments of the client', () => {
   })
 
   test('all examples compile in strict mode', async () => {
-    const files = { 'atoll.ts': server.atoll, 'program.ts': toProgram(given) }
+    const files = { 'atoll.ts': server.atoll, 'program.ts': toProgram(fixtures) }
     expect(await compileTypeScript(files, BROWSER)).toMatchObject(COMPILES_CLEANLY)
   })
 
@@ -132,10 +133,54 @@ describe('the examples in the comments of the client', () => {
     const files = {
       'atoll.ts': server.atoll,
       'hooks.ts': toHooksSource('./atoll'),
-      'program.ts': toHooksProgram(given),
+      'program.ts': toHooksProgram(fixtures),
     }
     expect(await compileTypeScript(files, { ...BROWSER, ...PACKAGES })).toMatchObject(COMPILES_CLEANLY)
   })
+})
+
+/** What the blocks of the guide find around them. */
+const GUIDE_CONTEXT = `
+import type { Client, TokenStorage } from './atoll'
+import type { createHooks } from './hooks'
+type Hooks = ReturnType<typeof createHooks<import('./atoll').Blueprints>>
+declare global {
+  const client: Client
+  const input: { files: FileList | null }
+  const askForCode: () => Promise<string>
+  const useLiveList: Hooks['useLiveList']
+  const useChange: Hooks['useChange']
+}
+`
+const ASYNC_STORAGE = `declare module '@react-native-async-storage/async-storage' {
+  const storage: { getItem(key: string, callback?: () => void): Promise<string | null>; setItem(key: string, value: string): Promise<void>; removeItem(key: string): Promise<void> }
+  export default storage
+}
+`
+
+/** Returns a block of the guide as a module. */
+function toModule(code: string) {
+  const imports = code.match(/^import .*$/gm) ?? []
+  const body = code.replace(/^import .*$/gm, '').replace(/^export /gm, '')
+  return `${imports.join('\n')}\nexport async function block() {\n${body}\n}\n`
+}
+
+test('every block of TypeScript in the guide compiles in strict mode', async () => {
+  const guide = await Bun.file('docs/guides/typescript-client.md').text()
+  const blocks = codeBlocksOf(guide).filter(({ info }) => info === 'ts')
+  expect(blocks.length).toBeGreaterThan(12)
+  const modules = { 'atoll.ts': server.atoll, 'hooks.ts': toHooksSource('./atoll') }
+  const aliases = { 'atoll-types.ts': `export * from './atoll'`, 'atoll-hooks.ts': `export * from './hooks'` }
+  const context = {
+    'context.ts': GUIDE_CONTEXT,
+    'storage.d.ts': ASYNC_STORAGE,
+    'atoll-client.ts': `export * from './atoll'`,
+  }
+  const files = Object.fromEntries(
+    blocks.map(({ code, line }) => [`line-${line}.ts`, toModule(code.replace("'atoll-client'", "'./atoll-client'"))]),
+  )
+  const result = await compileTypeScript({ ...modules, ...aliases, ...context, ...files }, { ...BROWSER, ...PACKAGES })
+  expect(result).toMatchObject(COMPILES_CLEANLY)
 })
 
 describe.skipIf(!hasBrowser)('the examples in a browser', () => {
@@ -173,7 +218,7 @@ describe.skipIf(!hasBrowser)('the examples in a browser', () => {
   let opened: ReturnType<typeof openProgram> | undefined
   let openedHooks: ReturnType<typeof openProgram> | undefined
   const openClient = async () => {
-    const files = { 'atoll.ts': server.atoll, 'program.ts': toProgram(given) }
+    const files = { 'atoll.ts': server.atoll, 'program.ts': toProgram(fixtures) }
     opened ??= bundleForBrowser(files).then((program) => openProgram(server.url, program, prepare))
     return opened
   }
@@ -181,7 +226,7 @@ describe.skipIf(!hasBrowser)('the examples in a browser', () => {
     const files = {
       'atoll.ts': server.atoll,
       'hooks.ts': toHooksSource('./atoll'),
-      'program.ts': toHooksProgram(given),
+      'program.ts': toHooksProgram(fixtures),
     }
     openedHooks ??= bundleForBrowser(files).then((program) => openProgram(server.url, program, prepare))
     return openedHooks

@@ -103,7 +103,7 @@ describe.skipIf(!hasBrowser)('the hooks in a browser', () => {
     await server.post('blueprints/tasks/entities', { identifier: 'now', title: 'Now' })
     await page.waitForFunction(shows('nobody'))
     await page.evaluate(signIn)
-    await page.waitForFunction(shows('Now'))
+    await page.waitForFunction(`${shows('Now')} && app.first === 'Now'`)
     let release = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve

@@ -157,12 +157,12 @@ describe('the package of the client', () => {
   test.each([
     ['Node', () => Bun.which('node')],
     ['Bun', () => process.execPath],
-  ])('in %s the installed package does what it does in a browser', async (_, find) => {
+  ])('the installed package works in %s', async (_, find) => {
     const out = await runCommand([find()!, 'program.js', JSON.stringify(journeyInput())], project)
     expect(JSON.parse(out)).toEqual(SEEN)
   })
 
-  test.skipIf(!hasBrowser)('in a browser the installed package does the same', async () => {
+  test.skipIf(!hasBrowser)('the installed package works in a browser', async () => {
     const program = `import { createClient } from './client'
       import { travel } from './journey'
       Object.assign(globalThis, { travel: (input) => travel(createClient, input) })`

@@ -53,18 +53,18 @@ const REFRESH = 'POST /api/token/refresh'
 describe('a session of tokens', () => {
   test('a user signs in, is who they are in another client with the same storage, and signs out of both', async () => {
     const { client, storage, items } = createRecorder()
-    const heard: (string | undefined)[] = []
-    const stop = client.onSession((session) => heard.push(session?.user.username))
+    const notified: (string | undefined)[] = []
+    const stop = client.onSession((session) => notified.push(session?.user.username))
     const { user, workspace } = await client.signIn(GRACE)
     expect([user.username, workspace]).toEqual(['grace', null])
     const other = createClient({ url: server.url, tenant: TENANT, storage })
     expect((await other.me()).username).toBe('grace')
     await client.signOut()
-    expect([items.size, heard]).toEqual([0, ['grace', undefined]])
+    expect([items.size, notified]).toEqual([0, ['grace', undefined]])
     expect(await codeOf(other.me())).toBe('401 UNAUTHENTICATED')
     stop()
     await client.signIn(GRACE)
-    expect(heard).toHaveLength(2)
+    expect(notified).toHaveLength(2)
   })
 
   test('twenty requests at once with an expired token refresh it once, and all succeed', async () => {
@@ -86,14 +86,14 @@ describe('a session of tokens', () => {
 
   test('a session that has ended on the server ends in the client, and its listeners hear it', async () => {
     const { client, edit, items, count } = createRecorder()
-    const heard: (SignedIn | null)[] = []
+    const notified: (SignedIn | null)[] = []
     await client.signIn(GRACE)
-    client.onSession((session) => heard.push(session))
+    client.onSession((session) => notified.push(session))
     edit({ token: 'x.y.z', refreshToken: 'nothing' })
     expect(await codeOf(client.me())).toBe('401 UNAUTHENTICATED')
-    expect([items.size, heard, count(REFRESH)]).toEqual([0, [null], 1])
+    expect([items.size, notified, count(REFRESH)]).toEqual([0, [null], 1])
     expect(await codeOf(client.me())).toBe('401 UNAUTHENTICATED')
-    expect([heard.length, count(REFRESH)]).toEqual([1, 1])
+    expect([notified.length, count(REFRESH)]).toEqual([1, 1])
   })
 
   test('a session outlives a server that cannot be reached while it is refreshed', async () => {
@@ -165,10 +165,10 @@ import { createClient } from './atoll'
 const options = { url: location.origin, tenant: '${TENANT}' }
 const token = createClient({ ...options })
 const cookie = createClient({ ...options, mode: 'cookie' })
-const heard: (string | undefined)[] = []
-token.onSession((session) => heard.push(session?.user.username))
-cookie.onSession((session) => heard.push(session?.user.username ?? 'nobody'))
-Object.assign(globalThis, { token, cookie, heard, createClient, options })
+const notified: (string | undefined)[] = []
+token.onSession((session) => notified.push(session?.user.username))
+cookie.onSession((session) => notified.push(session?.user.username ?? 'nobody'))
+Object.assign(globalThis, { token, cookie, notified, createClient, options })
 `
 
 describe.skipIf(!hasBrowser)('a session in a browser', () => {
@@ -192,18 +192,18 @@ describe.skipIf(!hasBrowser)('a session in a browser', () => {
     expect(refreshes).toBe(1)
   })
 
-  test('a sign-out in one tab is heard in the other one, and a refreshed token is not', async () => {
+  test('a sign-out in one tab is notified in the other one, and a refreshed token is not', async () => {
     await using opened = await openPage()
     const { page, open } = opened
     const other = await open()
     await page.evaluate(`token.signIn(${grace}).then(() => {})`)
     await page.evaluate('token.refresh().then(() => {})')
     await page.evaluate('token.signOut()')
-    await other.waitForFunction('heard.length > 1')
-    expect(await other.evaluate<string>('JSON.stringify(heard)')).toBe('["grace",null]')
+    await other.waitForFunction('notified.length > 1')
+    expect(await other.evaluate<string>('JSON.stringify(notified)')).toBe('["grace",null]')
   })
 
-  test('in cookie mode scripts see no token, and the session is signed in, renewed and signed out', async () => {
+  test('scripts see no token in cookie mode, where a user signs in, renews the session and signs out', async () => {
     await using opened = await openPage()
     const { page } = opened
     await page.evaluate(`cookie.signIn(${grace}).then(() => {})`)
@@ -214,6 +214,6 @@ describe.skipIf(!hasBrowser)('a session in a browser', () => {
     await page.evaluate('cookie.signOut()')
     const refused = 'cookie.me().then(() => "none", (error) => error.code)'
     expect(await page.evaluate<string>(refused)).toBe('UNAUTHENTICATED')
-    expect(await page.evaluate<string>('JSON.stringify(heard)')).toBe('["grace","grace","nobody"]')
+    expect(await page.evaluate<string>('JSON.stringify(notified)')).toBe('["grace","grace","nobody"]')
   })
 })
