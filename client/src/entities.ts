@@ -141,7 +141,8 @@ export function createEntities<B extends Kinds<B>, Key extends keyof B & string>
 
     /**
      * What happens to the entities that match, as it happens. After a lost connection the stream goes on where it ended.
-     * `reset` says that this was not possible: load what you show again, as after `ready`. It ends when the signal aborts.
+     * `reset` says that this was not possible: load what you show again, as after `ready`.
+     * @throws the reason of the signal when it aborts, and the error of a server that refuses the stream for good
      * @example
      * for await (const change of client.entities('tasks').changes({ done: false })) {
      *   if (change.type === 'create' || change.type === 'update') console.log(change.entity.title)

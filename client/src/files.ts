@@ -20,6 +20,8 @@ export type LocalFile = { uri: string; name: string; type: string }
 export type UploadInit = Init & {
   /** Default: the name of the `File`. */
   name?: string
+  /** The file stays although no entity refers to it. */
+  keep?: boolean
   /** Told while the content is sent where the platform has `XMLHttpRequest`, else once at the end. */
   onProgress?: (progress: UploadProgress) => void
 }
@@ -38,7 +40,7 @@ export function createFiles({ get, post, remove, request, send, origin }: Transp
      */
     upload: async (
       content: Blob | string | ArrayBuffer | Uint8Array | LocalFile,
-      { name, onProgress, headers, ...init }: UploadInit = {},
+      { name, keep, onProgress, headers, ...init }: UploadInit = {},
     ): Promise<AtollFile> => {
       const isLocal = typeof content === 'object' && 'uri' in content
       const { name: ownName, type, size = 0 } = content as { name?: string; type?: string; size?: number }
@@ -46,7 +48,7 @@ export function createFiles({ get, post, remove, request, send, origin }: Transp
       if (isLocal) form.append('file', content as unknown as Blob)
       const file = await request<AtollFile>('POST', path, {
         ...init,
-        query: isLocal ? '' : toSearch({ name: name ?? ownName ?? 'file' }),
+        query: toSearch({ name: isLocal ? undefined : (name ?? ownName ?? 'file'), keep }),
         body: isLocal ? form : content,
         headers: { ...(!isLocal && { 'content-type': type || 'application/octet-stream' }), ...headers },
         onProgress,

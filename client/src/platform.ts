@@ -3,7 +3,9 @@ type Platform = {
   localStorage?: TokenStorage
   location?: { href: string; assign(url: string): void }
   navigator?: {
-    locks?: { request<Result>(name: string, work: () => Promise<Result>): Promise<Result> }
+    locks?: {
+      request<Result>(name: string, options: { signal: AbortSignal }, work: () => Promise<Result>): Promise<Result>
+    }
     credentials?: {
       create(options: object): Promise<PasskeyCredential | null>
       get(options: object): Promise<PasskeyCredential | null>

@@ -25,6 +25,7 @@ export type SessionPayload = SignedIn & Partial<Tokens>
 type StoredSession = SignedIn & { token: string; refreshToken: string; expires: number }
 export type SessionListener = (session: SignedIn | null) => void
 
+const MAX_LOCK_WAIT_MS = 5_000 // ms; another tab may hold the lock and sleep
 const RENEWED_BEFORE_MS = 30_000 // ms before the access token expires
 
 export type SessionOptions = {
@@ -77,7 +78,25 @@ export function createSession({ key, isKept, storage = findStorage(), refresh }:
     notify(null)
   }
 
-  const withLock = <Result>(work: () => Promise<Result>) => platform.navigator?.locks?.request(key, work) ?? work()
+  /** Runs the work in one tab at a time, or after a while anyway: the server gives late tabs the same successor. */
+  async function withLock<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { locks } = platform.navigator ?? {}
+    if (!locks) return work()
+    const waiting = new AbortController()
+    const timer = setTimeout(() => waiting.abort(), MAX_LOCK_WAIT_MS)
+    let hasBegun = false
+    const begin = () => {
+      hasBegun = true
+      clearTimeout(timer)
+      return work()
+    }
+    try {
+      return await locks.request(key, { signal: waiting.signal }, begin)
+    } catch (error) {
+      if (hasBegun) throw error
+      return work()
+    }
+  }
 
   /** Another tab may have exchanged the token, or signed out, while this one waited. */
   async function exchange(usedToken: string) {

@@ -133,7 +133,8 @@ export function createSignInMethods(transport: Transport) {
        */
       linked: (init: Init = {}) => get<AtollIdentity[]>('/api/me/identities', {}, init),
       /**
-       * Begins to link one more: the browser goes to the returned `url`. The session has to be one of cookies.
+       * Begins to link one more: the browser goes to the returned `url`. It has to keep a cookie until it comes back, so the
+       * page is on the host of the server, or the mode is `cookie`.
        * @example
        * const [provider] = await client.providers.list()
        * if (provider) console.log((await client.providers.link({ provider })).url)

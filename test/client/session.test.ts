@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { AtollError, createClient, type Options, type SignedIn, type TokenStorage } from '../../client/src/index'
+import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'
 import { hasBrowser } from '../fakes/browser'
 import { PASSWORD } from '../fakes/cli'
+import { startOauthProvider } from '../fakes/oauth-provider'
 import { bundleForBrowser, openProgram } from './client-page'
 import { type ClientServer, startClientServer, TENANT } from './client-server'
 
@@ -9,7 +11,7 @@ setDefaultTimeout(120_000)
 
 let server: ClientServer
 beforeAll(async () => {
-  server = await startClientServer()
+  server = await startClientServer({ env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' } })
 })
 afterAll(async () => void (await server?.[Symbol.asyncDispose]()))
 
@@ -144,6 +146,24 @@ describe('a session of tokens', () => {
     expect(items.size).toBe(0)
   })
 
+  test('a user with a second factor signs in by a code that secondFactor returns, or by the challenge of the error', async () => {
+    const { client } = createRecorder()
+    const account = { username: 'careful', password: PASSWORD }
+    await client.signUp(account)
+    const { secret } = await client.totp.start()
+    const codeOfStep = (step: number) => codeAt(decodeBase32(secret), stepAt(Date.now()) + step)
+    // Each code counts once, and those of the neighbouring steps count as well.
+    const { recoveryCodes } = await client.totp.confirm(codeOfStep(-1))
+    await client.signOut()
+    const { user } = await client.signIn(account, { secondFactor: async () => codeOfStep(0) })
+    expect(user.username).toBe('careful')
+    await client.signOut()
+    const error = await client.signIn(account).catch((error) => error)
+    expect(error.code).toBe('SECOND_FACTOR_REQUIRED')
+    await client.signIn({ challenge: error.details.challenge, code: recoveryCodes[0]! })
+    expect((await client.totp.status()).recoveryCodes).toBe(recoveryCodes.length - 1)
+  })
+
   test('a storage with something else in it counts as no session', async () => {
     const { client, items } = createRecorder()
     await client.signIn(GRACE)
@@ -192,7 +212,20 @@ describe.skipIf(!hasBrowser)('a session in a browser', () => {
     expect(refreshes).toBe(1)
   })
 
-  test('a sign-out in one tab is notified in the other one, and a refreshed token is not', async () => {
+  test('a tab that holds the lock and sleeps does not keep another one from refreshing', async () => {
+    await using opened = await openPage()
+    const { page, open } = opened
+    await page.evaluate(`token.signIn(${grace}).then(() => {})`)
+    const name = await page.evaluate<string>('Object.keys(localStorage)[0]')
+    const sleeping = await open()
+    await sleeping.evaluate(
+      `new Promise((held) => navigator.locks.request(${JSON.stringify(name)}, () => { held(); return new Promise(() => {}) }))`,
+    )
+    await page.evaluate(expire)
+    expect(await page.evaluate<string>('token.me().then((me) => me.username)')).toBe('grace')
+  })
+
+  test('a sign-out in one tab reaches the other one, and a refreshed token does not', async () => {
     await using opened = await openPage()
     const { page, open } = opened
     const other = await open()
@@ -202,6 +235,30 @@ describe.skipIf(!hasBrowser)('a session in a browser', () => {
     await other.waitForFunction('notified.length > 1')
     expect(await other.evaluate<string>('JSON.stringify(notified)')).toBe('["grace",null]')
   })
+
+  test.each(['token', 'cookie'])(
+    'a user signs in by a provider in %s mode, and the page completes it',
+    async (mode) => {
+      const person = { sub: mode, email: `${mode}@example.com`, email_verified: true, name: 'Ada Lovelace' }
+      const provider = await startOauthProvider(person)
+      using _ = { [Symbol.dispose]: () => provider.stop() }
+      await using opened = await openPage()
+      const { page, origin } = opened
+      const { id: clientId, secret: clientSecret } = provider.client
+      const corp = { clientId, clientSecret, kind: 'oidc', issuer: provider.issuer }
+      const metadata = { providers: { corp }, allowedReturnHosts: [new URL(origin).host] }
+      expect((await server.call('PUT', '/api/configurations/auth-configuration', { metadata })).status).toBe(200)
+      expect(await page.evaluate<string[]>('token.providers.list()')).toEqual(['corp'])
+      await page.evaluate(`token.providers.open('corp', { returnUrl: location.origin + '/program/' })`)
+      await page.waitForURL(/\/program\/\?rt=/)
+      // The page of the test is not served after a redirect, only when it is opened.
+      await page.goto(page.url())
+      const complete = `${mode}.providers.complete(new URL(location.href).searchParams.get('rt')).then(({ user }) => user.email)`
+      expect(await page.evaluate<string>(complete)).toBe(person.email)
+      expect(await page.evaluate<string>(`${mode}.me().then((me) => me.fullName)`)).toBe('Ada Lovelace')
+      expect(await page.evaluate<number>(`${mode}.providers.linked().then((all) => all.length)`)).toBe(1)
+    },
+  )
 
   test('scripts see no token in cookie mode, where a user signs in, renews the session and signs out', async () => {
     await using opened = await openPage()
