@@ -1,5 +1,6 @@
 /** What only some platforms have. Projects without the types of a browser compile this, too. */
 type Platform = {
+  document?: object
   localStorage?: TokenStorage
   location?: { href: string; assign(url: string): void }
   navigator?: {
@@ -58,10 +59,13 @@ export type UploadingRequest = {
 
 export const platform = globalThis as unknown as Platform
 
-/** Returns the storage of the browser, or one in memory where there is none or the page may not use it. */
+/**
+ * Returns the storage of the browser, or one in memory where there is none or the page may not use it. That of a server
+ * would be shared by all its users.
+ */
 export function findStorage(): TokenStorage {
   try {
-    if (platform.localStorage) return platform.localStorage
+    if (platform.document && platform.localStorage) return platform.localStorage
   } catch {
     // A sandboxed page has no storage.
   }

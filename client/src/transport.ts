@@ -14,7 +14,7 @@ export type Options = {
   tenant?: string
   /** `token`: sessions have tokens in the storage (default). `cookie`: the browser has them, out of reach of scripts. */
   mode?: 'token' | 'cookie'
-  /** Where tokens are kept; default: `localStorage`, or in memory where there is none. */
+  /** Where tokens are kept; default: `localStorage` in browsers, in memory elsewhere. */
   storage?: TokenStorage
   /** An access token from elsewhere, or a function that returns one for each request. */
   token?: string | (() => string | Promise<string>)

@@ -5,7 +5,7 @@ import { hasBrowser } from '../fakes/browser'
 import { startAtoll } from '../fakes/cli'
 import { startCuttingProxy } from '../fakes/cutting-proxy'
 import { waitUntil } from '../wait-until'
-import { bundleForBrowser, openProgram } from './client-page'
+import { bundleForBrowser, openForeignProgram, openProgram } from './client-page'
 import { type ClientServer, startClientServer, TENANT } from './client-server'
 
 setDefaultTimeout(120_000)
@@ -128,6 +128,33 @@ delete (Response.prototype as { body?: unknown }).body
 const client = createClient<Record<string, AnyKind>>({ url: location.origin, tenant: '${TENANT}', apiKey: (new URL(location.href)).hash.slice(1) })
 Object.assign(globalThis, { client, seen: [], errors: [] })
 `
+
+const CROSS_ORIGIN_PROGRAM = (url: string) => `
+import { createClient } from './atoll'
+const client = createClient({ url: '${url}', tenant: '${TENANT}' })
+async function visit() {
+  await client.signUp({ username: 'visitor', password: 'correct horse battery' })
+  const tasks = client.entities('tasks')
+  const changes = tasks.changes({ title: 'Foreign' })
+  const seen = [(await changes.next()).value.type]
+  await tasks.batch(['a', 'b', 'c'].map((name) => ({ op: 'create', data: { title: 'Foreign' } })))
+  seen.push((await changes.next()).value.type)
+  let count = 0
+  for await (const task of tasks.each({ title: 'Foreign', $limit: 1 })) count++
+  const error = await tasks.get('nothing').catch((error) => error)
+  await client.signOut()
+  return [...seen, count, error.code, !!error.requestId]
+}
+Object.assign(globalThis, { visit })
+`
+
+describe.skipIf(!hasBrowser)('the client in a page of another origin', () => {
+  test('a page of another origin signs up, listens, reads page by page, and learns the ids of failed requests', async () => {
+    const program = await bundleForBrowser({ 'atoll.ts': server.atoll, 'program.ts': CROSS_ORIGIN_PROGRAM(server.url) })
+    await using opened = await openForeignProgram(program)
+    expect(await opened.page.evaluate<unknown>('visit()')).toEqual(['ready', 'create', 3, 'ENTITY_NOT_FOUND', true])
+  })
+})
 
 describe.skipIf(!hasBrowser)('the client where responses cannot be read as streams', () => {
   test('changes, answers of agents, exports and the progress of uploads come by XMLHttpRequest', async () => {

@@ -26,6 +26,29 @@ const resolvePackages = (build: Bun.PluginBuilder) => {
 
 let browser: ReturnType<typeof launchBrowser> | undefined
 
+const PAGE = '<!doctype html><div id="root"></div><script type="module" src="/program/program.js"></script>'
+
+/** Opens an empty page of a web server of its own, which runs a program. */
+export async function openForeignProgram(program: string) {
+  const web = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: ({ url }) =>
+      url.endsWith('.js')
+        ? new Response(program, { headers: { 'content-type': 'text/javascript' } })
+        : new Response(PAGE, { headers: { 'content-type': 'text/html' } }),
+  })
+  browser ??= launchBrowser()
+  const context = await (await browser).newContext()
+  const page = await context.newPage()
+  await page.goto(`http://localhost:${web.port}/`)
+  const close = async () => {
+    await context.close()
+    await web.stop(true)
+  }
+  return { page, [Symbol.asyncDispose]: close }
+}
+
 /** Opens an empty page of a server at `localhost`, which runs a program. Returns it with what went wrong there. */
 export async function openProgram(
   url: string,
@@ -37,8 +60,7 @@ export async function openProgram(
   const origin = url.replace('127.0.0.1', 'localhost')
   await context.route(`${origin}/program/**`, (route) => {
     const isScript = route.request().url().endsWith('.js')
-    const page = '<!doctype html><div id="root"></div><script type="module" src="/program/program.js"></script>'
-    return route.fulfill({ contentType: isScript ? 'text/javascript' : 'text/html', body: isScript ? program : page })
+    return route.fulfill({ contentType: isScript ? 'text/javascript' : 'text/html', body: isScript ? program : PAGE })
   })
   const errors: string[] = []
   const open = async () => {

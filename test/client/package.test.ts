@@ -107,6 +107,7 @@ describe('the package of the client', () => {
   test('the package has the built files, its licence and nothing else', () => {
     const names = [
       'LICENSE',
+      'README.md',
       'package.json',
       ...['hooks.d.ts', 'hooks.js', 'index.d.ts', 'index.js'].map((name) => `dist/${name}`),
     ]
