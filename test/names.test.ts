@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { Glob } from 'bun'
 
-const files = [...new Glob('{src,test}/**/*.{ts,tsx}').scanSync('.')]
-  .filter((file) => !file.includes('node_modules'))
+const files = [...new Glob('{src,test,client}/**/*.{ts,tsx}').scanSync('.')]
+  .filter((file) => !/node_modules|^client\/dist/.test(file))
   .sort()
 const source = files.filter((file) => file.startsWith('src/'))
 const read = (file: string) => Bun.file(file).text()

@@ -8,6 +8,7 @@ import { countAttempt } from './signin-throttle'
 import type { UserRow } from './tables'
 import { updateUser } from './users/user-update'
 import { assertBirthDate, getUser, toUser } from './users/users'
+import { VERSION_HEADERS } from './version-headers'
 
 /** Returns the caller's own profile. It is serialized once and cached as long as their actor. */
 export async function get(ctx: Ctx): Promise<Response> {
@@ -18,7 +19,7 @@ export async function get(ctx: Ctx): Promise<Response> {
 }
 
 const serializedProfiles = new WeakMap<Actor, string>()
-const JSON_HEADERS = { 'content-type': 'application/json;charset=utf-8' }
+const JSON_HEADERS = { 'content-type': 'application/json;charset=utf-8', ...VERSION_HEADERS }
 
 const toOwnProfile = (user: UserRow, { privileged, workspace }: Actor) => ({
   ...toUser(user, privileged, workspace),

@@ -25,6 +25,7 @@ import type { UserRow } from './tables'
 import { countCodeAttempt, invalidCode, isTotpEnabled, prepareCodeUse } from './totp/code-verification'
 import { emitUserEvent } from './users/events'
 import { findByLogin, getUser, registerUser, rehashPassword, toUser } from './users/users'
+import { VERSION_HEADERS } from './version-headers'
 import { toWorkOwner } from './work-owner'
 
 /**
@@ -203,11 +204,15 @@ export async function startSession(
 
 function setSessionCookies(tenant: Tenant, key: string, { request, set }: HttpContext, ...others: string[]) {
   setNoStore({ request, set })
-  Object.assign(set.headers, { 'set-cookie': [serializeSessionCookie(request, tenant, key), ...others] })
+  Object.assign(set.headers, {
+    ...VERSION_HEADERS,
+    'set-cookie': [serializeSessionCookie(request, tenant, key), ...others],
+  })
 }
 
 async function issueTokens(tenant: Tenant, session: string, user: UserRow, refreshToken: string, answer: HttpContext) {
   setNoStore(answer)
+  Object.assign(answer.set.headers, VERSION_HEADERS)
   const workspace = await findActiveWorkspace(tenant, session)
   return {
     payload: { ...(await issueAccessToken(tenant, session, user)), refreshToken, ...toSessionPayload(user, workspace) },

@@ -18,6 +18,7 @@ const EXPOSED_HEADERS = [
     'RateLimit-Reset',
     'Retry-After',
     'X-API-Version',
+    'X-Atoll-Version',
     'X-Ignored-Keys',
     'X-Limit',
     'X-Request-Id',

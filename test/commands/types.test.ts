@@ -37,6 +37,21 @@ describe('`atoll types`', () => {
     expect((await runAtoll('types --tenant other', at)).out).not.toContain('Books')
   })
 
+  test('`atoll types --hooks` writes hooks that import the client, wherever both are', async () => {
+    mkdirSync(join(at.at, 'hooks'))
+    const options = 'types --tenant acme --client --out client.ts --hooks hooks/atoll-hooks.ts'
+    expect((await runAtoll(options, at)).out).toBe('Wrote client.ts and hooks/atoll-hooks.ts.\n')
+    expect(await Bun.file(join(at.at, 'client.ts')).text()).toBe(client)
+    expect(await Bun.file(join(at.at, 'hooks/atoll-hooks.ts')).text()).toContain(`from "../client"`)
+    const { json } = await runAtoll('types --tenant acme --client --out client.ts --hooks hooks.ts --json', at)
+    expect(json).toEqual({ file: 'client.ts', hooks: 'hooks.ts' })
+    expect(await Bun.file(join(at.at, 'hooks.ts')).text()).toContain(`from "./client"`)
+    for (const incomplete of ['--hooks x.ts', '--client --hooks x.ts', '--out x.ts --hooks y.ts']) {
+      const { code, err } = await runAtoll(`types --tenant acme ${incomplete}`, at)
+      expect([code, err]).toEqual([1, expect.stringContaining('Add --client and --out.')])
+    }
+  })
+
   test('`atoll types` writes its complete output to a file redirected by the shell', async () => {
     const file = Bun.file(join(at.at, 'redirected.ts'))
     const program = [binaryPath(), 'types', '--tenant', 'acme', '--client']

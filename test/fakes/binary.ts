@@ -18,7 +18,7 @@ export const binaryPath = (): string =>
 const findGivenBinary = () => process.env.TEST_BINARY && resolve(process.env.TEST_BINARY)
 
 /** What the binary is built from. */
-const SOURCES = ['src/**/*', 'migrations/**/*', 'package.json', 'package-lock.json']
+const SOURCES = ['src/**/*', 'client/src/*', 'migrations/**/*', 'package.json', 'package-lock.json']
 
 /** Returns a name for the files that are built, by their sizes and the times of their last changes. */
 function hashSources() {

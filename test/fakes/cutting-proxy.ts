@@ -55,6 +55,10 @@ export async function startCuttingProxy(target: { port: number }) {
     },
     /** Removes all orders. */
     clear: () => void orders.splice(0),
+    /** Cuts all connections there are; new ones are passed on. */
+    cutAll() {
+      for (const socket of sockets) socket.destroy()
+    },
     stop() {
       for (const socket of sockets) socket.destroy()
       server.close()
