@@ -8,6 +8,9 @@ import { registry } from '../tenancy/registry'
 import { prepareRestoredTenant, serveStagedDatabase } from '../tenancy/restored-tenants'
 import { createStagedFolder } from '../tenancy/staged-folder'
 import { tenants } from '../tenancy/tables'
+import { holdContents } from './contents/content-hold'
+import { copyContents } from './contents/content-placement'
+import { listContentsOfFile } from './contents/named-contents'
 import { createDatabaseOfRows } from './rows'
 import type { ClonedTenant } from './shapes'
 import { prepareStagedDatabase } from './staged-database'
@@ -22,6 +25,7 @@ export async function cloneTenant(from: string, as: string, control: BackupContr
   const entry = (await registry.db.select().from(tenants).where(eq(tenants.id, from)).get()) ?? notFound('tenant')
   const clone = await prepareRestoredTenant(as, false)
   using staged = createStagedFolder((await measureDatabase(entry)) ?? 0)
+  await using hold = await holdContents(entry)
   if (entry.home) {
     const { path } = await stageRows(entry, staged, control)
     await createDatabaseOfRows(splitLines(Bun.file(path).stream()), staged.locate(''))
@@ -29,8 +33,10 @@ export async function cloneTenant(from: string, as: string, control: BackupContr
     const onBytes = (copied: number, total: number) => control.onProgress?.('copying', copied / total)
     await copyDatabase(locationOf(entry), staged.file, { onBytes, signal: control.signal })
   }
+  const contents = await listContentsOfFile(staged.file)
+  const files = await copyContents(from, hold, { tenant: as, contents, staged, control })
   control.onProgress?.('preparing')
   const lostSecrets = await prepareStagedDatabase(staged, from, clone)
   await serveStagedDatabase(clone, staged, { event: 'tenant-cloned', metadata: { from } })
-  return { tenant: as, from, lostSecrets, ms: Math.round(performance.now() - startedAt) }
+  return { tenant: as, from, files, lostSecrets, ms: Math.round(performance.now() - startedAt) }
 }

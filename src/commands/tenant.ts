@@ -8,7 +8,7 @@ import { findInstallation } from './installation'
 import type { Installation } from './installation/installation'
 import { invocation } from './invocation'
 import { collectValues } from './option-values'
-import { formatTable, pluralize, runAndPrint } from './output'
+import { describeMissingFiles, formatTable, pluralize, runAndPrint } from './output'
 import { readPassword } from './password'
 import { showProgress } from './progress'
 
@@ -144,8 +144,9 @@ const clone = tenantCommand('clone', 'Copy a tenant to a new one, without hosts,
         using progress = showProgress()
         return await findInstallation(command).cloneTenant(id, as, progress.update)
       },
-      ({ tenant, from, lostSecrets, ms }) =>
+      ({ tenant, from, files, lostSecrets, ms }) =>
         `Copied the tenant "${from}" to "${tenant}" in ${ms} ms.` +
+        describeMissingFiles(files) +
         (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} had to be left out; enter them again.` : ''),
     ),
   )

@@ -1,4 +1,5 @@
 import { and, eq, lt, notExists, or, sql } from 'drizzle-orm'
+import { areContentsHeld } from '../backups/contents/content-hold'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
 import type { Lease } from '../jobs/with-lease'
@@ -60,6 +61,7 @@ export async function removeUnusedContents(tenant: Tenant & Lease) {
 /** Returns contents that no upload uses from now on, also those of an earlier removal that was interrupted. */
 const markUnused = ({ db, write }: Tenant) =>
   write(async (tx) => {
+    const areHeld = await areContentsHeld(tx)
     const hasNoFile = notExists(
       db
         .select({ one: sql`1` })
@@ -70,7 +72,8 @@ const markUnused = ({ db, write }: Tenant) =>
     const batch = await tx
       .select({ sha256 })
       .from(fileContents)
-      .where(or(eq(removing, true), isUnused))
+      // What a copy of the database names has to be there until it is copied, too.
+      .where(or(eq(removing, true), areHeld ? undefined : isUnused))
       .limit(CONTENTS_PER_BATCH)
     for (const content of batch) await tx.update(fileContents).set({ removing: true }).where(eq(sha256, content.sha256))
     return batch

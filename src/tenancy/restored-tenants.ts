@@ -8,7 +8,7 @@ import { LiveCopy } from '../storage/live-copy'
 import type { Tx } from '../storage/port'
 import { pickHome } from './buckets'
 import { writeInvalidating } from './cache'
-import { databases, hasTenantFolder, moveToTrash, moveUploads, tenantFolder } from './databases'
+import { databases, hasTenantFolder, mergeUploads, moveToTrash, moveUploads, tenantFolder } from './databases'
 import { recordOperatorEvent } from './operator-events'
 import { locationOf, recordLeftovers, type TenantRecord } from './placement'
 import { registry } from './registry'
@@ -50,12 +50,14 @@ export async function serveStagedDatabase(
   const home = await pickHome()
   if (home) await copyToBucket({ id, uid, home }, staged)
   else await syncFile(staged.file)
-  const trash = hasTenantFolder(id) ? moveToTrash(id) : undefined
+  if (before) mergeUploads(staged.path, id)
+  else if (home) moveUploads(staged.path, id)
+  const trash = before && hasTenantFolder(id) ? moveToTrash(id) : undefined
   if (!home) renameSync(staged.path, tenantFolder(id))
   try {
     await register({ id, uid, home, before }, origin)
   } catch (error) {
-    if (!home) moveToTrash(id)
+    if (!home || !before) moveToTrash(id)
     if (trash) renameSync(trash, tenantFolder(id))
     return throwConflict(error, id)
   }
