@@ -52,6 +52,7 @@ import schemaVersionsPg from './postgres/registry/0013_schema_versions.sql' with
 import operatorTokensPg from './postgres/registry/0014_operator_tokens.sql' with { type: 'text' }
 import tenantQuotasPg from './postgres/registry/0015_quotas.sql' with { type: 'text' }
 import certificatesPg from './postgres/registry/0016_certificates.sql' with { type: 'text' }
+import outgoingPg from './postgres/registry/0057_outgoing.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
 import jobs from './sqlite/0003_jobs.sql' with { type: 'text' }
@@ -107,6 +108,7 @@ import schemaVersions from './sqlite/registry/0013_schema_versions.sql' with { t
 import operatorTokens from './sqlite/registry/0014_operator_tokens.sql' with { type: 'text' }
 import tenantQuotas from './sqlite/registry/0015_quotas.sql' with { type: 'text' }
 import certificates from './sqlite/registry/0016_certificates.sql' with { type: 'text' }
+import outgoing from './sqlite/registry/0057_outgoing.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
 export const tenantMigrations: Migrations = {
@@ -214,6 +216,7 @@ export const registryMigrations: Migrations = {
     operatorTokens,
     tenantQuotas,
     certificates,
+    outgoing,
   ],
   postgres: [
     tenantsPg,
@@ -229,5 +232,6 @@ export const registryMigrations: Migrations = {
     operatorTokensPg,
     tenantQuotasPg,
     certificatesPg,
+    outgoingPg,
   ],
 }

@@ -55,7 +55,9 @@ export async function restoreTenant(
       ? await applyShippedLog(backup, secrets, staged.file, logUntil)
       : undefined
   control.onProgress?.('preparing')
-  const lostSecrets = await prepareStagedDatabase(staged, manifest.tenant, restored, dropSecrets ? 'dropped' : 'kept')
+  const lostSecrets = await prepareStagedDatabase(staged, manifest.tenant, restored, {
+    secrets: dropSecrets ? 'dropped' : 'kept',
+  })
   const contents = await listContentsOfFile(staged.file)
   const files = await restoreContents(backup, secrets, { tenant: restored.id, contents, staged, control })
   const { created } = manifest

@@ -8,7 +8,10 @@ const newTenantId = t.String({
 })
 
 /** Which new tenant a tenant is copied to. */
-export const TenantClone = t.Object({ as: newTenantId })
+export const TenantClone = t.Object({
+  as: newTenantId,
+  withoutSecrets: t.Optional(t.Boolean({ description: 'whether to leave out everything that is encrypted' })),
+})
 
 /** Which backup is restored. Without `as` it replaces the data of its tenant. */
 export const TenantRestore = t.Object({
@@ -82,6 +85,7 @@ export const ClonedTenant = t.Object({
   from: t.String(),
   files: PlacedFiles,
   lostSecrets: t.Number({ description: 'how many secrets no key decrypts' }),
+  omittedSecrets: t.Array(t.String(), { description: 'what the secrets that were to be left out are for' }),
   ms: t.Number({ description: 'how long it took' }),
 })
 export type ClonedTenant = Static<typeof ClonedTenant>

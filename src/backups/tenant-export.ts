@@ -122,7 +122,7 @@ export async function importTenant(
   const { tenant, rows } = await createDatabaseOfRows(isEncrypted ? await sealSecrets(lines) : lines, staged.locate(''))
   const contents = await listContentsOfFile(staged.file)
   const files = await importContents(reader, { tenant: as, contents, staged, control: {} })
-  await prepareStagedDatabase(staged, tenant, created, isEncrypted ? 'kept' : 'dropped')
+  await prepareStagedDatabase(staged, tenant, created, { secrets: isEncrypted ? 'kept' : 'dropped' })
   await serveStagedDatabase(created, staged, { event: 'tenant-imported', metadata: {} })
   return { tenant: as, rows, files, ms: Math.round(performance.now() - startedAt) }
 }

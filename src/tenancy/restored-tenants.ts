@@ -89,9 +89,11 @@ const register = ({ id, uid, home, before }: RestoreDestination & { home: string
     const time = toIsoString(now())
     const schemaVersion = tenantMigrations.sqlite.length
     const place = { uid, home, moved: time, made: time, schemaVersion }
+    // What a copy does outside would be done twice.
+    const held = event === 'tenant-cloned' ? { outgoingHeld: time } : {}
     if (before) await assertUnchanged(tx, before)
     if (before) await tx.update(tenants).set(place).where(eq(tenants.id, id))
-    else await tx.insert(tenants).values({ id, ...place, status: 'active', created: time })
+    else await tx.insert(tenants).values({ id, ...place, status: 'active', created: time, ...held })
     if (before) await recordLeftovers(tx, before.uid, before.home)
     await tx.query('delete from remains where uid = ? and home = ?', [uid, home])
     await recordOperatorEvent(tx, event, id, metadata)

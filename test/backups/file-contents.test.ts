@@ -13,6 +13,7 @@ import { backUpTenant } from '../../src/backups/tenant-backup'
 import { config } from '../../src/config'
 import { HOUR_MS, moveClock, now } from '../../src/core/clock'
 import { removeUnusedContents } from '../../src/files/contents'
+import { findMissingContents } from '../../src/files/missing-contents'
 import { files as filesTable } from '../../src/files/tables'
 import { deleteTenant, getTenant } from '../../src/tenancy/tenants'
 import { fileClient, listStored, sha256Of } from '../files/fixtures'
@@ -192,4 +193,13 @@ test('a content that nobody needs any more is removed only when no copy of the d
   } finally {
     moveClock()
   }
+})
+
+test('findMissingContents names the files whose content the store lacks', async () => {
+  const own = await createTenantWithThings()
+  await uploadFiles(own, SOME)
+  const tenant = await getTenant(own.id)
+  expect(await findMissingContents(tenant)).toEqual([])
+  await openContentStore()().remove(own.id, sha256Of('the first'))
+  expect(await findMissingContents(tenant)).toEqual(['a.txt'])
 })

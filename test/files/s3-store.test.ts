@@ -50,21 +50,6 @@ test('a store that cannot be reached is told by 503', async () => {
     expect(await step().catch((error) => error)).toMatchObject({ status: 503, code: 'FILE_STORE_UNAVAILABLE' })
 })
 
-test('the contents of a tenant are removed page by page, and those of a tenant whose id begins alike stay', async () => {
-  const hashes = Array.from({ length: 230 }, (_, number) => sha256Of(`${number}`))
-  for (const tenant of ['a', 'ab', 'a-b'])
-    for (const hash of tenant === 'a' ? hashes : hashes.slice(0, 3)) {
-      await Bun.write(draft, hash)
-      await store.put(tenant, hash, draft)
-    }
-  const rounds: boolean[] = []
-  while (rounds.at(-1) !== false) rounds.push(await store.removeSome('a'))
-  expect(rounds).toEqual([true, true, true, false])
-  for (const hash of hashes) expect(await store.has('a', hash)).toBeFalse()
-  for (const tenant of ['ab', 'a-b'])
-    for (const hash of hashes.slice(0, 3)) expect(await store.has(tenant, hash)).toBeTrue()
-})
-
 test('a content is copied to another tenant, and one that is missing is told', async () => {
   const hash = sha256Of('something')
   await Bun.write(draft, 'something')

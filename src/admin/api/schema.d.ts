@@ -1362,7 +1362,12 @@ export interface components {
         ClonedTenant: {
             tenant: string;
             from: string;
+            files: {
+                count: number;
+                missing: string[];
+            };
             lostSecrets: number;
+            omittedSecrets: string[];
             ms: number;
         };
         CompletionRequest: {
@@ -1568,6 +1573,7 @@ export interface components {
             hosts: string[];
             home?: string;
             moved?: string;
+            outgoingHeld?: string;
             bytes: number | null;
             lastRequest: string | null;
             damage: string | null;
@@ -1808,6 +1814,7 @@ export interface components {
             eventDays: number;
             rateLimits: components["schemas"]["RateLimits"] | null;
             databaseBytes: number | null;
+            outgoingHeld: boolean;
         };
         Integration: {
             _id: string;
@@ -2808,6 +2815,7 @@ export interface components {
             hosts: string[];
             home?: string;
             moved?: string;
+            outgoingHeld?: string;
             bytes: number | null;
             lastRequest: string | null;
             damage: string | null;
@@ -3272,6 +3280,10 @@ export interface components {
             created: string;
             until?: string;
             rows: number;
+            files: {
+                count: number;
+                missing: string[];
+            };
             lostSecrets: number;
             ms: number;
             trash?: string;
@@ -3447,9 +3459,16 @@ export interface components {
             bytes: number;
             ms: number;
             encrypted: boolean;
+            files: {
+                count: number;
+                bytes: number;
+                added: number;
+                missing: string[];
+            };
         };
         TenantClone: {
             as: string;
+            withoutSecrets?: boolean;
         };
         TenantHosts: {
             hosts: string[];
@@ -4169,6 +4188,9 @@ export interface operations {
     };
     resumeTenant: {
         parameters: {
+            query?: {
+                outgoing?: boolean;
+            };
             path: {
                 id: string;
             };

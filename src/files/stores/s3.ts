@@ -3,19 +3,12 @@ import { type ContentStore, requireContentHash } from '../../backups/contents/co
 import { Problem } from '../../core/problem'
 
 const PART_BYTES = 8 << 20
-const KEYS_PER_REMOVAL = 100
-
-/** A store that tenants share. */
-export type SharedStore = ContentStore & {
-  /** Removes some of the contents of a tenant. Returns false when there are none left. */
-  removeSome(tenant: string): Promise<boolean>
-}
 
 /**
  * Keeps contents in a bucket of S3 or a compatible store, as `<prefix>/<tenant>/<hash>`. `url` is `s3://bucket/prefix`;
  * credentials, region and endpoint are by default those of Bun's variables (`S3_…` or `AWS_…`).
  */
-export function createS3Store(url: string, options: S3Options = {}): SharedStore {
+export function createS3Store(url: string, options: S3Options = {}): ContentStore {
   const { host: bucket, pathname } = new URL(url)
   const prefix = pathname.replace(/^\/+|\/+$/g, '')
   const client = new S3Client({ ...options, bucket })
@@ -55,12 +48,6 @@ export function createS3Store(url: string, options: S3Options = {}): SharedStore
       return true
     },
     remove: async (tenant, sha256) => fileOf(tenant, sha256).delete().catch(throwUnavailable),
-    async removeSome(tenant) {
-      // With the slash: the keys of the tenant "ab" begin with "a", too.
-      const { contents = [] } = await client.list({ prefix: `${toKey(tenant, '')}/` }).catch(throwUnavailable)
-      for (const { key } of contents.slice(0, KEYS_PER_REMOVAL)) await client.delete(key).catch(throwUnavailable)
-      return contents.length > 0
-    },
   }
 }
 
