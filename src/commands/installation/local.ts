@@ -4,7 +4,7 @@ import * as operatorTokens from '../../operations/operator-tokens'
 import { NewOperatorToken } from '../../operations/shapes'
 import * as administration from '../../operations/tenant-administration'
 import { moveTenant } from '../../tenancy/move'
-import { resumeOutgoing } from '../../tenancy/outgoing'
+import { resumeOutgoing } from '../../tenancy/outgoing-hold'
 import * as tenants from '../../tenancy/tenants'
 import type { Installation } from './installation'
 

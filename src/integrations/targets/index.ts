@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { PublicCtx } from '../../accounts/context'
 import type { Tx } from '../../storage/port'
-import { assertOutgoingAllowed } from '../../tenancy/outgoing'
+import { assertOutgoingAllowed } from '../../tenancy/outgoing-hold'
 import type { TargetInvocation } from '../invocation'
 import { ai } from './ai'
 import { email } from './email'
