@@ -55,6 +55,7 @@ import schemaVersionsPg from './postgres/registry/0013_schema_versions.sql' with
 import operatorTokensPg from './postgres/registry/0014_operator_tokens.sql' with { type: 'text' }
 import tenantQuotasPg from './postgres/registry/0015_quotas.sql' with { type: 'text' }
 import certificatesPg from './postgres/registry/0016_certificates.sql' with { type: 'text' }
+import outgoingPg from './postgres/registry/0057_outgoing.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
 import jobs from './sqlite/0003_jobs.sql' with { type: 'text' }
@@ -113,6 +114,7 @@ import schemaVersions from './sqlite/registry/0013_schema_versions.sql' with { t
 import operatorTokens from './sqlite/registry/0014_operator_tokens.sql' with { type: 'text' }
 import tenantQuotas from './sqlite/registry/0015_quotas.sql' with { type: 'text' }
 import certificates from './sqlite/registry/0016_certificates.sql' with { type: 'text' }
+import outgoing from './sqlite/registry/0057_outgoing.sql' with { type: 'text' }
 import schema from './sqlite/schema.sql' with { type: 'text' }
 
 /** Returns the generated schema, which ends with its version. */
@@ -231,6 +233,7 @@ export const registryMigrations: Migrations = {
     operatorTokens,
     tenantQuotas,
     certificates,
+    outgoing,
   ],
   postgres: [
     tenantsPg,
@@ -246,5 +249,6 @@ export const registryMigrations: Migrations = {
     operatorTokensPg,
     tenantQuotasPg,
     certificatesPg,
+    outgoingPg,
   ],
 }

@@ -7,20 +7,16 @@ import type { TenantRecord } from '../tenancy/placement'
 import { registry } from '../tenancy/registry'
 import { tenantBackups, tenants } from '../tenancy/tables'
 import { listBackedUpTenants } from './backup-list'
+import { pruneContents } from './contents/content-removal'
 import type { BackupEncryption } from './encryption'
+import { parseFolderName } from './folder-name'
 import { backUpInstallation } from './installation-backup'
 import { parseSegmentName } from './log/log-segment'
 import { LOG_FOLDER } from './log/shipped-log'
 import { MANIFEST_NAME } from './manifest'
 import { listExpired, type Retention } from './retention'
 import type { BackupTarget } from './targets/backup-target'
-import {
-  type BackupControl,
-  backUpTenant,
-  INSTALLATION_FOLDER,
-  type MadeBackup,
-  parseFolderName,
-} from './tenant-backup'
+import { type BackupControl, backUpTenant, INSTALLATION_FOLDER, type MadeBackup } from './tenant-backup'
 
 /** The backups that were made, and the tenants whose backup failed. */
 export type BackupResult = {
@@ -140,6 +136,8 @@ export async function removeExpired(target: BackupTarget, retention: Retention):
       await target.removeFolder(path)
       removed.push(target.addressOf(path))
     }
+    // A list that cannot be read only keeps the contents of its tenant.
+    await pruneContents(target, folder).catch((cause) => logError('CONTENTS_NOT_PRUNED', { tenant: folder, cause }))
   }
   return removed
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Decrypter, Encrypter } from 'age-encryption'
 import { config } from '../config'
 import { ConfigError } from '../core/config-error'
+import { sha256 } from '../core/crypto'
 import { Problem } from '../core/problem'
 import { parseList } from '../core/setting-types'
 
@@ -13,6 +14,8 @@ export type BackupEncryption = {
   encrypt(content: ReadableStream<Uint8Array>): Promise<ReadableStream<Uint8Array>>
   /** The key of these backups, encrypted with the passphrase, where they are encrypted with one. */
   keyFile?: Uint8Array
+  /** Is equal for equal passphrases and recipients only. It must not be stored. */
+  scope: string
 }
 
 /** What decrypts backups: a passphrase, or age identities (`AGE-SECRET-KEY-…`). */
@@ -39,7 +42,8 @@ export async function createEncryption(
     keyEncrypter.setPassphrase(passphrase)
     keyFile = await keyEncrypter.encrypt(`${identity}\n`)
   }
-  return { encrypt: (content) => encrypter.encrypt(content), ...(keyFile && { keyFile }) }
+  const scope = sha256(JSON.stringify([passphrase ?? '', ...recipients.toSorted()]))
+  return { encrypt: (content) => encrypter.encrypt(content), ...(keyFile && { keyFile }), scope }
 }
 
 function addRecipient(encrypter: Encrypter, recipient: string) {

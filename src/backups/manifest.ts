@@ -36,6 +36,8 @@ export const Manifest = Type.Object({
   /** Fingerprints of the keys that decrypt the secrets in the data. */
   keys: Type.Array(Type.String()),
   files: Type.Array(BackupFile, { minItems: 1 }),
+  /** The contents of files, which are stored beside the backups of the tenant: their number and size in bytes. */
+  contents: Type.Optional(Type.Object({ count: Type.Integer({ minimum: 0 }), bytes: Type.Integer({ minimum: 0 }) })),
   /** The number of rows by table. */
   rows: Type.Record(Type.String(), Type.Integer({ minimum: 0 })),
   /** The libraries that could read the copy. */

@@ -5,8 +5,11 @@ import { Problem } from '../core/problem'
 import { ensureSecrets, getKeyFingerprints } from '../tenancy/installation-keys'
 import { prepareRestoredTenant, serveStagedDatabase } from '../tenancy/restored-tenants'
 import { createStagedFolder, type StagedFolder } from '../tenancy/staged-folder'
-import { joinPath, type StoredBackup } from './backup-list'
-import { type BackupSecrets, createDecryption, KEY_FILE_NAME } from './encryption'
+import type { StoredBackup } from './backup-list'
+import { restoreContents } from './contents/content-restore'
+import { listContentsOfFile } from './contents/named-contents'
+import { openDecryption } from './decryption'
+import type { BackupSecrets } from './encryption'
 import { applyShippedLog } from './log/log-restore'
 import type { Manifest } from './manifest'
 import { writePrivateFile } from './private-file'
@@ -52,7 +55,11 @@ export async function restoreTenant(
       ? await applyShippedLog(backup, secrets, staged.file, logUntil)
       : undefined
   control.onProgress?.('preparing')
-  const lostSecrets = await prepareStagedDatabase(staged, manifest.tenant, restored, dropSecrets ? 'dropped' : 'kept')
+  const lostSecrets = await prepareStagedDatabase(staged, manifest.tenant, restored, {
+    secrets: dropSecrets ? 'dropped' : 'kept',
+  })
+  const contents = await listContentsOfFile(staged.file)
+  const files = await restoreContents(backup, secrets, { tenant: restored.id, contents, staged, control })
   const { created } = manifest
   control.signal?.throwIfAborted()
   const { trash } = await serveStagedDatabase(restored, staged, {
@@ -62,7 +69,7 @@ export async function restoreTenant(
   const rows = Object.values(manifest.rows).reduce((sum, count) => sum + count, 0)
   const ms = Math.round(performance.now() - startedAt)
   const logged = until === undefined ? {} : { until: toIsoString(until) }
-  return { tenant: restored.id, place, created, ...logged, rows, lostSecrets, ms, ...(trash && { trash }) }
+  return { tenant: restored.id, place, created, ...logged, rows, files, lostSecrets, ms, ...(trash && { trash }) }
 }
 
 /** @throws 409 OTHER_KEYS when the secrets in a backup cannot be decrypted here */
@@ -74,15 +81,6 @@ async function assertKeys({ keys, rows }: Manifest) {
     'OTHER_KEYS',
     'The secrets in this backup are encrypted with keys that this installation does not have. Restore the secrets.json of its origin first, or leave them out (--drop-secrets).',
   )
-}
-
-/** Returns what decrypts the files of a backup; undefined for one that is not encrypted. */
-export async function openDecryption({ target, folder, manifest }: StoredBackup, secrets: BackupSecrets) {
-  if (manifest.encryption === 'none') return
-  return createDecryption(secrets, async () => {
-    const keyFile = await target.read(joinPath(folder, KEY_FILE_NAME))
-    return keyFile && new Response(keyFile).bytes()
-  })
 }
 
 async function stageContent(

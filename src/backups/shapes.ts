@@ -8,7 +8,10 @@ const newTenantId = t.String({
 })
 
 /** Which new tenant a tenant is copied to. */
-export const TenantClone = t.Object({ as: newTenantId })
+export const TenantClone = t.Object({
+  as: newTenantId,
+  withoutSecrets: t.Optional(t.Boolean({ description: 'whether to leave out everything that is encrypted' })),
+})
 
 /** Which backup is restored. Without `as` it replaces the data of its tenant. */
 export const TenantRestore = t.Object({
@@ -19,6 +22,11 @@ export const TenantRestore = t.Object({
   ),
 })
 
+const missingFiles = t.Array(t.String(), { description: 'the names of files whose content is missing or damaged' })
+
+/** The contents of files that were brought to a tenant. */
+const PlacedFiles = t.Object({ count: t.Number({ description: 'how many contents' }), missing: missingFiles })
+
 /** A backup that was made. */
 export const TenantBackup = t.Object({
   tenant: t.String(),
@@ -27,6 +35,12 @@ export const TenantBackup = t.Object({
   bytes: t.Number({ description: 'its size in the target' }),
   ms: t.Number({ description: 'how long it took' }),
   encrypted: t.Boolean(),
+  files: t.Object({
+    count: t.Number({ description: 'how many contents of files it has' }),
+    bytes: t.Number({ description: 'their size, which backups of the tenant share' }),
+    added: t.Number({ description: 'how many of them no earlier backup had stored' }),
+    missing: missingFiles,
+  }),
 })
 
 /** A backup in the target of ATOLL_BACKUP_TO. */
@@ -58,6 +72,7 @@ export const RestoredTenant = t.Object({
   created: { ...time, description: 'when the backup was made' },
   until: t.Optional({ ...time, description: 'the last writes that were restored from the log' }),
   rows: t.Number(),
+  files: PlacedFiles,
   lostSecrets: t.Number({ description: 'how many secrets are left out' }),
   ms: t.Number({ description: 'how long it took' }),
   trash: t.Optional(t.String({ description: 'where the replaced files are now' })),
@@ -68,7 +83,9 @@ export type RestoredTenant = Static<typeof RestoredTenant>
 export const ClonedTenant = t.Object({
   tenant: t.String({ description: 'the id of the new tenant' }),
   from: t.String(),
+  files: PlacedFiles,
   lostSecrets: t.Number({ description: 'how many secrets no key decrypts' }),
+  omittedSecrets: t.Array(t.String(), { description: 'what the secrets that were to be left out are for' }),
   ms: t.Number({ description: 'how long it took' }),
 })
 export type ClonedTenant = Static<typeof ClonedTenant>

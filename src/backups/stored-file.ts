@@ -20,6 +20,7 @@ const LASTING_FAILURES = [
   'AccessDenied',
   'NoSuchBucket',
   'ERR_S3_MISSING_CREDENTIALS',
+  'CONTENT_DAMAGED',
 ]
 
 type Digest = { bytes: number; sha256: string }
@@ -33,7 +34,7 @@ export async function storeFile(
   target: BackupTarget,
   folder: string,
   file: { name: string; open(): ReadableStream<Uint8Array>; isCompressed?: boolean },
-  encryption: BackupEncryption | undefined,
+  encryption: Pick<BackupEncryption, 'encrypt'> | undefined,
 ): Promise<BackupFile> {
   const name = `${file.name}${file.isCompressed === false ? '' : '.zst'}${encryption ? '.age' : ''}`
   return retryStoring(target, folder, async () => {

@@ -8,7 +8,11 @@ import { copyDatabase, databases, inspectDatabaseFile } from '../tenancy/databas
 import { getKeyFingerprints } from '../tenancy/installation-keys'
 import { locationOf, type TenantRecord } from '../tenancy/placement'
 import { createStagedFolder, type StagedFolder } from '../tenancy/staged-folder'
+import { type BackedUpContents, NO_CONTENTS, storeContents } from './contents/content-backup'
+import { type ContentHold, holdContents } from './contents/content-hold'
+import { ContentCollector, listContentsOfFile, type NamedContent } from './contents/named-contents'
 import { type BackupEncryption, KEY_FILE_NAME } from './encryption'
+import { toFolderName } from './folder-name'
 import { createManifest, MANIFEST_NAME, type Manifest } from './manifest'
 import { writeRows } from './rows'
 import { storeBytes, storeFile } from './stored-file'
@@ -29,10 +33,15 @@ export type MadeBackup = {
   bytes: number
   ms: number
   encrypted: boolean
+  /** The contents of files, whose bytes are not among `bytes`. */
+  files: BackedUpContents
 }
 
-/** A copy in the staging folder, and what it contains, which is known once it is checked. */
-export type StagedCopy = { path: string; name: string; contents: Promise<CopyContents> }
+/**
+ * A copy in the staging folder, and what it contains, which is known once it is checked; of a tenant also the contents of
+ * files that it names.
+ */
+export type StagedCopy = { path: string; name: string; contents: Promise<CopyContents>; fileContents?: NamedContent[] }
 type CopyContents = Pick<Manifest, 'content' | 'schemaVersion' | 'rows' | 'readBy'>
 
 /**
@@ -48,14 +57,15 @@ export async function backUpTenant(
   control: BackupControl = {},
 ): Promise<MadeBackup> {
   using staged = createStagedFolder((await measureDatabase(entry)) ?? 0)
+  await using hold = await holdContents(entry)
   const copy = () => (entry.home ? stageRows(entry, staged, control) : stageDatabase(entry, staged, control))
-  return await storeBackup({ tenant: entry.id, copy, target, encryption, control })
+  return await storeBackup({ tenant: entry.id, copy, hold, target, encryption, control })
 }
 
 async function stageDatabase(entry: TenantRecord, { file }: StagedFolder, control: BackupControl): Promise<StagedCopy> {
   const onBytes = (copied: number, total: number) => control.onProgress?.('copying', copied / total)
   await copyDatabase(locationOf(entry), file, { onBytes, signal: control.signal })
-  return toStagedCopy(file)
+  return { ...toStagedCopy(file), fileContents: await listContentsOfFile(file) }
 }
 
 /** Returns a copy of a database file, which is being checked. */
@@ -82,10 +92,12 @@ export async function stageRows(
   const source = await databases.openTenantCopy(locationOf(entry), tenantMigrations)
   try {
     const onRows = (count: number) => control.onProgress?.(`copied ${count} rows`)
-    const rows = await writeRows(entry.id, source, Bun.file(file).writer(), { onRows, signal: control.signal })
+    const collector = new ContentCollector()
+    const { filter } = collector
+    const rows = await writeRows(entry.id, source, Bun.file(file).writer(), { onRows, signal: control.signal, filter })
     const schemaVersion = tenantMigrations.postgres.length
     const contents: CopyContents = { content: 'rows', schemaVersion, rows, readBy: ['postgres'] }
-    return { path: file, name: 'rows.jsonl', contents: Promise.resolve(contents) }
+    return { path: file, name: 'rows.jsonl', contents: Promise.resolve(contents), fileContents: collector.list() }
   } finally {
     await source.close()
   }
@@ -95,6 +107,8 @@ type BackupOrder = {
   /** The tenant, or undefined for the installation. */
   tenant?: string
   copy(): Promise<StagedCopy>
+  /** Keeps the contents of the tenant's files until they are stored. */
+  hold?: ContentHold
   /** Small files that are stored only in an encrypted backup, by name. */
   secretFiles?: Record<string, string>
   target: BackupTarget
@@ -109,6 +123,7 @@ export const INSTALLATION_FOLDER = '.installation'
 export async function storeBackup({
   tenant,
   copy,
+  hold,
   secretFiles,
   target,
   encryption,
@@ -118,7 +133,7 @@ export async function storeBackup({
   const created = toIsoString(now())
   const folder = `${tenant ?? INSTALLATION_FOLDER}/${toFolderName(created)}`
   try {
-    const { path, name, contents: checked } = await copy()
+    const { path, name, contents: checked, fileContents = [] } = await copy()
     const complete = toIsoString(now())
     control.onProgress?.('checking and storing')
     const stored = storeFile(target, folder, { name, open: () => Bun.file(path).stream() }, encryption)
@@ -126,6 +141,9 @@ export async function storeBackup({
     const [contents, files] = [await checked, [await stored]]
     for (const [name, text] of encryption ? Object.entries(secretFiles ?? {}) : [])
       files.push(await storeFile(target, folder, { name, open: () => new Blob([text]).stream() }, encryption))
+    const contentOrder = tenant && hold && { tenant, contents: fileContents, target, folder, encryption, hold, control }
+    const storedContents = contentOrder ? await storeContents(contentOrder) : undefined
+    files.push(...(storedContents?.files ?? []))
     if (encryption?.keyFile) await storeBytes(target, folder, KEY_FILE_NAME, encryption.keyFile)
     const manifest = createManifest({
       ...{
@@ -136,6 +154,7 @@ export async function storeBackup({
         version,
         ...contents,
         files,
+        ...(storedContents && { contents: storedContents.summary }),
       },
       encryption: encryption ? 'age' : 'none',
       keys: await getKeyFingerprints(),
@@ -144,19 +163,11 @@ export async function storeBackup({
     await storeBytes(target, folder, MANIFEST_NAME, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`))
     const bytes = files.reduce((sum, { bytes }) => sum + bytes, 0)
     const ms = Math.round(performance.now() - startedAt)
-    return { tenant: tenant ?? '', place: target.addressOf(folder), created, bytes, ms, encrypted: !!encryption }
+    const made = { tenant: tenant ?? '', place: target.addressOf(folder), created, bytes, ms, encrypted: !!encryption }
+    return { ...made, files: storedContents?.summary ?? NO_CONTENTS }
   } catch (error) {
     // Without a manifest it is no backup; its rest would only take room.
     await target.removeFolder(folder).catch(() => {})
     throw error
   }
-}
-
-/** Returns the name of a backup's folder, which sorts by time and is valid on all systems. */
-export const toFolderName = (created: string) => created.replaceAll(':', '-')
-
-/** Returns when a backup was made by the name of its folder, or undefined for other folders (ms since 1970). */
-export function parseFolderName(name: string): number | undefined {
-  const [, date, hours, minutes, seconds] = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d\.\d{3})Z$/.exec(name) ?? []
-  return date ? Date.parse(`${date}T${hours}:${minutes}:${seconds}Z`) : undefined
 }

@@ -13,16 +13,35 @@ import { registry } from '../tenancy/registry'
 import { prepareRestoredTenant, serveStagedDatabase } from '../tenancy/restored-tenants'
 import { createStagedFolder } from '../tenancy/staged-folder'
 import { tenants } from '../tenancy/tables'
+import { holdContents } from './contents/content-hold'
+import {
+  type ContentOrder,
+  ContentPlacer,
+  countContent,
+  limitBytes,
+  type PlacedContents,
+} from './contents/content-placement'
+import { ExportReader, writeContents } from './contents/export-stream'
+import { ContentCollector, listContentsOfFile } from './contents/named-contents'
 import { changeRows, createDatabaseOfRows, type RowFilter, writeRows } from './rows'
 import { prepareStagedDatabase } from './staged-database'
 import type { BackupControl } from './tenant-backup'
 
-/** What was exported: the number of rows, and of secrets that are not part of it. */
-export type ExportSummary = { tenant: string; rows: number; omittedSecrets: number; encrypted: boolean }
+/**
+ * What was exported: the number of rows, of contents of files, and of secrets that are not part of it. `missing` are the
+ * names of files whose content the store lacks.
+ */
+export type ExportSummary = {
+  tenant: string
+  rows: number
+  files: PlacedContents
+  omittedSecrets: number
+  encrypted: boolean
+}
 
 /**
- * Writes all rows of a tenant, which may be in use, as a stream that any engine can take: lines of JSON, compressed by
- * zstd. With a passphrase it is encrypted by age and contains the secrets, which are left out otherwise.
+ * Writes all rows of a tenant, which may be in use, as a stream that any engine can take: lines of JSON, and after
+ * them the contents of files, compressed by zstd. With a passphrase it is encrypted by age and contains the secrets, which are left out otherwise.
  * @throws 404 TENANT_NOT_FOUND, 507 STORAGE_FULL
  */
 export async function exportTenant(
@@ -34,14 +53,21 @@ export async function exportTenant(
   const entry = (await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()) ?? notFound('tenant')
   using staged = createStagedFolder((await measureDatabase(entry)) ?? 0)
   const file = join(staged.path, 'rows.jsonl')
+  await using hold = await holdContents(entry)
   const source = await databases.openTenantCopy(locationOf(entry), tenantMigrations)
   const omitted = { count: 0 }
   try {
     const open = await createSecretOpener(id)
-    const filter = createSecretFilter(passphrase ? open : undefined, omitted)
+    const [collector, keepSecret] = [new ContentCollector(), createSecretFilter(passphrase ? open : undefined, omitted)]
+    const filter: RowFilter = (table, row) => collector.filter(table, row) && keepSecret(table, row)
     const onRows = (count: number) => control.onProgress?.(`copied ${count} rows`)
     const counts = await writeRows(id, source, Bun.file(file).writer(), { onRows, signal: control.signal, filter })
-    let content = passphrase ? readWithSecrets(file, open) : Bun.file(file).stream()
+    const files: PlacedContents = { count: 0, missing: [] }
+    const readAll = async function* () {
+      yield* passphrase ? readWithSecrets(file, open) : Bun.file(file).stream()
+      yield* writeContents(id, collector.list(), hold, (content, isThere) => countContent(files, content, isThere))
+    }
+    let content = toBodyStream(readAll())
     content = content.pipeThrough<Uint8Array>(new CompressionStream('zstd') as ByteTransform)
     if (passphrase) {
       const { Encrypter } = await import('age-encryption')
@@ -51,7 +77,7 @@ export async function exportTenant(
     }
     await write(content)
     const rows = Object.values(counts).reduce((sum, count) => sum + count, 0)
-    return { tenant: id, rows, omittedSecrets: omitted.count, encrypted: !!passphrase }
+    return { tenant: id, rows, files, omittedSecrets: omitted.count, encrypted: !!passphrase }
   } finally {
     await source.close()
   }
@@ -85,17 +111,34 @@ export async function importTenant(
   content: ReadableStream<Uint8Array>,
   as: string,
   passphrase: string | undefined,
-): Promise<{ tenant: string; rows: number; ms: number }> {
+): Promise<{ tenant: string; rows: number; files: PlacedContents; ms: number }> {
   const startedAt = performance.now()
   const created = await prepareRestoredTenant(as, false)
   await ensureSecrets()
   using staged = createStagedFolder(0)
   const { stream, isEncrypted } = await decryptExport(content, passphrase)
-  const lines = splitLines(decompress(stream))
+  const reader = new ExportReader(decompress(stream))
+  const lines = splitLines(reader.readRows())
   const { tenant, rows } = await createDatabaseOfRows(isEncrypted ? await sealSecrets(lines) : lines, staged.locate(''))
-  await prepareStagedDatabase(staged, tenant, created, isEncrypted ? 'kept' : 'dropped')
+  const contents = await listContentsOfFile(staged.file)
+  const files = await importContents(reader, { tenant: as, contents, staged, control: {} })
+  await prepareStagedDatabase(staged, tenant, created, { secrets: isEncrypted ? 'kept' : 'dropped' })
   await serveStagedDatabase(created, staged, { event: 'tenant-imported', metadata: {} })
-  return { tenant: as, rows, ms: Math.round(performance.now() - startedAt) }
+  return { tenant: as, rows, files, ms: Math.round(performance.now() - startedAt) }
+}
+
+/** Takes the contents that the rows name out of an export, to its end. */
+async function importContents(reader: ExportReader, order: ContentOrder): Promise<PlacedContents> {
+  const wanted = new Map(order.contents.map((content) => [content.sha256, content]))
+  const placer = new ContentPlacer(order.tenant, order.staged)
+  let count = 0
+  for await (const { sha256, parts } of reader.readContents()) {
+    const content = wanted.get(sha256)
+    if (!content || !(await placer.place(sha256, limitBytes(toBodyStream(parts), content.size)))) continue
+    wanted.delete(sha256)
+    count++
+  }
+  return { count, missing: [...wanted.values()].flatMap(({ file }) => file ?? []) }
 }
 
 /** Encrypts the readable secrets of an export before they are stored: a database file keeps parts of replaced values. */

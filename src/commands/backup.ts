@@ -12,7 +12,7 @@ import { Problem } from '../core/problem'
 import { lowerPriority } from '../core/process-priority'
 import { findRemoteServer } from './installation'
 import { collectValues } from './option-values'
-import { formatTable, pluralize, runAndPrint } from './output'
+import { describeMissingFiles, formatTable, pluralize, runAndPrint } from './output'
 import { showProgress } from './progress'
 
 type BackupOptions = {
@@ -70,6 +70,7 @@ Examples:
         const to =
           options.to ?? (config.ATOLL_BACKUP_TO || command.error('Name the target by --to, or set ATOLL_BACKUP_TO.'))
         if (options.list) return listAll(to, ids)
+        await import('../app') // the store of the contents of files
         lowerPriority(process.pid)
         const target = openTarget(to)
         const configured = configuredEncryption()
@@ -132,7 +133,12 @@ const formatList = (backups: Listed) =>
 function formatResult({ installation, backups, failed, removed = [] }: BackupResult & { removed?: string[] }) {
   const made = [...(installation ? [{ ...installation, tenant: 'installation' }] : []), ...backups]
   return [
-    ...made.map(({ tenant, place, bytes, ms }) => `${tenant}: ${formatBytes(bytes, 'en')} in ${ms} ms, ${place}`),
+    ...made.map(
+      ({ tenant, place, bytes, files, ms }) =>
+        `${tenant}: ${formatBytes(bytes, 'en')} in ${ms} ms, ${place}` +
+        (files.count ? `, and ${pluralize(files.count, 'content')} of files, of which ${files.added} are new` : '') +
+        describeMissingFiles(files),
+    ),
     ...failed.map(({ tenant, message }) => `${tenant}: FAILED. ${message}`),
     ...(installation && !installation.encrypted
       ? ['The keys (secrets.json) are not part of a backup that is not encrypted. Keep a copy of them elsewhere.']

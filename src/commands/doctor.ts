@@ -4,6 +4,7 @@ import { config } from '../config'
 import { DAY_MS, now, toIsoString } from '../core/clock'
 import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
+import { findMissingContents } from '../files/missing-contents'
 import { checkCertificates } from '../operations/certificate-checks'
 import {
   type Check,
@@ -19,9 +20,9 @@ import { areIndexFlaws, repairInstallation } from '../operations/repairs'
 import { listDataFolders } from '../tenancy/adoption'
 import { findDataFolderRisk, maxOpenTenants } from '../tenancy/databases'
 import { checkRegistry } from '../tenancy/registry'
-import { checkTenantDatabase, listTenants, migrateTenant } from '../tenancy/tenants'
+import { checkTenantDatabase, getTenantAnyStatus, listTenants, migrateTenant } from '../tenancy/tenants'
 import { UNTRUSTED_PROXY_HINT, untrustedProxySeenAt } from '../tenancy/untrusted-proxy'
-import { formatTable, runAndPrint } from './output'
+import { describeMissingFiles, formatTable, runAndPrint } from './output'
 import { listTenantWarnings } from './warnings'
 
 /** Lists every setting with its source, and checks whether this installation can work. */
@@ -75,11 +76,17 @@ async function findTenantDamage(id: string, deep: boolean): Promise<string | und
   try {
     await migrateTenant(id)
     const flaws = deep ? await checkTenantDatabase(id, true) : []
-    return flaws.length ? `${flaws.join(' ')} ${hintFor(flaws, id)}` : undefined
+    if (flaws.length) return `${flaws.join(' ')} ${hintFor(flaws, id)}`
+    return deep ? await describeMissingContents(id) : undefined
   } catch (error) {
     const isDamaged = error instanceof Problem && error.code === 'TENANT_DAMAGED'
     return isDamaged ? `${(getErrorChain(error)[1] as Error).message} ${repairHint(id)}` : String(error)
   }
+}
+
+async function describeMissingContents(id: string): Promise<string | undefined> {
+  const missing = await findMissingContents(await getTenantAnyStatus(id))
+  if (missing.length) return `${describeMissingFiles({ missing }).trim()} Upload them again, or restore a backup.`
 }
 
 const hintFor = (flaws: string[], id: string) =>
@@ -125,10 +132,18 @@ async function checkWithRegistry(deep: boolean): Promise<Check[]> {
  * problems instead.
  */
 async function listWarnings(anyData: boolean) {
-  const found: ({ tenant?: string } & Warning)[] = [...proxyWarnings(), ...fileSystemWarnings()]
+  const found: ({ tenant?: string } & Warning)[] = [...proxyWarnings(), ...fileSystemWarnings(), ...fileStoreWarnings()]
   for (const { id } of anyData ? await listTenants().catch(() => []) : [])
     found.push(...(await listTenantWarnings(id).catch(() => [])).map((warning) => ({ tenant: id, ...warning })))
   return found
+}
+
+/** Servers do not know of each other, only that they could share the database. */
+function fileStoreWarnings(): Warning[] {
+  if (!config.ATOLL_DATABASE_URL || config.ATOLL_FILES_URL) return []
+  const message =
+    'Uploaded files are in the folder of this server. If several servers share the database, set ATOLL_FILES_URL.'
+  return [{ path: 'ATOLL_FILES_URL', code: 'FILES_NOT_SHARED', message }]
 }
 
 function fileSystemWarnings(): Warning[] {

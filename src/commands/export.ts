@@ -4,7 +4,7 @@ import { configuredEncryption, readPassphraseFile } from '../backups/encryption'
 import { writePrivateFile } from '../backups/private-file'
 import { exportTenant, importTenant } from '../backups/tenant-export'
 import { badRequest } from '../core/problem'
-import { pluralize, runAndPrint } from './output'
+import { describeMissingFiles, pluralize, runAndPrint } from './output'
 import { showProgress } from './progress'
 
 type ExportOptions = { to: string; passphraseFile?: string }
@@ -28,6 +28,7 @@ export const exportCommand = new Command('export')
   .action(
     runAndPrint(
       async (id: string, options: ExportOptions, _command: Command) => {
+        await import('../app') // the store of the contents of files
         using progress = showProgress()
         const draft = `${options.to}.${process.pid}.partial`
         const write = async (content: ReadableStream<Uint8Array>) => {
@@ -42,8 +43,9 @@ export const exportCommand = new Command('export')
           await rm(draft, { force: true })
         }
       },
-      ({ tenant, rows, omittedSecrets, file }) =>
-        `Exported the tenant "${tenant}" to ${file}: ${pluralize(rows, 'row')}.` +
+      ({ tenant, rows, files, omittedSecrets, file }) =>
+        `Exported the tenant "${tenant}" to ${file}: ${pluralize(rows, 'row')}, ${pluralize(files.count, 'content')} of files.` +
+        describeMissingFiles(files) +
         (omittedSecrets
           ? ` ${pluralize(omittedSecrets, 'secret')} had to be left out; with a passphrase they are part of the export.`
           : ''),
@@ -65,6 +67,8 @@ export const importCommand = new Command('import')
         if (!(await file.exists())) badRequest({ path: 'file', message: `There is no file "${path}".` })
         return importTenant(file.stream(), options.as, readPassphrase(options))
       },
-      ({ tenant, rows, ms }) => `Created the tenant "${tenant}": ${pluralize(rows, 'row')} in ${ms} ms.`,
+      ({ tenant, rows, files, ms }) =>
+        `Created the tenant "${tenant}": ${pluralize(rows, 'row')}, ${pluralize(files.count, 'content')} of files in ${ms} ms.` +
+        describeMissingFiles(files),
     ),
   )

@@ -22,6 +22,16 @@ export const runAndPrint =
     }
   }
 
+const MAX_NAMED_FILES = 5
+
+/** Returns a sentence about files whose content is missing, after a blank; an empty text when there are none. */
+export function describeMissingFiles({ missing }: { missing: string[] }): string {
+  if (!missing.length) return ''
+  const names = missing.slice(0, MAX_NAMED_FILES).join(', ')
+  const more = missing.length > MAX_NAMED_FILES ? ` and ${missing.length - MAX_NAMED_FILES} more` : ''
+  return ` The contents of these files are missing or damaged: ${names}${more}.`
+}
+
 /** Returns a number with its noun, such as `1 tenant` or `2 tenants`. */
 export const pluralize = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`
 

@@ -11,7 +11,7 @@ import { PROPAGATION_MS } from '../tenancy/cache'
 import { isRegistered, listTenants } from '../tenancy/tenants'
 import { requireConfirmation } from './confirmation'
 import { findRemoteServer } from './installation'
-import { pluralize, runAndPrint } from './output'
+import { describeMissingFiles, pluralize, runAndPrint } from './output'
 import { type ProgressDisplay, showProgress } from './progress'
 
 type CommandOptions = {
@@ -89,8 +89,9 @@ Examples:
       ({ restored, missing, failed }) =>
         [
           ...restored.map(
-            ({ tenant, created, until, rows, ms, lostSecrets, trash }) =>
-              `Restored the tenant "${tenant}" as of ${until ?? created}: ${pluralize(rows, 'row')} in ${ms} ms.` +
+            ({ tenant, created, until, rows, files, ms, lostSecrets, trash }) =>
+              `Restored the tenant "${tenant}" as of ${until ?? created}: ${pluralize(rows, 'row')}, ${pluralize(files.count, 'content')} of files in ${ms} ms.` +
+              describeMissingFiles(files) +
               (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} had to be left out; enter them again.` : '') +
               (trash ? ` The replaced files are in ${trash}.` : ''),
           ),

@@ -8,7 +8,7 @@ import { findInstallation } from './installation'
 import type { Installation } from './installation/installation'
 import { invocation } from './invocation'
 import { collectValues } from './option-values'
-import { formatTable, pluralize, runAndPrint } from './output'
+import { describeMissingFiles, formatTable, pluralize, runAndPrint } from './output'
 import { readPassword } from './password'
 import { showProgress } from './progress'
 
@@ -74,6 +74,9 @@ async function warnAboutSecondTenant(installation: Installation, { json }: Creat
   )
 }
 
+const describeStatus = ({ status, outgoingHeld }: { status: string; outgoingHeld?: string }) =>
+  outgoingHeld ? `${status}, outgoing held` : status
+
 const list = new Command('list')
   .description('List all tenants')
   .option('--json', 'print JSON')
@@ -82,7 +85,9 @@ const list = new Command('list')
       (_options: object, command: Command) => findInstallation(command).listTenants(),
       (all) =>
         all.length
-          ? formatTable(all.map(({ id, status, created, hosts }) => [id, status, created, hosts.join(',')]))
+          ? formatTable(
+              all.map((tenant) => [tenant.id, describeStatus(tenant), tenant.created, tenant.hosts.join(',')]),
+            )
           : 'No tenants.',
     ),
   )
@@ -90,21 +95,30 @@ const list = new Command('list')
 const show = tenantCommand('show', 'Show a tenant').action(
   runAndPrint(
     (id: string, _options: object, command: Command) => findInstallation(command).getTenant(id),
-    ({ id, status, created, hosts }) =>
+    ({ id, status, outgoingHeld, created, hosts }) =>
       formatTable([
         ['id', id],
-        ['status', status],
+        ['status', describeStatus({ status, outgoingHeld })],
         ['created', created],
         ['hosts', hosts.join(', ')],
       ]),
   ),
 )
 
-const statusCommand = (name: string, to: 'active' | 'suspended', description: string) =>
-  tenantCommand(name, description).action(
+const suspend = tenantCommand('suspend', 'Suspend a tenant: all of its requests get 403').action(
+  runAndPrint(
+    (id: string, _options: object, command: Command) => findInstallation(command).setStatus(id, 'suspended'),
+    ({ id, status }) => `The tenant "${id}" is ${status}.`,
+  ),
+)
+
+const resume = tenantCommand('resume', 'Resume a suspended tenant')
+  .option('--outgoing', 'let a copy of a tenant act outside: mail, deliveries, integrations, payments')
+  .action(
     runAndPrint(
-      (id: string, _options: object, command: Command) => findInstallation(command).setStatus(id, to),
-      ({ id, status }) => `The tenant "${id}" is ${status}.`,
+      (id: string, options: { outgoing?: boolean }, command: Command) =>
+        findInstallation(command).setStatus(id, 'active', { outgoing: options.outgoing }),
+      (tenant) => `The tenant "${tenant.id}" is ${describeStatus(tenant)}.`,
     ),
   )
 
@@ -138,15 +152,20 @@ const move = tenantCommand('move', 'Move a tenant to another database while it i
 
 const clone = tenantCommand('clone', 'Copy a tenant to a new one, without hosts, sessions and tokens')
   .argument('<as>', 'the id of the new tenant')
+  .option('--without-secrets', 'leave out everything that is encrypted')
   .action(
     runAndPrint(
-      async (id: string, as: string, _options: object, command: Command) => {
+      async (id: string, as: string, { withoutSecrets }: { withoutSecrets?: boolean }, command: Command) => {
         using progress = showProgress()
-        return await findInstallation(command).cloneTenant(id, as, progress.update)
+        const options = withoutSecrets ? { withoutSecrets } : {}
+        return await findInstallation(command).cloneTenant(id, as, options, progress.update)
       },
-      ({ tenant, from, lostSecrets, ms }) =>
+      ({ tenant, from, files, lostSecrets, omittedSecrets, ms }) =>
         `Copied the tenant "${from}" to "${tenant}" in ${ms} ms.` +
-        (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} had to be left out; enter them again.` : ''),
+        describeMissingFiles(files) +
+        (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} had to be left out; enter them again.` : '') +
+        (omittedSecrets.length ? ` These secrets are left out: ${omittedSecrets.join(', ')}.` : '') +
+        ` It does nothing outside until you run: ${invocation} tenant resume ${tenant} --outgoing`,
     ),
   )
 
@@ -224,8 +243,8 @@ export const tenant = new Command('tenant')
   .addCommand(create)
   .addCommand(list)
   .addCommand(show)
-  .addCommand(statusCommand('suspend', 'suspended', 'Suspend a tenant: all of its requests get 403'))
-  .addCommand(statusCommand('resume', 'active', 'Resume a suspended tenant'))
+  .addCommand(suspend)
+  .addCommand(resume)
   .addCommand(remove)
   .addCommand(move)
   .addCommand(clone)

@@ -14,7 +14,7 @@ export function moveClock(to?: number) {
 export const HOUR_MS = 3_600_000
 /** A day in ms. */
 export const DAY_MS = 86_400_000
-const MINUTE_MS = 60_000
+export const MINUTE_MS = 60_000
 const SECONDS = Array.from({ length: 60 }, (_, n) => `${String(n).padStart(2, '0')}.`)
 const MILLISECONDS = Array.from({ length: 1_000 }, (_, n) => `${String(n).padStart(3, '0')}Z`)
 

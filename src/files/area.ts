@@ -1,4 +1,5 @@
 import { ownerDeletedHandlers } from '../accounts/owner-deleted'
+import { openContentStore } from '../backups/contents/content-store'
 import { entityFormReceiver } from '../entities/form'
 import { fileStore } from '../entities/write/file-values'
 import { defineArea } from '../jobs/area'
@@ -11,6 +12,7 @@ import { receiveEntityForm } from './entity-uploads'
 import { fileSettings } from './file-settings'
 import { countFiles } from './files'
 import { fileRoutes } from './routes'
+import { contentStore } from './stores/index'
 import { claimFiles, deleteOwnerFiles, removeUnusedFiles } from './unused-files'
 
 /** Files that users upload. */
@@ -24,6 +26,7 @@ export const files = defineArea({
   },
   provides: [
     settingsShapes.provide(toShapes(fileSettings)),
+    openContentStore.provide(contentStore),
     useMeasures.provide({ files: countFiles }),
     storedBytes.provide([sumContentBytes]),
     entityFormReceiver.provide(receiveEntityForm),

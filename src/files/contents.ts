@@ -1,4 +1,5 @@
 import { and, asc, eq, gt, lt, notExists, or, sql } from 'drizzle-orm'
+import { areContentsHeld } from '../backups/contents/content-hold'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
 import { extensions } from '../core/extension'
 import { Problem } from '../core/problem'
@@ -96,6 +97,7 @@ export async function removeUnusedContents(tenant: Tenant & Lease) {
  */
 const markUnused = ({ db, write }: Tenant, after: string, isUsed: (content: string) => boolean) =>
   write(async (tx) => {
+    const areHeld = await areContentsHeld(tx)
     const hasNoFile = notExists(
       db
         .select({ one: sql`1` })
@@ -106,7 +108,8 @@ const markUnused = ({ db, write }: Tenant, after: string, isUsed: (content: stri
     const batch = await tx
       .select({ sha256, thumbnails, isRemoving: removing })
       .from(fileContents)
-      .where(and(gt(sha256, after), or(eq(removing, true), isOld)))
+      // What a copy of the database names has to be there until it is copied, too.
+      .where(and(gt(sha256, after), or(eq(removing, true), areHeld ? undefined : isOld)))
       .orderBy(asc(sha256))
       .limit(CONTENTS_PER_BATCH)
     const unused = batch.filter((content) => content.isRemoving || !isUsed(content.sha256))

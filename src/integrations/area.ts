@@ -1,3 +1,4 @@
+import { copyDetachments } from '../backups/copy-detachments'
 import { connectionUsers } from '../connections/connection-users'
 import { defineArea } from '../jobs/area'
 import { lambdaUsers } from '../lambdas/lambdas'
@@ -16,6 +17,7 @@ export const integrations = defineArea({
   jobs: { [RUN_JOB]: runJob, [SCHEDULE_JOB]: scheduleJob },
   subscribers: [integrationSubscriber],
   provides: [
+    copyDetachments.provide([`delete from jobs where kind = '${RUN_JOB}' and state = 'waiting'`]),
     connectionUsers.provide([listIntegrationsUsing]),
     lambdaUsers.provide([findLambdaUser]),
     workspaceNameSources.provide([listNamedWorkspaceRoles]),

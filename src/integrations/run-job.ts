@@ -48,6 +48,7 @@ export const runTarget = (
 
 /** The handler of background runs. A run that is given up is emitted as an event. */
 export const runJob: JobHandler = {
+  isOutgoing: true,
   async run({ token: _, signal, ...tenant }, job): Promise<JobResult> {
     const payload = job.payload as RunPayload
     const row = await findActive(tenant.db, payload.integration)

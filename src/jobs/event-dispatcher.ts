@@ -21,7 +21,8 @@ export type EventSubscriber = {
   jobsFor(tenant: Tenant, events: EventHead[]): Promise<(NewJob & { _id: string })[]>
 }
 
-const EVENT_CURSOR = 'events'
+/** The name of the position in the events up to which subscribers were told. */
+export const EVENT_CURSOR = 'events'
 const EVENTS_PER_BATCH = 500
 const MAX_JOBS_PER_WRITE = 2_000 // unless a single event makes more
 

@@ -5,7 +5,7 @@ import { logError } from '../core/log'
 import { TooManyCalls } from '../core/outbound-calls'
 import { parseTrace, runInSpan, runInTrace } from '../core/trace'
 import type { Tx } from '../storage/port'
-import type { Tenant } from '../tenancy/tenants'
+import { isOutgoingHeld, type Tenant } from '../tenancy/tenants'
 import { LeaseLost } from './leases'
 import {
   type AttemptState,
@@ -28,6 +28,8 @@ import type { Lease } from './with-lease'
 export type JobHandler = {
   /** @throws when the job has to be tried again */
   run(tenant: Tenant & Lease, job: Job): Promise<JobResult>
+  /** Whether it acts outside. Then it waits while the tenant is a copy that must not. */
+  isOutgoing?: boolean
   /** How long a failing job is retried before it is given up, in ms. */
   retryFor?: number
   /** Returns when a waiting job is due by the current clock, for jobs whose time follows from the clock alone. */
@@ -61,6 +63,7 @@ const RESULT_FLUSH_INTERVAL_MS = 50 // results are stored after so long at the l
 const DEFAULT_RETRY_FOR_MS = 3 * DAY_MS
 const FIRST_RETRY_DELAY_MS = 1_000
 const MAX_RETRY_DELAY_MS = HOUR_MS
+const HELD_RETRY_MS = 60_000 // between two looks whether a copy may act outside now
 
 /** Handlers of jobs, by the kind that is stored with a job. */
 export const jobHandlers = registry<JobHandler>('job handlers')
@@ -236,6 +239,8 @@ async function runJob(tenant: Tenant & Lease, job: Job): Promise<JobResult | und
   const handler = jobHandlers().get(job.kind)
   try {
     if (!handler) throw new JobError(`This version has no handler for jobs of the kind "${job.kind}".`)
+    if (handler.isOutgoing && (await isOutgoingHeld(tenant.tenant)))
+      return { state: 'postponed', due: now() + HELD_RETRY_MS }
     return await runInJobTrace(tenant, job, () => handler.run(tenant, job))
   } catch (error) {
     if (tenant.signal.aborted || error instanceof LeaseLost) return

@@ -10,7 +10,7 @@ import { TenantQuotas } from '../limits/shapes'
 import { isMailEnabled } from '../platform/mail/smtp'
 import { measureDatabase } from '../tenancy/database-size'
 import { listAssignedHosts } from '../tenancy/hosts'
-import { getTenantInfo, type Tenant } from '../tenancy/tenants'
+import { getTenantInfo, isOutgoingHeld, type Tenant } from '../tenancy/tenants'
 import { Installation } from './shapes'
 
 /** Returns what the operator decided for a tenant, as far as its admins need to know it, and what the tenant takes. */
@@ -23,6 +23,7 @@ const describeInstallation = async ({ tenant }: Tenant): Promise<Installation> =
   accessTokenSeconds: config.ATOLL_ACCESS_TOKEN_TTL,
   eventDays: config.ATOLL_EVENT_RETENTION,
   rateLimits: config.ATOLL_RATE_LIMITS === 'on' ? await getAllowedLimits(tenant) : null,
+  outgoingHeld: await isOutgoingHeld(tenant),
   databaseBytes: await measureDatabase(await getTenantInfo(tenant)),
 })
 

@@ -79,9 +79,12 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     params,
     response: { 200: OperatorTenant, ...refusals },
   })
-  .post('/tenants/:id/resume', ({ params: { id } }) => tenants.setStatus(id, 'active'), {
-    ...operatorRoute('resumeTenant', 'Resume a suspended tenant'),
+  .post('/tenants/:id/resume', ({ params: { id }, query }) => tenants.resume(id, query), {
+    ...operatorRoute('resumeTenant', 'Resume a suspended tenant', 'With `outgoing`, a copy acts outside from now on.'),
     params,
+    query: t.Object({
+      outgoing: t.Optional(t.Boolean({ description: 'whether a copy of a tenant may act outside from now on' })),
+    }),
     response: { 200: OperatorTenant, ...refusals },
   })
   .get('/tenants/:id/hosts', ({ params: { id } }) => tenants.getHosts(id), {

@@ -23,6 +23,7 @@ export const Installation = t.Object({
     description: 'what the operator allows each caller; null where ATOLL_RATE_LIMITS is off',
   }),
   databaseBytes: t.Nullable(t.Number({ description: 'size of the database of the tenant; null in PostgreSQL' })),
+  outgoingHeld: t.Boolean({ description: 'whether nothing leaves the tenant, because it is a copy' }),
 })
 export type Installation = Static<typeof Installation>
 
@@ -36,6 +37,7 @@ export const OperatorTenant = t.Object({
   hosts: t.Array(t.String()),
   home: t.Optional(t.String({ description: 'cluster/bucket in PostgreSQL; left out for a file' })),
   moved: t.Optional(time),
+  outgoingHeld: t.Optional({ ...time, description: 'since when nothing leaves it, because it is a copy' }),
   bytes: t.Nullable(t.Number({ description: 'size of its files; null in PostgreSQL' })),
   lastRequest: t.Nullable({ ...time, description: 'since this server was started' }),
   damage: t.Nullable(t.String({ description: 'what this server found wrong with its database within a day' })),

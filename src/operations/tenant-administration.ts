@@ -16,6 +16,7 @@ import type { ChosenRateLimits, QuotaChange } from '../limits/shapes'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import { measureDatabase } from '../tenancy/database-size'
 import { listAssignedHosts } from '../tenancy/hosts'
+import { resumeOutgoing } from '../tenancy/outgoing-hold'
 import { listDamagedSince } from '../tenancy/placement'
 import { registry } from '../tenancy/registry'
 import { hosts, tenants } from '../tenancy/tables'
@@ -41,6 +42,7 @@ export async function list({ q, ...query }: ListQuery & { q?: string }, answer: 
         ...{ id: row.id, status: row.status, created: row.created },
         ...(row.home && { home: row.home }),
         ...(row.moved && { moved: row.moved }),
+        ...(row.outgoingHeld && { outgoingHeld: row.outgoingHeld }),
         hosts: hostsOf.get(row.id)?.map(({ host }) => host) ?? [],
       }
       return describe(info, backups.get(row.id)!)
@@ -109,6 +111,12 @@ export async function remove(id: string, confirmed?: string) {
 export async function setStatus(id: string, status: 'active' | 'suspended') {
   await tenancy.setStatus(id, status)
   return get(id)
+}
+
+/** Resumes a tenant; with `outgoing` it is also one that acts outside from now on. @throws 404 TENANT_NOT_FOUND */
+export async function resume(id: string, { outgoing = false }: { outgoing?: boolean }) {
+  if (outgoing) await resumeOutgoing(id)
+  return setStatus(id, 'active')
 }
 
 /** Returns the hosts that are assigned to a tenant. @throws 404 TENANT_NOT_FOUND */

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import { ownerDeletedHandlers } from '../accounts/owner-deleted'
+import { copyDetachments } from '../backups/copy-detachments'
 import { connectionUsers } from '../connections/connection-users'
 import { configurationChecks } from '../content/configurations'
 import { planLimits } from '../entities/write/limitations'
@@ -23,6 +24,13 @@ import { retryEventsJob } from './webhooks/retry-job'
 import { RETRY_EVENTS_JOB } from './webhooks/retry-schedule'
 import { webhookRoutes } from './webhooks/routes'
 
+// The subscription at the provider, and who pays for it, are those of the origin.
+const COPY_DETACHMENTS = [
+  `update subscriptions set provider_kind = null, provider_source_id = null, external_subscription_id = null,
+    external_checkout_id = null, checkout_until = null, cancel_requested = null`,
+  `delete from jobs where kind in ('${CANCEL_JOB}', '${CANCEL_ORPHANED_JOB}', '${REPRICE_JOB}') and state = 'waiting'`,
+]
+
 /** Plans, subscriptions, checkouts, invoices, coupons, and the events of payment providers. */
 export const payments = defineArea({
   name: 'payments',
@@ -36,6 +44,7 @@ export const payments = defineArea({
   },
   housekeeping: { 'old provider events': removeOld },
   provides: [
+    copyDetachments.provide(COPY_DETACHMENTS),
     planLimits.provide(findPlanLimit),
     connectionUsers.provide([listPaymentUsesOfConnection]),
     ownerDeletedHandlers.provide([cancelForDeletedOwner]),

@@ -7,6 +7,7 @@ import type { HttpContext } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { configurations } from '../platform/settings/tables'
 import { getSettings } from '../platform/settings/tenant-settings'
+import { assertOutgoingAllowed } from '../tenancy/outgoing-hold'
 import type { Tenant } from '../tenancy/tenants'
 import { parseCurrency } from './money'
 import { PAGE_URL_PATTERN, paymentsSettings } from './payments-settings'
@@ -106,12 +107,14 @@ export async function getActiveProvider(tenant: Tenant): Promise<ConnectedProvid
   return connectProvider(tenant, row.kind, row._id)
 }
 
-/** Returns the provider of a connection. @throws 404 when there is no connection of this kind with the id */
-const connectProvider = async (tenant: Tenant, kind: ProviderKind, id: string): Promise<ConnectedProvider> => ({
-  connection: await resolveConnection(tenant, id, kind),
-  provider: providerOf(kind),
-  kind,
-})
+/**
+ * Returns the provider of a connection.
+ * @throws 404 when there is no connection of this kind with the id, 409 OUTGOING_HELD for a copy of a tenant
+ */
+async function connectProvider(tenant: Tenant, kind: ProviderKind, id: string): Promise<ConnectedProvider> {
+  await assertOutgoingAllowed(tenant)
+  return { connection: await resolveConnection(tenant, id, kind), provider: providerOf(kind), kind }
+}
 
 /** Returns undefined for a 404, and throws any other error. */
 export const undefinedIfNotFound = (error: unknown) => {

@@ -1,3 +1,4 @@
+import { copyDetachments } from '../backups/copy-detachments'
 import { sourcePluginLookup } from '../events/events'
 import { pluginLookup } from '../integrations/integrations'
 import { defineArea } from '../jobs/area'
@@ -16,6 +17,10 @@ export const plugins = defineArea({
   jobs: { [DELIVERY_JOB]: deliveryJob },
   subscribers: [pluginSubscriber],
   housekeeping: { 'old deliveries': removeOld },
-  provides: [sourcePluginLookup.provide(findPluginNameByUser), pluginLookup.provide(pluginExists)],
+  provides: [
+    copyDetachments.provide([`delete from jobs where kind = '${DELIVERY_JOB}' and state = 'waiting'`]),
+    sourcePluginLookup.provide(findPluginNameByUser),
+    pluginLookup.provide(pluginExists),
+  ],
   start: () => ({ stop: closeStreams }),
 })

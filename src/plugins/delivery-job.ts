@@ -28,6 +28,7 @@ type Outcome = { status: number | null; duration: number | null; answer: string;
 
 /** The handler of delivery jobs: it sends an event to a plugin, signed as a Standard Webhook. */
 export const deliveryJob: JobHandler = {
+  isOutgoing: true,
   async run(tenant, job): Promise<JobResult> {
     const { plugin, hookUrl, event } = job.payload as DeliveryPayload
     const cached = await findActivePlugin(tenant, plugin)

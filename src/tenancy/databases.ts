@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { tenantMigrations } from '../../migrations'
 import { config, hasSeveralProcesses } from '../config'
 import { now } from '../core/clock'
 import { ConfigError } from '../core/config-error'
@@ -178,6 +179,20 @@ export const inspectDatabaseFile = (path: string) => sqlite.inspectFile(path)
 export const copyDatabase = (place: DatabaseLocation, copy: string, control?: FileCopyControl) =>
   sqlite.copyDatabase(place, copy, control)
 
+/** Returns the rows of one query of a database file at any path, which nobody writes to. */
+export const queryDatabaseFile = (path: string, sql: string) => sqlite.queryFile(path, sql)
+
+/** Runs one statement in the data of a tenant that other processes may serve, by a connection of its own. */
+export async function executeOnce(place: DatabaseLocation, sql: string, params: unknown[]): Promise<void> {
+  if (!place.cluster) return sqlite.executeOnce(place, sql, params)
+  const connection = await databases.openTenantCopy(place, tenantMigrations)
+  try {
+    await connection.runExclusive(({ query }) => query(sql, params))
+  } finally {
+    await connection.close()
+  }
+}
+
 export { type LogFrames, listFramePages }
 
 /** Tells a listener what is added to the logs of files that are opened from now on. */
@@ -209,6 +224,18 @@ export function moveUploads(trash: string, tenant: string) {
   if (!existsSync(uploads)) return
   createTenantFolder(tenant)
   renameSync(uploads, join(tenantFolder(tenant), 'files'))
+}
+
+/** Moves the uploads in a folder to those that a tenant has. */
+export function mergeUploads(folder: string, tenant: string) {
+  const uploads = join(folder, 'files')
+  if (!existsSync(uploads)) return
+  for (const shard of readdirSync(uploads).filter((name) => !name.startsWith('.'))) {
+    const own = join(tenantFolder(tenant), 'files', shard)
+    mkdirSync(own, { recursive: true, mode: 0o700 })
+    for (const name of readdirSync(join(uploads, shard))) renameSync(join(uploads, shard, name), join(own, name))
+  }
+  rmSync(uploads, { recursive: true })
 }
 
 function deriveMaxOpenTenants() {

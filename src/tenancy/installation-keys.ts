@@ -35,6 +35,7 @@ type KeyPurpose =
   | 'idempotency-answer'
   | 'certificates'
   | 'file-link'
+  | 'backup-contents'
 
 /**
  * Returns a key of 32 bytes for one purpose of one tenant. Keys of other tenants and purposes reveal nothing about it.

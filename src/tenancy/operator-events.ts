@@ -14,6 +14,7 @@ export type OperatorEventName =
   | 'tenant-moved'
   | 'tenant-restored'
   | 'tenant-cloned'
+  | 'tenant-outgoing-resumed'
   | 'tenant-imported'
   | 'backup-failed'
   | 'hosts-changed'

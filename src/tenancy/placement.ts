@@ -19,6 +19,8 @@ export type TenantRecord = {
   moved: string | null
   /** When its database was created. */
   made: string | null
+  /** Since when nothing leaves it. */
+  outgoingHeld?: string | null
 }
 
 /** Returns where a tenant's data is stored. */

@@ -8,7 +8,7 @@ import { LiveCopy } from '../storage/live-copy'
 import type { Tx } from '../storage/port'
 import { pickHome } from './buckets'
 import { writeInvalidating } from './cache'
-import { databases, hasTenantFolder, moveToTrash, moveUploads, tenantFolder } from './databases'
+import { databases, hasTenantFolder, mergeUploads, moveToTrash, moveUploads, tenantFolder } from './databases'
 import { recordOperatorEvent } from './operator-events'
 import { locationOf, recordLeftovers, type TenantRecord } from './placement'
 import { registry } from './registry'
@@ -50,12 +50,14 @@ export async function serveStagedDatabase(
   const home = await pickHome()
   if (home) await copyToBucket({ id, uid, home }, staged)
   else await syncFile(staged.file)
-  const trash = hasTenantFolder(id) ? moveToTrash(id) : undefined
+  if (before) mergeUploads(staged.path, id)
+  else if (home) moveUploads(staged.path, id)
+  const trash = before && hasTenantFolder(id) ? moveToTrash(id) : undefined
   if (!home) renameSync(staged.path, tenantFolder(id))
   try {
     await register({ id, uid, home, before }, origin)
   } catch (error) {
-    if (!home) moveToTrash(id)
+    if (!home || !before) moveToTrash(id)
     if (trash) renameSync(trash, tenantFolder(id))
     return throwConflict(error, id)
   }
@@ -87,9 +89,11 @@ const register = ({ id, uid, home, before }: RestoreDestination & { home: string
     const time = toIsoString(now())
     const schemaVersion = tenantMigrations.sqlite.length
     const place = { uid, home, moved: time, made: time, schemaVersion }
+    // What a copy does outside would be done twice.
+    const held = event === 'tenant-cloned' ? { outgoingHeld: time } : {}
     if (before) await assertUnchanged(tx, before)
     if (before) await tx.update(tenants).set(place).where(eq(tenants.id, id))
-    else await tx.insert(tenants).values({ id, ...place, status: 'active', created: time })
+    else await tx.insert(tenants).values({ id, ...place, status: 'active', created: time, ...held })
     if (before) await recordLeftovers(tx, before.uid, before.home)
     await tx.query('delete from remains where uid = ? and home = ?', [uid, home])
     await recordOperatorEvent(tx, event, id, metadata)

@@ -18,6 +18,8 @@ export const tenants = sqliteTable('tenants', {
   /** The schema of its database when it was last brought up to date, and why that failed last. */
   schemaVersion: integer('schema_version'),
   schemaProblem: text('schema_problem'),
+  /** Since when nothing leaves it, because it is a copy; null for others. */
+  outgoingHeld: timestamp('outgoing_held'),
 })
 
 /** What the operator allows a tenant. */

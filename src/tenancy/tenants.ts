@@ -85,6 +85,9 @@ export const getTenantAnyStatus = async (id: string): Promise<Tenant> => {
   return { tenant: id, ...storeOf(entry) }
 }
 
+/** Tells whether a tenant is a copy that must not act outside. */
+export const isOutgoingHeld = async (id: string): Promise<boolean> => !!(await findById(id))?.outgoingHeld
+
 /** Returns the tenant of a host, or undefined when there is none or it is suspended. */
 export const findTenantByHost = async (host: string): Promise<Tenant | undefined> => {
   const entry = await findByHost(host)
@@ -196,10 +199,11 @@ async function describeTenants(id?: string) {
       .orderBy(asc(hosts.host)),
   ])
   const hostsOf = Map.groupBy(names, ({ tenant }) => tenant)
-  return records.map(({ id, status, created, home, moved }) => ({
+  return records.map(({ id, status, created, home, moved, outgoingHeld }) => ({
     ...{ id, status, created },
     ...(home && { home }),
     ...(moved && { moved }),
+    ...(outgoingHeld && { outgoingHeld }),
     hosts: hostsOf.get(id)?.map(({ host }) => host) ?? [],
   }))
 }

@@ -1,12 +1,15 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, globSync, readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
+import { openContentStore } from '../../src/backups/contents/content-store'
 import { exportTenant, importTenant } from '../../src/backups/tenant-export'
 import { config } from '../../src/config'
 import { resolveConnection } from '../../src/connections/resolver'
 import { setMinimumKey } from '../../src/platform/vault/key-rotation'
 import { openSecret, sealSecret } from '../../src/platform/vault/vault'
 import { getTenant } from '../../src/tenancy/tenants'
+import { sha256Of } from '../files/fixtures'
+import { readFilesOf, uploadFiles } from './file-fixtures'
 import { createClientOf, createTenantWithThings, freshId, freshTarget } from './fixtures'
 
 setDefaultTimeout(60_000)
@@ -98,4 +101,82 @@ test('a torn export and a file that is none are refused, and no tenant is create
     await expect(importFile(file, as)).rejects.toMatchObject({ code: 'BACKUP_DAMAGED' })
   }
   await expect(getTenant(as)).rejects.toMatchObject({ code: 'TENANT_NOT_FOUND' })
+})
+
+test('an export has the contents of files, with and without a passphrase', async () => {
+  const own = await createTenantWithThings()
+  const large = 'a line that is repeated\n{"rows": {}}\n'.repeat(100_000)
+  const contents = { 'a.txt': 'the first', 'b.txt': 'the second', 'copy of a.txt': 'the first', 'large.txt': large }
+  await uploadFiles(own, contents)
+  for (const passphrase of [undefined, 'a long passphrase']) {
+    const { file, summary } = await exportToFile(own.id, passphrase)
+    expect(summary.files).toEqual({ count: 3, missing: [] })
+    const as = freshId()
+    expect((await importFile(file, as, passphrase)).files).toEqual({ count: 3, missing: [] })
+    expect(await readFilesOf(as, own.users.admin)).toEqual(contents)
+  }
+})
+
+test('a content that the store lacks is told by the export and by the import', async () => {
+  const own = await createTenantWithThings()
+  await uploadFiles(own, { 'a.txt': 'the first', 'b.txt': 'the second' })
+  await openContentStore()().remove(own.id, sha256Of('the first'))
+  const { file, summary } = await exportToFile(own.id)
+  expect(summary.files).toEqual({ count: 1, missing: ['a.txt'] })
+  const as = freshId()
+  expect((await importFile(file, as)).files).toEqual({ count: 1, missing: ['a.txt'] })
+  expect(await readFilesOf(as, own.users.admin)).toEqual({ 'a.txt': 404, 'b.txt': 'the second' })
+})
+
+/** Changes the text of an export, in which contents are as they are. */
+async function changeExport(file: string, change: (text: string) => string) {
+  const text = Buffer.from(await Bun.zstdDecompress(await Bun.file(file).bytes())).toString('latin1')
+  await Bun.write(file, await Bun.zstdCompress(Buffer.from(change(text), 'latin1')))
+}
+
+test('contents in an export whose bytes do not fit their hash or that no file has are not taken in', async () => {
+  const own = await createTenantWithThings()
+  await uploadFiles(own, { 'a.txt': 'the first', 'b.txt': 'the second' })
+  const { file } = await exportToFile(own.id)
+  const foreign = sha256Of('foreign')
+  const toPart = (text: string) => `{"content":"${foreign}","bytes":${text.length}}\n${text ? `${text}\n` : ''}`
+  await changeExport(file, (text) => text.replace('\nthe first\n', '\nthe f1rst\n') + toPart('foreign') + toPart(''))
+  const as = freshId()
+  expect((await importFile(file, as)).files).toEqual({ count: 1, missing: ['a.txt'] })
+  expect(await openContentStore()().has(as, foreign)).toBeFalse()
+  expect(await readFilesOf(as, own.users.admin)).toEqual({ 'a.txt': 404, 'b.txt': 'the second' })
+})
+
+test('a content in an export that is larger than its file says does not fill the disk', async () => {
+  const own = await createTenantWithThings()
+  await uploadFiles(own, { 'a.txt': 'the first' })
+  const { file } = await exportToFile(own.id)
+  const part = `{"content":"${sha256Of('the first')}","bytes":1000000}\n${'x'.repeat(1_000_000)}\n`
+  await changeExport(file, (text) => text.replace(/(?=\{"content":)/, part.repeat(20)))
+  const as = freshId()
+  expect((await importFile(file, as)).files).toEqual({ count: 0, missing: ['a.txt'] })
+})
+
+test('an export with climbing names, senseless sizes or a torn content is refused, and leaves nothing', async () => {
+  const own = await createTenantWithThings()
+  await uploadFiles(own, { 'a.txt': 'the first' })
+  const hash = sha256Of('the first')
+  const faults: ((text: string) => string)[] = [
+    (text) => text.replaceAll(`"content":"${hash}"`, '"content":"../../../outside"'),
+    (text) => text.replaceAll(hash, `../..${hash.slice(5)}`),
+    (text) => text.replace(/"bytes":9/, '"bytes":-9'),
+    (text) => text.replace(/"bytes":9/, '"bytes":1e300'),
+    (text) => text.replace(/"bytes":9/, '"bytes":8'),
+    (text) => text.slice(0, text.lastIndexOf('{"content"')),
+    (text) => `${text}{"content"`,
+    (text) => `${text}${'x'.repeat(1_000)}`,
+  ]
+  for (const fault of faults) {
+    const { file } = await exportToFile(own.id)
+    await changeExport(file, fault)
+    const as = freshId()
+    await expect(importFile(file, as)).rejects.toMatchObject({ code: 'BACKUP_DAMAGED' })
+    expect(existsSync(join(config.ATOLL_TENANTS, as))).toBeFalse()
+  }
+  expect(globSync('.staging/*', { cwd: config.ATOLL_TENANTS })).toEqual([])
 })

@@ -43,7 +43,7 @@ afterAll(() => {
 
 const PURPOSES = [
   ...(['access-token', 'refresh-token', 'social-journey', 'changes', 'cursor', 'device-cookie'] as const),
-  ...(['idempotency-fingerprint', 'idempotency-answer', 'file-link'] as const),
+  ...(['idempotency-fingerprint', 'idempotency-answer', 'file-link', 'backup-contents'] as const),
 ]
 const LONG_TEXT = `${'ä'.repeat(255)}😀 and more`
 const VALUES = {

@@ -1,6 +1,7 @@
 // Prints what rules about time answer, for a test that runs this in several time zones.
+
+import { parseFolderName, toFolderName } from '../../src/backups/folder-name'
 import { listExpired } from '../../src/backups/retention'
-import { parseFolderName, toFolderName } from '../../src/backups/tenant-backup'
 import { HOUR_MS, moveClock, parseIsoDateTime, toIsoString } from '../../src/core/clock'
 import { findNextDue } from '../../src/integrations/triggers/schedule'
 import { currentPeriod } from '../../src/limits/quota-periods'

@@ -61,6 +61,21 @@ test('a thumbnail is made of a picture in a store, and stored beside it', async 
 test('a store that cannot be reached is told by 503', async () => {
   const lost = openStore('http://127.0.0.1:1')
   await Bun.write(draft, 'x')
-  for (const step of [() => lost.has('first', 'a'), () => lost.put('first', 'a', draft), () => lost.open('first', 'a')])
+  const hash = sha256Of('x')
+  for (const step of [() => lost.has('a', hash), () => lost.put('a', hash, draft), () => lost.open('a', hash)])
     expect(await step().catch((error) => error)).toMatchObject({ status: 503, code: 'FILE_STORE_UNAVAILABLE' })
+})
+
+test('a content is copied to another tenant, and one that is missing is told', async () => {
+  const hash = sha256Of('something')
+  await Bun.write(draft, 'something')
+  await store.put('first', hash, draft)
+  expect(await store.copy('first', 'copy', hash)).toBeTrue()
+  expect(await (await store.open('copy', hash))!.text()).toBe('something')
+  expect(await store.copy('first', 'copy', sha256Of('nothing'))).toBeFalse()
+})
+
+test('a text that is no hash never becomes a part of a key', async () => {
+  for (const name of ['../other/secret', '', 'A'.repeat(64)])
+    await expect(store.open('first', name)).rejects.toMatchObject({ status: 404, code: 'FILE_CONTENT_MISSING' })
 })

@@ -12,7 +12,7 @@ import { toPlainValues } from '../../platform/mail/plain-text'
 import { isMailEnabled, sendMail } from '../../platform/mail/smtp'
 import { renderMail } from '../../platform/mail/templates'
 import type { Tx } from '../../storage/port'
-import type { Tenant } from '../../tenancy/tenants'
+import { isOutgoingHeld, type Tenant } from '../../tenancy/tenants'
 import { issueEmailSignIn } from '../email-signin/request'
 import { issueOneTimeToken } from '../one-time-tokens'
 import { type UserRow, users } from '../tables'
@@ -28,7 +28,7 @@ const RETRY_FOR_MS = 3 * DAY_MS
 type IssuedToken = { token: string; code?: string }
 
 /**
- * Sends a queued mail, or stores its content where mail delivery is disabled. The mail is only rendered now, so no
+ * Sends a queued mail, or stores its content where mail delivery is disabled, or the tenant is a copy. The mail is only rendered now, so no
  * token is stored before. A mail over the quota of the day is not sent.
  */
 export const sendMailJob: JobHandler = {
@@ -56,7 +56,8 @@ export const sendMailJob: JobHandler = {
       await getTemplate(tenant, mail.template),
       await buildTemplateValues(tenant, mail, user, issued),
     )
-    if (!isMailEnabled()) return { state: 'done', effect: updateMail({ state: 'kept', ...rendered }) }
+    const isKept = !isMailEnabled() || (await isOutgoingHeld(tenant.tenant))
+    if (isKept) return { state: 'done', effect: updateMail({ state: 'kept', ...rendered }) }
     const reservation = await reserveMail(tenant, mail.template)
     if (reservation instanceof Problem) {
       log.warn({ what: 'MAIL_OVER_QUOTA', tenant: tenant.tenant, mail: _id })

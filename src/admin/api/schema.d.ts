@@ -1375,7 +1375,12 @@ export interface components {
         ClonedTenant: {
             tenant: string;
             from: string;
+            files: {
+                count: number;
+                missing: string[];
+            };
             lostSecrets: number;
+            omittedSecrets: string[];
             ms: number;
         };
         CompletionRequest: {
@@ -1581,6 +1586,7 @@ export interface components {
             hosts: string[];
             home?: string;
             moved?: string;
+            outgoingHeld?: string;
             bytes: number | null;
             lastRequest: string | null;
             damage: string | null;
@@ -1833,6 +1839,7 @@ export interface components {
             eventDays: number;
             rateLimits: components["schemas"]["RateLimits"] | null;
             databaseBytes: number | null;
+            outgoingHeld: boolean;
         };
         Integration: {
             _id: string;
@@ -2833,6 +2840,7 @@ export interface components {
             hosts: string[];
             home?: string;
             moved?: string;
+            outgoingHeld?: string;
             bytes: number | null;
             lastRequest: string | null;
             damage: string | null;
@@ -3297,6 +3305,10 @@ export interface components {
             created: string;
             until?: string;
             rows: number;
+            files: {
+                count: number;
+                missing: string[];
+            };
             lostSecrets: number;
             ms: number;
             trash?: string;
@@ -3472,9 +3484,16 @@ export interface components {
             bytes: number;
             ms: number;
             encrypted: boolean;
+            files: {
+                count: number;
+                bytes: number;
+                added: number;
+                missing: string[];
+            };
         };
         TenantClone: {
             as: string;
+            withoutSecrets?: boolean;
         };
         TenantHosts: {
             hosts: string[];
@@ -4195,6 +4214,9 @@ export interface operations {
     };
     resumeTenant: {
         parameters: {
+            query?: {
+                outgoing?: boolean;
+            };
             path: {
                 id: string;
             };

@@ -1,9 +1,9 @@
 import { now, toIsoString } from '../../core/clock'
 import type { LogFrames } from '../../tenancy/databases'
 import { type BackupEncryption, KEY_FILE_NAME } from '../encryption'
+import { toFolderName } from '../folder-name'
 import { storeBytes, storeCompressed } from '../stored-file'
 import type { BackupTarget } from '../targets/backup-target'
-import { toFolderName } from '../tenant-backup'
 import { countBytes, encodeSegment, formatSegmentName, type LogBlock } from './log-segment'
 
 /** The folder of a tenant's log, below that of its backups. */

@@ -4,6 +4,7 @@ import * as operatorTokens from '../../operations/operator-tokens'
 import { NewOperatorToken } from '../../operations/shapes'
 import * as administration from '../../operations/tenant-administration'
 import { moveTenant } from '../../tenancy/move'
+import { resumeOutgoing } from '../../tenancy/outgoing-hold'
 import * as tenants from '../../tenancy/tenants'
 import type { Installation } from './installation'
 
@@ -15,7 +16,8 @@ export const localInstallation: Installation = {
     await administration.createWithAdmin(id, hosts, admin)
     return tenants.getTenantInfo(id)
   },
-  async setStatus(id, status) {
+  async setStatus(id, status, { outgoing = false } = {}) {
+    if (outgoing) await resumeOutgoing(id)
     await tenants.setStatus(id, status)
     return tenants.getTenantInfo(id)
   },
@@ -33,9 +35,9 @@ export const localInstallation: Installation = {
     return administration.setQuotas(id, change)
   },
   moveTenant,
-  async cloneTenant(id, as, onProgress) {
+  async cloneTenant(id, as, options, onProgress) {
     await import('../../app') // areas name the tables of their credentials
-    return cloneTenant(id, as, { onProgress: (step, fraction) => onProgress(as, step, fraction) })
+    return cloneTenant(id, as, { onProgress: (step, fraction) => onProgress(as, step, fraction) }, options)
   },
   listTokens: operatorTokens.listTokens,
   createToken: (token) => operatorTokens.createToken(parseWithShape(NewOperatorToken, token)),

@@ -25,10 +25,11 @@ class RequestRefused extends Problem {
 /** Returns the installation of a server, which is asked by its operator's API. */
 export function createRemoteInstallation(url: string, token: string): Installation & RemoteServer {
   const server = new RemoteServer(url, token)
-  const toInfo = ({ id, status, created, hosts, home, moved }: TenantInfo): TenantInfo => ({
+  const toInfo = ({ id, status, created, hosts, home, moved, outgoingHeld }: TenantInfo): TenantInfo => ({
     ...{ id, status, created },
     ...(home && { home }),
     ...(moved && { moved }),
+    ...(outgoingHeld && { outgoingHeld }),
     hosts,
   })
   const pathOf = (id: string) => `/tenants/${encodeURIComponent(id)}`
@@ -44,8 +45,10 @@ export function createRemoteInstallation(url: string, token: string): Installati
     },
     getTenant,
     createTenant: async (tenant) => toInfo(await server.call('POST', '/tenants', tenant)),
-    setStatus: async (id, status) =>
-      toInfo(await server.call('POST', `${pathOf(id)}/${status === 'suspended' ? 'suspend' : 'resume'}`)),
+    setStatus: async (id, status, { outgoing = false } = {}) => {
+      const step = status === 'suspended' ? 'suspend' : `resume${outgoing ? '?outgoing=true' : ''}`
+      return toInfo(await server.call('POST', `${pathOf(id)}/${step}`))
+    },
     deleteTenant: async (id) =>
       (await server.call<{ trash: string | null }>('DELETE', `${pathOf(id)}?confirm=${encodeURIComponent(id)}`)).trash,
     async setHosts(id, hosts) {
@@ -56,7 +59,8 @@ export function createRemoteInstallation(url: string, token: string): Installati
     setQuotas: (id, change) => server.call('PUT', `${pathOf(id)}/quotas`, change),
     moveTenant: (id, to, onProgress) =>
       server.runTask<MoveResult>(`${pathOf(id)}/move`, { to }, (_tenant, step) => onProgress(step)),
-    cloneTenant: (id, as, onProgress) => server.runTask<ClonedTenant>(`${pathOf(id)}/clone`, { as }, onProgress),
+    cloneTenant: (id, as, options, onProgress) =>
+      server.runTask<ClonedTenant>(`${pathOf(id)}/clone`, { as, ...options }, onProgress),
     listTokens: () => server.call('GET', '/tokens'),
     createToken: (token) => server.call('POST', '/tokens', token),
     removeToken: (id) => server.call('DELETE', `/tokens/${encodeURIComponent(id)}`),

@@ -1,28 +1,57 @@
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { copyFile, link, mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { type ContentStore, requireContentName } from '../../backups/contents/content-store'
 import { fsyncDirectory } from '../../core/fsync'
 import { tenantFolder } from '../../tenancy/databases'
-import type { ContentStore } from './content-store'
 
 /** Returns the folder of uploads of a tenant that are not complete yet. */
 export const draftFolder = (tenant: string) => join(tenantFolder(tenant), 'files', '.drafts')
 
 /** Absolute, because processes with another working directory read contents. */
-const contentPath = (tenant: string, name: string) => resolve(tenantFolder(tenant), 'files', name.slice(0, 2), name)
+const pathIn = (folder: string, name: string) => resolve(folder, 'files', requireContentName(name).slice(0, 2), name)
 
-/** Keeps contents in the folder `files` of each tenant. */
-export const folderStore: ContentStore = {
-  has: (tenant, name) => Bun.file(contentPath(tenant, name)).exists(),
-  async put(tenant, name, draft) {
-    const path = contentPath(tenant, name)
+/** Keeps contents in the folder `files` of each tenant, whose folder `folderOf` returns. */
+export function createFolderStore(folderOf: (tenant: string) => string): ContentStore {
+  const pathOf = (tenant: string, name: string) => pathIn(folderOf(tenant), name)
+  const place = async (path: string, put: () => Promise<unknown>) => {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    await rename(draft, path)
+    await put()
     await fsyncDirectory(dirname(path))
     await fsyncDirectory(dirname(dirname(path)))
-  },
-  async open(tenant, name) {
-    const file = Bun.file(contentPath(tenant, name))
-    return (await file.exists()) ? file : undefined
-  },
-  remove: (tenant, name) => rm(contentPath(tenant, name), { force: true }),
+  }
+  return {
+    has: async (tenant, name) => Bun.file(pathOf(tenant, name)).exists(),
+    async put(tenant, name, draft) {
+      const path = pathOf(tenant, name)
+      await place(path, () => rename(draft, path))
+    },
+    async open(tenant, name) {
+      const file = Bun.file(pathOf(tenant, name))
+      return (await file.exists()) ? file : undefined
+    },
+    async copy(from, to, name) {
+      const [source, path] = [pathIn(tenantFolder(from), name), pathOf(to, name)]
+      try {
+        await place(path, () => linkOrCopy(source, path))
+        return true
+      } catch (error) {
+        if ((error as { code?: string }).code === 'ENOENT') return false
+        throw error
+      }
+    },
+    remove: async (tenant, name) => rm(pathOf(tenant, name), { force: true }),
+  }
 }
+
+/** Contents never change, so that two tenants may share one on the disk. Not every file system has links. */
+async function linkOrCopy(source: string, path: string) {
+  await link(source, path).catch(async (error) => {
+    if (error.code === 'EEXIST') return
+    if (error.code === 'ENOENT') throw error
+    await copyFile(source, path, constants.COPYFILE_FICLONE)
+  })
+}
+
+/** Keeps contents in the folders of the tenants. */
+export const folderStore = createFolderStore(tenantFolder)

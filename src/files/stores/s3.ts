@@ -1,6 +1,6 @@
 import { S3Client, type S3Options } from 'bun'
+import { type ContentStore, requireContentName } from '../../backups/contents/content-store'
 import { Problem } from '../../core/problem'
-import type { ContentStore } from './content-store'
 
 const PART_BYTES = 8 << 20
 
@@ -12,30 +12,42 @@ export function createS3Store(url: string, options: S3Options = {}): ContentStor
   const { host: bucket, pathname } = new URL(url)
   const prefix = pathname.replace(/^\/+|\/+$/g, '')
   const client = new S3Client({ ...options, bucket })
-  const fileOf = (tenant: string, name: string) => client.file([prefix, tenant, name].filter(Boolean).join('/'))
-  return {
-    has: (tenant, name) => fileOf(tenant, name).exists().catch(throwUnavailable),
-    async put(tenant, name, draft) {
-      const [local, file] = [Bun.file(draft), fileOf(tenant, name)]
-      const writer = file.writer({ partSize: PART_BYTES, queueSize: 2, retry: 3, type: 'application/octet-stream' })
-      try {
-        for await (const chunk of local.stream()) {
-          await writer.write(chunk)
-          await writer.flush()
-        }
-        await writer.end()
-        if ((await file.stat()).size !== local.size) throw new Error(`The store has another size of ${file.name}.`)
-      } catch (error) {
-        // Without its end the upload leaves no file.
-        await Promise.resolve(writer.end(error as Error)).catch(() => {})
-        throwUnavailable(error)
+  const toKey = (tenant: string, name: string) => [prefix, tenant, name].filter(Boolean).join('/')
+  const fileOf = (tenant: string, name: string) => client.file(toKey(tenant, requireContentName(name)))
+
+  async function write(tenant: string, name: string, content: Blob, size: number) {
+    const file = fileOf(tenant, name)
+    const writer = file.writer({ partSize: PART_BYTES, queueSize: 2, retry: 3, type: 'application/octet-stream' })
+    try {
+      for await (const chunk of content.stream()) {
+        await writer.write(chunk)
+        await writer.flush()
       }
+      await writer.end()
+      if ((await file.stat()).size !== size) throw new Error(`The store has another size of ${file.name}.`)
+    } catch (error) {
+      // Without its end the upload leaves no file.
+      await Promise.resolve(writer.end(error as Error)).catch(() => {})
+      throwUnavailable(error)
+    }
+  }
+
+  async function open(tenant: string, name: string) {
+    const file = fileOf(tenant, name)
+    return (await file.exists().catch(throwUnavailable)) ? file : undefined
+  }
+
+  return {
+    open,
+    has: async (tenant, name) => fileOf(tenant, name).exists().catch(throwUnavailable),
+    put: (tenant, name, draft) => write(tenant, name, Bun.file(draft), Bun.file(draft).size),
+    async copy(from, to, name) {
+      const source = await open(from, name)
+      if (!source) return false
+      await write(to, name, source, (await source.stat().catch(throwUnavailable)).size)
+      return true
     },
-    async open(tenant, name) {
-      const file = fileOf(tenant, name)
-      return (await file.exists().catch(throwUnavailable)) ? file : undefined
-    },
-    remove: (tenant, name) => fileOf(tenant, name).delete().catch(throwUnavailable),
+    remove: async (tenant, name) => fileOf(tenant, name).delete().catch(throwUnavailable),
   }
 }
 

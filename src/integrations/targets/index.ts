@@ -1,6 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { PublicCtx } from '../../accounts/context'
 import type { Tx } from '../../storage/port'
+import { assertOutgoingAllowed } from '../../tenancy/outgoing-hold'
 import type { TargetInvocation } from '../invocation'
 import { ai } from './ai'
 import { email } from './email'
@@ -23,9 +24,12 @@ const actions: { [Name in TargetName]: TargetActions<TargetFields[Name]> } = tar
 export const validateTarget = <Name extends TargetName>(tx: Tx, target: Target<Name>, findToolIds: FindToolIds) =>
   actions[target.kind].validate(tx, target, findToolIds)
 
-/** Runs a target for a caller and returns its response. @throws Problem, JobError */
-export const callTarget = <Name extends TargetName>(
+/** Runs a target for a caller and returns its response. @throws Problem, JobError, 409 OUTGOING_HELD */
+export async function callTarget<Name extends TargetName>(
   ctx: PublicCtx,
   target: Target<Name>,
   invocation: TargetInvocation,
-): Promise<Response> => actions[target.kind].run(ctx, target, invocation)
+): Promise<Response> {
+  await assertOutgoingAllowed(ctx)
+  return actions[target.kind].run(ctx, target, invocation)
+}

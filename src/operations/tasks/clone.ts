@@ -9,9 +9,10 @@ import type { TaskKind } from './task-kind'
 export const clone: TaskKind<Static<typeof TenantClone>, ClonedTenant> = {
   stoppedMessage: 'The server was stopped during the copy. If the new tenant does not exist, start it again.',
   uses: (tenant, { as }) => ({ reads: [tenant], changes: [as] }),
-  async prepare(tenant, { as }) {
+  async prepare(tenant, { as, withoutSecrets }) {
     await getTenantInfo(tenant)
     await prepareRestoredTenant(as, false)
-    return toCommandTask(['tenant', 'clone', tenant, as], (cloned: ClonedTenant) => cloned)
+    const options = withoutSecrets ? ['--without-secrets'] : []
+    return toCommandTask(['tenant', 'clone', tenant, as, ...options], (cloned: ClonedTenant) => cloned)
   },
 }

@@ -26,6 +26,7 @@ const MAX_CHECKS_AFTER_END = 84 // with growing pauses of up to an hour: about t
  * asked whether it was paid after all. If the provider does not answer, the subscription ends all the same.
  */
 export const lifecycleJob: JobHandler = {
+  isOutgoing: true,
   retryFor: Number.POSITIVE_INFINITY,
   async run(tenant, { payload, attempts }): Promise<JobResult> {
     const { subscription: id, asked: lastCheckAt } = payload as LifecyclePayload

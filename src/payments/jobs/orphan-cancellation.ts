@@ -14,6 +14,7 @@ import { reconcile, recordMissedInvoices } from './reconciliation'
  * subscription is still pending, it is activated instead.
  */
 export const cancelOrphanedJob: JobHandler = {
+  isOutgoing: true,
   retryFor: Number.POSITIVE_INFINITY,
   async run(tenant, { payload, created }) {
     const { subscription: id, ...link } = payload as { subscription: string } & ProviderLink

@@ -96,6 +96,7 @@ const CANCEL_RECHECK_DELAY_MS = HOUR_MS
 
 /** Cancels a subscription at the provider after the first attempt has failed. */
 export const cancelJob: JobHandler = {
+  isOutgoing: true,
   retryFor: Number.POSITIVE_INFINITY,
   async run(tenant, { payload }) {
     const { subscription: id } = payload as { subscription: string }

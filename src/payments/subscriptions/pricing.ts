@@ -142,6 +142,7 @@ async function repriceAtProvider(tenant: Tenant, row: Subscription, amount: numb
 
 /** Sends the current price of a subscription to its provider. */
 export const repriceJob: JobHandler = {
+  isOutgoing: true,
   retryFor: Number.POSITIVE_INFINITY,
   async run(tenant, { payload }) {
     const { subscription: id } = payload as { subscription: string }

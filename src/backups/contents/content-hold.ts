@@ -1,0 +1,46 @@
+import { hostname } from 'node:os'
+import { HOUR_MS, MINUTE_MS } from '../../core/clock'
+import type { RunQuery } from '../../storage/port'
+import { executeOnce } from '../../tenancy/databases'
+import { locationOf, type TenantRecord } from '../../tenancy/placement'
+
+const HOLD_MS = HOUR_MS
+const RENEW_AFTER_MS = 10 * MINUTE_MS
+const [FIRST_NAME, NAME_AFTER_LAST] = ['content-copy ', 'content-copy!'] // "!" is the character after the blank
+
+/** A claim on all contents of a tenant: until it is disposed of, none of them is removed. */
+export type ContentHold = AsyncDisposable & {
+  /** Prolongs the claim when that is due. It must not be called while the file of the database is being copied. */
+  renew(): Promise<void>
+}
+
+/**
+ * Keeps the contents of a tenant's files from being removed while they are copied. A claim is a row beside the leases,
+ * because a job of the server removes contents, and a process of its own copies them. One of a process that died ends
+ * after an hour.
+ */
+export async function holdContents(entry: TenantRecord): Promise<ContentHold> {
+  const place = locationOf(entry)
+  const name = `${FIRST_NAME}${Bun.randomUUIDv7()}`
+  const insert = `insert into leases (name, holder, token, expires) values (?, ?, 1, (select now from clock) + ?)
+    on conflict ("name") do update set expires = excluded.expires`
+  const hold = () => executeOnce(place, insert, [name, `${hostname()} ${process.pid}`, HOLD_MS])
+  await hold()
+  let renewedAt = performance.now()
+  return {
+    async renew() {
+      if (performance.now() < renewedAt + RENEW_AFTER_MS) return
+      await hold()
+      renewedAt = performance.now()
+    },
+    // The tenant may be deleted by now, and otherwise the claim ends by itself.
+    [Symbol.asyncDispose]: () => executeOnce(place, 'delete from leases where name = ?', [name]).catch(() => {}),
+  }
+}
+
+/** Tells whether the contents of a tenant are being copied, and forgets claims that have ended. */
+export async function areContentsHeld({ query }: { query: RunQuery }): Promise<boolean> {
+  const names = [FIRST_NAME, NAME_AFTER_LAST]
+  await query('delete from leases where name >= ? and name < ? and expires <= (select now from clock)', names)
+  return (await query('select 1 from leases where name >= ? and name < ? limit 1', names)).length > 0
+}

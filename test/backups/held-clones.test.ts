@@ -1,0 +1,98 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { cloneTenant } from '../../src/backups/clone'
+import { moveClock, now } from '../../src/core/clock'
+import { callTarget } from '../../src/integrations/targets/index'
+import { emit } from '../../src/jobs/outbox'
+import { runDueJobs } from '../../src/jobs/runner'
+import { getSubscriptionProvider } from '../../src/payments/configuration'
+import { resumeOutgoing } from '../../src/tenancy/outgoing-hold'
+import { getTenant, getTenantInfo, isOutgoingHeld } from '../../src/tenancy/tenants'
+import { startWebhookReceiver } from '../fakes/webhook-receiver'
+import { allowPrivateNetwork, createOrderPlugin, denyPrivateNetwork, newOrderEvent } from '../plugins/fixtures'
+import { createClientOf, createTenantWithThings, freshId } from './fixtures'
+
+setDefaultTimeout(60_000)
+
+test('a copy delivers nothing of its origin and nothing of its own until the operator lets it', async () => {
+  const own = await createTenantWithThings()
+  const receiver = startWebhookReceiver()
+  allowPrivateNetwork()
+  try {
+    await createOrderPlugin(own.as('admin'), [`${receiver.url}/orders`])
+    const origin = await getTenant(own.id)
+    // The origin delivers this one, after it was copied.
+    await origin.write((tx) => emit(origin, tx, newOrderEvent(1)))
+    const as = freshId()
+    await cloneTenant(own.id, as)
+    expect([await isOutgoingHeld(as), await isOutgoingHeld(own.id)]).toEqual([true, false])
+    const copy = await getTenant(as)
+    await copy.write((tx) => emit(copy, tx, newOrderEvent(2)))
+    await runDueJobs(copy)
+    expect(receiver.deliveries).toEqual([])
+    const jobs = await copy.db.query("select state, attempts from jobs where kind = 'delivery'")
+    expect(jobs.map((row) => row.map(String))).toEqual([['waiting', '0']])
+    await runDueJobs(origin)
+    expect(receiver.deliveries).toHaveLength(1)
+    await resumeOutgoing(as)
+    expect((await getTenantInfo(as)).outgoingHeld).toBeUndefined()
+    moveClock(now() + 61_000)
+    await runDueJobs(await getTenant(as))
+    expect(receiver.deliveries.map(({ headers }) => headers['x-atoll-tenant'])).toEqual([own.id, as])
+  } finally {
+    moveClock()
+    denyPrivateNetwork()
+    await receiver.stop()
+  }
+})
+
+test('a copy runs no target of an integration until the operator lets it', async () => {
+  const own = await createTenantWithThings()
+  const as = freshId()
+  await cloneTenant(own.id, as)
+  const [copy, target] = [await getTenant(as), { kind: 'lambda', lambda: 'nobody' } as never]
+  const run = async () => callTarget({ ...copy, actor: undefined } as never, target, {} as never)
+  await expect(run()).rejects.toMatchObject({ status: 409, code: 'OUTGOING_HELD' })
+  await resumeOutgoing(as)
+  await expect(run()).rejects.not.toMatchObject({ code: 'OUTGOING_HELD' })
+})
+
+test('a copy of a tenant calls no payment provider, and its subscriptions belong to none', async () => {
+  const own = await createTenantWithThings()
+  await (await getTenant(own.id)).write((tx) =>
+    tx.query(
+      `insert into subscriptions (_id, plan_id, billable_entity_type, billable_entity_id, status, billing_cycle, currency,
+        cancel_at_period_end, failed_checkouts, metadata, provider_kind, provider_source_id, external_subscription_id,
+        created, updated) values (?, 'plan', 'user', ?, 'active', 'monthly', 'EUR', 0, 0, '{}', 'stripe', ?, 'sub_1', 0, 0)`,
+      [Bun.randomUUIDv7(), own.users.user, own.connection],
+    ),
+  )
+  const as = freshId()
+  await cloneTenant(own.id, as)
+  const subscriptionOf = async (id: string) =>
+    (
+      await (await getTenant(id)).db.query('select provider_kind, external_subscription_id, status from subscriptions')
+    )[0]
+  expect(await subscriptionOf(own.id)).toEqual(['stripe', 'sub_1', 'active'])
+  expect(await subscriptionOf(as)).toEqual([null, null, 'active'])
+  const copy = await getTenant(as)
+  const linked = { providerKind: 'stripe' as const, providerSourceId: own.connection }
+  await expect(getSubscriptionProvider(copy, linked)).rejects.toMatchObject({ status: 409, code: 'OUTGOING_HELD' })
+  expect((await getSubscriptionProvider(await getTenant(own.id), linked)).kind).toBe('stripe')
+  // Nor does it when it acts outside again: what it had was the origin's.
+  await resumeOutgoing(as)
+  expect(await subscriptionOf(as)).toEqual([null, null, 'active'])
+})
+
+test('a copy without secrets has none of them, and tells which they were', async () => {
+  const own = await createTenantWithThings()
+  const as = freshId()
+  const { omittedSecrets, lostSecrets } = await cloneTenant(own.id, as, {}, { withoutSecrets: true })
+  expect([omittedSecrets.length, lostSecrets]).toEqual([1, 0])
+  expect(omittedSecrets[0]).toContain('connection')
+  const copy = await getTenant(as)
+  expect(await copy.db.query('select 1 from sealed')).toEqual([])
+  const client = await createClientOf(as, own.users.admin)
+  expect((await client.get(`/integration-sources/${own.connection}`)).body.name).toBe('Cards')
+  expect((await client.get('/installation')).body.outgoingHeld).toBe(true)
+  expect((await own.as('admin').get('/installation')).body.outgoingHeld).toBe(false)
+})
