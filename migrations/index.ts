@@ -39,6 +39,7 @@ import idsStoredOncePg from './postgres/0048_ids_stored_once.sql' with { type: '
 import changeTrackingPg from './postgres/0049_change_tracking.sql' with { type: 'text' }
 import filesPg from './postgres/0050_files.sql' with { type: 'text' }
 import emailSignInsPg from './postgres/0051_email_signins.sql' with { type: 'text' }
+import entityVersionsPg from './postgres/0055_entity_versions.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -94,6 +95,7 @@ import idsStoredOnceRewritten from './sqlite/0048_ids_stored_once_rewritten.sql'
 import changeTracking from './sqlite/0049_change_tracking.sql' with { type: 'text' }
 import files from './sqlite/0050_files.sql' with { type: 'text' }
 import emailSignIns from './sqlite/0051_email_signins.sql' with { type: 'text' }
+import entityVersions from './sqlite/0055_entity_versions.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -152,6 +154,7 @@ export const tenantMigrations: Migrations = {
     changeTracking,
     files,
     emailSignIns,
+    entityVersions,
   ],
   postgres: [
     accountsPg,
@@ -194,6 +197,7 @@ export const tenantMigrations: Migrations = {
     changeTrackingPg,
     filesPg,
     emailSignInsPg,
+    entityVersionsPg,
   ],
   withoutAlterColumn: new Map([[idsStoredOnce, idsStoredOnceRewritten]]),
 }

@@ -509,6 +509,16 @@ export interface paths {
         };
         get: operations["streamEntityChanges"];
     };
+    "/api/blueprints/{key}/entities/{identifier}/history": {
+        parameters: {
+        };
+        get: operations["listEntityVersions"];
+    };
+    "/api/blueprints/{key}/entities/{identifier}/history/{version}/restore": {
+        parameters: {
+        };
+        post: operations["restoreEntityVersion"];
+    };
     "/api/blueprints/{key}/entities": {
         parameters: {
         };
@@ -1269,6 +1279,10 @@ export interface components {
                 update?: boolean;
                 delete?: boolean;
             };
+            history?: boolean | {
+                versions?: number;
+                days?: number;
+            };
             warnings?: components["schemas"]["Warning"][];
             created: string;
             updated: string;
@@ -1296,6 +1310,10 @@ export interface components {
                 create?: boolean;
                 update?: boolean;
                 delete?: boolean;
+            };
+            history?: boolean | {
+                versions?: number;
+                days?: number;
             };
         };
         BlueprintChangeProblem: {
@@ -2287,6 +2305,10 @@ export interface components {
                 create?: boolean;
                 update?: boolean;
                 delete?: boolean;
+            };
+            history?: boolean | {
+                versions?: number;
+                days?: number;
             };
         };
         NewCheckout: {
@@ -6419,6 +6441,70 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+        };
+    };
+    listEntityVersions: {
+        parameters: {
+            query?: {
+                $limit?: number;
+                $after?: string;
+                $entity?: boolean;
+                $flat?: boolean;
+            };
+            path: {
+                key: string;
+                identifier: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        version: number;
+                        /** @enum {string} */
+                        action: "create" | "change" | "remove";
+                        at: string;
+                        by: string | null;
+                        changes: {
+                            [key: string]: {
+                                from: unknown;
+                                to: unknown;
+                            };
+                        };
+                        entity?: components["schemas"]["Entity"];
+                    }[];
+                };
+            };
+        };
+    };
+    restoreEntityVersion: {
+        parameters: {
+            path: {
+                key: string;
+                identifier: string;
+                version: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Entity"];
+                };
+            };
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Entity"];
                 };
             };
         };
