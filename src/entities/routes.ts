@@ -4,6 +4,7 @@ import { ProblemShape } from '../core/problem'
 import * as entities from './entities'
 import * as pages from './list'
 import {
+  asOfParameter,
   blueprintParams,
   filterParameters,
   jsonContent,
@@ -19,6 +20,7 @@ const searchParameters = [
 ] as const
 const pageParameters = [
   ['$after', 'string', 'the cursor of the `Link` to the next page'],
+  asOfParameter,
   ['$explain', 'boolean', 'true: returns the query plan instead of the entities; admins only'],
 ] as const
 const foundResponses = { 200: jsonContent(Entity, 'The entity') }
@@ -53,7 +55,7 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
     detail: {
       operationId: 'getEntity',
       summary: 'Get an entity',
-      parameters: shapeParameters.map(toParameter),
+      parameters: [asOfParameter, ...shapeParameters].map(toParameter),
       responses: foundResponses,
     },
   })
@@ -113,5 +115,9 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
     anyone: true,
     params: entityParams,
     response: { 200: EntityDeleted, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
-    detail: { operationId: 'deleteEntity', summary: 'Delete an entity' },
+    detail: {
+      operationId: 'deleteEntity',
+      summary: 'Delete an entity',
+      parameters: [toParameter(['purge', 'boolean', 'true: also removes its history; admins only'])],
+    },
   })

@@ -6521,6 +6521,7 @@ export interface operations {
                 $q?: string;
                 $qProps?: string;
                 $after?: string;
+                $asOf?: string;
                 $explain?: boolean;
                 $flat?: boolean;
                 $populate?: string;
@@ -6566,6 +6567,7 @@ export interface operations {
     getEntity: {
         parameters: {
             query?: {
+                $asOf?: string;
                 $flat?: boolean;
                 $populate?: string;
                 $outerPopulate?: string;
@@ -6611,6 +6613,9 @@ export interface operations {
     };
     deleteEntity: {
         parameters: {
+            query?: {
+                purge?: boolean;
+            };
             path: {
                 key: string;
                 identifier: string;

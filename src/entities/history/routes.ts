@@ -1,20 +1,13 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { flatParameter, jsonContent, toParameter } from '../parameters'
+import { jsonContent, toParameter } from '../parameters'
 import { Entity } from '../shapes'
 import * as history from './history'
-import { EntityVersion } from './shapes'
+import { EntityVersion, versionParameters } from './shapes'
 
 const entityParams = t.Object({ key: t.String(), identifier: t.String() })
 const versionParams = t.Object({ key: t.String(), identifier: t.String(), version: t.String() })
-
-export const versionParameters = [
-  ['$limit', 'integer', 'page size; at most 100', { minimum: 0, default: 20 }],
-  ['$after', 'string', 'the cursor of the `Link` to the next page'],
-  ['$entity', 'boolean', 'true: each version has the entity as it was after it'],
-  flatParameter,
-] as const
 
 export const historyRoutes = new Elysia({ prefix: '/blueprints/:key/entities/:identifier/history', tags: ['entities'] })
   .use(guard('entities'))

@@ -1,5 +1,6 @@
 import { t } from 'elysia'
 import { time } from '../../core/shapes'
+import { flatParameter } from '../parameters'
 import { Entity } from '../shapes'
 
 /** A value before and after a version; null where there was none. */
@@ -16,3 +17,11 @@ export const EntityVersion = t.Object({
   }),
   entity: t.Optional(Entity),
 })
+
+/** What a list of versions can be asked for. */
+export const versionParameters = [
+  ['$limit', 'integer', 'page size; at most 100', { minimum: 0, default: 20 }],
+  ['$after', 'string', 'the cursor of the `Link` to the next page'],
+  ['$entity', 'boolean', 'true: each version has the entity as it was after it'],
+  flatParameter,
+] as const
