@@ -11,7 +11,7 @@ const rows = async ({ tenant }: Awaited<ReturnType<typeof createThingsFixture>>)
 const clean = ({ tenant }: Awaited<ReturnType<typeof createThingsFixture>>) =>
   removeExpired({ ...tenant, token: 1, signal: new AbortController().signal })
 
-describe('who may see a history', () => {
+describe('the readers of a history', () => {
   test('only the owner and admins see the versions of an entity, also after its removal', async () => {
     const own = await createThingsFixture(fields, fullAccessRules('user', 'user'), { history: true })
     const { as, path, anonymous } = own
@@ -64,7 +64,7 @@ describe('who may see a history', () => {
   })
 })
 
-describe('what is kept of a history', () => {
+describe('the extent of a history', () => {
   test('a purge by an admin removes the versions with the entity, and nobody else may purge', async () => {
     const own = await createThingsFixture(fields, fullAccessRules('tenant', 'user'), { history: true })
     const { as, path } = own
