@@ -105,7 +105,7 @@ describe('the extent of a history', () => {
     expect(await rows(own)).toBe(0)
   })
 
-  test('at most so many versions and days are kept, and a state that is lost is 410', async () => {
+  test('a history keeps at most so many versions and days, and a state that is lost is 410', async () => {
     const own = await createThingsFixture(fields, fullAccessRules('tenant', 'user'), {
       history: { versions: 3, days: 30 },
     })
