@@ -61,7 +61,8 @@ export async function appendChange(
   const [row] = await tx.query(INSERT_NEXT, [...key, ...key, at, author ?? null, CHANGED, former])
   const number = Number(row![0])
   // An entity that was created since has a version of its creation.
-  if (number === 2 && before.created <= history.since) await tx.query(INSERT_FIRST, toFirstVersion(history, { ...before, identifier }))
+  if (number === 2 && before.created <= history.since)
+    await tx.query(INSERT_FIRST, toFirstVersion(history, { ...before, identifier }))
   if (number % VERSIONS_BETWEEN_CLEANUPS === 0 && number > history.versions)
     await forgetBefore(tx, history.number, identifier, number - history.versions + 1)
 }
