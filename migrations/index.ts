@@ -42,6 +42,7 @@ import emailSignInsPg from './postgres/0051_email_signins.sql' with { type: 'tex
 import fileFieldsPg from './postgres/0052_file_fields.sql' with { type: 'text' }
 import picturesPg from './postgres/0053_pictures.sql' with { type: 'text' }
 import sitesPg from './postgres/0054_sites.sql' with { type: 'text' }
+import entityVersionsPg from './postgres/0055_entity_versions.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -101,6 +102,7 @@ import emailSignIns from './sqlite/0051_email_signins.sql' with { type: 'text' }
 import fileFields from './sqlite/0052_file_fields.sql' with { type: 'text' }
 import pictures from './sqlite/0053_pictures.sql' with { type: 'text' }
 import sites from './sqlite/0054_sites.sql' with { type: 'text' }
+import entityVersions from './sqlite/0055_entity_versions.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -167,6 +169,7 @@ export const tenantMigrations: Migrations = {
     fileFields,
     pictures,
     sites,
+    entityVersions,
   ],
   postgres: [
     accountsPg,
@@ -212,6 +215,7 @@ export const tenantMigrations: Migrations = {
     fileFieldsPg,
     picturesPg,
     sitesPg,
+    entityVersionsPg,
   ],
   schema: readSchema(schema),
   withoutAlterColumn: new Map([[idsStoredOnce, idsStoredOnceRewritten]]),

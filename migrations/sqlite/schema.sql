@@ -73,7 +73,7 @@ CREATE TABLE blueprints (
   version integer not null,
   created integer not null,
   updated integer not null
-, form integer not null default 0, indexing integer not null default 0) strict;
+, form integer not null default 0, indexing integer not null default 0, history_number integer, history_fields text) strict;
 
 CREATE TABLE fields (
   number integer not null primary key,
@@ -963,4 +963,15 @@ CREATE TABLE site_deployments (
   manifest text not null
 ) strict, without rowid;
 
-pragma user_version = 44;
+CREATE TABLE entity_versions (
+  history integer not null,
+  identifier text not null,
+  number integer not null,
+  at integer not null,
+  author text,
+  action integer not null,
+  former text,
+  primary key (history, identifier, number)
+) strict, without rowid;
+
+pragma user_version = 45;

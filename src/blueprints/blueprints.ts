@@ -16,6 +16,7 @@ import type { Tenant } from '../tenancy/tenants'
 import { validateDefinition } from './definition-validation'
 import { entityStore } from './entity-store'
 import { assignFieldNumbers } from './field-numbers'
+import { nextHistory } from './history'
 import type { Model } from './model'
 import { findAlterationRow, loadModel } from './model-loader'
 import { isVisibleTo, mayReadField } from './permissions'
@@ -89,7 +90,7 @@ export async function create(ctx: Ctx, input: NewBlueprint, answer: HttpContext)
   }
   const created = writeInvalidating(ctx, 'blueprints', async (tx) => {
     await assertTargetsExist(tx, key, definition)
-    await tx.insert(blueprints).values(row)
+    await tx.insert(blueprints).values({ ...row, ...(await nextHistory(tx, undefined, definition)) })
     await recordCreatedPath(tx, `/api/blueprints/${key}`)
     await assignFieldNumbers(tx, key, definition)
   })
@@ -181,9 +182,18 @@ async function toBlueprint(ctx: PublicCtx, model: Model): Promise<Static<typeof 
   const fields = model.fields.filter((field) => editor || mayReadField(field, actor))
   const summary = { _id, key, name, description, fields: fields.map(toField), created, updated }
   if (!editor) return summary
-  const { permissions = [], permissionScope = 'user', limitations = [], dispatchers = {} } = model
+  const { permissions = [], permissionScope = 'user', limitations = [], dispatchers = {}, history } = model
   const warnings = await listWarnings(ctx, model)
-  return { ...summary, permissions, permissionScope, limitations, computed: computed ?? {}, dispatchers, warnings }
+  return {
+    ...summary,
+    permissions,
+    permissionScope,
+    limitations,
+    computed: computed ?? {},
+    dispatchers,
+    ...(history && { history }),
+    warnings,
+  }
 }
 
 const toField = ({ number: _, kind: __, validate: ___, index: ____, ...field }: Model['fields'][number]) => ({

@@ -3,6 +3,7 @@ import { now, toIsoString } from '../core/clock'
 import type { Db, Tx } from '../storage/port'
 import { bumpVersion } from '../tenancy/cache'
 import { applyFieldNumbers, deleteRetiredFields } from './field-numbers'
+import { nextHistory } from './history'
 import { type ChangeError, diffDefinitions } from './schema-diff'
 import { alterations, blueprints } from './tables'
 
@@ -47,6 +48,7 @@ export async function cutOver(tx: Tx, { blueprint: key, form, change }: Row) {
     name,
     description,
     definition: diff.definition,
+    ...(await nextHistory(tx, before, diff.definition, diff.steps)),
     form,
     version: before.version + 1,
     updated: toIsoString(now()),

@@ -5,6 +5,7 @@ import { type FieldIndex, isNeverIndexed } from './field-indexes'
 import { type FieldTypeName, fieldTypes } from './fields'
 import { type FieldType, toBoundValue } from './fields/field-type'
 import type { Formula } from './formulas/formula'
+import type { HistoryFields } from './history'
 import type { SchemaDiff } from './schema-diff'
 import type { Definition, Field } from './shapes'
 
@@ -44,6 +45,9 @@ export type Model = Omit<Definition, 'fields'> & {
   form: number
   /** Counts the changes of the fields' indexes. */
   indexing: number
+  /** The number of the history of its entities, if it has one. */
+  historyNumber: number | null
+  historyFields: HistoryFields | null
   /** The latest alteration, while it is in progress or after it has failed. */
   alteration?: AlterationState
 }

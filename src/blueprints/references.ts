@@ -1,6 +1,7 @@
 import { Busy } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
 import { readDefinitions } from './definitions'
+import { type EntityHistory, readHistories } from './history'
 import type { Definition } from './shapes'
 
 /** A relation field, from the perspective of its target. */
@@ -18,14 +19,16 @@ export type Reference = {
 export type Dispatchers = NonNullable<Definition['dispatchers']>
 
 /**
- * The relation fields of a tenant by target, the dispatchers by blueprint, and the blueprints with computed fields, as
- * of one version of all blueprints.
+ * The relation fields of a tenant by target, the dispatchers and histories by blueprint, and the blueprints with computed
+ * fields, as of one version of all blueprints.
  */
 export type References = {
   version: unknown
   byTarget: Map<string, Reference[]>
   dispatchers: Map<string, Dispatchers>
   withComputedFields: Set<string>
+  /** The histories of the blueprints that have one. */
+  histories: Map<string, EntityHistory>
 }
 
 /** A blueprint has changed since the references were read. */
@@ -40,7 +43,13 @@ export async function referencesOf(db: Db): Promise<References> {
   if (existing) return existing
   // The version is read first: after a concurrent change the references are stale, and are read again.
   const version = await readBlueprintsVersion(db)
-  const references: References = { version, byTarget: new Map(), dispatchers: new Map(), withComputedFields: new Set() }
+  const references: References = {
+    version,
+    byTarget: new Map(),
+    dispatchers: new Map(),
+    withComputedFields: new Set(),
+    histories: await readHistories(db),
+  }
   let last = ''
   for await (const definitions of readDefinitions(db)) {
     const end = definitions.at(-1)![0]

@@ -85,6 +85,24 @@ export const Limitation = strictObject({
 })
 export type Limitation = Static<typeof Limitation>
 
+const History = t.Union(
+  [
+    t.Boolean(),
+    strictObject({
+      versions: optional(
+        t.Number({ minimum: 2, maximum: 1_000, multipleOf: 1, description: 'versions of one entity; default: 100' }),
+      ),
+      days: optional(
+        t.Number({ minimum: 1, maximum: 3_650, multipleOf: 1, description: 'age of a version; default: 365' }),
+      ),
+    }),
+  ],
+  {
+    description:
+      'true, or how much is kept: who changed which entity when, and its earlier states. Switching it off removes them.',
+  },
+)
+
 /** The parts of a blueprint that are stored as one document. */
 const definitionProperties = {
   fields: t.Array(Field, { maxItems: 500 }),
@@ -99,6 +117,7 @@ const definitionProperties = {
   dispatchers: optional(
     strictObject({ create: optional(t.Boolean()), update: optional(t.Boolean()), delete: optional(t.Boolean()) }),
   ),
+  history: optional(History),
 }
 export const Definition = t.Object(definitionProperties)
 export type Definition = Static<typeof Definition>
@@ -139,6 +158,7 @@ export const Blueprint = t.Object({
   dispatchers: optional(
     t.Object({ create: optional(t.Boolean()), update: optional(t.Boolean()), delete: optional(t.Boolean()) }),
   ),
+  history: optional(History),
   warnings: optional(
     t.Array(Warning, {
       description: 'workspace labels and roles that its rules rely on and that callers other than admins can assign',

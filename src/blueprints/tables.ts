@@ -1,5 +1,6 @@
 import { integer, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../storage/columns'
+import type { HistoryFields } from './history'
 import type { ChangeError, PendingChange } from './schema-diff'
 import type { Definition, IndexReason } from './shapes'
 
@@ -14,6 +15,9 @@ export const blueprints = sqliteTable('blueprints', {
   form: integer().notNull().default(0),
   /** Counts the changes of the indexes of fields, so that a writer with an outdated model notices them. */
   indexing: integer().notNull().default(0),
+  /** The number of the history of its entities, if it has one. */
+  historyNumber: integer('history_number'),
+  historyFields: text('history_fields', { mode: 'json' }).$type<HistoryFields>(),
   created: timestamp().notNull(),
   updated: timestamp().notNull(),
 })

@@ -13,6 +13,7 @@ import { initialProgress } from './cutover'
 import { validateDefinition } from './definition-validation'
 import { type DryRunReport, entityStore } from './entity-store'
 import { assignFieldNumbers, reserveFieldNumbers } from './field-numbers'
+import { nextHistory } from './history'
 import type { Model } from './model'
 import { type BlueprintRow, compileModel, findAlterationRow, findBlueprintRow } from './model-loader'
 import { mayReadField, rowScopeOf } from './permissions'
@@ -167,13 +168,18 @@ async function applyImmediately(ctx: Ctx, intent: Intent) {
 }
 
 /** Stores the definition, the name and the description, and assigns the numbers of fields. @throws 400 */
-async function saveDefinition(tx: Tx, { before, change, alteration: { definition } }: Intent) {
+async function saveDefinition(tx: Tx, { before, change, alteration: { definition, steps } }: Intent) {
   const { name, description } = change
   const fields = { ...(name && { name }), ...(description !== undefined && { description }), definition }
   await assertTargetsExist(tx, before.key, definition, before.definition.fields)
   await tx
     .update(blueprints)
-    .set({ ...fields, version: before.version + 1, updated: toIsoString(now()) })
+    .set({
+      ...fields,
+      ...(await nextHistory(tx, before, definition, steps)),
+      version: before.version + 1,
+      updated: toIsoString(now()),
+    })
     .where(eq(blueprints.key, before.key))
   await assignFieldNumbers(tx, before.key, definition)
 }

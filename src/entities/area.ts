@@ -12,6 +12,8 @@ import { removeUnusedTracking } from './changes/tracked-changes'
 import { chartRoutes } from './charts/routes'
 import { compactEntities } from './compaction'
 import { hasEntities, removeAll } from './entities'
+import { removeOldVersions } from './history/retention'
+import { historyRoutes } from './history/routes'
 import { resumeIndexing } from './indexing/index-builder'
 import { retireUnusedIndexes } from './indexing/index-demand'
 import { entityRoutes } from './routes'
@@ -24,9 +26,10 @@ import { countInWorkspace } from './workspace-count'
 export const entities = defineArea({
   name: 'entities',
   // Fixed paths come before paths that end with an identifier.
-  routes: new Elysia().use(transferRoutes).use(changeRoutes).use(entityRoutes).use(chartRoutes),
+  routes: new Elysia().use(transferRoutes).use(changeRoutes).use(historyRoutes).use(entityRoutes).use(chartRoutes),
   housekeeping: {
     'old entity changes': changeLog.removeOld,
+    'old entity versions': removeOldVersions,
     'unused change tracking': removeUnusedTracking,
     'abandoned imports': undoAllAbandonedImports,
     'unused indexes': retireUnusedIndexes,

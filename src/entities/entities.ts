@@ -5,10 +5,13 @@ import { isInScope, type RowScope, requireRowScope, rowScopeOf } from '../bluepr
 import { assertIfMatch, etagOf, isNotModified } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { createJsonResponse } from '../core/response'
+import { parseFlag } from '../core/shapes'
 import { recordCreatedPath } from '../http/idempotency/claim'
 import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
 import type { Db, Tx } from '../storage/port'
 import type { EntityUploads } from './form'
+import { getAsOf } from './history/as-of'
+import { eraseVersions } from './history/version-log'
 import { populateOne } from './populate/populate'
 import { createPopulatePlan, type PopulatePlan } from './populate/populate-plan'
 import { readFairly } from './query/fair-reads'
@@ -52,6 +55,7 @@ export async function get(
 
 async function readEntity(ctx: PublicCtx, model: Model, identifier: string, request: Request): Promise<Response> {
   const rowScope = requireRowScope(model, 'read', ctx.actor)
+  if (request.url.includes('asOf=')) return getAsOf(ctx, model, identifier, request)
   const row = (await readShown(ctx.db, model, identifier)) ?? notFound('entity')
   if (!isInScope(rowScope, { user: row[1], workspace: row[2] })) notFound('entity')
   const shape = parseResponseShape(model, ctx, request)
@@ -138,16 +142,36 @@ async function storeUploads(uploads: EntityUploads, model: Model, doc: Doc, stor
   await uploads.store()
 }
 
-/** Removes one entity. @throws 401, 403, 404, 409 ENTITY_IN_USE, 412. */
+/**
+ * Removes one entity. With `?purge=true`, admins also remove its history and that of all that is removed with it, or the
+ * history of an entity that was removed before. @throws 400, 401, 403, 404, 409 ENTITY_IN_USE, 412.
+ */
 export async function remove(ctx: PublicCtx, key: string, identifier: string, request: Request) {
   const model = await getModel(ctx, key)
   const rowScope = requireRowScope(model, 'delete', ctx.actor)
+  const purges = parsePurge(ctx, request)
   limitGuestWrites(ctx, key, request)
   return deleteInTransaction(ctx, async (tx, references) => {
+    if (purges && !(await readStored(tx, model, identifier))) {
+      const count = await eraseVersions(tx, references.histories, [{ blueprint: key, identifier }])
+      return count ? { success: true as const, identifier } : notFound('entity')
+    }
     const row = await getWritableRow(tx, model, identifier, rowScope, ctx, request)
-    await deleteEntities(tx, [{ ...row, blueprint: model.key }], { references, by: ctx })
+    await deleteEntities(tx, [{ ...row, blueprint: model.key }], {
+      ...{ references, by: ctx },
+      ...(purges && { erased: { of: () => true, extent: 'all' } }),
+    })
     return { success: true as const, identifier: row.identifier }
   })
+}
+
+/** Returns whether a removal also removes the history. @throws 400, 403 for callers who are not privileged */
+function parsePurge({ actor }: PublicCtx, request: Request): boolean {
+  const { purge } = Object.fromEntries(new URLSearchParams(getQueryString(request)))
+  if (!parseFlag({ purge }, 'purge')) return false
+  if (!actor?.privileged)
+    throw new Problem(403, 'FORBIDDEN', 'Only admins and service accounts can remove the history of an entity.')
+  return true
 }
 
 /** Options that would limit the deletion to a part of the matching entities. */
@@ -208,8 +232,13 @@ export async function removeAll(ctx: PublicCtx, { key }: Model) {
   await deleteInBatches(ctx, async (tx, references, limit) => {
     const slice = `select ${DELETE_COLUMNS.join(', ')} from entities e where e.blueprint = ? limit ?`
     const batch = (await tx.query(slice, [key, limit])) as DeletedEntityRow[]
-    return (await deleteEntities(tx, takeBatch(batch.map(toDeletedEntity)), { references, by: ctx, forced: key }))
-      .length
+    return (
+      await deleteEntities(tx, takeBatch(batch.map(toDeletedEntity)), {
+        ...{ references, by: ctx, forced: key },
+        // The history ends with its blueprint.
+        erased: { of: ({ blueprint }) => blueprint === key, extent: 'all' },
+      })
+    ).length
   })
 }
 

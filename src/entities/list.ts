@@ -6,6 +6,8 @@ import { createJsonResponse } from '../core/response'
 import { limitCostlyRequest } from '../limits/request-limit'
 import type { Db } from '../storage/port'
 import { trackChanges } from './changes/tracked-changes'
+import { listAsOf } from './history/as-of-list'
+import { parseAsOf } from './history/version-reads'
 import { populatePage } from './populate/populate'
 import { createPopulatePlan } from './populate/populate-plan'
 import { type CursorPosition, decodeCursor, encodeCursor } from './query/cursor'
@@ -50,10 +52,14 @@ async function readList(
   request: Request,
 ): Promise<Response> {
   const rowScope = requireRowScope(model, 'read', ctx.actor)
-  const { search, cursor, explain } = splitPageOptions(getQueryString(request))
+  const { search, cursor, explain, asOf } = splitPageOptions(getQueryString(request))
   if (explain && !originalCtx.actor?.privileged)
     throw new Problem(403, 'FORBIDDEN', 'Only admins and service accounts can use $explain.')
   const query = parseQuery(model, ctx.actor, search)
+  if (asOf !== undefined) {
+    if (explain) badRequest({ path: '$explain', message: '$explain cannot be combined with $asOf.' })
+    return listAsOf(ctx, db, { model, rowScope, query, cursor, at: parseAsOf(model, asOf) }, request)
+  }
   // The main thread has counted the request before a reader thread gets it.
   if (query.count && Bun.isMainThread) await limitCostlyRequest(ctx, request)
   if (query.count || query.likes.length) trackChanges(ctx, model)

@@ -15,6 +15,12 @@ export const filterParameters = [
   ['$select', 'string', 'the properties to return, comma-separated'],
   countParameter,
 ] as const
+/** The parameter that asks for earlier states, of blueprints with a history. */
+export const asOfParameter = [
+  '$asOf',
+  'string',
+  'a time in ISO 8601: the state as of then, of blueprints with a history; not with `$q`, `$populate`, `$outerPopulate` or `$count`',
+] as const
 export const flatParameter = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
 export const shapeParameters = [
   flatParameter,

@@ -72,15 +72,18 @@ export function withoutPrivilege(ctx: PublicCtx, request: Request): PublicCtx {
   return isBypassed ? { ...ctx, actor: { ...ctx.actor, privileged: false } } : ctx
 }
 
-/** Splits off the options of a single page from the query that all pages of a list share. @throws 400 */
-export function splitPageOptions(search: string): { search: string; cursor?: string; explain: boolean } {
-  if (!/after=|explain=/.test(search)) return { search, explain: false }
+/**
+ * Splits off the options of a single page, and the time as of which entities are read, from the query that the cursors
+ * of a list belong to. @throws 400
+ */
+export function splitPageOptions(search: string): { search: string; cursor?: string; explain: boolean; asOf?: string } {
+  if (!/after=|explain=|asOf=/.test(search)) return { search, explain: false }
   const rest = new URLSearchParams(search)
-  const [cursor, explain] = ['$after', '$explain'].map((name) => {
+  const [cursor, explain, asOf] = ['$after', '$explain', '$asOf'].map((name) => {
     const value = rest.get(name)
     rest.delete(name)
     return parseOptional(value)
   })
   if (explain && !isFlag(explain)) badRequest({ path: '$explain', message: '$explain must be true or false.' })
-  return { search: `${rest}`, cursor, explain: isTrue(explain) }
+  return { search: `${rest}`, cursor, explain: isTrue(explain), asOf }
 }

@@ -6,6 +6,7 @@ import * as entities from './entities'
 import { writeFromBody } from './form'
 import * as pages from './list'
 import {
+  asOfParameter,
   blueprintParams,
   filterParameters,
   jsonContent,
@@ -21,6 +22,7 @@ const searchParameters = [
 ] as const
 const pageParameters = [
   ['$after', 'string', 'the cursor of the `Link` to the next page'],
+  asOfParameter,
   ['$explain', 'boolean', 'true: returns the query plan instead of the entities; admins only'],
 ] as const
 const foundResponses = { 200: jsonContent(Entity, 'The entity') }
@@ -81,7 +83,7 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
     detail: {
       operationId: 'getEntity',
       summary: 'Get an entity',
-      parameters: shapeParameters.map(toParameter),
+      parameters: [asOfParameter, ...shapeParameters].map(toParameter),
       responses: foundResponses,
     },
   })
@@ -133,5 +135,9 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
     anyone: true,
     params: entityParams,
     response: { 200: EntityDeleted, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
-    detail: { operationId: 'deleteEntity', summary: 'Delete an entity' },
+    detail: {
+      operationId: 'deleteEntity',
+      summary: 'Delete an entity',
+      parameters: [toParameter(['purge', 'boolean', 'true: also removes its history; admins only'])],
+    },
   })

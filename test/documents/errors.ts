@@ -10,6 +10,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   AI_UPSTREAM_ERROR: [[502], 'The AI provider failed or could not be reached.'],
   AI_UPSTREAM_TIMEOUT: [[504], 'The AI provider sent nothing for `ATOLL_AI_TIMEOUT`.'],
   API_PATH_EXISTS: [[409], 'The `apiPath` of the plugin belongs to the platform or to another plugin.'],
+  AS_OF_TOO_COSTLY: [[400], 'A list with `$asOf` would read too many entities and versions.'],
   BACKUP_DAMAGED: [[409], 'The backup is not complete, or was changed; use another one.'],
   BACKUP_TARGET_FAILED: [[502], 'The place for backups cannot be read or written.'],
   BACKUP_TARGET_STALLED: [[504], 'The store for backups made no progress for three minutes.'],
@@ -61,6 +62,8 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   IDENTIFIER_EXISTS: [[409], 'An entity with this identifier already exists.'],
   IDENTITY_EXISTS: [[409], 'This identity of a provider is linked to another account.'],
   IMPORT_INTERRUPTED: [[409], 'The import took too long and was undone.'],
+  HISTORY_NOT_KEPT: [[410], 'The time in `$asOf` is before what the history keeps.'],
+  HISTORY_OFF: [[400], 'The blueprint keeps no history of its entities.'],
   IMPORT_RUNNING: [[409], 'The blueprint cannot be changed while entities are imported into it.'],
   INTEGRATION_IN_USE: [[409], 'An agent uses this integration as a tool.'],
   INTEGRATION_SOURCE_IN_USE: [

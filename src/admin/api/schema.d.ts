@@ -510,6 +510,16 @@ export interface paths {
         };
         get: operations["streamEntityChanges"];
     };
+    "/api/blueprints/{key}/entities/{identifier}/history": {
+        parameters: {
+        };
+        get: operations["listEntityVersions"];
+    };
+    "/api/blueprints/{key}/entities/{identifier}/history/{version}/restore": {
+        parameters: {
+        };
+        post: operations["restoreEntityVersion"];
+    };
     "/api/blueprints/{key}/entities": {
         parameters: {
         };
@@ -1282,6 +1292,10 @@ export interface components {
                 update?: boolean;
                 delete?: boolean;
             };
+            history?: boolean | {
+                versions?: number;
+                days?: number;
+            };
             warnings?: components["schemas"]["Warning"][];
             created: string;
             updated: string;
@@ -1309,6 +1323,10 @@ export interface components {
                 create?: boolean;
                 update?: boolean;
                 delete?: boolean;
+            };
+            history?: boolean | {
+                versions?: number;
+                days?: number;
             };
         };
         BlueprintChangeProblem: {
@@ -2319,6 +2337,10 @@ export interface components {
                 create?: boolean;
                 update?: boolean;
                 delete?: boolean;
+            };
+            history?: boolean | {
+                versions?: number;
+                days?: number;
             };
         };
         NewCheckout: {
@@ -6486,6 +6508,70 @@ export interface operations {
             };
         };
     };
+    listEntityVersions: {
+        parameters: {
+            query?: {
+                $limit?: number;
+                $after?: string;
+                $entity?: boolean;
+                $flat?: boolean;
+            };
+            path: {
+                key: string;
+                identifier: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        version: number;
+                        /** @enum {string} */
+                        action: "create" | "change" | "remove";
+                        at: string;
+                        by: string | null;
+                        changes: {
+                            [key: string]: {
+                                from: unknown;
+                                to: unknown;
+                            };
+                        };
+                        entity?: components["schemas"]["Entity"];
+                    }[];
+                };
+            };
+        };
+    };
+    restoreEntityVersion: {
+        parameters: {
+            path: {
+                key: string;
+                identifier: string;
+                version: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Entity"];
+                };
+            };
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Entity"];
+                };
+            };
+        };
+    };
     listEntities: {
         parameters: {
             query?: {
@@ -6498,6 +6584,7 @@ export interface operations {
                 $q?: string;
                 $qProps?: string;
                 $after?: string;
+                $asOf?: string;
                 $explain?: boolean;
                 $flat?: boolean;
                 $populate?: string;
@@ -6546,6 +6633,7 @@ export interface operations {
     getEntity: {
         parameters: {
             query?: {
+                $asOf?: string;
                 $flat?: boolean;
                 $populate?: string;
                 $outerPopulate?: string;
@@ -6594,6 +6682,9 @@ export interface operations {
     };
     deleteEntity: {
         parameters: {
+            query?: {
+                purge?: boolean;
+            };
             path: {
                 key: string;
                 identifier: string;

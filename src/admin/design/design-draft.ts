@@ -16,6 +16,7 @@ export type DesignDraft = {
   permissionScope: 'user' | 'workspace' | 'tenant'
   limitations: Limitation[]
   dispatchers: { create?: boolean; update?: boolean; delete?: boolean }
+  history: boolean | { versions?: number; days?: number }
 }
 
 /** All that can be changed of a blueprint, as the API takes it. */
@@ -50,6 +51,7 @@ export function toDraft(definition: BlueprintChange, keys: readonly string[]): D
     permissionScope: definition.permissionScope ?? 'user',
     limitations,
     dispatchers: definition.dispatchers ?? {},
+    history: definition.history ?? false,
   }
 }
 

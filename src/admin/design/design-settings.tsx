@@ -58,6 +58,14 @@ export function DesignSettings() {
           ))}
         </Stack>
       </Checkbox.Group>
+      <Checkbox
+        label="Keep a history of entities"
+        description="Who changed what and when, and the earlier states. Switching it off removes the history."
+        checked={draft.history !== false}
+        onChange={({ currentTarget: { checked } }) =>
+          update((now) => ({ ...now, history: checked && (before.history || true) }))
+        }
+      />
       <Text size="sm" c="dimmed">
         The key is <code>{before.key}</code>, which cannot be changed. Created <RelativeTime time={before.created} />,
         changed <RelativeTime time={before.updated} />.

@@ -1,4 +1,5 @@
 import { getModel } from '../../blueprints/blueprints'
+import { readHistories } from '../../blueprints/history'
 import type { Model } from '../../blueprints/model'
 import { now } from '../../core/clock'
 import { logError } from '../../core/log'
@@ -16,6 +17,7 @@ import {
   type DeletedEntityRow,
   deleteEntities,
   deleteRows,
+  type ErasedHistory,
   takeBatch,
   toDeletedEntity,
   withReferenceGraph,
@@ -243,15 +245,18 @@ async function removeCreated(tx: Tx, model: Model, id: string, references?: Refe
   }
   const existing = rowsToRemove.filter((row): row is DeletedEntityRow => row[1] !== null).map(toDeletedEntity)
   const batch = takeBatch(existing)
+  const imported = new Set(batch)
+  const erased: ErasedHistory = { of: (entity) => imported.has(entity), extent: 'since creation' }
   if (references)
     await deleteEntities(tx, batch, {
       references: withoutRestrict(references, model.key),
       by: model,
       forced: model.key,
+      erased,
     })
   else {
     await emitDeleteEvents(tx, model, { dispatchers: new Map([[model.key, model.dispatchers ?? {}]]) }, batch)
-    await deleteRows(tx, batch)
+    await deleteRows(tx, batch, { histories: await readHistories(tx), erased })
   }
   const later = new Set(existing.slice(batch.length).map(({ seq }) => seq))
   await removeEntries(

@@ -7,12 +7,14 @@ import {
   referencesOf,
   StaleReferences,
 } from '../../blueprints/references'
+import { now } from '../../core/clock'
 import { Busy } from '../../storage/errors'
 import type { Tx, WriteOptions } from '../../storage/port'
 import { invalidate } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import { appendRemovals } from '../changes/change-log'
 import { noteTrackedChanges } from '../changes/tracked-changes'
+import * as versionLog from '../history/version-log'
 import { removeTerms } from '../search/search-index'
 import { fieldLabel, type IndexKeys, toIndexRows } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity } from '../store/rows'
@@ -36,7 +38,11 @@ export type DeleteOptions = {
    * Returns those of the given entities that the same request removes anyway, so that their references do not block it.
    */
   filterRemovable?: (entities: number[]) => Promise<DeletedEntity[]>
+  erased?: ErasedHistory
 }
+
+/** Which removed entities leave no trace in a history: none of their versions stays, or none since their creation. */
+export type ErasedHistory = { of: (entity: DeletedEntity) => boolean; extent: 'all' | 'since creation' }
 
 // A cascade is one transaction, so that a crash cannot leave half of it; the limits keep other writers from waiting
 // long.
@@ -122,7 +128,7 @@ export async function withReferenceGraph<T>(
 export async function deleteEntities(
   tx: Tx,
   first: DeletedEntity[],
-  { references, by, forced, filterRemovable }: DeleteOptions,
+  { references, by, forced, filterRemovable, erased }: DeleteOptions,
 ): Promise<DeletedEntity[]> {
   const removed = new Map(first.map((row) => [row.seq, row]))
   const pointers: Pointer[] = []
@@ -149,9 +155,10 @@ export async function deleteEntities(
   const cleared = pointers.filter(({ reference }) => reference.onDelete === 'nullify').filter(stays)
   if (new Set(cleared.map(({ entity }) => entity)).size > MAX_CASCADED_ENTITIES)
     throw new RestrictedDelete(cleared, true)
-  await emitUpdateEvents(tx, by, references, await setReferencesNull(tx, cleared, references, forced))
+  const author = by.actor?.user
+  await emitUpdateEvents(tx, by, references, await setReferencesNull(tx, cleared, references, { author, forced }))
   await emitDeleteEvents(tx, by, references, [...removed.values()])
-  await deleteRows(tx, [...removed.values()])
+  await deleteRows(tx, [...removed.values()], { histories: references.histories, author, erased })
   return [...removed.values()]
 
   /** Returns entities that block the deletion by their references, but would be removed by the same request anyway. */
@@ -242,7 +249,19 @@ async function readIndexedTexts(tx: Tx, blueprint: string, entities: Pick<Delete
 }
 
 /** Removes entities with all rows of the index that they may have, regardless of the current model. */
-export async function deleteRows(tx: Tx, entities: Pick<DeletedEntity, 'seq' | 'keys' | 'created' | 'blueprint'>[]) {
+export async function deleteRows(
+  tx: Tx,
+  entities: DeletedEntity[],
+  { histories, author, erased }: Pick<References, 'histories'> & { author?: string; erased?: ErasedHistory },
+) {
+  if (histories.size) {
+    const [gone, kept] = [
+      erased ? entities.filter(erased.of) : [],
+      erased ? entities.filter((one) => !erased.of(one)) : entities,
+    ]
+    await versionLog.appendRemovals(tx, histories, author, now(), kept)
+    await versionLog.eraseVersions(tx, histories, gone, erased?.extent)
+  }
   const rows: unknown[][] = []
   for (const [blueprint, group] of Map.groupBy(entities, (one) => one.blueprint)) {
     const maintained = await readMaintainedIndexes(tx, blueprint)

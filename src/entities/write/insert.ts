@@ -4,6 +4,7 @@ import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import { appendChanges } from '../changes/change-log'
 import { noteChanges } from '../changes/tracked-changes'
+import { appendCreations } from '../history/version-log'
 import { addTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc } from '../store/doc'
@@ -99,6 +100,13 @@ export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEnt
       tx,
       model.key,
       prepared.map(({ shown, draft }) => ({ after: { shown, keys: JSON.stringify(draft.keys) } })),
+    )
+  if (model.historyNumber !== null)
+    await appendCreations(
+      tx,
+      model,
+      first?.draft.by?.user,
+      prepared.map(({ time, draft: { _id, identifier } }) => ({ _id, identifier, at: time })),
     )
   if (model.dispatchers?.create) {
     const actor = prepared[0]?.draft.by

@@ -1,9 +1,11 @@
+import type { EntityHistory } from '../../blueprints/history'
 import type { Model } from '../../blueprints/model'
 import { now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { appendLoggedChanges, toLogged } from '../changes/change-log'
 import { noteTrackedChanges } from '../changes/tracked-changes'
+import { appendChange } from '../history/version-log'
 import type { Doc } from '../store/doc'
 import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
@@ -34,7 +36,7 @@ export async function setReferencesNull(
   tx: Tx,
   pointers: Pointer[],
   graph: ReferenceGraph,
-  forced?: string,
+  { author, forced }: { author?: string; forced?: string } = {},
 ): Promise<ClearedEntity[]> {
   const cleared: ClearedEntity[] = []
   const entities = [...Map.groupBy(pointers, ({ entity }) => entity)]
@@ -67,14 +69,15 @@ export async function setReferencesNull(
           blueprint,
           entity: stored.seq,
           before: toLogged(stored, fields),
-          after: await writeRemaining(tx, stored, remaining),
+          after: await writeRemaining(tx, stored, remaining, { history: graph.histories.get(blueprint), author }),
         })
       // Written at once, so that the next entity is checked against its unique values.
-      if (recomputed?.model.fields.some(({ unique }) => unique)) await writeRewrites(tx, rewrites.splice(0), observed)
+      if (recomputed?.model.fields.some(({ unique }) => unique))
+        await writeRewrites(tx, rewrites.splice(0), observed, author)
       const { _id, identifier, user, workspace, version } = stored
       cleared.push({ blueprint, _id, identifier, user, workspace, version: version + 1 })
     }
-    await writeRewrites(tx, rewrites, observed)
+    await writeRewrites(tx, rewrites, observed, author)
     if (!changes.length) continue
     await Promise.all([appendLoggedChanges(tx, changes), noteTrackedChanges(tx, changes)])
   }
@@ -110,11 +113,18 @@ function withoutReferences(
   return removedRows.length ? { doc, keys, removedRows } : undefined
 }
 
-async function writeRemaining(tx: Tx, row: StoredEntity, { doc, keys, removedRows }: RemainingEntity) {
+async function writeRemaining(
+  tx: Tx,
+  row: StoredEntity,
+  { doc, keys, removedRows }: RemainingEntity,
+  { history, author }: { history?: EntityHistory; author?: string },
+) {
   const updated = now()
   const after = { shown: packEntity({ ...row, updated }, JSON.stringify(doc)), keys: JSON.stringify(keys) }
   await tx.executeMany(DELETE_INDEX_ROW, removedRows)
   await tx.query(UPDATE_ENTITY, [extractDocumentJson(after.shown), after.keys, row.version + 1, updated, row.seq])
+  if (history)
+    await appendChange(tx, history, author, { before: row, after: { ...row, shown: after.shown }, at: updated })
   return after
 }
 
@@ -139,10 +149,12 @@ function ignoreProblem(error: unknown): true {
 
 type Rewrite = { model: Model; before: StoredEntity; after: StoredEntity }
 
-async function writeRewrites(tx: Tx, rewrites: Rewrite[], observed: Map<string, BlueprintFeatures>) {
+async function writeRewrites(tx: Tx, rewrites: Rewrite[], observed: Map<string, BlueprintFeatures>, author?: string) {
   for (const { model } of rewrites)
     if (!observed.has(model.key)) observed.set(model.key, await requireFreshBlueprint(tx, model))
   await Promise.all(
-    rewrites.map(({ model, before, after }) => replaceEntity(tx, model, before, after, observed.get(model.key)!)),
+    rewrites.map(({ model, before, after }) =>
+      replaceEntity(tx, model, before, after, observed.get(model.key)!, { author }),
+    ),
   )
 }

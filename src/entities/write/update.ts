@@ -1,16 +1,18 @@
 import { readMaintainedIndexes } from '../../blueprints/field-indexes'
+import { historyOf } from '../../blueprints/history'
 import { isAltering, type Model, pendingModelOf } from '../../blueprints/model'
 import type { Caller } from '../../blueprints/permissions'
 import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import { appendChanges, type LoggedEntity, toLogged } from '../changes/change-log'
 import { noteChanges } from '../changes/tracked-changes'
+import { appendChange } from '../history/version-log'
 import { replaceTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc, Doc } from '../store/doc'
 import { toIndexKeys, toIndexRows } from '../store/index-keys'
 import { diffRows, type ShownRow, type StoredEntity, withEntity, writeIndexRows } from '../store/rows'
-import { type EntityHeader, extractDocumentJson, packEntity, shownColumnSql } from '../store/serializer'
+import { type EntityHeader, extractDocumentJson, packEntity, parseHeader, shownColumnSql } from '../store/serializer'
 import { readIndexKeys, toStoredKeys } from '../store/stored-keys'
 import {
   assertReferencesExist,
@@ -60,9 +62,12 @@ export async function updateEntity(
   const shown = packEntity({ ...before, user, workspace, updated }, text)
   const after = { ...before, user, workspace, shown, keys: toStoredKeys(model, doc, keys), version, updated }
   const emitted = emitUpdate(tx, model, { ...after, changed: listChangedKeys(model, before, doc) }, by)
-  await Promise.all([replaceEntity(tx, model, before, after, observed), emitted])
+  await Promise.all([replaceEntity(tx, model, before, after, observed, { author: by?.user }), emitted])
   return [shown, user, workspace, version, updated]
 }
+
+/** Who replaces an entity, and when, for its history, and the indexes that are maintained, by default those of the model. */
+type Replacement = { author?: string; at?: number; maintained?: Model | ReadonlyMap<number, unknown> }
 
 /**
  * Writes an entity over its previous state. The statements run in order but are awaited together, in one round trip.
@@ -73,7 +78,7 @@ export async function replaceEntity(
   before: LoggedEntity,
   row: StoredEntity,
   { searched, logged, tracked }: BlueprintFeatures,
-  maintained: Model | ReadonlyMap<number, unknown> = model,
+  { author, at = row.updated, maintained = model }: Replacement = {},
 ) {
   const { seq, user, workspace, shown, keys, version, updated } = row
   // During an alteration, there may be rows of new or retired fields.
@@ -82,12 +87,19 @@ export async function replaceEntity(
     toIndexRows(maintained, readIndexKeys(row, model)),
   )
   const text = extractDocumentJson(shown)
+  const history = historyOf(model)
   if (searched) replaceTerms(tx, [[seq, toSearchTerms(model, JSON.parse(text))]])
   if (tracked) noteChanges(tx, model.key, [seq])
   await Promise.all([
     writeIndexRows(tx, withEntity(row, removedRows), withEntity(row, addedRows)),
     tx.query(getUpdateSql(model), [user, workspace, text, keys, version, updated, seq]),
     logged && appendChanges(tx, model.key, [{ before: toLogged(before, model), after: toLogged(row, model) }]),
+    history &&
+      appendChange(tx, history, author, {
+        before: { ...parseHeader(before.shown), shown: before.shown },
+        after: row,
+        at,
+      }),
   ])
 }
 
@@ -116,7 +128,7 @@ export async function restoreEntity(tx: Tx, model: Model, before: StoredEntity) 
   // An import that is undone does not notice that an index was made meanwhile.
   const maintained = await readMaintainedIndexes(tx, model.key)
   await Promise.all([
-    replaceEntity(tx, model, { shown, keys }, before, toFeatures(features), maintained),
+    replaceEntity(tx, model, { shown, keys }, before, toFeatures(features), { at: now(), maintained }),
     emitUpdate(tx, model, before),
   ])
 }

@@ -8,7 +8,8 @@ import { blueprints } from '../../blueprints/tables'
 import { assignIdentifiers } from '../../blueprints/typegen/identifiers'
 import { Problem } from '../../core/problem'
 import { weakCached } from '../../core/weak-cache'
-import { countParameter, jsonContent, toParameter } from '../../entities/parameters'
+import { EntityVersion, versionParameters } from '../../entities/history/shapes'
+import { asOfParameter, countParameter, jsonContent, toParameter } from '../../entities/parameters'
 import { readFairly } from '../../entities/query/fair-reads'
 import { EntityDeleted } from '../../entities/shapes'
 import { linkOriginalRequest } from '../../tenancy/client-connection'
@@ -73,7 +74,7 @@ type BlueprintRow = { key: string; name: string; definition: Definition }
 
 /** Returns the schemas of a blueprint, and the routes of its entities as if they were declared for it alone. */
 function describeBlueprint({ actor }: Ctx, { key, name, definition }: BlueprintRow, entity: string) {
-  const { fields, computed = {}, permissions = [] } = definition
+  const { fields, computed = {}, permissions = [], history } = definition
   const isAllowed = (operation: Operation) =>
     actor.privileged || permissions.some((rule) => rule.operation === operation && appliesTo(rule, actor))
   const readable = fields.filter((field) => mayReadField(field, actor))
@@ -100,7 +101,7 @@ function describeBlueprint({ actor }: Ctx, { key, name, definition }: BlueprintR
       'read',
       toRoute('GET', listPath, {
         ...detail(`list${entity}Entities`, `List entities of ${name}`),
-        ...listOperation(readable, ref(entity)),
+        ...listOperation(readable, ref(entity), !!history),
       }),
     ],
     [
@@ -134,6 +135,27 @@ function describeBlueprint({ actor }: Ctx, { key, name, definition }: BlueprintR
       }),
     ],
   ]
+  if (history) {
+    const versions = jsonContent({ type: 'array', items: EntityVersion }, 'The versions')
+    const restored = { ...changeResponses, 201: jsonContent(ref(entity), 'The entity, created again') }
+    routes.push(
+      [
+        'read',
+        toRoute('GET', `${entityPath}/history`, {
+          ...detail(`list${entity}Versions`, `List the versions of an entity of ${name}`),
+          parameters: versionParameters.map(toParameter),
+          responses: { 200: versions },
+        }),
+      ],
+      [
+        'update',
+        toRoute('POST', `${entityPath}/history/:version/restore`, {
+          ...detail(`restore${entity}Version`, `Restore a version of an entity of ${name}`),
+          responses: restored,
+        }),
+      ],
+    )
+  }
   return { schemas, routes: routes.flatMap(([operation, route]) => (isAllowed(operation) ? [route] : [])) }
 }
 
@@ -159,7 +181,7 @@ const toRoute = (method: string, path: string, detail: Route['hooks']['detail'])
   hooks: { detail },
 })
 
-function listOperation(fields: Field[], entity: Schema) {
+function listOperation(fields: Field[], entity: Schema, hasHistory: boolean) {
   const simple = fields.filter(({ type, multi }) => fieldTypes[type].toIndexKey && !multi)
   const sortable = simple.map(({ key }) => key).join('|')
   const sort = `^[+-]?(${sortable}|_id|identifier|created|updated)(,[+-]?(${sortable}|_id|identifier|created|updated))*$`
@@ -187,6 +209,7 @@ function listOperation(fields: Field[], entity: Schema) {
       toParameter(['$sort', 'string', 'fields to sort by; "-" before one for descending', { pattern: sort }]),
       toParameter(countParameter),
       toParameter(['$q', 'string', 'words that the entity must contain']),
+      ...(hasHistory ? [toParameter(asOfParameter)] : []),
       toParameter(['$after', 'string', 'the cursor of the `Link` to the next page']),
     ],
     responses: { 200: jsonContent({ type: 'array', items: entity }, 'The entities') },

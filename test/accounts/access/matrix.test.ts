@@ -146,11 +146,13 @@ const table = `
   roles in a blueprint's rules       401    ok         ok      ok        ok     ok     403         ok        ok
     200 GET /api/blueprints/:key/entities/
     200 GET /api/blueprints/:key/entities/:identifier
+    200 GET /api/blueprints/:key/entities/:identifier/history/
     200 GET /api/blueprints/:key/entities/export
     200 GET /api/blueprints/:key/entities/changes
     201 POST /api/blueprints/:key/entities/
     200 POST /api/blueprints/:key/entities/batch
     200 POST /api/blueprints/:key/entities/import
+    200 POST /api/blueprints/:key/entities/:identifier/history/:version/restore
     200 PUT /api/blueprints/:key/entities/:identifier
     200 PATCH /api/blueprints/:key/entities/:identifier
     200 DELETE /api/blueprints/:key/entities/:identifier

@@ -197,6 +197,10 @@ export const requests: Record<string, BuildRequest> = {
   'GET /api/blueprints/:key/entities/changes': () => things,
   'GET /api/blueprints/:key/entities/': () => things,
   'GET /api/blueprints/:key/entities/:identifier': thing,
+  'GET /api/blueprints/:key/entities/:identifier/history/': thing,
+  'POST /api/blueprints/:key/entities/:identifier/history/:version/restore': async (at) => ({
+    path: { key: 'things', identifier: await at.thing(), version: '1' },
+  }),
   'POST /api/blueprints/:key/entities/': () => ({ ...things, body: { title: 'new' } }),
   'PUT /api/blueprints/:key/entities/:identifier': withBody(thing, { size: 2 }),
   'PATCH /api/blueprints/:key/entities/:identifier': withBody(thing, { size: 2 }),

@@ -69,6 +69,7 @@ export async function createTenantFixture() {
       { key: 'size', type: 'integer' },
     ],
     permissions: fullAccessRules('tenant', 'user'),
+    history: true,
   })
   await admin.post('/configurations', { key: 'shown', public: true, metadata: { color: 'teal' } })
   await admin.post('/configurations', { key: 'hidden', metadata: { plan: 'secret plan' } })

@@ -135,7 +135,7 @@ const insertInto = (tenant: Tenant, model: Model, entities: Entity[], changes: C
         if (!before) continue
         setSystemTime(new Date(made))
         if (doc) await updateEntity(tx, model, before, { doc: checked(doc), comparable: {}, by: admin }, NO_TARGETS)
-        else await deleteRows(tx, [{ ...before, blueprint: model.key }])
+        else await deleteRows(tx, [{ ...before, blueprint: model.key }], { histories: new Map() })
         if (!doc) left.splice(at % left.length, 1)
       }
     })
