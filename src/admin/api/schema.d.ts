@@ -1030,6 +1030,21 @@ export interface paths {
         };
         post: operations["callMcp"];
     };
+    "/api/definitions": {
+        parameters: {
+        };
+        get: operations["getDefinitions"];
+    };
+    "/api/definitions/diff": {
+        parameters: {
+        };
+        post: operations["diffDefinitions"];
+    };
+    "/api/definitions/push": {
+        parameters: {
+        };
+        post: operations["pushDefinitions"];
+    };
     "/api/installation": {
         parameters: {
         };
@@ -9549,6 +9564,113 @@ export interface operations {
                 };
                 content: {
                     "application/json": unknown;
+                };
+            };
+        };
+    };
+    getDefinitions: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        files: {
+                            [key: string]: string;
+                        };
+                        versions: {
+                            [key: string]: string;
+                        };
+                    };
+                };
+            };
+        };
+    };
+    diffDefinitions: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    files: {
+                        [key: string]: string;
+                    };
+                    versions?: {
+                        [key: string]: string;
+                    };
+                    secrets?: {
+                        [key: string]: string;
+                    };
+                    prune?: boolean;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        changes: {
+                            /** @enum {string} */
+                            action: "create" | "change" | "remove" | "rename";
+                            /** @enum {string} */
+                            kind: "blueprint" | "connection" | "lambda" | "plugin" | "integration" | "agent" | "block" | "component" | "plan" | "coupon" | "configuration" | "mail";
+                            name: string;
+                            details?: string[];
+                            entities?: number;
+                        }[];
+                        missingSecrets: string[];
+                    };
+                };
+            };
+        };
+    };
+    pushDefinitions: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    files: {
+                        [key: string]: string;
+                    };
+                    versions?: {
+                        [key: string]: string;
+                    };
+                    secrets?: {
+                        [key: string]: string;
+                    };
+                    prune?: boolean;
+                    pruneData?: boolean;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        changes: {
+                            /** @enum {string} */
+                            action: "create" | "change" | "remove" | "rename";
+                            /** @enum {string} */
+                            kind: "blueprint" | "connection" | "lambda" | "plugin" | "integration" | "agent" | "block" | "component" | "plan" | "coupon" | "configuration" | "mail";
+                            name: string;
+                            details?: string[];
+                            entities?: number;
+                        }[];
+                        versions: {
+                            [key: string]: string | null;
+                        };
+                        remaining: number;
+                    };
                 };
             };
         };
