@@ -16,7 +16,7 @@ export const mail = defineKind({
   defaults: {},
   list: (ctx, _query, answer) => readTemplates(ctx, answer),
   get: async (ctx, name, answer) =>
-    (await readTemplates(ctx, answer)).find((template) => template.name === name) ?? notFound('mail template'),
+    (await readTemplates(ctx, answer)).find((template) => template.name === name) ?? notFound('template'),
   toStored: ({ name, template }) => ({ id: name, name, definition: template }),
   create: (ctx, { name, ...template }, answer) => writeTemplate(ctx, name, template, answer),
   change: (ctx, id, { name: _, ...template }, { answer }) => writeTemplate(ctx, id, template, answer),
