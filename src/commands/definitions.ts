@@ -11,7 +11,8 @@ type TargetOptions = { tenant?: string }
 type DiffOptions = TargetOptions & { prune?: boolean; exitCode?: boolean; envFile?: string }
 type PushOptions = TargetOptions & { prune?: boolean; pruneData?: boolean; yes?: boolean; envFile?: string }
 
-const ENV_FILE_DESCRIPTION = 'a file of NAME=value lines with secrets, which come before those of the environment'
+export const ENV_FILE_DESCRIPTION =
+  'a file of NAME=value lines with secrets, which come before those of the environment'
 
 const definitionCommand = (name: string, description: string) =>
   new Command(name)

@@ -18,7 +18,7 @@ afterAll(async () => {
 })
 
 // The tests of features run on PostgreSQL, too; the laptop always has SQLite.
-test('what is pulled from a tenant on a laptop with SQLite is pushed to a server by a token for definitions only, with the same bytes', async () => {
+test('a tenant of a laptop with SQLite has the same bytes on a server after a push by a token for definitions only', async () => {
   const at = createTempFolder()
   const run = async (command: string, env: Record<string, string> = {}) => {
     const result = await runAtoll(`${command} --json`, { at, env, program: SOURCE_COMMAND, timeout: 60_000 })

@@ -155,7 +155,7 @@ test('a push is refused before it changes anything when a file is wrong, and eac
   expect((await target.read()).versions).toEqual({ 'configurations/app-configuration': expect.any(String) })
 })
 
-test('secrets are pushed when their values differ, kept without a value, and named before anything is changed when new', async () => {
+test('secrets are pushed when they differ, kept without a value, and named before anything is changed when new', async () => {
   const tenant = await createTestTenant()
   const [target, folder] = [remote(tenant), createTempFolder()]
   const connection = { kind: 'openai', authentication: { token: placeholder('TOKEN') } }
@@ -226,7 +226,7 @@ test('prune removes things of every kind in reverse order of need, and archives 
   expect((await admin.get('/lambdas')).body).toEqual([])
 })
 
-test('a token with the scope definitions:write pushes, one with definitions:read compares without secrets, others do neither', async () => {
+test('a token for definitions:write pushes, one for definitions:read compares without secrets, and others do neither', async () => {
   const tenant = await createTestTenant()
   const folder = createTempFolder()
   await write(folder, 'blueprints/books.json', { name: 'Books', fields: [title] })

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const readSecret = (name: string) => SECRETS[name as keyof typeof SECRETS]
 
-test('a tenant with things of every kind, pushed into an empty tenant of a server and pulled again, has the same bytes', async () => {
+test('a tenant with things of every kind has the same bytes after a push into an empty tenant and another pull', async () => {
   const [from, to] = [await createTestTenant(), await createTestTenant()]
   const [first, second] = [createTempFolder(), createTempFolder()]
   await createRichTenant(from)
