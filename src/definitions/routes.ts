@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { uploadGuard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import { diff, push } from './push'
-import { DefinitionDiff, DefinitionPush, Definitions, DiffResult, PushResult } from './shapes'
+import { DefinitionDiff, DefinitionDiffResult, DefinitionPush, DefinitionPushResult, Definitions } from './shapes'
 import { readDefinitions } from './tenant-definitions'
 
 const errorResponses = { 400: ProblemShape, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape }
@@ -23,7 +23,7 @@ export const definitionRoutes = new Elysia({ prefix: '/definitions', tags: ['def
     canRead: 'privileged',
     costly: true,
     body: DefinitionDiff,
-    response: { 200: DiffResult, ...errorResponses },
+    response: { 200: DefinitionDiffResult, ...errorResponses },
     detail: {
       operationId: 'diffDefinitions',
       summary: 'Find out what a push of definitions would change',
@@ -35,7 +35,7 @@ export const definitionRoutes = new Elysia({ prefix: '/definitions', tags: ['def
     costly: true,
     addsData: true,
     body: DefinitionPush,
-    response: { 200: PushResult, ...errorResponses },
+    response: { 200: DefinitionPushResult, ...errorResponses },
     detail: {
       operationId: 'pushDefinitions',
       summary: "Make the tenant's definitions those of files",

@@ -34,15 +34,15 @@ const Change = t.Object({
   entities: maybe(t.Number({ description: 'how many entities the blueprint has' })),
 })
 
-export const DiffResult = t.Object({
+export const DefinitionDiffResult = t.Object({
   changes: t.Array(Change),
   missingSecrets: t.Array(t.String(), { description: 'placeholders that need a value for a push' }),
 })
-export const PushResult = t.Object({
+export const DefinitionPushResult = t.Object({
   changes: t.Array(Change, { description: 'the changes that were made' }),
   versions: t.Record(t.String(), t.Nullable(t.String()), {
     description: 'the versions of what is now as the files say; null for what is gone',
   }),
   remaining: t.Number({ description: 'how many changes are left; send the same request again to make them' }),
 })
-export type PushResult = Static<typeof PushResult>
+export type DefinitionPushResult = Static<typeof DefinitionPushResult>

@@ -4,11 +4,11 @@ import { Problem } from '../core/problem'
 import { getTenant } from '../tenancy/tenants'
 import type { DefinitionFiles } from './definition-files'
 import { type ChangeReport, type DiffInput, diff, type PushInput, push } from './push'
-import type { PushResult } from './shapes'
+import type { DefinitionPushResult } from './shapes'
 import { readDefinitions, type Versions } from './tenant-definitions'
 
 export type DiffReport = { changes: ChangeReport[]; missingSecrets: string[] }
-export type PushReport = Omit<PushResult, 'changes'> & { changes: ChangeReport[] }
+export type PushReport = Omit<DefinitionPushResult, 'changes'> & { changes: ChangeReport[] }
 
 /** A tenant whose definitions are read and written, here or at a server. */
 export type DefinitionTarget = {

@@ -44,7 +44,8 @@ try {
   )
   console.log(`start with ${COUNT} new definitions: ${Math.round(performance.now() - began)} ms`)
 
-  const readNav = async () => (await fetch(`http://127.0.0.1:${port}/api/configurations/nav`)).json()
+  const readNav = async () =>
+    (await (await fetch(`http://127.0.0.1:${port}/api/configurations/nav`)).json()) as { metadata: { n: number } }
   const visible: number[] = []
   for (let n = 1; n <= SAVES; n++) {
     await Bun.sleep(200)
