@@ -10,6 +10,7 @@ import { connections } from './connections/area'
 import { content } from './content/area'
 import { errorHandler } from './core/problem'
 import { rejectUnknownKeys } from './core/unknown-keys'
+import { definitions } from './definitions/area'
 import { entities } from './entities/area'
 import { events } from './events/area'
 import { files } from './files/area'
@@ -52,7 +53,7 @@ const routing: Area = {
 /** All areas of the server, in the order in which routes match. */
 export const areas: readonly Area[] = [
   ...[routing, platform, tls, limits, backups, accounts, workspaces, blueprints, entities, content, events],
-  ...[files, sites, lambdas, connections, integrations, payments, plugins, ai, operations],
+  ...[files, sites, lambdas, connections, integrations, payments, plugins, ai, definitions, operations],
 ]
 compose(areas)
 

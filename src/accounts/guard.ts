@@ -27,6 +27,8 @@ type AuthorizationOptions = {
   renewsCookie?: boolean
   /** Whether the request counts for the rate limits of its caller. */
   isCounted?: boolean
+  /** Whether the scope to read suffices, whatever the method. */
+  onlyReads?: boolean
 }
 
 async function authorize(
@@ -37,7 +39,7 @@ async function authorize(
 ): Promise<PublicCtx> {
   const tenant = await resolveTenant(request)
   const caller = await findCallerWithinLimits(request, tenant, options)
-  assertScope(caller, area, isRead(request) ? 'read' : 'write')
+  assertScope(caller, area, options.onlyReads || isRead(request) ? 'read' : 'write')
   const impersonation = readImpersonationTarget(request)
   const actor = impersonation ? await impersonate(tenant, caller, impersonation) : caller
   if (caller) noteUser(request, caller.user)
@@ -108,9 +110,10 @@ function rejectEndedSession(request: Request, tenant: Tenant): never {
 const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
 
 /**
- * Returns the guard of an area. Every route declares `can`, `anyone`, `open`, `openThrottled` or `openAtAddress`; a test
+ * Returns the guard of an area. Every route declares `can`, `canRead`, `anyone`, `open`, `openThrottled` or `openAtAddress`; a test
  * rejects a route that declares none. Unauthorized callers are rejected before their body is read and validated, so that
  * they learn nothing about the schema. `anyone` authenticates credentials but admits guests, whom the handler must check.
+ * `canRead` is `can` for a POST that changes nothing, so that the scope to read suffices.
  * `open` does not authenticate; nor do the other two, which the rate limits leave out: sign-ins and sign-ups in all
  * their forms have throttles instead, and webhooks and plugins count their callers themselves. With `openAtAddress`,
  * `?tenant=` may name the tenant. `costly` counts for the limit of costly requests, and `addsData` is refused when the
@@ -142,6 +145,10 @@ const createGuard = <Area extends string>(area: Area, read: ReadBody) =>
   new Elysia({ name: 'guard', seed: `${area} ${read.name}` }).macro({
     can: (permission: Permission) => ({
       ...createHooks<Ctx>(permission, (request) => authorize(request, area, permission), read),
+      response: { 401: ProblemShape, 403: ProblemShape },
+    }),
+    canRead: (permission: Permission) => ({
+      ...createHooks<Ctx>(permission, (request) => authorize(request, area, permission, { onlyReads: true }), read),
       response: { 401: ProblemShape, 403: ProblemShape },
     }),
     anyone: (_: true) => createHooks<PublicCtx>('anyone', (request) => authorize(request, area), read),

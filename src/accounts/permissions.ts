@@ -31,19 +31,12 @@ export const hasPermission = ({ roles }: { roles: string[] }, permission: Permis
 export const missingRoleMessage = (permission: Permission) =>
   `Only users with the role ${PERMITTED_ROLES[permission]?.join(' or ')} may do this.`
 
-/** Areas whose routes read and write definitions, so that `definitions:read` and `definitions:write` cover them. */
-const DEFINITION_AREAS = ['blueprints']
-
 /**
  * Returns whether the scopes of an API token allow the access. A token without scopes may do everything, and `write`
  * includes `read`.
  */
 export function scopesAllow(scopes: string[], area: string, mode: 'read' | 'write') {
-  const areas = DEFINITION_AREAS.includes(area) ? [area, 'definitions'] : [area]
-  return (
-    !scopes.length ||
-    areas.some((name) => scopes.includes(`${name}:write`) || (mode === 'read' && scopes.includes(`${name}:read`)))
-  )
+  return !scopes.length || scopes.includes(`${area}:write`) || (mode === 'read' && scopes.includes(`${area}:read`))
 }
 
 /** @throws 403 FORBIDDEN for an API token whose scopes do not allow the access; guests have no scopes */

@@ -1,4 +1,7 @@
+import { parseEnv } from 'node:util'
 import { Command } from 'commander'
+import { environment } from '../config'
+import { badRequest } from '../core/problem'
 import type { ChangeReport } from '../definitions/push'
 import type { DefinitionTarget } from '../definitions/target'
 import { requireConfirmation } from './confirmation'
@@ -6,8 +9,11 @@ import { pluralize, runAndPrint } from './output'
 import { readTargetOptions } from './target-options'
 
 type TargetOptions = { tenant?: string }
-type DiffOptions = TargetOptions & { prune?: boolean; exitCode?: boolean }
-type PushOptions = TargetOptions & { prune?: boolean; pruneData?: boolean; yes?: boolean }
+type DiffOptions = TargetOptions & { prune?: boolean; exitCode?: boolean; envFile?: string }
+type PushOptions = TargetOptions & { prune?: boolean; pruneData?: boolean; yes?: boolean; envFile?: string }
+
+export const ENV_FILE_DESCRIPTION =
+  'a file of NAME=value lines with secrets, which come before those of the environment'
 
 const definitionCommand = (name: string, description: string) =>
   new Command(name)
@@ -25,56 +31,75 @@ async function openTarget(command: Command): Promise<DefinitionTarget> {
   return openRemoteTarget(options.url, options.token, options.tenant)
 }
 
-const formatChange = ({ action, name, details = [], entities }: ChangeReport) =>
+/** Returns a function that returns the value of a variable. @throws 400 for a file that cannot be read */
+export async function openSecrets(envFile: string | undefined): Promise<(name: string) => string | undefined> {
+  if (!envFile) return (name) => environment[name]
+  const file = Bun.file(envFile)
+  if (!(await file.exists())) badRequest({ path: '--env-file', message: `The file "${envFile}" does not exist.` })
+  const values = parseEnv(await file.text()) as Record<string, string | undefined>
+  return (name) => values[name] ?? environment[name]
+}
+
+const formatChange = ({ action, kind, name, details = [], entities }: ChangeReport) =>
   [
-    `${action} blueprint ${name}${entities === undefined ? '' : ` (${pluralize(entities, 'entity')})`}`,
+    `${action} ${kind} ${name}${entities === undefined ? '' : ` (${pluralize(entities, 'entity')})`}`,
     ...details.map((detail) => `  ${detail}`),
   ].join('\n')
 
-const formatChanges = (changes: ChangeReport[]) => changes.map(formatChange).join('\n')
+export const formatChanges = (changes: ChangeReport[]) => changes.map(formatChange).join('\n')
 
-export const pull = definitionCommand('pull', "Write a tenant's blueprints as files").action(
+const formatMissing = (names: string[] = []) =>
+  names.length ? `\nA push needs values of ${names.join(', ')} in the environment or an --env-file.` : ''
+
+export const pull = definitionCommand('pull', "Write a tenant's definitions as files").action(
   runAndPrint(
     async (folder: string, _options: TargetOptions, command: Command) => {
-      const { pullDefinitions } = await import('../definitions/push')
-      return pullDefinitions(await openTarget(command), folder)
+      const { pullFolder } = await import('../definitions/folder-push')
+      return pullFolder(await openTarget(command), folder)
     },
-    ({ blueprints }, folder) => `Wrote ${pluralize(blueprints, 'blueprint')} to ${folder}.`,
+    (counts, folder) => `Wrote ${formatCounts(counts)} to ${folder}.`,
   ),
 )
 
+function formatCounts(counts: Record<string, number>) {
+  const parts = Object.entries(counts).flatMap(([folder, count]) => (count ? [`${folder}: ${count}`] : []))
+  return parts.length ? `definitions (${parts.join(', ')})` : 'no definitions'
+}
+
 export const diff = definitionCommand('diff', 'Print what a push of the files would change')
-  .option('--prune', 'include blueprints that have no file, which a push with --prune removes')
+  .option('--prune', 'include things that have no file, which a push with --prune removes')
+  .option('--env-file <file>', ENV_FILE_DESCRIPTION)
   .option('--exit-code', 'exit with 1 when something would change')
   .action(
     runAndPrint(
-      async (folder: string, { prune, exitCode }: DiffOptions, command: Command) => {
-        const { planPush, reportPlan } = await import('../definitions/push')
-        const target = await openTarget(command)
-        const changes = await reportPlan(target, await planPush(target, folder, prune))
+      async (folder: string, { prune, exitCode, envFile }: DiffOptions, command: Command) => {
+        const { diffFolder } = await import('../definitions/folder-push')
+        const readSecret = await openSecrets(envFile)
+        const { changes, missingSecrets } = await diffFolder(await openTarget(command), folder, { prune, readSecret })
         if (exitCode && changes.length) process.exitCode = 1
-        return { changes }
+        return { changes, ...(missingSecrets.length && { missingSecrets }) }
       },
-      ({ changes }) => (changes.length ? formatChanges(changes) : 'Nothing would change.'),
+      ({ changes, missingSecrets }) =>
+        changes.length ? formatChanges(changes) + formatMissing(missingSecrets) : 'Nothing would change.',
     ),
   )
 
-export const push = definitionCommand('push', 'Make the blueprints of a tenant those of the files')
-  .option('--prune', 'remove blueprints that have no file, unless they have entities')
-  .option('--prune-data', 'with --prune: remove their entities, too')
+export const push = definitionCommand('push', 'Make the definitions of a tenant those of the files')
+  .option('--prune', 'remove things that have no file, except blueprints with entities')
+  .option('--prune-data', 'with --prune: remove these blueprints with their entities, too')
+  .option('--env-file <file>', ENV_FILE_DESCRIPTION)
   .option('--yes', 'do not ask for confirmation')
   .action(
     runAndPrint(
       async (folder: string, options: PushOptions, command: Command) => {
-        const definitions = await import('../definitions/push')
+        const { diffFolder, pushFolder } = await import('../definitions/folder-push')
         const target = await openTarget(command)
-        const plan = await definitions.planPush(target, folder, options.prune)
-        const changes = await definitions.reportPlan(target, plan)
+        const folderOptions = { ...options, readSecret: await openSecrets(options.envFile) }
+        const { changes } = await diffFolder(target, folder, folderOptions)
         if (!changes.length) return { changes }
         if (!options.yes) console.error(formatChanges(changes))
         requireConfirmation(command, `Make ${pluralize(changes.length, 'change')}?`, options)
-        await definitions.push(target, folder, plan, options.pruneData)
-        return { changes }
+        return pushFolder(target, folder, folderOptions)
       },
       ({ changes }) => (changes.length ? formatChanges(changes) : 'Nothing has changed.'),
     ),

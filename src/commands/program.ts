@@ -6,6 +6,7 @@ import { formatLogAs, setLogLevel } from '../core/log'
 import { backup } from './backup'
 import { completion } from './completion'
 import { diff, pull, push } from './definitions'
+import { dev } from './dev'
 import { doctor } from './doctor'
 import { exportCommand, importCommand } from './export'
 import { explainFailure, printFailure } from './failure'
@@ -45,7 +46,7 @@ export function createProgram() {
     )
     .hook('preAction', requireRemoteCommand)
     .hook('preAction', (_, command) => {
-      if (command !== serve) endStartPolicy()
+      if (command !== serve && command !== dev) endStartPolicy()
     })
     .addHelpText('after', HELP_EXAMPLES)
     .addCommand(serve)
@@ -64,6 +65,7 @@ export function createProgram() {
     .addCommand(pull)
     .addCommand(diff)
     .addCommand(push)
+    .addCommand(dev)
     .addCommand(site)
     .addCommand(openapi)
     .addCommand(doctor)

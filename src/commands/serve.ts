@@ -38,8 +38,8 @@ function startAs(options: ServeOptions): Promise<void> {
   return hasSeveralProcesses ? startServerProcesses(options) : startServer(options)
 }
 
-/** Serves in this process alone. */
-async function startServer(options: ServeOptions) {
+/** Serves in this process alone. @throws ConfigError when it cannot start */
+export async function startServer(options: ServeOptions) {
   const { startLogShipping } = await import('../backups/log/log-shipper')
   const finishLogShipping = await startLogShipping()
   const installation = await prepareInstallation(options)

@@ -1,52 +1,49 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { BlueprintChange } from '../blueprints/shapes'
+import { dirname, join } from 'node:path'
 import { tryParseJson } from '../core/json'
 import { badRequest, Problem } from '../core/problem'
-import { parseWithShape } from '../core/shapes'
-import { type BlueprintDefinition, formatDefinition } from './blueprint-definition'
-import type { Definitions } from './plan'
+import { type DefinitionFiles, partOf } from './definition-files'
+import { kinds } from './kinds'
+import type { Versions } from './tenant-definitions'
 
-const KIND_FOLDER = 'blueprints'
 const VERSIONS_FILE = '.atoll.json'
-/** The versions that were pulled or pushed, by target and name. */
-type KnownVersions = Record<string, Record<string, string>>
+/** The versions that were pulled or pushed, by target. */
+type KnownVersions = Record<string, Versions>
 
-/** Returns the definitions of a folder. @throws 400 INVALID_INPUT that names the file */
-export async function readFolder(folder: string): Promise<Definitions> {
-  const definitions: Definitions = new Map()
-  for (const name of await listNames(folder)) {
-    const file = fileOf(name)
-    const value = tryParseJson(await Bun.file(join(folder, file)).text())
-    if (value === undefined) badRequest({ path: file, message: `"${file}" is not JSON.` })
-    const known = parseWithShape(BlueprintChange, value)
-    if (!Bun.deepEquals(known, value))
-      badRequest({ path: file, message: `"${file}" has a property that blueprints do not have. Check its spelling.` })
-    if (known.name === undefined || !known.fields)
-      badRequest({ path: file, message: `"${file}" needs a name and fields.` })
-    definitions.set(name, value as BlueprintDefinition)
-  }
-  return definitions
+/** Returns the files of definitions in a folder. @throws 400 INVALID_INPUT for a folder that has none */
+export async function readFolder(folder: string): Promise<DefinitionFiles> {
+  const paths = await listFiles(folder)
+  if (!paths) return badRequest({ path: folder, message: `"${folder}" has no definitions. Pull first.` })
+  return Object.fromEntries(
+    await Promise.all(paths.map(async (path) => [path, await Bun.file(join(folder, path)).text()])),
+  )
 }
 
-/** Writes a file for each definition, and removes the files of others. @throws 502 for a name that is no key */
-export async function writeFolder(folder: string, definitions: Definitions) {
-  await mkdir(join(folder, KIND_FOLDER), { recursive: true })
-  // Another server could send any name, and files must stay in the folder.
-  for (const name of definitions.keys())
-    if (/[/\\]/.test(name))
-      throw new Problem(502, 'UNEXPECTED_ANSWER', `The server has sent "${name}", which is not the key of a blueprint.`)
-  for (const [name, definition] of definitions) await writeFile(folder, fileOf(name), formatDefinition(definition))
-  for (const name of await listNames(folder)) if (!definitions.has(name)) await rm(join(folder, fileOf(name)))
+/** Writes the files of definitions, and removes others of their kinds. @throws 502 for a path that leads elsewhere */
+export async function writeFolder(folder: string, files: DefinitionFiles) {
+  // Another server could send any path, and files must stay in the folder.
+  for (const path of Object.keys(files))
+    if (!partOf(path) || /[\\\0]/.test(path))
+      throw new Problem(
+        502,
+        'UNEXPECTED_ANSWER',
+        `The server has sent "${path}", which is not the file of a definition.`,
+      )
+  await mkdir(folder, { recursive: true })
+  const old = (await listFiles(folder)) ?? []
+  // Files that differ only by capitals may be one file here, so the old ones go first.
+  for (const path of old) if (!(path in files)) await rm(join(folder, path))
+  for (const [path, text] of Object.entries(files)) await writeFile(folder, path, text)
 }
 
-/** Returns the versions of a target that were last pulled or pushed, by name. */
-export const readVersions = async (folder: string, target: string) =>
-  new Map(Object.entries((await readAllVersions(folder))[target] ?? {}))
+/** Returns the versions of a target that were last pulled or pushed. */
+export const readVersions = async (folder: string, target: string): Promise<Versions> =>
+  (await readAllVersions(folder))[target] ?? {}
 
 /** Keeps the versions of a target, and leaves those of other targets alone. */
-export async function writeVersions(folder: string, target: string, versions: Map<string, string>) {
-  const all = { ...(await readAllVersions(folder)), [target]: Object.fromEntries([...versions].sort()) }
+export async function writeVersions(folder: string, target: string, versions: Versions) {
+  const sorted = Object.fromEntries(Object.entries(versions).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const all = { ...(await readAllVersions(folder)), [target]: sorted }
   await writeFile(folder, VERSIONS_FILE, `${JSON.stringify(all, null, 2)}\n`)
 }
 
@@ -55,22 +52,30 @@ async function readAllVersions(folder: string): Promise<KnownVersions> {
   return (await file.exists()) ? ((tryParseJson(await file.text()) as KnownVersions | undefined) ?? {}) : {}
 }
 
-/** The path of a definition's file in its folder. */
-export const fileOf = (name: string) => `${KIND_FOLDER}/${name}.json`
+/** Returns the paths of the files of definitions, or undefined when no kind has a folder. */
+async function listFiles(folder: string): Promise<string[] | undefined> {
+  const lists = await Promise.all(Object.values(kinds).map((kind) => listKindFiles(folder, kind.folder)))
+  const found = lists.filter((list) => list !== undefined)
+  return found.length ? found.flat() : undefined
+}
 
-async function listNames(folder: string): Promise<string[]> {
-  const files = await readdir(join(folder, KIND_FOLDER)).catch((error) => {
+async function listKindFiles(folder: string, kindFolder: string): Promise<string[] | undefined> {
+  const names = await readdir(join(folder, kindFolder)).catch((error) => {
     if (error.code !== 'ENOENT') throw error
-    return badRequest({ path: folder, message: `"${folder}" has no folder "${KIND_FOLDER}". Pull first.` })
+    return undefined
   })
-  return files
-    .filter((file) => file.endsWith('.json'))
-    .map((file) => file.slice(0, -'.json'.length))
+  return names
+    ?.map((name) => `${kindFolder}/${name}`)
+    .filter(partOf)
     .sort()
 }
 
-async function writeFile(folder: string, file: string, text: string) {
-  const draft = join(folder, `${file}.${process.pid}.tmp`)
+async function writeFile(folder: string, path: string, text: string) {
+  const file = Bun.file(join(folder, path))
+  // An unchanged file keeps its time, so that nothing that watches it does work.
+  if ((await file.exists()) && (await file.text()) === text) return
+  await mkdir(join(folder, dirname(path)), { recursive: true })
+  const draft = join(folder, `${path}.${process.pid}.tmp`)
   await Bun.write(draft, text)
-  await rename(draft, join(folder, file))
+  await rename(draft, join(folder, path))
 }

@@ -1,87 +1,158 @@
-import { type BlueprintDefinition, formatDefinition, keepOpenRenames } from './blueprint-definition'
+import { badRequest, type FieldError, Problem } from '../core/problem'
+import { type FileThing, formatOne, type LabeledThing, toThingPath } from './definition-files'
+import { canonicalize } from './definition-text'
+import { kindNames, kinds } from './kinds'
+import type { Definition, KindName } from './kinds/definition-kind'
+import { sortByNeed } from './need'
+import { listSecrets, maskSecrets, toPathText, toVariable } from './secrets'
+import { type TenantThing, toVersion, type Versions } from './tenant-definitions'
 
-/** A step of a push. `definition` is what the blueprint becomes; a removal has none. */
+/** A step of a push. `definition` is what the thing becomes, with its secrets; a removal has none. */
 export type PlannedChange = {
   action: 'create' | 'change' | 'remove' | 'rename'
-  name: string
-  definition?: BlueprintDefinition
+  kind: KindName
+  label: string
+  name: string | null
+  definition?: Definition
+  before?: TenantThing
   details: string[]
 }
-export type Definitions = Map<string, BlueprintDefinition>
 
-/** Returns what makes a tenant's blueprints those of the files, in order of need. Only `prune` removes blueprints. */
-export function planChanges(files: Definitions, current: Definitions, { prune = false } = {}): PlannedChange[] {
-  const created = sortByNeed(new Map([...files].filter(([name]) => !current.has(name))))
-  const removed = prune ? sortByNeed(new Map([...current].filter(([name]) => !files.has(name)))).reverse() : []
-  const existing = new Set(current.keys())
+/** `missingSecrets` are the variables without a value that the tenant does not have either. */
+export type Plan = { changes: PlannedChange[]; things: TenantThing[]; missingSecrets: string[] }
+
+export type PlanOptions = {
+  prune?: boolean
+  /** The values of variables. Without them, no secret counts as changed. */
+  secrets?: Record<string, string>
+  /** The versions that were last pulled or pushed. */
+  versions?: Versions
+}
+
+/**
+ * Returns what makes a tenant's definitions those of the files, in order of need. Only `prune` removes things.
+ * @throws 400 for a reference to nothing, 412 for a thing that has changed since it was pulled
+ */
+export function planChanges(files: FileThing[], things: TenantThing[], options: PlanOptions = {}): Plan {
+  assertReferences(files, things)
+  const currentByFile = new Map(things.flatMap((thing) => (thing.file ? [[thing.file, thing] as const] : [])))
+  const missing = new Set<string>()
+  const changes: PlannedChange[] = []
+  for (const kind of kindNames) {
+    const own = files.filter((file) => file.kind === kind)
+    const resolve = (file: FileThing) => resolveSecrets(file, currentByFile.get(file), options.secrets, missing)
+    const created = own.filter((file) => !currentByFile.has(file))
+    const existing = things.filter((thing) => thing.kind === kind).map(({ label }) => label)
+    changes.push(...planCreations(created.map(resolve), existing))
+    for (const file of own) {
+      const before = currentByFile.get(file)
+      if (before) changes.push(...planChange(resolve(file), before))
+    }
+  }
+  if (options.prune) changes.push(...planRemovals(things))
+  for (const change of changes) assertUnchangedSincePull(change, options.versions)
+  return { changes, things, missingSecrets: [...missing].sort() }
+}
+
+/** Of things that refer to each other, the first is created without these references, and completed after the others. */
+function planCreations(files: LabeledThing[], existing: string[]): PlannedChange[] {
+  const known = new Set(existing)
   const creations: PlannedChange[] = []
   const completions: PlannedChange[] = []
-  for (const [name, file] of created) {
-    const whole = keepOpenRenames(file)
-    const fields = whole.fields.filter(({ target }) => !target || target === name || existing.has(target))
-    existing.add(name)
-    if (fields.length === whole.fields.length) {
-      creations.push({ action: 'create', name, definition: whole, details: [] })
-      continue
-    }
-    // Of blueprints that point to each other, the first is created without its relations.
-    creations.push({ action: 'create', name, definition: { name: whole.name, fields }, details: [] })
-    completions.push({ action: 'change', name, definition: whole, details: ['is completed with its relations'] })
+  for (const { kind, label, name, definition } of sortByNeed(files)) {
+    const partial = canonicalize(
+      kinds[kind],
+      kinds[kind].mapReferences?.(definition, (target, reference) =>
+        target !== kind || reference === label || known.has(reference) ? reference : undefined,
+      ) ?? definition,
+    )
+    known.add(label)
+    const creation = { action: 'create' as const, kind, label, name, details: [] }
+    creations.push({ ...creation, definition: partial })
+    if (Bun.deepEquals(partial, definition)) continue
+    const details = ['is completed with its relations']
+    completions.push({ ...creation, action: 'change', definition, details })
   }
-  const changes = [...files].flatMap(([name, file]) => planChange(name, file, current.get(name)) ?? [])
-  const removals = removed.map(([name]) => ({ action: 'remove' as const, name, details: [] }))
-  return [...creations, ...completions, ...changes, ...removals]
+  return [...creations, ...completions]
 }
 
-function planChange(name: string, file: BlueprintDefinition, before?: BlueprintDefinition): PlannedChange | undefined {
+function planChange({ kind: kindName, label, name, definition: after }: LabeledThing, before: TenantThing) {
+  if (Bun.deepEquals(after, before.definition)) return []
+  const kind = kinds[kindName]
+  const { details, isRename } = kind.describe?.(before.definition, after) ?? { details: describe(before, after) }
+  const action = isRename ? ('rename' as const) : ('change' as const)
+  return [{ action, kind: kindName, label, name, definition: after, before, details }]
+}
+
+function describe({ kind: kindName, definition }: TenantThing, after: Definition): string[] {
+  const kind = kinds[kindName]
+  const [shown, shownAfter] = [maskSecrets(kind, definition), maskSecrets(kind, after)]
+  const keys = [...new Set([...Object.keys(shown), ...Object.keys(shownAfter)])].sort()
+  const changed = keys.filter((key) => !Bun.deepEquals(shown[key], shownAfter[key]))
+  const secrets = listSecrets(kind, definition)
+  const changedSecrets = [...listSecrets(kind, after)].filter(([path, value]) => secrets.get(path) !== value)
+  return [
+    ...changed.map((key) => `changes ${key}`),
+    ...changedSecrets.map(([path]) => `${secrets.has(path) ? 'changes' : 'sets'} the secret ${path}`),
+  ]
+}
+
+const planRemovals = (things: TenantThing[]): PlannedChange[] =>
+  kindNames.toReversed().flatMap((kind) => {
+    const removed = things.filter((thing) => thing.kind === kind && !thing.file && !isKept(thing))
+    return sortByNeed(removed)
+      .reverse()
+      .map((before) => ({ action: 'remove', kind, label: before.label, name: before.name, before, details: [] }))
+  })
+
+const isKept = ({ kind, id, name, definition }: TenantThing) => !!kinds[kind].isKept?.({ id, name, definition })
+
+/** Returns the file's thing with the values of its secrets: those given, or else those that the tenant has. */
+function resolveSecrets(
+  { kind: kindName, label, name, definition, path }: FileThing,
+  before: TenantThing | undefined,
+  values: Record<string, string> = {},
+  missing: Set<string>,
+): LabeledThing {
+  const kind = kinds[kindName]
+  const current = before ? listSecrets(kind, before.definition) : new Map<string, string>()
+  const resolve = (secretPath: string[], text: string) => {
+    const variable = toVariable(path, secretPath, text)
+    const value = values[variable] ?? current.get(toPathText(secretPath))
+    if (value === undefined) missing.add(variable)
+    return value ?? ''
+  }
+  const resolved = kind.mapSecrets?.(definition, resolve) ?? definition
+  const prepared = kind.prepare?.(resolved, { name, before: before?.definition }) ?? resolved
+  return { kind: kindName, label, name, definition: canonicalize(kind, prepared) }
+}
+
+function assertReferences(files: FileThing[], things: TenantThing[]) {
+  const known = new Set([...files, ...things].map(({ kind, label }) => `${kind} ${label}`))
+  const errors: FieldError[] = []
+  for (const { kind, definition, path } of files)
+    kinds[kind].mapReferences?.(definition, (target, label) => {
+      if (!known.has(`${target} ${label}`))
+        errors.push({ path, message: `"${path}" refers to the ${target} "${label}", which does not exist.` })
+      return label
+    })
+  if (errors.length) badRequest(...errors)
+}
+
+/** @throws 412 with both sides when somebody else has changed the thing since it was pulled */
+function assertUnchangedSincePull({ before, ...change }: PlannedChange, versions: Versions = {}) {
   if (!before) return
-  const definition = keepOpenRenames(file, before)
-  if (formatDefinition(definition) === formatDefinition(before)) return
-  const renames = definition.fields.filter(({ renamedFrom }) => renamedFrom)
-  const details = describeChange(before, definition)
-  return {
-    action: renames.length && details.length === renames.length ? 'rename' : 'change',
-    name,
-    definition,
-    details,
-  }
+  const [path, version] = toVersion(before)
+  if (versions[path] && versions[path] !== version) throw changedProblem(change, before)
 }
 
-function describeChange(before: BlueprintDefinition, after: BlueprintDefinition): string[] {
-  const old = new Map(before.fields.map((field) => [field.key, field]))
-  const details: string[] = []
-  for (const { renamedFrom, ...field } of after.fields) {
-    const was = old.get(renamedFrom ?? field.key)
-    if (renamedFrom) details.push(`renames the field "${renamedFrom}" to "${field.key}"`)
-    if (!was) details.push(`adds the field "${field.key}"`)
-    else if (!Bun.deepEquals({ ...was, key: field.key }, field)) details.push(`changes the field "${field.key}"`)
-    old.delete(renamedFrom ?? field.key)
-  }
-  for (const key of old.keys()) details.push(`removes the field "${key}" and its values`)
-  const parts = [
-    'name',
-    'description',
-    'permissions',
-    'permissionScope',
-    'limitations',
-    'computed',
-    'dispatchers',
-  ] as const
-  for (const part of parts) if (!Bun.deepEquals(before[part], after[part])) details.push(`changes ${part}`)
-  return details.length ? details : ['changes the order of the fields']
-}
-
-/** Returns blueprints after those that their relations point to. */
-function sortByNeed(definitions: Definitions): [string, BlueprintDefinition][] {
-  const sorted = new Map<string, BlueprintDefinition>()
-  const visited = new Set<string>()
-  const visit = (name: string) => {
-    const definition = definitions.get(name)
-    if (!definition || visited.has(name)) return
-    visited.add(name)
-    for (const { target } of definition.fields) if (target) visit(target)
-    sorted.set(name, definition)
-  }
-  for (const name of [...definitions.keys()].sort()) visit(name)
-  return [...sorted]
+/** Returns a 412 whose details are both sides, without secrets. */
+export function changedProblem({ definition, ...change }: Omit<PlannedChange, 'before'>, before: TenantThing) {
+  const message = `The ${change.kind} "${change.label}" has changed since you pulled it. Compare both sides, pull, and make your change again.`
+  const here = definition ? formatOne({ ...change, definition }) : 'There is no file.'
+  const details = [
+    { path: toThingPath(change), message: here },
+    { path: change.label, message: formatOne(before) },
+  ]
+  return new Problem(412, 'VERSION_MISMATCH', message, { details })
 }

@@ -1,118 +1,158 @@
-import { Problem } from '../core/problem'
-import { formatDefinition, toChange, toDefinition } from './blueprint-definition'
-import { fileOf, readFolder, readVersions, writeFolder, writeVersions } from './folder'
-import { type Definitions, type PlannedChange, planChanges } from './plan'
-import type { DefinitionTarget } from './target'
+import type { Ctx } from '../accounts/context'
+import { scopesAllow } from '../accounts/permissions'
+import type { HttpContext } from '../core/etag'
+import { isRejection, notFound, Problem } from '../core/problem'
+import { disableIdleTimeout } from '../tenancy/client-connection'
+import { type DefinitionFiles, parseFiles, toThingPath } from './definition-files'
+import { kinds } from './kinds'
+import type { KindName, StoredThing, Survey } from './kinds/definition-kind'
+import { changedProblem, type Plan, type PlannedChange, type PlanOptions, planChanges } from './plan'
+import { readThings, toLabeled, toVersion, type Versions } from './tenant-definitions'
 
-/** A change as commands print it. `entities` are those of the blueprint. */
+const TURN_MS = 10_000 // after which a push answers, and the caller goes on with the rest
+
+export type DiffInput = PlanOptions & { files: DefinitionFiles }
+export type PushInput = DiffInput & { pruneData?: boolean }
+
+/** A change as callers see it. `entities` are those of a blueprint. */
 export type ChangeReport = {
   action: PlannedChange['action']
-  kind: 'blueprint'
+  kind: KindName
   name: string
   details?: string[]
   entities?: number
 }
-type Plan = { changes: PlannedChange[]; current: Definitions; versions: Map<string, string> }
 
-/** Writes the blueprints of a tenant as files. Returns how many there are. */
-export async function pullDefinitions(target: DefinitionTarget, folder: string): Promise<{ blueprints: number }> {
-  const { current, versions } = await readTarget(target)
-  await writeFolder(folder, current)
-  await writeVersions(folder, target.id, versions)
-  return { blueprints: current.size }
-}
-
-/** Returns the plan of a push. @throws 400 INVALID_INPUT for a file, 412 when a blueprint has changed since it was pulled */
-export async function planPush(target: DefinitionTarget, folder: string, prune = false): Promise<Plan> {
-  const files = await readFolder(folder)
-  const { current, versions } = await readTarget(target)
-  const changes = planChanges(files, current, { prune })
-  const pulled = await readVersions(folder, target.id)
-  for (const { name, definition } of changes)
-    if (current.has(name) && pulled.has(name) && pulled.get(name) !== versions.get(name)) {
-      const here = definition ? formatDefinition(definition) : 'There is no file.'
-      throw changedProblem(name, here, formatDefinition(current.get(name)!))
-    }
-  return { changes, current, versions }
-}
-
-/** Returns what a plan does, and to how many entities. Nothing is changed. */
-export const reportPlan = (target: DefinitionTarget, { changes, current }: Plan): Promise<ChangeReport[]> =>
-  Promise.all(changes.map((change) => reportChange(target, change, current)))
-
-async function reportChange(
-  target: DefinitionTarget,
-  { action, name, definition, details }: PlannedChange,
-  current: Definitions,
-): Promise<ChangeReport> {
-  if (!current.has(name)) return { action, kind: 'blueprint', name, ...(details.length && { details }) }
-  // New targets of relations do not exist yet; a survey does not look at them.
-  const { entities, problems } = await target.survey(name, definition ? toChange(definition) : {})
-  const all = [...details, ...problems.map(({ message }) => message)]
-  return { action, kind: 'blueprint', name, ...(all.length && { details: all }), entities }
+/**
+ * Returns what a push of these files would change, and which secrets it would need. Nothing is changed. Values of
+ * secrets are compared only for callers who may push.
+ * @throws 400 INVALID_INPUT for a file, 412 when a thing has changed since it was pulled
+ */
+export async function diff(ctx: Ctx, { secrets, ...input }: DiffInput) {
+  const mayPush = scopesAllow(ctx.actor.scopes, 'definitions', 'write')
+  const plan = await planPush(ctx, { ...input, secrets: mayPush ? secrets : {} })
+  const reports = []
+  for (const change of plan.changes) reports.push(toReport(change, await survey(ctx, change)))
+  return { changes: reports, missingSecrets: plan.missingSecrets }
 }
 
 /**
- * Makes the changes of a plan one after the other, and keeps the new versions after each. `pruneData` also removes the
- * entities of removed blueprints.
- * @throws the problem of the first change that fails, which says how many are made
+ * Makes the changes of the files one after the other, for ten seconds at most: `remaining` says how many are left for
+ * another call with the same files. `versions` are those of the things that are now as the files say, and null for
+ * things that are gone.
+ * @throws 400 MISSING_SECRETS before anything is changed, and what `diff` and the first change that fails throw; the
+ * details of the latter have the changes that are made
  */
-export async function push(target: DefinitionTarget, folder: string, { changes, versions }: Plan, pruneData = false) {
-  const known = new Map(versions)
-  for (const [index, change] of changes.entries()) {
+export async function push(ctx: Ctx, input: PushInput, { request }: Pick<HttpContext, 'request'>) {
+  disableIdleTimeout(request)
+  const plan = await planPush(ctx, input)
+  if (plan.missingSecrets.length) throw missingSecretsProblem(plan.missingSecrets)
+  const ids = new Map(plan.things.map(({ kind, label, id }) => [`${kind} ${label}`, id]))
+  const versions: Record<string, string | null> = listKnownVersions(plan)
+  const changes: ChangeReport[] = []
+  const until = performance.now() + TURN_MS
+  for (const change of plan.changes) {
+    if (changes.length && performance.now() > until) break
     try {
-      await applyChange(target, change, known, pruneData)
+      const surveyed = await survey(ctx, change)
+      const version = await applyChange(ctx, change, ids, !!input.pruneData)
+      versions[toThingPath(change)] = version
+      changes.push(toReport(change, surveyed))
     } catch (error) {
-      if (!(error instanceof Problem)) throw error
-      const done = `${index} of ${changes.length} changes are made. Correct this one and push again to make the others.`
-      throw new Problem(error.status, error.code, `The blueprint "${change.name}": ${error.message} ${done}`, {
-        cause: error,
-        ...(error.more.details !== undefined && { details: error.more.details }),
-      })
-    } finally {
-      await writeVersions(folder, target.id, known)
+      throw explainPartialPush(error, change, plan, { changes, versions })
     }
   }
+  return { changes, versions, remaining: plan.changes.length - changes.length }
 }
 
-async function applyChange(
-  target: DefinitionTarget,
-  { action, name, definition }: PlannedChange,
-  versions: Map<string, string>,
-  pruneData: boolean,
-) {
-  const before = versions.get(name)
-  versions.delete(name)
-  try {
-    if (!definition) return await target.remove(name, pruneData, before)
-    const { version } =
-      action === 'create'
-        ? await target.create({ ...definition, key: name })
-        : await target.change(name, toChange(definition), before)
-    if (version) versions.set(name, version)
-  } catch (error) {
-    if (before) versions.set(name, before)
-    throw error
+async function planPush(ctx: Ctx, { files, ...options }: DiffInput): Promise<Plan> {
+  const parsed = parseFiles(files)
+  return planChanges(parsed, await readThings(ctx, parsed), options)
+}
+
+function missingSecretsProblem(names: string[]) {
+  const message = `Set these variables, or pass them by --env-file: ${names.join(', ')}. Nothing has been changed.`
+  return new Problem(400, 'MISSING_SECRETS', message, {
+    details: names.map((path) => ({ path, message: `${path} has no value.` })),
+  })
+}
+
+/** Returns the versions of the things that are as the files say already. */
+function listKnownVersions({ things, changes }: Plan): Versions {
+  const changing = new Set(changes.map(({ before }) => before))
+  return Object.fromEntries(things.filter((thing) => thing.file && !changing.has(thing)).map(toVersion))
+}
+
+/** Returns the new version, or null for a thing that is removed or still being changed. */
+async function applyChange(ctx: Ctx, change: PlannedChange, ids: Map<string, string>, pruneData: boolean) {
+  const { kind: kindName, label, name, definition, before } = change
+  const kind = kinds[kindName]
+  const key = `${kindName} ${label}`
+  const id = ids.get(key)
+  if (!definition) {
+    await kind.remove(ctx, before!.id, { pruneData, answer: await openAnswer(ctx, change) })
+    ids.delete(key)
+    return null
   }
+  const toId = (target: KindName, reference: string) => ids.get(`${target} ${reference}`) ?? reference
+  const input = { ...(kind.mapReferences?.(definition, toId) ?? definition), [kind.nameKey]: name }
+  if (id === undefined) {
+    const created = (await kind.create(ctx, input, emptyAnswer())) ?? notFound(kindName)
+    ids.set(key, created.id)
+    return readVersion(created, change, ids)
+  }
+  const answer = await openAnswer(ctx, change)
+  if (await kind.change(ctx, id, input, { before: before?.stored ?? {}, answer })) return null
+  return readVersion((await kind.read(ctx, id, emptyAnswer())) ?? notFound(kindName), change, ids)
 }
 
-async function readTarget(target: DefinitionTarget): Promise<Omit<Plan, 'changes'>> {
-  const stored = (await target.list()).sort((a, b) => (a.blueprint.key < b.blueprint.key ? -1 : 1))
-  // Callers who are not editors see a part only, which must not be taken for the whole.
-  for (const { blueprint } of stored)
-    if (!blueprint.permissions)
-      throw new Problem(403, 'FORBIDDEN', 'This token does not show whole blueprints. Use the token of an admin.')
+/** Returns the version of what is stored now, which may differ from what was sent, such as in the case of a currency. */
+function readVersion(stored: StoredThing, { kind, label, name }: PlannedChange, ids: Map<string, string>) {
+  const labels = new Map(
+    [...ids].map(([key, id]) => [`${key.split(' ', 1)[0]} ${id}`, key.slice(key.indexOf(' ') + 1)]),
+  )
+  const [, version] = toVersion({ kind, label, name, definition: toLabeled(kind, stored.definition, labels) })
+  return version
+}
+
+const emptyAnswer = (etag?: unknown): HttpContext => ({
+  request: new Request('http://localhost/', { headers: typeof etag === 'string' ? { 'if-match': etag } : {} }),
+  set: { headers: {} },
+})
+
+/** Returns the context of a write that is refused when somebody changes the thing meanwhile. @throws 412 */
+async function openAnswer(ctx: Ctx, change: PlannedChange): Promise<HttpContext> {
+  if (!change.before) return emptyAnswer()
+  const answer = emptyAnswer()
+  const current = await kinds[change.kind].read(ctx, change.before.id, answer)
+  if (!current || !Bun.deepEquals(current.definition, change.before.stored)) throw changedProblem(change, change.before)
+  return emptyAnswer(answer.set.headers.etag)
+}
+
+async function survey(ctx: Ctx, { kind, before, definition }: PlannedChange): Promise<Survey | undefined> {
+  if (!before) return
+  return kinds[kind].survey?.(ctx, before.id, definition)
+}
+
+function toReport({ action, kind, label, details }: PlannedChange, surveyed?: Survey): ChangeReport {
+  const all = [...details, ...(surveyed?.details ?? [])]
   return {
-    current: new Map(stored.map(({ blueprint }) => [blueprint.key, toDefinition(blueprint)])),
-    versions: new Map(stored.map(({ blueprint, version }) => [blueprint.key, version])),
+    ...{ action, kind, name: label },
+    ...(all.length && { details: all }),
+    ...(surveyed && { entities: surveyed.entities }),
   }
 }
 
-function changedProblem(name: string, here: string, there: string) {
-  const message = `The blueprint "${name}" has changed since you pulled it. Compare both sides, pull, and make your change again.`
-  const details = [
-    { path: fileOf(name), message: here },
-    { path: name, message: there },
-  ]
-  return new Problem(412, 'VERSION_MISMATCH', message, { details })
+type Done = { changes: ChangeReport[]; versions: Record<string, string | null> }
+
+/** Returns the error with the changes that are made before it. */
+function explainPartialPush(error: unknown, { kind, label }: PlannedChange, plan: Plan, done: Done) {
+  if (!(error instanceof Problem)) return error
+  const next = isRejection(error) ? 'Correct this one and push again' : 'Push again'
+  const progress = `${done.changes.length} of ${plan.changes.length} changes are made. ${next} to make the others.`
+  const errors = error.more.details
+  return new Problem(error.status, error.code, `The ${kind} "${label}": ${error.message} ${progress}`, {
+    ...{ cause: error, headers: error.more.headers },
+    details: { ...done, ...(errors !== undefined && { errors }) },
+  })
 }

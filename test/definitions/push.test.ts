@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { issueApiToken } from '../../src/accounts/api-tokens'
 import { writeFolder } from '../../src/definitions/folder'
-import { planPush, pullDefinitions, push, reportPlan } from '../../src/definitions/push'
+import { diffFolder, type FolderOptions, pullFolder, pushFolder } from '../../src/definitions/folder-push'
 import { type DefinitionTarget, openLocalTarget, openRemoteTarget } from '../../src/definitions/target'
 import { handleRequest } from '../../src/gateway'
 import { createTempFolder } from '../fakes/cli'
 import { createTestTenant, withoutRateLimits } from '../test-tenant'
+import { readTexts } from './fixtures'
 
 let server: ReturnType<typeof Bun.serve>
 let limits: Disposable
@@ -23,46 +24,16 @@ afterAll(async () => {
 
 const remote = ({ id, tokens }: Awaited<ReturnType<typeof createTestTenant>>) =>
   openRemoteTarget(server.url.href, tokens.admin, id)
-
-const readTexts = async (folder: string) => {
-  const names = readdirSync(join(folder, 'blueprints')).sort()
-  return Promise.all(names.map(async (name) => [name, await Bun.file(join(folder, 'blueprints', name)).text()]))
-}
-const write = (folder: string, key: string, definition: object) =>
-  Bun.write(join(folder, 'blueprints', `${key}.json`), JSON.stringify(definition))
-
-async function pushAll(target: DefinitionTarget, folder: string, { prune = false, pruneData = false } = {}) {
-  const plan = await planPush(target, folder, prune)
-  const changes = await reportPlan(target, plan)
-  await push(target, folder, plan, pruneData)
-  return changes
-}
+const write = (folder: string, path: string, definition: object | string) =>
+  Bun.write(join(folder, path), typeof definition === 'string' ? definition : JSON.stringify(definition))
+const push = async (target: DefinitionTarget, folder: string, options: FolderOptions = {}) =>
+  (await pushFolder(target, folder, options)).changes
+const diff = async (target: DefinitionTarget, folder: string, options: FolderOptions = {}) =>
+  (await diffFolder(target, folder, options)).changes
 
 const title = { key: 'title', type: 'string' }
-
-test('definitions pushed into an empty tenant of a server and pulled again have the same bytes', async () => {
-  const [from, to] = [await createTestTenant(), await createTestTenant()]
-  const [first, second] = [createTempFolder(), createTempFolder()]
-  await write(first, 'authors', {
-    name: 'Authors',
-    fields: [title, { key: 'best', type: 'relation', target: 'books' }],
-  })
-  const rules = { permissions: [{ operation: 'read', guest: true, scope: 'tenant' }], permissionScope: 'tenant' }
-  const by = { key: 'by', type: 'relation', target: 'authors', onDelete: 'nullify' }
-  await write(first, 'books', {
-    name: 'Books',
-    description: 'All',
-    fields: [{ ...title, required: true }, by],
-    ...rules,
-  })
-  const local = await openLocalTarget(from.id)
-  await pushAll(local, first)
-  expect(await pullDefinitions(local, first)).toEqual({ blueprints: 2 })
-  await pushAll(remote(to), first)
-  await pullDefinitions(remote(to), second)
-  expect(await readTexts(second)).toEqual(await readTexts(first))
-  expect(await pushAll(remote(to), second)).toEqual([])
-})
+const code = 'export default () => 1'
+const placeholder = (name: string) => `\${${name}}`
 
 test('random blueprints make the round trip byte for byte', async () => {
   const field = fc.record(
@@ -80,11 +51,12 @@ test('random blueprints make the round trip byte for byte', async () => {
     fc.asyncProperty(tenant, async (blueprints) => {
       const [from, to] = [await createTestTenant(), await createTestTenant()]
       const [first, second] = [createTempFolder(), createTempFolder()]
-      for (const [key, fields] of Object.entries(blueprints)) await write(first, key, { name: key, fields })
-      await pushAll(await openLocalTarget(from.id), first)
-      await pullDefinitions(await openLocalTarget(from.id), first)
-      await pushAll(remote(to), first)
-      await pullDefinitions(remote(to), second)
+      for (const [key, fields] of Object.entries(blueprints))
+        await write(first, `blueprints/${key}.json`, { name: key, fields })
+      await push(await openLocalTarget(from.id), first)
+      await pullFolder(await openLocalTarget(from.id), first)
+      await push(remote(to), first)
+      await pullFolder(remote(to), second)
       expect(await readTexts(second)).toEqual(await readTexts(first))
     }),
     { numRuns: 8 },
@@ -94,85 +66,206 @@ test('random blueprints make the round trip byte for byte', async () => {
 test('a renamed field keeps its values, and a removed blueprint needs prune, and with entities also pruneData', async () => {
   const tenant = await createTestTenant()
   const [target, folder, admin] = [remote(tenant), createTempFolder(), tenant.as('admin')]
-  await write(folder, 'books', { name: 'Books', fields: [title] })
-  await pushAll(target, folder)
+  await write(folder, 'blueprints/books.json', { name: 'Books', fields: [title] })
+  await push(target, folder)
   const { status, body } = await admin.post('/blueprints/books/entities', { title: 'Emma' })
   expect(status).toBe(201)
-  await write(folder, 'books', { name: 'Books', fields: [{ key: 'name', type: 'string', renamedFrom: 'title' }] })
+  const renamed = { name: 'Books', fields: [{ key: 'name', type: 'string', renamedFrom: 'title' }] }
+  await write(folder, 'blueprints/books.json', renamed)
   const details = ['renames the field "title" to "name"']
-  expect(await pushAll(target, folder)).toEqual([
+  expect(await push(target, folder)).toEqual([
     { action: 'rename', kind: 'blueprint', name: 'books', details, entities: 1 },
   ])
   expect((await admin.get(`/blueprints/books/entities/${body._id}`)).body.name).toBe('Emma')
-  expect(await pushAll(target, folder)).toEqual([])
-  await write(folder, 'books', { name: 'Books', fields: [] })
-  expect(await reportPlan(target, await planPush(target, folder))).toMatchObject([
+  expect(await push(target, folder)).toEqual([])
+  await write(folder, 'blueprints/books.json', { name: 'Books', fields: [] })
+  expect(await diff(target, folder)).toMatchObject([
     { action: 'change', details: ['removes the field "name" and its values'], entities: 1 },
   ])
-  await Bun.file(join(folder, 'blueprints', 'books.json')).delete()
-  expect(await pushAll(target, folder)).toEqual([])
-  await expect(pushAll(target, folder, { prune: true })).rejects.toMatchObject({ code: 'BLUEPRINT_NOT_EMPTY' })
-  expect(await pushAll(target, folder, { prune: true, pruneData: true })).toMatchObject([
+  await Bun.file(join(folder, 'blueprints/books.json')).delete()
+  expect(await push(target, folder)).toEqual([])
+  await expect(push(target, folder, { prune: true })).rejects.toMatchObject({ code: 'BLUEPRINT_NOT_EMPTY' })
+  expect(await push(target, folder, { prune: true, pruneData: true })).toMatchObject([
     { action: 'remove', name: 'books', entities: 1 },
   ])
   expect((await admin.get('/blueprints/books')).status).toBe(404)
 })
 
-test('a push of what somebody else has changed is 412 with both sides', async () => {
+test('a push of what somebody else has changed since the pull is 412 with both sides, until it is pulled again', async () => {
   const tenant = await createTestTenant()
   const [target, folder] = [remote(tenant), createTempFolder()]
-  await write(folder, 'books', { name: 'Books', fields: [title] })
-  await pushAll(target, folder)
-  const plan = await planPush(target, folder)
-  expect(plan.changes).toEqual([])
-  await write(folder, 'books', { name: 'Mine', fields: [title] })
-  const late = await planPush(target, folder)
-  expect((await tenant.as('admin').patch('/blueprints/books', { name: 'Theirs' })).status).toBe(200)
-  await expect(push(target, folder, late)).rejects.toMatchObject({ status: 412 })
-  const sides = [expect.stringContaining('Mine'), expect.stringContaining('Theirs')].map((message) => ({
-    ...{ path: expect.any(String), message },
-  }))
-  await expect(planPush(target, folder)).rejects.toMatchObject({ status: 412, more: { details: sides } })
+  await write(folder, 'lambdas/one.ts', code)
+  await push(target, folder)
+  await write(folder, 'lambdas/one.ts', `${code} // mine`)
+  const [{ _id }] = (await tenant.as('admin').get('/lambdas')).body
+  expect((await tenant.as('admin').put(`/lambdas/${_id}`, { code: `${code} // theirs` })).status).toBe(200)
+  const sides = [expect.stringContaining('mine'), expect.stringContaining('theirs')]
+  const details = sides.map((message) => ({ path: expect.any(String), message }))
+  await expect(push(target, folder)).rejects.toMatchObject({ status: 412, more: { details } })
+  await expect(diff(target, folder)).rejects.toMatchObject({ status: 412 })
+  await pullFolder(target, folder)
+  await write(folder, 'lambdas/one.ts', `${code} // both`)
+  expect(await push(target, folder)).toMatchObject([{ action: 'change', kind: 'lambda', details: ['changes code'] }])
 })
 
 test('a push that fails says what is made, and the same push finishes it once the file is corrected', async () => {
   const tenant = await createTestTenant()
   const [target, folder] = [remote(tenant), createTempFolder()]
-  await write(folder, 'a', { name: 'A', fields: [title] })
-  await write(folder, 'b', { name: 'B', fields: [{ ...title, pattern: '(' }] })
-  await expect(pushAll(target, folder)).rejects.toThrow('1 of 2 changes are made.')
-  await write(folder, 'b', { name: 'B', fields: [title] })
-  expect(await pushAll(target, folder)).toEqual([{ action: 'create', kind: 'blueprint', name: 'b' }])
-  await write(folder, 'b', { name: 'B', fields: [title], permisions: [] })
-  await expect(planPush(target, folder)).rejects.toThrow('"blueprints/b.json" has a property')
+  await write(folder, 'blueprints/a.json', { name: 'A', fields: [title] })
+  await write(folder, 'lambdas/b.ts', 'export default (')
+  await write(folder, 'blocks/c.json', { content: 'C' })
+  const failed = push(target, folder)
+  await expect(failed).rejects.toThrow('The lambda "b": ')
+  await expect(failed).rejects.toThrow('1 of 3 changes are made.')
+  await write(folder, 'lambdas/b.ts', code)
+  await write(folder, 'blueprints/a.json', { name: 'Changed', fields: [title] })
+  expect(await push(target, folder)).toMatchObject([
+    { action: 'change', kind: 'blueprint', name: 'a' },
+    { action: 'create', kind: 'lambda', name: 'b' },
+    { action: 'create', kind: 'block', name: 'c' },
+  ])
 })
 
-test('a token with the scope definitions:write pushes, one with definitions:read only compares, others do neither', async () => {
+test('a push is refused before it changes anything when a file is wrong, and each wrong file is named', async () => {
+  const [target, folder] = [remote(await createTestTenant()), createTempFolder()]
+  await write(folder, 'blueprints/a.json', { name: 'A', fields: [title], permisions: [] })
+  await write(folder, 'blocks/b.json', '{')
+  await write(folder, 'lambdas/c.json', { timeoutMs: 100 })
+  await write(folder, 'connections/d.json', { kind: 'openai', authentication: { token: 'written-down' } })
+  await write(folder, 'plugins/e.json', { name: 'Same' })
+  await write(folder, 'plugins/f.json', { name: 'Same' })
+  const refused = await push(target, folder).catch((error) => error)
+  expect(refused).toMatchObject({ status: 400, code: 'INVALID_INPUT' })
+  const messages = refused.more.details.map(({ message }: { message: string }) => message)
+  expect(messages).toEqual([
+    '"blueprints/a.json" has a property that its kind does not have. Check its spelling.',
+    `"connections/d.json" has a secret at token. Write a placeholder such as ${placeholder('MY_SECRET')} there, and pass its value in the environment.`,
+    '"lambdas/c.json" needs a file "lambdas/c.ts" beside it.',
+    '"blocks/b.json" is not a JSON object.',
+    '"plugins/e.json" and "plugins/f.json" are both named "Same".',
+  ])
+  for (const path of ['blueprints/a.json', 'connections/d.json', 'lambdas/c.json', 'blocks/b.json', 'plugins/f.json'])
+    await Bun.file(join(folder, path)).delete()
+  await write(folder, 'integrations/g.json', {
+    ...{ trigger: { kind: 'webhook' }, target: { kind: 'lambda', lambdaId: 'missing' } },
+  })
+  await expect(push(target, folder)).rejects.toThrow(
+    '"integrations/g.json" refers to the lambda "missing", which does not exist.',
+  )
+  expect((await target.read()).versions).toEqual({ 'configurations/app-configuration': expect.any(String) })
+})
+
+test('secrets are pushed when they differ, kept without a value, and named before anything is changed when new', async () => {
+  const tenant = await createTestTenant()
+  const [target, folder] = [remote(tenant), createTempFolder()]
+  const connection = { kind: 'openai', authentication: { token: placeholder('TOKEN') } }
+  await write(folder, 'connections/Models.json', connection)
+  await write(folder, 'lambdas/one.ts', code)
+  await write(folder, 'lambdas/one.json', { env: { MOST: placeholder('LAMBDA_ONE_MOST') } })
+  expect(await diffFolder(target, folder)).toMatchObject({ missingSecrets: ['LAMBDA_ONE_MOST', 'TOKEN'] })
+  const missing = push(target, folder, { readSecret: (name) => (name === 'TOKEN' ? 'a' : undefined) })
+  await expect(missing).rejects.toThrow('LAMBDA_ONE_MOST')
+  expect((await target.read()).files).not.toHaveProperty(['connections/Models.json'])
+  const values: Record<string, string> = { TOKEN: 'a', LAMBDA_ONE_MOST: '5' }
+  const readSecret = (name: string) => values[name]
+  expect(await push(target, folder, { readSecret })).toHaveLength(2)
+  expect(await push(target, folder, { readSecret })).toEqual([])
+  expect(await push(target, folder)).toEqual([])
+  values.TOKEN = 'b'
+  const change = { action: 'change', kind: 'connection', name: 'Models', details: ['changes the secret token'] }
+  expect(await diff(target, folder, { readSecret })).toEqual([change] as never)
+  expect(await push(target, folder, { readSecret })).toEqual([change] as never)
+  expect(await push(target, folder, { readSecret })).toEqual([])
+  await write(folder, 'connections/Models.json', { kind: 'openai' })
+  expect(await push(target, folder)).toMatchObject([{ details: ['changes authentication'] }])
+  const [stored] = (await tenant.as('admin').get('/integration-sources')).body
+  expect(stored.secrets).toEqual([])
+})
+
+test('things with one name keep their ids when the file of one of them is removed', async () => {
+  const tenant = await createTestTenant()
+  const [target, folder, admin] = [remote(tenant), createTempFolder(), tenant.as('admin')]
+  await write(folder, 'lambdas/one.ts', code)
+  const webhook = (guest: boolean) => ({
+    ...{ name: null, trigger: { kind: 'webhook' }, target: { kind: 'lambda', lambdaId: 'one' }, guest },
+  })
+  await write(folder, 'integrations/first.json', webhook(true))
+  await write(folder, 'integrations/second.json', webhook(false))
+  await push(target, folder)
+  const before = (await admin.get('/integrations')).body
+  const second = before.find(({ guest }: { guest: boolean }) => !guest)._id
+  await Bun.file(join(folder, 'integrations/first.json')).delete()
+  expect(await push(target, folder, { prune: true })).toMatchObject([{ action: 'remove', kind: 'integration' }])
+  expect((await admin.get('/integrations')).body).toMatchObject([{ _id: second, guest: false }])
+})
+
+test('prune removes things of every kind in reverse order of need, and archives plans and coupons', async () => {
+  const tenant = await createTestTenant()
+  const [target, folder, admin] = [remote(tenant), createTempFolder(), tenant.as('admin')]
+  await write(folder, 'lambdas/one.ts', code)
+  await write(folder, 'integrations/hook.json', {
+    ...{ trigger: { kind: 'webhook' }, target: { kind: 'lambda', lambdaId: 'one' } },
+  })
+  await write(folder, 'plans/Pro.json', { monthlyPrice: 1, yearlyPrice: 10 })
+  await write(folder, 'coupons/TEN.json', { discountType: 'fixed', discountValue: 1, applicablePlanIds: ['Pro'] })
+  await write(folder, 'mail/message.json', { text: 'Hello' })
+  await push(target, folder)
+  for (const path of [
+    'lambdas/one.ts',
+    'integrations/hook.json',
+    'plans/Pro.json',
+    'coupons/TEN.json',
+    'mail/message.json',
+  ])
+    await Bun.file(join(folder, path)).delete()
+  expect((await push(target, folder, { prune: true })).map(({ action, kind }) => `${action} ${kind}`)).toEqual([
+    ...['remove mail', 'remove coupon', 'remove plan', 'remove integration', 'remove lambda'],
+  ])
+  expect(await push(target, folder, { prune: true })).toEqual([])
+  expect((await admin.get('/plans')).body).toMatchObject([{ name: 'Pro', isActive: false }])
+  expect((await admin.get('/lambdas')).body).toEqual([])
+})
+
+test('a token for definitions:write pushes, one for definitions:read compares without secrets, and others do neither', async () => {
   const tenant = await createTestTenant()
   const folder = createTempFolder()
-  await write(folder, 'books', { name: 'Books', fields: [title] })
-  const open = async (scope: string) => {
-    const { token } = await issueApiToken(tenant.tenant, tenant.users.admin, { nickname: 'ci', scopes: [scope] })
-    return openRemoteTarget(server.url.href, token, tenant.id)
-  }
+  await write(folder, 'blueprints/books.json', { name: 'Books', fields: [title] })
+  await write(folder, 'lambdas/one.ts', code)
+  await write(folder, 'lambdas/one.json', { env: { MOST: placeholder('MOST') } })
+  const issue = async (scope: string) =>
+    (await issueApiToken(tenant.tenant, tenant.users.admin, { nickname: 'ci', scopes: [scope] })).token
+  const open = async (scope: string) => openRemoteTarget(server.url.href, await issue(scope), tenant.id)
   const forbidden = { status: 403, code: 'FORBIDDEN' }
-  await expect(pushAll(await open('definitions:read'), folder)).rejects.toMatchObject(forbidden)
-  expect(await pushAll(await open('definitions:write'), folder)).toMatchObject([{ action: 'create' }])
-  expect(await pushAll(await open('definitions:read'), folder)).toEqual([])
-  await expect(pushAll(await open('entities:write'), folder)).rejects.toMatchObject(forbidden)
-  const token = await issueApiToken(tenant.tenant, tenant.users.admin, {
-    ...{ nickname: 'ci', scopes: ['definitions:write'] },
-  })
-  const headers = { 'x-api-key': token.token }
+  const [reader, writer, other] = [
+    await open('definitions:read'),
+    await open('definitions:write'),
+    await open('entities:write'),
+  ]
+  const values = { readSecret: () => '5' }
+  expect(await diff(reader, folder, values)).toHaveLength(2)
+  await expect(push(reader, folder, values)).rejects.toMatchObject(forbidden)
+  expect(await push(writer, folder, values)).toHaveLength(2)
+  expect(await diff(writer, folder, { readSecret: () => '6' })).toHaveLength(1)
+  expect(await diff(reader, folder, { readSecret: () => '6' })).toEqual([])
+  await expect(diff(other, folder)).rejects.toMatchObject(forbidden)
+  const headers = { 'x-api-key': await issue('definitions:write') }
   expect((await tenant.anonymous.get('/lambdas', headers)).status).toBe(403)
   const user = openRemoteTarget(server.url.href, tenant.tokens.user, tenant.id)
-  await expect(pushAll(user, folder)).rejects.toMatchObject(forbidden)
+  await expect(push(user, folder)).rejects.toMatchObject(forbidden)
 })
 
-test('writeFolder refuses a name that would lead out of the folder, and writes nothing', async () => {
+test('writeFolder refuses a path that would lead out of the folder, and writes nothing', async () => {
   const folder = createTempFolder()
-  const definition = { name: 'Things', fields: [] }
-  const written = writeFolder(folder, new Map([['../../things', definition]]))
-  await expect(written).rejects.toMatchObject({ status: 502, code: 'UNEXPECTED_ANSWER' })
-  expect(readdirSync(join(folder, 'blueprints'))).toEqual([])
+  for (const path of [
+    '../../things.json',
+    'blueprints/../../x.json',
+    'other/x.json',
+    'blueprints/x.sh',
+    '/blueprints/x.json',
+  ])
+    await expect(writeFolder(folder, { [path]: '{}' })).rejects.toMatchObject({
+      status: 502,
+      code: 'UNEXPECTED_ANSWER',
+    })
+  expect(readdirSync(folder)).toEqual([])
 })

@@ -107,6 +107,10 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   MEMBER_EXISTS: [[409], 'The user is already a member of the workspace.'],
   METHOD_NOT_ALLOWED: [[405], 'The path exists, but not with this method; the header `Allow` lists those that do.'],
   MISSING_EXTERNAL_PRICE_ID: [[400], 'The plan lacks the id of its price at the provider.'],
+  MISSING_SECRETS: [
+    [400],
+    'Placeholders in files of definitions have no value; `details` names them. Nothing was changed.',
+  ],
   NOT_ACCEPTABLE: [[406], 'The `Accept` header of an MCP request must allow JSON and event streams.'],
   NOT_A_PICTURE: [[415], 'There are thumbnails of pictures only.'],
   NOT_SUBSCRIBED: [[409], 'The plugin is inactive or no longer subscribed at this URL.'],

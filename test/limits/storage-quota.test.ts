@@ -45,6 +45,7 @@ const POSSIBLE: Record<string, string[]> = {
     'PUT /api/payments/configuration/',
   ],
   'what stores nothing, or what others check': [
+    'POST /api/definitions/diff',
     ...['POST /api/files/:id/token', 'POST /api/mails/templates/:name/preview', 'POST /api/mails/templates/:name/test'],
     ...['POST /api/integration-sources/status', 'POST /api/integration-sources/:id/status'],
     ...['POST /api/plans/:id/price-preview', 'POST /api/coupons/validate', 'POST /api/lambdas/:id/execute'],

@@ -1053,6 +1053,21 @@ export interface paths {
         };
         post: operations["callMcp"];
     };
+    "/api/definitions": {
+        parameters: {
+        };
+        get: operations["getDefinitions"];
+    };
+    "/api/definitions/diff": {
+        parameters: {
+        };
+        post: operations["diffDefinitions"];
+    };
+    "/api/definitions/push": {
+        parameters: {
+        };
+        post: operations["pushDefinitions"];
+    };
     "/api/installation": {
         parameters: {
         };
@@ -1611,6 +1626,66 @@ export interface components {
             backup: components["schemas"]["LastBackup"] | null;
             backupOverdue: boolean;
             setUpLink: string | null;
+        };
+        DefinitionDiff: {
+            files: {
+                [key: string]: string;
+            };
+            versions?: {
+                [key: string]: string;
+            };
+            secrets?: {
+                [key: string]: string;
+            };
+            prune?: boolean;
+        };
+        DefinitionDiffResult: {
+            changes: {
+                /** @enum {string} */
+                action: "create" | "change" | "remove" | "rename";
+                /** @enum {string} */
+                kind: "blueprint" | "connection" | "lambda" | "plugin" | "integration" | "agent" | "block" | "component" | "plan" | "coupon" | "configuration" | "mail";
+                name: string;
+                details?: string[];
+                entities?: number;
+            }[];
+            missingSecrets: string[];
+        };
+        DefinitionPush: {
+            files: {
+                [key: string]: string;
+            };
+            versions?: {
+                [key: string]: string;
+            };
+            secrets?: {
+                [key: string]: string;
+            };
+            prune?: boolean;
+            pruneData?: boolean;
+        };
+        DefinitionPushResult: {
+            changes: {
+                /** @enum {string} */
+                action: "create" | "change" | "remove" | "rename";
+                /** @enum {string} */
+                kind: "blueprint" | "connection" | "lambda" | "plugin" | "integration" | "agent" | "block" | "component" | "plan" | "coupon" | "configuration" | "mail";
+                name: string;
+                details?: string[];
+                entities?: number;
+            }[];
+            versions: {
+                [key: string]: string | null;
+            };
+            remaining: number;
+        };
+        Definitions: {
+            files: {
+                [key: string]: string;
+            };
+            versions: {
+                [key: string]: string;
+            };
         };
         DeletedTenant: {
             /** @constant */
@@ -3883,6 +3958,11 @@ export type CouponCode = components['schemas']['CouponCode'];
 export type CreatedOperatorToken = components['schemas']['CreatedOperatorToken'];
 export type CreatedPlugin = components['schemas']['CreatedPlugin'];
 export type CreatedTenant = components['schemas']['CreatedTenant'];
+export type DefinitionDiff = components['schemas']['DefinitionDiff'];
+export type DefinitionDiffResult = components['schemas']['DefinitionDiffResult'];
+export type DefinitionPush = components['schemas']['DefinitionPush'];
+export type DefinitionPushResult = components['schemas']['DefinitionPushResult'];
+export type Definitions = components['schemas']['Definitions'];
 export type DeletedTenant = components['schemas']['DeletedTenant'];
 export type Deployment = components['schemas']['Deployment'];
 export type DraftRequest = components['schemas']['DraftRequest'];
@@ -9793,6 +9873,58 @@ export interface operations {
                 };
                 content: {
                     "application/json": unknown;
+                };
+            };
+        };
+    };
+    getDefinitions: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Definitions"];
+                };
+            };
+        };
+    };
+    diffDefinitions: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DefinitionDiff"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefinitionDiffResult"];
+                };
+            };
+        };
+    };
+    pushDefinitions: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DefinitionPush"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefinitionPushResult"];
                 };
             };
         };

@@ -36,6 +36,7 @@ const TAG_DESCRIPTIONS: Record<string, string> = {
   files: 'Files that users upload, and links to their content',
   sites: 'The static site of the tenant, and its deployments',
   configurations: 'Settings of the tenant',
+  definitions: 'Blueprints, lambdas, integrations and all else that defines a tenant, as files',
   events: 'Events of the tenant',
   lambdas: 'Code that runs on the server',
   integrations: 'Integrations, the sources they use, and their webhooks',

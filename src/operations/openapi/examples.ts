@@ -16,6 +16,7 @@ const fields = [
 ]
 const permissions = [{ operation: 'read', scope: 'user', roleBased: ['user'] }]
 const blueprint = { key: 'todos', name: 'To-dos', fields, permissions }
+const definitionFiles = { 'lambdas/one.ts': 'export default () => 1' }
 const properties = { title: 'Write the notes', done: false }
 const entity = { _id: id, identifier: id, ...times, user: id, workspace: null, metadata: properties, ...properties }
 const price = { name: 'Pro', monthlyPrice: 19.9, yearlyPrice: 199, currency: 'EUR', features: ['Ten workspaces'] }
@@ -133,6 +134,8 @@ export const examples: Record<string, unknown> = {
   NewBlock: block,
   BlockChange: { content: block.content },
   Block: { _id: id, description: '', ...block, ...times },
+  DefinitionDiff: { files: definitionFiles, prune: true },
+  DefinitionPush: { files: definitionFiles },
   NewConfiguration: { key: 'theme', public: true, metadata: websiteMetadata },
   ConfigurationChange: { metadata: websiteMetadata },
   Configuration: {

@@ -16,6 +16,7 @@ import * as connections from '../../connections/shapes'
 import * as content from '../../content/shapes'
 import { ProblemShape } from '../../core/problem'
 import { SuccessShape } from '../../core/shapes'
+import * as definitions from '../../definitions/shapes'
 import * as charts from '../../entities/charts/shapes'
 import * as entities from '../../entities/shapes'
 import * as events from '../../events/shapes'
@@ -46,6 +47,7 @@ const SHAPE_MODULES = [
     entities,
     charts,
     content,
+    definitions,
     events,
   ],
   ...[

@@ -217,6 +217,9 @@ const table = `
     200 POST /api/lambdas/:id/rollback
     200 POST /api/lambdas/:id/execute
     200 GET /api/lambdas/:id/logs
+    200 GET /api/definitions/
+    200 POST /api/definitions/diff
+    200 POST /api/definitions/push
     200 GET /api/configurations/
     200 GET /api/configurations/:key
     201 POST /api/configurations/

@@ -242,6 +242,8 @@ export const requests: Record<string, BuildRequest> = {
   'DELETE /api/blocks/:id': block,
   'POST /api/mails/templates/:name/preview': () => ({ path: { name: 'verification' }, body: { subject: 'Hello' } }),
   'POST /api/mails/templates/:name/test': () => ({ path: { name: 'verification' } }),
+  'POST /api/definitions/diff': () => ({ body: { files: {} } }),
+  'POST /api/definitions/push': () => ({ body: { files: {} } }),
   'GET /api/configurations/:key': () => ({ path: { key: 'hidden' } }),
   'POST /api/configurations/': (at) => ({ body: { key: at.name(), metadata: {} } }),
   'PUT /api/configurations/app-configuration': () => ({ body: { theme: 'dark' } }),

@@ -1,0 +1,84 @@
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { config } from '../config'
+import { endStartPolicy } from '../core/jit-policy'
+import { getErrorChain } from '../core/log'
+import { type FieldError, Problem } from '../core/problem'
+import type { ChangeReport } from '../definitions/push'
+import type { DefinitionTarget } from '../definitions/target'
+import type { Tenant } from '../tenancy/tenants'
+import { ENV_FILE_DESCRIPTION, openSecrets } from './definitions'
+import { writeFileAtomic } from './output'
+import { startServer } from './serve'
+
+type DevOptions = { tenant?: string; prune?: boolean; envFile?: string }
+
+const DEFAULT_TENANT = 'main'
+const OUTPUTS = { 'atoll.d.ts': 'types', 'atoll-client.ts': 'client' } as const
+const DONE = { create: 'created', change: 'changed', rename: 'changed', remove: 'removed' }
+
+export const dev = new Command('dev')
+  .description('Start the server, and push the definitions of a folder at each save')
+  .argument('<folder>', 'the folder of the files; atoll.d.ts and atoll-client.ts are written there, too')
+  .option('--tenant <id>', 'the id of the tenant, which is created if there is none; default: the default tenant')
+  .option('--prune', 'remove things whose file is removed, except blueprints with entities')
+  .option('--env-file <file>', ENV_FILE_DESCRIPTION)
+  .action(async (folder: string, { tenant, prune, envFile }: DevOptions) => {
+    const readSecret = await openSecrets(envFile)
+    await startServer({})
+    endStartPolicy()
+    const { getDefaultTenantId, getTenant } = await import('../tenancy/tenants')
+    const id = tenant ?? (config.ATOLL_DEFAULT_TENANT || (await getDefaultTenantId()) || DEFAULT_TENANT)
+    await createIfMissing(id)
+    const { openLocalTarget } = await import('../definitions/target')
+    const { watchFolder } = await import('../definitions/watch')
+    const target = await openLocalTarget(id)
+    const pushSaved = async () => {
+      await pushAndTell(target, folder, { prune, readSecret })
+      await writeTypes(await getTenant(id), folder)
+    }
+    await watchFolder(folder, () => pushSaved().catch(tellFailure))
+    await pushSaved().catch(tellFailure)
+    console.log(`Watching ${folder} for the tenant "${id}".`)
+  })
+
+async function createIfMissing(id: string) {
+  const { createTenant, isRegistered } = await import('../tenancy/tenants')
+  if (!(await isRegistered(id))) await createTenant(id)
+}
+
+type PushOptions = { prune?: boolean; readSecret: (name: string) => string | undefined }
+
+async function pushAndTell(target: DefinitionTarget, folder: string, options: PushOptions) {
+  const { pushFolder } = await import('../definitions/folder-push')
+  const began = performance.now()
+  const { changes } = await pushFolder(target, folder, options)
+  const duration = Math.round(performance.now() - began)
+  for (const change of changes) console.log(`${formatDone(change)} (${duration} ms)`)
+}
+
+const formatDone = ({ action, kind, name, details = [] }: ChangeReport) =>
+  `${DONE[action]} ${kind} ${name}${details.length ? `: ${details.join(', ')}` : ''}`
+
+/** Tells each error in a line. What is wrong in a file must not end the server. */
+function tellFailure(error: unknown) {
+  const problem = getErrorChain(error).find((cause) => cause instanceof Problem)
+  if (!problem) return console.error(`error: ${error instanceof Error ? error.message : error}`)
+  const details = Array.isArray(problem.more.details) ? (problem.more.details as FieldError[]) : []
+  const lines =
+    problem.code === 'INVALID_INPUT' && details.length ? details.map(({ message }) => message) : [problem.message]
+  for (const line of lines) console.error(`error: ${line.replace(/\s*\n\s*/g, ' ')}`)
+}
+
+/** Writes the types and the client that differ. */
+async function writeTypes(tenant: Tenant, folder: string) {
+  const { generateTypes } = await import('../blueprints/typegen/generator')
+  for (const [name, kind] of Object.entries(OUTPUTS)) {
+    const path = join(folder, name)
+    const text = (await Array.fromAsync(generateTypes(tenant, kind))).join('')
+    const file = Bun.file(path)
+    if ((await file.exists()) && (await file.text()) === text) continue
+    await writeFileAtomic([text], path)
+    console.log(`wrote ${path}`)
+  }
+}

@@ -1,0 +1,132 @@
+import { tryParseJson } from '../core/json'
+import { badRequest, type FieldError, Problem } from '../core/problem'
+import { parseWithShape } from '../core/shapes'
+import { canonicalize, formatJson } from './definition-text'
+import { kindNames, kinds } from './kinds'
+import type { Definition, DefinitionKind, KindName } from './kinds/definition-kind'
+import { toFileStems, toLabel } from './labels'
+import { toPlaceholders, toVariable, withoutSecrets } from './secrets'
+
+/** Texts by path, such as `blueprints/books.json`. */
+export type DefinitionFiles = Record<string, string>
+
+/** A thing of a file, or of a tenant: references are labels, and secrets are placeholders in a file, values in a tenant. */
+export type LabeledThing = { kind: KindName; label: string; name: string | null; definition: Definition }
+export type FileThing = LabeledThing & { path: string }
+
+/** Returns the text that says which thing is meant, in `.atoll.json` and in messages: `blueprints/books`. */
+export const toThingPath = ({ kind, label }: Pick<LabeledThing, 'kind' | 'label'>) => `${kinds[kind].folder}/${label}`
+
+/** Returns the files of things. The same things have the same files. */
+export function formatFiles(things: LabeledThing[]): DefinitionFiles {
+  const files: DefinitionFiles = {}
+  const variables = new Set<string>()
+  for (const kindName of kindNames) {
+    const ofKind = things.filter(({ kind }) => kind === kindName).sort((a, b) => (a.label < b.label ? -1 : 1))
+    const stems = toFileStems(ofKind.map(({ label }) => label))
+    for (const thing of ofKind)
+      Object.assign(files, formatThing(thing, `${kinds[kindName].folder}/${stems.get(thing.label)}`, variables))
+  }
+  return files
+}
+
+/** Returns the files of one thing, for messages. */
+export const formatOne = (thing: LabeledThing): string =>
+  Object.values(formatThing(thing, toThingPath(thing), new Set())).join('\n')
+
+function formatThing({ kind: kindName, label, name, definition }: LabeledThing, path: string, variables: Set<string>) {
+  const kind = kinds[kindName]
+  const shown = toPlaceholders(kindName, kind, label, definition, variables)
+  const stated = { ...shown, ...(name !== label && { [kind.nameKey]: name }) }
+  if (!kind.source) return { [`${path}.json`]: formatJson(stated) }
+  const { [kind.source.key]: source, ...others } = stated
+  return {
+    ...(Object.keys(others).length && { [`${path}.json`]: formatJson(others) }),
+    [`${path}.${kind.source.extension}`]: source as string,
+  }
+}
+
+/** Returns the things of files, by kind and label. @throws 400 INVALID_INPUT that names each wrong file */
+export function parseFiles(files: DefinitionFiles): FileThing[] {
+  const errors: FieldError[] = []
+  const things: FileThing[] = []
+  for (const [stemPath, texts] of groupByStem(files, errors))
+    try {
+      things.push(parseThing(stemPath, texts))
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      errors.push(...toFileErrors(error, Object.values(texts)[0]!.path))
+    }
+  errors.push(...listSharedNames(things))
+  if (errors.length) badRequest(...errors)
+  return things.sort((a, b) => kindNames.indexOf(a.kind) - kindNames.indexOf(b.kind) || (a.label < b.label ? -1 : 1))
+}
+
+type Texts = { json?: { path: string; text: string }; source?: { path: string; text: string } }
+
+function groupByStem(files: DefinitionFiles, errors: FieldError[]): Map<string, Texts> {
+  const groups = new Map<string, Texts>()
+  for (const [path, text] of Object.entries(files)) {
+    const part = partOf(path)
+    if (!part) errors.push({ path, message: `"${path}" is not the file of a definition.` })
+    else {
+      const stemPath = path.slice(0, path.lastIndexOf('.'))
+      groups.set(stemPath, { ...groups.get(stemPath), [part]: { path, text } })
+    }
+  }
+  return groups
+}
+
+/** Returns which part of a definition a file is, or undefined for a file that is none. */
+export function partOf(path: string): 'json' | 'source' | undefined {
+  const [, folder, extension] = /^([^/]+)\/[^/]+\.(\w+)$/.exec(path) ?? []
+  const kind = Object.values(kinds).find((each) => each.folder === folder)
+  if (!kind) return
+  if (extension === 'json') return 'json'
+  return extension === kind.source?.extension ? 'source' : undefined
+}
+
+function parseThing(stemPath: string, { json, source }: Texts): FileThing {
+  const [folder, stem = ''] = stemPath.split('/')
+  const kindName = kindNames.find((name) => kinds[name].folder === folder)!
+  const kind = kinds[kindName]
+  const { path } = (json ?? source)!
+  const label = toLabel(stem) ?? badRequest({ path, message: `"${path}" is not percent-encoded as it should be.` })
+  if (kind.source && !source)
+    badRequest({ path, message: `"${path}" needs a file "${stemPath}.${kind.source.extension}" beside it.` })
+  const parsed = json ? tryParseJson(json.text) : {}
+  if (parsed === null || typeof parsed !== 'object' || Array.isArray(parsed))
+    return badRequest({ path, message: `"${path}" is not a JSON object.` })
+  const { [kind.nameKey]: name = label, ...stated } = parsed as Definition
+  const definition = { ...stated, ...(kind.source && { [kind.source.key]: source!.text }) }
+  assertValid(kind, path, { ...definition, [kind.nameKey]: name })
+  kind.mapSecrets?.(definition, (secretPath, text) => toVariable(path, secretPath, text))
+  return { kind: kindName, label, name: name as string | null, definition: canonicalize(kind, definition), path }
+}
+
+/** Secrets are placeholders, which the shape of a secret may not allow, so they are checked when they are known. */
+function assertValid(kind: DefinitionKind, path: string, input: Definition) {
+  const visible = withoutSecrets(kind, input)
+  const known = parseWithShape(kind.shape, visible)
+  if (!Bun.deepEquals(known, visible))
+    badRequest({ path, message: `"${path}" has a property that its kind does not have. Check its spelling.` })
+}
+
+function toFileErrors({ message, more }: Problem, file: string): FieldError[] {
+  const details = Array.isArray(more.details) ? (more.details as FieldError[]) : [{ path: '', message }]
+  return details.map(({ path, message }) => ({
+    path: path === file ? file : `${file}${path}`,
+    message: message.includes(file) ? message : `"${file}": ${message}`,
+  }))
+}
+
+function listSharedNames(things: FileThing[]): FieldError[] {
+  const seen = new Map<string, FileThing>()
+  return things.flatMap((thing) => {
+    const key = `${thing.kind} ${thing.name}`
+    const other = seen.get(key)
+    seen.set(key, thing)
+    if (!other || kinds[thing.kind].sharesNames) return []
+    return [{ path: thing.path, message: `"${other.path}" and "${thing.path}" are both named "${thing.name}".` }]
+  })
+}

@@ -1,0 +1,27 @@
+import * as components from '../../content/components'
+import { NewComponent } from '../../content/shapes'
+import { defineKind } from './definition-kind'
+
+/** A component. Its name is its identifier unless another one is given. */
+export const component = defineKind({
+  folder: 'components',
+  nameKey: 'identifier',
+  source: { key: 'content', extension: 'tsx' },
+  shape: NewComponent,
+  defaults: { description: '', requiredProps: [] },
+  prepare: ({ componentName, ...definition }, { name }) => ({
+    ...definition,
+    ...(componentName !== name && { componentName }),
+  }),
+  list: components.list,
+  get: components.get,
+  toStored: ({ _id, identifier, componentName, description, content, requiredProps }) => ({
+    id: _id,
+    name: identifier,
+    definition: { description, content, requiredProps, ...(componentName !== identifier && { componentName }) },
+  }),
+  create: components.create,
+  change: (ctx, id, { identifier, componentName = identifier, ...input }, { answer }) =>
+    components.update(ctx, id, { description: '', requiredProps: [], ...input, componentName }, answer),
+  remove: (ctx, id, { answer }) => components.remove(ctx, id, answer),
+})

@@ -1,0 +1,45 @@
+import type { Ctx } from '../../accounts/context'
+import * as connections from '../../connections/connections'
+import { readSecrets } from '../../connections/secrets'
+import { NewConnection } from '../../connections/shapes'
+import { Problem } from '../../core/problem'
+import { type Definition, defineKind, mapTexts, replaceKeys } from './definition-kind'
+
+/** A connection to another server. Its secrets are in `authentication`, as in the API. */
+export const connection = defineKind({
+  folder: 'connections',
+  nameKey: 'name',
+  sharesNames: true,
+  shape: NewConnection,
+  defaults: { labels: [], metadata: {}, authentication: {} },
+  mapSecrets: ({ authentication, ...definition }, map) => ({
+    ...definition,
+    ...(authentication !== undefined && { authentication: mapTexts(authentication, map) }),
+  }),
+  list: connections.list,
+  get: connections.get,
+  async toStored({ _id, name, kind, labels, metadata, secrets }, ctx) {
+    const authentication = await readAuthentication(ctx, _id, secrets)
+    return { id: _id, name, definition: { kind, labels, metadata, authentication } }
+  },
+  create: connections.create,
+  change(ctx, id, { name, kind, labels = [], metadata, authentication }, { before, answer }) {
+    const input = {
+      ...{ name, kind, labels },
+      metadata: replaceKeys(before.metadata as Definition, metadata),
+      authentication: replaceKeys(before.authentication as Definition, authentication),
+    }
+    return connections.change(ctx, id, input, answer)
+  },
+  remove: (ctx, id, { answer }) => connections.remove(ctx, id, answer),
+})
+
+/** Returns the secrets by name; those that no key decrypts any more are empty. */
+async function readAuthentication(ctx: Ctx, id: string, names: string[]): Promise<Definition> {
+  try {
+    return await readSecrets(ctx, id, names)
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== 'SEALED_UNREADABLE') throw error
+    return Object.fromEntries(names.map((name) => [name, '']))
+  }
+}

@@ -1,0 +1,47 @@
+import { parseIsoDateTime, toIsoString } from '../../core/clock'
+import * as coupons from '../../payments/coupons/coupons'
+import { NewCoupon } from '../../payments/shapes'
+import { defineKind } from './definition-kind'
+
+const DEFAULTS = {
+  ...{ currency: null, maxRedemptions: null, validFrom: null, validUntil: null },
+  ...{ benefitDurationUnit: null, benefitDurationValue: null, applicablePlanIds: [], isActive: true },
+}
+
+/** A coupon. A removed one is deactivated, because subscriptions refer to it. */
+export const coupon = defineKind({
+  folder: 'coupons',
+  nameKey: 'code',
+  shape: NewCoupon,
+  defaults: DEFAULTS,
+  normalize: ({ currency, validFrom, validUntil, ...definition }) => ({
+    ...definition,
+    ...(typeof currency === 'string' && { currency: currency.toUpperCase() }),
+    ...(validFrom !== undefined && { validFrom: normalizeTime(validFrom) }),
+    ...(validUntil !== undefined && { validUntil: normalizeTime(validUntil) }),
+  }),
+  prepare: (definition, { before }) => ({
+    ...(before?.currency && definition.discountType === 'fixed' ? { currency: before.currency } : {}),
+    ...definition,
+  }),
+  mapReferences: ({ applicablePlanIds, ...definition }, map) => ({
+    ...definition,
+    ...(Array.isArray(applicablePlanIds) && {
+      applicablePlanIds: applicablePlanIds.map((plan) => map('plan', plan)).filter((plan) => plan !== undefined),
+    }),
+  }),
+  isKept: ({ definition }) => definition.isActive === false,
+  list: coupons.list,
+  get: (ctx, id) => coupons.get(ctx, id),
+  toStored({ _id, code, currentRedemptions: _, created: __, updated: ___, ...definition }) {
+    return { id: _id, name: code, definition }
+  },
+  create: coupons.create,
+  change: (ctx, id, input) => coupons.change(ctx, id, { ...DEFAULTS, ...input }),
+  remove: (ctx, id) => coupons.remove(ctx, id),
+})
+
+function normalizeTime(time: unknown) {
+  const moment = typeof time === 'string' ? parseIsoDateTime(time) : undefined
+  return moment === undefined ? time : toIsoString(moment)
+}

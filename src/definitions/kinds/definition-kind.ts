@@ -1,0 +1,149 @@
+import type { Static, TObject } from '@sinclair/typebox'
+import type { Ctx } from '../../accounts/context'
+import type { HttpContext } from '../../core/etag'
+import { parseWithShape } from '../../core/shapes'
+import type { ListQuery } from '../../storage/pagination'
+
+const PAGE_SIZE = 1_000
+
+export type KindName =
+  | 'blueprint'
+  | 'connection'
+  | 'lambda'
+  | 'plugin'
+  | 'integration'
+  | 'agent'
+  | 'block'
+  | 'component'
+  | 'plan'
+  | 'coupon'
+  | 'configuration'
+  | 'mail'
+
+/** The properties of a thing without ids of its own, times and its name. */
+export type Definition = Record<string, unknown>
+
+/** A thing as a tenant has it: its references are ids, and its secrets are values. */
+export type StoredThing = {
+  id: string
+  /** Null for a thing without a name; `fallback` is what its file is called then. */
+  name: string | null
+  fallback?: string
+  definition: Definition
+}
+
+/** Translates a reference; undefined leaves it out. */
+export type MapReference = (kind: KindName, reference: string) => string | undefined
+/** Translates a secret; undefined leaves it out. `path` are the keys that lead to it. */
+export type MapSecret = (path: string[], value: string) => string | undefined
+
+/** What a change does to the entities of a blueprint. */
+export type Survey = { entities: number; details: string[] }
+
+type KindRules = {
+  /** The folder of its files. */
+  folder: string
+  /** The property that names a thing. */
+  nameKey: 'key' | 'name' | 'code' | 'identifier'
+  /** Whether two things of a tenant may have the same name. */
+  sharesNames?: boolean
+  /** The property that has a file of its own beside the JSON. */
+  source?: { key: string; extension: 'ts' | 'tsx' }
+  /** Values that a file leaves out. */
+  defaults: Definition
+  /** Returns the definition as the API stores it, such as currencies in upper case. */
+  normalize?(definition: Definition): Definition
+  /** Returns the definition of a file as it is compared with the current one, and pushed. */
+  prepare?(definition: Definition, current: { name: string | null; before?: Definition }): Definition
+  mapReferences?(definition: Definition, map: MapReference): Definition
+  mapSecrets?(definition: Definition, map: MapSecret): Definition
+  /** Whether a thing that has no file stays when others are pruned. */
+  isKept?(thing: StoredThing): boolean
+  /** Returns what a change says of itself, and whether it only renames. */
+  describe?(before: Definition, after: Definition): { details: string[]; isRename?: boolean }
+  /** Returns what a change, or a removal without a definition, does to entities. */
+  survey?(ctx: Ctx, id: string, after: Definition | undefined): Promise<Survey>
+  remove(ctx: Ctx, id: string, options: { pruneData: boolean; answer: HttpContext }): Promise<unknown>
+}
+
+type KindOperations<Shape extends TObject, Item> = {
+  /** What the API accepts for a new thing. */
+  shape: Shape
+  list(ctx: Ctx, query: ListQuery, answer: HttpContext): Promise<Item[]>
+  get(ctx: Ctx, id: string, answer: HttpContext): Promise<Item>
+  /** Returns undefined for an item that is not of this kind. */
+  toStored(item: Item, ctx: Ctx): StoredThing | undefined | Promise<StoredThing | undefined>
+  create(ctx: Ctx, input: Static<Shape>, answer: HttpContext): Promise<Item>
+  /** Makes the thing what `after` says. Returns whether entities are still being changed. */
+  change(
+    ctx: Ctx,
+    id: string,
+    after: Static<Shape>,
+    options: { before: Definition; answer: HttpContext },
+  ): Promise<{ isUnderWay: boolean } | unknown>
+}
+
+/** A kind of definition: how its things are read, written and compared. */
+export type DefinitionKind = KindRules & {
+  shape: TObject
+  /** Returns all things of this kind, oldest first. */
+  listAll(ctx: Ctx): Promise<StoredThing[]>
+  /** Returns a thing, and sets its ETag. @throws 404 */
+  read(ctx: Ctx, id: string, answer: HttpContext): Promise<StoredThing | undefined>
+  /** Creates a thing and returns it. `input` has its name. @throws what the API does */
+  create(ctx: Ctx, input: Definition, answer: HttpContext): Promise<StoredThing | undefined>
+  /** Changes a thing. Returns whether its entities are still being changed. @throws what the API does */
+  change(
+    ctx: Ctx,
+    id: string,
+    input: Definition,
+    options: { before: Definition; answer: HttpContext },
+  ): Promise<boolean>
+}
+
+/** Returns a kind whose operations take any definition; its shape checks it first. */
+export const defineKind = <Shape extends TObject, Item>({
+  shape,
+  list,
+  get,
+  toStored,
+  create,
+  change,
+  ...rules
+}: KindRules & KindOperations<Shape, Item>): DefinitionKind => ({
+  ...rules,
+  shape,
+  async listAll(ctx) {
+    const things: StoredThing[] = []
+    for (let page = 1; ; page++) {
+      const answer: HttpContext = { request: new Request('http://localhost/'), set: { headers: {} } }
+      const items = await list(ctx, { limit: `${PAGE_SIZE}`, page: `${page}`, sort: 'created' }, answer)
+      for (const item of items) {
+        const thing = await toStored(item, ctx)
+        if (thing) things.push(thing)
+      }
+      if (items.length < PAGE_SIZE) return things
+    }
+  },
+  read: async (ctx, id, answer) => toStored(await get(ctx, id, answer), ctx),
+  create: async (ctx, input, answer) => toStored(await create(ctx, parseWithShape(shape, input), answer), ctx),
+  async change(ctx, id, input, options) {
+    const result = await change(ctx, id, parseWithShape(shape, input), options)
+    return !!(result as { isUnderWay?: boolean } | undefined)?.isUnderWay
+  },
+})
+
+/** Returns the values after a change that replaces all keys: those that are left out become null. */
+export const replaceKeys = (before: Definition = {}, after: Definition = {}): Definition => ({
+  ...Object.fromEntries(Object.keys(before).map((key) => [key, null])),
+  ...after,
+})
+
+/** Translates every text in a value. Texts that become undefined are left out. */
+export function mapTexts(value: unknown, map: MapSecret, path: string[] = []): unknown {
+  if (typeof value === 'string') return map(path, value)
+  if (Array.isArray(value)) return value.map((item, n) => mapTexts(item, map, [...path, `${n + 1}`]))
+  if (!value || typeof value !== 'object') return value
+  const entries = Object.entries(value).map(([key, part]) => [key, mapTexts(part, map, [...path, key])] as const)
+  return Object.fromEntries(entries.filter(([, part]) => part !== undefined))
+}

@@ -1,0 +1,37 @@
+import * as integrations from '../../integrations/integrations'
+import { NewIntegration } from '../../integrations/shapes'
+import { type Definition, defineKind } from './definition-kind'
+import { mapTargetReferences, withoutStoreIds, withStoreIdsOf } from './target-references'
+
+const DEFAULTS = { active: true, guest: false, roles: [], workspaceRoles: [], plugin: null }
+
+/** An integration, except those that are agents. */
+export const integration = defineKind({
+  folder: 'integrations',
+  nameKey: 'name',
+  sharesNames: true,
+  shape: NewIntegration,
+  defaults: DEFAULTS,
+  mapReferences: ({ target, plugin, ...definition }, map) => ({
+    ...definition,
+    target: mapTargetReferences(target as Definition, map),
+    ...(typeof plugin === 'string' && { plugin: map('plugin', plugin) }),
+  }),
+  list: integrations.list,
+  get: integrations.get,
+  toStored({ _id, name, active, guest, trigger, target, roles, workspaceRoles, plugin }) {
+    if (trigger.kind === 'chat' && target.kind === 'ai') return
+    const fallback = trigger.kind === 'tool' ? trigger.name : `${trigger.kind}-${target.kind}`
+    const definition = { active, guest, trigger, target: withoutStoreIds(target), roles, workspaceRoles, plugin }
+    return { id: _id, name, fallback, definition }
+  },
+  create: integrations.create,
+  change: (ctx, id, { name = null, ...input }, { answer }) =>
+    integrations.change(
+      ctx,
+      id,
+      ({ target }) => ({ ...DEFAULTS, ...input, name, target: withStoreIdsOf(input.target, target) }),
+      answer,
+    ),
+  remove: (ctx, id, { answer }) => integrations.remove(ctx, id, answer),
+})

@@ -1,0 +1,45 @@
+import type { Ctx } from '../../accounts/context'
+import { Problem } from '../../core/problem'
+import { readValues } from '../../lambdas/env'
+import * as lambdas from '../../lambdas/lambdas'
+import { NewLambda } from '../../lambdas/shapes'
+import { type Definition, defineKind, mapTexts, replaceKeys } from './definition-kind'
+
+const DEFAULTS = { description: '', timeoutMs: 5_000, memoryMb: 64, serviceRole: null, env: {} }
+
+/** A lambda. The values of its environment are secrets. */
+export const lambda = defineKind({
+  folder: 'lambdas',
+  nameKey: 'name',
+  sharesNames: true,
+  source: { key: 'code', extension: 'ts' },
+  shape: NewLambda,
+  defaults: DEFAULTS,
+  mapSecrets: ({ env, ...definition }, map) => ({
+    ...definition,
+    ...(env !== undefined && { env: mapTexts(env, map) }),
+  }),
+  list: lambdas.list,
+  get: lambdas.get,
+  async toStored({ _id, name, description, code, timeoutMs, memoryMb, serviceRole, env: names }, ctx) {
+    const env = await readEnvironment(ctx, _id, names)
+    return { id: _id, name, definition: { description, code, timeoutMs, memoryMb, serviceRole, env } }
+  },
+  create: lambdas.create,
+  change(ctx, id, { env, ...input }, { before, answer }) {
+    const values = replaceKeys(before.env as Definition, env as Definition) as Record<string, string | null>
+    const { env: _, ...defaults } = DEFAULTS
+    return lambdas.change(ctx, id, { ...defaults, ...input, env: values }, answer)
+  },
+  remove: (ctx, id, { answer }) => lambdas.remove(ctx, id, answer),
+})
+
+/** Returns the values by name; those that no key decrypts any more are empty. */
+async function readEnvironment(ctx: Ctx, id: string, names: string[]): Promise<Record<string, string>> {
+  try {
+    return await readValues(ctx, id, names)
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== 'SEALED_UNREADABLE') throw error
+    return Object.fromEntries(names.map((name) => [name, '']))
+  }
+}

@@ -1,0 +1,31 @@
+import * as plans from '../../payments/plans'
+import { NewPlan } from '../../payments/shapes'
+import { defineKind } from './definition-kind'
+
+const DEFAULTS = {
+  ...{ description: '', monthlyPrice: null, yearlyPrice: null, dynamic: false, isActive: true },
+  ...{ features: [], sortOrder: 0, limits: {}, metadata: {}, externalIds: {} },
+}
+
+/** A plan, with its ids at providers. A removed one is archived, because subscriptions refer to it. */
+export const plan = defineKind({
+  folder: 'plans',
+  nameKey: 'name',
+  sharesNames: true,
+  shape: NewPlan,
+  defaults: DEFAULTS,
+  normalize: ({ currency, ...definition }) => ({
+    ...definition,
+    ...(typeof currency === 'string' && { currency: currency.toUpperCase() }),
+  }),
+  prepare: (definition, { before }) => ({ ...(before && { currency: before.currency }), ...definition }),
+  isKept: ({ definition }) => definition.isActive === false,
+  list: plans.list,
+  get: (ctx, id) => plans.get(ctx, id),
+  toStored({ _id, name, created: _, updated: __, ...definition }) {
+    return { id: _id, name, definition }
+  },
+  create: (ctx, input) => plans.create(ctx, { ...DEFAULTS, ...input }),
+  change: (ctx, id, input) => plans.change(ctx, id, { ...DEFAULTS, ...input }),
+  remove: (ctx, id) => plans.remove(ctx, id),
+})

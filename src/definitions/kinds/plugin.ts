@@ -1,0 +1,63 @@
+import type { Ctx } from '../../accounts/context'
+import { Problem } from '../../core/problem'
+import { openSecret } from '../../platform/vault/vault'
+import * as plugins from '../../plugins/plugins'
+import { toSecretRef } from '../../plugins/secrets'
+import { NewPlugin } from '../../plugins/shapes'
+import { type Definition, defineKind } from './definition-kind'
+
+const ANY_EVENT = { source: '*', kind: '*', eventName: '*', active: true }
+const DEFAULTS = {
+  ...{ description: '', manifestUrl: null, apiPath: null, proxyUrl: null, subscribedEvents: [], active: true },
+}
+
+/** A plugin, with the secret that it shares with the server. A file without one leaves it as it is. */
+export const plugin = defineKind({
+  folder: 'plugins',
+  nameKey: 'name',
+  shape: NewPlugin,
+  defaults: DEFAULTS,
+  normalize: ({ subscribedEvents, ...definition }) => ({
+    ...definition,
+    ...(Array.isArray(subscribedEvents) && { subscribedEvents: subscribedEvents.map(withoutAnyEvent) }),
+  }),
+  prepare: (definition, { before }) => ({
+    ...(before?.secret !== undefined && { secret: before.secret }),
+    ...definition,
+  }),
+  mapSecrets: ({ secret, ...definition }, map) => {
+    const mapped = typeof secret === 'string' ? map(['secret'], secret) : undefined
+    return { ...definition, ...(mapped !== undefined && { secret: mapped }) }
+  },
+  list: plugins.list,
+  get: plugins.get,
+  async toStored({ _id, name, description, manifestUrl, apiPath, proxyUrl, subscribedEvents, active }, ctx) {
+    const secret = await readSecret(ctx, _id)
+    const definition = { description, manifestUrl, apiPath, proxyUrl, subscribedEvents, active, secret }
+    return { id: _id, name, definition }
+  },
+  async create(ctx, input, answer) {
+    const { secret: _, ...created } = await plugins.create(ctx, { ...DEFAULTS, ...input }, answer)
+    return created
+  },
+  async change(ctx, id, { secret, ...input }, { before, answer }) {
+    await plugins.change(ctx, id, { ...DEFAULTS, ...input })
+    if (secret && secret !== before.secret) await plugins.rotateSecret(ctx, id, secret, answer)
+  },
+  remove: (ctx, id) => plugins.remove(ctx, id),
+})
+
+const withoutAnyEvent = (subscription: Definition) =>
+  Object.fromEntries(
+    Object.entries(subscription).filter(([key, value]) => ANY_EVENT[key as keyof typeof ANY_EVENT] !== value),
+  )
+
+/** Returns the secret; one that no key decrypts any more is empty. */
+async function readSecret(ctx: Ctx, id: string): Promise<string> {
+  try {
+    return (await openSecret(ctx, toSecretRef(id))) ?? ''
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== 'SEALED_UNREADABLE') throw error
+    return ''
+  }
+}

@@ -1,0 +1,36 @@
+import { storeScopes } from '../../ai/knowledge/tables'
+import { ECHO_SOURCE_ID } from '../../integrations/targets/ai'
+import type { Definition, MapReference } from './definition-kind'
+
+type References = { sourceId?: string; lambdaId?: string; tools?: string[]; blueprints?: string[] }
+
+/** Translates what a target of an integration refers to: connections, lambdas, tools and blueprints. */
+export function mapTargetReferences(target: Definition & References, map: MapReference): Definition {
+  const { sourceId, lambdaId, tools, blueprints } = target
+  const translated: References = {
+    ...(sourceId && { sourceId: sourceId === ECHO_SOURCE_ID ? sourceId : map('connection', sourceId) }),
+    ...(lambdaId && { lambdaId: map('lambda', lambdaId) }),
+    ...(tools && { tools: mapAll(tools, 'integration', map) }),
+    ...(blueprints && { blueprints: mapAll(blueprints, 'blueprint', map) }),
+  }
+  return { ...target, ...translated }
+}
+
+const mapAll = (references: string[], kind: Parameters<MapReference>[0], map: MapReference) =>
+  references.map((reference) => map(kind, reference)).filter((reference) => reference !== undefined)
+
+const isScope = (store: string) => (storeScopes as readonly string[]).includes(store)
+
+/** Vector stores that are named by their id are data, and no part of a definition. */
+export function withoutStoreIds(target: object): Definition {
+  const scopes = storesOf(target).filter(isScope)
+  return { ...target, vectorStores: scopes.length ? scopes : undefined }
+}
+
+/** Returns the target with the vector stores that `before` names by their id. */
+export function withStoreIdsOf<Target extends object>(target: Target, before: object): Target {
+  const ids = storesOf(before).filter((store) => !isScope(store))
+  return ids.length ? { ...target, vectorStores: [...storesOf(target), ...ids] } : target
+}
+
+const storesOf = (target: object) => (target as { vectorStores?: string[] }).vectorStores ?? []
