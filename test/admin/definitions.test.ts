@@ -104,7 +104,10 @@ describe.skipIf(!hasBrowser)('the screen of definitions in a browser', () => {
     await renamed.getByText('renamedFrom').first().waitFor()
     expect(await page.getByRole('alert').textContent()).toContain('the field "pages" and its values')
     await inspectScreen(page, 'definitions-plan')
+    await renamed.getByRole('button', { name: 'Hide the texts' }).click()
     const push = page.getByRole('button', { name: /^Push \d+ changes$/ })
+    await push.scrollIntoViewIfNeeded()
+    await inspectScreen(page, 'definitions-push')
     await push.click()
     expect(await page.getByRole('dialog').count()).toBe(0) // the secret is required
     await page.getByRole('textbox', { name: 'MODELS_TOKEN' }).fill('sk-1')
