@@ -25,6 +25,14 @@ export type UploadInit = Init & {
   /** Told while the content is sent where the platform has `XMLHttpRequest`, else once at the end. */
   onProgress?: (progress: UploadProgress) => void
 }
+export type FileUrlOptions = {
+  /** The browser saves the content instead of showing it. */
+  download?: boolean
+  /** The size of a thumbnail, which the `files-configuration` or a field of the file allows. */
+  thumb?: `${number}x${number}`
+  /** How the thumbnail fits its size. Default: `cover`. */
+  fit?: 'cover' | 'contain' | 'inside'
+}
 
 /** The files of the caller. */
 export function createFiles({ get, post, remove, request, send, origin }: Transport) {
@@ -79,9 +87,10 @@ export function createFiles({ get, post, remove, request, send, origin }: Transp
      * The address of the content, for pages that have the session cookie; for others, `token` makes one.
      * @example
      * const address = client.files.url(file, { download: true })
+     * const thumbnail = client.files.url(file, { thumb: '400x400', fit: 'inside' })
      */
-    url: (file: { url: string }, { download }: { download?: boolean } = {}) =>
-      `${origin}${file.url}${toSearch(download ? { download: '' } : {})}`,
+    url: (file: { url: string }, { download, thumb, fit }: FileUrlOptions = {}) =>
+      `${origin}${file.url}${toSearch({ thumb, fit, ...(download && { download: '' }) })}`,
     /**
      * An address with which anybody can read the content for five minutes.
      * @example

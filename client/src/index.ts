@@ -13,7 +13,7 @@ export type { AxesChart, ChartQuery, PieChart } from './charts'
 export { type Client, createClient } from './client'
 export type { Blueprints, Entity } from './entity'
 export { AtollError } from './errors'
-export type { AtollFile, LocalFile, UploadInit } from './files'
+export type { AtollFile, FileUrlOptions, LocalFile, UploadInit } from './files'
 export type { AtollPasskey } from './passkeys'
 export type {
   AtollCoupon,

@@ -1,6 +1,14 @@
+import { textMatching } from '../core/shapes'
 import type { Definition, Field } from './shapes'
 
 const FILES_PATH = '/api/files/'
+const SIDE = '([1-9]\\d{0,2}|1\\d{3}|2000)'
+
+/** The shape of a size of thumbnails. */
+export const ThumbnailSize = textMatching(
+  `^${SIDE}x${SIDE}$`,
+  'Write a size as width x height, such as 400x300; each side has 1 to 2000 pixels.',
+)
 
 /**
  * Returns whether a field can name files of this server, so that who may read it may read them. Its index tells where a
@@ -25,8 +33,9 @@ export const isFilePath = (value: unknown): value is string => typeof value === 
 export const filePathOf = (id: string) => `${FILES_PATH}${id}/`
 
 /** Returns what the values of a file field are, as sentences for descriptions; undefined for other fields. */
-export function describeFileField({ type, accept, maxSize }: Field): string | undefined {
+export function describeFileField({ type, accept, maxSize, thumbs }: Field): string | undefined {
   if (type !== 'file') return
   const limits = [accept?.join(', '), maxSize !== undefined && `up to ${maxSize}`].filter(Boolean).join(', ')
-  return `The URL of a file. To write, also the \`_id\` of one.${limits && ` Files of this server: ${limits}.`}`
+  const sizes = thumbs?.length ? ` Thumbnails also of ${thumbs.join(', ')}.` : ''
+  return `The URL of a file. To write, also the \`_id\` of one.${limits && ` Files of this server: ${limits}.`}${sizes}`
 }

@@ -3,6 +3,7 @@ import { ActiveWorkspace } from '../accounts/shapes'
 import { ProblemShape } from '../core/problem'
 import { id, line, strictObject, text, textMatching, time } from '../core/shapes'
 import { type FieldTypeName, fieldTypeNames } from './fields'
+import { ThumbnailSize } from './file-fields'
 
 const optional = t.Optional
 const roles = t.Array(line(100, 1), { maxItems: 100 })
@@ -43,6 +44,13 @@ export const Field = strictObject({
   maxSize: optional(
     t.Union([t.Number({ minimum: 1, multipleOf: 1 }), textMatching('^[1-9]\\d{0,11}[KMGkmg]?$', SIZE_MESSAGE)], {
       description: 'the largest file of this server that a file field takes: bytes, or a text such as 500K or 10M',
+    }),
+  ),
+  thumbs: optional(
+    t.Array(ThumbnailSize, {
+      ...{ minItems: 1, maxItems: 20, uniqueItems: true },
+      description:
+        'sizes that thumbnails of the files of a file field may have besides those of the files-configuration',
     }),
   ),
   onDelete: optional(t.Union([t.Literal('restrict'), t.Literal('nullify'), t.Literal('cascade')])),

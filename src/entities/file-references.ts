@@ -4,6 +4,7 @@ import { filePathOf } from '../blueprints/file-fields'
 import type { Model, ModelField } from '../blueprints/model'
 import { isInScope, mayReadField, type RowScope, rowScopeOf } from '../blueprints/permissions'
 import type { Db } from '../storage/port'
+import type { Tenant } from '../tenancy/tenants'
 
 const MAX_COMPARED_ENTITIES = 2_000 // entities of a field that name one file; of more, only so many are compared
 
@@ -41,6 +42,23 @@ export async function listFileUses(ctx: PublicCtx, id: string, limit: number): P
     if (uses.length === limit) break
   }
   return uses
+}
+
+/** Returns the fields that name a file in any entity, whoever may read them. */
+export async function listNamingFields(tenant: Tenant, id: string): Promise<ModelField[]> {
+  const rows = (await tenant.db.query(
+    `select f.blueprint, f.number from field_indexes x cross join fields f
+     where x.reason = 'file' and f.number = x.number and f.key >= 'A'
+       and exists (select 1 from entity_index i where i.field = f.number and i.path = '' and i.value >= ? and i.value < ?)`,
+    rangeOf(id),
+  )) as [string, number][]
+  const fields: ModelField[] = []
+  for (const [blueprint, number] of rows) {
+    // A blueprint may have been removed meanwhile.
+    const model = await Promise.resolve(getModel(tenant, blueprint)).catch(() => undefined)
+    fields.push(...(model?.fileFields.filter((field) => field.number === Number(number)) ?? []))
+  }
+  return fields
 }
 
 async function* readableFileFields(

@@ -1,14 +1,6 @@
 import { t } from 'elysia'
-import { textMatching } from '../core/shapes'
+import { ThumbnailSize } from '../blueprints/file-fields'
 import { defineSettings } from '../platform/settings/tenant-settings'
-
-const SIDE = '([1-9]\\d{0,2}|1\\d{3}|2000)'
-
-/** The shape of a size of thumbnails. */
-export const ThumbnailSize = textMatching(
-  `^${SIDE}x${SIDE}$`,
-  'Write a size as width x height, such as 400x300; each side has 1 to 2000 pixels.',
-)
 
 /** What a tenant sets for its files. */
 export const fileSettings = defineSettings(

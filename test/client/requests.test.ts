@@ -78,6 +78,16 @@ describe('a request of the client', () => {
     expect(error).toBeInstanceOf(AtollError)
     expect(error).toMatchObject({ ...problem, status: 409, requestId: 'r1', name: 'AtollError' })
   })
+
+  test('the address of a file names its thumbnail and whether it is saved', () => {
+    const { files } = createClient({ url: 'https://shop.example.com' })
+    const file = { url: '/api/files/1/a%20b.png' }
+    expect(files.url(file)).toBe('https://shop.example.com/api/files/1/a%20b.png')
+    expect(files.url(file, { thumb: '300x200', fit: 'inside', download: true })).toBe(
+      'https://shop.example.com/api/files/1/a%20b.png?thumb=300x200&fit=inside&download=',
+    )
+    expect(files.url(file, { thumb: '300x200' })).toBe('https://shop.example.com/api/files/1/a%20b.png?thumb=300x200')
+  })
 })
 
 describe('the version of the client', () => {

@@ -15,7 +15,7 @@ beforeAll(async () => {
     ...{ key: 'pages', name: 'Pages' },
     fields: [
       { key: 'title', type: 'string' },
-      { key: 'cover', type: 'file', accept: ['image/*'], maxSize: '1K' },
+      { key: 'cover', type: 'file', accept: ['image/*'], maxSize: '1K', thumbs: ['30x20'] },
       { key: 'papers', type: 'file', multi: true, accept: ['text/plain', 'application/pdf'] },
       { key: 'secret', type: 'file', readRoles: ['boss'] },
       { key: 'plain', type: 'file', indexed: false },
@@ -151,12 +151,12 @@ describe('definitions', () => {
   test('the generated types say what a file field takes', async () => {
     const { body } = await tenant.as('admin').get('/blueprints/types.d.ts')
     expect(body).toContain(
-      '/** The URL of a file. To write, also the `_id` of one. Files of this server: image/*, up to 1K. */',
+      '/** The URL of a file. To write, also the `_id` of one. Files of this server: image/*, up to 1K. Thumbnails also of 30x20. */',
     )
     expect(body).toContain('cover?: string')
   })
 
-  test('accept and maxSize are refused where they make no sense, and a default cannot be a file of this server', async () => {
+  test('accept, maxSize and thumbs are refused where they make no sense, and a default cannot be a file of this server', async () => {
     const create = (field: object) =>
       tenant.as('admin').post('/blueprints', { key: 'bad', name: 'Bad', fields: [{ key: 'a', ...field }] })
     const paths = async (field: object) => (await create(field)).body.details.map(({ path }: { path: string }) => path)
@@ -164,6 +164,10 @@ describe('definitions', () => {
       '/fields/0/accept',
       '/fields/0/maxSize',
     ])
+    expect(await paths({ type: 'string', thumbs: ['10x10'] })).toEqual(['/fields/0/thumbs'])
+    expect(await paths({ type: 'file', indexed: false, thumbs: ['10x10'] })).toEqual(['/fields/0/thumbs'])
+    expect(await paths({ type: 'file', thumbs: ['2001x10'] })).toEqual(['/fields/0/thumbs/0'])
+    expect(await paths({ type: 'file', thumbs: ['10x10', '10x10'] })).toEqual(['/fields/0/thumbs'])
     expect(await paths({ type: 'file', accept: ['image'] })).toEqual(['/fields/0/accept/0'])
     expect(await paths({ type: 'file', maxSize: '10 MB' })).toEqual(['/fields/0/maxSize'])
     const { body: file } = await user.upload(PNG)

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
 import { HOUR_MS, moveClock, now } from '../../src/core/clock'
 import { removeUnusedContents, sumContentBytes } from '../../src/files/contents'
-import { createTestTenant, statusAndCode } from '../test-tenant'
+import { createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
 import { fileClient, listStored } from './fixtures'
 import { inspect, makeJpeg, makePng, withExif } from './pictures'
 
@@ -117,6 +117,37 @@ describe('thumbnails', () => {
     expect((await client.send('GET', `${path}?thumb=100x100`)).status).toBe(400)
     expect((await write([])).status).toBe(200)
     expect((await island.as('user').get(`${path}?thumb=30x20`)).body.message).toEndWith('No sizes are allowed.')
+  })
+
+  test('a field allows more sizes for the files that it names, as long as it does', async () => {
+    const island = await createTestTenant()
+    const client = fileClient(island, island.tokens.user)
+    await island.as('admin').post('/blueprints', {
+      ...{ key: 'pages', name: 'Pages', permissions: fullAccessRules('user', '*') },
+      fields: [
+        { key: 'cover', type: 'file', thumbs: ['30x20', '100x100'] },
+        { key: 'pictures', type: 'file', multi: true, thumbs: ['20x30'] },
+        { key: 'plain', type: 'file' },
+      ],
+    })
+    const [covered, listed, other] = [
+      await upload(await makeJpeg(90, 60), 'a.jpg', client),
+      await upload(makePng(60, 90), 'b.png', client),
+      await upload(makePng(60, 60), 'c.png', client),
+    ]
+    const refusal = async (path: string) => (await island.as('user').get(path)).body.message
+    expect(await refusal(`${covered}?thumb=30x20`)).toEndWith('sizes are 100x100, 400x400, 1200x1200.')
+    const toUrl = (path: string) => `/api${path}`
+    const values = { cover: toUrl(covered!), pictures: [toUrl(other!), toUrl(listed!)], plain: toUrl(other!) }
+    const { status, body: page } = await island.as('user').post('/blueprints/pages/entities', values)
+    expect(status).toBe(201)
+    expect(await show(`${covered}?thumb=30x20`, client)).toMatchObject({ width: 30, height: 20, quarters: 'RGBW' })
+    expect(await show(`${listed}?thumb=20x30`, client)).toMatchObject({ width: 20, height: 30 })
+    expect(await refusal(`${covered}?thumb=20x30`)).toEndWith('sizes are 100x100, 400x400, 1200x1200, 30x20.')
+    expect(await refusal(`${other}?thumb=30x20`)).toEndWith('sizes are 100x100, 400x400, 1200x1200, 20x30.')
+    await island.as('user').put(`/blueprints/pages/entities/${page._id}`, { cover: toUrl(other!) })
+    expect((await island.as('user').get(`${covered}?thumb=30x20`)).status).toBe(400)
+    expect(await show(`${other}?thumb=30x20`, client)).toMatchObject({ width: 30, height: 20 })
   })
 
   test('a client revalidates a thumbnail, reads a range of it, and asks for its headers alone', async () => {

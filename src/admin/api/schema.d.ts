@@ -1888,6 +1888,7 @@ export interface components {
             target?: string;
             accept?: string[];
             maxSize?: number | string;
+            thumbs?: string[];
             /** @enum {string} */
             onDelete?: "restrict" | "nullify" | "cascade";
             readRoles?: string[];

@@ -9,7 +9,7 @@ type FileLimitsProps = {
   onChange: (part: Partial<DraftField>) => void
 }
 
-/** Which files a field takes: their types and their size. */
+/** Which files a field takes, by their types and their size, and the sizes of their thumbnails. */
 export const FileLimits = ({ field, errorWithin, onChange }: FileLimitsProps) => (
   <>
     <TagsInput
@@ -26,6 +26,13 @@ export const FileLimits = ({ field, errorWithin, onChange }: FileLimitsProps) =>
       value={field.maxSize ?? ''}
       error={errorWithin('maxSize')}
       onChange={(event) => onChange({ maxSize: event.currentTarget.value || undefined })}
+    />
+    <TagsInput
+      label="Sizes of thumbnails"
+      description="Such as 300x200, besides those of the files-configuration."
+      value={field.thumbs ?? []}
+      error={errorWithin('thumbs')}
+      onChange={(thumbs) => onChange({ thumbs: thumbs.length ? thumbs : undefined })}
     />
   </>
 )

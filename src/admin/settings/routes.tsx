@@ -63,10 +63,15 @@ const outbox = createRoute({
   component: lazyRouteComponent(() => import('./outbox'), 'Outbox'),
 })
 const sentMail = createRoute({ getParentRoute: () => outbox, path: '$mail' })
+const definitions = createRoute({
+  getParentRoute: () => frameRoute,
+  path: 'settings/definitions',
+  component: lazyRouteComponent(() => import('./definitions/definitions'), 'Definitions'),
+})
 
 /** The routes of settings of the tenant. */
 export const settingsRoutes = [
-  ...[settings, general, limits],
+  ...[settings, general, limits, definitions],
   hosts.addChildren([newHost, host]),
   signIn.addChildren([newProvider, provider]),
   mail.addChildren([template]),

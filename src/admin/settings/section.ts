@@ -15,5 +15,6 @@ export const settingsSection: Section = {
     { label: 'Limits', path: '/settings/limits', roles },
     { label: 'Mail', path: '/settings/mail', roles },
     { label: 'Outbox', path: '/settings/outbox', roles },
+    { label: 'Definitions', path: '/settings/definitions', roles },
   ],
 }

@@ -1,6 +1,7 @@
 import type { PublicCtx } from '../../accounts/context'
 import { toWorkOwner } from '../../accounts/work-owner'
 import { badRequest, Problem } from '../../core/problem'
+import { listNamingFields } from '../../entities/file-references'
 import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Tenant } from '../../tenancy/tenants'
 import type { FileRow } from '../access'
@@ -38,11 +39,7 @@ export async function describeThumbnail(
   size: string,
   fit: Fit = 'cover',
 ): Promise<Thumbnail> {
-  const sizes = await listSizes(tenant, file)
-  if (!sizes.includes(size)) {
-    const allowed = sizes.length ? `The allowed sizes are ${sizes.join(', ')}.` : 'No sizes are allowed.'
-    badRequest({ path: 'thumb', message: `There are no thumbnails of this size. ${allowed}` })
-  }
+  await assertSize(tenant, file, size)
   const format = formats[file.type]
   if (!format) throw new Problem(415, 'NOT_A_PICTURE', `There are no thumbnails of files of the type ${file.type}.`)
   if (file.size > MAX_PICTURE_BYTES)
@@ -52,9 +49,16 @@ export async function describeThumbnail(
   return { name, type: `image/${format.to}`, order: { ...format, fit, width, height } }
 }
 
-/** Returns the sizes that thumbnails of a file may have. */
-const listSizes = async (tenant: Tenant, _file: FileRow): Promise<string[]> =>
-  (await getSettings(tenant, fileSettings)).thumbs
+/** The sizes are those of the configuration, and of the fields that name the file. @throws 400 for another one */
+async function assertSize(tenant: Tenant, { _id }: FileRow, size: string) {
+  const { thumbs } = await getSettings(tenant, fileSettings)
+  if (thumbs.includes(size)) return
+  const fields = await listNamingFields(tenant, _id)
+  const sizes = [...new Set([...thumbs, ...fields.flatMap(({ thumbs = [] }) => thumbs)])]
+  if (sizes.includes(size)) return
+  const allowed = sizes.length ? `The allowed sizes are ${sizes.join(', ')}.` : 'No sizes are allowed.'
+  badRequest({ path: 'thumb', message: `There are no thumbnails of this size. ${allowed}` })
+}
 
 /** Thumbnails that are being made, by tenant and name. */
 const makings = new Map<string, Promise<void>>()

@@ -1,5 +1,4 @@
-/** A file of a site. `path` is relative to its top. */
-export type SiteFile = { path: string; content: Blob }
+import type { ChosenFile } from '../../ui/chosen-files'
 
 const BLOCK_BYTES = 512
 const ARCHIVE_TYPE = 'application/x-tar'
@@ -10,7 +9,7 @@ const encoder = new TextEncoder()
  * Returns a tar archive (POSIX.1-2001, pax) of files, which stay on the disk until they are sent: an archive of packages
  * for Node would hold them in memory.
  */
-export function packArchive(files: readonly SiteFile[]): Blob {
+export function packArchive(files: readonly ChosenFile[]): Blob {
   const parts = files.flatMap(({ path, content }) => [
     ...toLongName(path),
     toHeader(path, content.size, '0'),
