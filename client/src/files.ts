@@ -25,6 +25,14 @@ export type UploadInit = Init & {
   /** Told while the content is sent where the platform has `XMLHttpRequest`, else once at the end. */
   onProgress?: (progress: UploadProgress) => void
 }
+type FileView = {
+  /** Saves the file instead of showing it. */
+  download?: boolean
+  /** A thumbnail of a picture in one of the sizes that the tenant has, such as `400x400`. */
+  thumb?: string
+  /** How the thumbnail fits its size; default: `cover`. */
+  fit?: 'cover' | 'contain' | 'inside'
+}
 
 /** The files of the caller. */
 export function createFiles({ get, post, remove, request, send, origin }: Transport) {
@@ -78,10 +86,10 @@ export function createFiles({ get, post, remove, request, send, origin }: Transp
     /**
      * The address of the content, for pages that have the session cookie; for others, `token` makes one.
      * @example
-     * const address = client.files.url(file, { download: true })
+     * const address = client.files.url(file, { thumb: '400x400', fit: 'inside' })
      */
-    url: (file: { url: string }, { download }: { download?: boolean } = {}) =>
-      `${origin}${file.url}${toSearch(download ? { download: '' } : {})}`,
+    url: (file: { url: string }, { download, thumb, fit }: FileView = {}) =>
+      `${origin}${file.url}${toSearch({ ...(download && { download: '' }), thumb, fit })}`,
     /**
      * An address with which anybody can read the content for five minutes.
      * @example
