@@ -3,6 +3,6 @@ import { defineConfig } from 'vite'
 
 export default defineConfig({
   plugins: [react()],
-  // The page and the API have one origin here as they have when the page is deployed, so the session cookie works.
-  server: { proxy: { '/api': 'http://localhost:3000' } },
+  // The API has to see the host of the page, because it takes no writes from pages of another one.
+  server: { proxy: { '/api': { target: 'http://127.0.0.1:3000', changeOrigin: false } } },
 })
