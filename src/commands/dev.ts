@@ -11,7 +11,7 @@ import { ENV_FILE_DESCRIPTION, openSecrets } from './definitions'
 import { writeFileAtomic } from './output'
 import { startServer } from './serve'
 
-type DevOptions = { tenant?: string; prune?: boolean; envFile?: string }
+type DevOptions = { tenant?: string; prune?: boolean; envFile?: string; hooks?: boolean }
 
 const DEFAULT_TENANT = 'main'
 const OUTPUTS = { 'atoll.d.ts': 'types', 'atoll-client.ts': 'client' } as const
@@ -21,9 +21,10 @@ export const dev = new Command('dev')
   .description('Start the server, and push the definitions of a folder at each save')
   .argument('<folder>', 'the folder of the files; atoll.d.ts and atoll-client.ts are written there, too')
   .option('--tenant <id>', 'the id of the tenant, which is created if there is none; default: the default tenant')
+  .option('--hooks', 'also write atoll-hooks.ts: React hooks of the client, over TanStack Query')
   .option('--prune', 'remove things whose file is removed, except blueprints with entities')
   .option('--env-file <file>', ENV_FILE_DESCRIPTION)
-  .action(async (folder: string, { tenant, prune, envFile }: DevOptions) => {
+  .action(async (folder: string, { tenant, hooks, prune, envFile }: DevOptions) => {
     const readSecret = await openSecrets(envFile)
     await startServer({})
     endStartPolicy()
@@ -36,6 +37,7 @@ export const dev = new Command('dev')
     const pushSaved = async () => {
       await pushAndTell(target, folder, { prune, readSecret })
       await writeTypes(await getTenant(id), folder)
+      if (hooks) await writeHooks(folder)
     }
     await watchFolder(folder, () => pushSaved().catch(tellFailure))
     await pushSaved().catch(tellFailure)
@@ -73,12 +75,18 @@ function tellFailure(error: unknown) {
 /** Writes the types and the client that differ. */
 async function writeTypes(tenant: Tenant, folder: string) {
   const { generateTypes } = await import('../blueprints/typegen/generator')
-  for (const [name, kind] of Object.entries(OUTPUTS)) {
-    const path = join(folder, name)
-    const text = (await Array.fromAsync(generateTypes(tenant, kind))).join('')
-    const file = Bun.file(path)
-    if ((await file.exists()) && (await file.text()) === text) continue
-    await writeFileAtomic([text], path)
-    console.log(`wrote ${path}`)
-  }
+  for (const [name, kind] of Object.entries(OUTPUTS))
+    await writeChanged(join(folder, name), (await Array.fromAsync(generateTypes(tenant, kind))).join(''))
+}
+
+async function writeHooks(folder: string) {
+  const { toHooksSource } = await import('../blueprints/typegen/client-source')
+  await writeChanged(join(folder, 'atoll-hooks.ts'), toHooksSource('./atoll-client'))
+}
+
+async function writeChanged(path: string, text: string) {
+  const file = Bun.file(path)
+  if ((await file.exists()) && (await file.text()) === text) return
+  await writeFileAtomic([text], path)
+  console.log(`wrote ${path}`)
 }

@@ -40,18 +40,19 @@ async function startDev(at: string, ...options: string[]) {
   }
 }
 
-test('dev pushes what is saved, tells errors without ending, and writes types and a client', async () => {
+test('dev pushes what is saved, tells errors without ending, and writes types, a client and hooks', async () => {
   const at = createTempFolder()
   const save = (path: string, content: object | string) =>
     Bun.write(join(at, 'definitions', path), typeof content === 'string' ? content : JSON.stringify(content))
   await save('blueprints/books.json', { name: 'Books', fields: [{ key: 'title', type: 'string' }] })
   await save('connections/Models.json', { kind: 'openai', authentication: { token: `\${TOKEN}` } })
-  await using dev = await startDev(at, '--prune')
+  await using dev = await startDev(at, '--prune', '--hooks')
   await dev.waitFor('created blueprint books')
   await dev.waitFor('created connection Models')
   await dev.waitFor('Watching definitions for the tenant "main".')
   expect(await Bun.file(join(at, 'definitions/atoll.d.ts')).text()).toContain('title?: string')
   expect(await Bun.file(join(at, 'definitions/atoll-client.ts')).text()).toContain('createClient')
+  expect(await Bun.file(join(at, 'definitions/atoll-hooks.ts')).text()).toContain('from "./atoll-client"')
 
   await save('configurations/nav.json', { public: true, metadata: { n: 1 } })
   await dev.waitFor('created configuration nav')
