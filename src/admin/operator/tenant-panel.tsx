@@ -15,6 +15,7 @@ import { TenantBackups } from './tenant-backups'
 import { TenantHome } from './tenant-home'
 import { TenantHostsForm } from './tenant-hosts-form'
 import { TenantLimitsForm } from './tenant-limits-form'
+import { TenantOutgoing } from './tenant-outgoing'
 import { TenantQuotasForm } from './tenant-quotas-form'
 import { TenantState } from './tenant-state'
 import { TenantSupport } from './tenant-support'
@@ -44,6 +45,7 @@ export function TenantPanel() {
               ['Answers at', tenant.hosts.join(', ')],
             ]}
           />
+          {tenant.outgoingHeld && <TenantOutgoing tenant={tenant} heldSince={tenant.outgoingHeld} />}
           <TenantHome tenant={tenant} />
           <TenantBackups tenant={tenant} />
           <TenantHostsForm id={id} />
