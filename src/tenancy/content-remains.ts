@@ -1,4 +1,4 @@
-import { and, eq, inArray, like, lte } from 'drizzle-orm'
+import { and, eq, inArray, lte } from 'drizzle-orm'
 import { config } from '../config'
 import { now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
@@ -42,10 +42,7 @@ export async function keepContents(tx: Tx, id: string) {
 export async function listContentRemains(until: string): Promise<ContentRemains[]> {
   const base = baseAddress()
   if (!base) return []
-  const rows = await registry.db
-    .select()
-    .from(remains)
-    .where(and(like(remains.home, '%://%'), lte(remains.since, until)))
+  const rows = await registry.db.select().from(remains).where(lte(remains.since, until))
   return rows.flatMap(({ uid, home }) => {
     const address = home.startsWith(REMOVING) ? home.slice(REMOVING.length) : home
     const tenant = address.slice(base.length)

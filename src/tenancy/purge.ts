@@ -1,4 +1,4 @@
-import { and, eq, lte, notLike } from 'drizzle-orm'
+import { and, eq, lte } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
 import type { TenantCopyConnection } from '../storage/port'
@@ -22,11 +22,11 @@ export async function purgeRemains(hours: number): Promise<PurgeResult[]> {
   const due = await registry.db
     .select()
     .from(remains)
-    // Those with an address are contents in a store.
-    .where(and(notLike(remains.home, '%://%'), lte(remains.since, toIsoString(now() - hours * HOUR_MS))))
+    .where(lte(remains.since, toIsoString(now() - hours * HOUR_MS)))
     .orderBy(remains.home)
   const purged = new Map<string, PurgeResult>()
   for (const { uid, home } of due) {
+    if (home.includes('://')) continue // contents in a store
     // A tenant that is being moved may be moving to this bucket.
     await using claimed = await tryClaim(`move ${uid}`)
     if (!claimed) continue

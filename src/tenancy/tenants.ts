@@ -107,10 +107,8 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${tenantFolder(id)} already exists. Move it away first.`)
   // The keys are created before the first tenant: once there is one, missing keys count as lost.
   await ensureSecrets()
-  const entry: TenantRecord = {
-    ...{ id, uid: Bun.randomUUIDv7(), status: 'active' },
-    ...{ home: await pickHome(), moved: null, made: null },
-  }
+  const [uid, home] = [Bun.randomUUIDv7(), await pickHome()]
+  const entry: TenantRecord = { id, uid, status: 'active', home, moved: null, made: null }
   const added = writeInvalidating(registry, 'tenants', async (tx) => {
     await keepContents(tx, id)
     await tx.insert(tenants).values({ ...entry, created: toIsoString(now()) })

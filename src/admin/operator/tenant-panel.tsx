@@ -11,11 +11,11 @@ import { RelativeTime } from '../ui/relative-time'
 import { SidePanel } from '../ui/side-panel'
 import { LastBackup } from './last-backup'
 import { operatorApi, refetchOperator, tenantQuery } from './operator-api'
+import { OutgoingHold } from './outgoing-hold'
 import { TenantBackups } from './tenant-backups'
 import { TenantHome } from './tenant-home'
 import { TenantHostsForm } from './tenant-hosts-form'
 import { TenantLimitsForm } from './tenant-limits-form'
-import { TenantOutgoing } from './tenant-outgoing'
 import { TenantQuotasForm } from './tenant-quotas-form'
 import { TenantState } from './tenant-state'
 import { TenantSupport } from './tenant-support'
@@ -45,7 +45,7 @@ export function TenantPanel() {
               ['Answers at', tenant.hosts.join(', ')],
             ]}
           />
-          {tenant.outgoingHeld && <TenantOutgoing tenant={tenant} heldSince={tenant.outgoingHeld} />}
+          {tenant.outgoingHeld && <OutgoingHold tenant={tenant} heldSince={tenant.outgoingHeld} />}
           <TenantHome tenant={tenant} />
           <TenantBackups tenant={tenant} />
           <TenantHostsForm id={id} />

@@ -7,10 +7,10 @@ import { PanelSection } from '../ui/panel-section'
 import { RelativeTime } from '../ui/relative-time'
 import { operatorApi, refetchOperator } from './operator-api'
 
-type TenantOutgoingProps = { tenant: Pick<OperatorTenant, 'id' | 'status'>; heldSince: string }
+type OutgoingHoldProps = { tenant: Pick<OperatorTenant, 'id' | 'status'>; heldSince: string }
 
 /** What a copy of a tenant does not do outside, and how the operator lets it. */
-export function TenantOutgoing({ tenant: { id, status }, heldSince }: TenantOutgoingProps) {
+export function OutgoingHold({ tenant: { id, status }, heldSince }: OutgoingHoldProps) {
   const resume = useMutation({
     mutationFn: () =>
       operatorApi.POST('/operator/tenants/{id}/resume', { params: { path: { id }, query: { outgoing: true } } }),
