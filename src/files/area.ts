@@ -7,6 +7,7 @@ import { storedBytes, useMeasures } from '../limits/quota-use'
 import { settingsShapes, toShapes } from '../platform/settings/tenant-settings'
 import { findReadableFiles } from './access'
 import { removeUnusedContents, sumContentBytes } from './contents'
+import { startContentRemoval } from './deleted-contents'
 import { removeOldDrafts } from './drafts'
 import { receiveEntityForm } from './entity-uploads'
 import { fileSettings } from './file-settings'
@@ -33,4 +34,5 @@ export const files = defineArea({
     fileStore.provide({ findReadableFiles, claimFiles }),
     ownerDeletedHandlers.provide([deleteOwnerFiles]),
   ],
+  start: () => startContentRemoval(),
 })

@@ -7,6 +7,7 @@ import { Problem } from '../core/problem'
 import { TenantMoved } from '../storage/errors'
 import { assertDecryptable } from './buckets'
 import { writeInvalidating } from './cache'
+import { keepContents } from './content-remains'
 import { checkDatabase, databases, hasDatabase, tenantFolder } from './databases'
 import { assignHosts } from './hosts'
 import { locationOf, type TenantRecord } from './placement'
@@ -46,6 +47,7 @@ export async function adoptTenant(folder: string, hosts: string[] = []) {
   }
   await takeOverDatabase(entry)
   await writeInvalidating(registry, 'tenants', async (tx) => {
+    await keepContents(tx, id)
     await tx.insert(tenants).values({ ...entry, created: time })
     await assignHosts(tx, id, hosts)
   }).catch((error) => throwConflict(error, id))

@@ -26,6 +26,7 @@ export async function purgeRemains(hours: number): Promise<PurgeResult[]> {
     .orderBy(remains.home)
   const purged = new Map<string, PurgeResult>()
   for (const { uid, home } of due) {
+    if (home.includes('://')) continue // contents in a store
     // A tenant that is being moved may be moving to this bucket.
     await using claimed = await tryClaim(`move ${uid}`)
     if (!claimed) continue

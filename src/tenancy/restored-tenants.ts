@@ -8,6 +8,7 @@ import { LiveCopy } from '../storage/live-copy'
 import type { Tx } from '../storage/port'
 import { pickHome } from './buckets'
 import { writeInvalidating } from './cache'
+import { keepContents } from './content-remains'
 import { databases, hasTenantFolder, mergeUploads, moveToTrash, moveUploads, tenantFolder } from './databases'
 import { recordOperatorEvent } from './operator-events'
 import { locationOf, recordLeftovers, type TenantRecord } from './placement'
@@ -25,7 +26,8 @@ type DataOrigin = { event: 'tenant-restored' | 'tenant-cloned' | 'tenant-importe
 /**
  * Checks that a tenant can be restored under an id.
  * @throws 400 INVALID_INPUT for an invalid id
- * @throws 409 TENANT_EXISTS when there is such a tenant, unless it may be replaced, or only its folder
+ * @throws 409 TENANT_EXISTS when there is such a tenant, unless it may be replaced, or only its folder, or its files in
+ * a store are still being removed
  */
 export async function prepareRestoredTenant(id: string, mayReplace: boolean): Promise<RestoreDestination> {
   assertTenantId(id)
@@ -34,6 +36,7 @@ export async function prepareRestoredTenant(id: string, mayReplace: boolean): Pr
     throw new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already. Choose another id.`)
   if (!before && hasTenantFolder(id))
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${tenantFolder(id)} already exists. Move it away first.`)
+  if (!before) await registry.write((tx) => keepContents(tx, id))
   return { id, uid: Bun.randomUUIDv7(), before }
 }
 
@@ -92,6 +95,7 @@ const register = ({ id, uid, home, before }: RestoreDestination & { home: string
     // What a copy does outside would be done twice.
     const held = event === 'tenant-cloned' ? { outgoingHeld: time } : {}
     if (before) await assertUnchanged(tx, before)
+    if (!before) await keepContents(tx, id)
     if (before) await tx.update(tenants).set(place).where(eq(tenants.id, id))
     else await tx.insert(tenants).values({ id, ...place, status: 'active', created: time, ...held })
     if (before) await recordLeftovers(tx, before.uid, before.home)

@@ -160,7 +160,10 @@ export const origins = sqliteTable(
 /** The schemas of PostgreSQL that tenants share; `home` is `cluster/schema`. */
 export const buckets = sqliteTable('buckets', { home: text().primaryKey(), created: timestamp().notNull() })
 
-/** Rows in PostgreSQL that are not served: those of deleted or moved tenants, and unfinished copies. */
+/**
+ * Rows in PostgreSQL that are not served: those of deleted or moved tenants, and unfinished copies. And contents of files
+ * that deleted tenants left in a store; then `home` is their address.
+ */
 export const remains = sqliteTable(
   'remains',
   { uid: text().notNull(), home: text().notNull(), since: timestamp().notNull() },

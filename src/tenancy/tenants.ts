@@ -10,6 +10,7 @@ import type { DatabaseLocation, Store } from '../storage/port'
 import { pickHome } from './buckets'
 import { cached, dropCache, writeInvalidating } from './cache'
 import { requestHost } from './client-connection'
+import { keepContents, recordContents } from './content-remains'
 import { checkDatabase, createTenantFolder, databases, hasTenantFolder, moveToTrash, tenantFolder } from './databases'
 import { assignHosts } from './hosts'
 import { ensureSecrets } from './installation-keys'
@@ -106,11 +107,10 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${tenantFolder(id)} already exists. Move it away first.`)
   // The keys are created before the first tenant: once there is one, missing keys count as lost.
   await ensureSecrets()
-  const entry: TenantRecord = {
-    ...{ id, uid: Bun.randomUUIDv7(), status: 'active' },
-    ...{ home: await pickHome(), moved: null, made: null },
-  }
+  const [uid, home] = [Bun.randomUUIDv7(), await pickHome()]
+  const entry: TenantRecord = { id, uid, status: 'active', home, moved: null, made: null }
   const added = writeInvalidating(registry, 'tenants', async (tx) => {
+    await keepContents(tx, id)
     await tx.insert(tenants).values({ ...entry, created: toIsoString(now()) })
     await assignHosts(tx, id, names)
     await recordOperatorEvent(tx, 'tenant-created', id, names.length ? { hosts: names } : {})
@@ -240,6 +240,7 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
     const removed = await tx.delete(tenants).where(eq(tenants.id, id)).returning().get()
     if (!removed) return
     await recordLeftovers(tx, removed.uid, removed.home)
+    await recordContents(tx, removed)
     await recordOperatorEvent(tx, 'tenant-deleted', id)
     return removed
   })

@@ -289,6 +289,7 @@ export const LOG_CODES: Record<string, string> = {
   CERTIFICATE_UNREADABLE: 'The private key of a certificate was encrypted with other keys; another one is ordered.',
   CHECKPOINTS_STOPPED: 'The thread of checkpoints ended; it is started again.',
   COMPLETION_FAILED: 'A completion failed after its stream had begun.',
+  CONTENT_REMOVAL_FAILED: 'The contents of a deleted tenant could not be removed from the store; it is tried again.',
   DATABASE_DAMAGED: 'The weekly check found damage in a database.',
   DATABASE_NOT_CLOSED: 'A database could not be closed.',
   EVENT_NOT_WRITTEN: 'The event about a damaged database could not be written.',

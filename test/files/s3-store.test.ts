@@ -47,14 +47,15 @@ test('a content of several parts is stored, read in ranges and removed, apart fr
 test('a thumbnail is made of a picture in a store, and stored beside it', async () => {
   const picture = await makeJpeg(1_200, 600)
   await Bun.write(draft, picture)
-  await store.put('first', 'a', draft)
-  const opened = (await store.open('first', 'a'))!
+  const hash = sha256Of(picture)
+  await store.put('first', hash, draft)
+  const opened = (await store.open('first', hash))!
   const order = { width: 100, height: 50, fit: 'cover', from: 'jpeg', to: 'jpeg' } as const
   await runThumbnailProcess({ tenant: 'first', caller: 'one' }, opened, order, async (bytes) => {
     await Bun.write(draft, Buffer.concat(await Array.fromAsync(bytes)))
-    await store.put('first', 'a.100x50', draft)
+    await store.put('first', `${hash}.100x50.jpeg`, draft)
   })
-  const thumbnail = await (await store.open('first', 'a.100x50'))!.bytes()
+  const thumbnail = await (await store.open('first', `${hash}.100x50.jpeg`))!.bytes()
   expect(await inspect(thumbnail)).toMatchObject({ width: 100, height: 50, quarters: 'RGBW' })
 })
 

@@ -75,3 +75,9 @@ export const blueprintQuery = (key: string) =>
     queryKey: ['blueprints', key],
     queryFn: () => fetchData(api.GET('/api/blueprints/{key}', { params: { path: { key } } })),
   })
+
+/** What the operator decided for this tenant. Only admins may read it. */
+export const installationQuery = queryOptions({
+  queryKey: ['installation'],
+  queryFn: () => fetchData(api.GET('/api/installation')),
+})

@@ -18,6 +18,7 @@ import { ColorSchemeButton } from './color-scheme-button'
 import { CommandPaletteButton, LazyCommandPalette } from './command-palette-button'
 import { ConnectionStatus } from './connection-status'
 import classes from './frame.module.css'
+import { HeldCopyBanner } from './held-copy-banner'
 import { ImpersonationBanner } from './impersonation-banner'
 import { KeyboardHelp } from './keyboard-help'
 import { PageLayout, useCurrentSection } from './page-layout'
@@ -65,6 +66,7 @@ function SignedInFrame({ me, isSuspended }: { me: Me; isSuspended: boolean }) {
         foot={foot}
       >
         {actingAs && <ImpersonationBanner actingAs={actingAs} />}
+        {me.roles.includes('admin') && <HeldCopyBanner />}
         <ConnectionStatus />
         {current && current.pages.length > 1 && <SectionTabs pages={current.pages} />}
         {closedPage ? <ClosedPage page={closedPage} /> : <Outlet />}

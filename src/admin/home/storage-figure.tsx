@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { installationQuery } from '../settings/settings-queries'
+import { installationQuery } from '../api/queries'
 import { formatBytes } from '../ui/format-bytes'
 import { FigureGroup, FigureRow } from './figure-row'
 

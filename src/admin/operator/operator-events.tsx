@@ -15,6 +15,7 @@ const TITLES: Record<string, string> = {
   'tenant-moved': 'Moved',
   'tenant-restored': 'Restored',
   'tenant-cloned': 'Copied',
+  'tenant-outgoing-resumed': 'Acts outside again',
   'tenant-imported': 'Imported',
   'backup-failed': 'Backup failed',
   'hosts-changed': 'Hosts changed',

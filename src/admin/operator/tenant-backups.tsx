@@ -88,9 +88,8 @@ export function TenantBackups({ tenant }: { tenant: OperatorTenant }) {
         )}
         {form?.kind === 'clone' && (
           <CloneForm
-            tenant={id}
             isStarting={start.isPending}
-            onClone={(as) => start.mutate({ kind: 'clone', input: { as } })}
+            onClone={(input) => start.mutate({ kind: 'clone', input })}
             onCancel={() => open(undefined)}
           />
         )}

@@ -11,6 +11,7 @@ import { RelativeTime } from '../ui/relative-time'
 import { SidePanel } from '../ui/side-panel'
 import { LastBackup } from './last-backup'
 import { operatorApi, refetchOperator, tenantQuery } from './operator-api'
+import { OutgoingHold } from './outgoing-hold'
 import { TenantBackups } from './tenant-backups'
 import { TenantHome } from './tenant-home'
 import { TenantHostsForm } from './tenant-hosts-form'
@@ -44,6 +45,7 @@ export function TenantPanel() {
               ['Answers at', tenant.hosts.join(', ')],
             ]}
           />
+          {tenant.outgoingHeld && <OutgoingHold tenant={tenant} heldSince={tenant.outgoingHeld} />}
           <TenantHome tenant={tenant} />
           <TenantBackups tenant={tenant} />
           <TenantHostsForm id={id} />

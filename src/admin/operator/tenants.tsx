@@ -15,7 +15,7 @@ import { TenantState } from './tenant-state'
 
 const columns: Column<OperatorTenant>[] = [
   { key: 'id', label: 'Tenant', width: 160, render: ({ id }) => id },
-  { key: 'status', label: 'State', width: 110, render: (tenant) => <TenantState {...tenant} /> },
+  { key: 'status', label: 'State', width: 150, render: (tenant) => <TenantState {...tenant} /> },
   { key: 'hosts', label: 'Hosts', width: 220, render: ({ hosts }) => hosts.join(', ') },
   { key: 'home', label: 'Home', width: 150, render: ({ home }) => home ?? 'File' },
   {

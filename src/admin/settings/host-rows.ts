@@ -1,9 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, fetchData } from '../api/client'
-import { queryClient } from '../api/queries'
+import { installationQuery, queryClient } from '../api/queries'
 import type { AppConfiguration, WebsiteHost } from '../api/schema'
 import { appConfigurationQuery } from '../branding/tenant-brand'
-import { installationQuery } from './settings-queries'
 
 /** A host of the tenant: given by the operator, or of websites that the tenant names. */
 export type HostRow = {

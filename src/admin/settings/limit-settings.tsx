@@ -1,13 +1,13 @@
 import { Box, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { queryClient } from '../api/queries'
+import { installationQuery, queryClient } from '../api/queries'
 import { LimitForm } from '../limits/limit-form'
 import { QuotaList } from '../limits/quota-list'
 import { showNotice } from '../ui/notices'
 import { PanelSection } from '../ui/panel-section'
 import { ProblemMessage } from '../ui/problem-message'
 import { FormScreen } from './form-screen'
-import { changeConfiguration, installationQuery, limitsConfigurationQuery, quotasQuery } from './settings-queries'
+import { changeConfiguration, limitsConfigurationQuery, quotasQuery } from './settings-queries'
 
 const FORM_ID = 'limits'
 

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Outlet, useNavigate, useParams } from '@tanstack/react-router'
+import { installationQuery } from '../api/queries'
 import type { MailTemplate } from '../api/schema'
 import { type Column, DataTable } from '../ui/data-table'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
 import { StateTag } from '../ui/state-tag'
 import classes from './list-column.module.css'
-import { installationQuery, mailTemplatesQuery } from './settings-queries'
+import { mailTemplatesQuery } from './settings-queries'
 
 const TITLES: Record<string, string> = {
   verification: 'Confirm an address',

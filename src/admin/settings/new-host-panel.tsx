@@ -1,11 +1,11 @@
 import { Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { installationQuery } from '../api/queries'
 import { FieldForm, type FormField } from '../fields/field-form'
 import { SaveButton } from '../ui/save-button'
 import { SidePanel } from '../ui/side-panel'
 import { changeWebsites } from './host-rows'
-import { installationQuery } from './settings-queries'
 
 const FORM_ID = 'website'
 

@@ -5,12 +5,6 @@ import { queryClient } from '../api/queries'
 import type { ChosenRateLimits } from '../api/schema'
 import { methodsQuery, providersQuery } from '../sign-in/provider-buttons'
 
-/** What the operator decided for all tenants. */
-export const installationQuery = queryOptions({
-  queryKey: ['installation'],
-  queryFn: () => fetchData(api.GET('/api/installation')),
-})
-
 /** How much of each quota the tenant uses. */
 export const quotasQuery = queryOptions({ queryKey: ['quotas'], queryFn: () => fetchData(api.GET('/api/quotas')) })
 

@@ -1,6 +1,7 @@
 import { Button, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
+import { installationQuery } from '../api/queries'
 import { FieldForm, type FormField } from '../fields/field-form'
 import { Details } from '../ui/details'
 import { showNotice } from '../ui/notices'
@@ -9,7 +10,6 @@ import classes from './form-screen.module.css'
 import {
   authConfigurationQuery,
   changeAuthConfiguration,
-  installationQuery,
   type Provider,
   refreshAuthConfiguration,
 } from './settings-queries'

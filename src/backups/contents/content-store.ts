@@ -25,8 +25,11 @@ export const openContentStore = slot<(stagedFolder?: string) => ContentStore>('s
 /** Tells whether a text is a SHA-256 in hex, which can be a part of a path. */
 export const isContentHash = (text: string) => /^[0-9a-f]{64}$/.test(text)
 
+/** Tells whether a text is the name of a content or thumbnail. */
+export const isContentName = (text: string) => /^[0-9a-f]{64}(\.[\w-]+\.\w+)?$/.test(text)
+
 /** Returns the name of a content or thumbnail, as a part of a path. @throws 404 FILE_CONTENT_MISSING for another text */
 export function requireContentName(text: string): string {
-  if (/^[0-9a-f]{64}(\.[\w-]+\.\w+)?$/.test(text)) return text
+  if (isContentName(text)) return text
   throw new Problem(404, 'FILE_CONTENT_MISSING', 'The content of this file is missing. Upload the file again.')
 }

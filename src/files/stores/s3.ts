@@ -1,18 +1,28 @@
 import { S3Client, type S3Options } from 'bun'
-import { type ContentStore, requireContentName } from '../../backups/contents/content-store'
+import { type ContentStore, isContentName, requireContentName } from '../../backups/contents/content-store'
 import { Problem } from '../../core/problem'
 
 const PART_BYTES = 8 << 20
+const KEYS_PER_PAGE = 100
+
+/** A store that also keeps what deleted tenants left, because no folder of theirs is moved away. */
+export type S3ContentStore = ContentStore & {
+  /**
+   * Removes some contents of a tenant, of those after a name. Returns how many, and after which name to go on; undefined
+   * when there are no more.
+   */
+  removePage(tenant: string, after: string): Promise<{ removed: number; next: string | undefined }>
+}
 
 /**
  * Keeps contents in a bucket of S3 or a compatible store, as `<prefix>/<tenant>/<hash>`. `url` is `s3://bucket/prefix`;
  * credentials, region and endpoint are by default those of Bun's variables (`S3_…` or `AWS_…`).
  */
-export function createS3Store(url: string, options: S3Options = {}): ContentStore {
+export function createS3Store(url: string, options: S3Options = {}): S3ContentStore {
   const { host: bucket, pathname } = new URL(url)
   const prefix = pathname.replace(/^\/+|\/+$/g, '')
   const client = new S3Client({ ...options, bucket })
-  const toKey = (tenant: string, name: string) => [prefix, tenant, name].filter(Boolean).join('/')
+  const toKey = (...names: string[]) => [prefix, ...names].filter(Boolean).join('/')
   const fileOf = (tenant: string, name: string) => client.file(toKey(tenant, requireContentName(name)))
 
   async function write(tenant: string, name: string, content: Blob, size: number) {
@@ -48,6 +58,18 @@ export function createS3Store(url: string, options: S3Options = {}): ContentStor
       return true
     },
     remove: async (tenant, name) => fileOf(tenant, name).delete().catch(throwUnavailable),
+    async removePage(tenant, after) {
+      const folder = `${toKey(tenant)}/` // with the slash: "ab" is not a part of "a"
+      const options = { prefix: folder, maxKeys: KEYS_PER_PAGE, ...(after && { startAfter: folder + after }) }
+      const { contents = [], isTruncated } = await client.list(options).catch(throwUnavailable)
+      const names = contents.map(({ key }) => key.slice(folder.length))
+      // Something else may have been put there, such as backups.
+      const own = names.filter(isContentName)
+      for (const name of own) await fileOf(tenant, name).delete().catch(throwUnavailable)
+      if (!isTruncated) return { removed: own.length, next: undefined }
+      // Not every store lists in order, so what is left is listed from the same place again.
+      return { removed: own.length, next: own.length ? after : names.at(-1) }
+    },
   }
 }
 

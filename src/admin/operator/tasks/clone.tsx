@@ -13,12 +13,17 @@ export const clone: TaskKind<'clone'> = {
   subject: ({ as }) => `The copy to ${as}`,
   doneText: 'is done',
   repeat: ({ input }) => ({ label: 'Start the copy again', input }),
-  Result: ({ result: { tenant, ms, lostSecrets }, finished }) => (
+  Result: ({ result: { tenant, ms, lostSecrets, omittedSecrets }, finished }) => (
     <Stack gap="xs" align="flex-start">
       <Text size="sm" c="dimmed">
         Copied to {tenant} <RelativeTime time={finished} />, in {(ms / 1_000).toFixed(1)} s.
       </Text>
       <LostSecrets count={lostSecrets} />
+      {omittedSecrets.length > 0 && (
+        <Text size="sm" c="dimmed">
+          Left out, and to be entered again: {omittedSecrets.join(', ')}.
+        </Text>
+      )}
       <OpenTenant id={tenant} />
     </Stack>
   ),
