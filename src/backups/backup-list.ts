@@ -1,11 +1,10 @@
 import { toChunks } from '../core/chunks'
 import { now } from '../core/clock'
 import { Problem } from '../core/problem'
-import { parseFolderName } from './folder-name'
+import { INSTALLATION_FOLDER, parseFolderName } from './folder-name'
 import { MANIFEST_NAME, type Manifest, parseManifest } from './manifest'
 import { openTarget } from './targets'
 import type { BackupTarget } from './targets/backup-target'
-import { INSTALLATION_FOLDER } from './tenant-backup'
 
 const PARALLEL_READS = 16
 

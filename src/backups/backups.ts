@@ -9,14 +9,14 @@ import { tenantBackups, tenants } from '../tenancy/tables'
 import { listBackedUpTenants } from './backup-list'
 import { pruneContents } from './contents/content-removal'
 import type { BackupEncryption } from './encryption'
-import { parseFolderName } from './folder-name'
+import { INSTALLATION_FOLDER, parseFolderName } from './folder-name'
 import { backUpInstallation } from './installation-backup'
 import { parseSegmentName } from './log/log-segment'
 import { LOG_FOLDER } from './log/shipped-log'
 import { MANIFEST_NAME } from './manifest'
 import { listExpired, type Retention } from './retention'
 import type { BackupTarget } from './targets/backup-target'
-import { type BackupControl, backUpTenant, INSTALLATION_FOLDER, type MadeBackup } from './tenant-backup'
+import { type BackupControl, backUpTenant, type MadeBackup } from './tenant-backup'
 
 /** The backups that were made, and the tenants whose backup failed. */
 export type BackupResult = {

@@ -1,3 +1,6 @@
+/** The folder of the backups of what tenants share. */
+export const INSTALLATION_FOLDER = '.installation'
+
 /** Returns the name of a backup's folder, which sorts by time and is valid on all systems. */
 export const toFolderName = (created: string) => created.replaceAll(':', '-')
 

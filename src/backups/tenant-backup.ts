@@ -12,7 +12,7 @@ import { type BackedUpContents, NO_CONTENTS, storeContents } from './contents/co
 import { type ContentHold, holdContents } from './contents/content-hold'
 import { ContentCollector, listContentsOfFile, type NamedContent } from './contents/named-contents'
 import { type BackupEncryption, KEY_FILE_NAME } from './encryption'
-import { toFolderName } from './folder-name'
+import { INSTALLATION_FOLDER, toFolderName } from './folder-name'
 import { createManifest, MANIFEST_NAME, type Manifest } from './manifest'
 import { writeRows } from './rows'
 import { storeBytes, storeFile } from './stored-file'
@@ -115,9 +115,6 @@ type BackupOrder = {
   encryption: BackupEncryption | undefined
   control: BackupControl
 }
-
-/** The folder of the backups of what tenants share. */
-export const INSTALLATION_FOLDER = '.installation'
 
 /** Stores a staged copy, and its manifest last: a folder without one is no backup. */
 export async function storeBackup({

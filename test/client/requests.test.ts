@@ -51,16 +51,6 @@ describe('a request of the client', () => {
     expect([slow.asked.length, silent.asked.length]).toEqual([1, 1])
   })
 
-  test('the address of a file asks for a download or a thumbnail only where it is told to', async () => {
-    await using server = startServer(done)
-    const { files } = server.clientOf()
-    const file = { url: '/api/files/1/smoke.png' }
-    const searchOf = (view?: Parameters<typeof files.url>[1]) => new URL(files.url(file, view)).search
-    expect(searchOf()).toBe('')
-    expect(searchOf({ download: true })).toBe('?download=')
-    expect(searchOf({ download: false, thumb: '400x400', fit: 'inside' })).toBe('?thumb=400x400&fit=inside')
-  })
-
   test('a write is repeated only with an idempotency key', async () => {
     await using server = startServer(busy())
     const tasks = server.clientOf().entities('tasks')

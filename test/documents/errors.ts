@@ -11,6 +11,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   AI_UPSTREAM_TIMEOUT: [[504], 'The AI provider sent nothing for `ATOLL_AI_TIMEOUT`.'],
   API_PATH_EXISTS: [[409], 'The `apiPath` of the plugin belongs to the platform or to another plugin.'],
   AS_OF_TOO_COSTLY: [[400], 'A list with `$asOf` would read too many entities and versions.'],
+  OUTGOING_HELD: [[409], 'The tenant is a copy that does nothing outside until an operator resumes it.'],
   BACKUP_DAMAGED: [[409], 'The backup is not complete, or was changed; use another one.'],
   BACKUP_TARGET_FAILED: [[502], 'The place for backups cannot be read or written.'],
   BACKUP_TARGET_STALLED: [[504], 'The store for backups made no progress for three minutes.'],
@@ -254,6 +255,8 @@ export const NESTED_CODES: Record<string, string> = {
 
 /** Codes that only the command line shows, beside those of the API. */
 export const COMMAND_CODES: Record<string, string> = {
+  CONTENT_DAMAGED: 'The content of a file is damaged, and is not in the backup.',
+  FILES_NOT_SHARED: 'Several servers on PostgreSQL need a store of files that they share (ATOLL_FILES_URL).',
   BAD_SETTING: 'A setting is unknown or invalid (exit code 2).',
   DATABASE_DAMAGED: 'A database is damaged. Restore it from a copy.',
   DATABASE_UNAVAILABLE: 'PostgreSQL or the registry cannot be opened (exit code 2).',
@@ -289,6 +292,7 @@ export const LOG_CODES: Record<string, string> = {
   CERTIFICATE_UNREADABLE: 'The private key of a certificate was encrypted with other keys; another one is ordered.',
   CHECKPOINTS_STOPPED: 'The thread of checkpoints ended; it is started again.',
   COMPLETION_FAILED: 'A completion failed after its stream had begun.',
+  CONTENTS_NOT_PRUNED: 'Contents that no backup needs any more could not be removed; the next backup tries it again.',
   CONTENT_REMOVAL_FAILED: 'The contents of a deleted tenant could not be removed from the store; it is tried again.',
   DATABASE_DAMAGED: 'The weekly check found damage in a database.',
   DATABASE_NOT_CLOSED: 'A database could not be closed.',

@@ -6,8 +6,8 @@ import { registry, registryLocation } from '../../tenancy/registry'
 import type { BackupResult } from '../backups'
 import { runCommandProcess } from '../command-process'
 import { configuredEncryption, createEncryption } from '../encryption'
+import { INSTALLATION_FOLDER } from '../folder-name'
 import { openTarget } from '../targets'
-import { INSTALLATION_FOLDER } from '../tenant-backup'
 import { ShippedLog } from './shipped-log'
 
 const READ_INTERVAL_MS = 1_000 // how exactly a moment can be restored
