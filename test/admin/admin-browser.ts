@@ -24,7 +24,10 @@ export async function openPage(options: BrowserContextOptions = {}) {
   const page = await (await browser).newPage({ viewport: DESKTOP, ...options })
   page.setDefaultTimeout(PAGE_TIMEOUT_MS)
   const errors: string[] = []
-  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
+  page.on(
+    'console',
+    (message) => message.type() === 'error' && errors.push(`${message.text()} ${message.location().url}`),
+  )
   page.on('pageerror', (error) => errors.push(error.message))
   return { page, errors }
 }

@@ -105,9 +105,13 @@ function BlueprintDeletion({ blueprint: { key, name } }: { blueprint: Blueprint 
       removeDraft(`design:${key}`)
       showNotice(`The blueprint “${name}” is deleted.`)
       await navigate({ to: '/data' })
-      queryClient.removeQueries({ queryKey: ['blueprints', key] })
-      queryClient.removeQueries({ queryKey: ['entities', key] })
-      await queryClient.invalidateQueries({ queryKey: ['blueprints'] })
+      // What is still on the page until the next one is drawn would ask for it again.
+      queryClient.removeQueries({ queryKey: ['blueprints', key], type: 'inactive' })
+      queryClient.removeQueries({ queryKey: ['entities', key], type: 'inactive' })
+      await queryClient.invalidateQueries({
+        queryKey: ['blueprints'],
+        predicate: ({ queryKey }) => queryKey[1] !== key,
+      })
     },
   })
   const confirmAndDelete = async () => {
