@@ -42,12 +42,15 @@ export const badRequest = (...errors: FieldError[]): never => {
 }
 
 function badRequestProblem(errors: FieldError[]): Problem {
-  // Input may be long, but the response must not be.
-  const details = errors
+  // Input may be long, but the response must not be. A parameter that is sent twice has its flaw once.
+  const distinct = new Map(errors.map((error) => [`${error.path} ${error.message}`, error]))
+  const details = [...distinct.values()]
     .slice(0, MAX_FIELD_ERRORS)
-    .map(({ path, message }) => ({ path: path.slice(0, 300), message: message.slice(0, 500) }))
+    .map(({ path, message }) => ({ path: path.slice(0, 300), message: shorten(message, 500) }))
   return new Problem(400, 'INVALID_INPUT', summarizeErrors(details), { details })
 }
+
+const shorten = (text: string, length: number) => (text.length > length ? `${text.slice(0, length - 1)}…` : text)
 
 /** Returns one message for several errors: the first one, and how many others there are. */
 export function summarizeErrors([first, ...others]: FieldError[]): string {
