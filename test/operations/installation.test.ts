@@ -23,6 +23,7 @@ describe('GET /api/installation', () => {
         users: { reads: 6_000, writes: 3_000, costly: 1_200 },
       },
       databaseBytes: config.ATOLL_DATABASE_URL ? null : expect.any(Number),
+      outgoingHeld: false,
     })
   })
 
