@@ -59,6 +59,7 @@ async function signUpAt(page: Page, username: string, name: string, company: str
   await page.getByRole('button', { name: 'Create account' }).click()
   await page.getByLabel('Name of the company').fill(company)
   await page.getByRole('button', { name: 'Add company' }).click()
+  await page.getByText('There are no open tickets.').waitFor()
 }
 
 async function createTicket(page: Page, subject: string) {
