@@ -103,6 +103,7 @@ import fileFields from './sqlite/0052_file_fields.sql' with { type: 'text' }
 import pictures from './sqlite/0053_pictures.sql' with { type: 'text' }
 import sites from './sqlite/0054_sites.sql' with { type: 'text' }
 import entityVersions from './sqlite/0055_entity_versions.sql' with { type: 'text' }
+import tokensWithoutRowids from './sqlite/0058_tokens_without_rowids.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -170,6 +171,7 @@ export const tenantMigrations: Migrations = {
     pictures,
     sites,
     entityVersions,
+    tokensWithoutRowids,
   ],
   postgres: [
     accountsPg,

@@ -322,18 +322,6 @@ CREATE INDEX mails_by_time on mails (created, _id);
 
 CREATE INDEX mails_to on mails (recipient_key, sent);
 
-CREATE TABLE one_time_tokens (
-  hash text not null primary key,
-  purpose text not null,
-  user text not null references users (_id) on delete cascade,
-  data text not null,
-  expires integer not null
-) strict;
-
-CREATE INDEX one_time_tokens_of_user on one_time_tokens (user);
-
-CREATE INDEX one_time_tokens_by_end on one_time_tokens (expires);
-
 CREATE TABLE passkeys (
   _id text not null primary key,
   user text not null references users (_id) on delete cascade,
@@ -349,18 +337,6 @@ CREATE TABLE passkeys (
 ) strict;
 
 CREATE INDEX passkeys_of_user on passkeys (user);
-
-CREATE TABLE passkey_challenges (
-  hash text not null primary key,
-  purpose text not null,
-  user text references users (_id) on delete cascade,
-  origin text not null,
-  expires integer not null
-) strict;
-
-CREATE INDEX passkey_challenges_of_user on passkey_challenges (user);
-
-CREATE INDEX passkey_challenges_by_end on passkey_challenges (expires);
 
 CREATE TABLE plugins (
   _id text not null primary key,
@@ -751,21 +727,6 @@ CREATE INDEX provider_events_parked on provider_events (external_subscription_id
 CREATE INDEX subscriptions_of_checkout on subscriptions (external_checkout_id)
   where external_checkout_id is not null;
 
-CREATE TABLE email_changes (
-  _id text not null primary key,
-  user text not null references users (_id) on delete cascade,
-  email text not null,
-  email_key text not null,
-  created integer not null,
-  expires integer not null
-) strict;
-
-CREATE INDEX email_changes_of_user on email_changes (user);
-
-CREATE INDEX email_changes_by_key on email_changes (email_key);
-
-CREATE INDEX email_changes_by_end on email_changes (expires);
-
 CREATE INDEX jobs_fresh on jobs (due, seq) where due is not null and attempts = 0;
 
 CREATE INDEX jobs_retried on jobs (due, seq) where due is not null and attempts > 0;
@@ -974,4 +935,43 @@ CREATE TABLE entity_versions (
   primary key (history, identifier, number)
 ) strict, without rowid;
 
-pragma user_version = 45;
+CREATE TABLE "email_changes" (
+  _id text not null primary key,
+  user text not null references users (_id) on delete cascade,
+  email text not null,
+  email_key text not null,
+  created integer not null,
+  expires integer not null
+) strict, without rowid;
+
+CREATE INDEX email_changes_of_user on email_changes (user);
+
+CREATE INDEX email_changes_by_key on email_changes (email_key);
+
+CREATE INDEX email_changes_by_end on email_changes (expires);
+
+CREATE TABLE "one_time_tokens" (
+  hash text not null primary key,
+  purpose text not null,
+  user text not null references users (_id) on delete cascade,
+  data text not null,
+  expires integer not null
+) strict, without rowid;
+
+CREATE INDEX one_time_tokens_of_user on one_time_tokens (user);
+
+CREATE INDEX one_time_tokens_by_end on one_time_tokens (expires);
+
+CREATE TABLE "passkey_challenges" (
+  hash text not null primary key,
+  purpose text not null,
+  user text references users (_id) on delete cascade,
+  origin text not null,
+  expires integer not null
+) strict, without rowid;
+
+CREATE INDEX passkey_challenges_of_user on passkey_challenges (user);
+
+CREATE INDEX passkey_challenges_by_end on passkey_challenges (expires);
+
+pragma user_version = 46;

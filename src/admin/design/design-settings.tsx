@@ -11,6 +11,7 @@ import { showNotice } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
 import classes from './design.module.css'
+import { fieldIndexesQuery } from './design-queries'
 import { useDesign } from './design-state'
 
 const EVENTS = [
@@ -94,6 +95,12 @@ function BlueprintDeletion({ blueprint: { key, name } }: { blueprint: Blueprint 
   const pointing = listRelationsTo(key, blueprints)
   const remove = useMutation({
     mutationFn: () => api.DELETE('/api/blueprints/{key}', { params: { path: { key }, query: { force: true } } }),
+    // Nobody asks for the indexes of a blueprint that may be gone already.
+    onMutate: async () => {
+      await queryClient.cancelQueries({ queryKey: ['blueprints', key] })
+      queryClient.setQueryData(fieldIndexesQuery(key).queryKey, [])
+    },
+    onError: () => queryClient.invalidateQueries({ queryKey: ['blueprints', key] }),
     onSuccess: async () => {
       removeDraft(`design:${key}`)
       showNotice(`The blueprint “${name}” is deleted.`)
