@@ -1,11 +1,14 @@
-import { Text, Timeline } from '@mantine/core'
+import { Anchor, Text, Timeline } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useHasRole } from '../api/roles'
+import { Link } from '@tanstack/react-router'
+import { BLUEPRINT_ROLES, useHasRole } from '../api/roles'
 import type { Blueprint, Entity, Event } from '../api/schema'
 import { EmptyState } from '../ui/empty-state'
 import { ProblemMessage } from '../ui/problem-message'
 import { RelativeTime } from '../ui/relative-time'
 import { EVENT_READERS, entityEventsQuery, recordsChanges } from './entity-events'
+import type { LoadedEntity } from './entity-queries'
+import { EntityTimeline } from './entity-timeline'
 import { UserLabel } from './system-fields'
 
 const EVENT_WORDS: Record<string, string> = { create: 'Created', update: 'Changed', delete: 'Deleted' }
@@ -18,8 +21,33 @@ function listChanged({ metadata }: Event, { fields }: Blueprint): string {
   return changed.map((key) => titles.get(String(key)) ?? String(key)).join(', ')
 }
 
-/** What happened to an entity: who changed what, and when. Events know it, where the blueprint records changes. */
-export function EntityHistory({ blueprint, entity }: { blueprint: Blueprint; entity: Entity }) {
+/** What happened to an entity: its versions where the blueprint has a history, else what events know. */
+export function EntityHistory({ blueprint, loaded }: { blueprint: Blueprint; loaded: LoadedEntity }) {
+  if (blueprint.history) return <EntityTimeline blueprint={blueprint} loaded={loaded} />
+  return (
+    <>
+      <RecordedEvents blueprint={blueprint} entity={loaded.entity} />
+      <HistoryHint blueprint={blueprint} />
+    </>
+  )
+}
+
+/** Says to those who design blueprints how the former values are kept from now on. */
+function HistoryHint({ blueprint: { key } }: { blueprint: Blueprint }) {
+  if (!useHasRole(BLUEPRINT_ROLES)) return null
+  return (
+    <Text size="xs" c="dimmed" mt="md">
+      With a history, former values are shown here and can be restored.{' '}
+      <Anchor component={Link} to="/data/$blueprint/all/design/settings" params={{ blueprint: key } as never} size="xs">
+        Switch it on in the design
+      </Anchor>
+      .
+    </Text>
+  )
+}
+
+/** Who changed what, and when. Events know it, where the blueprint records changes. */
+function RecordedEvents({ blueprint, entity }: { blueprint: Blueprint; entity: Entity }) {
   const mayRead = useHasRole(EVENT_READERS)
   const events = useQuery({
     ...entityEventsQuery(blueprint.key, entity._id, entity.updated),

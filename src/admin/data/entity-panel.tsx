@@ -67,7 +67,7 @@ export function EntityPanel() {
           </Tabs.Panel>
           <Tabs.Panel value={HISTORY}>
             <Suspense>
-              <EntityHistory blueprint={blueprint.data} entity={loaded.data.entity} />
+              <EntityHistory blueprint={blueprint.data} loaded={loaded.data} />
             </Suspense>
           </Tabs.Panel>
         </Tabs>

@@ -5,6 +5,7 @@ import type { Entity } from '../api/schema'
 import type { FormValues } from '../fields/field-form'
 import { patchRows, rememberOwnVersion, trackWrite } from './entity-cache'
 import { entityQuery, type LoadedEntity } from './entity-queries'
+import { refreshVersions } from './entity-versions'
 
 /** Somebody else changed the same fields; `current` is the entity as they saved it. */
 export class EntityConflict extends Error {
@@ -56,6 +57,7 @@ export async function changeEntity(
     rememberOwnVersion(saved.entity)
     queryClient.setQueryData(entityQuery(key, identifier).queryKey, saved)
     patchRows(key, identifier, () => saved.entity)
+    void refreshVersions(key, identifier)
     return saved.entity
   })
 }

@@ -67,7 +67,8 @@ export function useDesignSave(design: DesignState) {
     dryRun.mutate(draft, {
       onSuccess: ({ entities, breaking, rewritten }) => {
         const losesValues = entities > 0 && listRemovedFields(before, draft).length > 0
-        if (breaking || rewritten || losesValues) setIsReviewing(true)
+        const losesHistory = entities > 0 && !!before.history && !draft.history
+        if (breaking || rewritten || losesValues || losesHistory) setIsReviewing(true)
         else saveReviewed()
       },
     })

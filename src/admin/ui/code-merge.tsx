@@ -32,7 +32,7 @@ export function CodeMerge({ label, language, before, after, isTall }: CodeMergeP
           syntaxHighlighting(colours),
           EditorView.cspNonce.of(readCspNonce()),
           EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ 'aria-label': label }),
+          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
           EditorState.readOnly.of(true),
           unifiedMergeView({
             original: before,

@@ -38,6 +38,8 @@ export function useListRows<Row>(
     rows,
     count: rows.length,
     hasMore: query.hasNextPage,
+    isFetchingMore: query.isFetchingNextPage,
+    fetchMore: () => void query.fetchNextPage(),
     isEmpty: query.isSuccess && rows.length === 0,
     error: query.error,
     rowAt: (index: number): Row | undefined => rows[index],

@@ -24,6 +24,12 @@ function subscribeToClock(onTick: () => void) {
 }
 const readClock = () => Math.floor(Date.now() / UPDATE_INTERVAL_MS)
 
+/** Returns a moment as the locale writes it, or what is no moment as it is. */
+export function formatMoment(time: string): string {
+  const moment = Date.parse(time)
+  return Number.isNaN(moment) ? time : exact.format(moment)
+}
+
 /** A moment in relation to now, which goes on while the screen stays open, with the exact one on hover. */
 export function RelativeTime({ time }: { time: string }) {
   useSyncExternalStore(subscribeToClock, readClock)
