@@ -38,7 +38,13 @@ function HistoryHint({ blueprint: { key } }: { blueprint: Blueprint }) {
   return (
     <Text size="xs" c="dimmed" mt="md">
       With a history, former values are shown here and can be restored.{' '}
-      <Anchor component={Link} to="/data/$blueprint/all/design/settings" params={{ blueprint: key } as never} size="xs">
+      <Anchor
+        component={Link}
+        to="/data/$blueprint/all/design/settings"
+        params={{ blueprint: key } as never}
+        size="xs"
+        underline="always"
+      >
         Switch it on in the design
       </Anchor>
       .
