@@ -1,7 +1,9 @@
 import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { config } from '../../config'
 import { HOUR_MS, MINUTE_MS } from '../../core/clock'
 import type { RunQuery } from '../../storage/port'
-import { executeOnce } from '../../tenancy/databases'
+import { executeOnce, queryDatabaseFile } from '../../tenancy/databases'
 import { locationOf, type TenantRecord } from '../../tenancy/placement'
 
 const HOLD_MS = HOUR_MS
@@ -25,6 +27,8 @@ export async function holdContents(entry: TenantRecord): Promise<ContentHold> {
   const insert = `insert into leases (name, holder, token, expires) values (?, ?, 1, (select now from clock) + ?)
     on conflict ("name") do update set expires = excluded.expires`
   const hold = () => executeOnce(place, insert, [name, `${hostname()} ${process.pid}`, HOLD_MS])
+  // A write of another process makes a log that is shipped begin anew, so there is none where nothing can be removed.
+  if (!(await mayHaveContents(entry))) return { renew: async () => {}, [Symbol.asyncDispose]: async () => {} }
   await hold()
   let renewedAt = performance.now()
   return {
@@ -36,6 +40,15 @@ export async function holdContents(entry: TenantRecord): Promise<ContentHold> {
     // The tenant may be deleted by now, and otherwise the claim ends by itself.
     [Symbol.asyncDispose]: () => executeOnce(place, 'delete from leases where name = ?', [name]).catch(() => {}),
   }
+}
+
+/** Contents that are stored from now on are kept for an hour anyway. */
+async function mayHaveContents(entry: TenantRecord): Promise<boolean> {
+  if (entry.home) return true
+  const path = join(config.ATOLL_TENANTS, locationOf(entry).file)
+  const has = async (sql: string) => (await queryDatabaseFile(path, sql)).length > 0
+  const hasTable = await has("select 1 from sqlite_schema where name = 'file_contents'")
+  return hasTable && has('select 1 from file_contents limit 1')
 }
 
 /** Tells whether the contents of a tenant are being copied, and forgets claims that have ended. */
