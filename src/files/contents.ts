@@ -77,11 +77,14 @@ const recordThumbnail = ({ write }: Tenant, of: string, name: string, bytes: num
 
 /** Removes contents that neither a file nor anything else has any more, with their thumbnails. */
 export async function removeUnusedContents(tenant: Tenant & Lease) {
+  if (await areContentsHeld(tenant)) return
   const used = await Promise.all(contentUsers().map((listUsed) => listUsed(tenant)))
   for (let after: string | undefined = ''; after !== undefined; ) {
     tenant.signal.throwIfAborted()
     const batch = await markUnused(tenant, after, (content) => used.some((contents) => contents.has(content)))
     for (const content of batch.unused) {
+      // A copy of the database that was begun before the mark names it, so it has to be there until it is copied.
+      if (await areContentsHeld(tenant)) return
       for (const name of [...Object.keys(content.thumbnails ?? {}), content.sha256])
         await contentStore().remove(tenant.tenant, name)
       await tenant.write((tx) => tx.delete(fileContents).where(and(eq(sha256, content.sha256), eq(removing, true))))
@@ -97,7 +100,6 @@ export async function removeUnusedContents(tenant: Tenant & Lease) {
  */
 const markUnused = ({ db, write }: Tenant, after: string, isUsed: (content: string) => boolean) =>
   write(async (tx) => {
-    const areHeld = await areContentsHeld(tx)
     const hasNoFile = notExists(
       db
         .select({ one: sql`1` })
@@ -108,8 +110,7 @@ const markUnused = ({ db, write }: Tenant, after: string, isUsed: (content: stri
     const batch = await tx
       .select({ sha256, thumbnails, isRemoving: removing })
       .from(fileContents)
-      // What a copy of the database names has to be there until it is copied, too.
-      .where(and(gt(sha256, after), or(eq(removing, true), areHeld ? undefined : isOld)))
+      .where(and(gt(sha256, after), or(eq(removing, true), isOld)))
       .orderBy(asc(sha256))
       .limit(CONTENTS_PER_BATCH)
     const unused = batch.filter((content) => content.isRemoving || !isUsed(content.sha256))

@@ -182,9 +182,8 @@ export const copyDatabase = (place: DatabaseLocation, copy: string, control?: Fi
 /** Returns the rows of one query of a database file at any path, which nobody writes to. */
 export const queryDatabaseFile = (path: string, sql: string) => sqlite.queryFile(path, sql)
 
-/** Runs one statement in the data of a tenant that other processes may serve, by a connection of its own. */
+/** Runs one statement in the data of a tenant in PostgreSQL, which other processes may serve. */
 export async function executeOnce(place: DatabaseLocation, sql: string, params: unknown[]): Promise<void> {
-  if (!place.cluster) return sqlite.executeOnce(place, sql, params)
   const connection = await databases.openTenantCopy(place, tenantMigrations)
   try {
     await connection.runExclusive(({ query }) => query(sql, params))

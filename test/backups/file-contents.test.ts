@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,6 +16,7 @@ import { HOUR_MS, moveClock, now } from '../../src/core/clock'
 import { removeUnusedContents } from '../../src/files/contents'
 import { findMissingContents } from '../../src/files/missing-contents'
 import { files as filesTable } from '../../src/files/tables'
+import { tenantFolder } from '../../src/tenancy/databases'
 import { deleteTenant, getTenant } from '../../src/tenancy/tenants'
 import { fileClient, listStored, sha256Of } from '../files/fixtures'
 import { readFilesOf, uploadFiles } from './file-fixtures'
@@ -194,6 +196,20 @@ test('a content that nobody needs any more is removed only when no copy of the d
     moveClock()
   }
 })
+
+test.skipIf(!!config.ATOLL_DATABASE_URL)(
+  'a claim on contents writes nothing to the database of its tenant, whose log may be shipped',
+  async () => {
+    const own = await createTenantWithThings()
+    await uploadFiles(own, SOME)
+    using database = new Database(join(tenantFolder(own.id), 'data.db'), { readonly: true })
+    const readVersion = () => database.query('pragma data_version').values()
+    const before = readVersion()
+    await using hold = await holdContents(await findRecord(own.id))
+    await hold.renew()
+    expect(readVersion()).toEqual(before)
+  },
+)
 
 test('findMissingContents names the files whose content the store lacks', async () => {
   const own = await createTenantWithThings()

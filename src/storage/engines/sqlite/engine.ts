@@ -25,7 +25,7 @@ import { drivers, type OpenFile, type SqliteConnection, withExtension } from './
 import { checkFile } from './file-check'
 import type { CheckResult } from './file-check-worker'
 import { copyDatabaseFile, type FileCopyControl } from './file-copy'
-import { executeInFile, queryFile } from './file-statements'
+import { queryFile } from './file-query'
 import { lockFolder } from './folder-lock'
 import { LazyWriter, type WriteAccess } from './lazy-writer'
 import { type LogListener, type LogObserver, LogObservers } from './log-observer'
@@ -251,13 +251,6 @@ export class Sqlite implements Engine {
 
   /** Returns the rows of one query of a file at any path, which nobody writes to. */
   queryFile = async (path: string, sql: string) => queryFile(await this.#getOpenFile(), path, sql)
-
-  /** Runs one statement by a connection of its own, also while other processes serve the database. */
-  async executeOnce({ file }: DatabaseLocation, sql: string, params: unknown[]): Promise<void> {
-    const path = join(this.options.folder, file)
-    assertFile(path)
-    await executeInFile(await this.#getOpenFile(), path, this.options.lockTimeout, sql, params)
-  }
 
   /**
    * Copies a database into a new file while others write to it. A process that serves the database must not call this.
