@@ -1,9 +1,9 @@
 import { badRequest, type FieldError, Problem } from '../core/problem'
 import { type FileThing, formatOne, type LabeledThing, toThingPath } from './definition-files'
 import { canonicalize } from './definition-text'
+import { sortByDependency } from './dependency-order'
 import { kindNames, kinds } from './kinds'
 import type { Definition, KindName } from './kinds/definition-kind'
-import { sortByNeed } from './need'
 import { listSecrets, maskSecrets, toPathText, toVariable } from './secrets'
 import { type TenantThing, toVersion, type Versions } from './tenant-definitions'
 
@@ -59,7 +59,7 @@ function planCreations(files: LabeledThing[], existing: string[]): PlannedChange
   const known = new Set(existing)
   const creations: PlannedChange[] = []
   const completions: PlannedChange[] = []
-  for (const { kind, label, name, definition } of sortByNeed(files)) {
+  for (const { kind, label, name, definition } of sortByDependency(files)) {
     const partial = canonicalize(
       kinds[kind],
       kinds[kind].mapReferences?.(definition, (target, reference) =>
@@ -100,7 +100,7 @@ function describe({ kind: kindName, definition }: TenantThing, after: Definition
 const planRemovals = (things: TenantThing[]): PlannedChange[] =>
   kindNames.toReversed().flatMap((kind) => {
     const removed = things.filter((thing) => thing.kind === kind && !thing.file && !isKept(thing))
-    return sortByNeed(removed)
+    return sortByDependency(removed)
       .reverse()
       .map((before) => ({ action: 'remove', kind, label: before.label, name: before.name, before, details: [] }))
   })

@@ -2,7 +2,7 @@ import type { LabeledThing } from './definition-files'
 import { kinds } from './kinds'
 
 /** Returns things of one kind after those of the same kind that they refer to. */
-export function sortByNeed<Thing extends LabeledThing>(things: Thing[]): Thing[] {
+export function sortByDependency<Thing extends LabeledThing>(things: Thing[]): Thing[] {
   const byLabel = new Map(things.map((thing) => [thing.label, thing]))
   const sorted = new Set<Thing>()
   const visited = new Set<Thing>()
