@@ -37,7 +37,7 @@ export async function cloneTenant(
     await createDatabaseOfRows(splitLines(Bun.file(path).stream()), staged.locate(''))
   } else {
     const onBytes = (copied: number, total: number) => control.onProgress?.('copying', copied / total)
-    await copyDatabase(locationOf(entry), staged.file, { onBytes, signal: control.signal })
+    await copyDatabase(locationOf(entry), staged.file, { onBytes, signal: control.signal, isSynced: true })
   }
   const contents = await listContentsOfFile(staged.file)
   const files = await copyContents(from, hold, { tenant: as, contents, staged, control })

@@ -9,7 +9,7 @@ import type { Filled } from './fill'
 import { product } from './sample-data'
 
 const MEGABYTES = Number(process.argv[2] ?? 1_000)
-const [ROWS, WRITERS, QUIET_MS, ROUNDS] = [2_000, 8, 6_000, 3]
+const [ROWS, WRITERS, QUIET_MS, SETTLE_MS, ROUNDS] = [2_000, 8, 6_000, 2_000, 3]
 const [MAX_S, MAX_RATIO] = [10, 2]
 const [MB, TOKEN, POLL_MS] = [1e6, 'the-operator-token-of-the-bench', 50]
 
@@ -56,6 +56,9 @@ for (let round = 0; round < ROUNDS; round++) {
   )
   await operator('DELETE', `/operator/tenants/${as}?confirm=${as}`)
   rmSync(join(folder, 'tenants/.trash'), { recursive: true, force: true })
+  // The disk has to be done with it, or the next quiet time is not quiet.
+  Bun.spawnSync(['sync'])
+  await Bun.sleep(SETTLE_MS)
 }
 isWriting = false
 await Promise.all(writers)

@@ -1,13 +1,22 @@
-import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fdatasync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { Busy } from '../../errors'
 import type { OpenFile } from './drivers'
 
 const CHUNK_BYTES = 256 << 10 // it stays in the cache of the processor
+const SYNC_BYTES = 8 << 20
 const LOG_HEADER_BYTES = 32
 const MAX_LOG_COPIES = 5
 
-/** What a copy reports, and what ends it early. */
-export type FileCopyControl = { onBytes?(copied: number, total: number): void; signal?: AbortSignal }
+const syncData = promisify(fdatasync)
+
+/** What a copy reports, what ends it early, and whether it is written to the disk as it grows. */
+export type FileCopyControl = {
+  onBytes?(copied: number, total: number): void
+  signal?: AbortSignal
+  /** For a copy that stays: the sync of a gigabyte at its end would hold up the syncs of others for seconds. */
+  isSynced?: boolean
+}
 
 /**
  * Copies a database file while other processes write to it, into one complete file without a log.
@@ -61,10 +70,10 @@ function readLogHeader(log: number): Buffer {
 }
 
 /** Copies a file from its beginning, and lets other work of the thread run between two chunks. */
-async function copyBytes(from: number, to: number, { onBytes, signal }: FileCopyControl = {}) {
+async function copyBytes(from: number, to: number, { onBytes, signal, isSynced }: FileCopyControl = {}) {
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
   const total = fstatSync(from).size
-  for (let position = 0; ; ) {
+  for (let [position, unsynced] = [0, 0]; ; ) {
     signal?.throwIfAborted()
     const length = readSync(from, chunk, 0, CHUNK_BYTES, position)
     if (!length) return
@@ -72,7 +81,12 @@ async function copyBytes(from: number, to: number, { onBytes, signal }: FileCopy
       written += writeSync(to, chunk, written, length - written, position + written)
     position += length
     onBytes?.(position, Math.max(total, position))
-    await new Promise(setImmediate)
+    unsynced += length
+    if (!isSynced || unsynced < SYNC_BYTES) await new Promise(setImmediate)
+    else {
+      await syncData(to)
+      unsynced = 0
+    }
   }
 }
 
