@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { copyDetachments } from '../backups/copy-detachments'
 import { credentialTables } from '../backups/credential-tables'
 import { defineArea } from '../jobs/area'
 import { useMeasures } from '../limits/quota-use'
@@ -29,6 +30,15 @@ const CREDENTIAL_TABLES = [
   ...['devices', 'email_changes', 'email_signins', 'passkey_challenges', 'invites', 'idempotency_keys'],
 ]
 
+const MAIL_JOBS = { mail: sendMailJob, 'forgotten-password': passwordResetJob, 'email-signin': emailSignIns.emailSignInJob }
+/** The origin sends what waits. A copy that is let act outside before the next attempt would send it, too. */
+const COPY_DETACHMENTS = [
+  `delete from jobs where kind in (${Object.keys(MAIL_JOBS)
+    .map((kind) => `'${kind}'`)
+    .join(', ')}) and state = 'waiting'`,
+  "delete from mails where state = 'waiting'",
+]
+
 /** Users, their sign-in methods, sessions and tokens, and the mails about them. */
 export const accounts = defineArea({
   name: 'accounts',
@@ -42,7 +52,7 @@ export const accounts = defineArea({
     .use(socialRoutes)
     .use(userRoutes)
     .use(encryptedRoutes),
-  jobs: { mail: sendMailJob, 'forgotten-password': passwordResetJob, 'email-signin': emailSignIns.emailSignInJob },
+  jobs: MAIL_JOBS,
   housekeeping: {
     'expired sessions': sessions.removeExpired,
     'expired one-time tokens': oneTimeTokens.removeExpired,
@@ -54,6 +64,7 @@ export const accounts = defineArea({
   provides: [
     settingsShapes.provide(toShapes(authSettings, workspaceSettings)),
     credentialTables.provide(CREDENTIAL_TABLES),
+    copyDetachments.provide(COPY_DETACHMENTS),
     useMeasures.provide({ users: countUsers, mails: mails.countSentToday }),
   ],
 })
