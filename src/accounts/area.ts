@@ -30,7 +30,11 @@ const CREDENTIAL_TABLES = [
   ...['devices', 'email_changes', 'email_signins', 'passkey_challenges', 'invites', 'idempotency_keys'],
 ]
 
-const MAIL_JOBS = { mail: sendMailJob, 'forgotten-password': passwordResetJob, 'email-signin': emailSignIns.emailSignInJob }
+const MAIL_JOBS = {
+  mail: sendMailJob,
+  'forgotten-password': passwordResetJob,
+  'email-signin': emailSignIns.emailSignInJob,
+}
 /** The origin sends what waits. A copy that is let act outside before the next attempt would send it, too. */
 const COPY_DETACHMENTS = [
   `delete from jobs where kind in (${Object.keys(MAIL_JOBS)

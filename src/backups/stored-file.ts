@@ -2,6 +2,7 @@ import { Duplex } from 'node:stream'
 import { constants, createZstdCompress } from 'node:zlib'
 import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
+import { joinPath } from './backup-list'
 import type { BackupEncryption } from './encryption'
 import type { BackupFile } from './manifest'
 import type { BackupTarget } from './targets/backup-target'
@@ -108,8 +109,9 @@ export async function* readStoredFile(
   file: BackupFile,
   decrypt?: Decrypt,
 ): AsyncGenerator<Uint8Array> {
-  const address = target.addressOf(`${folder}/${file.name}`)
-  const stored = await target.read(`${folder}/${file.name}`)
+  const path = joinPath(folder, file.name)
+  const address = target.addressOf(path)
+  const stored = await target.read(path)
   if (!stored) throw new Problem(409, 'BACKUP_DAMAGED', `${address} is missing.`)
   const [storedDigest, contentDigest] = [new StreamDigest(), new StreamDigest()]
   try {

@@ -85,8 +85,10 @@ async function findTenantDamage(id: string, deep: boolean): Promise<string | und
 }
 
 async function describeMissingContents(id: string): Promise<string | undefined> {
+  await import('../app') // the areas name contents
   const missing = await findMissingContents(await getTenantAnyStatus(id))
-  if (missing.length) return `${describeMissingFiles({ missing }).trim()} Upload them again, or restore a backup.`
+  if (missing.length)
+    return `${describeMissingFiles({ missing }).trim()} Upload them again, deploy the site again, or restore a backup.`
 }
 
 const hintFor = (flaws: string[], id: string) =>

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, lt, notExists, or, sql } from 'drizzle-orm'
 import { areContentsHeld } from '../backups/contents/content-hold'
+import { listContentNames } from '../backups/contents/content-names'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
-import { extensions } from '../core/extension'
 import { Problem } from '../core/problem'
 import type { Lease } from '../jobs/with-lease'
 import type { Tenant } from '../tenancy/tenants'
@@ -17,9 +17,6 @@ const MAX_REMOVAL_POLLS = 100
 const { sha256, claimed, removing, thumbnails } = fileContents
 
 type Content = { sha256: string; size: number }
-
-/** Returns the hashes of the contents that something else than a file of the tenant needs. */
-export const contentUsers = extensions<(tenant: Tenant) => Promise<ReadonlySet<string>>>('users of contents')
 
 /**
  * Stores the content of a draft unless the tenant has it already, and keeps it from being removed for an hour, in which
@@ -78,10 +75,10 @@ const recordThumbnail = ({ write }: Tenant, of: string, name: string, bytes: num
 /** Removes contents that neither a file nor anything else has any more, with their thumbnails. */
 export async function removeUnusedContents(tenant: Tenant & Lease) {
   if (await areContentsHeld(tenant)) return
-  const used = await Promise.all(contentUsers().map((listUsed) => listUsed(tenant)))
+  const used = await listContentNames(tenant.db.query)
   for (let after: string | undefined = ''; after !== undefined; ) {
     tenant.signal.throwIfAborted()
-    const batch = await markUnused(tenant, after, (content) => used.some((contents) => contents.has(content)))
+    const batch = await markUnused(tenant, after, (content) => used.has(content))
     for (const content of batch.unused) {
       // A copy of the database that was begun before the mark names it, so it has to be there until it is copied.
       if (await areContentsHeld(tenant)) return

@@ -1,11 +1,11 @@
-import { contentUsers } from '../files/contents'
+import { contentNames } from '../backups/contents/content-names'
 import { defineArea } from '../jobs/area'
-import { listUsedContents } from './deployments'
+import { siteContentNames } from './deployments'
 import { siteRoutes } from './routes'
 
 /** Static sites of tenants. */
 export const sites = defineArea({
   name: 'sites',
   routes: siteRoutes,
-  provides: [contentUsers.provide([listUsedContents])],
+  provides: [contentNames.provide([siteContentNames])],
 })

@@ -1,5 +1,6 @@
 import { desc, eq, inArray, max } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
+import type { ContentNames } from '../backups/contents/content-names'
 import { now, toIsoString } from '../core/clock'
 import { notFound, Problem } from '../core/problem'
 import { parseFlag, parseOptional, success } from '../core/shapes'
@@ -81,14 +82,18 @@ export async function remove(ctx: Ctx) {
   return removed.length ? success : notFound('site')
 }
 
-/** Returns the hashes of all contents that a deployment has. */
-export const listUsedContents = async (tenant: Tenant): Promise<ReadonlySet<string>> =>
-  new Set(
-    (await listUsedFiles(tenant)).flatMap(({ sha256, encodings = {} }) => [
-      sha256,
-      ...Object.values(encodings).map((content) => content.sha256),
-    ]),
-  )
+/** Names the contents of all deployments. */
+export const siteContentNames: ContentNames = {
+  table: 'site_deployments',
+  column: 'manifest',
+  *list(value) {
+    for (const { path, sha256, encodings = {} } of JSON.parse(value) as SiteFile[]) {
+      yield [sha256, `${path} of the site`]
+      for (const [encoding, content] of Object.entries(encodings))
+        yield [content.sha256, `${path} (${encoding}) of the site`]
+    }
+  },
+}
 
 const listUsedFiles = async ({ db }: Pick<Tenant, 'db'>): Promise<SiteFile[]> =>
   (await db.select({ manifest }).from(siteDeployments)).flatMap((row) => row.manifest)

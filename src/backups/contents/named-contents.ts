@@ -2,9 +2,10 @@ import { Problem } from '../../core/problem'
 import type { RunQuery } from '../../storage/port'
 import { queryDatabaseFile } from '../../tenancy/databases'
 import type { RowFilter } from '../rows'
+import { contentNames } from './content-names'
 import { isContentHash } from './content-store'
 
-/** A content that a database names, its size in bytes, and the name of a file that has it: null while none has. */
+/** A content that a database names, its size in bytes, and the name of a file, or one of a site, that has it: null while none has. */
 export type NamedContent = { sha256: string; size: number; file: string | null }
 
 const CONTENTS = `select c.sha256, c.size, (select min(f.name) from files f where f.sha256 = c.sha256)
@@ -20,10 +21,16 @@ export async function listNamedContents(query: RunQuery): Promise<NamedContent[]
   if (!table) return [] // an earlier version made it
   const rows = await query(CONTENTS)
   for (const [sha256] of [...rows, ...(await query(HASHES_OF_FILES))]) assertHash(sha256)
+  const otherNames = new Map<unknown, string>()
+  for (const { table, column, list } of contentNames()) {
+    const [exists] = await query(`select 1 from sqlite_schema where name = '${table}'`)
+    for (const [value] of exists ? await query(`select ${column} from ${table}`) : [])
+      for (const [sha256, name] of list(String(value))) otherNames.set(sha256, name)
+  }
   return rows.map(([sha256, size, file]) => ({
     sha256: String(sha256),
     size: Number(size),
-    file: file === null ? null : String(file),
+    file: file === null ? (otherNames.get(sha256) ?? null) : String(file),
   }))
 }
 
@@ -40,16 +47,24 @@ export const listContentsOfFile = (path: string): Promise<NamedContent[]> =>
 export class ContentCollector {
   #sizes = new Map<string, number>()
   #files = new Map<string, string>()
+  #otherNames = new Map<string, string>()
 
   /** Passes every row on unchanged. */
   readonly filter: RowFilter = (table, row) => {
     if (table === 'file_contents' && !Number(row.removing)) this.#sizes.set(String(row.sha256), Number(row.size))
     if (table === 'files') this.#files.set(String(row.sha256), String(row.name))
+    for (const names of contentNames())
+      if (names.table === table)
+        for (const [sha256, name] of names.list(String(row[names.column]))) this.#otherNames.set(sha256, name)
     return row
   }
 
   /** Returns the contents of the rows that have passed. */
   list(): NamedContent[] {
-    return [...this.#sizes].map(([sha256, size]) => ({ sha256, size, file: this.#files.get(sha256) ?? null }))
+    return [...this.#sizes].map(([sha256, size]) => ({
+      sha256,
+      size,
+      file: this.#files.get(sha256) ?? this.#otherNames.get(sha256) ?? null,
+    }))
   }
 }
