@@ -9,8 +9,8 @@ export const toKnownMethod = (method: string) => (HTTP_METHODS.includes(method) 
 /** Handles a request as a part of the trace that its caller names, and as a span when spans are recorded. */
 export function runInRequestTrace(
   request: Request,
-  handle: (request: Request) => Promise<Response>,
-): Promise<Response> {
+  handle: (request: Request) => Response | Promise<Response>,
+): Response | Promise<Response> {
   const header = request.headers.get('traceparent')
   const parent = header === null ? undefined : parseTrace(header, request.headers.get('tracestate'))
   if (areSpansRecorded()) return runInRequestSpan(request, parent, handle)
@@ -20,7 +20,7 @@ export function runInRequestTrace(
 async function runInRequestSpan(
   request: Request,
   parent: ReturnType<typeof parseTrace>,
-  handle: (request: Request) => Promise<Response>,
+  handle: (request: Request) => Response | Promise<Response>,
 ) {
   const method = toKnownMethod(request.method)
   const scheme = request.url.startsWith('https:') ? 'https' : 'http'

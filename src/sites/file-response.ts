@@ -33,7 +33,8 @@ export function respondWithFile(
 ): Response | Promise<Response> {
   // A part of an encoded file is of no use without its beginning.
   const hasRange = status === 200 && request.headers.has('range')
-  const encoding = hasRange ? undefined : chooseEncoding(file, request.headers.get('accept-encoding'))
+  const encoding =
+    hasRange || !file.encodings ? undefined : chooseEncoding(file, request.headers.get('accept-encoding'))
   const { content, etag, headers } = represent(site, file, encoding)
   if (status === 200 && isNotModified(request, etag))
     return withHeaders(new Response(null, { status: 304, headers }), { 'content-length': undefined })

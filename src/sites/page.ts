@@ -10,14 +10,14 @@ export type Page =
  * Returns what a decoded path leads to. `about` is `about.html`, and `about/` is `about/index.html`; where there is only
  * the other one, it redirects there. In an app of one page, unknown paths of pages are `index.html`.
  */
-export function findPage({ files, spa }: ActiveSite, path: string, isNavigation: boolean): Page {
+export function findPage({ files, spa }: ActiveSite, path: string, isNavigation: () => boolean): Page {
   const file = files.get(path.endsWith('/') || path === '' ? `${path}index.html` : path) ?? files.get(`${path}.html`)
   if (file) return { kind: 'file', file }
   const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/index.html`
   if (path !== '' && (files.has(other) || files.has(`${other}.html`)))
     return { kind: 'redirect', path: path.endsWith('/') ? other : `${path}/` }
   const index = files.get('index.html')
-  if (spa && index && isNavigation && !hasExtension(path)) return { kind: 'file', file: index }
+  if (spa && index && !hasExtension(path) && isNavigation()) return { kind: 'file', file: index }
   return findMissingPage({ files })
 }
 

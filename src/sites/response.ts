@@ -36,7 +36,7 @@ function respondWithPath(
   const queryStart = target.search(/[?#]/)
   const path = queryStart < 0 ? target : target.slice(0, queryStart)
   const decoded = decodePath(path)
-  const page = decoded === undefined ? findMissingPage(site) : findPage(site, decoded, isNavigation(request))
+  const page = decoded === undefined ? findMissingPage(site) : findPage(site, decoded, () => isNavigation(request))
   if (page.kind === 'redirect') return redirectTo(path, queryStart < 0 ? '' : target.slice(queryStart))
   if (!page.file) return respondWithText(MISSING_PAGE, request)
   if (page.kind === 'file') assertNoServiceWorkerAtRoot(request, page.file)
@@ -47,7 +47,7 @@ const isNavigation = ({ headers }: Request) => !!headers.get('accept')?.includes
 
 /** A worker at the top would control the admin page, and what is typed there, as long as the browser keeps it. */
 function assertNoServiceWorkerAtRoot({ headers }: Request, { path }: ServedFile) {
-  if (headers.get('service-worker') !== 'script' || path.includes('/')) return
+  if (path.includes('/') || headers.get('service-worker') !== 'script') return
   const message = `A service worker at the top of a site would control the admin page. Put ${path} into a folder.`
   throw new Problem(403, 'SERVICE_WORKER_AT_ROOT', message)
 }

@@ -90,6 +90,15 @@ describe('paths', () => {
     expect((await site.read('/users/1', NAVIGATION))[0]).toBe(404)
   })
 
+  test('the icon of a site is served in place of that of the server, which tenants without a site keep', async () => {
+    const withIcon = siteClient(await createTestTenant())
+    await withIcon.deploy(await packTar(['index.html', 'home'], ['favicon.ico', 'an icon']))
+    const icon = await withIcon.open('/favicon.ico')
+    expect([icon.status, icon.headers.get('content-type'), await icon.text()]).toEqual([200, 'image/x-icon', 'an icon'])
+    expect(await site.read('/favicon.ico')).toEqual([404, 'no such page'])
+    expect((await siteClient(await createTestTenant()).open('/favicon.ico')).status).toBe(204)
+  })
+
   test('routes of the server stay where they are, and their first parts are all reserved', async () => {
     const site = siteClient(await createTestTenant())
     await site.deploy(await packTar(['index.html', 'app']), '?spa=true')
