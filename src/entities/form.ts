@@ -12,10 +12,13 @@ import { reserveBody } from '../tenancy/body-budget'
 import { startProcessing } from '../tenancy/client-connection'
 import type { Doc } from './store/doc'
 import { unknownPropertyMessage } from './write/document'
-import type { NamedFile } from './write/file-values'
+import { fileTooLargeError, maxBytesOf, type NamedFile } from './write/file-values'
 
 /** What a form is checked with while it arrives; each may throw to refuse it. */
-export type FormReceiver = { onFile(field: string): void; onValue(field: string, text: string): void }
+export type FormReceiver = { onFile(field: string): FileLimit; onValue(field: string, text: string): void }
+
+/** How many bytes a file of a form may have, and what refuses it by its name once it has more. */
+export type FileLimit = { maxBytes: number; refuse(name: string): never }
 
 export type UploadedFile = NamedFile & { field: string }
 
@@ -82,9 +85,13 @@ class FormParts implements FormReceiver {
     private request: Request,
   ) {}
 
-  onFile = (name: string) => {
-    if (this.#requireField(name)?.type !== 'file') badRequest({ path: `/${name}`, message: `${name} takes no files.` })
+  onFile = (name: string): FileLimit => {
+    const field = this.#requireField(name)
+    if (field?.type !== 'file') return badRequest({ path: `/${name}`, message: `${name} takes no files.` })
+    const number = this.#parts.filter((part) => part.name === name && part.text !== '').length
     this.#parts.push({ name })
+    const path = field.multi ? `/${name}/${number}` : `/${name}`
+    return { maxBytes: maxBytesOf(field), refuse: (file) => badRequest(fileTooLargeError({ field, path }, file)) }
   }
 
   onValue = (name: string, text: string) => {

@@ -1,14 +1,14 @@
 import type { Actor } from '../accounts/actors'
 import type { PublicCtx } from '../accounts/context'
 import { badRequest, Problem } from '../core/problem'
-import type { FormReceiver, ReceivedUploads, UploadedFile } from '../entities/form'
+import type { FileLimit, FormReceiver, ReceivedUploads, UploadedFile } from '../entities/form'
 import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
 import type { QuotaReservation } from '../limits/quota-use'
 import type { Tx } from '../storage/port'
 import type { FileRow } from './access'
 import { storeContent } from './contents'
 import { type Draft, withDraft } from './drafts'
-import { toFileUrl } from './file-name'
+import { toFileName, toFileUrl } from './file-name'
 import { describeDraft, toFileRow } from './files'
 import { receiveForm, withChunks } from './form'
 import { files } from './tables'
@@ -30,23 +30,22 @@ export async function receiveEntityForm<T>(
 ): Promise<T> {
   const { actor } = ctx
   const done = Promise.withResolvers<void>()
-  const uploads: Upload[] = []
-  const receiving: Promise<unknown>[] = []
+  // In the order of the parts, whichever is on the disk first. An empty input has none.
+  const receiving: Promise<Upload | undefined>[] = []
   const open: Promise<unknown>[] = []
   try {
     await withChunks(request.body ?? new Blob().stream(), (chunks) =>
       receiveForm(request.headers.get('content-type')!, chunks, {
         onValue: receiver.onValue,
         async onFile(field, { name, type, content }) {
-          receiver.onFile(field)
-          const received = Promise.withResolvers<void>()
+          const limit = receiver.onFile(field)
+          const received = Promise.withResolvers<Upload | undefined>()
           receiving.push(received.promise)
           if (receiving.length > MAX_FILES)
             badRequest({ path: field, message: `A form has at most ${MAX_FILES} files.` })
-          const kept = withDraft(ctx, content, async (draft) => {
+          const kept = withDraft(ctx, limitContent(content, limit, name), async (draft) => {
             // Browsers send an empty file without a name for an input that was left empty.
-            if (draft.size || name) uploads.push(await toUpload(actor, field, draft, name, type))
-            received.resolve()
+            received.resolve(draft.size || name ? await toUpload(actor, field, draft, name, type) : undefined)
             await done.promise
           })
           open.push(kept)
@@ -55,12 +54,25 @@ export async function receiveEntityForm<T>(
         },
       }),
     )
-    await Promise.all(receiving)
-    using stored = new StoredUploads(ctx, uploads)
+    const uploads = await Promise.all(receiving)
+    using stored = new StoredUploads(
+      ctx,
+      uploads.filter((upload) => !!upload),
+    )
     return await use(stored)
   } finally {
     done.resolve()
     await Promise.allSettled(open)
+  }
+}
+
+/** Yields a content until it is larger than its field takes: the rest is not received. */
+async function* limitContent(content: AsyncIterable<Uint8Array>, { maxBytes, refuse }: FileLimit, name: string) {
+  let bytes = 0
+  for await (const chunk of content) {
+    bytes += chunk.byteLength
+    if (bytes > maxBytes) refuse(toFileName(name))
+    yield chunk
   }
 }
 

@@ -281,6 +281,26 @@ describe('refused forms', () => {
     expect((await client.send('POST', '/blueprints/nothing/entities', type, endless())).status).toBe(404)
   })
 
+  test('a form whose file is larger than its field takes is refused without the rest of it, and leaves nothing', async () => {
+    const island = await createTenantWithPages()
+    const head = '--x\r\ncontent-disposition: form-data; name="cover"; filename="large.png"\r\n\r\n'
+    let sent = 0
+    const endless = new ReadableStream({
+      pull(controller) {
+        if (!sent) controller.enqueue(new TextEncoder().encode(head))
+        sent += 1 << 16
+        controller.enqueue(new Uint8Array(1 << 16))
+      },
+    })
+    const type = { 'content-type': 'multipart/form-data; boundary=x' }
+    const response = await fileClient(island, island.tokens.user).send('POST', pages, type, endless)
+    const { code, details } = (await response.json()) as TestResponse['body']
+    expect([response.status, code]).toEqual([400, 'INVALID_INPUT'])
+    expect(details).toEqual([{ path: '/cover', message: 'cover takes files of up to 1 MiB; "large.png" is larger.' }])
+    expect(sent).toBeLessThan(4 << 20)
+    expect(listStored(island.id)).toEqual([])
+  })
+
   test('a form that is broken off while its second file arrives is refused and leaves nothing', async () => {
     const island = await createTenantWithPages()
     const by = fileClient(island, island.tokens.user)

@@ -132,10 +132,14 @@ function findFlaw(value: FileValue, file: NamedFile | undefined): FieldError | u
   const { key, accept } = field
   if (accept && !accept.some((type) => isOfType(file.type, type)))
     return { path, message: `${key} takes ${accept.join(', ')}; "${file.name}" is ${file.type}.` }
-  const limit = maxBytesOf(field)
-  if (file.size > limit)
-    return { path, message: `${key} takes files of up to ${formatBytes(limit, 'en')}; "${file.name}" is larger.` }
+  if (file.size > maxBytesOf(field)) return fileTooLargeError(value, file.name)
 }
+
+/** Returns the error of a file that is larger than its field takes. */
+export const fileTooLargeError = ({ field, path }: Pick<FileValue, 'field' | 'path'>, name: string): FieldError => ({
+  path,
+  message: `${field.key} takes files of up to ${formatBytes(maxBytesOf(field), 'en')}; "${name}" is larger.`,
+})
 
 /** The same for a file that does not exist and for one that the writer may not read. */
 const missingFileError = ({ path, id }: FileValue): FieldError => ({
