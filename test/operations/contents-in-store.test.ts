@@ -110,16 +110,19 @@ const listKeys = async (tenant: string) =>
   ((await store.list({ prefix: `contents/${tenant}/` })).contents ?? []).map(({ key }) => key)
 
 describe('a tenant whose contents are in a store of S3', () => {
-  test.each([false, true])('is cloned with its files and its site (without secrets: %p)', async (withoutSecrets) => {
-    const as = withoutSecrets ? 'bare' : 'copy'
-    const { files, omittedSecrets } = await run('/tenants/acme/clone', { as, withoutSecrets })
-    expect(files).toEqual({ count: (await listKeys('acme')).length, missing: [] })
-    expect(omittedSecrets).toEqual(withoutSecrets ? [expect.stringContaining('connection')] : [])
-    expect(await readContents(as)).toEqual(WHOLE)
-    expect((await listKeys(as)).length).toBe((await listKeys('acme')).length)
-  })
+  test.each([false, true])(
+    'a clone has the files and the site of the tenant (without secrets: %p)',
+    async (withoutSecrets) => {
+      const as = withoutSecrets ? 'bare' : 'copy'
+      const { files, omittedSecrets } = await run('/tenants/acme/clone', { as, withoutSecrets })
+      expect(files).toEqual({ count: (await listKeys('acme')).length, missing: [] })
+      expect(omittedSecrets).toEqual(withoutSecrets ? [expect.stringContaining('connection')] : [])
+      expect(await readContents(as)).toEqual(WHOLE)
+      expect((await listKeys(as)).length).toBe((await listKeys('acme')).length)
+    },
+  )
 
-  test('is backed up, and restored under another id with its files and its site', async () => {
+  test('a backup is restored under another id with the files and the site', async () => {
     const { place, files } = await run('/tenants/acme/backups')
     expect(files).toMatchObject({ missing: [] })
     const restored = await run('/tenants/acme/restore', { backup: place.split('/').at(-1), as: 'again' })
@@ -127,7 +130,7 @@ describe('a tenant whose contents are in a store of S3', () => {
     expect(await readContents('again')).toEqual(WHOLE)
   })
 
-  test('gets the contents back that its store lost when it is restored in its own place', async () => {
+  test('a restore in place of the tenant brings the contents back that its store lost', async () => {
     const { place } = await run('/tenants/acme/backups')
     for (const key of await listKeys('acme')) await store.delete(key)
     const path = '/tenants/acme/restore?confirm=acme'
@@ -135,7 +138,7 @@ describe('a tenant whose contents are in a store of S3', () => {
     expect(await readContents('acme')).toEqual(WHOLE)
   })
 
-  test('is a problem of `doctor --deep` while its store lacks a content, also one of its site', async () => {
+  test('`doctor --deep` names a content of the site that the store lacks', async () => {
     const check = async () => {
       const { code, json } = await runAtoll('doctor --deep --json', at)
       return [code, json.checks.find(({ check }: { check: string }) => check === 'tenant acme')]
@@ -148,7 +151,7 @@ describe('a tenant whose contents are in a store of S3', () => {
     await store.write(key, PAGE)
   })
 
-  test.skipIf(!databaseUrl)('keeps its files and its site when it is moved to the other engine and back', async () => {
+  test.skipIf(!databaseUrl)('a move to the other engine and back keeps the files and the site', async () => {
     const keys = await listKeys('acme')
     for (const to of ['sqlite', 'postgres']) {
       expect((await run('/tenants/acme/move', { to })).to.startsWith(to === 'sqlite' ? 'sqlite' : 'main')).toBeTrue()
@@ -157,7 +160,7 @@ describe('a tenant whose contents are in a store of S3', () => {
     expect(await listKeys('acme')).toEqual(keys)
   })
 
-  test('leaves the contents of its copies when it is deleted', async () => {
+  test('a deletion leaves the contents of copies', async () => {
     await run('/tenants/acme/clone', { as: 'heir' })
     expect((await operator('DELETE', '/tenants/acme?confirm=acme')).status).toBe(200)
     expect(await readContents('heir')).toEqual(WHOLE)
