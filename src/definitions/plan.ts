@@ -118,7 +118,8 @@ function resolveSecrets(
   const current = before ? listSecrets(kind, before.definition) : new Map<string, string>()
   const resolve = (secretPath: string[], text: string) => {
     const variable = toVariable(path, secretPath, text)
-    const value = values[variable] ?? current.get(toPathText(secretPath))
+    const given = Object.hasOwn(values, variable) ? values[variable] : undefined
+    const value = given ?? current.get(toPathText(secretPath))
     if (value === undefined) missing.add(variable)
     return value ?? ''
   }
