@@ -12,6 +12,7 @@ import { toFileUrl } from './file-name'
 import { describeDraft, toFileRow } from './files'
 import { receiveForm, withChunks } from './form'
 import { files } from './tables'
+import { openUploadReservation, reserveBytes } from './upload-reservation'
 
 const MAX_FILES = 100
 
@@ -30,9 +31,11 @@ export async function receiveEntityForm<T>(
 ): Promise<T> {
   const { actor } = ctx
   const done = Promise.withResolvers<void>()
-  const uploads: Upload[] = []
+  // In the order of the form, in which they need not become complete.
+  const uploads: (Upload | undefined)[] = []
   const receiving: Promise<unknown>[] = []
   const open: Promise<unknown>[] = []
+  using bytes = await openUploadReservation(ctx, request)
   try {
     await withChunks(request.body ?? new Blob().stream(), (chunks) =>
       receiveForm(request.headers.get('content-type')!, chunks, {
@@ -40,12 +43,13 @@ export async function receiveEntityForm<T>(
         async onFile(field, { name, type, content }) {
           receiver.onFile(field)
           const received = Promise.withResolvers<void>()
-          receiving.push(received.promise)
+          const place = receiving.push(received.promise) - 1
           if (receiving.length > MAX_FILES)
             badRequest({ path: field, message: `A form has at most ${MAX_FILES} files.` })
-          const kept = withDraft(ctx, content, async (draft) => {
+          const admitted = actor ? reserveBytes(content, bytes) : refuseBytes(content)
+          const kept = withDraft(ctx, admitted, async (draft) => {
             // Browsers send an empty file without a name for an input that was left empty.
-            if (draft.size || name) uploads.push(await toUpload(actor, field, draft, name, type))
+            if (draft.size || name) uploads[place] = await toUpload(actor, field, draft, name, type)
             received.resolve()
             await done.promise
           })
@@ -56,7 +60,8 @@ export async function receiveEntityForm<T>(
       }),
     )
     await Promise.all(receiving)
-    using stored = new StoredUploads(ctx, uploads)
+    const sent = uploads.filter((upload) => upload !== undefined)
+    using stored = new StoredUploads(ctx, sent, bytes)
     return await use(stored)
   } finally {
     done.resolve()
@@ -65,19 +70,30 @@ export async function receiveEntityForm<T>(
 }
 
 async function toUpload(actor: Actor | undefined, field: string, draft: Draft, name: string, type: string) {
-  if (!actor) throw new Problem(401, 'UNAUTHENTICATED', 'Sign in to upload files.')
+  if (!actor) throw unauthenticated()
   if (!draft.size) badRequest({ path: `/${field}`, message: `The file of ${field} is empty.` })
   return { field, draft, row: toFileRow(actor, draft, await describeDraft(draft, { name, type })) }
 }
 
+/** Passes on no bytes. A guest may leave an input for files empty, but not send any. @throws 401 UNAUTHENTICATED */
+async function* refuseBytes(chunks: AsyncIterable<Uint8Array>) {
+  for await (const chunk of chunks) {
+    if (chunk.byteLength) throw unauthenticated()
+    yield chunk
+  }
+}
+
+const unauthenticated = () => new Problem(401, 'UNAUTHENTICATED', 'Sign in to upload files.')
+
 class StoredUploads implements ReceivedUploads, Disposable {
   readonly files: UploadedFile[]
-  #reservations: (QuotaReservation | undefined)[] = []
+  #fileCount?: QuotaReservation
   #stored?: Promise<void>
 
   constructor(
     private ctx: PublicCtx,
     private uploads: Upload[],
+    private bytes: QuotaReservation | undefined,
   ) {
     this.files = uploads.map(({ field, row }) => ({ ...row, field, url: toFileUrl(row._id, row.name) }))
   }
@@ -87,11 +103,7 @@ class StoredUploads implements ReceivedUploads, Disposable {
   async #store() {
     if (!this.uploads.length) return
     await assertQuotaLeft(this.ctx, 'files')
-    const bytes = this.uploads.reduce((sum, { draft }) => sum + draft.size, 0)
-    this.#reservations = [
-      await reserveQuota(this.ctx, 'files', this.uploads.length),
-      await reserveQuota(this.ctx, 'storage', bytes),
-    ]
+    this.#fileCount = await reserveQuota(this.ctx, 'files', this.uploads.length)
     for (const { draft } of this.uploads) await storeContent(this.ctx, draft)
   }
 
@@ -101,10 +113,11 @@ class StoredUploads implements ReceivedUploads, Disposable {
 
   /** What was reserved counts, because the files are stored. */
   keep = () => {
-    for (const reservation of this.#reservations) reservation?.keep()
+    this.#fileCount?.keep()
+    this.bytes?.keep()
   };
 
   [Symbol.dispose]() {
-    for (const reservation of this.#reservations) reservation?.[Symbol.dispose]()
+    this.#fileCount?.[Symbol.dispose]()
   }
 }

@@ -9,12 +9,14 @@ beforeAll(async () => {
 })
 
 const post = (action: 'diff' | 'push', files: Record<string, object | string>, secrets?: Record<string, string>) =>
-  tenant.as('admin').post(`/definitions/${action}`, {
-    files: Object.fromEntries(
-      Object.entries(files).map(([path, file]) => [path, typeof file === 'string' ? file : JSON.stringify(file)]),
-    ),
-    secrets,
-  })
+  tenant
+    .as('admin')
+    .post(`/definitions/${action}`, {
+      files: Object.fromEntries(
+        Object.entries(files).map(([path, file]) => [path, typeof file === 'string' ? file : JSON.stringify(file)]),
+      ),
+      secrets,
+    })
 const placeholder = (name: string) => `\${${name}}`
 const url = 'https://crm.example.com'
 const nest = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
@@ -45,17 +47,20 @@ describe('files of definitions', () => {
       ])
   })
 
-  test.each(['constructor', 'toString', '__proto__'])('the placeholder %s has no value unless one is sent', async (name) => {
-    const connection = {
-      'connections/crm.json': {
-        kind: 'http',
-        metadata: { url },
-        authentication: { headers: { 'x-key': placeholder(name) } },
-      },
-    }
-    expect((await post('diff', connection)).body.missingSecrets).toEqual([name])
-    expect(statusAndCode(await post('push', connection))).toEqual([400, 'MISSING_SECRETS'])
-  })
+  test.each(['constructor', 'toString', '__proto__'])(
+    'the placeholder %s has no value unless one is sent',
+    async (name) => {
+      const connection = {
+        'connections/crm.json': {
+          kind: 'http',
+          metadata: { url },
+          authentication: { headers: { 'x-key': placeholder(name) } },
+        },
+      }
+      expect((await post('diff', connection)).body.missingSecrets).toEqual([name])
+      expect(statusAndCode(await post('push', connection))).toEqual([400, 'MISSING_SECRETS'])
+    },
+  )
 
   test.each<[string, object]>([
     ['configurations/auth-configuration.json', { metadata: { providers: { google: null } } }],
