@@ -39,6 +39,12 @@ describe('files of definitions', () => {
     expect(statusAndCode(await tenant.as('admin').get('/configurations/nav'))[0]).toBe(404)
   })
 
+  test('properties that are named as methods of objects are kept as they are', async () => {
+    const nav = { 'configurations/methods.json': { metadata: { a: { toString: 1, valueOf: 2 } } } }
+    expect((await post('push', nav)).status).toBe(200)
+    expect((await post('diff', nav)).body.changes).toEqual([])
+  })
+
   test('a name that an object or a database would misread is refused', async () => {
     for (const name of ['__proto__', 'a%00b'])
       expect(statusAndCode(await post('push', { [`mail/${name}.json`]: { subject: 'x' } }))).toEqual([
