@@ -30,7 +30,7 @@ export type PlanOptions = {
 }
 
 /**
- * Returns what makes a tenant's definitions those of the files, in order of need. Only `prune` removes things.
+ * Returns what makes a tenant's definitions those of the files, in order of dependency. Only `prune` removes things.
  * @throws 400 for a reference to nothing, 412 for a thing that has changed since it was pulled
  */
 export function planChanges(files: FileThing[], things: TenantThing[], options: PlanOptions = {}): Plan {

@@ -46,7 +46,7 @@ export async function receiveEntityForm<T>(
           const place = receiving.push(received.promise) - 1
           if (receiving.length > MAX_FILES)
             badRequest({ path: field, message: `A form has at most ${MAX_FILES} files.` })
-          const admitted = actor ? reserveBytes(content, bytes) : refuseBytes(content)
+          const admitted = actor ? reserveBytes(content, bytes) : requireNoBytes(content)
           const kept = withDraft(ctx, admitted, async (draft) => {
             // Browsers send an empty file without a name for an input that was left empty.
             if (draft.size || name) uploads[place] = await toUpload(actor, field, draft, name, type)
@@ -76,7 +76,7 @@ async function toUpload(actor: Actor | undefined, field: string, draft: Draft, n
 }
 
 /** Passes on no bytes. A guest may leave an input for files empty, but not send any. @throws 401 UNAUTHENTICATED */
-async function* refuseBytes(chunks: AsyncIterable<Uint8Array>) {
+async function* requireNoBytes(chunks: AsyncIterable<Uint8Array>) {
   for await (const chunk of chunks) {
     if (chunk.byteLength) throw unauthenticated()
     yield chunk

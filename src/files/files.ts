@@ -112,7 +112,7 @@ export async function remove(ctx: Ctx, id: string, { force }: { force?: string }
       .returning({ _id }),
   )
   if (deleted.length || !(await findFile(ctx.db, id))) return success
-  const message = 'Entities name this file. Remove it from them, or delete it with ?force=true.'
+  const message = 'Entities refer to this file. Remove it from them, or delete it with ?force=true.'
   throw new Problem(409, 'FILE_IN_USE', message, { details: await listFileUses(ctx, id, MAX_SHOWN_USES) })
 }
 

@@ -52,7 +52,7 @@ const head = (number: number) =>
   `\r\n--b\r\nContent-Disposition: form-data; name="pictures"; filename="${number}"\r\n\r\n`
 const codeOf = async (response: Response) => [response.status, ((await response.json()) as { code: string }).code]
 
-describe('what exceeds a quota', () => {
+describe('uploads beyond a quota', () => {
   test('an upload is refused before its bytes beyond the quota of storage are written', async () => {
     const { body, observed } = sendSlowly(Array(10).fill(megabyte))
     expect(await codeOf(await user.send('POST', '/files', {}, body))).toEqual([403, 'QUOTA_EXCEEDED'])
