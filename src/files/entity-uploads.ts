@@ -31,9 +31,8 @@ export async function receiveEntityForm<T>(
 ): Promise<T> {
   const { actor } = ctx
   const done = Promise.withResolvers<void>()
-  // In the order of the form, in which they need not become complete.
-  const uploads: (Upload | undefined)[] = []
-  const receiving: Promise<unknown>[] = []
+  // In the order of the parts, whichever is on the disk first. An empty input has none.
+  const receiving: Promise<Upload | undefined>[] = []
   const open: Promise<unknown>[] = []
   using bytes = await openUploadReservation(ctx, request)
   try {
@@ -42,15 +41,14 @@ export async function receiveEntityForm<T>(
         onValue: receiver.onValue,
         async onFile(field, { name, type, content }) {
           receiver.onFile(field)
-          const received = Promise.withResolvers<void>()
-          const place = receiving.push(received.promise) - 1
+          const received = Promise.withResolvers<Upload | undefined>()
+          receiving.push(received.promise)
           if (receiving.length > MAX_FILES)
             badRequest({ path: field, message: `A form has at most ${MAX_FILES} files.` })
           const admitted = actor ? reserveBytes(content, bytes) : requireNoBytes(content)
           const kept = withDraft(ctx, admitted, async (draft) => {
             // Browsers send an empty file without a name for an input that was left empty.
-            if (draft.size || name) uploads[place] = await toUpload(actor, field, draft, name, type)
-            received.resolve()
+            received.resolve(draft.size || name ? await toUpload(actor, field, draft, name, type) : undefined)
             await done.promise
           })
           open.push(kept)
@@ -59,9 +57,12 @@ export async function receiveEntityForm<T>(
         },
       }),
     )
-    await Promise.all(receiving)
-    const sent = uploads.filter((upload) => upload !== undefined)
-    using stored = new StoredUploads(ctx, sent, bytes)
+    const uploads = await Promise.all(receiving)
+    using stored = new StoredUploads(
+      ctx,
+      uploads.filter((upload) => !!upload),
+      bytes,
+    )
     return await use(stored)
   } finally {
     done.resolve()
