@@ -2,7 +2,7 @@ import { AtollError } from './errors'
 import type { ActiveWorkspace, AtollUser, SessionListener, SignedIn } from './session'
 import { type Init, type Transport, toSegment } from './transport'
 
-/** The own profile. */
+/** The profile of the signed-in user. */
 export type AtollProfile = AtollUser & {
   workspace: ActiveWorkspace | null
   isPrivileged: boolean
@@ -55,7 +55,7 @@ export async function startSession({ startSession: start }: Transport, path: str
   }
 }
 
-/** Signing in and out, and the own account. */
+/** Signing in and out, and the user's account. */
 export function createAccount(transport: Transport) {
   const { get, post, remove, send, session, mode } = transport
   return {
@@ -80,7 +80,7 @@ export function createAccount(transport: Transport) {
       startSession(transport, '/api/signup', account, init),
 
     /**
-     * Ends the session, here at once and on the server.
+     * Ends the session, immediately here, and on the server.
      * @example
      * await client.signOut()
      */
@@ -96,7 +96,7 @@ export function createAccount(transport: Transport) {
     },
 
     /**
-     * Renews the session now. Nobody has to: it is renewed when it is needed. Returns undefined when nobody is signed in.
+     * Renews the session now. This is never necessary, because requests renew it. Returns undefined when nobody is signed in.
      * @example
      * const renewed = await client.refresh()
      * console.log(renewed?.user.roles)
@@ -107,7 +107,7 @@ export function createAccount(transport: Transport) {
         : session.renewNow(),
 
     /**
-     * The own profile with the active workspace.
+     * The profile of the signed-in user, with the active workspace.
      * @example
      * const me = await client.me()
      * console.log(me.username, me.workspace?.name)
@@ -115,7 +115,7 @@ export function createAccount(transport: Transport) {
     me: (init: Init = {}) => get<AtollProfile>('/api/me', {}, init),
 
     /**
-     * Changes the own profile. A new password ends all other sessions.
+     * Changes the profile of the signed-in user. A new password ends all other sessions.
      * @example
      * await client.updateMe({ firstName: 'Grace', metadata: { theme: 'dark' } })
      */
@@ -129,7 +129,7 @@ export function createAccount(transport: Transport) {
      */
     onSession: (listener: SessionListener) => session.listen(listener),
 
-    /** The sessions of the own account. */
+    /** The user's sessions. */
     sessions: {
       /**
        * Where the account is signed in.

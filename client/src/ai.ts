@@ -169,7 +169,7 @@ export function createAi({ get, post, remove, send }: Transport) {
        */
       get: (id: string, init: Init = {}) => get<AtollThread>(`/api/ai/threads/${toSegment(id)}`, {}, init),
       /**
-       * Begins a thread with an agent.
+       * Starts a thread with an agent.
        * @example
        * const thread = await client.ai.threads.create({ integration: agent._id, title: 'Books' })
        */

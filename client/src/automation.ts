@@ -37,7 +37,7 @@ export type LambdaRun = {
   duration: number
   logs: LambdaLog[]
 }
-/** What is sent to a webhook: `body` is anything that JSON can say. */
+/** What is sent to a webhook: `body` is any JSON value. */
 export type WebhookCall = Init & { method?: 'GET' | 'POST' | 'PUT' | 'DELETE'; query?: object; body?: unknown }
 
 /** Webhooks, lambdas and events. */

@@ -78,7 +78,7 @@ export function createCharts<K extends Kind>({ request }: Transport, key: string
     count: async (filters: Filters<K> = {} as Filters<K>, init: Init = {}) =>
       (await ask<{ count: number }>('count', {}, filters, init)).count,
     /**
-     * The sum of a field, in all and by groups. It is a text where a number would lose digits.
+     * The sum of a field, in total and by group. It is a text where a number would lose digits.
      * @example
      * const { sum, groups } = await client.charts('tasks').sum({ sum: 'points', groupBy: 'done' })
      * console.log(sum, groups)

@@ -25,7 +25,7 @@ export class AtollError extends Error {
   }
 }
 
-/** What `fetch` and `XMLHttpRequest` answer alike. */
+/** The part of a response that `fetch` and `XMLHttpRequest` share. */
 export type Answer = {
   readonly ok: boolean
   readonly status: number

@@ -20,9 +20,9 @@ export type LocalFile = { uri: string; name: string; type: string }
 export type UploadInit = Init & {
   /** Default: the name of the `File`. */
   name?: string
-  /** The file stays although no entity refers to it. */
+  /** The file stays even if no entity refers to it. */
   keep?: boolean
-  /** Told while the content is sent where the platform has `XMLHttpRequest`, else once at the end. */
+  /** Called while the content is sent where the platform has `XMLHttpRequest`, otherwise once at the end. */
   onProgress?: (progress: UploadProgress) => void
 }
 export type FileUrlOptions = {
@@ -65,7 +65,7 @@ export function createFiles({ get, post, remove, request, send, origin }: Transp
       return file
     },
     /**
-     * The own files, newest first; admins see those of all users.
+     * The caller's files, newest first; admins see those of all users.
      * @example
      * const pictures = await client.files.list({ type: 'image/*', limit: 20 })
      */

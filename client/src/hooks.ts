@@ -185,7 +185,7 @@ export function createHooks<B extends Kinds<B>>(client: Client<B>, scope = 'atol
       ),
 
     /**
-     * The own profile, or null when nobody is signed in. Follows sign-ins and sign-outs of all tabs.
+     * The profile of the signed-in user, or null when nobody is signed in. Follows sign-ins and sign-outs of all tabs.
      * @example
      * const { data: me, isPending } = useMe()
      */

@@ -12,12 +12,12 @@ export type AtollPasskey = {
   lastUsedAt: string | null
 }
 
-/** Passkeys of the own account. Browsers create and use them on pages with a host name, by HTTPS or on `localhost`. */
+/** Passkeys of the signed-in user. Browsers create and use them on pages with a host name, by HTTPS or on `localhost`. */
 export function createPasskeys(transport: Transport) {
   const { get, post, put, remove, request } = transport
   return {
     /**
-     * The passkeys of the own account.
+     * The user's passkeys.
      * @example
      * for (const passkey of await client.passkeys.list()) console.log(passkey.name, passkey.lastUsedAt)
      */
@@ -63,7 +63,7 @@ export function createPasskeys(transport: Transport) {
       return startSession(transport, '/api/signin/passkey', { ...input, credential }, init)
     },
     /**
-     * Gives a passkey another name.
+     * Renames a passkey.
      * @example
      * const passkey = await client.passkeys.register({ currentPassword: password })
      * await client.passkeys.rename(passkey._id, 'Phone')

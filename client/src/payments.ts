@@ -81,7 +81,7 @@ export function createPayments({ get, post, put }: Transport) {
     coupon: (code: string, planId?: string, init: Init = {}) =>
       post<AtollCoupon>('/api/coupons/validate', { code, ...(planId && { planId }) }, init),
     /**
-     * Begins to pay: the browser goes to `checkoutUrl`, or a provider's own form takes `clientToken`. Without either,
+     * Starts a checkout: the browser goes to `checkoutUrl`, or a provider's own form takes `clientToken`. Without either,
      * the subscription is free and active.
      * @example
      * const { checkoutUrl } = await client.payments.checkout({ planId: plan._id, billingCycle: 'monthly', couponCode: 'FREE' })

@@ -19,7 +19,7 @@ export function createSignInMethods(transport: Transport) {
     `${origin}/api/auth/${toSegment(provider)}${toSearch(query)}`
   return {
     /**
-     * What a sign-in page can offer besides passwords and passkeys.
+     * The ways to sign in besides passwords and passkeys.
      * @example
      * const { email, providers } = await client.signInMethods()
      */
@@ -58,14 +58,14 @@ export function createSignInMethods(transport: Transport) {
       verify: (token: string, init: Init = {}) =>
         request<{ success: true }>('POST', '/api/email/verify', { ...init, json: { token }, isOpen: true }),
       /**
-       * Sends the mail that confirms the own address again.
+       * Sends the mail that confirms the user's address again.
        * @example
        * await client.email.sendVerification()
        */
       sendVerification: (init: Init = {}) => post<{ success: true }>('/api/email/verification', undefined, init),
     },
 
-    /** The second factor of the own account: codes of an authenticator app. */
+    /** The user's second factor: codes of an authenticator app. */
     totp: {
       /**
        * Whether there is one, and how many recovery codes are left.
@@ -74,7 +74,7 @@ export function createSignInMethods(transport: Transport) {
        */
       status: (init: Init = {}) => get<{ enabled: boolean; recoveryCodes: number }>('/api/me/totp', {}, init),
       /**
-       * Begins to add one: the app takes the `secret`, or the `uri` as a QR code.
+       * Starts to add one: the app takes the `secret`, or the `uri` as a QR code.
        * @example
        * const { uri, secret } = await client.totp.start({ currentPassword: password })
        */
@@ -127,13 +127,13 @@ export function createSignInMethods(transport: Transport) {
        */
       complete: (rt: string, init: SignInInit = {}) => startSession(transport, '/api/auth/callback', { rt }, init),
       /**
-       * The accounts of other services that the own account can sign in with.
+       * The accounts of other services with which the user can sign in.
        * @example
        * const linked = await client.providers.linked()
        */
       linked: (init: Init = {}) => get<AtollIdentity[]>('/api/me/identities', {}, init),
       /**
-       * Begins to link one more: the browser goes to the returned `url`. It has to keep a cookie until it comes back, so the
+       * Starts to link another one: the browser goes to the returned `url`. It has to keep a cookie until it comes back, so the
        * page is on the host of the server, or the mode is `cookie`.
        * @example
        * const [provider] = await client.providers.list()

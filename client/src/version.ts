@@ -3,7 +3,7 @@ export const VERSION = '0.1.0'
 
 export type Versions = { client: string; server: string }
 
-/** Versions that differ only in the third number speak the same language. */
+/** Versions that differ only in their patch number are compatible. */
 const toLine = (version: string) => version.split('.').slice(0, 2).join('.')
 
 /** Returns a function that compares the version of the server with this one, and reports a difference once. */

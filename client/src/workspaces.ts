@@ -95,7 +95,7 @@ export function createWorkspaces({ get, post, put, remove }: Transport) {
       add: async (workspace: string, member: { userId: string; roles: string[] }, init: Init = {}) =>
         (await post<{ workspace: WorkspaceDetails }>(`${pathOf(workspace)}/members`, member, init)).workspace,
       /**
-       * Gives a member other roles; for admins of the workspace.
+       * Changes the roles of a member; for admins of the workspace.
        * @example
        * await client.workspaces.members.add(workspace._id, { userId: friend._id, roles: ['member'] })
        * await client.workspaces.members.change(workspace._id, friend._id, ['admin'])
@@ -119,7 +119,7 @@ export function createWorkspaces({ get, post, put, remove }: Transport) {
         remove<{ removedMemberId: string }>(`${pathOf(workspace)}/members/${toSegment(user)}`, init),
     },
 
-    /** Invites to a workspace, and those that the caller has got. */
+    /** Invites to a workspace, and those that the caller has received. */
     invites: {
       /**
        * Invites somebody by mail; for admins of the workspace.
@@ -137,7 +137,7 @@ export function createWorkspaces({ get, post, put, remove }: Transport) {
       remove: (workspace: string, invite: string, init: Init = {}) =>
         remove(`${pathOf(workspace)}/invites/${toSegment(invite)}`, init),
       /**
-       * The invites that the caller has got.
+       * The invites that the caller has received.
        * @example
        * for (const invite of await client.workspaces.invites.received()) console.log(invite.workspace.name)
        */

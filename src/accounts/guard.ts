@@ -27,7 +27,7 @@ type AuthorizationOptions = {
   renewsCookie?: boolean
   /** Whether the request counts for the rate limits of its caller. */
   isCounted?: boolean
-  /** Whether the scope to read suffices, whatever the method. */
+  /** Whether the scope to read suffices, regardless of the method. */
   onlyReads?: boolean
 }
 
@@ -110,9 +110,9 @@ function rejectEndedSession(request: Request, tenant: Tenant): never {
 const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
 
 /**
- * Returns the guard of an area. Every route declares `can`, `canRead`, `anyone`, `open`, `openThrottled` or `openAtAddress`; a test
- * rejects a route that declares none. Unauthorized callers are rejected before their body is read and validated, so that
- * they learn nothing about the schema. `anyone` authenticates credentials but admits guests, whom the handler must check.
+ * Returns the guard of an area. Every route declares `can`, `canRead`, `anyone`, `open`, `openThrottled` or
+ * `openAtAddress`; a test rejects a route that declares none. Unauthorized callers are rejected before their body is read
+ * and validated, so that they learn nothing about the schema. `anyone` authenticates credentials but admits guests, whom the handler must check.
  * `canRead` is `can` for a POST that changes nothing, so that the scope to read suffices.
  * `open` does not authenticate; nor do the other two, which the rate limits leave out: sign-ins and sign-ups in all
  * their forms have throttles instead, and webhooks and plugins count their callers themselves. With `openAtAddress`,

@@ -1,4 +1,4 @@
 import { version } from '../../package.json'
 
-/** Tells clients which version answers. They hear it with a session or a profile, so other answers need not say it. */
+/** Tell clients the version of the server. Responses with a session or a profile have them, so others need not. */
 export const VERSION_HEADERS = { 'x-atoll-version': version }

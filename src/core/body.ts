@@ -56,7 +56,8 @@ export const isJson = ({ headers }: Request) =>
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 
 /** Tells whether the `Content-Type` of a request is a multipart form. */
-export const isForm = ({ headers }: Request) => /^multipart\/form-data\s*;/i.test(headers.get('content-type') ?? '')
+export const isForm = ({ headers }: Request) =>
+  /^multipart\/form-data\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 
 export const malformedBody = () =>
   new Problem(400, 'MALFORMED_BODY', 'The body is not JSON. Check its quotes, commas and brackets.')
@@ -207,9 +208,12 @@ function assertStorable(value: unknown, depth: number, assertInner = assertStora
   }
 }
 
+// One function for all, because an object may be checked again, and may not get another one.
+const describeObject = () => '{…}'
+
 function assertPropertiesStorable(value: object, depth: number, assertInner: typeof assertStorable) {
   // String conversion would fail otherwise, because this `toString` is not a function.
-  if (Object.hasOwn(value, 'toString')) Object.defineProperty(value, Symbol.toPrimitive, { value: () => '{…}' })
+  if (Object.hasOwn(value, 'toString')) Object.defineProperty(value, Symbol.toPrimitive, { value: describeObject })
   for (const key in value) {
     if (key === '__proto__') throw invalidBody('A property must not be named "__proto__".')
     assertStorable(key, depth)

@@ -1,3 +1,4 @@
+import { requireStorable } from '../core/body'
 import { tryParseJson } from '../core/json'
 import { badRequest, type FieldError, Problem } from '../core/problem'
 import { parseWithShape } from '../core/shapes'
@@ -99,7 +100,10 @@ function parseThing(stemPath: string, { json, source }: Texts): FileThing {
     return badRequest({ path, message: `"${path}" is not a JSON object.` })
   const { [kind.nameKey]: name = label, ...stated } = parsed as Definition
   const definition = { ...stated, ...(kind.source && { [kind.source.key]: source!.text }) }
-  assertValid(kind, path, { ...definition, [kind.nameKey]: name })
+  const named = { ...definition, [kind.nameKey]: name }
+  // JSON within a file was a mere text when the request was checked.
+  requireStorable({ [label]: named })
+  assertValid(kind, path, named)
   kind.mapSecrets?.(definition, (secretPath, text) => toVariable(path, secretPath, text))
   return { kind: kindName, label, name: name as string | null, definition: canonicalize(kind, definition), path }
 }

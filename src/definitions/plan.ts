@@ -30,7 +30,7 @@ export type PlanOptions = {
 }
 
 /**
- * Returns what makes a tenant's definitions those of the files, in order of need. Only `prune` removes things.
+ * Returns what makes a tenant's definitions those of the files, in order of dependency. Only `prune` removes things.
  * @throws 400 for a reference to nothing, 412 for a thing that has changed since it was pulled
  */
 export function planChanges(files: FileThing[], things: TenantThing[], options: PlanOptions = {}): Plan {
@@ -118,7 +118,8 @@ function resolveSecrets(
   const current = before ? listSecrets(kind, before.definition) : new Map<string, string>()
   const resolve = (secretPath: string[], text: string) => {
     const variable = toVariable(path, secretPath, text)
-    const value = values[variable] ?? current.get(toPathText(secretPath))
+    const given = Object.hasOwn(values, variable) ? values[variable] : undefined
+    const value = given ?? current.get(toPathText(secretPath))
     if (value === undefined) missing.add(variable)
     return value ?? ''
   }

@@ -26,7 +26,7 @@ export const definitionRoutes = new Elysia({ prefix: '/definitions', tags: ['def
     response: { 200: DefinitionDiffResult, ...errorResponses },
     detail: {
       operationId: 'diffDefinitions',
-      summary: 'Find out what a push of definitions would change',
+      summary: 'Compare definitions with those of the tenant',
       description: 'Nothing is changed. Values of secrets are compared only for callers who may push.',
     },
   })
@@ -38,8 +38,8 @@ export const definitionRoutes = new Elysia({ prefix: '/definitions', tags: ['def
     response: { 200: DefinitionPushResult, ...errorResponses },
     detail: {
       operationId: 'pushDefinitions',
-      summary: "Make the tenant's definitions those of files",
+      summary: 'Replace the definitions of the tenant',
       description:
-        'Changes are made one after the other, in order of need. The same request makes those that remain, or that a failure has left.',
+        'Changes are made one after the other, in order of dependency. Send the same request again to make those that remain, also after a failure.',
     },
   })

@@ -27,7 +27,7 @@ export const toVersion = (thing: LabeledThing): [string, string] => [
   versionOf(kinds[thing.kind], thing.name, thing.definition),
 ]
 
-/** Returns the things of a tenant, in order of need. Those that files describe have the labels of these files. */
+/** Returns the things of a tenant, in order of dependency. Those that files describe have the labels of these files. */
 export async function readThings(ctx: Ctx, files: FileThing[] = []): Promise<TenantThing[]> {
   const stored = new Map<KindName, StoredThing[]>()
   for (const kind of kindNames) {

@@ -34,7 +34,7 @@ const inputBody = {
       schema: {
         type: 'object' as const,
         description:
-          'A part for each property, with a file or a text; objects, numbers and booleans as JSON, a list as a part for each value. The part `keep` has the files stay when no entity names them.',
+          'A part for each property, with a file or a text; objects, numbers and booleans as JSON, a list as a part for each value. With the part `keep`, the files stay even if no entity refers to them.',
         additionalProperties: true,
       },
     },

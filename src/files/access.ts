@@ -37,7 +37,7 @@ export const getReadableFile = async (ctx: PublicCtx, id: string): Promise<FileR
 export async function getOwnFile(ctx: Ctx, id: string): Promise<FileRow> {
   const file = await getReadableFile(ctx, id)
   if (isOwn(ctx, file)) return file
-  throw new Problem(403, 'FORBIDDEN', 'Only its owner and admins can delete this file.')
+  throw new Problem(403, 'FORBIDDEN', 'Only the owner of this file and admins can delete it.')
 }
 
 /** Returns those of the files that the caller may read, as entities name them. */

@@ -16,8 +16,8 @@ type ContentQuery = { token?: string; download?: string; thumb?: string; fit?: F
 type Content = { name: string; type: string; size?: number; etag: string; open(): Promise<Blob | undefined> }
 
 /**
- * Returns the content of a file or its thumbnail, or the part of it that `Range` names. A token opens it for guests, and so does a field
- * that guests may read.
+ * Returns the content of a file or its thumbnail, or the part of it that `Range` names. A guest reads it by a token, or by
+ * a field that guests may read.
  * @throws 401 without a valid credential or token, 404 FILE_NOT_FOUND, 404 FILE_CONTENT_MISSING, and for thumbnails
  * 400 INVALID_INPUT, 415 NOT_A_PICTURE, 415 PICTURE_UNREADABLE, 503 BUSY
  */
@@ -77,7 +77,7 @@ async function getOpenedFile(ctx: PublicCtx, id: string, token: string | undefin
   throw new Problem(401, 'UNAUTHENTICATED', message)
 }
 
-/** Nothing in a content can run beside the pages of the server: what a browser could run is saved, and sandboxed besides. */
+/** What a browser could run is saved instead of shown, and sandboxed, so that it never runs in the origin of the API. */
 function toContentHeaders({ type, name, etag }: Content, isDownload: boolean): Record<string, string> {
   const disposition = isDownload || !isShownInBrowsers(type) ? 'attachment' : 'inline'
   const fallback = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
@@ -96,7 +96,10 @@ function toContentHeaders({ type, name, etag }: Content, isDownload: boolean): R
 const encodeRfc5987 = (name: string) =>
   encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** Returns the range of a request: the first byte and the one after the last; undefined for the whole file, as for several ranges. */
+/**
+ * Returns the range of a request: the first byte and the one after the last; undefined for the whole file, also when
+ * several ranges are requested.
+ */
 export function parseRange(
   headers: Headers,
   size: number,

@@ -12,6 +12,7 @@ import { toFileName, toFileUrl } from './file-name'
 import { describeDraft, toFileRow } from './files'
 import { receiveForm, withChunks } from './form'
 import { files } from './tables'
+import { openUploadReservation, reserveBytes } from './upload-reservation'
 
 const MAX_FILES = 100
 
@@ -33,6 +34,7 @@ export async function receiveEntityForm<T>(
   // In the order of the parts, whichever is on the disk first. An empty input has none.
   const receiving: Promise<Upload | undefined>[] = []
   const open: Promise<unknown>[] = []
+  using bytes = await openUploadReservation(ctx, request)
   try {
     await withChunks(request.body ?? new Blob().stream(), (chunks) =>
       receiveForm(request.headers.get('content-type')!, chunks, {
@@ -43,7 +45,9 @@ export async function receiveEntityForm<T>(
           receiving.push(received.promise)
           if (receiving.length > MAX_FILES)
             badRequest({ path: field, message: `A form has at most ${MAX_FILES} files.` })
-          const kept = withDraft(ctx, limitContent(content, limit, name), async (draft) => {
+          const limited = limitContent(content, limit, name)
+          const admitted = actor ? reserveBytes(limited, bytes) : requireNoBytes(content)
+          const kept = withDraft(ctx, admitted, async (draft) => {
             // Browsers send an empty file without a name for an input that was left empty.
             received.resolve(draft.size || name ? await toUpload(actor, field, draft, name, type) : undefined)
             await done.promise
@@ -58,6 +62,7 @@ export async function receiveEntityForm<T>(
     using stored = new StoredUploads(
       ctx,
       uploads.filter((upload) => !!upload),
+      bytes,
     )
     return await use(stored)
   } finally {
@@ -77,19 +82,30 @@ async function* limitContent(content: AsyncIterable<Uint8Array>, { maxBytes, ref
 }
 
 async function toUpload(actor: Actor | undefined, field: string, draft: Draft, name: string, type: string) {
-  if (!actor) throw new Problem(401, 'UNAUTHENTICATED', 'Sign in to upload files.')
+  if (!actor) throw unauthenticated()
   if (!draft.size) badRequest({ path: `/${field}`, message: `The file of ${field} is empty.` })
   return { field, draft, row: toFileRow(actor, draft, await describeDraft(draft, { name, type })) }
 }
 
+/** Passes on no bytes. A guest may leave an input for files empty, but not send any. @throws 401 UNAUTHENTICATED */
+async function* requireNoBytes(chunks: AsyncIterable<Uint8Array>) {
+  for await (const chunk of chunks) {
+    if (chunk.byteLength) throw unauthenticated()
+    yield chunk
+  }
+}
+
+const unauthenticated = () => new Problem(401, 'UNAUTHENTICATED', 'Sign in to upload files.')
+
 class StoredUploads implements ReceivedUploads, Disposable {
   readonly files: UploadedFile[]
-  #reservations: (QuotaReservation | undefined)[] = []
+  #fileCount?: QuotaReservation
   #stored?: Promise<void>
 
   constructor(
     private ctx: PublicCtx,
     private uploads: Upload[],
+    private bytes: QuotaReservation | undefined,
   ) {
     this.files = uploads.map(({ field, row }) => ({ ...row, field, url: toFileUrl(row._id, row.name) }))
   }
@@ -99,11 +115,7 @@ class StoredUploads implements ReceivedUploads, Disposable {
   async #store() {
     if (!this.uploads.length) return
     await assertQuotaLeft(this.ctx, 'files')
-    const bytes = this.uploads.reduce((sum, { draft }) => sum + draft.size, 0)
-    this.#reservations = [
-      await reserveQuota(this.ctx, 'files', this.uploads.length),
-      await reserveQuota(this.ctx, 'storage', bytes),
-    ]
+    this.#fileCount = await reserveQuota(this.ctx, 'files', this.uploads.length)
     for (const { draft } of this.uploads) await storeContent(this.ctx, draft)
   }
 
@@ -113,10 +125,11 @@ class StoredUploads implements ReceivedUploads, Disposable {
 
   /** What was reserved counts, because the files are stored. */
   keep = () => {
-    for (const reservation of this.#reservations) reservation?.keep()
+    this.#fileCount?.keep()
+    this.bytes?.keep()
   };
 
   [Symbol.dispose]() {
-    for (const reservation of this.#reservations) reservation?.[Symbol.dispose]()
+    this.#fileCount?.[Symbol.dispose]()
   }
 }

@@ -4,8 +4,8 @@ const FALLBACK_NAME = 'file'
 /** Returns the last part of a name from outside, without what a path, a header or a screen would misread. */
 export function toFileName(name: string): string {
   const last = name.toWellFormed().split(/[/\\]/).at(-1)!
-  // Control characters, and those that change the direction of text: "gpj.exe" would look like "exe.jpg".
-  const clean = last.replace(/[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '').trim()
+  // Control characters, line separators, and what changes the direction of text: "gpj.exe" would look like "exe.jpg".
+  const clean = last.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '').trim()
   if (/^\.*$/.test(clean)) return FALLBACK_NAME
   if (clean.length <= MAX_NAME_LENGTH) return clean
   const [extension = ''] = /\.[\w-]{1,20}$/.exec(clean) ?? []

@@ -19,6 +19,7 @@ import { detectMediaType } from './media-type'
 import type { StoredFile } from './shapes'
 import { files } from './tables'
 import { receiveUpload, type UploadOptions } from './upload-body'
+import { openUploadReservation, reserveBytes } from './upload-reservation'
 
 const { _id, name, type, size, owner, created } = files
 const sortable = { _id, name, type, size, created }
@@ -57,25 +58,26 @@ export const get = async (ctx: Ctx, id: string) => toStoredFile(await getReadabl
 /** Stores the file of a request. @throws 400, 403 QUOTA_EXCEEDED, 413 FILE_TOO_LARGE, 503, 507 */
 export async function upload(ctx: Ctx, query: UploadOptions, request: Request): Promise<StoredFile> {
   await assertQuotaLeft(ctx, 'files')
-  return receiveUpload(request, { ...query, name: parseOptional(query.name) }, (incoming) =>
-    withDraft(ctx, incoming.content, async (draft) => {
+  using bytes = await openUploadReservation(ctx, request)
+  const stored = await receiveUpload(request, { ...query, name: parseOptional(query.name) }, (incoming) =>
+    withDraft(ctx, reserveBytes(incoming.content, bytes), async (draft) => {
       if (!draft.size) badRequest({ path: 'file', message: 'The file is empty.' })
       const description = await describeDraft(draft, incoming)
       return storeFile(ctx, draft, { ...description, ...(await incoming.options) })
     }),
   )
+  bytes?.keep()
+  return stored
 }
 
 type FileDescription = Pick<FileRow, 'name' | 'type' | 'keep' | 'width' | 'height'>
 
 async function storeFile(ctx: Ctx, draft: Draft, description: FileDescription): Promise<StoredFile> {
   using fileCount = await reserveQuota(ctx, 'files', 1)
-  using bytes = await reserveQuota(ctx, 'storage', draft.size)
   await storeContent(ctx, draft)
   const row = toFileRow(ctx.actor, draft, description)
   await ctx.write((tx) => tx.insert(files).values(row))
   fileCount?.keep()
-  bytes?.keep()
   return toStoredFile(row)
 }
 
@@ -110,7 +112,7 @@ export async function remove(ctx: Ctx, id: string, { force }: { force?: string }
       .returning({ _id }),
   )
   if (deleted.length || !(await findFile(ctx.db, id))) return success
-  const message = 'Entities name this file. Remove it from them, or delete it with ?force=true.'
+  const message = 'Entities refer to this file. Remove it from them, or delete it with ?force=true.'
   throw new Problem(409, 'FILE_IN_USE', message, { details: await listFileUses(ctx, id, MAX_SHOWN_USES) })
 }
 

@@ -8,7 +8,7 @@ import { toFileUrl } from './file-name'
 
 const LINK_TTL_MS = 5 * 60_000
 
-/** Returns a token with which anybody can read the content of this file for five minutes. @throws 404 FILE_NOT_FOUND */
+/** Returns a token with which anybody can read the content of a file for five minutes. @throws 404 FILE_NOT_FOUND */
 export async function createLink(ctx: Ctx, id: string) {
   const { name } = await getReadableFile(ctx, id)
   const expires = now() + LINK_TTL_MS

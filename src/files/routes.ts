@@ -25,7 +25,7 @@ const uploadRoutes = new Elysia({ prefix: '/files', tags: ['files'] })
       operationId: 'uploadFile',
       summary: 'Upload a file',
       description:
-        'The body is the file itself, with `?name=`, or a multipart form with the part `file`. A file that no entity names is removed after a day unless `keep` is true, in the query or as a part.',
+        'The body is the file itself, with `?name=`, or a multipart form with the part `file`. A file to which no entity refers is removed after a day, unless `keep` is true in the query or as a part.',
       requestBody: {
         required: true,
         content: { 'multipart/form-data': { schema: form }, 'application/octet-stream': { schema: binary } },

@@ -31,12 +31,12 @@ export const FileList = t.Object({
 })
 
 export const FileDeletion = t.Object({
-  force: maybe(t.String({ description: 'true: deletes the file although entities name it' })),
+  force: maybe(t.String({ description: 'true: deletes the file even if entities refer to it' })),
 })
 
 export const FileUpload = t.Object({
   name: maybe(line(1_000)),
-  keep: maybe(t.String({ description: 'true: the file stays although no entity names it' })),
+  keep: maybe(t.String({ description: 'true: the file stays even if no entity refers to it' })),
 })
 
 export const ContentParams = t.Object({ id: t.String(), name: t.String() })

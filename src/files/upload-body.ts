@@ -10,7 +10,7 @@ const MULTIPART_OVERHEAD = 64 << 10
 
 export type UploadOptions = { name?: string; keep?: string }
 
-/** A file as it arrives, and what is said of it once all has arrived. */
+/** A file as it arrives, and its options, which are known once everything has arrived. */
 export type IncomingUpload = IncomingFile & { options: Promise<{ keep: boolean }> }
 
 /**

@@ -56,7 +56,7 @@ async function areKept(tenant: Tenant, { encodings = {}, ...content }: SiteFile)
   return true
 }
 
-/** Encodes one file after the other: other work of the process needs the threads, too. */
+/** Encodes one file after the other, because other work of the process needs the threads, too. */
 async function encode(file: UnpackedFile, folder: string, addDraft: (draft: DraftContent) => void): Promise<Encoded> {
   if (!isWorthEncoding(file)) return {}
   const bytes = await Bun.file(file.draft).bytes()

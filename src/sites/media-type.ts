@@ -1,14 +1,14 @@
 /** Types that the runtime does not know, or knows without a charset. */
-const TYPES: Record<string, string> = {
-  webmanifest: 'application/manifest+json',
-  map: 'application/json',
-  ts: 'text/plain',
-}
+const TYPES = new Map([
+  ['webmanifest', 'application/manifest+json'],
+  ['map', 'application/json'],
+  ['ts', 'text/plain'],
+])
 
 /** Returns the media type of a file by its extension. Texts are UTF-8. */
 export function mediaTypeOf(path: string): string {
   const name = path.slice(path.lastIndexOf('/') + 1)
-  const [essence = ''] = (TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? Bun.file(name).type).split(';')
+  const [essence = ''] = (TYPES.get(name.slice(name.lastIndexOf('.') + 1)) ?? Bun.file(name).type).split(';')
   return isText(essence) ? `${essence}; charset=utf-8` : essence
 }
 

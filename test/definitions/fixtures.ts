@@ -37,6 +37,7 @@ export async function createRichTenant(tenant: TestTenant) {
     ...{ key: 'books', name: 'Books', description: 'All books', fields: [{ ...title, required: true }, by] },
     permissions: [{ operation: 'read', guest: true, scope: 'tenant' }],
     permissionScope: 'tenant',
+    history: { versions: 20 },
   })
   await put('/blueprints/authors', { fields: [title, { key: 'best', type: 'relation', target: 'books' }] })
   const stripe = await post('/integration-sources', {

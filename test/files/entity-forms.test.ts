@@ -82,6 +82,16 @@ describe('forms of entities', () => {
     expect(file).toMatchObject({ name: 'ö.png', type: 'image/png', owner: tenant.users.user })
   })
 
+  test('files of one field keep their order, also where looking at one takes longer than at the next', async () => {
+    const names = Array.from({ length: 20 }, (_, number) => `${number}.${number % 2 ? 'txt' : 'jpg'}`)
+    const papers = names.map((name): Part => {
+      const content = name.endsWith('jpg') ? new Uint8Array([0xff, 0xd8, 0xff, 0xe0, ...Array(30_000).fill(0)]) : 'x'
+      return ['papers', new File([content], name)]
+    })
+    const { body } = await sendForm([['title', 'In order'], ...papers])
+    expect(body.papers.map((url: string) => url.split('/').at(-1))).toEqual(names)
+  })
+
   test('a form changes an entity by PUT and PATCH, an empty part clears a property, and an empty file input too', async () => {
     const { body: created } = await sendForm([
       ['title', 'Change'],

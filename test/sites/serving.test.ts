@@ -36,6 +36,8 @@ beforeAll(async () => {
     ['sw.js', 'self'],
     ['app/sw.js', 'self'],
     ['.well-known/security.txt', 'Contact: mailto:a@example.com'],
+    ['valueOf', 'plain'],
+    ['x.__proto__', 'plain'],
   )
   expect((await site.deploy(archive)).status).toBe(201)
   onePage = siteClient(await createTestTenant())
@@ -157,6 +159,13 @@ describe('headers', () => {
       expect([headers.get('content-type'), headers.get('x-content-type-options')]).toEqual([type, 'nosniff'])
       expect(headers.get('content-security-policy')).toBe("frame-ancestors 'self'")
       expect(headers.get('x-request-id')).toBeTruthy()
+    }
+  })
+
+  test('files that are named as properties of every object are served as bytes', async () => {
+    for (const path of ['/valueOf', '/x.__proto__']) {
+      const { status, headers } = await site.open(path)
+      expect([status, headers.get('content-type')]).toEqual([200, 'application/octet-stream'])
     }
   })
 

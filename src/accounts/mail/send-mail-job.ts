@@ -28,8 +28,8 @@ const RETRY_FOR_MS = 3 * DAY_MS
 type IssuedToken = { token: string; code?: string }
 
 /**
- * Sends a queued mail, or stores its content where mail delivery is disabled, or the tenant is a copy. The mail is only rendered now, so no
- * token is stored before. A mail over the quota of the day is not sent.
+ * Sends a queued mail, or stores its content where mail delivery is disabled or the tenant is a copy. The mail is only
+ * rendered now, so no token is stored before. A mail over the quota of the day is not sent.
  */
 export const sendMailJob: JobHandler = {
   retryFor: RETRY_FOR_MS,

@@ -105,7 +105,7 @@ const CALLBACK_PARAMETERS = ['code', 'state', 'error']
 
 /**
  * Sends a browser that a provider returned by a form to the callback. The form comes from another site, so the browser
- * keeps the cookie of the flow back; it sends it along with the redirect.
+ * withholds the cookie of the flow, but sends it along with the redirect.
  * @throws 413 BODY_TOO_LARGE
  */
 export async function receiveCallbackForm(name: string, request: Request): Promise<Response> {

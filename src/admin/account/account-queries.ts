@@ -35,7 +35,7 @@ export const apiTokensQuery = queryOptions({
   queryFn: () => fetchData(api.GET('/api/me/api-tokens', { params: { query } })),
 })
 
-/** Fetches everything about the own account anew after a change. */
+/** Fetches everything about the user's account again after a change. */
 export const refetchAccount = async () => {
   await queryClient.invalidateQueries({ queryKey: ['account'] })
   await queryClient.invalidateQueries({ queryKey: meQuery.queryKey })

@@ -14,7 +14,7 @@ import { RelativeTime } from '../ui/relative-time'
 import { SidePanel } from '../ui/side-panel'
 import { deleteFile } from './file-queries'
 
-/** One file beside the list: its preview, what is known of it, its link, and its end. */
+/** One file beside the list: its preview, its properties, its link, and the button that deletes it. */
 export function FilePanel() {
   const navigate = useNavigate()
   const { id = '' } = useParams({ strict: false })

@@ -32,7 +32,7 @@ export function EntityHistory({ blueprint, loaded }: { blueprint: Blueprint; loa
   )
 }
 
-/** Says to those who design blueprints how the former values are kept from now on. */
+/** Tells those who design blueprints how to keep former values from now on. */
 function HistoryHint({ blueprint: { key } }: { blueprint: Blueprint }) {
   if (!useHasRole(BLUEPRINT_ROLES)) return null
   return (

@@ -11,7 +11,7 @@ type FolderDropProps = {
   /** The suffixes of archives that may be chosen. */
   accept: string
   onChoose: (files: Promise<ChosenFile[]>) => void
-  /** What stands there while the files are at work, in place of the buttons. */
+  /** What is shown in place of the buttons while the files are processed. */
   progress?: ReactNode
   children?: ReactNode
 }

@@ -1,3 +1,4 @@
+import { authSettings } from '../../accounts/auth-settings'
 import type { Ctx } from '../../accounts/context'
 import * as configurations from '../../content/configurations'
 import { NewConfiguration } from '../../content/shapes'
@@ -6,11 +7,11 @@ import { Problem } from '../../core/problem'
 import { templateSettings } from '../../platform/mail/template-settings'
 import { toProviderSecretRef } from '../../platform/settings/provider-secrets'
 import { openSecret } from '../../platform/vault/vault'
-import { type Definition, defineKind, type MapSecret, replaceKeys } from './definition-kind'
+import { type Definition, defineKind, replaceKeys } from './definition-kind'
 
 const DEFAULTS = { public: false, kind: '', description: '', metadata: {} }
 
-type Metadata = { providers?: Record<string, Definition>; paymentSourceId?: string }
+type Metadata = { providers?: object; paymentSourceId?: string }
 
 /** A configuration, except the mail templates, which are a kind of their own. */
 export const configuration = defineKind({
@@ -23,52 +24,62 @@ export const configuration = defineKind({
     const translated = paymentSourceId && { paymentSourceId: map('connection', paymentSourceId) }
     return { ...definition, metadata: { ...others, ...translated } }
   },
-  mapSecrets: ({ metadata = {}, ...definition }, map) => {
-    const { providers, ...others } = metadata as Metadata
-    return { ...definition, metadata: { ...others, ...(providers && { providers: mapProviders(providers, map) }) } }
-  },
+  mapSecrets: (definition, map) =>
+    mapProviders(definition, ({ clientSecret, ...provider }, name) => {
+      const secret = typeof clientSecret === 'string' ? map([name, 'clientSecret'], clientSecret) : undefined
+      return { ...provider, ...(secret !== undefined && { clientSecret: secret }) }
+    }),
   isKept: ({ name }) => name === APP_CONFIGURATION,
   list: configurations.list,
   get: configurations.get,
   async toStored({ key, public: isPublic, kind, description, metadata }, ctx) {
     if (key === templateSettings.key) return
-    const definition = { public: isPublic, kind, description, metadata: await withProviderSecrets(ctx, metadata) }
-    return { id: key, name: key, definition }
+    const definition = { public: isPublic, kind, description, metadata }
+    // Only there they are secrets: elsewhere, a push would store them as they are.
+    const secrets = key === authSettings.key ? await readProviderSecrets(ctx, metadata) : {}
+    return {
+      ...{ id: key, name: key },
+      definition: mapProviders(definition, (provider, name) =>
+        Object.hasOwn(secrets, name) ? { ...provider, clientSecret: secrets[name] } : provider,
+      ),
+    }
   },
   create: configurations.create,
-  change(ctx, key, { key: _, metadata, ...input }, { before, answer }) {
-    const replaced = replaceKeys(before.metadata as Definition, withClearedSecrets(metadata))
+  change(ctx, key, { key: _, ...change }, { before, answer }) {
+    // The secret of a provider is kept when it is left out, and cleared when it is null.
+    const { metadata, ...input } = mapProviders(change, (provider) => ({ clientSecret: null, ...provider }))
+    const replaced = replaceKeys(before.metadata as Definition, metadata)
     return configurations.update(ctx, key, { ...DEFAULTS, ...input, metadata: replaced }, answer)
   },
   remove: (ctx, key, { answer }) => configurations.remove(ctx, key, answer),
 })
 
-const mapProviders = (providers: Record<string, Definition>, map: MapSecret) =>
-  Object.fromEntries(
-    Object.entries(providers).map(([name, { clientSecret, ...provider }]) => {
-      const secret = typeof clientSecret === 'string' ? map([name, 'clientSecret'], clientSecret) : undefined
-      return [name, { ...provider, ...(secret !== undefined && { clientSecret: secret }) }]
-    }),
-  )
+const isObject = (value: unknown): value is Definition =>
+  value !== null && typeof value === 'object' && !Array.isArray(value)
 
-/** The secret of a provider is kept when it is left out, and cleared when it is null. */
-function withClearedSecrets(metadata: Definition = {}): Definition {
-  const { providers, ...others } = metadata as Metadata
-  if (!providers) return metadata
-  const cleared = Object.entries(providers).map(([name, provider]) => [name, { clientSecret: null, ...provider }])
-  return { ...others, providers: Object.fromEntries(cleared) }
+/** Translates sign-in providers. Where there is something else in their place, it stays, for the API to refuse. */
+function mapProviders<Configuration extends { metadata?: unknown }>(
+  configuration: Configuration,
+  map: (provider: Definition, name: string) => Definition,
+): Configuration {
+  const { metadata } = configuration
+  if (!isObject(metadata) || !isObject(metadata.providers)) return configuration
+  const providers = Object.entries(metadata.providers).map(([name, provider]) => [
+    name,
+    isObject(provider) ? map(provider, name) : provider,
+  ])
+  return { ...configuration, metadata: { ...metadata, providers: Object.fromEntries(providers) } }
 }
 
-/** Returns the metadata with the secrets of sign-in providers; those that no key decrypts any more are empty. */
-async function withProviderSecrets(ctx: Ctx, metadata: Definition): Promise<Definition> {
-  const { providers, ...others } = metadata as Metadata
-  if (!providers) return metadata
-  const entries = Object.entries(providers).map(async ([name, provider]) => {
+/** Returns the secrets of sign-in providers by their names; those that no key decrypts any more are empty. */
+async function readProviderSecrets(ctx: Ctx, { providers = {} }: Metadata): Promise<Record<string, string>> {
+  const secrets: Record<string, string> = {}
+  for (const name of Object.keys(providers)) {
     const secret = await openSecret(ctx, toProviderSecretRef(name)).catch((error) => {
       if (!(error instanceof Problem) || error.code !== 'SEALED_UNREADABLE') throw error
       return ''
     })
-    return [name, secret === null ? provider : { ...provider, clientSecret: secret }] as const
-  })
-  return { ...others, providers: Object.fromEntries(await Promise.all(entries)) }
+    if (secret !== null) secrets[name] = secret
+  }
+  return secrets
 }

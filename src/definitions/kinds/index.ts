@@ -12,7 +12,7 @@ import { mail } from './mail'
 import { plan } from './plan'
 import { plugin } from './plugin'
 
-/** The kinds of definitions, in order of need: each refers only to itself and to those before it. */
+/** The kinds of definitions, in order of dependency: each refers only to itself and to those before it. */
 export const kinds: Record<KindName, DefinitionKind> = {
   blueprint,
   connection,

@@ -10,8 +10,9 @@ export function mapTargetReferences(target: Definition & References, map: MapRef
   const translated: References = {
     ...(sourceId && { sourceId: sourceId === ECHO_SOURCE_ID ? sourceId : map('connection', sourceId) }),
     ...(lambdaId && { lambdaId: map('lambda', lambdaId) }),
-    ...(tools && { tools: mapAll(tools, 'integration', map) }),
-    ...(blueprints && { blueprints: mapAll(blueprints, 'blueprint', map) }),
+    // What is no list is refused by the API.
+    ...(Array.isArray(tools) && { tools: mapAll(tools, 'integration', map) }),
+    ...(Array.isArray(blueprints) && { blueprints: mapAll(blueprints, 'blueprint', map) }),
   }
   return { ...target, ...translated }
 }

@@ -54,7 +54,7 @@ somebody asked to sign in at {{site}} with this e-mail address. Enter this code 
 
 {{link}}
 
-{{/link}}Both are valid for 15 minutes, and one of them can be used once. Give them to nobody.
+{{/link}}This mail lets you sign in once, within the next 15 minutes. Do not pass it on to anybody.
 
 If this was not you, ignore this mail.`,
   },
