@@ -191,7 +191,14 @@ export function createHooks<B extends Kinds<B>>(client: Client<B>, scope = 'atol
      */
     useMe(settings: QuerySettings = {}) {
       const queryClient = useQueryClient()
-      useEffect(() => client.onSession(() => void queryClient.resetQueries({ queryKey: [scope] })), [queryClient])
+      useEffect(
+        () =>
+          client.onSession((session) => {
+            // A guest whose first request is refused has not signed out.
+            if (session || queryClient.getQueryData(meKey)) void queryClient.resetQueries({ queryKey: [scope] })
+          }),
+        [queryClient],
+      )
       return useQuery({
         queryKey: meKey,
         queryFn: ({ signal }) =>

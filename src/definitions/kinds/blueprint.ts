@@ -13,6 +13,7 @@ const DEFAULTS = {
   limitations: [],
   computed: {},
   dispatchers: {},
+  history: false,
 }
 const PARTS = ['name', ...Object.keys(DEFAULTS)]
 
@@ -45,8 +46,8 @@ export const blueprint = defineKind({
   list: blueprints.list,
   get: blueprints.get,
   toStored: ({ key, name, description, fields, ...parts }) => {
-    const { permissions, permissionScope, limitations, computed, dispatchers } = parts
-    const rules = { permissions, permissionScope, limitations, computed, dispatchers }
+    const { permissions, permissionScope, limitations, computed, dispatchers, history = false } = parts
+    const rules = { permissions, permissionScope, limitations, computed, dispatchers, history }
     return { id: key, name: key, definition: { name, description, fields, ...rules } }
   },
   create: blueprints.create,
@@ -81,6 +82,8 @@ function describeChange(before: BlueprintDefinition, after: BlueprintDefinition)
     old.delete(renamedFrom ?? field.key)
   }
   for (const key of old.keys()) details.push(`removes the field "${key}" and its values`)
-  for (const part of PARTS) if (!Bun.deepEquals(before[part], after[part])) details.push(`changes ${part}`)
+  for (const part of PARTS)
+    if (!Bun.deepEquals(before[part], after[part]))
+      details.push(part === 'history' && !after.history ? 'removes the history and its versions' : `changes ${part}`)
   return details.length ? details : ['changes the order of the fields']
 }
