@@ -2,6 +2,9 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { CheckoutRequest, Client, Kinds } from './index'
 import type { QuerySettings } from './query-settings'
 
+/** Not every platform has pages. */
+const browser = globalThis as { location?: { href: string; assign(url: string): void } }
+
 /** Hooks for plans and subscriptions. */
 export function createPaymentHooks<B extends Kinds<B>>({ payments }: Client<B>, scope: string) {
   const subscriptionKey = [scope, 'subscription']
@@ -33,12 +36,12 @@ export function createPaymentHooks<B extends Kinds<B>>({ payments }: Client<B>, 
       return useMutation({
         mutationFn: (checkout: CheckoutRequest) => {
           // Unless it is said otherwise, people come back to where they were.
-          const page = globalThis.location?.href
+          const page = browser.location?.href
           return payments.checkout({ ...(page && { successUrl: page, cancelUrl: page }), ...checkout })
         },
         onSuccess: ({ checkoutUrl }) =>
-          checkoutUrl && globalThis.location
-            ? globalThis.location.assign(checkoutUrl)
+          checkoutUrl && browser.location
+            ? browser.location.assign(checkoutUrl)
             : queryClient.invalidateQueries({ queryKey: subscriptionKey }),
       })
     },

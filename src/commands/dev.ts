@@ -7,6 +7,7 @@ import { type FieldError, Problem } from '../core/problem'
 import type { ChangeReport } from '../definitions/push'
 import type { DefinitionTarget } from '../definitions/target'
 import type { Tenant } from '../tenancy/tenants'
+import { runCompanion } from './companion'
 import { ENV_FILE_DESCRIPTION, openSecrets } from './definitions'
 import { writeFileAtomic } from './output'
 import { startServer } from './serve'
@@ -20,11 +21,12 @@ const DONE = { create: 'created', change: 'changed', rename: 'changed', remove: 
 export const dev = new Command('dev')
   .description('Start the server, and push the definitions of a folder at each save')
   .argument('<folder>', 'the folder of the files; atoll.d.ts and atoll-client.ts are written there, too')
+  .argument('[command...]', 'after --, a command to run beside the server, such as vite; it ends with the server')
   .option('--tenant <id>', 'the id of the tenant, which is created if there is none; default: the default tenant')
   .option('--hooks', 'also write atoll-hooks.ts: React hooks of the client, over TanStack Query')
   .option('--prune', 'remove things whose file is removed, except blueprints with entities')
   .option('--env-file <file>', ENV_FILE_DESCRIPTION)
-  .action(async (folder: string, { tenant, hooks, prune, envFile }: DevOptions) => {
+  .action(async (folder: string, command: string[], { tenant, hooks, prune, envFile }: DevOptions) => {
     await openSecrets(envFile)
     applyDevelopmentDefaults()
     await startServer({})
@@ -44,6 +46,7 @@ export const dev = new Command('dev')
     await watchFolder(folder, () => pushSaved().catch(tellFailure))
     await pushSaved().catch(tellFailure)
     console.log(`Watching ${folder} for the tenant "${id}".`)
+    if (command.length) runCompanion(command)
   })
 
 async function createIfMissing(id: string) {
