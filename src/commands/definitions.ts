@@ -95,9 +95,9 @@ export const push = definitionCommand('push', 'Make the definitions of a tenant 
         const { diffFolder, pushFolder } = await import('../definitions/folder-push')
         const target = await openTarget(command)
         const folderOptions = { ...options, readSecret: await openSecrets(options.envFile) }
-        const { changes } = await diffFolder(target, folder, folderOptions)
+        const { changes, missingSecrets } = await diffFolder(target, folder, folderOptions)
         if (!changes.length) return { changes }
-        if (!options.yes) console.error(formatChanges(changes))
+        if (!options.yes) console.error(formatChanges(changes) + formatMissing(missingSecrets))
         requireConfirmation(command, `Make ${pluralize(changes.length, 'change')}?`, options)
         return pushFolder(target, folder, folderOptions)
       },

@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { config } from '../config'
+import { applyDevelopmentDefaults, config } from '../config'
 import { endStartPolicy } from '../core/jit-policy'
 import { getErrorChain } from '../core/log'
 import { type FieldError, Problem } from '../core/problem'
 import type { ChangeReport } from '../definitions/push'
 import type { DefinitionTarget } from '../definitions/target'
 import type { Tenant } from '../tenancy/tenants'
+import { runCompanion } from './companion'
 import { ENV_FILE_DESCRIPTION, openSecrets } from './definitions'
 import { writeFileAtomic } from './output'
 import { startServer } from './serve'
@@ -20,12 +21,14 @@ const DONE = { create: 'created', change: 'changed', rename: 'changed', remove: 
 export const dev = new Command('dev')
   .description('Start the server, and push the definitions of a folder at each save')
   .argument('<folder>', 'the folder of the files; atoll.d.ts and atoll-client.ts are written there, too')
+  .argument('[command...]', 'after --, a command to run beside the server, such as vite; it ends with the server')
   .option('--tenant <id>', 'the id of the tenant, which is created if there is none; default: the default tenant')
   .option('--hooks', 'also write atoll-hooks.ts: React hooks of the client, over TanStack Query')
   .option('--prune', 'remove things whose file is removed, except blueprints with entities')
   .option('--env-file <file>', ENV_FILE_DESCRIPTION)
-  .action(async (folder: string, { tenant, hooks, prune, envFile }: DevOptions) => {
-    const readSecret = await openSecrets(envFile)
+  .action(async (folder: string, command: string[], { tenant, hooks, prune, envFile }: DevOptions) => {
+    await openSecrets(envFile)
+    applyDevelopmentDefaults()
     await startServer({})
     endStartPolicy()
     const { getDefaultTenantId, getTenant } = await import('../tenancy/tenants')
@@ -35,13 +38,15 @@ export const dev = new Command('dev')
     const { watchFolder } = await import('../definitions/watch')
     const target = await openLocalTarget(id)
     const pushSaved = async () => {
-      await pushAndTell(target, folder, { prune, readSecret })
+      // A file that is wrong must not keep the page from the types of all others.
+      await pushAndTell(target, folder, { prune, readSecret: await openSecrets(envFile) }).catch(tellFailure)
       await writeTypes(await getTenant(id), folder)
       if (hooks) await writeHooks(folder)
     }
     await watchFolder(folder, () => pushSaved().catch(tellFailure))
     await pushSaved().catch(tellFailure)
     console.log(`Watching ${folder} for the tenant "${id}".`)
+    if (command.length) runCompanion(command)
   })
 
 async function createIfMissing(id: string) {
@@ -67,9 +72,14 @@ function tellFailure(error: unknown) {
   const problem = getErrorChain(error).find((cause) => cause instanceof Problem)
   if (!problem) return console.error(`error: ${error instanceof Error ? error.message : error}`)
   const details = Array.isArray(problem.more.details) ? (problem.more.details as FieldError[]) : []
-  const lines =
-    problem.code === 'INVALID_INPUT' && details.length ? details.map(({ message }) => message) : [problem.message]
-  for (const line of lines) console.error(`error: ${line.replace(/\s*\n\s*/g, ' ')}`)
+  for (const line of toLines(problem.message, problem.code === 'INVALID_INPUT' ? details : []))
+    console.error(`error: ${line.replace(/\s*\n\s*/g, ' ')}`)
+}
+
+/** The message of a change names what it is about; one that sums up the flaws of files says no more than these. */
+function toLines(message: string, [first, ...others]: FieldError[]): string[] {
+  const isSummary = first && message.startsWith(first.message)
+  return [isSummary ? first.message : message, ...others.map((flaw) => flaw.message)]
 }
 
 /** Writes the types and the client that differ. */

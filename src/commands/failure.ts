@@ -81,9 +81,9 @@ function usageMessage({ message }: CommanderError) {
 
 /** Prints a failure on standard error, as JSON with `--json`, and sets the exit code of the process. */
 export function printFailure({ exitCode, code, message, details = [] }: Failure, json: boolean) {
-  // The message already contains a single error, and a path into a JSON body means nothing on a command line.
+  // The message already contains the first error, and a path into a JSON body means nothing on a command line.
   const errorLines = details
-    .filter((fieldError) => fieldError.message !== message)
+    .filter((fieldError) => !message.includes(fieldError.message))
     .map((fieldError) => `  ${fieldError.message}`)
   console.error(json ? JSON.stringify({ code, message, details }) : [message, ...errorLines].join('\n'))
   process.exitCode = exitCode

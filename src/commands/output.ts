@@ -33,7 +33,8 @@ export function describeMissingFiles({ missing }: { missing: string[] }): string
 }
 
 /** Returns a number with its noun, such as `1 tenant` or `2 tenants`. */
-export const pluralize = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`
+export const pluralize = (number: number, noun: string) =>
+  `${number} ${number === 1 ? noun : `${noun.replace(/y$/, 'ie')}s`}`
 
 /** Returns lines of aligned columns. */
 export function formatTable(rows: (string | number)[][]): string {

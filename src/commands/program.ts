@@ -38,11 +38,11 @@ export function createProgram() {
     .version(version, '-V, --version')
     .option(
       '--url <url>',
-      "work on the tenants, backups, operator's tokens, definitions and sites of a server, not on the data here; default: ATOLL_URL",
+      "work on the tenants, backups, operator's tokens, definitions, types and sites of a server, not on the data here; default: ATOLL_URL",
     )
     .option(
       '--token <token>',
-      "the operator's token of that server, or an API token for definitions and sites; default: ATOLL_TOKEN",
+      "the operator's token of that server, or an API token for definitions, types and sites; default: ATOLL_TOKEN",
     )
     .hook('preAction', requireRemoteCommand)
     .hook('preAction', (_, command) => {
@@ -84,7 +84,7 @@ export function createProgram() {
   return program.addCommand(help)
 }
 
-const REMOTE_COMMANDS = ['tenant', 'backup', 'restore', 'operator-token', 'pull', 'diff', 'push', 'site']
+const REMOTE_COMMANDS = ['tenant', 'backup', 'restore', 'operator-token', 'pull', 'diff', 'push', 'site', 'types']
 
 /** Refuses `--url` for commands that work on data only. */
 function requireRemoteCommand(program: Command, command: Command) {

@@ -1,10 +1,10 @@
 import { config, isTlsServer } from '../config'
 import { tryParseJson } from '../core/json'
-import { Problem } from '../core/problem'
 import { OPERATOR } from '../definitions/target'
 import * as deployments from '../sites/deployments'
 import type { Deployment } from '../sites/shapes'
 import { getTenant } from '../tenancy/tenants'
+import { fetchFromServer, type ServerAddress, unexpectedAnswer } from './server-request'
 
 /** A tenant whose site is changed. */
 export type SiteTarget = {
@@ -37,21 +37,15 @@ export async function openLocalSite(tenant: string): Promise<SiteTarget> {
 }
 
 /** Returns a tenant of a server, which is asked by its API with an API token. */
-export function openRemoteSite(url: string, token: string, tenant?: string): SiteTarget {
-  const base = url.replace(/\/+$/, '')
+export function openRemoteSite(server: ServerAddress): SiteTarget {
   async function call<Body>(method: string, path = '', init: RequestInit = {}): Promise<Body> {
-    const headers = { 'x-api-key': token, ...(tenant && { tenant }), ...(init.headers as Record<string, string>) }
-    const response = await fetch(`${base}/api/sites${path}`, { ...init, method, headers }).catch((cause) => {
-      throw new Problem(502, 'SERVER_UNREACHABLE', `${url} cannot be reached: ${cause.message}`, { cause })
-    })
-    const answer = tryParseJson(await response.text()) as Body & { code?: string; message?: string; details?: never }
-    if (response.ok && answer !== undefined) return answer
-    const unexpected = `${url} answered ${response.status}, but not as Atoll does. Check the address, and the proxy before the server.`
-    const { code = 'UNEXPECTED_ANSWER', message = unexpected, details } = answer ?? {}
-    throw new Problem(response.status, code, message, details && { details })
+    const response = await fetchFromServer(server, `/api/sites${path}`, { ...init, method })
+    const answer = tryParseJson(await response.text()) as Body | undefined
+    if (answer === undefined) throw unexpectedAnswer(server.url, response.status)
+    return answer
   }
   return {
-    name: tenant ?? base,
+    name: server.tenant ?? server.url.replace(/\/+$/, ''),
     list: () => call('GET'),
     deploy: (body, spa) => call('PUT', `?spa=${spa}`, { headers: TAR, body }),
     rollback: (to) => call('POST', `/rollback${to === undefined ? '' : `?to=${encodeURIComponent(to)}`}`),

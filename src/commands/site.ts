@@ -18,7 +18,7 @@ async function openSite(command: Command): Promise<SiteTarget> {
   await import('../app') // quotas measure what all areas store
   const { openLocalSite, openRemoteSite } = await import('./site-target')
   if (options.url === undefined) return openLocalSite(options.tenant)
-  return openRemoteSite(options.url, options.token, options.tenant)
+  return openRemoteSite(options)
 }
 
 const formatUrls = ({ urls }: Deployment) =>

@@ -6,12 +6,14 @@ import { badRequest } from '../core/problem'
 import { databases } from '../tenancy/databases'
 import { getTenant } from '../tenancy/tenants'
 import { writeFileAtomic, writeTexts } from './output'
+import { fetchFromServer } from './server-request'
+import { readTargetOptions, type TargetOptions } from './target-options'
 
-type TypesOptions = { tenant: string; client?: boolean; hooks?: string; out?: string; json?: boolean }
+type TypesOptions = { tenant?: string; client?: boolean; hooks?: string; out?: string; json?: boolean }
 
 export const types = new Command('types')
   .description("Write a tenant's blueprints as TypeScript")
-  .requiredOption('--tenant <id>', 'the id of the tenant')
+  .option('--tenant <id>', 'the id of the tenant; of a server, default: the tenant of its address')
   .option('--client', 'include a client of the tenant')
   .option(
     '--hooks <file>',
@@ -19,11 +21,12 @@ export const types = new Command('types')
   )
   .option('--out <file>', 'the file to write; default: standard output')
   .option('--json', 'print JSON')
-  .action(async ({ tenant, client, hooks, out, json }: TypesOptions) => {
+  .action(async ({ client, hooks, out, json }: TypesOptions, command: Command) => {
+    const target = readTargetOptions(command)
     try {
       if (hooks && !(client && out))
         badRequest({ path: '--hooks', message: 'The hooks import the client. Add --client and --out.' })
-      const texts = generateTypes(await getTenant(tenant), client ? 'client' : 'types')
+      const texts = await readTypes(target, client ? 'client' : 'types')
       if (out) {
         await writeFileAtomic(texts, out)
         if (hooks) await writeFileAtomic([toHooksSource(toModulePath(hooks, out))], hooks)
@@ -35,6 +38,14 @@ export const types = new Command('types')
       await databases.close()
     }
   })
+
+/** Returns the types of a tenant in texts, those of another server as they arrive. */
+async function readTypes(target: TargetOptions, kind: 'client' | 'types'): Promise<AsyncIterable<string>> {
+  if (target.url === undefined) return generateTypes(await getTenant(target.tenant), kind)
+  const path = kind === 'client' ? 'client.ts' : 'types.d.ts'
+  const { body } = await fetchFromServer(target, `/api/blueprints/${path}`)
+  return body!.pipeThrough(new TextDecoderStream() as never)
+}
 
 /** Returns how a module is imported by another one. */
 function toModulePath(from: string, to: string) {

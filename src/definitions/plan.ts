@@ -18,8 +18,11 @@ export type PlannedChange = {
   details: string[]
 }
 
-/** `missingSecrets` are the variables without a value that the tenant does not have either. */
-export type Plan = { changes: PlannedChange[]; things: TenantThing[]; missingSecrets: string[] }
+/**
+ * `missingSecrets` are the variables without a value that the tenant does not have either, and `keptSecrets` those that
+ * it has.
+ */
+export type Plan = { changes: PlannedChange[]; things: TenantThing[]; missingSecrets: string[]; keptSecrets: string[] }
 
 export type PlanOptions = {
   prune?: boolean
@@ -36,11 +39,11 @@ export type PlanOptions = {
 export function planChanges(files: FileThing[], things: TenantThing[], options: PlanOptions = {}): Plan {
   assertReferences(files, things)
   const currentByFile = new Map(things.flatMap((thing) => (thing.file ? [[thing.file, thing] as const] : [])))
-  const missing = new Set<string>()
+  const secrets = { missing: new Set<string>(), kept: new Set<string>() }
   const changes: PlannedChange[] = []
   for (const kind of kindNames) {
     const own = files.filter((file) => file.kind === kind)
-    const resolve = (file: FileThing) => resolveSecrets(file, currentByFile.get(file), options.secrets, missing)
+    const resolve = (file: FileThing) => resolveSecrets(file, currentByFile.get(file), options.secrets, secrets)
     const created = own.filter((file) => !currentByFile.has(file))
     const existing = things.filter((thing) => thing.kind === kind).map(({ label }) => label)
     changes.push(...planCreations(created.map(resolve), existing))
@@ -51,7 +54,8 @@ export function planChanges(files: FileThing[], things: TenantThing[], options: 
   }
   if (options.prune) changes.push(...planRemovals(things))
   for (const change of changes) assertUnchangedSincePull(change, options.versions)
-  return { changes, things, missingSecrets: [...missing].sort() }
+  const { missing, kept } = secrets
+  return { changes, things, missingSecrets: [...missing].sort(), keptSecrets: [...kept.difference(missing)].sort() }
 }
 
 /** Of things that refer to each other, the first is created without these references, and completed after the others. */
@@ -112,15 +116,16 @@ function resolveSecrets(
   { kind: kindName, label, name, definition, path }: FileThing,
   before: TenantThing | undefined,
   values: Record<string, string> = {},
-  missing: Set<string>,
+  found: Record<'missing' | 'kept', Set<string>>,
 ): LabeledThing {
   const kind = kinds[kindName]
   const current = before ? listSecrets(kind, before.definition) : new Map<string, string>()
   const resolve = (secretPath: string[], text: string) => {
     const variable = toVariable(path, secretPath, text)
-    const given = Object.hasOwn(values, variable) ? values[variable] : undefined
-    const value = given ?? current.get(toPathText(secretPath))
-    if (value === undefined) missing.add(variable)
+    const kept = current.get(toPathText(secretPath))
+    if (kept !== undefined) found.kept.add(variable)
+    const value = (Object.hasOwn(values, variable) ? values[variable] : undefined) ?? kept
+    if (value === undefined) found.missing.add(variable)
     return value ?? ''
   }
   const resolved = kind.mapSecrets?.(definition, resolve) ?? definition

@@ -24,7 +24,7 @@ export type ChangeReport = {
 }
 
 /**
- * Returns what a push of these files would change, and which secrets it would need. Nothing is changed. Values of
+ * Returns what a push of these files would change, and which secrets it would need and keep. Nothing is changed. Values of
  * secrets are compared only for callers who may push.
  * @throws 400 INVALID_INPUT for a file, 412 when a thing has changed since it was pulled
  */
@@ -33,7 +33,8 @@ export async function diff(ctx: Ctx, { secrets, ...input }: DiffInput) {
   const plan = await planPush(ctx, { ...input, secrets: mayPush ? secrets : {} })
   const reports = []
   for (const change of plan.changes) reports.push(toReport(change, await survey(ctx, change)))
-  return { changes: reports, missingSecrets: plan.missingSecrets }
+  const { missingSecrets, keptSecrets } = plan
+  return { changes: reports, missingSecrets, keptSecrets }
 }
 
 /**

@@ -37,6 +37,9 @@ const Change = t.Object({
 export const DefinitionDiffResult = t.Object({
   changes: t.Array(Change),
   missingSecrets: t.Array(t.String(), { description: 'placeholders that need a value for a push' }),
+  keptSecrets: t.Array(t.String(), {
+    description: 'placeholders whose values the tenant has; a push may replace them',
+  }),
 })
 export const DefinitionPushResult = t.Object({
   changes: t.Array(Change, { description: 'the changes that were made' }),

@@ -7,7 +7,7 @@ import { type ChangeReport, type DiffInput, diff, type PushInput, push } from '.
 import type { DefinitionPushResult } from './shapes'
 import { readDefinitions, type Versions } from './tenant-definitions'
 
-export type DiffReport = { changes: ChangeReport[]; missingSecrets: string[] }
+export type DiffReport = { changes: ChangeReport[]; missingSecrets: string[]; keptSecrets: string[] }
 export type PushReport = Omit<DefinitionPushResult, 'changes'> & { changes: ChangeReport[] }
 
 /** A tenant whose definitions are read and written, here or at a server. */

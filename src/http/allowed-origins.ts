@@ -21,7 +21,11 @@ export async function assertSameSite(request: Request, tenant: Pick<Store, 'db' 
   const origin = request.headers.get('origin')
   const isForeign = origin && URL.parse(origin)?.host !== requestAuthority(request)
   if (isForeign ? !(await getAllowedOrigins(tenant)).has(origin) : isCrossSite(request))
-    throw new Problem(403, 'CROSS_SITE', 'Cross-site requests must not write here.')
+    throw new Problem(
+      403,
+      'CROSS_SITE',
+      'Pages of other hosts must not write here. Let a proxy before the server keep the header Host (changeOrigin: false), or add the page to websiteUrls in the app-configuration.',
+    )
 }
 
 /** Returns whether the browser reports that a page of another site caused the request (Fetch Metadata). */

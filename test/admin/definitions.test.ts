@@ -165,6 +165,20 @@ describe.skipIf(!hasBrowser)('the screen of definitions in a browser', () => {
     expect(Object.keys(await read())).toContain('blocks/c.json')
   })
 
+  test('a secret is replaced without a file', async () => {
+    await page.getByRole('button', { name: 'Replace secrets' }).click()
+    const push = page.getByRole('button', { name: 'Push the secrets' })
+    await push.waitFor()
+    expect(await push.isDisabled()).toBe(true)
+    await page.getByRole('textbox', { name: 'CONNECTION_MODELS_TOKEN' }).fill('sk-2')
+    await inspectScreen(page, 'definitions-secrets')
+    await push.click()
+    await rows('Changes that were made').filter({ hasText: 'changes the secret token' }).waitFor()
+    const values = { CONNECTION_MODELS_TOKEN: 'sk-2' }
+    const { body } = await call('POST', '/api/definitions/diff', { files: await read(), secrets: values })
+    expect(body).toEqual({ changes: [], missingSecrets: [], keptSecrets: Object.keys(values) })
+  })
+
   test('files that are wrong, and a zip without definitions, are told and change nothing', async () => {
     const before = await read()
     await chooseZip({ 'a.txt': 'x' })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { createHooks } from '../../client/src/hooks'
 import { createClient } from '../../client/src/index'
 import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'
 import { toHooksSource } from '../../src/blueprints/typegen/client-source'
@@ -14,7 +15,7 @@ import { type Example, namesOfFunctions, readExamples } from './example-reader'
 
 setDefaultTimeout(120_000)
 
-const isHook = ({ file }: Example) => file === 'hooks'
+const isHook = ({ file }: Example) => file.endsWith('hooks')
 const all = readExamples()
 const clientExamples = all.filter((example) => !isHook(example))
 const hookExamples = all.filter(isHook)
@@ -122,6 +123,11 @@ describe('the examples in the comments of the client', () => {
     const functions = [client, client.entities('tasks'), client.charts('tasks')].flatMap(namesOfFunctions)
     const documented = clientExamples.map(({ member }) => member)
     expect(documented.sort()).toEqual([...functions, 'AtollError', 'createClient'].sort())
+  })
+
+  test('every hook has an example', () => {
+    const hooks = createHooks(createClient({ url: 'https://data.example.com' }))
+    expect(hookExamples.map(({ member }) => member).sort()).toEqual(['createHooks', ...Object.keys(hooks)].sort())
   })
 
   test('all examples compile in strict mode', async () => {

@@ -114,12 +114,14 @@ describe('the package of the client', () => {
     expect(packed.map((path) => path.replace('package/', '')).sort()).toEqual([...names].sort())
   })
 
-  test('the client imports nothing, and is at most 12 KB minified and compressed', async () => {
-    const path = join(root, 'client/dist/index.js')
-    expect(await Bun.file(path).text()).not.toMatch(/^import |(?<![.\w])(require|import)\(/m)
-    const { outputs } = await Bun.build({ entrypoints: [path], minify: true })
-    const { byteLength } = gzipSync(await outputs[0]!.arrayBuffer(), { level: 9 })
-    expect(byteLength).toBeLessThanOrEqual(MAX_COMPRESSED_BYTES)
+  test('the client imports nothing, and is with its hooks at most 12 KB minified and compressed', async () => {
+    const [client, hooks] = ['index', 'hooks'].map((name) => join(root, `client/dist/${name}.js`)) as [string, string]
+    expect(await Bun.file(client).text()).not.toMatch(/^import |(?<![.\w])(require|import)\(/m)
+    const measure = async (path: string) => {
+      const { outputs } = await Bun.build({ entrypoints: [path], minify: true, external: ['*'] })
+      return gzipSync(await outputs[0]!.arrayBuffer(), { level: 9 }).byteLength
+    }
+    expect((await measure(client)) + (await measure(hooks))).toBeLessThanOrEqual(MAX_COMPRESSED_BYTES)
   })
 
   test('the types of the package compile in strict mode, with blueprints and without', async () => {
@@ -155,11 +157,14 @@ describe('the package of the client', () => {
     )
   })
 
-  test.each([
-    ['Node', () => Bun.which('node')],
-    ['Bun', () => process.execPath],
-  ])('the installed package works in %s', async (_, find) => {
-    const out = await runCommand([find()!, 'program.js', JSON.stringify(journeyInput())], project)
+  const PLATFORMS: [name: string, command: string[], isInstalled?: boolean][] = [
+    ['Node', ['node']],
+    ['Bun', [process.execPath]],
+    ['Deno', ['deno', 'run', '--allow-net'], !!Bun.which('deno')],
+  ]
+  const installed = PLATFORMS.filter(([, , isInstalled = true]) => isInstalled)
+  test.each(installed)('the installed package works in %s', async (_, command) => {
+    const out = await runCommand([...command, 'program.js', JSON.stringify(journeyInput())], project)
     expect(JSON.parse(out)).toEqual(SEEN)
   })
 

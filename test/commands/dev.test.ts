@@ -45,7 +45,8 @@ test('dev pushes what is saved, tells errors without ending, and writes types, a
   const save = (path: string, content: object | string) =>
     Bun.write(join(at, 'definitions', path), typeof content === 'string' ? content : JSON.stringify(content))
   await save('blueprints/books.json', { name: 'Books', fields: [{ key: 'title', type: 'string' }] })
-  await save('connections/Models.json', { kind: 'openai', authentication: { token: `\${TOKEN}` } })
+  const local = { apiUrl: 'http://127.0.0.1:11434/v1' }
+  await save('connections/Models.json', { kind: 'openai', metadata: local, authentication: { token: `\${TOKEN}` } })
   await using dev = await startDev(at, '--prune', '--hooks')
   await dev.waitFor('created blueprint books')
   await dev.waitFor('created connection Models')
@@ -63,6 +64,12 @@ test('dev pushes what is saved, tells errors without ending, and writes types, a
   await save('configurations/nav.json', { public: true, metadata: { n: 2 } })
   await dev.waitFor('changed configuration nav: changes metadata')
   expect(await dev.read('nav')).toMatchObject({ metadata: { n: 2 } })
+
+  await save('connections/Broken.json', { kind: 'openai', metadata: { apiUrl: 'nowhere' } })
+  await save('blueprints/authors.json', { name: 'Authors', fields: [] })
+  await dev.waitFor('error: The connection "Broken": Write a whole address')
+  await waitUntil(async () => (await Bun.file(join(at, 'definitions/atoll.d.ts')).text()).includes('Authors'))
+  await rm(join(at, 'definitions/connections/Broken.json'))
 
   await save('blueprints/books.json', { name: 'Books', fields: [{ key: 'pages', type: 'number' }] })
   await dev.waitFor('adds the field "pages"')

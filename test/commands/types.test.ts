@@ -52,6 +52,22 @@ describe('`atoll types`', () => {
     }
   })
 
+  test('`atoll types --url` writes the types and the client of a server, by a token that reads blueprints', async () => {
+    await using server = await startAtoll(at)
+    const call = apiCaller(server.url, await signIn(server.url, 'acme'))
+    const create = async (scope: string) =>
+      (await call('POST', '/api/me/api-tokens', { nickname: scope, scopes: [scope] })).body.token as string
+    const run = (options: string, token: string) =>
+      runAtoll(`types --url ${server.url} --tenant acme ${options}`, {
+        ...{ at: createTempFolder(), env: { ATOLL_TOKEN: token } },
+      })
+    const token = await create('blueprints:read')
+    expect((await run('--client', token)).out).toBe(client)
+    expect(client).toStartWith((await run('', token)).out)
+    const refused = await run('--client --out atoll.ts --json', await create('definitions:write'))
+    expect([refused.code, JSON.parse(refused.err).code]).toEqual([1, 'FORBIDDEN'])
+  })
+
   test('`atoll types` writes its complete output to a file redirected by the shell', async () => {
     const file = Bun.file(join(at.at, 'redirected.ts'))
     const program = [binaryPath(), 'types', '--tenant', 'acme', '--client']
@@ -77,7 +93,7 @@ describe('`atoll types`', () => {
 
   test('`atoll types` exits with code 2 without --tenant and refuses an unknown tenant with TENANT_NOT_FOUND', async () => {
     const { code, err } = await runAtoll('types', at)
-    expect([code, err]).toEqual([2, expect.stringContaining('--tenant <id>')])
+    expect([code, err]).toEqual([2, expect.stringContaining('Pass the tenant by --tenant.')])
     expect(JSON.parse((await runAtoll('types --tenant none --json', at)).err).code).toBe('TENANT_NOT_FOUND')
   })
 })

@@ -81,7 +81,14 @@ export async function createRichTenant(tenant: TestTenant) {
   })
   await post('/ai/agents', {
     ...{ name: 'Librarian', sourceId: models._id, tools: [tool._id], blueprints: ['books'], systemPrompt: 'Be kind.' },
-    temperature: 0.5,
+    ...{ model: 'large', temperature: 0.5, top_p: 0.9, max_tokens: 500, frequency_penalty: 0.1, presence_penalty: 0.1 },
+    ...{
+      vectorStores: ['tenant'],
+      maxToolRounds: 3,
+      historyTokens: 1_000,
+      recordThread: true,
+      allowSystemMessages: true,
+    },
   })
   await post('/ai/agents', { name: 'Echo', sourceId: 'echo' })
   await post('/blocks', { name: 'Hero', content: '<b onclick="x()">Hello</b>', contentType: 'html' })
@@ -109,7 +116,10 @@ export async function createRichTenant(tenant: TestTenant) {
     metadata: { allowSignup: false, providers: { github: { clientId: 'g', clientSecret: 'github-secret' } } },
   })
   await put('/configurations/mail-templates', {
-    metadata: { invitation: { subject: 'Come in' }, message: { text: '{{text}}' } },
+    metadata: {
+      invitation: { subject: 'Come in', html: '<b>{{name}}</b>', link: 'https://a.example/' },
+      message: { text: '{{text}}' },
+    },
   })
   await post('/configurations', { key: 'nav', public: true, kind: 'menu', metadata: { items: [1, 2] } })
 }

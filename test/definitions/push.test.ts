@@ -91,6 +91,21 @@ test('a renamed field keeps its values, and a removed blueprint needs prune, and
   expect((await admin.get('/blueprints/books')).status).toBe(404)
 })
 
+test('a history is pulled, kept by a push, and switched off by a file without it, which the difference says', async () => {
+  const tenant = await createTestTenant()
+  const [target, folder, admin] = [remote(tenant), createTempFolder(), tenant.as('admin')]
+  await write(folder, 'blueprints/books.json', { name: 'Books', fields: [title], history: true })
+  await push(target, folder)
+  await admin.post('/blueprints/books/entities', { identifier: 'emma', title: 'Emma' })
+  await pullFolder(target, folder)
+  expect(await push(target, folder)).toEqual([])
+  expect((await admin.get('/blueprints/books/entities/emma/history')).body).toHaveLength(1)
+  await write(folder, 'blueprints/books.json', { name: 'Books', fields: [title] })
+  expect(await diff(target, folder)).toMatchObject([{ details: ['removes the history and its versions'] }])
+  await push(target, folder)
+  expect((await admin.get('/blueprints/books')).body.history).toBeUndefined()
+})
+
 test('a push of what somebody else has changed since the pull is 412 with both sides, until it is pulled again', async () => {
   const tenant = await createTestTenant()
   const [target, folder] = [remote(tenant), createTempFolder()]

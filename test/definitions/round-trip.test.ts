@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { diffFolder, pullFolder, pushFolder } from '../../src/definitions/folder-push'
 import { kinds } from '../../src/definitions/kinds'
-import { openLocalTarget, openRemoteTarget } from '../../src/definitions/target'
+import { OPERATOR, openLocalTarget, openRemoteTarget } from '../../src/definitions/target'
 import { handleRequest } from '../../src/gateway'
 import { createTempFolder } from '../fakes/cli'
 import { createTestTenant, withoutRateLimits } from '../test-tenant'
@@ -31,6 +31,12 @@ test('a tenant with things of every kind has the same bytes after a push into an
       Object.keys(texts).some((path) => path.startsWith(`${folder}/`)),
       folder,
     ).toBe(true)
+  for (const kind of Object.values(kinds)) {
+    const things = await kind.listAll({ ...from.tenant, actor: OPERATOR })
+    const stated = things.flatMap(({ definition }) => Object.keys(definition))
+    const missing = Object.keys(kind.shape.properties).filter((key) => key !== kind.nameKey && !stated.includes(key))
+    expect(missing, `what a pull of ${kind.folder} leaves out`).toEqual([])
+  }
   const all = Object.values(texts).join('\n')
   for (const secret of Object.values(SECRETS)) if (secret.length > 3) expect(all).not.toContain(secret)
   const placeholders = Object.entries(texts).flatMap(([path, text]) =>
@@ -50,5 +56,6 @@ test('a tenant with things of every kind has the same bytes after a push into an
   expect(await diffFolder(await openLocalTarget(from.id), first, { prune: true })).toEqual({
     changes: [],
     missingSecrets: [],
+    keptSecrets: Object.keys(SECRETS).sort(),
   })
 })

@@ -7,18 +7,24 @@ const GENERATED = /\/(node_modules|dist|tenants|atoll\.d\.ts|atoll-(client|hooks
 
 export const TENANT = 'desk'
 
+/** Copies the example to a folder of its own, as its users do. Returns the folder. */
+export function copyFiles() {
+  const folder = join(createTempFolder(), 'help-desk')
+  cpSync(join(root, 'examples/help-desk'), folder, { recursive: true, filter: (path) => !GENERATED.test(path) })
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
 /**
- * Copies the example to a folder of its own, as its users do, with a tenant to which its definitions are pushed, and
+ * Copies the example, with a tenant to which its definitions are pushed, and
  * with the client of that tenant.
  */
 export async function copyHelpDesk(
   env: Record<string, string> = {},
   prepare: (folder: string) => Promise<unknown> = async () => {},
 ) {
-  const folder = join(createTempFolder(), 'help-desk')
+  const folder = copyFiles()
   const options: RunOptions = { at: folder, env: { MODELS_TOKEN: 'sk-test', ...env }, program: SOURCE_COMMAND }
-  cpSync(join(root, 'examples/help-desk'), folder, { recursive: true, filter: (path) => !GENERATED.test(path) })
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   await prepare(folder)
   const run = async (...args: string[]) => {
     const { code, out, err } = await runAtoll(args, { ...options, timeout: 60_000 })

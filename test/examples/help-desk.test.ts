@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
+import { inspectScreen } from '../admin/admin-browser'
 import { hasBrowser, launchBrowser } from '../fakes/browser'
 import { apiCaller, PASSWORD, type RunningAtoll, signIn, startAtoll } from '../fakes/cli'
 import { type OpenaiServer, startOpenai } from '../fakes/openai-server'
 import { makePng } from '../files/pictures'
+import { waitUntil } from '../wait-until'
 import { copyHelpDesk, runPackage, TENANT } from './help-desk-files'
 
 setDefaultTimeout(120_000)
@@ -15,6 +17,7 @@ let models: OpenaiServer
 let server: RunningAtoll
 let browser: Browser
 let call: ReturnType<typeof apiCaller>
+const errors: string[] = []
 beforeAll(async () => {
   models = await startOpenai({ text: ANSWER, pieces: 20, pace: 100 })
   const desk = await copyHelpDesk({ ATOLL_ALLOW_PRIVATE_NETWORK: 'on' }, async (folder) => {
@@ -41,6 +44,7 @@ async function openSite() {
   const context = await browser.newContext({ locale: 'en' })
   context.setDefaultTimeout(20_000)
   const page = await context.newPage()
+  page.on('pageerror', (error) => errors.push(error.message))
   await page.goto(server.url)
   return page
 }
@@ -51,12 +55,17 @@ async function signInTo(page: Page, username: string) {
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
-async function signUpAt(page: Page, username: string, name: string, company: string) {
+async function createAccount(page: Page, username: string, name: string) {
   await page.getByRole('button', { name: 'I am new here' }).click()
   await page.getByLabel('Your name').fill(name)
+  await page.getByLabel('E-mail address').fill(`${username}@example.com`)
   await page.getByLabel('Username').fill(username)
   await page.getByLabel('Password').fill(PASSWORD)
   await page.getByRole('button', { name: 'Create account' }).click()
+}
+
+async function signUpAt(page: Page, username: string, name: string, company: string) {
+  await createAccount(page, username, name)
   await page.getByLabel('Name of the company').fill(company)
   await page.getByRole('button', { name: 'Add company' }).click()
   await page.getByText('There are no open tickets.').waitFor()
@@ -75,21 +84,9 @@ test.skipIf(!hasBrowser)(
   'a customer opens a ticket with a picture, and support drafts an answer by the agent and comments live',
   async () => {
     const customer = await openSite()
-    await customer.getByRole('button', { name: 'I am new here' }).click()
-    await customer.getByLabel('Your name').fill('Ada Lovelace')
-    await customer.getByLabel('Username').fill('ada')
-    await customer.getByLabel('Password').fill(PASSWORD)
-    await customer.getByRole('button', { name: 'Create account' }).click()
-    await customer.getByLabel('Name of the company').fill('Engines')
-    await customer.getByRole('button', { name: 'Add company' }).click()
-
-    await customer.getByRole('link', { name: 'New ticket' }).click()
-    await customer.getByLabel('Subject').fill('The printer is on fire')
-    await customer.getByLabel('What happened?').fill('There is smoke.')
-    await customer
-      .getByLabel('Attachments')
-      .setInputFiles({ ...{ name: 'smoke.png', mimeType: 'image/png', buffer: makePng(800, 600) } })
-    await customer.getByRole('button', { name: 'Send' }).click()
+    await inspectScreen(customer, 'help-desk-sign-in')
+    await signUpAt(customer, 'ada', 'Ada Lovelace', 'Engines')
+    await createTicket(customer, 'The printer is on fire')
     const picture = customer.getByRole('img', { name: 'smoke.png' })
     await picture.waitFor()
     await customer.waitForFunction('document.querySelector("img")?.naturalWidth > 0')
@@ -117,6 +114,14 @@ test.skipIf(!hasBrowser)(
     await support.getByRole('button', { name: 'Comment', exact: true }).click()
     const comments = customer.getByRole('listitem').filter({ hasText: ANSWER })
     await comments.filter({ hasText: 'Grace Hopper' }).waitFor()
+    await inspectScreen(customer, 'help-desk-ticket')
+    await customer.getByRole('link', { name: 'Tickets' }).click()
+    await customer.getByRole('link', { name: 'The printer is on fire' }).waitFor()
+    await inspectScreen(customer, 'help-desk-tickets')
+    await customer.getByRole('link', { name: 'New ticket' }).click()
+    await inspectScreen(customer, 'help-desk-new-ticket')
+    await customer.getByRole('link', { name: 'Company' }).click()
+    await inspectScreen(customer, 'help-desk-company')
   },
 )
 
@@ -131,6 +136,7 @@ test.skipIf(!hasBrowser)('a customer sees the plan, and takes it with a coupon',
   await plan.getByLabel('Coupon').fill('welcome')
   await plan.getByRole('button', { name: 'Subscribe' }).click()
   await plan.getByText('Your company has this plan (active).').waitFor()
+  await inspectScreen(page, 'help-desk-plan')
 })
 
 test.skipIf(!hasBrowser)('a member of another company neither sees a ticket nor opens it by its address', async () => {
@@ -143,4 +149,52 @@ test.skipIf(!hasBrowser)('a member of another company neither sees a ticket nor 
   await other.getByText('There are no open tickets.').waitFor()
   await other.goto(owner.url())
   await other.getByText('There is no such ticket.').waitFor()
+})
+
+/** Confirms the address of a user by the code in the mail. */
+async function confirmAddress(page: Page, username: string) {
+  const find = async () =>
+    (await call('GET', '/api/mails?limit=50')).body as { to: string; subject: string; text: string }[]
+  const isTheirs = ({ to, subject }: { to: string; subject: string }) =>
+    to.includes(`${username}@`) && subject === 'Confirm your e-mail address'
+  await waitUntil(async () => (await find()).some(isTheirs))
+  const [, code = ''] = /^([\w-]{43})$/m.exec((await find()).find(isTheirs)!.text) ?? []
+  await page.getByRole('link', { name: 'Confirm it' }).click()
+  await page.getByLabel('Code in the mail').fill(code)
+  await inspectScreen(page, 'help-desk-verify-email')
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await page.getByRole('link', { name: 'Go on' }).click()
+}
+
+test.skipIf(!hasBrowser)('an invited colleague joins the company, becomes an admin of it, and is removed', async () => {
+  const owner = await openSite()
+  await signUpAt(owner, 'emmy', 'Emmy Noether', 'Rings')
+  await owner.getByRole('link', { name: 'People' }).click()
+  for (const name of ['sofia', 'nobody']) {
+    await owner.getByLabel('E-mail address').fill(`${name}@example.com`)
+    await owner.getByRole('button', { name: 'Invite', exact: true }).click()
+    await owner.getByRole('button', { name: `Withdraw the invite of ${name}@example.com` }).waitFor()
+  }
+  await owner.getByRole('button', { name: 'Withdraw the invite of nobody@example.com' }).click()
+
+  const colleague = await openSite()
+  await createAccount(colleague, 'sofia', 'Sofia Kovalevskaya')
+  await confirmAddress(colleague, 'sofia')
+  const join = colleague.getByRole('button', { name: 'Join Rings' })
+  await join.waitFor()
+  await inspectScreen(colleague, 'help-desk-invitation')
+  await join.click()
+  await colleague.getByText('There are no open tickets.').waitFor()
+  await colleague.getByRole('link', { name: 'People' }).click()
+  await colleague.getByText('Emmy Noether').waitFor()
+  expect(await colleague.getByRole('button', { name: /^(Remove|Invite)/ }).count()).toBe(0)
+
+  await owner.reload()
+  await owner.getByLabel('Role of Sofia Kovalevskaya').selectOption('admin')
+  await inspectScreen(owner, 'help-desk-people')
+  await colleague.reload()
+  await colleague.getByRole('button', { name: 'Invite', exact: true }).waitFor()
+  await owner.getByRole('button', { name: 'Remove Sofia Kovalevskaya' }).click()
+  await owner.getByRole('button', { name: 'Remove Sofia Kovalevskaya' }).waitFor({ state: 'detached' })
+  expect(errors).toEqual([])
 })

@@ -1,5 +1,7 @@
 import { hooks } from './atoll'
 import { CompanyForm, CompanySwitcher } from './companies'
+import { Invitations, VerifyEmail } from './invitations'
+import { People } from './people'
 import { Plans } from './plans'
 import { Link, usePath } from './router'
 import { SignIn } from './sign-in'
@@ -10,7 +12,14 @@ import { Notice } from './ui'
 export function App() {
   const { data: me, isPending, error } = hooks.useMe()
   const signOut = hooks.useSignOut()
+  const path = usePath()
   if (isPending || error) return <Notice error={error} isLoading={isPending} />
+  if (path === '/verify-email')
+    return (
+      <main>
+        <VerifyEmail />
+      </main>
+    )
   if (!me) return <SignIn />
   return (
     <>
@@ -20,6 +29,7 @@ export function App() {
         </Link>
         <nav aria-label="Main">
           <Link href="/">Tickets</Link>
+          <Link href="/people">People</Link>
           <Link href="/plan">Plan</Link>
           <Link href="/company">Company</Link>
         </nav>
@@ -29,14 +39,23 @@ export function App() {
           Sign out
         </button>
       </header>
-      <main>{me.workspace ? <Page workspace={me.workspace._id} /> : <CompanyForm />}</main>
+      <main>
+        {me.email && !me.emailVerified && (
+          <p role="status">
+            Your e-mail address is not confirmed. <Link href="/verify-email">Confirm it</Link>
+          </p>
+        )}
+        <Invitations />
+        {me.workspace ? <Page workspace={me.workspace._id} me={me._id} /> : <CompanyForm />}
+      </main>
     </>
   )
 }
 
-function Page({ workspace }: { workspace: string }) {
+function Page({ workspace, me }: { workspace: string; me: string }) {
   const path = usePath()
   const [, ticket] = /^\/tickets\/([\w-]+)$/.exec(path) ?? []
+  if (path === '/people') return <People {...{ workspace, me }} />
   if (path === '/plan') return <Plans />
   if (path === '/company') return <CompanyForm />
   if (path === '/new') return <NewTicket />

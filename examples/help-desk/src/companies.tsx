@@ -1,23 +1,24 @@
-import { useMutation } from '@tanstack/react-query'
-import { client, hooks } from './atoll'
+import { hooks } from './atoll'
 import { navigate } from './router'
 import { Field, Notice, onSubmit } from './ui'
 
 /** Each company that is a customer is a workspace, whose members see its tickets. */
 export function CompanyForm() {
+  const create = hooks.useCreateWorkspace()
   const activate = hooks.useActivateWorkspace()
-  const create = useMutation({
-    mutationFn: async (name: string) => activate.mutateAsync((await client.workspaces.create({ name }))._id),
-    onSuccess: () => navigate('/'),
-  })
+  const add = async (name: string) => {
+    const { _id } = await create.mutateAsync({ name })
+    await activate.mutateAsync(_id)
+    navigate('/')
+  }
   return (
-    <form className="narrow" onSubmit={onSubmit(({ name = '' }) => create.mutate(name))}>
+    <form className="narrow" onSubmit={onSubmit(({ name = '' }) => void add(name).catch(() => {}))}>
       <h1>Add your company</h1>
       <p>Everybody in a company sees its tickets.</p>
       <Field label="Name of the company">
         <input name="name" autoComplete="organization" required />
       </Field>
-      <Notice error={create.error} />
+      <Notice error={create.error ?? activate.error} />
       <button type="submit" disabled={create.isPending}>
         Add company
       </button>

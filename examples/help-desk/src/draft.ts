@@ -1,15 +1,12 @@
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
-import { client, type Ticket } from './atoll'
+import { client, hooks, type Ticket } from './atoll'
 
 type Question = { ticket: Ticket; comments: string[] }
 
 /** Drafts answers by the agent, which only support may use. `show` gets the text each time it has grown. */
 export function useDraft(show: (text: string) => void) {
-  const { data: agents = [] } = useQuery({
-    queryKey: ['agents'],
-    queryFn: ({ signal }) => client.ai.agents({ active: true }, { signal }),
-  })
+  const { data: agents = [] } = hooks.useAgents()
   const agent = agents.find(({ name }) => name === 'Drafts')
   const controller = useRef<AbortController>(undefined)
   useEffect(() => () => controller.current?.abort(), [])

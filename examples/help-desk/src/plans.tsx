@@ -1,16 +1,11 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { client, hooks } from './atoll'
+import { hooks } from './atoll'
 import { Field, Notice, onSubmit } from './ui'
 
-type Plan = Awaited<ReturnType<typeof client.payments.plans>>[number]
+type Plan = NonNullable<ReturnType<typeof hooks.usePlans>['data']>[number]
 
 /** The plans that a company can have. */
 export function Plans() {
-  const {
-    data: plans = [],
-    isPending,
-    error,
-  } = useQuery({ queryKey: ['plans'], queryFn: ({ signal }) => client.payments.plans({}, { signal }) })
+  const { data: plans = [], isPending, error } = hooks.usePlans()
   const { data: subscription } = hooks.useSubscription()
   return (
     <>
@@ -42,24 +37,12 @@ const formatPrice = ({ monthlyPrice, currency }: Plan) =>
   (monthlyPrice ?? 0).toLocaleString(undefined, { style: 'currency', currency })
 
 function Checkout({ plan }: { plan: Plan }) {
-  const queryClient = useQueryClient()
-  const checkout = useMutation({
-    mutationFn: (couponCode: string) =>
-      client.payments.checkout({
-        planId: plan._id,
-        billingCycle: 'monthly',
-        ...(couponCode && { couponCode }),
-        successUrl: location.href,
-        cancelUrl: location.href,
-      }),
-    // The provider has a page of its own. What costs nothing needs none, and is active at once.
-    onSuccess: ({ checkoutUrl }) =>
-      checkoutUrl
-        ? location.assign(checkoutUrl)
-        : queryClient.invalidateQueries({ queryKey: ['atoll', 'subscription'] }),
-  })
+  // It goes to the page of the provider. What costs nothing is active at once.
+  const checkout = hooks.useCheckout()
+  const subscribe = (couponCode: string) =>
+    checkout.mutate({ planId: plan._id, billingCycle: 'monthly', ...(couponCode && { couponCode }) })
   return (
-    <form onSubmit={onSubmit(({ coupon = '' }) => checkout.mutate(coupon.trim()))}>
+    <form onSubmit={onSubmit(({ coupon = '' }) => subscribe(coupon.trim()))}>
       <Field label="Coupon">
         <input name="coupon" autoComplete="off" />
       </Field>

@@ -7,8 +7,8 @@ export function SignIn() {
   const signIn = hooks.useSignIn()
   const signUp = hooks.useSignUp()
   const { error, isPending } = isNew ? signUp : signIn
-  const submit = onSubmit(({ username = '', password = '', fullName = '' }) =>
-    isNew ? signUp.mutate({ username, password, fullName }) : signIn.mutate({ username, password }),
+  const submit = onSubmit(({ username = '', password = '', ...account }) =>
+    isNew ? signUp.mutate({ username, password, ...account }) : signIn.mutate({ username, password }),
   )
   return (
     <main className="narrow">
@@ -17,6 +17,11 @@ export function SignIn() {
         {isNew && (
           <Field label="Your name">
             <input name="fullName" autoComplete="name" required />
+          </Field>
+        )}
+        {isNew && (
+          <Field label="E-mail address">
+            <input name="email" type="email" autoComplete="email" required />
           </Field>
         )}
         <Field label="Username">

@@ -1,6 +1,5 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
-import { type Comment, client, hooks, type Ticket } from './atoll'
+import { useEffect, useState } from 'react'
+import { type Comment, hooks, type Ticket } from './atoll'
 import { useDraft } from './draft'
 import { Attachments, STATUSES } from './tickets'
 import { Field, formatTime, Notice, onSubmit } from './ui'
@@ -47,12 +46,12 @@ type NameOf = (user: string | null) => string
 
 /** Gives the names of the members of a company, which are loaded again when somebody else joins the conversation. */
 function useNames(workspace: string, users: (string | null)[]): NameOf {
-  const { data: members = [] } = useQuery({
-    queryKey: ['members', workspace, [...new Set(users)].sort()],
-    queryFn: ({ signal }) => client.workspaces.members.list(workspace, { limit: 100 }, { signal }),
-    placeholderData: keepPreviousData,
-  })
-  return (user) => members.find((member) => member.user === user)?.fullName || 'Somebody'
+  const { data: company, refetch } = hooks.useWorkspace(workspace)
+  const hasStranger = company && users.some((user) => !company.members.some((member) => member.user === user))
+  useEffect(() => {
+    if (hasStranger) void refetch()
+  }, [hasStranger, refetch])
+  return (user) => company?.members.find((member) => member.user === user)?.fullName || 'Somebody'
 }
 
 type ConversationProps = { ticket: Ticket; comments: Comment[]; nameOf: NameOf }

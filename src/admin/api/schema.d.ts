@@ -1650,6 +1650,7 @@ export interface components {
                 entities?: number;
             }[];
             missingSecrets: string[];
+            keptSecrets: string[];
         };
         DefinitionPush: {
             files: {

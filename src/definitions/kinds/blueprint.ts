@@ -46,7 +46,7 @@ export const blueprint = defineKind({
   list: blueprints.list,
   get: blueprints.get,
   toStored: ({ key, name, description, fields, ...parts }) => {
-    const { permissions, permissionScope, limitations, computed, dispatchers, history } = parts
+    const { permissions, permissionScope, limitations, computed, dispatchers, history = false } = parts
     const rules = { permissions, permissionScope, limitations, computed, dispatchers, history }
     return { id: key, name: key, definition: { name, description, fields, ...rules } }
   },

@@ -1,5 +1,5 @@
 import { Button, Checkbox, Group, Skeleton } from '@mantine/core'
-import { IconDownload, IconFileCode } from '@tabler/icons-react'
+import { IconDownload, IconFileCode, IconKey } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { downloadFile } from '../../transfer/file-download'
@@ -34,6 +34,12 @@ export function Definitions() {
     onMutate: () => setDone(undefined),
     onSuccess: change,
   })
+  const replacing = useMutation({
+    mutationFn: fetchDefinitions,
+    onMutate: () => setDone(undefined),
+    onSuccess: change,
+    onError: showProblem,
+  })
   const finish = (changes: DefinitionChange[]) => {
     setDone(changes)
     change(undefined)
@@ -43,14 +49,24 @@ export function Definitions() {
       title="Definitions"
       request={{ method: 'GET', path: '/api/definitions' }}
       actions={
-        <Button
-          variant="default"
-          leftSection={<IconDownload size={14} />}
-          loading={downloading.isPending}
-          onClick={() => downloading.mutate()}
-        >
-          Download
-        </Button>
+        <>
+          <Button
+            variant="default"
+            leftSection={<IconKey size={14} />}
+            loading={replacing.isPending}
+            onClick={() => replacing.mutate()}
+          >
+            Replace secrets
+          </Button>
+          <Button
+            variant="default"
+            leftSection={<IconDownload size={14} />}
+            loading={downloading.isPending}
+            onClick={() => downloading.mutate()}
+          >
+            Download
+          </Button>
+        </>
       }
     >
       <div className={classes.screen}>
@@ -144,7 +160,7 @@ function FolderPlan({ folder, revision, onChange, onDone }: FolderPlanProps) {
             changes={data.plan.changes}
             sides={{ before: data.current.files, after: folder.files }}
           />
-          {data.plan.changes.length > 0 && (
+          {(data.plan.changes.length > 0 || data.plan.keptSecrets.length > 0) && (
             <PushForm
               {...{ folder, prune, pruneData, secrets, onDone }}
               plan={data.plan}

@@ -14,25 +14,30 @@ type PushFormProps = {
   plan: DefinitionDiffResult
   prune: boolean
   pruneData: boolean
-  /** The values of missing secrets by their names, which outlive a change of the options. */
+  /** The values of secrets by their names, which outlive a change of the options. */
   secrets: Record<string, string>
   onSecretsChange: (secrets: Record<string, string>) => void
   onDone: (changes: DefinitionChange[]) => void
   onFail: (error: unknown) => void
 }
 
-/** Asks for missing secrets, and pushes. */
+/** Asks for secrets that are missing, takes others for those that the tenant has, and pushes. */
 export function PushForm(props: PushFormProps) {
   const { folder, plan, prune, pruneData, secrets, onSecretsChange, onDone, onFail } = props
   const [progress, setProgress] = useState<PushProgress>()
   const losses = plan.changes.filter(isDestructive)
-  const action = `Push ${plan.changes.length} ${plan.changes.length === 1 ? 'change' : 'changes'}`
+  const hasChanges = plan.changes.length > 0
+  const action = hasChanges
+    ? `Push ${plan.changes.length} ${plan.changes.length === 1 ? 'change' : 'changes'}`
+    : 'Push the secrets'
+  const isEmpty = !hasChanges && plan.keptSecrets.every((name) => !secrets[name])
   const push = useMutation({
     mutationFn: async () => {
       const text = 'What they remove cannot be brought back.'
       if (losses.length && !(await confirmAction({ title: `${action}?`, text, action }))) return
       setProgress(undefined)
-      return pushDefinitions({ ...folder, secrets, prune, pruneData: prune && pruneData }, setProgress)
+      const stated = Object.fromEntries(Object.entries(secrets).filter(([, value]) => value))
+      return pushDefinitions({ ...folder, secrets: stated, prune, pruneData: prune && pruneData }, setProgress)
     },
     onSuccess: (changes) => changes && onDone(changes),
     onError: onFail,
@@ -52,24 +57,19 @@ export function PushForm(props: PushFormProps) {
           ))}
         </Alert>
       )}
-      {plan.missingSecrets.length > 0 && (
-        <PanelSection title="Secrets" order={2}>
-          <Text size="sm" c="dimmed" mb="xs">
-            The files have placeholders for these, and the tenant has no values of them.
-          </Text>
-          {plan.missingSecrets.map((name) => (
-            <PasswordInput
-              key={name}
-              label={name}
-              required
-              autoComplete="new-password"
-              mb="xs"
-              value={secrets[name] ?? ''}
-              onChange={(event) => onSecretsChange({ ...secrets, [name]: event.currentTarget.value })}
-            />
-          ))}
-        </PanelSection>
-      )}
+      <SecretInputs
+        title="Secrets"
+        text="The files have placeholders for these, and the tenant has no values of them."
+        names={plan.missingSecrets}
+        required
+        {...{ secrets, onSecretsChange }}
+      />
+      <SecretInputs
+        title="Replace secrets"
+        text="The tenant has values of these. What you leave empty stays as it is."
+        names={plan.keptSecrets}
+        {...{ secrets, onSecretsChange }}
+      />
       {push.isPending && progress && (
         <div>
           <Text role="status" size="sm">
@@ -84,13 +84,40 @@ export function PushForm(props: PushFormProps) {
         </div>
       )}
       <Group mt="md">
-        <Button type="submit" loading={push.isPending}>
+        <Button type="submit" loading={push.isPending} disabled={isEmpty}>
           {action}
         </Button>
       </Group>
     </form>
   )
 }
+
+type SecretInputsProps = Pick<PushFormProps, 'secrets' | 'onSecretsChange'> & {
+  title: string
+  text: string
+  names: string[]
+  required?: boolean
+}
+
+const SecretInputs = ({ title, text, names, required = false, secrets, onSecretsChange }: SecretInputsProps) =>
+  names.length > 0 && (
+    <PanelSection title={title} order={2}>
+      <Text size="sm" c="dimmed" mb="xs">
+        {text}
+      </Text>
+      {names.map((name) => (
+        <PasswordInput
+          key={name}
+          label={name}
+          required={required}
+          autoComplete="new-password"
+          mb="xs"
+          value={secrets[name] ?? ''}
+          onChange={(event) => onSecretsChange({ ...secrets, [name]: event.currentTarget.value })}
+        />
+      ))}
+    </PanelSection>
+  )
 
 function describeLoss(change: DefinitionChange): string {
   const count = countEntities(change)
