@@ -43,7 +43,11 @@ export async function readStored(tx: Db, model: Model, name: string): Promise<St
   return row && toStored(row)
 }
 
-/** Returns the entity of a row of `storedColumns`. */
+/** Reads some columns of an entity, by identifier or else by `_id`. */
+export const readColumns = (db: Db, { key }: Model, name: string, columns: string) =>
+  readByName<unknown[]>(db, selectByName(columns), key, name)
+
+/** Returns the entity of a row that begins with `storedColumns`. */
 export function toStored(row: unknown[]): StoredEntity {
   const [seq, _id, identifier, user, workspace, shown, keys, version, created, updated] = row
   return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as StoredEntity

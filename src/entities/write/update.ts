@@ -6,7 +6,8 @@ import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import { appendChanges, type LoggedEntity, toLogged } from '../changes/change-log'
 import { noteChanges } from '../changes/tracked-changes'
-import { appendChange } from '../history/version-log'
+import { encodeChange, type Owners } from '../history/version'
+import { appendChange, SET_VERSION, versionParams } from '../history/version-log'
 import { replaceTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc, Doc } from '../store/doc'
@@ -27,9 +28,11 @@ import {
 import { emitEntityEvents } from './entity-events'
 import { assertWithinLimits } from './limitations'
 
-const updateSql = (mark = '') =>
-  `update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ?${mark} where seq = ?`
-const UPDATE = updateSql()
+const updateSql = (more: string) => {
+  const set = `update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ?${more}`
+  return { alone: `${set} where seq = ?`, withVersion: `${set}, ${SET_VERSION} where seq = ?` }
+}
+const UPDATE = updateSql('')
 // Entities that are written while an alteration is being prepared have to be prepared, too.
 const UPDATE_MARKED = updateSql(', altered = null, form = -1')
 const UPDATE_CLEAN = updateSql(', altered = null, form = null')
@@ -75,12 +78,12 @@ type Replacement = { author?: string; at?: number; maintained?: Model | Readonly
 export async function replaceEntity(
   tx: Tx,
   model: Model,
-  before: LoggedEntity,
+  before: LoggedEntity & Owners,
   row: StoredEntity,
   { searched, logged, tracked }: BlueprintFeatures,
   { author, at = row.updated, maintained = model }: Replacement = {},
 ) {
-  const { seq, user, workspace, shown, keys, version, updated } = row
+  const { seq, user, workspace, shown, keys, updated } = row
   // During an alteration, there may be rows of new or retired fields.
   const [removedRows, addedRows] = diffRows(
     toIndexRows(isAltering(model) ? undefined : maintained, readIndexKeys(before, model)),
@@ -88,18 +91,20 @@ export async function replaceEntity(
   )
   const text = extractDocumentJson(shown)
   const history = historyOf(model)
+  const former = history && encodeChange(history, before, row)
+  const version = history && former !== undefined && { seq, at, author, former }
   if (searched) replaceTerms(tx, [[seq, toSearchTerms(model, JSON.parse(text))]])
   if (tracked) noteChanges(tx, model.key, [seq])
   await Promise.all([
     writeIndexRows(tx, withEntity(row, removedRows), withEntity(row, addedRows)),
-    tx.query(getUpdateSql(model), [user, workspace, text, keys, version, updated, seq]),
+    // The update refers to the version that was inserted just before it.
+    history && version && appendChange(tx, history, version),
+    tx.query(getUpdateSql(model)[version ? 'withVersion' : 'alone'], [
+      ...[user, workspace, text, keys, row.version, updated],
+      ...(history && version ? versionParams(history) : []),
+      seq,
+    ]),
     logged && appendChanges(tx, model.key, [{ before: toLogged(before, model), after: toLogged(row, model) }]),
-    history &&
-      appendChange(tx, history, author, {
-        before: { ...parseHeader(before.shown), shown: before.shown },
-        after: row,
-        at,
-      }),
   ])
 }
 
@@ -128,7 +133,9 @@ export async function restoreEntity(tx: Tx, model: Model, before: StoredEntity) 
   // An import that is undone does not notice that an index was made meanwhile.
   const maintained = await readMaintainedIndexes(tx, model.key)
   await Promise.all([
-    replaceEntity(tx, model, { shown, keys }, before, toFeatures(features), { at: now(), maintained }),
+    replaceEntity(tx, model, { ...parseHeader(shown), shown, keys }, before, toFeatures(features), {
+      ...{ at: now(), maintained },
+    }),
     emitUpdate(tx, model, before),
   ])
 }
