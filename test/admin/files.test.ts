@@ -53,6 +53,7 @@ describe.skipIf(!hasBrowser)('files in a browser', () => {
     await page.getByRole('cell', { name: 'notes.txt' }).waitFor()
     await page.getByRole('cell', { name: 'dot.png' }).click()
     await page.getByRole('img', { name: 'dot.png' }).waitFor()
+    await page.locator('dd', { hasText: /^(ada|Ada.*)$/ }).waitFor()
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.getByRole('button', { name: 'Copy link' }).click()
     const link = await page.evaluate<string>('navigator.clipboard.readText()')

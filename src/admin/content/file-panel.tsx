@@ -4,6 +4,7 @@ import { IconDownload, IconLink, IconTrash } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { fileQuery, type StoredFile } from '../api/files'
+import { UserLabel } from '../data/system-fields'
 import { Details } from '../ui/details'
 import { FilePreview } from '../ui/file-preview'
 import { formatBytes } from '../ui/format-bytes'
@@ -36,7 +37,7 @@ export function FilePanel() {
             items={[
               ['Type', file.type],
               ['Size', formatBytes(file.size)],
-              ['Owner', file.owner],
+              ['Owner', <UserLabel key="owner" id={file.owner} />],
               ['Uploaded', <RelativeTime key="created" time={file.created} />],
               ['SHA-256', file.sha256],
             ]}

@@ -25,6 +25,21 @@ exception when duplicate_object or unique_violation then null; -- another proces
 end
 $$`
 
+// Migrations change the rows of all tenants, also when the owner of the tables is no superuser. No change of theirs is
+// captured. The policies are in force again at the end of the same transaction.
+const LIFT_POLICIES_SQL = `set local app.followed to 'no';
+do $$
+declare
+  one regclass;
+begin
+  for one in
+    select oid from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
+  loop
+    execute format('alter table %s no force row level security', one);
+  end loop;
+end
+$$`
+
 /**
  * Migrates a bucket, a schema whose tables many tenants share, to the version of this program. The version is the
  * comment on the schema, as it is the `user_version` of an SQLite file.
@@ -45,7 +60,7 @@ export async function migrateBucket(client: Queryable, bucket: string, migration
     if (remaining.length) {
       const triggers = (await hasCitus(client)) ? ALLOW_TRIGGERS_SQL : ''
       await client.query(
-        `${triggers}${remaining.join(';')}; ${isolate}; comment on schema ${schema} is '${migrations.length}'`,
+        `${triggers}${LIFT_POLICIES_SQL};${remaining.join(';')}; ${isolate}; comment on schema ${schema} is '${migrations.length}'`,
       )
     }
     await client.query('commit')
