@@ -1,12 +1,6 @@
 -- Versions are appended under growing numbers, and each names the one before it of its entity. The entity has the latest
 -- one (`version_row`), so that a change reads no version. `history` is the history that these columns are of; `creator`
 -- is who created the entity. Rows that exist are numbered in the order of time.
--- The rows of all tenants are changed here, for which their changes are not captured. The policies are in force again after
--- the migrations.
-set local app.followed to 'no';
-alter table blueprints no force row level security;
-alter table entities no force row level security;
-alter table entity_versions no force row level security;
 alter table entities add column history bigint;
 alter table entities add column version_number bigint;
 alter table entities add column version_row bigint;

@@ -25,7 +25,7 @@ const MAX_ROWS = 200_000 // entities and versions that one list reads
 export type ScannedState = StateAsOf & { isPresent: boolean }
 
 /** An entity whose state is searched, and the row of its latest version. */
-type Candidate = { identifier: string; present?: PresentEntity; head?: number }
+type Candidate = { identifier: string; present?: PresentEntity; head: number | null }
 
 /**
  * Yields the states of all entities of a blueprint as of a time: those that exist, in the order of their identifiers, and
@@ -49,7 +49,7 @@ export async function* scanStatesAsOf(db: Db, model: Model, at: number): AsyncGe
     const upto = [...present.keys()].at(-1)
     const removed = await readRemovals(db, history, { after, upto, at }, count)
     const candidates: Candidate[] = [...present].map(([identifier, entity]) => ({
-      ...{ identifier, present: entity, head: entity.header.updated > at ? entity.head : undefined },
+      ...{ identifier, present: entity, head: entity.header.updated > at ? entity.head : null },
     }))
     for (const [identifier, head] of removed) if (!present.has(identifier)) candidates.push({ identifier, head })
     for (const some of toChunks(candidates, CHAINS_PER_READ)) {

@@ -1,28 +1,19 @@
 import { type EntityHistory, historyOf } from '../../blueprints/history'
 import type { Model } from '../../blueprints/model'
 import type { Tx } from '../../storage/port'
+import { LATEST_VERSION, type LatestVersion } from '../store/rows'
 import { extractDocumentJson, parseHeader, shownInForceSql } from '../store/serializer'
 import { oneOf, toChunks } from '../store/sql-fragments'
-import { CHANGED, CREATED, encodeRemoval, REMOVED } from './version'
+import { CHANGED, CREATED, encodeChange, encodeRemoval, REMOVED, type Side } from './version'
 import { findRemoval } from './version-chain'
 
-/** SQL for the number of an entity's next version in a history; the creation has number 1, without a row. */
-const NEXT_NUMBER = 'case when history = ? then version_number + 1 else 2 end'
-const INSERT_CHANGE = `insert into entity_versions (history, identifier, number, at, since, action, previous, author, former)
-  select ?, identifier, ${NEXT_NUMBER}, ?, updated, ${CHANGED}, case when history = ? then version_row end, ?, ?
-  from entities where seq = ? returning number, seq`
-const INSERT_VERSION = `insert into entity_versions (history, identifier, number, at, since, action, previous, author, former)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT_VERSION = `insert into entity_versions
+  (history, identifier, number, at, since, action, previous, author, former) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const MIN_VERSIONS_BETWEEN_CLEANUPS = 16 // versions of an entity between two removals of old ones
 const REMOVALS_PER_READ = 100 // entities in memory at a time
 
-/**
- * What an update of an entity sets besides, right after `appendChange` in the same transaction. Its parameters are those of
- * `versionParams`.
- */
-export const SET_VERSION = `history = ?, version_number = ${NEXT_NUMBER},
-  version_row = (select max(v.seq) from entity_versions v)`
-export const versionParams = ({ number }: EntityHistory) => [number, number]
+/** What the update of an entity sets, right after `appendChange`. Its parameters are the history and number of the version. */
+export const SET_VERSION = `history = ?, version_number = ?, version_row = (select max(v.seq) from entity_versions v)`
 
 /** A created entity. */
 type CreatedEntity = { seq: number; _id: string; identifier: string; at: number; author: string | undefined }
@@ -69,24 +60,43 @@ async function readRemoved(tx: Tx, { number: history }: EntityHistory, identifie
   return removed
 }
 
-/** A change of an entity: what it replaces, by `encodeChange`. */
-export type EntityChange = { seq: number; at: number; author: string | undefined; former: string }
+/** The next version of an entity, with what it replaces. */
+export type NextVersion = { number: number; previous: number | null; former: string }
+
+/** Returns the next version of an entity, or undefined when a change does not differ from what was before. */
+export function toNextVersion(
+  history: EntityHistory,
+  before: Side & LatestVersion,
+  after: Side,
+): NextVersion | undefined {
+  const former = encodeChange(history, before, after)
+  return former === undefined ? undefined : { ...nextOf(history, before), former }
+}
+
+/** The creation of an entity, or what it was before the history, has number 1 and no row. */
+const nextOf = ({ number: history }: EntityHistory, { history: own, versionNumber, versionRow }: LatestVersion) =>
+  own === history ? { number: versionNumber! + 1, previous: versionRow } : { number: 2, previous: null }
 
 /**
  * Keeps what a change replaces, before the entity is updated with `SET_VERSION`: no other version may be written in between.
  * Every now and then, it removes versions that are too many.
  */
-export async function appendChange(tx: Tx, history: EntityHistory, { seq, at, author, former }: EntityChange) {
-  const own = history.number
-  const [row] = await tx.query(INSERT_CHANGE, [own, own, at, own, author ?? null, former, seq])
-  const [number, latest] = row as [number, number]
+export async function appendChange(
+  tx: Tx,
+  history: EntityHistory,
+  { number, previous, former }: NextVersion,
+  { identifier, at, since, author }: { identifier: string; at: number; since: number; author: string | undefined },
+) {
+  const row = [history.number, identifier, number, at, since, CHANGED, previous, author ?? null, former]
+  await tx.query(INSERT_VERSION, row)
   const interval = Math.max(MIN_VERSIONS_BETWEEN_CLEANUPS, history.versions >> 2)
-  if (number % interval === 0 && number > history.versions) await removeExcess(tx, history, latest, number)
+  if (number % interval === 0 && number > history.versions && previous !== null)
+    await removeExcess(tx, history, previous, number)
 }
 
 /** Removes the versions before the oldest one that is kept, which then tells only that its entity was changed. */
-async function removeExcess(tx: Tx, { versions }: EntityHistory, latest: number, number: number) {
-  const chain = await readChainRows(tx, [latest])
+async function removeExcess(tx: Tx, { versions }: EntityHistory, previous: number, number: number) {
+  const chain = await readChainRows(tx, [previous])
   const oldest = number - versions + 1
   await removeVersions(
     tx,
@@ -131,18 +141,17 @@ export async function appendRemovals(
   const kept = entities.filter(({ blueprint }) => histories.has(blueprint)).map(({ seq }) => seq)
   for (let from = 0; from < kept.length; from += REMOVALS_PER_READ) {
     const { sql, params } = oneOf('e.seq', kept.slice(from, from + REMOVALS_PER_READ))
-    const select = `select e.blueprint, ${shownInForceSql('e.')}, e.history, e.version_number, e.version_row, e.creator
-      from entities e where ${sql}`
+    const select = `select e.blueprint, ${shownInForceSql('e.')}, e.creator, ${LATEST_VERSION} from entities e where ${sql}`
     const rows = (await tx.query(select, params)) as RemovedRow[]
     await tx.executeMany(
       INSERT_VERSION,
-      rows.map(([blueprint, shown, current, number, previous, creator]) => {
+      rows.map(([blueprint, shown, creator, own, versionNumber, versionRow]) => {
         const history = histories.get(blueprint)!
         const [header, doc] = [parseHeader(shown), JSON.parse(extractDocumentJson(shown))]
         const former = encodeRemoval(history, { header, doc, creator })
-        const [before, row] = current === history.number ? [number!, previous] : [1, null]
-        const key = [history.number, header.identifier, before + 1]
-        return [...key, at, header.updated, REMOVED, row, author ?? null, former]
+        const { number, previous } = nextOf(history, { history: own, versionNumber, versionRow })
+        const key = [history.number, header.identifier, number]
+        return [...key, at, header.updated, REMOVED, previous, author ?? null, former]
       }),
     )
   }
@@ -151,10 +160,10 @@ export async function appendRemovals(
 type RemovedRow = [
   blueprint: string,
   shown: string,
-  history: number | null,
-  number: number | null,
-  version: number | null,
   creator: string | null,
+  history: number | null,
+  versionNumber: number | null,
+  versionRow: number | null,
 ]
 
 /** Removes the versions of entities that exist: all, or those since they were last created. */

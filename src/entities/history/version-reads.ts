@@ -4,7 +4,7 @@ import { isInScope, type RowScope } from '../../blueprints/permissions'
 import { DAY_MS, now, parseIsoDateTime, toIsoString } from '../../core/clock'
 import { badRequest, Problem } from '../../core/problem'
 import type { Db } from '../../storage/port'
-import { readColumns, storedColumns, toStored } from '../store/rows'
+import { readColumns, type StoredEntity, storedColumns, toStored } from '../store/rows'
 import { extractDocumentJson } from '../store/serializer'
 import { CREATED, type EntityState, type Owners, REMOVED, Rewind, type Version } from './version'
 import { findRemoval, readChain, toFirstVersion } from './version-chain'
@@ -49,23 +49,18 @@ export type VersionStep = {
   owners: Owners | undefined
 }
 
-/** An entity as it is, the history that it has been written with, and the row of its latest version there. */
-export type PresentEntity = EntityState & { history: number | null; head: number | undefined }
+/** An entity as it is, and the row of its latest version in the history of its blueprint. */
+export type PresentEntity = EntityState & { header: StoredEntity; head: number | null }
 
-const HEAD_COLUMNS = 'history, version_row, creator'
-
-/** Returns the columns of an entity with its versions, for `toPresent`. */
-export const presentColumns = (model: Model) => `${storedColumns(model)}, ${HEAD_COLUMNS}`
+/** Returns the columns of an entity as it is, for `toPresent`. */
+export const presentColumns = (model: Model) => `${storedColumns(model)}, creator`
 
 /** Returns the entity of a row of `presentColumns`. */
 export function toPresent({ historyNumber }: Model, row: unknown[]): PresentEntity {
   const header = toStored(row)
-  const [history, version, creator] = row.slice(-3)
-  const hasVersions = history === historyNumber && version !== null
   return {
-    ...{ header, doc: JSON.parse(extractDocumentJson(header.shown)), history: history as number | null },
-    head: hasVersions ? (version as number) : undefined,
-    creator: creator as string | null,
+    ...{ header, doc: JSON.parse(extractDocumentJson(header.shown)), creator: row.at(-1) as string | null },
+    head: header.history === historyNumber ? header.versionRow : null,
   }
 }
 
@@ -106,7 +101,7 @@ export async function* walkVersions(
       if (!isKnown) return
     }
   const after = rewind.state
-  const isWhole = head ? last?.previous === null : present?.history === history.number
+  const isWhole = head ? last?.previous === null : present?.header.history === history.number
   if (!after || !isWhole || !owners || !isInScope(rowScope, owners)) return
   const version = toFirstVersion(history, after, last)
   yield { version, before: undefined, after, isKnown: version.action === CREATED, owners }
@@ -152,7 +147,7 @@ export class StateSearch {
   }
 
   /** Ends the search when there is no further version; `head` is where those of the entity begin. */
-  end(head: number | undefined) {
+  end(head: number | null | undefined) {
     const { state } = this.#rewind
     if (!state || this.isFound) return
     if (head && this.#last?.previous !== null) this.#rewind.forget()

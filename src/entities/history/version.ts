@@ -36,7 +36,7 @@ const ID = 'i'
 const CREATOR = 'a'
 
 /** An entity before or after a change. */
-type Side = Owners & { shown: string }
+export type Side = Owners & { shown: string }
 
 /** Returns what a change of an entity replaces, as JSON, or undefined when nothing differs. */
 export function encodeChange({ numbers }: EntityHistory, before: Side, after: Side): string | undefined {

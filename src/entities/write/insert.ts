@@ -100,12 +100,9 @@ export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEnt
     ? insertRow(tx, model, first)
     : insertRows(tx, model, prepared))
   const index = prepared.flatMap(({ time, index }, n) => index.map((row) => [...row, time, seqs[n]]))
-  const created = prepared.map(({ time, draft: { _id, identifier, by } }, n) => ({
-    ...{ seq: seqs[n]!, _id, identifier, at: time, author: by?.user },
-  }))
   await Promise.all([
     tx.executeMany(INSERT_INDEX_ROW, others.length ? groupByField(index) : index),
-    appendCreations(tx, model, created),
+    model.historyNumber !== null && appendCreations(tx, model, toCreated(prepared, seqs)),
   ])
   if (searched)
     addTerms(
@@ -129,6 +126,11 @@ export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEnt
     row: [shown, user, workspace, 1, time],
   }))
 }
+
+const toCreated = (prepared: PreparedEntity[], seqs: number[]) =>
+  prepared.map(({ time, draft: { _id, identifier, by } }, n) => ({
+    ...{ seq: seqs[n]!, _id, identifier, at: time, author: by?.user },
+  }))
 
 /** Groups the rows of several entities by field, because rows of a field are adjacent in the index. */
 const groupByField = (rows: unknown[][]) =>

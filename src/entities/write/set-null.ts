@@ -5,8 +5,7 @@ import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { appendLoggedChanges, toLogged } from '../changes/change-log'
 import { noteTrackedChanges } from '../changes/tracked-changes'
-import { encodeChange } from '../history/version'
-import { appendChange, SET_VERSION, versionParams } from '../history/version-log'
+import { appendChange, SET_VERSION, toNextVersion } from '../history/version-log'
 import type { Doc } from '../store/doc'
 import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
@@ -125,13 +124,13 @@ async function writeRemaining(
   const updated = now()
   const after = { shown: packEntity({ ...row, updated }, JSON.stringify(doc)), keys: JSON.stringify(keys) }
   await tx.executeMany(DELETE_INDEX_ROW, removedRows)
-  const former = history && encodeChange(history, row, { ...row, shown: after.shown })
+  const version = history && toNextVersion(history, row, { ...row, shown: after.shown })
   const values = [extractDocumentJson(after.shown), after.keys, row.version + 1, updated]
-  if (!history || former === undefined) await tx.query(UPDATE_ENTITY, [...values, row.seq])
+  if (!version) await tx.query(UPDATE_ENTITY, [...values, row.seq])
   else
     await Promise.all([
-      appendChange(tx, history, { seq: row.seq, at: updated, author, former }),
-      tx.query(UPDATE_WITH_VERSION, [...values, ...versionParams(history), row.seq]),
+      appendChange(tx, history, version, { identifier: row.identifier, at: updated, since: row.updated, author }),
+      tx.query(UPDATE_WITH_VERSION, [...values, history.number, version.number, row.seq]),
     ])
   return after
 }
