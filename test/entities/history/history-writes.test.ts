@@ -232,7 +232,7 @@ describe('a chain of versions', () => {
     expect(statusAndCode(await as('user').post(`${path}/a/history/36/restore`))).toEqual([404, 'VERSION_NOT_FOUND'])
   })
 
-  test('what an earlier history said of an entity does not count in a later one', async () => {
+  test('a later history begins with what an entity is, whatever an earlier one said of it', async () => {
     const own = await createFixture()
     const { as, path } = own
     await as('user').post(path, { identifier: 'a', title: 'one' })
