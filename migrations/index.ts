@@ -43,6 +43,7 @@ import fileFieldsPg from './postgres/0052_file_fields.sql' with { type: 'text' }
 import picturesPg from './postgres/0053_pictures.sql' with { type: 'text' }
 import sitesPg from './postgres/0054_sites.sql' with { type: 'text' }
 import entityVersionsPg from './postgres/0055_entity_versions.sql' with { type: 'text' }
+import versionChainsPg from './postgres/0059_version_chains.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -104,6 +105,7 @@ import pictures from './sqlite/0053_pictures.sql' with { type: 'text' }
 import sites from './sqlite/0054_sites.sql' with { type: 'text' }
 import entityVersions from './sqlite/0055_entity_versions.sql' with { type: 'text' }
 import tokensWithoutRowids from './sqlite/0058_tokens_without_rowids.sql' with { type: 'text' }
+import versionChains from './sqlite/0059_version_chains.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -172,6 +174,7 @@ export const tenantMigrations: Migrations = {
     sites,
     entityVersions,
     tokensWithoutRowids,
+    versionChains,
   ],
   postgres: [
     accountsPg,
@@ -218,6 +221,7 @@ export const tenantMigrations: Migrations = {
     picturesPg,
     sitesPg,
     entityVersionsPg,
+    versionChainsPg,
   ],
   schema: readSchema(schema),
   withoutAlterColumn: new Map([[idsStoredOnce, idsStoredOnceRewritten]]),

@@ -2,6 +2,7 @@ import { followChanges } from './changes'
 import { createCharts } from './charts'
 import type {
   EntityResult,
+  EntityVersion,
   EntityView,
   Filters,
   Kinds,
@@ -22,6 +23,14 @@ export function createEntities<B extends Kinds<B>, Key extends keyof B & string>
   const { send, post, put, remove, request } = transport
   const path = `/api/blueprints/${toSegment(key)}/entities`
   const pathOf = (identifier: string) => `${path}/${toSegment(identifier)}`
+  async function* readPages<Row>(path: string, query: object, init: Init): AsyncGenerator<Row, void> {
+    let next: string | undefined = toQueryString(query)
+    while (next !== undefined) {
+      const answer = await send('GET', path, { ...init, query: next })
+      yield* JSON.parse(await answer.text()) as Row[]
+      next = /<[^>?]*(\?[^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
+    }
+  }
   return {
     /**
      * One page of the entities that match: 100, unless `$limit` says otherwise.
@@ -39,17 +48,10 @@ export function createEntities<B extends Kinds<B>, Key extends keyof B & string>
      * @example
      * for await (const task of client.entities('tasks').each({ $q: 'milk' })) console.log(task.title)
      */
-    async *each<const S extends Selectable<K> = never, const P extends Paths<K> = never>(
+    each: <const S extends Selectable<K> = never, const P extends Paths<K> = never>(
       query: Query<K, S, P> = {} as Query<K, S, P>,
       init: Init = {},
-    ): AsyncGenerator<EntityResult<B, K, S, P>, void> {
-      let next: string | undefined = toQueryString(query)
-      while (next !== undefined) {
-        const answer = await send('GET', path, { ...init, query: next })
-        yield* JSON.parse(await answer.text()) as EntityResult<B, K, S, P>[]
-        next = /<[^>?]*(\?[^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
-      }
-    },
+    ) => readPages<EntityResult<B, K, S, P>>(path, query, init),
 
     /**
      * One entity, by its identifier or `_id`.
@@ -86,6 +88,27 @@ export function createEntities<B extends Kinds<B>, Key extends keyof B & string>
      */
     remove: async (identifier: string, init: Init = {}) =>
       remove<{ success: true; identifier: string }>(pathOf(identifier), init),
+
+    /**
+     * The versions of an entity whose blueprint has a history, the latest first, read page by page.
+     * @example
+     * for await (const { version, at, changes } of client.entities('tasks').history('milk'))
+     *   console.log(version, at, changes.title?.to)
+     */
+    history: (identifier: string, view: { $entity?: boolean } = {}, init: Init = {}) =>
+      readPages<EntityVersion<K>>(`${pathOf(identifier)}/history`, view, init),
+
+    /**
+     * Gives an entity the values of one of its versions, also after its removal.
+     * @example
+     * const tasks = client.entities('tasks')
+     * const { identifier, updated } = await tasks.create({ title: 'Buy bread' })
+     * await tasks.change(identifier, { title: 'Buy rolls' })
+     * console.log((await tasks.get(identifier, { $asOf: updated })).title)
+     * await tasks.restore(identifier, 1)
+     */
+    restore: async (identifier: string, version: number, init: Init = {}): Promise<K['entity']> =>
+      post(`${pathOf(identifier)}/history/${version}/restore`, undefined, init),
 
     /**
      * How many entities match.

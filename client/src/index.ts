@@ -25,6 +25,7 @@ export type {
 export type { TokenStorage } from './platform'
 export type {
   EntityResult,
+  EntityVersion,
   EntityView,
   Filters,
   Kind,

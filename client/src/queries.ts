@@ -36,6 +36,8 @@ export type EntityView<S, P> = {
   $select?: readonly S[]
   /** The relations whose identifiers are replaced by the entities. */
   $populate?: readonly P[]
+  /** A time, as in `updated`: what was then, of a blueprint with a history, and without `$populate` and `$q`. */
+  $asOf?: string
 }
 
 type SortField<K extends Kind> = K['sorted'] | SystemField
@@ -80,6 +82,18 @@ export type EntityResult<B extends Kinds<B>, K extends Kind, S, P> = [S] extends
       metadata: Pick<Populated<B, K, P>, SelectedKeys<K, S>>
     } & Pick<Populated<B, K, P>, SelectedKeys<K, S>>
 export type Selectable<K extends Kind> = (keyof K['properties'] & string) | SystemField | 'metadata'
+
+/** What a write did to an entity. */
+export type EntityVersion<K extends Kind> = {
+  version: number
+  action: 'create' | 'change' | 'remove'
+  at: string
+  /** The id of the user; null for guests, the server, and what was before the history. */
+  by: string | null
+  changes: { [Name in keyof K['properties'] | 'user' | 'workspace']?: { from: unknown; to: unknown } }
+  /** The entity as it was then, with `$entity`, unless it was removed. */
+  entity?: K['entity']
+}
 
 export type Operation<K extends Kind> =
   | { op: 'create'; identifier?: string; data: K['draft'] }

@@ -93,7 +93,7 @@ CREATE TABLE entities (
   keys text not null,
   version integer not null,
   created integer not null,
-  updated integer not null, altered text, form integer,
+  updated integer not null, altered text, form integer, history integer, version_number integer, version_row integer, creator text,
   unique (blueprint, identifier)
 ) strict;
 
@@ -924,17 +924,6 @@ CREATE TABLE site_deployments (
   manifest text not null
 ) strict, without rowid;
 
-CREATE TABLE entity_versions (
-  history integer not null,
-  identifier text not null,
-  number integer not null,
-  at integer not null,
-  author text,
-  action integer not null,
-  former text,
-  primary key (history, identifier, number)
-) strict, without rowid;
-
 CREATE TABLE "email_changes" (
   _id text not null primary key,
   user text not null references users (_id) on delete cascade,
@@ -974,4 +963,19 @@ CREATE INDEX passkey_challenges_of_user on passkey_challenges (user);
 
 CREATE INDEX passkey_challenges_by_end on passkey_challenges (expires);
 
-pragma user_version = 46;
+CREATE TABLE "entity_versions" (
+  seq integer not null primary key,
+  history integer not null,
+  identifier text not null,
+  number integer not null,
+  at integer not null,
+  since integer not null,
+  action integer not null,
+  previous integer,
+  author text,
+  former text
+) strict;
+
+CREATE INDEX entity_removals on entity_versions (history, identifier, seq, at) where action = 2;
+
+pragma user_version = 47;

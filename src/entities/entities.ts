@@ -1,5 +1,6 @@
 import type { PublicCtx } from '../accounts/context'
 import { getModel } from '../blueprints/blueprints'
+import { historyOf } from '../blueprints/history'
 import type { Model } from '../blueprints/model'
 import { isInScope, type RowScope, requireRowScope, rowScopeOf } from '../blueprints/permissions'
 import { assertIfMatch, etagOf, isNotModified } from '../core/etag'
@@ -11,7 +12,7 @@ import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
 import type { Db, Tx } from '../storage/port'
 import type { EntityUploads } from './form'
 import { getAsOf } from './history/as-of'
-import { eraseVersions } from './history/version-log'
+import { eraseRemoved } from './history/version-log'
 import { populateOne } from './populate/populate'
 import { createPopulatePlan, type PopulatePlan } from './populate/populate-plan'
 import { readFairly } from './query/fair-reads'
@@ -153,8 +154,9 @@ export async function remove(ctx: PublicCtx, key: string, identifier: string, re
   limitGuestWrites(ctx, key, request)
   return deleteInTransaction(ctx, async (tx, references) => {
     if (purges && !(await readStored(tx, model, identifier))) {
-      const count = await eraseVersions(tx, references.histories, [{ blueprint: key, identifier }])
-      return count ? { success: true as const, identifier } : notFound('entity')
+      const history = historyOf(model)
+      const isErased = history && (await eraseRemoved(tx, history, identifier))
+      return isErased ? { success: true as const, identifier } : notFound('entity')
     }
     const row = await getWritableRow(tx, model, identifier, rowScope, ctx, request)
     await deleteEntities(tx, [{ ...row, blueprint: model.key }], {

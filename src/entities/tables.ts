@@ -32,6 +32,14 @@ export const entities = sqliteTable(
      */
     altered: text(),
     form: integer(),
+    /** The history that the following columns belong to: what they say of an earlier one no longer counts. */
+    history: integer(),
+    /** The number of the latest version. */
+    versionNumber: integer('version_number'),
+    /** The `seq` of the latest version; null when there has been no change since the creation. */
+    versionRow: integer('version_row'),
+    /** The user who created the entity, if it was created with a history. */
+    creator: text(),
   },
   (table) => [
     unique().on(table.blueprint, table.identifier),

@@ -27,6 +27,7 @@ const BLUEPRINTS = [
       { key: 'project', type: 'relation', target: 'projects' },
     ],
     ...EVERYBODY,
+    history: true,
   },
 ]
 const GREET = 'export default async ({ body }) => ({ greeting: "Hello, " + body.name })'

@@ -1,88 +1,133 @@
 import { type EntityHistory, historyOf } from '../../blueprints/history'
 import type { Model } from '../../blueprints/model'
 import type { Tx } from '../../storage/port'
-import type { StoredEntity } from '../store/rows'
-import { type EntityHeader, extractDocumentJson, parseHeader, shownInForceSql } from '../store/serializer'
+import { LATEST_VERSION, type LatestVersion } from '../store/rows'
+import { extractDocumentJson, parseHeader, shownInForceSql } from '../store/serializer'
 import { oneOf, toChunks } from '../store/sql-fragments'
-import { CHANGED, CREATED, encodeChange, encodeRemoval, REMOVED } from './version'
+import { CHANGED, CREATED, encodeChange, encodeRemoval, REMOVED, type Side } from './version'
+import { findRemoval } from './version-chain'
 
-const INSERT_VERSION = `insert into entity_versions (history, identifier, number, at, author, action, former)
-  values (?, ?, ?, ?, ?, ?, ?)`
-// For an entity that has no versions yet. One that has been created since has its first version.
-const INSERT_FIRST = `${INSERT_VERSION} on conflict (history, identifier, number) do nothing`
-// Not "insert … select", for which SQLite makes a temporary table. An entity without versions gets number 2: the first is
-// the state that it had.
-const INSERT_NEXT = `insert into entity_versions (history, identifier, number, at, author, action, former) values (?, ?,
-  coalesce((select max(v.number) from entity_versions v where v.history = ? and v.identifier = ?), 1) + 1, ?, ?, ?, ?)
-  returning number`
-const VERSIONS_BETWEEN_CLEANUPS = 16 // versions of an entity between two removals of old ones
+const INSERT_VERSION = `insert into entity_versions
+  (history, identifier, number, at, since, action, previous, author, former) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const MIN_VERSIONS_BETWEEN_CLEANUPS = 16 // versions of an entity between two removals of old ones
 const REMOVALS_PER_READ = 100 // entities in memory at a time
 
+/** What the update of an entity sets, right after `appendChange`. Its parameters are the history and number of the version. */
+export const SET_VERSION = `history = ?, version_number = ?, version_row = (select max(v.seq) from entity_versions v)`
+
 /** A created entity. */
-type CreatedEntity = { _id: string; identifier: string; at: number }
+type CreatedEntity = { seq: number; _id: string; identifier: string; at: number; author: string | undefined }
 
-/** Keeps that entities were created. */
-export async function appendCreations(tx: Tx, model: Model, author: string | undefined, created: CreatedEntity[]) {
+/**
+ * Notes for created entities whose identifier is that of a removed one that its versions go on. Others need no version:
+ * they are their first one.
+ */
+export async function appendCreations(tx: Tx, model: Model, created: CreatedEntity[]) {
   const history = historyOf(model)
-  if (!history) return
-  // A generated identifier is new; another one may have been that of an entity that was removed.
-  const chosen = created.filter(({ _id, identifier }) => _id !== identifier).map(({ identifier }) => identifier)
-  const last = await readLastNumbers(tx, history, chosen)
-  await tx.executeMany(
-    INSERT_VERSION,
-    created.map(({ identifier, at }) => [
-      ...[history.number, identifier, (last.get(identifier) ?? 0) + 1, at, author ?? null, CREATED, null],
-    ]),
+  // A generated identifier is new.
+  const chosen = created.filter(({ _id, identifier }) => _id !== identifier)
+  if (!history || !chosen.length) return
+  const removed = await readRemoved(
+    tx,
+    history,
+    chosen.map(({ identifier }) => identifier),
   )
+  for (const { seq, identifier, at, author } of chosen) {
+    const before = removed.get(identifier)
+    if (!before) continue
+    const number = before.number + 1
+    const row = [history.number, identifier, number, at, at, CREATED, before.seq, author ?? null, null]
+    const [inserted] = await tx.query(`${INSERT_VERSION} returning seq`, row)
+    const update = 'update entities set version_number = ?, version_row = ? where seq = ?'
+    await tx.query(update, [number, inserted![0], seq])
+  }
 }
 
-/** An entity before and after a change. */
-export type ChangedEntity = {
-  before: Pick<EntityHeader, 'user' | 'workspace' | 'created' | 'updated'> & { shown: string }
-  after: Pick<StoredEntity, 'identifier' | 'user' | 'workspace' | 'shown'>
-  at: number
+/** Returns the latest removals of entities, by their identifiers. */
+async function readRemoved(tx: Tx, { number: history }: EntityHistory, identifiers: string[]) {
+  const removed = new Map<string, { seq: number; number: number }>()
+  for (const chunk of toChunks(identifiers)) {
+    const { sql, params } = oneOf('identifier', chunk)
+    const select = `select identifier, seq, number from entity_versions where history = ? and ${sql} and action = ${REMOVED}
+      order by identifier, seq`
+    for (const [identifier, seq, number] of (await tx.query(select, [history, ...params])) as [
+      string,
+      number,
+      number,
+    ][])
+      removed.set(identifier, { seq, number })
+  }
+  return removed
 }
 
-/** Keeps what a change replaces, unless nothing differs. Every now and then, it removes versions that are too old. */
+/** The next version of an entity, with what it replaces. */
+export type NextVersion = { number: number; previous: number | null; former: string }
+
+/** Returns the next version of an entity, or undefined when a change does not differ from what was before. */
+export function toNextVersion(
+  history: EntityHistory,
+  before: Side & LatestVersion,
+  after: Side,
+): NextVersion | undefined {
+  const former = encodeChange(history, before, after)
+  return former === undefined ? undefined : { ...nextOf(history, before), former }
+}
+
+/** The creation of an entity, or what it was before the history, has number 1 and no row. */
+const nextOf = ({ number: history }: EntityHistory, { history: own, versionNumber, versionRow }: LatestVersion) =>
+  own === history ? { number: versionNumber! + 1, previous: versionRow } : { number: 2, previous: null }
+
+/**
+ * Keeps what a change replaces, before the entity is updated with `SET_VERSION`: no other version may be written in between.
+ * Every now and then, it removes versions that are too many.
+ */
 export async function appendChange(
   tx: Tx,
   history: EntityHistory,
-  author: string | undefined,
-  { before, after, at }: ChangedEntity,
+  { number, previous, former }: NextVersion,
+  { identifier, at, since, author }: { identifier: string; at: number; since: number; author: string | undefined },
 ) {
-  const former = encodeChange(
-    history,
-    { owners: before, doc: JSON.parse(extractDocumentJson(before.shown)) },
-    { owners: after, doc: JSON.parse(extractDocumentJson(after.shown)) },
-  )
-  if (former === undefined) return
-  const { identifier } = after
-  const key = [history.number, identifier]
-  const [row] = await tx.query(INSERT_NEXT, [...key, ...key, at, author ?? null, CHANGED, former])
-  const number = Number(row![0])
-  // An entity that was created since has a version of its creation.
-  if (number === 2 && before.created <= history.since)
-    await tx.query(INSERT_FIRST, toFirstVersion(history, { ...before, identifier }))
-  if (number % VERSIONS_BETWEEN_CLEANUPS === 0 && number > history.versions)
-    await forgetBefore(tx, history.number, identifier, number - history.versions + 1)
+  const row = [history.number, identifier, number, at, since, CHANGED, previous, author ?? null, former]
+  await tx.query(INSERT_VERSION, row)
+  const interval = Math.max(MIN_VERSIONS_BETWEEN_CLEANUPS, history.versions >> 2)
+  if (number % interval === 0 && number > history.versions && previous !== null)
+    await removeExcess(tx, history, previous, number)
 }
 
-/** The state that an entity had when its blueprint got a history is its first version. Nobody knows who made it. */
-function toFirstVersion(
-  { number, since }: EntityHistory,
-  { identifier, created, updated }: Pick<EntityHeader, 'identifier' | 'created' | 'updated'>,
-) {
-  return [number, identifier, 1, Math.min(updated, since), null, updated === created ? CREATED : CHANGED, null]
+/** Removes the versions before the oldest one that is kept, which then tells only that its entity was changed. */
+async function removeExcess(tx: Tx, { versions }: EntityHistory, previous: number, number: number) {
+  const chain = await readChainRows(tx, [previous])
+  const oldest = number - versions + 1
+  await removeVersions(
+    tx,
+    chain.filter((row) => row.number < oldest).map(({ seq }) => seq),
+  )
+  const kept = chain.find((row) => row.number === oldest)
+  if (kept) await forgetBefore(tx, [kept.seq])
 }
 
-/** Makes a version the oldest of its entity. What was before it is no longer known. */
-export async function forgetBefore(tx: Tx, history: number, identifier: string, oldest: number) {
-  const key = [history, identifier, oldest]
-  await tx.query('delete from entity_versions where history = ? and identifier = ? and number < ?', key)
-  await tx.query(
-    'update entity_versions set former = null where history = ? and identifier = ? and number = ? and former is not null',
-    key,
+/** Makes versions the oldest of their entities. What was before them is no longer known. */
+export const forgetBefore = (tx: Tx, rows: number[]) =>
+  tx.executeMany(
+    'update entity_versions set previous = null, former = null where seq = ?',
+    rows.map((seq) => [seq]),
   )
+
+/** Returns the rows of the versions that some go back to, in no order, or only of those since the creation. */
+async function readChainRows(tx: Tx, heads: number[], extent: 'all' | 'since creation' = 'all') {
+  const rows: { seq: number; number: number }[] = []
+  for (const chunk of toChunks(heads)) {
+    const { sql, params } = oneOf('h.seq', chunk)
+    const until = extent === 'all' ? '' : `where c.action <> ${CREATED}`
+    const select = `with recursive chain (seq, number, previous, action, identifier) as (
+        select h.seq, h.number, h.previous, h.action, h.identifier from entity_versions h where ${sql}
+        union all
+        select v.seq, v.number, v.previous, v.action, v.identifier
+        from chain c join entity_versions v on v.seq = c.previous and v.identifier = c.identifier ${until}
+      ) select seq, number from chain`
+    for (const [seq, number] of (await tx.query(select, params)) as [number, number][]) rows.push({ seq, number })
+  }
+  return rows
 }
 
 /** Keeps the removal of entities that still exist, with all that they have. */
@@ -96,73 +141,69 @@ export async function appendRemovals(
   const kept = entities.filter(({ blueprint }) => histories.has(blueprint)).map(({ seq }) => seq)
   for (let from = 0; from < kept.length; from += REMOVALS_PER_READ) {
     const { sql, params } = oneOf('e.seq', kept.slice(from, from + REMOVALS_PER_READ))
-    const select = `select e.blueprint, ${shownInForceSql('e.')} from entities e where ${sql}`
-    const rows = (await tx.query(select, params)) as [string, string][]
-    for (const [blueprint, group] of Map.groupBy(rows, ([blueprint]) => blueprint)) {
-      const history = histories.get(blueprint)!
-      const removed = group.map(([, shown]) => ({
-        header: parseHeader(shown),
-        doc: JSON.parse(extractDocumentJson(shown)),
-      }))
-      const names = removed.map(({ header }) => header.identifier)
-      const last = await readLastNumbers(tx, history, names)
-      const unversioned = removed.filter(({ header }) => !last.has(header.identifier))
-      await tx.executeMany(
-        INSERT_VERSION,
-        unversioned.map(({ header }) => toFirstVersion(history, header)),
-      )
-      await tx.executeMany(
-        INSERT_VERSION,
-        removed.map((state) => {
-          const { identifier } = state.header
-          const number = (last.get(identifier) ?? 1) + 1
-          return [history.number, identifier, number, at, author ?? null, REMOVED, encodeRemoval(history, state)]
-        }),
-      )
-    }
+    const select = `select e.blueprint, ${shownInForceSql('e.')}, e.creator, ${LATEST_VERSION} from entities e where ${sql}`
+    const rows = (await tx.query(select, params)) as RemovedRow[]
+    await tx.executeMany(
+      INSERT_VERSION,
+      rows.map(([blueprint, shown, creator, own, versionNumber, versionRow]) => {
+        const history = histories.get(blueprint)!
+        const [header, doc] = [parseHeader(shown), JSON.parse(extractDocumentJson(shown))]
+        const former = encodeRemoval(history, { header, doc, creator })
+        const { number, previous } = nextOf(history, { history: own, versionNumber, versionRow })
+        const key = [history.number, header.identifier, number]
+        return [...key, at, header.updated, REMOVED, previous, author ?? null, former]
+      }),
+    )
   }
 }
 
-/** Returns the numbers of the latest versions of entities, by their identifiers. */
-async function readLastNumbers(tx: Tx, { number }: EntityHistory, identifiers: string[]): Promise<Map<string, number>> {
-  const last = new Map<string, number>()
-  for (const chunk of toChunks(identifiers)) {
-    const { sql, params } = oneOf('identifier', chunk)
-    const select = `select identifier, max(number) from entity_versions where history = ? and ${sql} group by identifier`
-    for (const [identifier, latest] of await tx.query(select, [number, ...params]))
-      last.set(identifier as string, Number(latest))
-  }
-  return last
-}
+type RemovedRow = [
+  blueprint: string,
+  shown: string,
+  creator: string | null,
+  history: number | null,
+  versionNumber: number | null,
+  versionRow: number | null,
+]
 
-/** Removes the versions of entities: all, or those since they were last created. Returns how many entities had any. */
+/** Removes the versions of entities that exist: all, or those since they were last created. */
 export async function eraseVersions(
   tx: Tx,
   histories: ReadonlyMap<string, EntityHistory>,
-  entities: { blueprint: string; identifier: string }[],
+  entities: { seq: number; blueprint: string }[],
   extent: 'all' | 'since creation' = 'all',
 ) {
-  const keys: unknown[][] = []
+  const heads: number[] = []
   for (const [blueprint, group] of Map.groupBy(entities, (entity) => entity.blueprint)) {
     const history = histories.get(blueprint)
     if (!history) continue
-    const versioned = [
-      ...(
-        await readLastNumbers(
-          tx,
-          history,
-          group.map(({ identifier }) => identifier),
-        )
-      ).keys(),
-    ]
-    keys.push(...versioned.map((identifier) => [history.number, identifier]))
+    for (const chunk of toChunks(group.map(({ seq }) => seq))) {
+      const { sql, params } = oneOf('seq', chunk)
+      const select = `select version_row from entities where history = ? and version_row is not null and ${sql}`
+      heads.push(...((await tx.query(select, [history.number, ...params])).flat() as number[]))
+    }
   }
-  if (extent === 'all') await tx.executeMany('delete from entity_versions where history = ? and identifier = ?', keys)
-  else
-    await tx.executeMany(
-      `delete from entity_versions where history = ? and identifier = ? and number >= (select max(v.number)
-         from entity_versions v where v.history = ? and v.identifier = ? and v.action = ${CREATED})`,
-      keys.map((key) => [...key, ...key]),
-    )
-  return keys.length
+  await removeChains(tx, heads, extent)
 }
+
+/** Removes the versions of an entity that was removed. Returns whether there were any. */
+export async function eraseRemoved(tx: Tx, history: EntityHistory, identifier: string): Promise<boolean> {
+  const head = await findRemoval(tx, history, identifier)
+  if (head !== undefined) await removeChains(tx, [head], 'all')
+  return head !== undefined
+}
+
+async function removeChains(tx: Tx, heads: number[], extent: 'all' | 'since creation') {
+  const rows = await readChainRows(tx, heads, extent)
+  await removeVersions(
+    tx,
+    rows.map(({ seq }) => seq),
+  )
+}
+
+/** Removes versions by their rows. */
+export const removeVersions = (tx: Tx, rows: number[]) =>
+  tx.executeMany(
+    'delete from entity_versions where seq = ?',
+    rows.map((seq) => [seq]),
+  )

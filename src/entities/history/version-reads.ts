@@ -4,13 +4,10 @@ import { isInScope, type RowScope } from '../../blueprints/permissions'
 import { DAY_MS, now, parseIsoDateTime, toIsoString } from '../../core/clock'
 import { badRequest, Problem } from '../../core/problem'
 import type { Db } from '../../storage/port'
-import { readStored } from '../store/rows'
+import { readColumns, type StoredEntity, storedColumns, toStored } from '../store/rows'
 import { extractDocumentJson } from '../store/serializer'
-import { takeWithinSize } from '../store/sql-fragments'
 import { CREATED, type EntityState, type Owners, REMOVED, Rewind, type Version } from './version'
-
-const VERSIONS_PER_READ = 100 // versions of one statement
-const MAX_CHARACTERS_PER_READ = 1 << 20 // characters of versions in memory, unless a single one is larger
+import { findRemoval, readChain, toFirstVersion } from './version-chain'
 
 /** Returns the history of a blueprint. @throws 400 HISTORY_OFF */
 export function requireHistory(model: Model): EntityHistory {
@@ -42,31 +39,6 @@ export function parseAsOf(model: Model, text: string): number {
 /** Returns the error for a state that is no longer known. */
 export const notKept = (message: string) => new Problem(410, 'HISTORY_NOT_KEPT', message)
 
-/** Yields the versions of an entity, the latest first. */
-export async function* readVersions(
-  db: Db,
-  { number: history }: EntityHistory,
-  identifier: string,
-): AsyncGenerator<Version, void> {
-  const sizes = `select number, coalesce(octet_length(former), 0) from entity_versions
-    where history = ? and identifier = ? and number < ? order by number desc limit ?`
-  const select = `select number, at, author, action, former from entity_versions
-    where history = ? and identifier = ? and number < ? and number >= ? order by number desc`
-  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
-    const listed = (await db.query(sizes, [history, identifier, before, VERSIONS_PER_READ])) as [number, number][]
-    const last = takeWithinSize(listed, MAX_CHARACTERS_PER_READ, ([, size]) => Number(size)).at(-1)
-    if (!last) return
-    for (const row of await db.query(select, [history, identifier, before, last[0]])) yield toVersion(row)
-    before = Number(last[0])
-  }
-}
-
-/** Returns the version of a row of number, time, author, action and former values. */
-export const toVersion = ([number, at, author, action, former]: unknown[]): Version => ({
-  ...{ number: Number(number), at: Number(at), action: Number(action) },
-  ...{ author: author as string | null, former: former as string | null },
-})
-
 /** One version of an entity with the states before and after it, and the owners who judge who may see it. */
 export type VersionStep = {
   version: Version
@@ -77,11 +49,29 @@ export type VersionStep = {
   owners: Owners | undefined
 }
 
-/** Reads the present state of an entity, by identifier or `_id`. */
-export async function readPresent(db: Db, model: Model, name: string): Promise<EntityState | undefined> {
-  const stored = await readStored(db, model, name)
-  return stored && { header: stored, doc: JSON.parse(extractDocumentJson(stored.shown)) }
+/** An entity as it is, and the row of its latest version in the history of its blueprint. */
+export type PresentEntity = EntityState & { header: StoredEntity; head: number | null }
+
+/** Returns the columns of an entity as it is, for `toPresent`. */
+export const presentColumns = (model: Model) => `${storedColumns(model)}, creator`
+
+/** Returns the entity of a row of `presentColumns`. */
+export function toPresent({ historyNumber }: Model, row: unknown[]): PresentEntity {
+  const header = toStored(row)
+  return {
+    ...{ header, doc: JSON.parse(extractDocumentJson(header.shown)), creator: row.at(-1) as string | null },
+    head: header.history === historyNumber ? header.versionRow : null,
+  }
 }
+
+/** Reads the present state of an entity, by identifier or `_id`. */
+export async function readPresent(db: Db, model: Model, name: string): Promise<PresentEntity | undefined> {
+  const row = await readColumns(db, model, name, presentColumns(model))
+  return row && toPresent(model, row)
+}
+
+const findHead = (db: Db, history: EntityHistory, identifier: string, present: PresentEntity | undefined) =>
+  present ? present.head : findRemoval(db, history, identifier)
 
 /**
  * Yields the versions of an entity that are in the row scope, the latest first. An entity that was removed is judged by
@@ -92,19 +82,29 @@ export async function* walkVersions(
   model: Model,
   rowScope: RowScope,
   identifier: string,
-  present: EntityState | undefined,
+  present: PresentEntity | undefined,
 ): AsyncGenerator<VersionStep, void> {
+  const history = requireHistory(model)
   const rewind = new Rewind(model, identifier, present)
   let owners: Owners | undefined = present?.header
-  for await (const version of readVersions(db, requireHistory(model), identifier)) {
-    const after = rewind.state
-    rewind.undo(version)
-    const { state: before, isKnown } = rewind
-    if (version.action === REMOVED) owners = before?.header
-    if (owners && isInScope(rowScope, owners)) yield { version, before, after, isKnown, owners }
-    if (version.action === CREATED) owners = undefined
-    if (!isKnown) return
-  }
+  const head = await findHead(db, history, identifier, present)
+  let last: Version | undefined
+  if (head)
+    for await (const version of readChain(db, history, identifier, head)) {
+      last = version
+      const after = rewind.state
+      rewind.undo(version)
+      const { state: before, isKnown } = rewind
+      if (version.action === REMOVED) owners = before?.header
+      if (owners && isInScope(rowScope, owners)) yield { version, before, after, isKnown, owners }
+      if (version.action === CREATED) owners = undefined
+      if (!isKnown) return
+    }
+  const after = rewind.state
+  const isWhole = head ? last?.previous === null : present?.header.history === history.number
+  if (!after || !isWhole || !owners || !isInScope(rowScope, owners)) return
+  const version = toFirstVersion(history, after, last)
+  yield { version, before: undefined, after, isKnown: version.action === CREATED, owners }
 }
 
 /** The state of an entity as of some time: absent, no longer known, or its state with its last owners. */
@@ -114,12 +114,12 @@ export type StateAsOf = { known: false; owners?: Owners } | { known: true; state
 export class StateSearch {
   #rewind: Rewind
   #owners: Owners | undefined
-  #wasUndone = false
+  #last: Version | undefined
 
   constructor(
-    model: Model,
+    private model: Model,
     identifier: string,
-    present: EntityState | undefined,
+    present: PresentEntity | undefined,
     private at: number,
   ) {
     this.#rewind = new Rewind(model, identifier, present)
@@ -132,18 +132,32 @@ export class StateSearch {
       this.#settle(version)
       return true
     }
+    this.#last = version
     if (version.action === CREATED) this.#owners = undefined
     this.#rewind.undo(version)
-    this.#wasUndone = true
+    if (version.action === CREATED && version.isOldest) this.#rewind.forget()
     if (version.action === REMOVED) this.#owners = this.#rewind.state?.header
-    return !this.#rewind.isKnown
+    return !this.#rewind.isKnown || this.isFound
+  }
+
+  /** Whether no version before can tell more. */
+  get isFound() {
+    const { state } = this.#rewind
+    return !!state && state.header.updated <= this.at
+  }
+
+  /** Ends the search when there is no further version; `head` is where those of the entity begin. */
+  end(head: number | null | undefined) {
+    const { state } = this.#rewind
+    if (!state || this.isFound) return
+    if (head && this.#last?.previous !== null) this.#rewind.forget()
+    else this.#settle(toFirstVersion(requireHistory(this.model), state))
   }
 
   /** The state that was found holds since this version. */
-  #settle({ at }: Version) {
+  #settle({ at }: Pick<Version, 'at'>) {
     const { state } = this.#rewind
-    if (state && (this.#wasUndone || state.header.updated > this.at))
-      this.#rewind.state = { ...state, header: { ...state.header, updated: at } }
+    if (state && !this.isFound) this.#rewind.state = { ...state, header: { ...state.header, updated: at } }
   }
 
   get result(): StateAsOf {
@@ -160,10 +174,16 @@ export async function readStateAsOf(
   db: Db,
   model: Model,
   identifier: string,
-  present: EntityState | undefined,
+  present: PresentEntity | undefined,
   at: number,
 ): Promise<StateAsOf> {
+  const history = requireHistory(model)
   const search = new StateSearch(model, identifier, present, at)
-  for await (const version of readVersions(db, requireHistory(model), identifier)) if (search.take(version)) break
+  if (search.isFound) return search.result
+  const head = await findHead(db, history, identifier, present)
+  if (head)
+    for await (const version of readChain(db, history, identifier, head, at))
+      if (search.take(version)) return search.result
+  search.end(head)
   return search.result
 }

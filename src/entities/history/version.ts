@@ -1,50 +1,66 @@
 import type { EntityHistory } from '../../blueprints/history'
 import type { Model, ModelField } from '../../blueprints/model'
 import type { Doc } from '../store/doc'
-import type { EntityHeader } from '../store/serializer'
+import { type EntityHeader, extractDocumentJson } from '../store/serializer'
 
 /** What a version did to its entity, as it is stored. */
 export const CHANGED = 0
 export const CREATED = 1
 export const REMOVED = 2
 
-/** A stored version. `at` is in ms since 1970. */
-export type Version = { number: number; at: number; author: string | null; action: number; former: string | null }
+/** A version. `at` is in ms since 1970, and `since` is when the state before was last written. */
+export type Version = {
+  number: number
+  at: number
+  since: number
+  author: string | null
+  action: number
+  former: string | null
+  /** The row of the version before, if there is one. */
+  previous: number | null
+  /** Whether more versions came before it than are kept. */
+  isOldest?: boolean
+}
 
 /** Who owns an entity. */
 export type Owners = Pick<EntityHeader, 'user' | 'workspace'>
 
-/** The state of an entity at some time. */
-export type EntityState = { header: EntityHeader; doc: Doc }
+/** The state of an entity at some time, and who created it, if that is known. */
+export type EntityState = { header: EntityHeader; doc: Doc; creator: string | null }
 
 // System properties have letters where fields have numbers.
 const USER = 'u'
 const WORKSPACE = 'w'
 const CREATED_AT = 'c'
 const ID = 'i'
+const CREATOR = 'a'
+
+/** An entity before or after a change. */
+export type Side = Owners & { shown: string }
 
 /** Returns what a change of an entity replaces, as JSON, or undefined when nothing differs. */
-export function encodeChange(
-  { numbers }: EntityHistory,
-  before: { owners: Owners; doc: Doc },
-  after: { owners: Owners; doc: Doc },
-): string | undefined {
+export function encodeChange({ numbers }: EntityHistory, before: Side, after: Side): string | undefined {
   const former: Doc = {}
-  for (const key in before.doc)
-    if (key in numbers && !Bun.deepEquals(before.doc[key], after.doc[key])) former[numbers[key]!] = before.doc[key]
-  for (const key in after.doc) if (key in numbers && before.doc[key] === undefined) former[numbers[key]!] = null
-  if (before.owners.user !== after.owners.user) former[USER] = before.owners.user
-  if (before.owners.workspace !== after.owners.workspace) former[WORKSPACE] = before.owners.workspace
+  const [one, other] = [extractDocumentJson(before.shown), extractDocumentJson(after.shown)]
+  if (one !== other) {
+    const [old, changed]: Doc[] = [JSON.parse(one), JSON.parse(other)]
+    for (const key in old)
+      if (key in numbers && !Bun.deepEquals(old[key], changed![key])) former[numbers[key]!] = old[key]
+    for (const key in changed) if (key in numbers && old![key] === undefined) former[numbers[key]!] = null
+  }
+  if (before.user !== after.user) former[USER] = before.user
+  if (before.workspace !== after.workspace) former[WORKSPACE] = before.workspace
   for (const _ in former) return JSON.stringify(former)
 }
 
 /** Returns all of an entity that is removed, as JSON. */
-export function encodeRemoval({ numbers }: EntityHistory, { header, doc }: EntityState): string {
+export function encodeRemoval({ numbers }: EntityHistory, { header, doc, creator }: EntityState): string {
   const former: Doc = {}
   for (const key in doc) if (key in numbers) former[numbers[key]!] = doc[key]
   if (header._id !== header.identifier) former[ID] = header._id
   if (header.user !== null) former[USER] = header.user
   if (header.workspace !== null) former[WORKSPACE] = header.workspace
+  if (creator !== null) former[CREATOR] = creator
   return JSON.stringify({ ...former, [CREATED_AT]: header.created })
 }
 
@@ -69,27 +85,26 @@ export class Rewind {
   }
 
   /** Undoes a version. States that were read before do not change. */
-  undo({ action, former, at }: Version) {
+  undo({ action, former, since }: Version) {
     if (action === CREATED) this.state = undefined
-    else if (former === null) this.#forget()
-    else if (action === REMOVED) this.#restore(JSON.parse(former), at)
-    else if (this.state) this.#apply(JSON.parse(former), this.state)
+    else if (former === null) this.forget()
+    else if (action === REMOVED) this.#restore(JSON.parse(former), since)
+    else if (this.state) this.#apply(JSON.parse(former), this.state, since)
   }
 
-  #forget() {
+  /** Notes that the state before is not known. */
+  forget() {
     this.state = undefined
     this.isKnown = false
   }
 
-  #restore(
-    { [ID]: _id = this.identifier, [USER]: user = null, [WORKSPACE]: workspace = null, ...former }: Doc,
-    at: number,
-  ) {
-    const header = { _id, identifier: this.identifier, created: former[CREATED_AT] ?? at, updated: at, user, workspace }
-    this.#apply(former, { header: header as EntityHeader, doc: {} })
+  #restore(former: Doc, since: number) {
+    const { [ID]: _id = this.identifier, [CREATED_AT]: created = since, [CREATOR]: creator = null } = former
+    const header = { _id, identifier: this.identifier, created, user: null, workspace: null }
+    this.#apply(former, { header: header as EntityHeader, doc: {}, creator: creator as string | null }, since)
   }
 
-  #apply(former: Doc, { header, doc }: EntityState) {
+  #apply(former: Doc, { header, doc, creator }: EntityState, updated: number) {
     const user = (USER in former ? former[USER] : header.user) as string | null
     const workspace = (WORKSPACE in former ? former[WORKSPACE] : header.workspace) as string | null
     const earlier = { ...doc }
@@ -100,7 +115,7 @@ export class Rewind {
       if (value === undefined) delete earlier[field.key]
       else earlier[field.key] = value
     }
-    this.state = { header: { ...header, user, workspace }, doc: earlier }
+    this.state = { header: { ...header, updated, user, workspace }, doc: earlier, creator }
   }
 }
 

@@ -6,16 +6,21 @@ import { type EntityHeader, idSql, shownColumnSql, shownInForceSql } from './ser
 /** The columns that are read to show an entity, in the order of `selectShownBy`. */
 export type ShownRow = [shown: string, user: string | null, workspace: string | null, version: number, updated: number]
 
+/** The latest version of an entity: its history, its number there, and its row, which an entity without changes lacks. */
+export type LatestVersion = { history: number | null; versionNumber: number | null; versionRow: number | null }
+
 /** A stored entity. */
-export type StoredEntity = EntityHeader & { seq: number; shown: string; keys: string; version: number }
+export type StoredEntity = EntityHeader & LatestVersion & { seq: number; shown: string; keys: string; version: number }
 
 const selectByName = (columns: string) => ({
   byIdentifier: `select ${columns} from entities where blueprint = ? and identifier = ?`,
   byId: `select ${columns} from entities where blueprint = ? and _id = ?`,
 })
 const selectShownBy = (shown: string) => selectByName(`${shown}, "user", workspace, version, updated`)
+/** The columns of `LatestVersion`. */
+export const LATEST_VERSION = 'history, version_number, version_row'
 const columnsFor = (shown: string) =>
-  `seq, ${idSql()}, identifier, "user", workspace, ${shown}, keys, version, created, updated`
+  `seq, ${idSql()}, identifier, "user", workspace, ${shown}, keys, version, created, updated, ${LATEST_VERSION}`
 /** Returns the columns of a stored entity in the table `entities`, for `toStored`. */
 export const storedColumns = (model: Model) => columnsFor(shownColumnSql(model, ''))
 /** The columns of a stored entity when the blueprint is not known. */
@@ -43,10 +48,18 @@ export async function readStored(tx: Db, model: Model, name: string): Promise<St
   return row && toStored(row)
 }
 
-/** Returns the entity of a row of `storedColumns`. */
+/** Reads some columns of an entity, by identifier or else by `_id`. */
+export const readColumns = (db: Db, { key }: Model, name: string, columns: string) =>
+  readByName<unknown[]>(db, selectByName(columns), key, name)
+
+/** Returns the entity of a row that begins with `storedColumns`. */
 export function toStored(row: unknown[]): StoredEntity {
-  const [seq, _id, identifier, user, workspace, shown, keys, version, created, updated] = row
-  return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as StoredEntity
+  const [seq, _id, identifier, user, workspace, shown, keys, version, created, updated, ...latest] = row
+  const [history, versionNumber, versionRow] = latest
+  return {
+    ...{ seq, _id, identifier, user, workspace, shown, keys, version, created, updated },
+    ...{ history, versionNumber, versionRow },
+  } as StoredEntity
 }
 
 async function readByName<Row>(db: Db, sql: Statements, key: string, name: string): Promise<Row | undefined> {

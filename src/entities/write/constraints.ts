@@ -31,9 +31,11 @@ export type ReadableScopes = Map<string, RowScope | undefined>
 export type ReadableTargets = { scopes: ReadableScopes; files: NamedFiles }
 
 /** Checks that an entity is unchanged since a change of it was computed. @throws StaleEntity */
-export async function assertEntityFresh(tx: Tx, { seq, _id, version }: StoredEntity) {
-  const [row] = await tx.query(`select version from entities where seq = ? and ${idSql()} = ?`, [seq, _id])
-  if (row?.[0] !== version) throw new StaleEntity()
+export async function assertEntityFresh(tx: Tx, { seq, _id, version, versionRow }: StoredEntity) {
+  const select = `select version, version_row from entities where seq = ? and ${idSql()} = ?`
+  const [row] = await tx.query(select, [seq, _id])
+  // An import that is undone restores the version, but not the latest one of the history.
+  if (row?.[0] !== version || row[1] !== versionRow) throw new StaleEntity()
 }
 
 /** Whether a blueprint has a search index, and whether its changes are logged and tracked. */

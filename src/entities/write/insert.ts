@@ -29,11 +29,23 @@ import {
 import { emitEntityEvents } from './entity-events'
 import { assertWithinLimits } from './limitations'
 
-const ENTITY_COLUMNS = '_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated, form'
 // Inserts the entity only if its blueprint still has the version that it was checked against, and the same indexes.
-const INSERT_ENTITY = `insert into entities (${ENTITY_COLUMNS}) select ?, key, ?, ?, ?, ?, ?, 1, ?, ?, ? from blueprints
-  where key = ? and _id = ? and version = ? and indexing = ? returning seq, ${FEATURES}`
-const INSERT_ENTITIES = `insert into entities (${ENTITY_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertSql = (more = '', values = '') => {
+  const columns = `_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated, form${more}`
+  return {
+    one: `insert into entities (${columns}) select ?, key, ?, ?, ?, ?, ?, 1, ?, ?, ?${values} from blueprints
+      where key = ? and _id = ? and version = ? and indexing = ? returning seq, ${FEATURES}`,
+    many: `insert into entities (${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?${values})`,
+  }
+}
+const INSERT = insertSql()
+const INSERT_WITH_HISTORY = insertSql(', history, version_number, creator', ', ?, ?, ?')
+
+const getInsertSql = ({ historyNumber }: Model) => (historyNumber === null ? INSERT : INSERT_WITH_HISTORY)
+
+/** Returns what begins the history of an entity: its creation is its first version. */
+const toHistoryValues = ({ historyNumber }: Model, { by }: EntityDraft) =>
+  historyNumber === null ? [] : [historyNumber, 1, by?.user ?? null]
 
 /** Marks entities that are written while an alteration is being prepared, so that they get prepared, too. */
 const backfillMark = (model: Model) => (pendingModelOf(model) ? -1 : null)
@@ -88,7 +100,10 @@ export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEnt
     ? insertRow(tx, model, first)
     : insertRows(tx, model, prepared))
   const index = prepared.flatMap(({ time, index }, n) => index.map((row) => [...row, time, seqs[n]]))
-  await tx.executeMany(INSERT_INDEX_ROW, others.length ? groupByField(index) : index)
+  await Promise.all([
+    tx.executeMany(INSERT_INDEX_ROW, others.length ? groupByField(index) : index),
+    model.historyNumber !== null && appendCreations(tx, model, toCreated(prepared, seqs)),
+  ])
   if (searched)
     addTerms(
       tx,
@@ -101,13 +116,6 @@ export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEnt
       model.key,
       prepared.map(({ shown, draft }) => ({ after: { shown, keys: JSON.stringify(draft.keys) } })),
     )
-  if (model.historyNumber !== null)
-    await appendCreations(
-      tx,
-      model,
-      first?.draft.by?.user,
-      prepared.map(({ time, draft: { _id, identifier } }) => ({ _id, identifier, at: time })),
-    )
   if (model.dispatchers?.create) {
     const actor = prepared[0]?.draft.by
     const events = prepared.map(({ draft }) => ({ ...draft, version: 1 }))
@@ -118,6 +126,11 @@ export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEnt
     row: [shown, user, workspace, 1, time],
   }))
 }
+
+const toCreated = (prepared: PreparedEntity[], seqs: number[]) =>
+  prepared.map(({ time, draft: { _id, identifier, by } }, n) => ({
+    ...{ seq: seqs[n]!, _id, identifier, at: time, author: by?.user },
+  }))
 
 /** Groups the rows of several entities by field, because rows of a field are adjacent in the index. */
 const groupByField = (rows: unknown[][]) =>
@@ -137,8 +150,9 @@ async function insertRow(tx: Tx, model: Model, { time, shown, draft }: PreparedE
     time,
     time,
     backfillMark(model),
+    ...toHistoryValues(model, draft),
   ]
-  const [inserted] = await tx.query(INSERT_ENTITY, [
+  const [inserted] = await tx.query(getInsertSql(model).one, [
     ...row,
     ...[model.key, model._id, model.version, model.indexing],
     ...[model.key, model.key, model.key],
@@ -153,7 +167,7 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
   const observed = await requireFreshBlueprint(tx, model)
   const form = backfillMark(model)
   await tx.executeMany(
-    INSERT_ENTITIES,
+    getInsertSql(model).many,
     prepared.map(({ time, shown, draft }) => {
       const { identifier, user, workspace, doc, keys } = draft
       const texts = [
@@ -165,7 +179,7 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
         extractDocumentJson(shown),
         toStoredKeys(model, doc, keys),
       ]
-      return [...texts, 1, time, time, form]
+      return [...texts, 1, time, time, form, ...toHistoryValues(model, draft)]
     }),
   )
   const numbers = new Map<unknown, number>()

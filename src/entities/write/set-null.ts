@@ -5,7 +5,7 @@ import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { appendLoggedChanges, toLogged } from '../changes/change-log'
 import { noteTrackedChanges } from '../changes/tracked-changes'
-import { appendChange } from '../history/version-log'
+import { appendChange, SET_VERSION, toNextVersion } from '../history/version-log'
 import type { Doc } from '../store/doc'
 import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
@@ -22,8 +22,10 @@ const ENTITIES_PER_READ = 50 // entities read by one statement
 const MAX_REWRITTEN_CHARACTERS = 4 << 20 // characters that are rewritten in one transaction
 
 // An entity that was prepared for an alteration has to be prepared again.
-const UPDATE_ENTITY = `update entities set shown = ?, altered = null, keys = ?, version = ?, updated = ?,
-  form = (select -1 from alterations a where a.blueprint = entities.blueprint and a.state = 'preparing') where seq = ?`
+const UPDATE_SET = `update entities set shown = ?, altered = null, keys = ?, version = ?, updated = ?,
+  form = (select -1 from alterations a where a.blueprint = entities.blueprint and a.state = 'preparing')`
+const UPDATE_ENTITY = `${UPDATE_SET} where seq = ?`
+const UPDATE_WITH_VERSION = `${UPDATE_SET}, ${SET_VERSION} where seq = ?`
 
 type ClearedEntity = EventEntity & { blueprint: string }
 
@@ -122,9 +124,14 @@ async function writeRemaining(
   const updated = now()
   const after = { shown: packEntity({ ...row, updated }, JSON.stringify(doc)), keys: JSON.stringify(keys) }
   await tx.executeMany(DELETE_INDEX_ROW, removedRows)
-  await tx.query(UPDATE_ENTITY, [extractDocumentJson(after.shown), after.keys, row.version + 1, updated, row.seq])
-  if (history)
-    await appendChange(tx, history, author, { before: row, after: { ...row, shown: after.shown }, at: updated })
+  const version = history && toNextVersion(history, row, { ...row, shown: after.shown })
+  const values = [extractDocumentJson(after.shown), after.keys, row.version + 1, updated]
+  if (!version) await tx.query(UPDATE_ENTITY, [...values, row.seq])
+  else
+    await Promise.all([
+      appendChange(tx, history, version, { identifier: row.identifier, at: updated, since: row.updated, author }),
+      tx.query(UPDATE_WITH_VERSION, [...values, history.number, version.number, row.seq]),
+    ])
   return after
 }
 

@@ -6,12 +6,21 @@ import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import { appendChanges, type LoggedEntity, toLogged } from '../changes/change-log'
 import { noteChanges } from '../changes/tracked-changes'
-import { appendChange } from '../history/version-log'
+import type { Owners } from '../history/version'
+import { appendChange, SET_VERSION, toNextVersion } from '../history/version-log'
 import { replaceTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc, Doc } from '../store/doc'
 import { toIndexKeys, toIndexRows } from '../store/index-keys'
-import { diffRows, type ShownRow, type StoredEntity, withEntity, writeIndexRows } from '../store/rows'
+import {
+  diffRows,
+  LATEST_VERSION,
+  type LatestVersion,
+  type ShownRow,
+  type StoredEntity,
+  withEntity,
+  writeIndexRows,
+} from '../store/rows'
 import { type EntityHeader, extractDocumentJson, packEntity, parseHeader, shownColumnSql } from '../store/serializer'
 import { readIndexKeys, toStoredKeys } from '../store/stored-keys'
 import {
@@ -27,9 +36,11 @@ import {
 import { emitEntityEvents } from './entity-events'
 import { assertWithinLimits } from './limitations'
 
-const updateSql = (mark = '') =>
-  `update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ?${mark} where seq = ?`
-const UPDATE = updateSql()
+const updateSql = (more: string) => {
+  const set = `update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ?${more}`
+  return { alone: `${set} where seq = ?`, withVersion: `${set}, ${SET_VERSION} where seq = ?` }
+}
+const UPDATE = updateSql('')
 // Entities that are written while an alteration is being prepared have to be prepared, too.
 const UPDATE_MARKED = updateSql(', altered = null, form = -1')
 const UPDATE_CLEAN = updateSql(', altered = null, form = null')
@@ -75,12 +86,12 @@ type Replacement = { author?: string; at?: number; maintained?: Model | Readonly
 export async function replaceEntity(
   tx: Tx,
   model: Model,
-  before: LoggedEntity,
+  before: LoggedEntity & Owners & LatestVersion & Pick<EntityHeader, 'updated'>,
   row: StoredEntity,
   { searched, logged, tracked }: BlueprintFeatures,
   { author, at = row.updated, maintained = model }: Replacement = {},
 ) {
-  const { seq, user, workspace, shown, keys, version, updated } = row
+  const { seq, user, workspace, shown, keys, updated } = row
   // During an alteration, there may be rows of new or retired fields.
   const [removedRows, addedRows] = diffRows(
     toIndexRows(isAltering(model) ? undefined : maintained, readIndexKeys(before, model)),
@@ -88,18 +99,19 @@ export async function replaceEntity(
   )
   const text = extractDocumentJson(shown)
   const history = historyOf(model)
+  const version = history && toNextVersion(history, before, row)
   if (searched) replaceTerms(tx, [[seq, toSearchTerms(model, JSON.parse(text))]])
   if (tracked) noteChanges(tx, model.key, [seq])
   await Promise.all([
     writeIndexRows(tx, withEntity(row, removedRows), withEntity(row, addedRows)),
-    tx.query(getUpdateSql(model), [user, workspace, text, keys, version, updated, seq]),
+    // The update refers to the version that was inserted just before it.
+    version && appendChange(tx, history, version, { identifier: row.identifier, at, since: before.updated, author }),
+    tx.query(getUpdateSql(model)[version ? 'withVersion' : 'alone'], [
+      ...[user, workspace, text, keys, row.version, updated],
+      ...(version ? [history.number, version.number] : []),
+      seq,
+    ]),
     logged && appendChanges(tx, model.key, [{ before: toLogged(before, model), after: toLogged(row, model) }]),
-    history &&
-      appendChange(tx, history, author, {
-        before: { ...parseHeader(before.shown), shown: before.shown },
-        after: row,
-        at,
-      }),
   ])
 }
 
@@ -115,20 +127,26 @@ function listChangedKeys({ dispatchers, fields }: Model, { shown }: StoredEntity
 const emitUpdate = async (tx: Tx, model: Model, row: StoredEntity & { changed?: string[] }, actor?: Caller) =>
   model.dispatchers?.update && emitEntityEvents(tx, { tenant: model.tenant, actor }, 'update', model.key, [row])
 
+type RestoredRow = [
+  shown: string,
+  keys: string,
+  history: number | null,
+  versionNumber: number | null,
+  versionRow: number | null,
+  ...features: unknown[],
+]
+
 /** Restores an entity to its previous state if it still exists, without any checks. */
 export async function restoreEntity(tx: Tx, model: Model, before: StoredEntity) {
-  const select = `select ${shownColumnSql(model, '')}, keys, ${FEATURES} from entities where seq = ?`
-  const [row] = (await tx.query(select, [model.key, model.key, model.key, before.seq])) as [
-    string,
-    string,
-    ...unknown[],
-  ][]
+  const select = `select ${shownColumnSql(model, '')}, keys, ${LATEST_VERSION}, ${FEATURES} from entities where seq = ?`
+  const [row] = (await tx.query(select, [model.key, model.key, model.key, before.seq])) as RestoredRow[]
   if (!row) return
-  const [shown, keys, ...features] = row
+  const [shown, keys, history, versionNumber, versionRow, ...features] = row
+  const current = { ...parseHeader(shown), shown, keys, history, versionNumber, versionRow }
   // An import that is undone does not notice that an index was made meanwhile.
   const maintained = await readMaintainedIndexes(tx, model.key)
   await Promise.all([
-    replaceEntity(tx, model, { shown, keys }, before, toFeatures(features), { at: now(), maintained }),
+    replaceEntity(tx, model, current, before, toFeatures(features), { at: now(), maintained }),
     emitUpdate(tx, model, before),
   ])
 }
