@@ -128,8 +128,9 @@ export async function restore(
   for (const field of model.fields) {
     if (isComputed(model, field.key) || !mayReadField(field, ctx.actor)) continue
     const value = state.doc[field.key]
-    if (value !== undefined) metadata[field.key] = value
-    else if (present) metadata[field.key] = null
+    // Of what stays as it is, callers may not be allowed to write all.
+    if (Bun.deepEquals(value, present?.doc[field.key])) continue
+    metadata[field.key] = value ?? null
   }
   if (present) return entities.update(ctx, key, identifier, { metadata }, request)
   const { user, workspace } = state.header

@@ -29,6 +29,21 @@ describe('the readers of a history', () => {
     expect(statusAndCode(await as('other').post(`${path}/a/history/1/restore`))).toEqual([404, 'ENTITY_NOT_FOUND'])
   })
 
+  test('a version is restored by users who may not write a field that stays as it is', async () => {
+    const guarded = [...fields, { key: 'checked', type: 'boolean', writeRoles: ['admin'] }]
+    const { as, path } = await createThingsFixture(guarded, fullAccessRules('user', 'user'), { history: true })
+    await as('user').post(path, { identifier: 'a', title: 'first' })
+    await as('user').put(`${path}/a`, { title: 'second' })
+    expect(await as('user').post(`${path}/a/history/1/restore`)).toMatchObject({
+      status: 200,
+      body: { title: 'first' },
+    })
+    await as('admin').put(`${path}/a`, { checked: true })
+    expect(statusAndCode(await as('user').post(`${path}/a/history/2/restore`))).toEqual([403, 'FORBIDDEN'])
+    expect((await as('user').get(`${path}/a`)).body).toMatchObject({ title: 'first', checked: true })
+    expect((await as('admin').post(`${path}/a/history/2/restore`)).body).toMatchObject({ title: 'second' })
+  })
+
   test('the next owner of an identifier does not see what an earlier entity of that name had', async () => {
     const own = await createThingsFixture(fields, fullAccessRules('user', 'user'), { history: true })
     const { as, path } = own
