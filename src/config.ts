@@ -315,12 +315,6 @@ export const environment = process.env
 /** The settings of this process. No other module reads the environment. */
 export const { values: config, sources: configSources } = readConfig(process.env, readConfigFile())
 
-/** Applies what fits the machine of a developer, where nothing else is set: models and webhooks are often there, too. */
-export function applyDevelopmentDefaults() {
-  for (const name of ['ATOLL_ALLOW_PRIVATE_NETWORK', 'ATOLL_AI_ECHO'] as const)
-    if (!configSources[name]) config[name] = 'on'
-}
-
 /** Whether several processes of this machine serve together. */
 export const hasSeveralProcesses = config.ATOLL_WORKERS > 1
 

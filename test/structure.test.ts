@@ -136,7 +136,7 @@ test.each(sources)(
         ],
         // Whoever runs a command chooses the server.
         'commands/installation/remote.ts',
-        'commands/site-target.ts',
+        'commands/server-request.ts',
         'definitions/target.ts',
       ])
   },

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { applyDevelopmentDefaults, config } from '../config'
+import { config, configSources } from '../config'
 import { endStartPolicy } from '../core/jit-policy'
 import { getErrorChain } from '../core/log'
 import { type FieldError, Problem } from '../core/problem'
@@ -48,6 +48,12 @@ export const dev = new Command('dev')
     console.log(`Watching ${folder} for the tenant "${id}".`)
     if (command.length) runCompanion(command)
   })
+
+/** Applies what fits the machine of a developer, where nothing else is set: models and webhooks are often there, too. */
+function applyDevelopmentDefaults() {
+  for (const name of ['ATOLL_ALLOW_PRIVATE_NETWORK', 'ATOLL_AI_ECHO'] as const)
+    if (!configSources[name]) config[name] = 'on'
+}
 
 async function createIfMissing(id: string) {
   const { createTenant, isRegistered } = await import('../tenancy/tenants')
