@@ -101,7 +101,7 @@ test('a history is pulled, kept by a push, and switched off by a file without it
   expect(await push(target, folder)).toEqual([])
   expect((await admin.get('/blueprints/books/entities/emma/history')).body).toHaveLength(1)
   await write(folder, 'blueprints/books.json', { name: 'Books', fields: [title] })
-  expect(await diff(target, folder)).toMatchObject([{ details: ['removes the history and its versions'] }])
+  expect(await diff(target, folder)).toMatchObject([{ details: ['removes the history of its entities'] }])
   await push(target, folder)
   expect((await admin.get('/blueprints/books')).body.history).toBeUndefined()
 })
