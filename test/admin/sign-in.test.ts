@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     await root('PUT', `/api/users/${ada._id}`, { email: 'ada@example.com' })
     await signOut(page)
     await page.getByRole('link', { name: 'Forgotten your password?' }).click()
-    await page.getByLabel('E-mail address').fill('ada@example.com')
+    await page.getByLabel('E-mail address', { exact: true }).fill('ada@example.com')
     await inspectScreen(page, 'forgotten-password')
     await page.getByRole('button', { name: 'Send the mail' }).click()
     await page.getByLabel('Code from the mail').waitFor()
@@ -133,7 +133,7 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     }
     const requestMail = async () => {
       await page.getByRole('button', { name: 'Sign in by e-mail' }).click()
-      await page.getByLabel('E-mail address').fill('grace@example.com')
+      await page.getByLabel('E-mail address', { exact: true }).fill('grace@example.com')
       await page.getByRole('button', { name: 'Send the mail' }).click()
       await page.getByLabel('Code from the mail').waitFor()
     }

@@ -8,7 +8,7 @@ import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 export type MarkedEntity = StoredEntity & { form: number | null }
 
 const entityColumns = (model: Model) => `${storedColumns(model)}, form`
-const toMarkedEntity = (row: unknown[]): MarkedEntity => ({ ...toStored(row), form: row[10] as number | null })
+const toMarkedEntity = (row: unknown[]): MarkedEntity => ({ ...toStored(row), form: row.at(-1) as number | null })
 
 const ENTITIES_PER_READ = 200 // entities per statement, so that other requests get their turn
 
