@@ -56,8 +56,7 @@ export const isJson = ({ headers }: Request) =>
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 
 /** Tells whether the `Content-Type` of a request is a multipart form. */
-export const isForm = ({ headers }: Request) =>
-  /^multipart\/form-data\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
+export const isForm = ({ headers }: Request) => /^multipart\/form-data\s*;/i.test(headers.get('content-type') ?? '')
 
 export const malformedBody = () =>
   new Problem(400, 'MALFORMED_BODY', 'The body is not JSON. Check its quotes, commas and brackets.')

@@ -1,5 +1,4 @@
 import { config } from '../config'
-import { isForm } from '../core/body'
 import { badRequest } from '../core/problem'
 import { parseFlag } from '../core/shapes'
 import { fileTooLarge } from './drafts'
@@ -7,6 +6,9 @@ import { freeAfterUse, type IncomingFile, receiveForm, withChunks } from './form
 
 /** The bytes that boundaries and headers of a multipart body may have besides the file. */
 const MULTIPART_OVERHEAD = 64 << 10
+
+/** One without a boundary is a malformed form, not a file. */
+const MULTIPART = /^multipart\/form-data\s*(?:;|$)/i
 
 export type UploadOptions = { name?: string; keep?: string }
 
@@ -28,7 +30,7 @@ export async function receiveUpload<T>(
   const keep = !!parseFlag(options, 'keep')
   if (!request.body) return badRequest({ path: 'file', message: 'Send the file as the body, or as the part "file".' })
   return withChunks(request.body, (content) =>
-    isForm(request)
+    MULTIPART.test(type)
       ? receiveFileForm(type, content, { ...options, keep }, receive)
       : receive({ name: options.name ?? '', type, content: freeAfterUse(content), options: Promise.resolve({ keep }) }),
   )
