@@ -69,9 +69,9 @@ function growDatabase() {
   const database = new Database(file)
   database.run('pragma synchronous = off')
   while (statSync(file).size < MEGABYTES * MB) {
-    database.run(`insert into entities select (select max(seq) from entities) + row_number() over (),
-      lower(hex(randomblob(16))), blueprint, lower(hex(randomblob(12))), user, workspace, shown, keys, version, created,
-      updated, altered, form from entities limit 100000`)
+    database.run(`insert into entities (seq, _id, blueprint, identifier, user, shown, keys, version, created, updated)
+      select (select max(seq) from entities) + row_number() over (), lower(hex(randomblob(16))), blueprint,
+      lower(hex(randomblob(12))), user, shown, keys, version, created, updated from entities limit 100000`)
     database.run('pragma wal_checkpoint(truncate)')
   }
   database.close()
