@@ -4,7 +4,8 @@ import { Busy } from '../../errors'
 import type { OpenFile } from './drivers'
 
 const CHUNK_BYTES = 256 << 10 // it stays in the cache of the processor
-const SYNC_BYTES = 8 << 20
+const SYNC_BYTES = 2 << 20
+const PAUSE_RATIO = 0.3 // of the time that a synced piece takes, for the reads and writes of others
 const LOG_HEADER_BYTES = 32
 const MAX_LOG_COPIES = 5
 
@@ -73,7 +74,7 @@ function readLogHeader(log: number): Buffer {
 async function copyBytes(from: number, to: number, { onBytes, signal, isSynced }: FileCopyControl = {}) {
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
   const total = fstatSync(from).size
-  for (let [position, unsynced] = [0, 0]; ; ) {
+  for (let [position, unsynced, startedAt] = [0, 0, performance.now()]; ; ) {
     signal?.throwIfAborted()
     const length = readSync(from, chunk, 0, CHUNK_BYTES, position)
     if (!length) return
@@ -85,7 +86,9 @@ async function copyBytes(from: number, to: number, { onBytes, signal, isSynced }
     if (!isSynced || unsynced < SYNC_BYTES) await new Promise(setImmediate)
     else {
       await syncData(to)
+      await Bun.sleep((performance.now() - startedAt) * PAUSE_RATIO)
       unsynced = 0
+      startedAt = performance.now()
     }
   }
 }
