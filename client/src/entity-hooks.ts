@@ -36,7 +36,7 @@ export function createEntityHooks<B extends Kinds<B>>(client: Client<B>, scope: 
       mutationKey: queryKey,
       mutationFn: run,
       onMutate: async (variables: Variables) => {
-        // One that has nothing to show yet goes on.
+        // A query that has no data yet is not cancelled.
         await queryClient.cancelQueries({ queryKey, predicate: ({ state }) => state.data !== undefined })
         const before = queryClient.getQueriesData({ queryKey })
         queryClient.setQueriesData({ queryKey }, (cached: unknown) => {

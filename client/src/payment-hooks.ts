@@ -26,7 +26,7 @@ export function createPaymentHooks<B extends Kinds<B>>({ payments }: Client<B>, 
       useQuery({ queryKey: subscriptionKey, queryFn: ({ signal }) => payments.subscription({ signal }), ...settings }),
 
     /**
-     * Begins to pay, and goes to the page of the provider. What costs nothing is active at once.
+     * Starts a checkout and opens the page of the provider. A plan that costs nothing is active at once.
      * @example
      * const checkout = useCheckout()
      * const subscribe = (planId: string) => checkout.mutate({ planId, billingCycle: 'monthly' })
@@ -35,7 +35,7 @@ export function createPaymentHooks<B extends Kinds<B>>({ payments }: Client<B>, 
       const queryClient = useQueryClient()
       return useMutation({
         mutationFn: (checkout: CheckoutRequest) => {
-          // Unless it is said otherwise, people come back to where they were.
+          // By default, people return to the page that they came from.
           const page = browser.location?.href
           return payments.checkout({ ...(page && { successUrl: page, cancelUrl: page }), ...checkout })
         },

@@ -36,7 +36,7 @@ export type EntityView<S, P> = {
   $select?: readonly S[]
   /** The relations whose identifiers are replaced by the entities. */
   $populate?: readonly P[]
-  /** A time, as in `updated`: what was then, of a blueprint with a history, and without `$populate` and `$q`. */
+  /** Shows the state as of this time, written as in `updated`. Needs a blueprint with a history; excludes `$populate` and `$q`. */
   $asOf?: string
 }
 

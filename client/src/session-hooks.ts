@@ -7,7 +7,7 @@ import type { QuerySettings } from './query-settings'
 export function createSessionHooks<B extends Kinds<B>>(client: Client<B>, scope: string) {
   const meKey = [scope, 'me']
 
-  /** A mutation after which another user or workspace is there, so that nothing that was loaded holds any more. */
+  /** A mutation that changes the user or the workspace, after which everything is loaded again. */
   function useSessionMutation<Variables, Result>(run: (variables: Variables) => Promise<Result>) {
     const queryClient = useQueryClient()
     return useMutation({ mutationFn: run, onSuccess: () => queryClient.resetQueries({ queryKey: [scope] }) })

@@ -5,7 +5,7 @@ import { Problem } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import { takeWithinSize } from '../store/sql-fragments'
 import { REMOVED } from './version'
-import { type Link, readContents, readLinks, sortLinks, withinHistory } from './version-chain'
+import { readContents, readLinks, sortLinks, type VersionLink, withinHistory } from './version-chain'
 import {
   type PresentEntity,
   presentColumns,
@@ -64,7 +64,7 @@ export async function* scanStatesAsOf(db: Db, model: Model, at: number): AsyncGe
 }
 
 /** Undoes the versions of several entities. */
-async function* searchStates(db: Db, model: Model, candidates: Candidate[], links: Link[], at: number) {
+async function* searchStates(db: Db, model: Model, candidates: Candidate[], links: VersionLink[], at: number) {
   const history = requireHistory(model)
   const chains = Map.groupBy(sortLinks(links), ({ identifier }) => identifier)
   const contents = readContents(

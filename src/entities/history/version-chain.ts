@@ -7,7 +7,12 @@ const VERSIONS_PER_READ = 100 // versions whose contents are read by one stateme
 const MAX_BYTES_PER_READ = 1 << 20 // bytes of versions in memory, unless a single one is larger
 
 /** A version without what it replaced. */
-export type Link = Omit<Version, 'former'> & { seq: number; identifier: string; previous: number | null; size: number }
+export type VersionLink = Omit<Version, 'former'> & {
+  seq: number
+  identifier: string
+  previous: number | null
+  size: number
+}
 
 const COLUMNS = ['seq', 'identifier', 'number', 'at', 'since', 'action', 'previous', 'author']
 const select = (row: string) => COLUMNS.map((column) => `${row}.${column}`).join(', ')
@@ -21,7 +26,7 @@ export async function readLinks(
   { number: history }: EntityHistory,
   heads: number[],
   { at = -1, limit }: { at?: number; limit: number },
-): Promise<Link[]> {
+): Promise<VersionLink[]> {
   if (!heads.length) return []
   const { sql, params } = oneOf('h.seq', heads)
   const rows = await db.query(
@@ -41,7 +46,7 @@ export async function readLinks(
 }
 
 /** Yields versions with what they replaced, in the order of their links. One that was removed meanwhile has nothing. */
-export async function* readContents(db: Db, links: Link[]): AsyncGenerator<Version & Link, void> {
+export async function* readContents(db: Db, links: VersionLink[]): AsyncGenerator<Version & VersionLink, void> {
   for (let from = 0; from < links.length; ) {
     const slice = takeWithinSize(links.slice(from, from + VERSIONS_PER_READ), MAX_BYTES_PER_READ, ({ size }) => size)
     const { sql, params } = oneOf(
@@ -57,7 +62,7 @@ export async function* readContents(db: Db, links: Link[]): AsyncGenerator<Versi
 }
 
 /** Returns the latest versions first. */
-export const sortLinks = (links: Link[]) => links.sort((one, other) => other.number - one.number)
+export const sortLinks = (links: VersionLink[]) => links.sort((one, other) => other.number - one.number)
 
 /** Yields the versions of an entity, the latest first, as far as they tell what was at a time, and without those that are too many. */
 export async function* readChain(
@@ -69,7 +74,7 @@ export async function* readChain(
 ): AsyncGenerator<Version, void> {
   let latest: number | undefined
   for (let next: number | null = head; next !== null; ) {
-    const read: Link[] = await readLinks(db, history, [next], { at, limit: VERSIONS_PER_READ })
+    const read: VersionLink[] = await readLinks(db, history, [next], { at, limit: VERSIONS_PER_READ })
     const links = sortLinks(read.filter((link) => link.identifier === identifier))
     for await (const version of readContents(db, links)) {
       latest ??= version.number
@@ -85,7 +90,7 @@ const isOldest = ({ number }: Pick<Version, 'number'>, { versions }: EntityHisto
   number > 1 && number <= latest - versions + 1
 
 /** Returns a version as the history shows it: before the oldest that it keeps, nothing is known. */
-export const withinHistory = (version: Version & Link, history: EntityHistory, latest: number): Version =>
+export const withinHistory = (version: Version & VersionLink, history: EntityHistory, latest: number): Version =>
   isOldest(version, history, latest) ? { ...version, former: null, previous: null, isOldest: true } : version
 
 /** Returns the row of the latest removal of an entity. */
