@@ -5,13 +5,13 @@ import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { shownInForceSql } from '../store/serializer'
 import { oneOf } from '../store/sql-fragments'
-import { readIndexKeys, readTextFields, type TextFields } from '../store/stored-keys'
+import { readIndexKeys, readDerivableFields, type DerivableFields } from '../store/stored-keys'
 
 /** An entity with the values of its row. */
 export type LoggedEntity = { shown: string; keys: string }
 
 /** Returns an entity with all of its index keys, because its blueprint may have changed when the log is read. */
-export const toLogged = (entity: LoggedEntity, of: Model | TextFields): LoggedEntity => ({
+export const toLogged = (entity: LoggedEntity, of: Model | DerivableFields): LoggedEntity => ({
   shown: entity.shown,
   keys: JSON.stringify(readIndexKeys(entity, of)),
 })
@@ -78,7 +78,7 @@ export async function appendRemovals(tx: Tx, entities: number[]) {
       params,
     )) as [string, string, string][]
     for (const [blueprint, group] of Map.groupBy(rows, ([blueprint]) => blueprint)) {
-      const fields = await readTextFields(tx, blueprint)
+      const fields = await readDerivableFields(tx, blueprint)
       await appendChanges(
         tx,
         blueprint,

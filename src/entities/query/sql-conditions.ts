@@ -1,7 +1,7 @@
 import type { RowScope } from '../../blueprints/permissions'
 import { idSql } from '../store/serializer'
 import { and, fragment, padValues, type SqlFragment } from '../store/sql-fragments'
-import { isTextField } from '../store/stored-keys'
+import { getDerivableType } from '../store/stored-keys'
 import type { Condition, Predicate, Target } from './target'
 
 export type FieldTarget = Extract<Target, { at: 'field' }>
@@ -97,11 +97,15 @@ export function comparisonSql(at: string | SqlFragment, condition: Predicate): S
 export function valueSql(target: Target): SqlFragment {
   if (target.at === 'column') return fragment(target.column === 'e._id' ? idSql('e.') : target.column)
   const { field, label, form } = target
-  if (!isTextField(field)) return fragment('e.keys ->> ?', label)
-  if (form === undefined) return fragment(`coalesce(e.keys ->> ?, ${textInSql('e.shown')})`, label, field.key)
-  const inForce = `case when e.form = ${form} then ${textInSql('e.altered')} else ${textInSql('e.shown')} end`
+  const type = getDerivableType(field)
+  if (!type) return fragment('e.keys ->> ?', label)
+  // Of `true`, `->` has the text, where `->>` has the number 1.
+  const derived = (column: string) => derivedKeySql(column, type === 'string' ? '->>' : '->')
+  if (form === undefined) return fragment(`coalesce(e.keys ->> ?, ${derived('e.shown')})`, label, field.key)
+  const inForce = `case when e.form = ${form} then ${derived('e.altered')} else ${derived('e.shown')} end`
   return fragment(`coalesce(e.keys ->> ?, ${inForce})`, label, field.key, field.key)
 }
 
-/** Returns the SQL for a text in a document. Earlier versions wrote no pure documents, but all index keys. */
-const textInSql = (column: string) => `case when substr(${column}, 1, 1) = '{' then ${column} ->> ? end`
+/** Returns the SQL for an index key from a document. Earlier versions wrote no pure documents, but all index keys. */
+const derivedKeySql = (column: string, arrow: '->' | '->>') =>
+  `case when substr(${column}, 1, 1) = '{' then ${column} ${arrow} ? end`

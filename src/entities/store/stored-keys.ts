@@ -5,36 +5,43 @@ import { fieldLabel, type IndexKeys, isSingleValued } from './index-keys'
 import { extractDocumentJson } from './serializer'
 
 /** The names of the fields whose index key may be left to the document, by the labels of the keys. */
-export type TextFields = ReadonlyMap<string, string>
+export type DerivableFields = ReadonlyMap<string, string>
 
-/** Returns whether the values of a field are texts, which mostly are their own index keys. */
-export const isTextField = (field: ModelField) => isSingleValued(field) && field.kind.jsonSchema.type === 'string'
+/** Returns the type of the values of a field whose index key mostly follows from the document, or undefined. */
+export function getDerivableType(field: ModelField): 'string' | 'boolean' | undefined {
+  const { type } = field.kind.jsonSchema
+  return isSingleValued(field) && (type === 'string' || type === 'boolean') ? type : undefined
+}
 
-const textFieldsByModel = new WeakMap<Model, TextFields>()
+const derivableFieldsByModel = new WeakMap<Model, DerivableFields>()
 
-function getTextFields(model: Model): TextFields {
-  const existing = textFieldsByModel.get(model)
+function getDerivableFields(model: Model): DerivableFields {
+  const existing = derivableFieldsByModel.get(model)
   if (existing) return existing
-  const fields = new Map(model.fields.filter(isTextField).map((field) => [fieldLabel(field), field.key]))
-  textFieldsByModel.set(model, fields)
+  const fields = new Map(model.fields.filter(getDerivableType).map((field) => [fieldLabel(field), field.key]))
+  derivableFieldsByModel.set(model, fields)
   return fields
 }
 
+/** Returns the index key that follows from a value alone: a text is its own, unless it has another one. */
+const deriveKey = (value: unknown) =>
+  typeof value === 'string' ? value : typeof value === 'boolean' ? `${value}` : undefined
+
 /** Returns the fields of a blueprint whose model is not at hand. */
-export const readTextFields = async (db: Pick<Db, 'query'>, blueprint: string): Promise<TextFields> =>
+export const readDerivableFields = async (db: Pick<Db, 'query'>, blueprint: string): Promise<DerivableFields> =>
   new Map(
     ((await db.query('select number, key from fields where blueprint = ?', [blueprint])) as [number, string][]).map(
       ([number, key]) => [fieldLabel({ number }), key],
     ),
   )
 
-/** Returns the index keys of an entity as they are stored: without texts that are their own keys. */
+/** Returns the index keys of an entity as they are stored: without those that follow from the document. */
 export function toStoredKeys(model: Model, doc: Doc, keys: IndexKeys): string {
-  const fields = getTextFields(model)
+  const fields = getDerivableFields(model)
   const stored: IndexKeys = {}
   for (const label in keys) {
     const name = fields.get(label)
-    if (name === undefined || doc[name] !== keys[label]) stored[label] = keys[label]!
+    if (name === undefined || deriveKey(doc[name]) !== keys[label]) stored[label] = keys[label]!
   }
   return JSON.stringify(stored)
 }
@@ -44,19 +51,19 @@ type KeyedEntity = { shown: string; keys: string }
 const completeKeys = new WeakMap<KeyedEntity, IndexKeys>()
 
 /** Returns all index keys of a stored entity. The result is cached and must not be changed. */
-export function readIndexKeys(entity: KeyedEntity, of: Model | TextFields): IndexKeys {
+export function readIndexKeys(entity: KeyedEntity, of: Model | DerivableFields): IndexKeys {
   const existing = completeKeys.get(entity)
   if (existing) return existing
   const doc = JSON.parse(extractDocumentJson(entity.shown)) as Doc
-  const keys = addTextKeys(JSON.parse(entity.keys), doc, 'fields' in of ? getTextFields(of) : of)
+  const keys = addDerivedKeys(JSON.parse(entity.keys), doc, 'fields' in of ? getDerivableFields(of) : of)
   completeKeys.set(entity, keys)
   return keys
 }
 
-function addTextKeys(keys: IndexKeys, doc: Doc, fields: TextFields): IndexKeys {
+function addDerivedKeys(keys: IndexKeys, doc: Doc, fields: DerivableFields): IndexKeys {
   for (const [label, name] of fields) {
-    const value = doc[name]
-    if (typeof value === 'string' && !Object.hasOwn(keys, label)) keys[label] = value
+    const key = deriveKey(doc[name])
+    if (key !== undefined && !Object.hasOwn(keys, label)) keys[label] = key
   }
   return keys
 }

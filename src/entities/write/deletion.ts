@@ -223,7 +223,7 @@ export const takeBatch = <Row extends Pick<StoredEntity, 'keys'>>(entities: Row[
   takeWithinSize(entities, MAX_STATEMENTS_PER_WRITE, ({ keys }) => 1 + toIndexRows(undefined, JSON.parse(keys)).length)
 
 /** Returns the index keys that are left to the documents of entities, by their numbers. */
-async function readIndexedTexts(tx: Tx, blueprint: string, entities: Pick<DeletedEntity, 'seq'>[]) {
+async function readDerivedKeys(tx: Tx, blueprint: string, entities: Pick<DeletedEntity, 'seq'>[]) {
   const fields = (await tx.query(
     `select f.number, f.key from field_indexes i join fields f on f.number = i.number
      where i.blueprint = ? and i.state <> 'removing' and i.reason <> 'list or object'`,
@@ -236,17 +236,29 @@ async function readIndexedTexts(tx: Tx, blueprint: string, entities: Pick<Delete
   for (const chunk of toChunks(entities.map(({ seq }) => seq))) {
     const { sql, params } = oneOf('e.seq', chunk)
     const keys = fields.map(([, key]) => key)
-    for (const [seq, ...texts] of await tx.query(`select e.seq, ${columns} from entities e where ${sql}`, [
+    for (const [seq, ...values] of await tx.query(`select e.seq, ${columns} from entities e where ${sql}`, [
       ...keys,
       ...params,
     ]))
       found.set(
         Number(seq),
-        Object.fromEntries(labels.flatMap((label, at) => (typeof texts[at] === 'string' ? [[label, texts[at]]] : []))),
+        Object.fromEntries(
+          labels.flatMap((label, at) => {
+            const key = toDerivedKey(values[at])
+            return key === undefined ? [] : [[label, key]]
+          }),
+        ),
       )
   }
   return found
 }
+
+/** Returns the key of a value that was read with `->>`; SQLite reads `true` as 1. Keys of numbers are always stored. */
+const toDerivedKey = (value: unknown) => (typeof value === 'string' ? value : BOOLEAN_KEYS.get(value))
+const BOOLEAN_KEYS = new Map<unknown, string>([
+  [0, 'false'],
+  [1, 'true'],
+])
 
 /** Removes entities with all rows of the index that they may have, regardless of the current model. */
 export async function deleteRows(
@@ -265,9 +277,9 @@ export async function deleteRows(
   const rows: unknown[][] = []
   for (const [blueprint, group] of Map.groupBy(entities, (one) => one.blueprint)) {
     const maintained = await readMaintainedIndexes(tx, blueprint)
-    const texts = await readIndexedTexts(tx, blueprint, group)
+    const derived = await readDerivedKeys(tx, blueprint, group)
     for (const { seq, keys, created } of group) {
-      const all = { ...texts.get(seq), ...(JSON.parse(keys) as IndexKeys) }
+      const all = { ...derived.get(seq), ...(JSON.parse(keys) as IndexKeys) }
       rows.push(...toIndexRows(maintained, all).map((row) => [...row, created, seq]))
     }
   }

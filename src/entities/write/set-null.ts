@@ -11,7 +11,7 @@ import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
 import { extractDocumentJson, packEntity } from '../store/serializer'
 import { oneOf } from '../store/sql-fragments'
-import { readIndexKeys, readTextFields, type TextFields, toStoredKeys } from '../store/stored-keys'
+import { readIndexKeys, readDerivableFields, type DerivableFields, toStoredKeys } from '../store/stored-keys'
 import { assertUnique, type BlueprintFeatures, requireFreshBlueprint } from './constraints'
 import type { EventEntity } from './entity-events'
 import type { ComputedEntity, ReferenceGraph } from './recomputation'
@@ -43,7 +43,7 @@ export async function setReferencesNull(
   const cleared: ClearedEntity[] = []
   const entities = [...Map.groupBy(pointers, ({ entity }) => entity)]
   const observed = new Map<string, BlueprintFeatures>()
-  const textFields = new Map<string, TextFields>()
+  const derivableFields = new Map<string, DerivableFields>()
   let size = 0
   for (let at = 0; at < entities.length; at += ENTITIES_PER_READ) {
     const chunk = new Map(entities.slice(at, at + ENTITIES_PER_READ))
@@ -56,8 +56,8 @@ export async function setReferencesNull(
       if (size > MAX_REWRITTEN_CHARACTERS) throw new RestrictedDelete(pointers, true)
       const ownPointers = chunk.get(stored.seq) ?? []
       const { blueprint } = ownPointers[0]!.reference
-      const fields = textFields.get(blueprint) ?? (await readTextFields(tx, blueprint))
-      textFields.set(blueprint, fields)
+      const fields = derivableFields.get(blueprint) ?? (await readDerivableFields(tx, blueprint))
+      derivableFields.set(blueprint, fields)
       const remaining = withoutReferences(stored, fields, ownPointers, forced)
       if (!remaining) continue
       const computes = graph.withComputedFields.has(blueprint)
@@ -91,7 +91,7 @@ type RemainingEntity = { doc: Doc; keys: IndexKeys; removedRows: unknown[][] }
 
 function withoutReferences(
   row: StoredEntity,
-  fields: TextFields,
+  fields: DerivableFields,
   pointers: Pointer[],
   forced?: string,
 ): RemainingEntity | undefined {

@@ -19,6 +19,8 @@ export function toPostgres(sql: string): string {
 function translate(sql: string): string {
   let parameters = 0
   const numbered = materializeSubselects(sql)
+    // SQLite has the text of a boolean only as JSON.
+    .replace(/\b(e\.(?:shown|altered)) -> /g, '$1 ->> ')
     .replace(/(->> )?('(?:[^']|'')*'|"(?:[^"]|"")*"|\?)/g, (_, arrow: string | undefined, part: string) => {
       const operand = part === '?' ? `$${++parameters}` : part
       return arrow ? `${arrow}${operand} collate "C"` : operand
