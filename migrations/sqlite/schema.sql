@@ -73,7 +73,7 @@ CREATE TABLE blueprints (
   version integer not null,
   created integer not null,
   updated integer not null
-, form integer not null default 0, indexing integer not null default 0, history_number integer, history_fields text) strict;
+, form integer not null default 0, indexing integer not null default 0, history_number integer, history_fields text, number integer not null default 0) strict;
 
 CREATE TABLE fields (
   number integer not null primary key,
@@ -81,27 +81,6 @@ CREATE TABLE fields (
   key text not null,
   unique (blueprint, key)
 ) strict;
-
-CREATE TABLE entities (
-  seq integer not null primary key,
-  _id text unique,
-  blueprint text not null references blueprints (key),
-  identifier text not null,
-  user text,
-  workspace text,
-  shown text not null,
-  keys text not null,
-  version integer not null,
-  created integer not null,
-  updated integer not null, altered text, form integer, history integer, version_number integer, version_row integer, creator text,
-  unique (blueprint, identifier)
-) strict;
-
-CREATE INDEX entities_by_time on entities (blueprint, created, seq);
-
-CREATE INDEX entities_of_user on entities (blueprint, user, created, seq);
-
-CREATE INDEX entities_of_workspace on entities (blueprint, workspace, created, seq) where workspace is not null;
 
 CREATE TABLE entity_index (
   field integer not null,
@@ -173,8 +152,6 @@ CREATE TABLE builds (
 ) strict;
 
 CREATE INDEX builds_by_path on builds (path);
-
-CREATE INDEX entities_to_alter on entities (blueprint, seq) where form = -1;
 
 CREATE TABLE change_logs (
   blueprint text not null primary key references blueprints (key) on delete cascade,
@@ -297,8 +274,6 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_by_lane on jobs (lane, state, seq);
 
 CREATE INDEX jobs_by_kind on jobs (kind, state, finished);
-
-CREATE INDEX entities_by_change on entities (blueprint, updated, created, seq);
 
 CREATE INDEX users_by_time on users (created, _id);
 
@@ -978,4 +953,35 @@ CREATE TABLE "entity_versions" (
 
 CREATE INDEX entity_removals on entity_versions (history, identifier, seq, at) where action = 2;
 
-pragma user_version = 47;
+CREATE TABLE "entities" (
+  seq integer not null primary key,
+  _id text unique,
+  blueprint integer not null,
+  identifier text not null,
+  user text,
+  workspace text,
+  shown text not null,
+  keys text not null,
+  version integer not null,
+  created integer not null,
+  updated integer not null,
+  altered text,
+  form integer,
+  history integer,
+  version_number integer,
+  version_row integer,
+  creator text,
+  unique (blueprint, identifier)
+) strict;
+
+CREATE INDEX entities_by_time on entities (blueprint, created, seq);
+
+CREATE INDEX entities_of_user on entities (blueprint, user, created, seq);
+
+CREATE INDEX entities_of_workspace on entities (blueprint, workspace, created, seq) where workspace is not null;
+
+CREATE INDEX entities_to_alter on entities (blueprint, seq) where form = -1;
+
+CREATE INDEX entities_by_change on entities (blueprint, updated, created, seq);
+
+pragma user_version = 48;

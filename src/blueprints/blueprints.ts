@@ -19,6 +19,7 @@ import { assignFieldNumbers } from './field-numbers'
 import { nextHistory } from './history'
 import type { Model } from './model'
 import { findAlterationRow, loadModel } from './model-loader'
+import { takeNumber } from './number-sequence'
 import { isVisibleTo, mayReadField } from './permissions'
 import { assertReferencesCurrent, withReferences } from './references'
 import { applyRenames } from './schema-diff'
@@ -90,7 +91,8 @@ export async function create(ctx: Ctx, input: NewBlueprint, answer: HttpContext)
   }
   const created = writeInvalidating(ctx, 'blueprints', async (tx) => {
     await assertTargetsExist(tx, key, definition)
-    await tx.insert(blueprints).values({ ...row, ...(await nextHistory(tx, undefined, definition)) })
+    const number = await takeNumber(tx, 'blueprint numbers')
+    await tx.insert(blueprints).values({ ...row, number, ...(await nextHistory(tx, undefined, definition)) })
     await recordCreatedPath(tx, `/api/blueprints/${key}`)
     await assignFieldNumbers(tx, key, definition)
   })

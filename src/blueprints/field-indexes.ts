@@ -4,6 +4,7 @@ import type { Tx } from '../storage/port'
 import { type FieldTypeName, fieldTypes } from './fields'
 import type { FieldType } from './fields/field-type'
 import { namesFiles } from './file-fields'
+import { BLUEPRINT_NUMBER } from './number-sequence'
 import type { Definition, Field, IndexReason } from './shapes'
 import { fieldIndexes } from './tables'
 
@@ -42,7 +43,9 @@ export async function addFieldIndexes(
 ) {
   const time = toIsoString(now())
   const upto = Number(
-    (await tx.query('select coalesce(max(seq), 0) from entities where blueprint = ?', [blueprint]))[0]![0],
+    (
+      await tx.query(`select coalesce(max(seq), 0) from entities where blueprint = ${BLUEPRINT_NUMBER}`, [blueprint])
+    )[0]![0],
   )
   for (const [number, reason] of reasons)
     await tx
@@ -80,7 +83,9 @@ export async function addRequiredIndexes(
         ),
       ),
     )
-  const [hasEntities] = await tx.query('select 1 from entities where blueprint = ? limit 1', [blueprint])
+  const [hasEntities] = await tx.query(`select 1 from entities where blueprint = ${BLUEPRINT_NUMBER} limit 1`, [
+    blueprint,
+  ])
   await addFieldIndexes(tx, blueprint, reasons, hasEntities ? 'building' : 'ready')
 }
 

@@ -1,5 +1,6 @@
 import { now } from '../core/clock'
 import type { Db, Tx } from '../storage/port'
+import { takeNumber } from './number-sequence'
 import type { FieldMapping } from './schema-diff'
 import type { Definition } from './shapes'
 
@@ -46,19 +47,10 @@ export async function nextHistory(
   const numbers: Record<string, number> = {}
   for (const { key } of fields) numbers[key] = existing?.numbers[sources.get(key) ?? ''] ?? next++
   return {
-    historyNumber: existing?.number ?? (await takeNumber(tx)),
+    historyNumber: existing?.number ?? (await takeNumber(tx, 'histories')),
     historyFields: { since: existing?.since ?? now(), next, numbers, versions, days },
   }
 }
-
-/** Returns a number that no other history had. */
-const takeNumber = async (tx: Tx) =>
-  Number(
-    (
-      await tx.query(`insert into versions (topic, version) values ('histories', 1)
-        on conflict ("topic") do update set version = versions.version + 1 returning version`)
-    )[0]![0],
-  )
 
 /** Returns the histories of all blueprints that have one, by their keys. */
 export async function readHistories(db: Pick<Db, 'query'>): Promise<Map<string, EntityHistory>> {

@@ -41,6 +41,8 @@ export type Model = Omit<Definition, 'fields'> & {
   fileFields: ModelField[]
   /** Whether a field has readRoles. */
   guarded: boolean
+  /** What its entities have in the place of its key. */
+  number: number
   /** The number of the alteration that is in force. */
   form: number
   /** Counts the changes of the fields' indexes. */

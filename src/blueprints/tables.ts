@@ -18,6 +18,8 @@ export const blueprints = sqliteTable('blueprints', {
   /** The number of the history of its entities, if it has one. */
   historyNumber: integer('history_number'),
   historyFields: text('history_fields', { mode: 'json' }).$type<HistoryFields>(),
+  /** What its entities have in the place of its key. No other blueprint of the tenant has had it. */
+  number: integer().notNull(),
   created: timestamp().notNull(),
   updated: timestamp().notNull(),
 })

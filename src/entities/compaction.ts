@@ -26,9 +26,7 @@ export async function compactEntities(tenant: Tenant & Lease) {
     tenant.signal.throwIfAborted()
     const slice = await readNextSlice(tenant.db)
     if (!slice) return
-    const models = new Map<string, Model>()
-    for (const key of new Set(slice.entities.map(({ blueprint }) => blueprint)))
-      models.set(key, await getModel(tenant, key))
+    const models = await readModels(tenant, new Set(slice.entities.map(({ blueprint }) => blueprint)))
     if (models.values().some(isAltering)) return
     try {
       await tenant.write((tx) => compactSlice(tx, slice, models))
@@ -40,21 +38,29 @@ export async function compactEntities(tenant: Tenant & Lease) {
   }
 }
 
+/** Returns the models of blueprints by their numbers. */
+async function readModels(tenant: Tenant, numbers: Set<number>): Promise<Map<number, Model>> {
+  const models = new Map<number, Model>()
+  for (const [number, key] of (await tenant.db.query('select number, key from blueprints')) as [number, string][])
+    if (numbers.has(number)) models.set(number, await getModel(tenant, key))
+  return models
+}
+
 /** The entities after the last compacted one, and the number of the last of them; without a number at the end. */
-type Slice = { entities: { seq: number; blueprint: string }[]; end?: number }
+type Slice = { entities: { seq: number; blueprint: number }[]; end?: number }
 
 async function readNextSlice(db: Db): Promise<Slice | undefined> {
   const [state] = (await db.query("select done, upto from entity_compaction where name = 'entities'")) as number[][]
   if (!state) return
   const next = `select seq, blueprint, octet_length(shown), substr(shown, 1, 1) from entities
     where seq > ? and seq <= ? order by seq limit ?`
-  const rows = (await db.query(next, [...state, ENTITIES_PER_WRITE])) as [number, string, number, string][]
+  const rows = (await db.query(next, [...state, ENTITIES_PER_WRITE])) as [number, number, number, string][]
   const read = takeWithinSize(rows, MAX_BYTES_PER_WRITE, ([, , size]) => size)
   const earlier = read.filter(([, , , first]) => first !== '{')
   return { entities: earlier.map(([seq, blueprint]) => ({ seq: Number(seq), blueprint })), end: read.at(-1)?.[0] }
 }
 
-async function compactSlice(tx: Tx, { entities, end }: Slice, models: Map<string, Model>) {
+async function compactSlice(tx: Tx, { entities, end }: Slice, models: Map<number, Model>) {
   if (end === undefined) return tx.query("delete from entity_compaction where name = 'entities'")
   for (const model of models.values()) await requireFreshBlueprint(tx, model)
   if (entities.length) {
@@ -63,7 +69,7 @@ async function compactSlice(tx: Tx, { entities, end }: Slice, models: Map<string
       entities.map(({ seq }) => seq),
     )
     const rows = await tx.query(`select seq, blueprint, shown from entities where ${sql}`, params)
-    const compacted = (rows as [number, string, string][]).flatMap(([seq, blueprint, shown]) => {
+    const compacted = (rows as [number, number, string][]).flatMap(([seq, blueprint, shown]) => {
       const model = models.get(blueprint)
       const text = extractDocumentJson(shown)
       const doc = JSON.parse(text) as Doc

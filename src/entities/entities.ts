@@ -2,6 +2,7 @@ import type { PublicCtx } from '../accounts/context'
 import { getModel } from '../blueprints/blueprints'
 import { historyOf } from '../blueprints/history'
 import type { Model } from '../blueprints/model'
+import { BLUEPRINT_NUMBER } from '../blueprints/number-sequence'
 import { isInScope, type RowScope, requireRowScope, rowScopeOf } from '../blueprints/permissions'
 import { assertIfMatch, etagOf, isNotModified } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
@@ -210,12 +211,12 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
     await assertFormUnchanged(tx, model)
     const filterRemovable = async (ids: number[]) => {
       const rows = await readMatchingByIds(tx, DELETE_COLUMNS.join(', '), model, visibleScope, resolvedQuery, ids)
-      return (rows as DeletedEntityRow[]).map(toDeletedEntity)
+      return (rows as DeletedEntityRow[]).map((row) => toDeletedEntity(key, row))
     }
     const { rows: matches } = await find<DeletedEntityRow>(tx, DELETE_COLUMNS, model, visibleScope, resolvedQuery, {
       limit,
     })
-    const removed = await deleteEntities(tx, takeBatch(matches.map(toDeletedEntity)), {
+    const removed = await deleteEntities(tx, takeBatch(matches.map((row) => toDeletedEntity(key, row))), {
       references,
       by: ctx,
       filterRemovable,
@@ -227,15 +228,15 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
 
 /** Returns whether a blueprint has entities. */
 export const hasEntities = async (db: Db, blueprint: string) =>
-  (await db.query('select 1 from entities where blueprint = ? limit 1', [blueprint])).length > 0
+  (await db.query(`select 1 from entities where blueprint = ${BLUEPRINT_NUMBER} limit 1`, [blueprint])).length > 0
 
 /** Removes all entities of a blueprint, a batch at a time. References from other entities do not prevent it. */
-export async function removeAll(ctx: PublicCtx, { key }: Model) {
+export async function removeAll(ctx: PublicCtx, { key, number }: Model) {
   await deleteInBatches(ctx, async (tx, references, limit) => {
     const slice = `select ${DELETE_COLUMNS.join(', ')} from entities e where e.blueprint = ? limit ?`
-    const batch = (await tx.query(slice, [key, limit])) as DeletedEntityRow[]
+    const batch = (await tx.query(slice, [number, limit])) as DeletedEntityRow[]
     return (
-      await deleteEntities(tx, takeBatch(batch.map(toDeletedEntity)), {
+      await deleteEntities(tx, takeBatch(batch.map((row) => toDeletedEntity(key, row))), {
         ...{ references, by: ctx, forced: key },
         // The history ends with its blueprint.
         erased: { of: ({ blueprint }) => blueprint === key, extent: 'all' },
@@ -244,7 +245,7 @@ export async function removeAll(ctx: PublicCtx, { key }: Model) {
   })
 }
 
-const DELETE_COLUMNS = ['e.seq', 'e.keys', 'e.created', 'e.blueprint', 'e.identifier']
+const DELETE_COLUMNS = ['e.seq', 'e.keys', 'e.created', 'e.identifier']
 
 /** Index keys of another form would match other entities, so a long deletion stops. @throws 409 CONFLICT */
 async function assertFormUnchanged(tx: Tx, { key, form }: Model) {

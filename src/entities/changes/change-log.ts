@@ -5,7 +5,7 @@ import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { shownInForceSql } from '../store/serializer'
 import { oneOf } from '../store/sql-fragments'
-import { readIndexKeys, readDerivableFields, type DerivableFields } from '../store/stored-keys'
+import { type DerivableFields, readDerivableFields, readIndexKeys } from '../store/stored-keys'
 
 /** An entity with the values of its row. */
 export type LoggedEntity = { shown: string; keys: string }
@@ -70,19 +70,21 @@ async function removeUpTo(tx: Tx, number: number) {
 }
 
 /** Logs the removal of entities that still exist, for the blueprints whose changes are logged. */
-export async function appendRemovals(tx: Tx, entities: number[]) {
-  for (let at = 0; at < entities.length; at += REMOVALS_PER_READ) {
-    const { sql, params } = oneOf('e.seq', entities.slice(at, at + REMOVALS_PER_READ))
-    const rows = (await tx.query(
-      `select e.blueprint, ${shownInForceSql('e.')}, e.keys from entities e join change_logs l on l.blueprint = e.blueprint where ${sql}`,
-      params,
-    )) as [string, string, string][]
-    for (const [blueprint, group] of Map.groupBy(rows, ([blueprint]) => blueprint)) {
-      const fields = await readDerivableFields(tx, blueprint)
+export async function appendRemovals(tx: Tx, entities: { blueprint: string; seq: number }[]) {
+  const groups = Map.groupBy(entities, ({ blueprint }) => blueprint)
+  const logged = await selectLogged(tx, groups.keys())
+  for (const [blueprint, group] of groups) {
+    if (!logged.has(blueprint)) continue
+    const fields = await readDerivableFields(tx, blueprint)
+    for (let at = 0; at < group.length; at += REMOVALS_PER_READ) {
+      const slice = group.slice(at, at + REMOVALS_PER_READ).map(({ seq }) => seq)
+      const { sql, params } = oneOf('e.seq', slice)
+      const select = `select ${shownInForceSql('e.')}, e.keys from entities e where ${sql}`
+      const rows = (await tx.query(select, params)) as [string, string][]
       await appendChanges(
         tx,
         blueprint,
-        group.map(([, shown, keys]) => ({ before: toLogged({ shown, keys }, fields) })),
+        rows.map(([shown, keys]) => ({ before: toLogged({ shown, keys }, fields) })),
       )
     }
   }
@@ -92,10 +94,17 @@ const REMOVALS_PER_READ = 100 // entities in memory at a time
 
 /** Logs changes of entities of any blueprints, for the blueprints whose changes are logged. */
 export async function appendLoggedChanges(tx: Tx, changes: (EntityChange & { blueprint: string })[]) {
-  const { sql, params } = oneOf('blueprint', [...new Set(changes.map(({ blueprint }) => blueprint))])
-  const logged = new Set((await tx.query(`select blueprint from change_logs where ${sql}`, params)).flat())
-  for (const [blueprint, group] of Map.groupBy(changes, (one) => one.blueprint))
-    if (logged.has(blueprint)) await appendChanges(tx, blueprint, group)
+  const groups = Map.groupBy(changes, ({ blueprint }) => blueprint)
+  const logged = await selectLogged(tx, groups.keys())
+  for (const [blueprint, group] of groups) if (logged.has(blueprint)) await appendChanges(tx, blueprint, group)
+}
+
+/** Returns those of the blueprints whose changes are logged. */
+async function selectLogged(tx: Tx, blueprints: Iterable<string>) {
+  const keys = [...blueprints]
+  if (!keys.length) return new Set<string>()
+  const { sql, params } = oneOf('blueprint', keys)
+  return new Set((await tx.query(`select blueprint from change_logs where ${sql}`, params)).flat() as string[])
 }
 
 const commitListeners = new WeakMap<Db, Map<string, () => void>>()

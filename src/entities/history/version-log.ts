@@ -138,15 +138,16 @@ export async function appendRemovals(
   at: number,
   entities: { seq: number; blueprint: string }[],
 ) {
+  const blueprints = new Map(entities.map(({ seq, blueprint }) => [seq, blueprint]))
   const kept = entities.filter(({ blueprint }) => histories.has(blueprint)).map(({ seq }) => seq)
   for (let from = 0; from < kept.length; from += REMOVALS_PER_READ) {
     const { sql, params } = oneOf('e.seq', kept.slice(from, from + REMOVALS_PER_READ))
-    const select = `select e.blueprint, ${shownInForceSql('e.')}, e.creator, ${LATEST_VERSION} from entities e where ${sql}`
+    const select = `select e.seq, ${shownInForceSql('e.')}, e.creator, ${LATEST_VERSION} from entities e where ${sql}`
     const rows = (await tx.query(select, params)) as RemovedRow[]
     await tx.executeMany(
       INSERT_VERSION,
-      rows.map(([blueprint, shown, creator, own, versionNumber, versionRow]) => {
-        const history = histories.get(blueprint)!
+      rows.map(([seq, shown, creator, own, versionNumber, versionRow]) => {
+        const history = histories.get(blueprints.get(seq)!)!
         const [header, doc] = [parseHeader(shown), JSON.parse(extractDocumentJson(shown))]
         const former = encodeRemoval(history, { header, doc, creator })
         const { number, previous } = nextOf(history, { history: own, versionNumber, versionRow })
@@ -158,7 +159,7 @@ export async function appendRemovals(
 }
 
 type RemovedRow = [
-  blueprint: string,
+  seq: number,
   shown: string,
   creator: string | null,
   history: number | null,

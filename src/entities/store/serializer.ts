@@ -113,7 +113,8 @@ export const shownColumnSql = (model: Model, row = 'e.') =>
 export const shownInForceSql = (row = '') =>
   packSql(
     row,
-    `case when ${row}form = (select b.form from blueprints b where b.key = ${row}blueprint) then ${row}altered else ${row}shown end`,
+    `case when ${row}form is null then ${row}shown
+      when ${row}form = (select b.form from blueprints b where b.number = ${row}blueprint) then ${row}altered else ${row}shown end`,
   )
 
 /**

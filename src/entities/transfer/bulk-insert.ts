@@ -71,8 +71,8 @@ const earlierPositions = (drafts: EntityDraft[], rowScope: RowScope | undefined)
 export async function findExistingNames(tx: Tx, model: Model, names: string[]): Promise<Set<string>> {
   const wanted = [...new Set(names)]
   const found = await Promise.all([
-    selectByIdentifier(tx, model, 'identifier, blueprint', wanted),
-    selectById(tx, model, '_id, blueprint', wanted),
+    selectByIdentifier(tx, model, 'identifier', wanted),
+    selectById(tx, model, '_id', wanted),
   ])
   return new Set(found.flat().map(([name]) => name as string))
 }
@@ -88,9 +88,9 @@ export async function readStoredByNames(
 
 /** Reads entities in order to remove them, without their stored JSON, because there may be many. */
 export async function readDeletedByNames(tx: Tx, model: Model, names: string[]) {
-  const columns = `${idSql()}, "user", workspace, seq, keys, created, blueprint, identifier`
+  const columns = `${idSql()}, "user", workspace, seq, keys, created, identifier`
   return readByNames(tx, model, columns, names, ([_id, user, workspace, ...row]) => ({
-    ...toDeletedEntity(row as DeletedEntityRow),
+    ...toDeletedEntity(model.key, row as DeletedEntityRow),
     ...({ _id, user, workspace } as Pick<rows.StoredEntity, '_id' | 'user' | 'workspace'>),
   }))
 }
@@ -103,23 +103,24 @@ async function readByNames<Row extends { _id: string; identifier: string }>(
   toEntity: (row: unknown[]) => Row,
 ): Promise<Map<string, Row>> {
   const entitiesByName = new Map<string, Row>()
-  const columnList = `${columns}, blueprint`
-  for (const row of (await selectByIdentifier(tx, model, columnList, names)).map(toEntity))
+  for (const row of (await selectByIdentifier(tx, model, columns, names)).map(toEntity))
     entitiesByName.set(row.identifier, row)
   const missing = names.filter((name) => !entitiesByName.has(name))
-  for (const row of (await selectById(tx, model, columnList, missing)).map(toEntity)) entitiesByName.set(row._id, row)
+  for (const row of (await selectById(tx, model, columns, missing)).map(toEntity)) entitiesByName.set(row._id, row)
   return entitiesByName
 }
 
-const selectByIdentifier = (tx: Tx, { key }: Model, columns: string, names: string[]) =>
-  selectIn(tx, `select ${columns} from entities where blueprint = ? and identifier in`, [key], names)
+const selectByIdentifier = (tx: Tx, { number }: Model, columns: string, names: string[]) =>
+  selectIn(tx, `select ${columns} from entities where blueprint = ? and identifier in`, [number], names)
 
 /**
- * Filters by blueprint, the last column, in memory: SQLite would scan the whole blueprint instead of looking up the
+ * Filters by blueprint in memory: SQLite would scan the whole blueprint instead of looking up the
  * ids.
  */
-const selectById = async (tx: Tx, { key }: Model, columns: string, ids: string[]) =>
-  (await selectIn(tx, `select ${columns} from entities where _id in`, [], ids)).filter((row) => row.at(-1) === key)
+const selectById = async (tx: Tx, { number }: Model, columns: string, ids: string[]) =>
+  (await selectIn(tx, `select ${columns}, blueprint from entities where _id in`, [], ids)).filter(
+    (row) => row.at(-1) === number,
+  )
 
 const VALUES_PER_STATEMENT = 200 // values per statement; shorter lists are padded to the same statement
 

@@ -236,14 +236,16 @@ async function restoreEntities(tx: Tx, model: Model, id: string, entities: numbe
 
 /** Removes the next created entities. Returns false when none was left and the import is undone. */
 async function removeCreated(tx: Tx, model: Model, id: string, references?: ReferenceGraph): Promise<boolean> {
-  const select = `select u.entity, e.keys, e.created, e.blueprint, e.identifier ${FROM_EXISTING} where u.import = ?
+  const select = `select u.entity, e.keys, e.created, e.identifier ${FROM_EXISTING} where u.import = ?
     order by u.entity desc limit ?`
   const rowsToRemove = (await tx.query(select, [id, ENTITIES_PER_WRITE])) as (DeletedEntityRow | [number, null])[]
   if (!rowsToRemove.length) {
     await tx.query('delete from imports where _id = ?', [id])
     return false
   }
-  const existing = rowsToRemove.filter((row): row is DeletedEntityRow => row[1] !== null).map(toDeletedEntity)
+  const existing = rowsToRemove
+    .filter((row): row is DeletedEntityRow => row[1] !== null)
+    .map((row) => toDeletedEntity(model.key, row))
   const batch = takeBatch(existing)
   const imported = new Set(batch)
   const erased: ErasedHistory = { of: (entity) => imported.has(entity), extent: 'since creation' }

@@ -139,7 +139,7 @@ export async function deleteEntities(
     const pointersFound = await findPointers(tx, references, wave, forced)
     pointers.push(...pointersFound.filter(({ reference }) => reference.onDelete !== 'cascade'))
     const cascading = pointersFound.filter((pointer) => pointer.reference.onDelete === 'cascade' && stays(pointer))
-    wave = await readEntitiesToDelete(tx, [...new Set(cascading.map(({ entity }) => entity))])
+    wave = await readEntitiesToDelete(tx, cascading)
     if (!wave.length) wave = await resolveRestricted(filterRemovable)
     for (const row of wave) {
       removed.set(row.seq, row)
@@ -202,21 +202,25 @@ async function findPointers(
   return pointers
 }
 
-/** Reads the given entities in the form that a removal needs. */
-async function readEntitiesToDelete(tx: Tx, entities: number[]): Promise<DeletedEntity[]> {
+/** Reads the entities that refer to others in the form that a removal needs. */
+async function readEntitiesToDelete(tx: Tx, pointers: Pointer[]): Promise<DeletedEntity[]> {
   const deleted: DeletedEntity[] = []
-  for (const chunk of toChunks(entities)) {
+  const blueprints = new Map(pointers.map(({ entity, reference }) => [entity, reference.blueprint]))
+  for (const chunk of toChunks([...blueprints.keys()])) {
     const { sql, params } = oneOf('seq', chunk)
-    const rows = await tx.query(`select seq, keys, created, blueprint, identifier from entities where ${sql}`, params)
-    deleted.push(...(rows as DeletedEntityRow[]).map(toDeletedEntity))
+    const rows = await tx.query(`select seq, keys, created, identifier from entities where ${sql}`, params)
+    deleted.push(...(rows as DeletedEntityRow[]).map((row) => toDeletedEntity(blueprints.get(row[0])!, row)))
   }
   return deleted
 }
 
-export type DeletedEntityRow = [seq: number, keys: string, created: number, blueprint: string, identifier: string]
-export const toDeletedEntity = ([seq, keys, created, blueprint, identifier]: DeletedEntityRow): DeletedEntity => ({
-  ...{ seq, keys, created, blueprint, identifier },
-})
+export type DeletedEntityRow = [seq: number, keys: string, created: number, identifier: string]
+
+/** Returns an entity of the blueprint with this key that is to be removed. */
+export const toDeletedEntity = (
+  blueprint: string,
+  [seq, keys, created, identifier]: DeletedEntityRow,
+): DeletedEntity => ({ seq, keys, created, blueprint, identifier })
 
 /** Returns the first entities, as many as one transaction should delete, but at least one. */
 export const takeBatch = <Row extends Pick<StoredEntity, 'keys'>>(entities: Row[]): Row[] =>
@@ -285,7 +289,7 @@ export async function deleteRows(
   }
   const seqs = entities.map(({ seq }) => seq)
   const changes = entities.map(({ blueprint, seq }) => ({ blueprint, entity: seq }))
-  await Promise.all([appendRemovals(tx, seqs), noteTrackedChanges(tx, changes)])
+  await Promise.all([appendRemovals(tx, entities), noteTrackedChanges(tx, changes)])
   await Promise.all([
     tx.executeMany(DELETE_INDEX_ROW, rows),
     removeTerms(tx, seqs),

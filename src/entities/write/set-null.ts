@@ -11,7 +11,7 @@ import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
 import { extractDocumentJson, packEntity } from '../store/serializer'
 import { oneOf } from '../store/sql-fragments'
-import { readIndexKeys, readDerivableFields, type DerivableFields, toStoredKeys } from '../store/stored-keys'
+import { type DerivableFields, readDerivableFields, readIndexKeys, toStoredKeys } from '../store/stored-keys'
 import { assertUnique, type BlueprintFeatures, requireFreshBlueprint } from './constraints'
 import type { EventEntity } from './entity-events'
 import type { ComputedEntity, ReferenceGraph } from './recomputation'
@@ -23,7 +23,7 @@ const MAX_REWRITTEN_CHARACTERS = 4 << 20 // characters that are rewritten in one
 
 // An entity that was prepared for an alteration has to be prepared again.
 const UPDATE_SET = `update entities set shown = ?, altered = null, keys = ?, version = ?, updated = ?,
-  form = (select -1 from alterations a where a.blueprint = entities.blueprint and a.state = 'preparing')`
+  form = (select -1 from alterations a where a.blueprint = ? and a.state = 'preparing')`
 const UPDATE_ENTITY = `${UPDATE_SET} where seq = ?`
 const UPDATE_WITH_VERSION = `${UPDATE_SET}, ${SET_VERSION} where seq = ?`
 
@@ -71,7 +71,10 @@ export async function setReferencesNull(
           blueprint,
           entity: stored.seq,
           before: toLogged(stored, fields),
-          after: await writeRemaining(tx, stored, remaining, { history: graph.histories.get(blueprint), author }),
+          after: await writeRemaining(tx, blueprint, stored, remaining, {
+            history: graph.histories.get(blueprint),
+            author,
+          }),
         })
       // Written at once, so that the next entity is checked against its unique values.
       if (recomputed?.model.fields.some(({ unique }) => unique))
@@ -117,6 +120,7 @@ function withoutReferences(
 
 async function writeRemaining(
   tx: Tx,
+  blueprint: string,
   row: StoredEntity,
   { doc, keys, removedRows }: RemainingEntity,
   { history, author }: { history?: EntityHistory; author?: string },
@@ -125,7 +129,7 @@ async function writeRemaining(
   const after = { shown: packEntity({ ...row, updated }, JSON.stringify(doc)), keys: JSON.stringify(keys) }
   await tx.executeMany(DELETE_INDEX_ROW, removedRows)
   const version = history && toNextVersion(history, row, { ...row, shown: after.shown })
-  const values = [extractDocumentJson(after.shown), after.keys, row.version + 1, updated]
+  const values = [extractDocumentJson(after.shown), after.keys, row.version + 1, updated, blueprint]
   if (!version) await tx.query(UPDATE_ENTITY, [...values, row.seq])
   else
     await Promise.all([

@@ -56,8 +56,9 @@ test.each(engines)('%s: versions of earlier releases become chains that their en
     ]),
   )
   expect(
-    await query(`select e.blueprint, e.identifier, e.history, e.version_number, v.number, v.identifier, e.creator
-      from entities e left join entity_versions v on v.seq = e.version_row order by e.blueprint, e.identifier`),
+    await query(`select b.key, e.identifier, e.history, e.version_number, v.number, v.identifier, e.creator
+      from entities e join blueprints b on b.number = e.blueprint left join entity_versions v on v.seq = e.version_row
+      order by b.key, e.identifier`),
   ).toEqual([
     ['others', 'a', null, null, null, null, null],
     ['things', 'a', 1, 3, 3, 'a', null],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { getModel } from '../../../src/blueprints/blueprints'
 import type { Model } from '../../../src/blueprints/model'
 import type { Caller } from '../../../src/blueprints/permissions'
 import { assertWithinLimits } from '../../../src/entities/write/limitations'
@@ -211,6 +212,7 @@ test('a limitation by an unknown, multi or object field, or with an invalid valu
 test('a limitation of scope workspace counts all entities of a workspace, and labels select the workspaces', async () => {
   const { tenant, as, path } = await createLimitedFixture([])
   for (const workspace of ['w', 'w', 'v', null]) await as('admin').post(path, { workspace })
+  const things = await getModel(tenant, 'things')
   const member = (labels: string[]): Caller => ({
     user: 'u',
     roles: ['user'],
@@ -219,7 +221,7 @@ test('a limitation of scope workspace counts all entities of a workspace, and la
   })
   const tries = (value: number, workspaceLabels: string[], workspace: string | null, by = member(['pro'])) => {
     const limitations = [{ scope: 'workspace', workspaceLabels, value }]
-    const model = { key: 'things', limitations, field: new Map() } as unknown as Model
+    const model = { ...things, limitations, field: new Map() } as unknown as Model
     return tenant
       .write((tx) => assertWithinLimits(tx, model, { user: 'u', workspace }, {}, by))
       .then(
