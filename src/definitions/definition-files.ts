@@ -11,31 +11,39 @@ import { toPlaceholders, toVariable, withoutSecrets } from './secrets'
 /** Texts by path, such as `blueprints/books.json`. */
 export type DefinitionFiles = Record<string, string>
 
-/** A thing of a file, or of a tenant: references are labels, and secrets are placeholders in a file, values in a tenant. */
-export type LabeledThing = { kind: KindName; label: string; name: string | null; definition: Definition }
-export type FileThing = LabeledThing & { path: string }
+/** A resource of a file, or of a tenant: references are labels, and secrets are placeholders in a file, values in a tenant. */
+export type LabeledResource = { kind: KindName; label: string; name: string | null; definition: Definition }
+export type FileResource = LabeledResource & { path: string }
 
-/** Returns the text that says which thing is meant, in `.atoll.json` and in messages: `blueprints/books`. */
-export const toThingPath = ({ kind, label }: Pick<LabeledThing, 'kind' | 'label'>) => `${kinds[kind].folder}/${label}`
+/** Returns the text that says which resource is meant, in `.atoll.json` and in messages: `blueprints/books`. */
+export const toResourcePath = ({ kind, label }: Pick<LabeledResource, 'kind' | 'label'>) =>
+  `${kinds[kind].folder}/${label}`
 
-/** Returns the files of things. The same things have the same files. */
-export function formatFiles(things: LabeledThing[]): DefinitionFiles {
+/** Returns the files of resources. The same resources have the same files. */
+export function formatFiles(resources: LabeledResource[]): DefinitionFiles {
   const files: DefinitionFiles = {}
   const variables = new Set<string>()
   for (const kindName of kindNames) {
-    const ofKind = things.filter(({ kind }) => kind === kindName).sort((a, b) => (a.label < b.label ? -1 : 1))
+    const ofKind = resources.filter(({ kind }) => kind === kindName).sort((a, b) => (a.label < b.label ? -1 : 1))
     const stems = toFileStems(ofKind.map(({ label }) => label))
-    for (const thing of ofKind)
-      Object.assign(files, formatThing(thing, `${kinds[kindName].folder}/${stems.get(thing.label)}`, variables))
+    for (const resource of ofKind)
+      Object.assign(
+        files,
+        formatResource(resource, `${kinds[kindName].folder}/${stems.get(resource.label)}`, variables),
+      )
   }
   return files
 }
 
-/** Returns the files of one thing, for messages. */
-export const formatOne = (thing: LabeledThing): string =>
-  Object.values(formatThing(thing, toThingPath(thing), new Set())).join('\n')
+/** Returns the files of one resource, for messages. */
+export const formatOne = (resource: LabeledResource): string =>
+  Object.values(formatResource(resource, toResourcePath(resource), new Set())).join('\n')
 
-function formatThing({ kind: kindName, label, name, definition }: LabeledThing, path: string, variables: Set<string>) {
+function formatResource(
+  { kind: kindName, label, name, definition }: LabeledResource,
+  path: string,
+  variables: Set<string>,
+) {
   const kind = kinds[kindName]
   const shown = toPlaceholders(kindName, kind, label, definition, variables)
   const stated = { ...shown, ...(name !== label && { [kind.nameKey]: name }) }
@@ -47,20 +55,20 @@ function formatThing({ kind: kindName, label, name, definition }: LabeledThing, 
   }
 }
 
-/** Returns the things of files, by kind and label. @throws 400 INVALID_INPUT that names each wrong file */
-export function parseFiles(files: DefinitionFiles): FileThing[] {
+/** Returns the resources of files, by kind and label. @throws 400 INVALID_INPUT that names each wrong file */
+export function parseFiles(files: DefinitionFiles): FileResource[] {
   const errors: FieldError[] = []
-  const things: FileThing[] = []
+  const resources: FileResource[] = []
   for (const [stemPath, texts] of groupByStem(files, errors))
     try {
-      things.push(parseThing(stemPath, texts))
+      resources.push(parseResource(stemPath, texts))
     } catch (error) {
       if (!(error instanceof Problem)) throw error
       errors.push(...toFileErrors(error, Object.values(texts)[0]!.path))
     }
-  errors.push(...listSharedNames(things))
+  errors.push(...listSharedNames(resources))
   if (errors.length) badRequest(...errors)
-  return things.sort((a, b) => kindNames.indexOf(a.kind) - kindNames.indexOf(b.kind) || (a.label < b.label ? -1 : 1))
+  return resources.sort((a, b) => kindNames.indexOf(a.kind) - kindNames.indexOf(b.kind) || (a.label < b.label ? -1 : 1))
 }
 
 type Texts = { json?: { path: string; text: string }; source?: { path: string; text: string } }
@@ -87,7 +95,7 @@ export function partOf(path: string): 'json' | 'source' | undefined {
   return extension === kind.source?.extension ? 'source' : undefined
 }
 
-function parseThing(stemPath: string, { json, source }: Texts): FileThing {
+function parseResource(stemPath: string, { json, source }: Texts): FileResource {
   const [folder, stem = ''] = stemPath.split('/')
   const kindName = kindNames.find((name) => kinds[name].folder === folder)!
   const kind = kinds[kindName]
@@ -124,13 +132,15 @@ function toFileErrors({ message, more }: Problem, file: string): FieldError[] {
   }))
 }
 
-function listSharedNames(things: FileThing[]): FieldError[] {
-  const seen = new Map<string, FileThing>()
-  return things.flatMap((thing) => {
-    const key = `${thing.kind} ${thing.name}`
+function listSharedNames(resources: FileResource[]): FieldError[] {
+  const seen = new Map<string, FileResource>()
+  return resources.flatMap((resource) => {
+    const key = `${resource.kind} ${resource.name}`
     const other = seen.get(key)
-    seen.set(key, thing)
-    if (!other || kinds[thing.kind].sharesNames) return []
-    return [{ path: thing.path, message: `"${other.path}" and "${thing.path}" are both named "${thing.name}".` }]
+    seen.set(key, resource)
+    if (!other || kinds[resource.kind].sharesNames) return []
+    return [
+      { path: resource.path, message: `"${other.path}" and "${resource.path}" are both named "${resource.name}".` },
+    ]
   })
 }

@@ -8,8 +8,8 @@ const RESERVED_NAMES = /^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i
 const UNSAFE_CHARACTERS = /[\p{C}/\\:*?"<>|%]|^[. ]|[. ]$/gu
 
 /**
- * Returns labels of things, oldest first: their names, with `~2` and so on after the first of a name. Labels tell
- * things of a kind apart, in file names and references.
+ * Returns labels of resources, oldest first: their names, with `~2` and so on after the first of a name. Labels tell
+ * resources of a kind apart, in file names and references.
  */
 export function assignLabels(names: string[], taken: Iterable<string> = []): string[] {
   const used = new Set(taken)

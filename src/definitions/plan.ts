@@ -1,20 +1,20 @@
 import { badRequest, type FieldError, Problem } from '../core/problem'
-import { type FileThing, formatOne, type LabeledThing, toThingPath } from './definition-files'
+import { type FileResource, formatOne, type LabeledResource, toResourcePath } from './definition-files'
 import { canonicalize } from './definition-text'
 import { sortByDependency } from './dependency-order'
 import { kindNames, kinds } from './kinds'
 import type { Definition, KindName } from './kinds/definition-kind'
 import { listSecrets, maskSecrets, toPathText, toVariable } from './secrets'
-import { type TenantThing, toVersion, type Versions } from './tenant-definitions'
+import { type TenantResource, toVersion, type Versions } from './tenant-definitions'
 
-/** A step of a push. `definition` is what the thing becomes, with its secrets; a removal has none. */
+/** A step of a push. `definition` is what the resource becomes, with its secrets; a removal has none. */
 export type PlannedChange = {
   action: 'create' | 'change' | 'remove' | 'rename'
   kind: KindName
   label: string
   name: string | null
   definition?: Definition
-  before?: TenantThing
+  before?: TenantResource
   details: string[]
 }
 
@@ -22,7 +22,12 @@ export type PlannedChange = {
  * `missingSecrets` are the variables without a value that the tenant does not have either, and `keptSecrets` those that
  * it has.
  */
-export type Plan = { changes: PlannedChange[]; things: TenantThing[]; missingSecrets: string[]; keptSecrets: string[] }
+export type Plan = {
+  changes: PlannedChange[]
+  resources: TenantResource[]
+  missingSecrets: string[]
+  keptSecrets: string[]
+}
 
 export type PlanOptions = {
   prune?: boolean
@@ -33,33 +38,35 @@ export type PlanOptions = {
 }
 
 /**
- * Returns what makes a tenant's definitions those of the files, in order of dependency. Only `prune` removes things.
- * @throws 400 for a reference to nothing, 412 for a thing that has changed since it was pulled
+ * Returns what makes a tenant's definitions those of the files, in order of dependency. Only `prune` removes resources.
+ * @throws 400 for a reference to nothing, 412 for a resource that has changed since it was pulled
  */
-export function planChanges(files: FileThing[], things: TenantThing[], options: PlanOptions = {}): Plan {
-  assertReferences(files, things)
-  const currentByFile = new Map(things.flatMap((thing) => (thing.file ? [[thing.file, thing] as const] : [])))
+export function planChanges(files: FileResource[], resources: TenantResource[], options: PlanOptions = {}): Plan {
+  assertReferences(files, resources)
+  const currentByFile = new Map(
+    resources.flatMap((resource) => (resource.file ? [[resource.file, resource] as const] : [])),
+  )
   const secrets = { missing: new Set<string>(), kept: new Set<string>() }
   const changes: PlannedChange[] = []
   for (const kind of kindNames) {
     const own = files.filter((file) => file.kind === kind)
-    const resolve = (file: FileThing) => resolveSecrets(file, currentByFile.get(file), options.secrets, secrets)
+    const resolve = (file: FileResource) => resolveSecrets(file, currentByFile.get(file), options.secrets, secrets)
     const created = own.filter((file) => !currentByFile.has(file))
-    const existing = things.filter((thing) => thing.kind === kind).map(({ label }) => label)
+    const existing = resources.filter((resource) => resource.kind === kind).map(({ label }) => label)
     changes.push(...planCreations(created.map(resolve), existing))
     for (const file of own) {
       const before = currentByFile.get(file)
       if (before) changes.push(...planChange(resolve(file), before))
     }
   }
-  if (options.prune) changes.push(...planRemovals(things))
+  if (options.prune) changes.push(...planRemovals(resources))
   for (const change of changes) assertUnchangedSincePull(change, options.versions)
   const { missing, kept } = secrets
-  return { changes, things, missingSecrets: [...missing].sort(), keptSecrets: [...kept.difference(missing)].sort() }
+  return { changes, resources, missingSecrets: [...missing].sort(), keptSecrets: [...kept.difference(missing)].sort() }
 }
 
-/** Of things that refer to each other, the first is created without these references, and completed after the others. */
-function planCreations(files: LabeledThing[], existing: string[]): PlannedChange[] {
+/** Of resources that refer to each other, the first is created without these references, and completed after the others. */
+function planCreations(files: LabeledResource[], existing: string[]): PlannedChange[] {
   const known = new Set(existing)
   const creations: PlannedChange[] = []
   const completions: PlannedChange[] = []
@@ -80,7 +87,7 @@ function planCreations(files: LabeledThing[], existing: string[]): PlannedChange
   return [...creations, ...completions]
 }
 
-function planChange({ kind: kindName, label, name, definition: after }: LabeledThing, before: TenantThing) {
+function planChange({ kind: kindName, label, name, definition: after }: LabeledResource, before: TenantResource) {
   if (Bun.deepEquals(after, before.definition)) return []
   const kind = kinds[kindName]
   const { details, isRename } = kind.describe?.(before.definition, after) ?? { details: describe(before, after) }
@@ -88,7 +95,7 @@ function planChange({ kind: kindName, label, name, definition: after }: LabeledT
   return [{ action, kind: kindName, label, name, definition: after, before, details }]
 }
 
-function describe({ kind: kindName, definition }: TenantThing, after: Definition): string[] {
+function describe({ kind: kindName, definition }: TenantResource, after: Definition): string[] {
   const kind = kinds[kindName]
   const [shown, shownAfter] = [maskSecrets(kind, definition), maskSecrets(kind, after)]
   const keys = [...new Set([...Object.keys(shown), ...Object.keys(shownAfter)])].sort()
@@ -101,23 +108,23 @@ function describe({ kind: kindName, definition }: TenantThing, after: Definition
   ]
 }
 
-const planRemovals = (things: TenantThing[]): PlannedChange[] =>
+const planRemovals = (resources: TenantResource[]): PlannedChange[] =>
   kindNames.toReversed().flatMap((kind) => {
-    const removed = things.filter((thing) => thing.kind === kind && !thing.file && !isKept(thing))
+    const removed = resources.filter((resource) => resource.kind === kind && !resource.file && !isKept(resource))
     return sortByDependency(removed)
       .reverse()
       .map((before) => ({ action: 'remove', kind, label: before.label, name: before.name, before, details: [] }))
   })
 
-const isKept = ({ kind, id, name, definition }: TenantThing) => !!kinds[kind].isKept?.({ id, name, definition })
+const isKept = ({ kind, id, name, definition }: TenantResource) => !!kinds[kind].isKept?.({ id, name, definition })
 
-/** Returns the file's thing with the values of its secrets: those given, or else those that the tenant has. */
+/** Returns the file's resource with the values of its secrets: those given, or else those that the tenant has. */
 function resolveSecrets(
-  { kind: kindName, label, name, definition, path }: FileThing,
-  before: TenantThing | undefined,
+  { kind: kindName, label, name, definition, path }: FileResource,
+  before: TenantResource | undefined,
   values: Record<string, string> = {},
   found: Record<'missing' | 'kept', Set<string>>,
-): LabeledThing {
+): LabeledResource {
   const kind = kinds[kindName]
   const current = before ? listSecrets(kind, before.definition) : new Map<string, string>()
   const resolve = (secretPath: string[], text: string) => {
@@ -133,8 +140,8 @@ function resolveSecrets(
   return { kind: kindName, label, name, definition: canonicalize(kind, prepared) }
 }
 
-function assertReferences(files: FileThing[], things: TenantThing[]) {
-  const known = new Set([...files, ...things].map(({ kind, label }) => `${kind} ${label}`))
+function assertReferences(files: FileResource[], resources: TenantResource[]) {
+  const known = new Set([...files, ...resources].map(({ kind, label }) => `${kind} ${label}`))
   const errors: FieldError[] = []
   for (const { kind, definition, path } of files)
     kinds[kind].mapReferences?.(definition, (target, label) => {
@@ -145,7 +152,7 @@ function assertReferences(files: FileThing[], things: TenantThing[]) {
   if (errors.length) badRequest(...errors)
 }
 
-/** @throws 412 with both sides when somebody else has changed the thing since it was pulled */
+/** @throws 412 with both sides when somebody else has changed the resource since it was pulled */
 function assertUnchangedSincePull({ before, ...change }: PlannedChange, versions: Versions = {}) {
   if (!before) return
   const [path, version] = toVersion(before)
@@ -153,11 +160,11 @@ function assertUnchangedSincePull({ before, ...change }: PlannedChange, versions
 }
 
 /** Returns a 412 whose details are both sides, without secrets. */
-export function changedProblem({ definition, ...change }: Omit<PlannedChange, 'before'>, before: TenantThing) {
+export function changedProblem({ definition, ...change }: Omit<PlannedChange, 'before'>, before: TenantResource) {
   const message = `The ${change.kind} "${change.label}" has changed since you pulled it. Compare both sides, pull, and make your change again.`
   const here = definition ? formatOne({ ...change, definition }) : 'There is no file.'
   const details = [
-    { path: toThingPath(change), message: here },
+    { path: toResourcePath(change), message: here },
     { path: change.label, message: formatOne(before) },
   ]
   return new Problem(412, 'VERSION_MISMATCH', message, { details })

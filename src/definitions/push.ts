@@ -3,11 +3,11 @@ import { scopesAllow } from '../accounts/permissions'
 import type { HttpContext } from '../core/etag'
 import { isRejection, notFound, Problem } from '../core/problem'
 import { disableIdleTimeout } from '../tenancy/client-connection'
-import { type DefinitionFiles, parseFiles, toThingPath } from './definition-files'
+import { type DefinitionFiles, parseFiles, toResourcePath } from './definition-files'
 import { kinds } from './kinds'
-import type { KindName, StoredThing, Survey } from './kinds/definition-kind'
+import type { EntityImpact, KindName, StoredResource } from './kinds/definition-kind'
 import { changedProblem, type Plan, type PlannedChange, type PlanOptions, planChanges } from './plan'
-import { readThings, toLabeled, toVersion, type Versions } from './tenant-definitions'
+import { readResources, toLabeled, toVersion, type Versions } from './tenant-definitions'
 
 const TURN_MS = 10_000 // after which a push answers, and the caller goes on with the rest
 
@@ -26,21 +26,21 @@ export type ChangeReport = {
 /**
  * Returns what a push of these files would change, and which secrets it would need and keep. Nothing is changed. Values of
  * secrets are compared only for callers who may push.
- * @throws 400 INVALID_INPUT for a file, 412 when a thing has changed since it was pulled
+ * @throws 400 INVALID_INPUT for a file, 412 when a resource has changed since it was pulled
  */
 export async function diff(ctx: Ctx, { secrets, ...input }: DiffInput) {
   const mayPush = scopesAllow(ctx.actor.scopes, 'definitions', 'write')
   const plan = await planPush(ctx, { ...input, secrets: mayPush ? secrets : {} })
   const reports = []
-  for (const change of plan.changes) reports.push(toReport(change, await survey(ctx, change)))
+  for (const change of plan.changes) reports.push(toReport(change, await assessImpact(ctx, change)))
   const { missingSecrets, keptSecrets } = plan
   return { changes: reports, missingSecrets, keptSecrets }
 }
 
 /**
  * Makes the changes of the files one after the other, for ten seconds at most: `remaining` says how many are left for
- * another call with the same files. `versions` are those of the things that are now as the files say, and null for
- * things that are gone.
+ * another call with the same files. `versions` are those of the resources that are now as the files say, and null for
+ * resources that are gone.
  * @throws 400 MISSING_SECRETS before anything is changed, and what `diff` and the first change that fails throw; the
  * details of the latter have the changes that are made
  */
@@ -48,17 +48,17 @@ export async function push(ctx: Ctx, input: PushInput, { request }: Pick<HttpCon
   disableIdleTimeout(request)
   const plan = await planPush(ctx, input)
   if (plan.missingSecrets.length) throw missingSecretsProblem(plan.missingSecrets)
-  const ids = new Map(plan.things.map(({ kind, label, id }) => [`${kind} ${label}`, id]))
+  const ids = new Map(plan.resources.map(({ kind, label, id }) => [`${kind} ${label}`, id]))
   const versions: Record<string, string | null> = listKnownVersions(plan)
   const changes: ChangeReport[] = []
   const until = performance.now() + TURN_MS
   for (const change of plan.changes) {
     if (changes.length && performance.now() > until) break
     try {
-      const surveyed = await survey(ctx, change)
+      const impact = await assessImpact(ctx, change)
       const version = await applyChange(ctx, change, ids, !!input.pruneData)
-      versions[toThingPath(change)] = version
-      changes.push(toReport(change, surveyed))
+      versions[toResourcePath(change)] = version
+      changes.push(toReport(change, impact))
     } catch (error) {
       throw explainPartialPush(error, change, plan, { changes, versions })
     }
@@ -68,7 +68,7 @@ export async function push(ctx: Ctx, input: PushInput, { request }: Pick<HttpCon
 
 async function planPush(ctx: Ctx, { files, ...options }: DiffInput): Promise<Plan> {
   const parsed = parseFiles(files)
-  return planChanges(parsed, await readThings(ctx, parsed), options)
+  return planChanges(parsed, await readResources(ctx, parsed), options)
 }
 
 function missingSecretsProblem(names: string[]) {
@@ -78,13 +78,13 @@ function missingSecretsProblem(names: string[]) {
   })
 }
 
-/** Returns the versions of the things that are as the files say already. */
-function listKnownVersions({ things, changes }: Plan): Versions {
+/** Returns the versions of the resources that are as the files say already. */
+function listKnownVersions({ resources, changes }: Plan): Versions {
   const changing = new Set(changes.map(({ before }) => before))
-  return Object.fromEntries(things.filter((thing) => thing.file && !changing.has(thing)).map(toVersion))
+  return Object.fromEntries(resources.filter((resource) => resource.file && !changing.has(resource)).map(toVersion))
 }
 
-/** Returns the new version, or null for a thing that is removed or still being changed. */
+/** Returns the new version, or null for a resource that is removed or still being changed. */
 async function applyChange(ctx: Ctx, change: PlannedChange, ids: Map<string, string>, pruneData: boolean) {
   const { kind: kindName, label, name, definition, before } = change
   const kind = kinds[kindName]
@@ -108,7 +108,7 @@ async function applyChange(ctx: Ctx, change: PlannedChange, ids: Map<string, str
 }
 
 /** Returns the version of what is stored now, which may differ from what was sent, such as in the case of a currency. */
-function readVersion(stored: StoredThing, { kind, label, name }: PlannedChange, ids: Map<string, string>) {
+function readVersion(stored: StoredResource, { kind, label, name }: PlannedChange, ids: Map<string, string>) {
   const labels = new Map(
     [...ids].map(([key, id]) => [`${key.split(' ', 1)[0]} ${id}`, key.slice(key.indexOf(' ') + 1)]),
   )
@@ -121,7 +121,7 @@ const emptyAnswer = (etag?: unknown): HttpContext => ({
   set: { headers: {} },
 })
 
-/** Returns the context of a write that is refused when somebody changes the thing meanwhile. @throws 412 */
+/** Returns the context of a write that is refused when somebody changes the resource meanwhile. @throws 412 */
 async function openAnswer(ctx: Ctx, change: PlannedChange): Promise<HttpContext> {
   if (!change.before) return emptyAnswer()
   const answer = emptyAnswer()
@@ -130,17 +130,17 @@ async function openAnswer(ctx: Ctx, change: PlannedChange): Promise<HttpContext>
   return emptyAnswer(answer.set.headers.etag)
 }
 
-async function survey(ctx: Ctx, { kind, before, definition }: PlannedChange): Promise<Survey | undefined> {
+async function assessImpact(ctx: Ctx, { kind, before, definition }: PlannedChange): Promise<EntityImpact | undefined> {
   if (!before) return
-  return kinds[kind].survey?.(ctx, before.id, definition)
+  return kinds[kind].assessImpact?.(ctx, before.id, definition)
 }
 
-function toReport({ action, kind, label, details }: PlannedChange, surveyed?: Survey): ChangeReport {
-  const all = [...details, ...(surveyed?.details ?? [])]
+function toReport({ action, kind, label, details }: PlannedChange, impact?: EntityImpact): ChangeReport {
+  const all = [...details, ...(impact?.details ?? [])]
   return {
     ...{ action, kind, name: label },
     ...(all.length && { details: all }),
-    ...(surveyed && { entities: surveyed.entities }),
+    ...(impact && { entities: impact.entities }),
   }
 }
 

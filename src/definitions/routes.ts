@@ -16,7 +16,7 @@ export const definitionRoutes = new Elysia({ prefix: '/definitions', tags: ['def
     detail: {
       operationId: 'getDefinitions',
       summary: 'Get the definitions of the tenant as files',
-      description: 'Secrets are placeholders, and things refer to each other by name.',
+      description: 'Secrets are placeholders, and resources refer to each other by name.',
     },
   })
   .post('/diff', ({ ctx, body }) => diff(ctx, body), {

@@ -37,7 +37,7 @@ export const blueprint = defineKind({
     const renames = fieldsOf(after).filter(({ renamedFrom }) => renamedFrom)
     return { details, isRename: renames.length > 0 && details.length === renames.length }
   },
-  async survey(ctx, key, after) {
+  async assessImpact(ctx, key, after) {
     const answer: HttpContext = { request: new Request('http://localhost/'), set: { headers: {} } }
     const change = after ? { ...DEFAULTS, ...(after as BlueprintDefinition) } : {}
     const { entities, problems } = await updates.dryRun(ctx, key, change, answer)

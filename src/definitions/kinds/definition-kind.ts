@@ -20,13 +20,13 @@ export type KindName =
   | 'configuration'
   | 'mail'
 
-/** The properties of a thing without ids of its own, times and its name. */
+/** The properties of a resource without ids of its own, times and its name. */
 export type Definition = Record<string, unknown>
 
-/** A thing as a tenant has it: its references are ids, and its secrets are values. */
-export type StoredThing = {
+/** A resource as a tenant has it: its references are ids, and its secrets are values. */
+export type StoredResource = {
   id: string
-  /** Null for a thing without a name; `fallback` is what its file is called then. */
+  /** Null for a resource without a name; `fallback` is what its file is called then. */
   name: string | null
   fallback?: string
   definition: Definition
@@ -38,14 +38,14 @@ export type MapReference = (kind: KindName, reference: string) => string | undef
 export type MapSecret = (path: string[], value: string) => string | undefined
 
 /** What a change does to the entities of a blueprint. */
-export type Survey = { entities: number; details: string[] }
+export type EntityImpact = { entities: number; details: string[] }
 
 type KindRules = {
   /** The folder of its files. */
   folder: string
-  /** The property that names a thing. */
+  /** The property that names a resource. */
   nameKey: 'key' | 'name' | 'code' | 'identifier'
-  /** Whether two things of a tenant may have the same name. */
+  /** Whether two resources of a tenant may have the same name. */
   sharesNames?: boolean
   /** The property that has a file of its own beside the JSON. */
   source?: { key: string; extension: 'ts' | 'tsx' }
@@ -57,24 +57,24 @@ type KindRules = {
   prepare?(definition: Definition, current: { name: string | null; before?: Definition }): Definition
   mapReferences?(definition: Definition, map: MapReference): Definition
   mapSecrets?(definition: Definition, map: MapSecret): Definition
-  /** Whether a thing that has no file stays when others are pruned. */
-  isKept?(thing: StoredThing): boolean
+  /** Whether a resource that has no file stays when others are pruned. */
+  isKept?(resource: StoredResource): boolean
   /** Returns what a change says of itself, and whether it only renames. */
   describe?(before: Definition, after: Definition): { details: string[]; isRename?: boolean }
   /** Returns what a change, or a removal without a definition, does to entities. */
-  survey?(ctx: Ctx, id: string, after: Definition | undefined): Promise<Survey>
+  assessImpact?(ctx: Ctx, id: string, after: Definition | undefined): Promise<EntityImpact>
   remove(ctx: Ctx, id: string, options: { pruneData: boolean; answer: HttpContext }): Promise<unknown>
 }
 
 type KindOperations<Shape extends TObject, Item> = {
-  /** What the API accepts for a new thing. */
+  /** What the API accepts for a new resource. */
   shape: Shape
   list(ctx: Ctx, query: ListQuery, answer: HttpContext): Promise<Item[]>
   get(ctx: Ctx, id: string, answer: HttpContext): Promise<Item>
   /** Returns undefined for an item that is not of this kind. */
-  toStored(item: Item, ctx: Ctx): StoredThing | undefined | Promise<StoredThing | undefined>
+  toStored(item: Item, ctx: Ctx): StoredResource | undefined | Promise<StoredResource | undefined>
   create(ctx: Ctx, input: Static<Shape>, answer: HttpContext): Promise<Item>
-  /** Makes the thing what `after` says. Returns whether entities are still being changed. */
+  /** Makes the resource what `after` says. Returns whether entities are still being changed. */
   change(
     ctx: Ctx,
     id: string,
@@ -83,16 +83,16 @@ type KindOperations<Shape extends TObject, Item> = {
   ): Promise<{ isUnderWay: boolean } | unknown>
 }
 
-/** A kind of definition: how its things are read, written and compared. */
+/** A kind of definition: how its resources are read, written and compared. */
 export type DefinitionKind = KindRules & {
   shape: TObject
-  /** Returns all things of this kind, oldest first. */
-  listAll(ctx: Ctx): Promise<StoredThing[]>
-  /** Returns a thing, and sets its ETag. @throws 404 */
-  read(ctx: Ctx, id: string, answer: HttpContext): Promise<StoredThing | undefined>
-  /** Creates a thing and returns it. `input` has its name. @throws what the API does */
-  create(ctx: Ctx, input: Definition, answer: HttpContext): Promise<StoredThing | undefined>
-  /** Changes a thing. Returns whether its entities are still being changed. @throws what the API does */
+  /** Returns all resources of this kind, oldest first. */
+  listAll(ctx: Ctx): Promise<StoredResource[]>
+  /** Returns a resource, and sets its ETag. @throws 404 */
+  read(ctx: Ctx, id: string, answer: HttpContext): Promise<StoredResource | undefined>
+  /** Creates a resource and returns it. `input` has its name. @throws what the API does */
+  create(ctx: Ctx, input: Definition, answer: HttpContext): Promise<StoredResource | undefined>
+  /** Changes a resource. Returns whether its entities are still being changed. @throws what the API does */
   change(
     ctx: Ctx,
     id: string,
@@ -114,15 +114,15 @@ export const defineKind = <Shape extends TObject, Item>({
   ...rules,
   shape,
   async listAll(ctx) {
-    const things: StoredThing[] = []
+    const resources: StoredResource[] = []
     for (let page = 1; ; page++) {
       const answer: HttpContext = { request: new Request('http://localhost/'), set: { headers: {} } }
       const items = await list(ctx, { limit: `${PAGE_SIZE}`, page: `${page}`, sort: 'created' }, answer)
       for (const item of items) {
-        const thing = await toStored(item, ctx)
-        if (thing) things.push(thing)
+        const resource = await toStored(item, ctx)
+        if (resource) resources.push(resource)
       }
-      if (items.length < PAGE_SIZE) return things
+      if (items.length < PAGE_SIZE) return resources
     }
   },
   read: async (ctx, id, answer) => toStored(await get(ctx, id, answer), ctx),

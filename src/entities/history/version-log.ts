@@ -1,10 +1,10 @@
 import { type EntityHistory, historyOf } from '../../blueprints/history'
 import type { Model } from '../../blueprints/model'
 import type { Tx } from '../../storage/port'
-import { LATEST_VERSION, type LatestVersion } from '../store/rows'
+import { LATEST_VERSION_COLUMNS, type LatestVersion } from '../store/rows'
 import { extractDocumentJson, parseHeader, shownInForceSql } from '../store/serializer'
 import { oneOf, toChunks } from '../store/sql-fragments'
-import { CHANGED, CREATED, encodeChange, encodeRemoval, REMOVED, type Side } from './version'
+import { CHANGED, CREATED, encodeChange, encodeRemoval, type OwnedDocument, REMOVED } from './version'
 import { findRemoval } from './version-chain'
 
 const INSERT_VERSION = `insert into entity_versions
@@ -13,7 +13,7 @@ const MIN_VERSIONS_BETWEEN_CLEANUPS = 16 // versions of an entity between two re
 const REMOVALS_PER_READ = 100 // entities in memory at a time
 
 /** What the update of an entity sets, right after `appendChange`. Its parameters are the history and number of the version. */
-export const SET_VERSION = `history = ?, version_number = ?, version_row = (select max(v.seq) from entity_versions v)`
+export const SET_LATEST_VERSION = `history = ?, version_number = ?, version_row = (select max(v.seq) from entity_versions v)`
 
 /** A created entity. */
 type CreatedEntity = { seq: number; _id: string; identifier: string; at: number; author: string | undefined }
@@ -66,19 +66,21 @@ export type NextVersion = { number: number; previous: number | null; former: str
 /** Returns the next version of an entity, or undefined when a change does not differ from what was before. */
 export function toNextVersion(
   history: EntityHistory,
-  before: Side & LatestVersion,
-  after: Side,
+  before: OwnedDocument & LatestVersion,
+  after: OwnedDocument,
 ): NextVersion | undefined {
   const former = encodeChange(history, before, after)
-  return former === undefined ? undefined : { ...nextOf(history, before), former }
+  return former === undefined ? undefined : { ...toNextPosition(history, before), former }
 }
 
 /** The creation of an entity, or what it was before the history, has number 1 and no row. */
-const nextOf = ({ number: history }: EntityHistory, { history: own, versionNumber, versionRow }: LatestVersion) =>
-  own === history ? { number: versionNumber! + 1, previous: versionRow } : { number: 2, previous: null }
+const toNextPosition = (
+  { number: history }: EntityHistory,
+  { history: own, versionNumber, versionRow }: LatestVersion,
+) => (own === history ? { number: versionNumber! + 1, previous: versionRow } : { number: 2, previous: null })
 
 /**
- * Keeps what a change replaces, before the entity is updated with `SET_VERSION`: no other version may be written in between.
+ * Keeps what a change replaces, before the entity is updated with `SET_LATEST_VERSION`: no other version may be written in between.
  * Every now and then, it removes versions that are too many.
  */
 export async function appendChange(
@@ -142,7 +144,7 @@ export async function appendRemovals(
   const kept = entities.filter(({ blueprint }) => histories.has(blueprint)).map(({ seq }) => seq)
   for (let from = 0; from < kept.length; from += REMOVALS_PER_READ) {
     const { sql, params } = oneOf('e.seq', kept.slice(from, from + REMOVALS_PER_READ))
-    const select = `select e.seq, ${shownInForceSql('e.')}, e.creator, ${LATEST_VERSION} from entities e where ${sql}`
+    const select = `select e.seq, ${shownInForceSql('e.')}, e.creator, ${LATEST_VERSION_COLUMNS} from entities e where ${sql}`
     const rows = (await tx.query(select, params)) as RemovedRow[]
     await tx.executeMany(
       INSERT_VERSION,
@@ -150,7 +152,7 @@ export async function appendRemovals(
         const history = histories.get(blueprints.get(seq)!)!
         const [header, doc] = [parseHeader(shown), JSON.parse(extractDocumentJson(shown))]
         const former = encodeRemoval(history, { header, doc, creator })
-        const { number, previous } = nextOf(history, { history: own, versionNumber, versionRow })
+        const { number, previous } = toNextPosition(history, { history: own, versionNumber, versionRow })
         const key = [history.number, header.identifier, number]
         return [...key, at, header.updated, REMOVED, previous, author ?? null, former]
       }),

@@ -36,10 +36,14 @@ const ID = 'i'
 const CREATOR = 'a'
 
 /** An entity before or after a change. */
-export type Side = Owners & { shown: string }
+export type OwnedDocument = Owners & { shown: string }
 
 /** Returns what a change of an entity replaces, as JSON, or undefined when nothing differs. */
-export function encodeChange({ numbers }: EntityHistory, before: Side, after: Side): string | undefined {
+export function encodeChange(
+  { numbers }: EntityHistory,
+  before: OwnedDocument,
+  after: OwnedDocument,
+): string | undefined {
   const former: Doc = {}
   const [one, other] = [extractDocumentJson(before.shown), extractDocumentJson(after.shown)]
   if (one !== other) {

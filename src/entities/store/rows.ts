@@ -18,9 +18,9 @@ const selectByName = (columns: string) => ({
 })
 const selectShownBy = (shown: string) => selectByName(`${shown}, "user", workspace, version, updated`)
 /** The columns of `LatestVersion`. */
-export const LATEST_VERSION = 'history, version_number, version_row'
+export const LATEST_VERSION_COLUMNS = 'history, version_number, version_row'
 const columnsFor = (shown: string) =>
-  `seq, ${idSql()}, identifier, "user", workspace, ${shown}, keys, version, created, updated, ${LATEST_VERSION}`
+  `seq, ${idSql()}, identifier, "user", workspace, ${shown}, keys, version, created, updated, ${LATEST_VERSION_COLUMNS}`
 /** Returns the columns of a stored entity in the table `entities`, for `toStored`. */
 export const storedColumns = (model: Model) => columnsFor(shownColumnSql(model, ''))
 /** The columns of a stored entity when the blueprint is not known. */

@@ -5,7 +5,7 @@ import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { appendLoggedChanges, toLogged } from '../changes/change-log'
 import { noteTrackedChanges } from '../changes/tracked-changes'
-import { appendChange, SET_VERSION, toNextVersion } from '../history/version-log'
+import { appendChange, SET_LATEST_VERSION, toNextVersion } from '../history/version-log'
 import type { Doc } from '../store/doc'
 import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
@@ -25,7 +25,7 @@ const MAX_REWRITTEN_CHARACTERS = 4 << 20 // characters that are rewritten in one
 const UPDATE_SET = `update entities set shown = ?, altered = null, keys = ?, version = ?, updated = ?,
   form = (select -1 from alterations a where a.blueprint = ? and a.state = 'preparing')`
 const UPDATE_ENTITY = `${UPDATE_SET} where seq = ?`
-const UPDATE_WITH_VERSION = `${UPDATE_SET}, ${SET_VERSION} where seq = ?`
+const UPDATE_WITH_VERSION = `${UPDATE_SET}, ${SET_LATEST_VERSION} where seq = ?`
 
 type ClearedEntity = EventEntity & { blueprint: string }
 

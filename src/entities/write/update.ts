@@ -7,14 +7,14 @@ import type { Tx } from '../../storage/port'
 import { appendChanges, type LoggedEntity, toLogged } from '../changes/change-log'
 import { noteChanges } from '../changes/tracked-changes'
 import type { Owners } from '../history/version'
-import { appendChange, SET_VERSION, toNextVersion } from '../history/version-log'
+import { appendChange, SET_LATEST_VERSION, toNextVersion } from '../history/version-log'
 import { replaceTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc, Doc } from '../store/doc'
 import { toIndexKeys, toIndexRows } from '../store/index-keys'
 import {
   diffRows,
-  LATEST_VERSION,
+  LATEST_VERSION_COLUMNS,
   type LatestVersion,
   type ShownRow,
   type StoredEntity,
@@ -38,7 +38,7 @@ import { assertWithinLimits } from './limitations'
 
 const updateSql = (more: string) => {
   const set = `update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ?${more}`
-  return { alone: `${set} where seq = ?`, withVersion: `${set}, ${SET_VERSION} where seq = ?` }
+  return { alone: `${set} where seq = ?`, withVersion: `${set}, ${SET_LATEST_VERSION} where seq = ?` }
 }
 const UPDATE = updateSql('')
 // Entities that are written while an alteration is being prepared have to be prepared, too.
@@ -138,7 +138,7 @@ type RestoredRow = [
 
 /** Restores an entity to its previous state if it still exists, without any checks. */
 export async function restoreEntity(tx: Tx, model: Model, before: StoredEntity) {
-  const select = `select ${shownColumnSql(model, '')}, keys, ${LATEST_VERSION}, ${FEATURES} from entities where seq = ?`
+  const select = `select ${shownColumnSql(model, '')}, keys, ${LATEST_VERSION_COLUMNS}, ${FEATURES} from entities where seq = ?`
   const [row] = (await tx.query(select, [model.key, model.key, model.key, before.seq])) as RestoredRow[]
   if (!row) return
   const [shown, keys, history, versionNumber, versionRow, ...features] = row
