@@ -34,7 +34,7 @@ function buildOnce(path: string) {
   mkdirSync(folder, { recursive: true })
   // Released by the system when this process ends, however it does.
   const lock = new Database(join(folder, 'lock.db'))
-  lock.run('pragma busy_timeout = 60000')
+  lock.run('pragma busy_timeout = 300000') // on a busy machine, a build takes more than a minute
   lock.run('begin exclusive')
   try {
     if (!existsSync(path)) build(path)
