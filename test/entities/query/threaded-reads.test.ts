@@ -258,6 +258,21 @@ describe('reads that a thread answers', () => {
     expect(countThreads()).toBe(1)
   })
 
+  test.skipIf(!config.ATOLL_DATABASE_URL)(
+    'concurrent reads of a tenant in PostgreSQL are answered by one thread, where they take turns',
+    async () => {
+      const own = await createFilledFixture()
+      const sent = spyOn(Worker.prototype, 'postMessage')
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, (_, n) => own.as('user').get(`/blueprints/things/${PATHS[0]}&$skip=${n}`)),
+      )
+      expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200))
+      const threads = sent.mock.contexts.filter((_, at) => sent.mock.calls[at]![0].act === 'read')
+      sent.mockRestore()
+      expect([threads.length, new Set(threads).size]).toEqual([12, 1])
+    },
+  )
+
   test.skipIf(!!config.ATOLL_DATABASE_URL)('a thread closes the database of a tenant that is deleted', async () => {
     const own = await createFilledFixture()
     expect((await own.as('user').get(`/blueprints/things/${PATHS[0]}`)).status).toBe(200)
