@@ -143,6 +143,28 @@ describe('reads that a thread answers', () => {
     expect(statusAndCode(await own.as('user').get(path))).toEqual([400, 'INVALID_INPUT'])
   })
 
+  test('a thread knows the permissions of a blueprint that were changed just now', async () => {
+    const own = await createFilledFixture()
+    const { signal } = new AbortController()
+    const place = own.tenant.place!
+    const count = () =>
+      readInThread(
+        { name: 'count', args: ['things'], isStreamed: false, place, actor: undefined, url: own.origin, headers: [] },
+        signal,
+      ).catch((problem) => problem)
+    for (let round = 0; round < 5; round++) {
+      const permissions = fullAccessRules('tenant', 'user')
+      const open = [...permissions, { operation: 'read', guest: true }]
+      for (const [rules, status] of [
+        [open, 200],
+        [permissions, 401],
+      ] as const) {
+        const changed = await own.as('admin').put('/blueprints/things', { name: 'Things', fields, permissions: rules })
+        expect([changed.status, (await count()).status]).toEqual([200, status])
+      }
+    }
+  })
+
   test('a read that fails in a thread is repeated here', async () => {
     const { tenant } = await createFilledFixture()
     const request = new Request('http://anybody.test/')
