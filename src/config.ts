@@ -117,7 +117,7 @@ export const Settings = Type.Object({
     secret: true,
     description: 'further PostgreSQL databases for tenants: name=postgres://… name=postgres://…',
   }),
-  ATOLL_DATABASE_CONNECTIONS: integerSetting(10, 2, 1000, 'how many connections to each PostgreSQL database at most, besides two for each reader thread'),
+  ATOLL_DATABASE_CONNECTIONS: integerSetting(10, 2, 1000, 'how many connections to each PostgreSQL database at most'),
   ATOLL_OPEN_TENANTS: integerSetting(
     0,
     0,
