@@ -142,7 +142,7 @@ export async function readFairly<T>(
   read: (db: Db) => Promise<T>,
   threaded?: ThreadedRead<T>,
 ): Promise<T> {
-  const canUseThread = !!threaded && hasReaderThreads(ctx.place)
+  const canUseThread = !!threaded && hasReaderThreads(ctx.place) && (!ctx.place.cluster || isPopulated(request))
   const isCostly = canUseThread && isKnownCostly(ctx, request, threaded)
   const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, canUseThread)
   try {
@@ -164,6 +164,9 @@ export async function readFairly<T>(
     return readFairly(ctx, request, read)
   }
 }
+
+// Other reads of PostgreSQL mostly wait for its processes, which a thread would not shorten.
+const isPopulated = ({ url }: Request) => /populate=/i.test(url)
 
 /** Calls `read` with a database all of whose statements take turns with other costly work, on the main thread. */
 export async function readInTurns<T>(ctx: PublicCtx, signal: AbortSignal | undefined, read: (db: Db) => Promise<T>) {

@@ -97,7 +97,8 @@ describe('reads that a thread answers', () => {
       }
     const threaded = new Set(sent.mock.calls.flatMap(([order]) => (order.act === 'read' ? [order.read.name] : [])))
     sent.mockRestore()
-    expect([...threaded].sort()).toEqual(Object.keys(entityReads).sort())
+    const names = config.ATOLL_DATABASE_URL ? ['export', 'get', 'list'] : Object.keys(entityReads).sort()
+    expect([...threaded].sort()).toEqual(names)
   })
 
   test('a next link of a thread continues the list here, and the other way round', async () => {
@@ -211,7 +212,7 @@ describe('reads that a thread answers', () => {
     expect((await own.as('user').get(`/blueprints/things/${PATHS[0]}`)).status).toBe(200)
   })
 
-  test.each(['entities/export?format=ndjson', PATHS[0]!])(
+  test.each(['entities/export?format=ndjson', PATHS[3]!])(
     'the statements of a thread for %s are in the metrics and in the trace of the request',
     async (path) => {
       const own = await createFilledFixture()
@@ -247,7 +248,7 @@ describe('reads that a thread answers', () => {
     const own = await createFilledFixture()
     const sent = spyOn(Worker.prototype, 'postMessage')
     const log = spyOn(logOutput, 'write').mockImplementation(() => {})
-    const path = '/blueprints/things/entities?stage=won&worth[$gte]=20&$count=true&$limit=2'
+    const path = '/blueprints/things/entities?stage=won&worth[$gte]=20&$count=true&$limit=2&$populate=next'
     const expected = await withoutThreads(() => own.as('user').get(path))
     const answer = own.as('user').get(path)
     await waitUntil(() => sent.mock.calls.some(([order]) => order.act === 'read'))
@@ -262,7 +263,7 @@ describe('reads that a thread answers', () => {
 
   test('threads that have read nothing for long end, and others start when they are needed', async () => {
     const own = await createFilledFixture()
-    const read = async () => (await own.as('user').get(`/blueprints/things/${PATHS[1]}`)).body
+    const read = async () => (await own.as('user').get(`/blueprints/things/${PATHS[3]}`)).body
     const expected = await read()
     const { idleMs } = readerThreads
     readerThreads.idleMs = 10
@@ -286,7 +287,7 @@ describe('reads that a thread answers', () => {
       const own = await createFilledFixture()
       const sent = spyOn(Worker.prototype, 'postMessage')
       const answers = await Promise.all(
-        Array.from({ length: 12 }, (_, n) => own.as('user').get(`/blueprints/things/${PATHS[0]}&$skip=${n}`)),
+        Array.from({ length: 12 }, (_, n) => own.as('user').get(`/blueprints/things/${PATHS[3]}&$skip=${n}`)),
       )
       expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200))
       const threads = sent.mock.contexts.filter((_, at) => sent.mock.calls[at]![0].act === 'read')
