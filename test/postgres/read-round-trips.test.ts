@@ -3,11 +3,11 @@ import pg from 'pg'
 import { Transactions } from '../../src/storage/engines/postgres/transactions'
 import { databaseUrl } from '../storage/engines'
 
-describe.skipIf(!databaseUrl)('the statements of a read', () => {
+describe.skipIf(!databaseUrl)('reads on PostgreSQL', () => {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1, pipeline: true })
   afterAll(() => pool.end())
 
-  test('are sent in one piece, from the beginning of their transaction to its end', async () => {
+  test('a transaction of reads sends its statements in one piece, from its beginning to its end', async () => {
     const client = await pool.connect()
     const { stream } = (client as unknown as pg.Client).connection
     client.release()
