@@ -25,7 +25,7 @@ recordSpans(spanRecorder)
 /** Reports what was read for an answer before the answer itself. */
 function reportWork() {
   const [statistics, spans] = [takeReadStatistics(), spanRecorder.take()]
-  if (statistics || spans.length) report({ work: { statistics, spans } })
+  if (statistics.length || spans.length) report({ work: { statistics, spans } })
 }
 
 type RunningRead = {
@@ -42,7 +42,8 @@ const throwReadOnly = () => {
 const MAX_TENANTS = 1_000
 /** What is cached of a tenant belongs to its store. */
 const tenants = new BoundedMap<string, Tenant>(MAX_TENANTS)
-const keyOf = ({ file, identity, exists }: DatabaseLocation) => `${file} ${identity} ${exists}`
+const keyOf = ({ file, identity, exists, cluster, bucket }: DatabaseLocation) =>
+  `${file} ${identity} ${exists} ${cluster} ${bucket}`
 
 /** Returns the context in which the main thread would read. */
 function contextOf({ place, actor }: ThreadRead): PublicCtx {
@@ -54,9 +55,9 @@ function contextOf({ place, actor }: ThreadRead): PublicCtx {
 
 function openTenant(place: DatabaseLocation): Tenant {
   const { db, remoteVersion } = databases.getStore(place, tenantMigrations)
-  // Nothing is written here, so all commits are those of others.
-  const readDb = { ...db, commitVersion: remoteVersion }
-  return { tenant: place.tenant, db: readDb, remoteVersion, write: throwReadOnly }
+  // Nothing is written here, so all commits are those of others. Nobody counts those of other servers in PostgreSQL.
+  const readDb = place.cluster ? db : { ...db, commitVersion: remoteVersion }
+  return { tenant: place.tenant, place, db: readDb, remoteVersion, write: throwReadOnly }
 }
 
 async function answer(id: number, read: ThreadRead) {

@@ -14,28 +14,34 @@ export class DatabaseStatistics {
   slowStatements = 0
 }
 
-/** What a thread has read in its databases, which are all of SQLite. */
-export type ReadStatistics = { reads: Pick<Histogram, 'counts' | 'sum'>; slowStatements: number }
+type EngineName = 'sqlite' | 'postgres'
+/** What a thread has read in the databases of an engine. */
+export type ReadStatistics = { engine: EngineName; reads: Pick<Histogram, 'counts' | 'sum'>; slowStatements: number }
 
-/** Returns what was read in this thread since the last call; undefined when that is nothing. */
-export function takeReadStatistics(): ReadStatistics | undefined {
-  const { sqlite } = databaseStatistics
-  if (!sqlite.reads.count) return
-  const taken = { reads: sqlite.reads.take(), slowStatements: sqlite.slowStatements }
-  sqlite.slowStatements = 0
-  return taken
+/** Returns what was read in this thread since the last call, for each engine that has read anything. */
+export function takeReadStatistics(): ReadStatistics[] {
+  return (['sqlite', 'postgres'] as const).flatMap((engine) => {
+    const statistics = databaseStatistics[engine]
+    if (!statistics.reads.count) return []
+    const taken = { engine, reads: statistics.reads.take(), slowStatements: statistics.slowStatements }
+    statistics.slowStatements = 0
+    return [taken]
+  })
 }
 
 /** Adds what another thread of this process has read. */
-export function addReadStatistics({ reads, slowStatements }: ReadStatistics) {
-  databaseStatistics.sqlite.reads.add(reads)
-  databaseStatistics.sqlite.slowStatements += slowStatements
+export function addReadStatistics({ engine, reads, slowStatements }: ReadStatistics) {
+  databaseStatistics[engine].reads.add(reads)
+  databaseStatistics[engine].slowStatements += slowStatements
 }
 
 /** The statistics of all databases of this process, by engine. */
-export const databaseStatistics = { sqlite: new DatabaseStatistics(), postgres: new DatabaseStatistics() }
+export const databaseStatistics: Record<EngineName, DatabaseStatistics> = {
+  sqlite: new DatabaseStatistics(),
+  postgres: new DatabaseStatistics(),
+}
 
-export const engineOf = ({ bucket }: Pick<DatabaseLocation, 'bucket'>) => (bucket ? 'postgres' : 'sqlite')
+export const engineOf = ({ bucket }: Pick<DatabaseLocation, 'bucket'>): EngineName => (bucket ? 'postgres' : 'sqlite')
 
 /** Returns the first word of a statement, such as SELECT. */
 export const operationOf = (sql: string) => /^\s*(\w+)/.exec(sql)?.[1]?.toUpperCase() ?? 'STATEMENT'

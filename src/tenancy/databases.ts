@@ -5,8 +5,8 @@ import { config, hasSeveralProcesses } from '../config'
 import { now } from '../core/clock'
 import { ConfigError } from '../core/config-error'
 import { getProcessNumber, receiveFromSupervisor, sendToSupervisor } from '../core/server-processes'
+import { CommitCounters, mapSharedMemory, removeSharedMemory } from '../storage/commit-counters'
 import type { Postgres } from '../storage/engines/postgres/engine'
-import { CommitCounters, mapSharedMemory, removeSharedMemory } from '../storage/engines/sqlite/commit-counters'
 import { Sqlite } from '../storage/engines/sqlite/engine'
 import type { FileCopyControl } from '../storage/engines/sqlite/file-copy'
 import { describeFileSystemRisk, findFileSystemRisk } from '../storage/engines/sqlite/file-system'
@@ -21,7 +21,7 @@ export const WRITE_TURN_TOPIC = 'write-turn'
 const FILES_PER_TENANT = 7 // six for a database, and one for opening or closing
 const RESERVED_FILES = 512 // mostly for client connections
 
-/** The commits to files, for the threads of this process, and for all processes that serve together. */
+/** The commits to the data of tenants, for the threads of this process, and for all processes that serve together. */
 export const commitCounters = new CommitCounters(
   hasSeveralProcesses ? () => mapSharedMemory(config.ATOLL_TENANTS) : undefined,
 )
@@ -63,14 +63,20 @@ const postgres: typeof import('../storage/engines/postgres/engine') | undefined 
   ? require('../storage/engines/postgres/engine')
   : undefined
 const clusters = new Map<string, Postgres>()
+const CONNECTIONS_PER_READER_THREAD = 2 // of each cluster
 
 function clusterOf(name: string): Postgres {
   const existing = clusters.get(name)
   if (existing) return existing
   const url = clusterUrls.get(name)
   if (!url || !postgres) throw new ConfigError(`The cluster "${name}" is not configured. See ATOLL_DATABASE_CLUSTERS.`)
-  const [deadline, connections] = [config.ATOLL_WRITE_DEADLINE, config.ATOLL_DATABASE_CONNECTIONS]
-  const cluster = new postgres.Postgres({ url, deadline, connections })
+  const cluster = new postgres.Postgres({
+    url,
+    deadline: config.ATOLL_WRITE_DEADLINE,
+    connections: Bun.isMainThread ? config.ATOLL_DATABASE_CONNECTIONS : CONNECTIONS_PER_READER_THREAD,
+    commitCounters,
+    isReaderThread: !Bun.isMainThread,
+  })
   clusters.set(name, cluster)
   return cluster
 }

@@ -49,7 +49,7 @@ export type ThreadProblem = {
 }
 
 /** What a thread has done since its last report, for metrics and traces. */
-export type ThreadWork = { statistics: ReadStatistics | undefined; spans: RecordedSpan[] }
+export type ThreadWork = { statistics: ReadStatistics[]; spans: RecordedSpan[] }
 
 /** A message of a reader thread. */
 export type ThreadMessage =
@@ -73,6 +73,7 @@ const RELEASE_TIMEOUT_MS = 1_000 // until a database is closed here, whether a t
 const END_TIMEOUT_MS = 2_000 // until a thread that does not close its databases is ended
 
 type RunningRead = {
+  tenant: string
   onAnswer(answer: ThreadAnswer): void
   onFailure(error: unknown): void
   onPart?: (part: Uint8Array<ArrayBuffer> | undefined) => void
@@ -82,8 +83,8 @@ type RunningRead = {
 class ReaderThread {
   #worker: Worker
   #reads = new Map<number, RunningRead>()
-  /** The files that the thread may have open. */
-  #files = new Set<string>()
+  /** The databases that the thread may have open. */
+  #places = new Set<string>()
   #releases = new Map<number, () => void>()
   #startTimer: ReturnType<typeof setTimeout>
   /** Ends the thread when it has read nothing for long. */
@@ -109,13 +110,16 @@ class ReaderThread {
     return this.#reads.size
   }
 
+  /** Tells whether the thread is reading for a tenant. */
+  isReadingFor = (tenant: string) => this.#reads.values().some((read) => read.tenant === tenant)
+
   send(command: ThreadCommand) {
     this.#worker.postMessage(command)
   }
 
   start(id: number, read: ThreadRead, running: RunningRead) {
     this.#reads.set(id, running)
-    this.#files.add(read.place.file)
+    this.#places.add(toPlaceKey(read.place))
     this.#worker.ref()
     clearTimeout(this.#idleTimer)
     this.send({ act: 'read', id, read: isTraceRecorded() ? { ...read, trace: currentTrace() } : read })
@@ -131,7 +135,7 @@ class ReaderThread {
 
   /** Lets the thread close a database. Resolves when it has, or is slow; at once when it has not opened it. */
   async release(place: DatabaseLocation) {
-    if (!this.#files.delete(place.file)) return
+    if (!this.#places.delete(toPlaceKey(place))) return
     const id = ++lastId
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#releases.set(id, resolve)
@@ -177,8 +181,10 @@ class ReaderThread {
   }
 }
 
+const toPlaceKey = ({ file, cluster = '', bucket = '' }: DatabaseLocation) => `${file} ${cluster} ${bucket}`
+
 function recordWork({ statistics, spans }: ThreadWork) {
-  if (statistics) addReadStatistics(statistics)
+  for (const ofEngine of statistics) addReadStatistics(ofEngine)
   exportRecorded(spans)
 }
 
@@ -200,16 +206,16 @@ const endingThreads = new Set<Promise<void>>()
 let lastId = 0
 let isEnding = false
 
-/** Tells whether threads can read data of this place: PostgreSQL answers in processes of its own. */
+/** Tells whether threads can read data of this place. */
 export const hasReaderThreads = (place: DatabaseLocation | undefined): place is DatabaseLocation =>
-  !!place && !place.cluster && readerThreads.count > 0 && Bun.isMainThread && !isEnding
+  !!place && readerThreads.count > 0 && Bun.isMainThread && !isEnding
 
 /**
  * Answers a read in a thread, so that other requests do not wait for it.
  * @throws ThreadFailed when it has to be repeated here, or the refusal of the read
  */
 export function readInThread(read: ThreadRead, signal: AbortSignal): Promise<Response> {
-  const thread = chooseThread()
+  const thread = chooseThread(read.place)
   const id = ++lastId
   const { promise, resolve, reject } = Promise.withResolvers<Response>()
   const finish = () => {
@@ -223,6 +229,7 @@ export function readInThread(read: ThreadRead, signal: AbortSignal): Promise<Res
   }
   signal.addEventListener('abort', cancel)
   const running: RunningRead = {
+    tenant: read.place.tenant,
     onAnswer({ status, headers, text }) {
       if (text !== undefined) finish()
       const body = text ?? receiveBody(running, () => thread.send({ act: 'next', id }), finish, cancel)
@@ -261,8 +268,14 @@ function receiveBody(running: RunningRead, askForNext: () => void, finish: () =>
   )
 }
 
-/** Returns the thread with the fewest reads; a new one while all others are busy and there may be more. */
-function chooseThread(): ReaderThread {
+/**
+ * Returns the thread with the fewest reads; a new one while all others are busy and there may be more. The reads of a
+ * tenant in PostgreSQL stay in one thread, where one of its statements runs at a time, because they compete with those of
+ * others there.
+ */
+function chooseThread({ cluster, tenant }: DatabaseLocation): ReaderThread {
+  const current = cluster && threads.find((thread) => thread.isReadingFor(tenant))
+  if (current) return current
   const [idlest] = threads.toSorted((one, other) => one.load - other.load)
   if (idlest && (!idlest.load || threads.length >= readerThreads.count)) return idlest
   const started = new ReaderThread((failed) => {

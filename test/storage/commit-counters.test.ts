@@ -7,7 +7,7 @@ import {
   mapSharedMemory,
   removeSharedMemory,
   sharedMemoryPath,
-} from '../../src/storage/engines/sqlite/commit-counters'
+} from '../../src/storage/commit-counters'
 import { DatabasePool } from '../../src/storage/pool'
 import { fileEngines, freshFolder, sqlite } from './engines'
 import { freshLocation, insertThing, listIds, migrations } from './fixtures'
@@ -88,7 +88,7 @@ test('a read sees what another process has committed in the same turn of the eve
 describe.skipIf(process.platform !== 'linux')('memory that processes share', () => {
   test('commits that several processes count at the same time are all counted', async () => {
     const folder = freshFolder()
-    const path = new URL('../../src/storage/engines/sqlite/commit-counters.ts', import.meta.url).pathname
+    const path = new URL('../../src/storage/commit-counters.ts', import.meta.url).pathname
     const program = `
       const { CommitCounters, mapSharedMemory } = await import(${JSON.stringify(path)})
       const counters = new CommitCounters(() => mapSharedMemory(${JSON.stringify(folder)}))

@@ -4,7 +4,7 @@ import { startRefusingServer } from '../fakes/postgres-protocol'
 
 test('a listener whose LISTEN is refused tries again on a new connection, and leaves none open', async () => {
   const server = await startRefusingServer()
-  const listener = new NotifyListener(server.url)
+  const listener = new NotifyListener(server.url, () => {})
   const before = listener.remoteVersion('tenant')
   while (server.count().made < 3) {
     listener.remoteVersion('tenant')

@@ -5,7 +5,7 @@ import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 import { hasReaderThreads, ThreadFailed } from '../../tenancy/reader-threads'
-import { COSTLY_READ_LIMITS, chargeFreeRead, isCostlyRead } from './read-costs'
+import { COSTLY_READ_LIMITS, chargeFreeRead, clusterReadMs, isCostlyRead } from './read-costs'
 import { isKnownCostly, markCostly, readThreaded, type ThreadedRead } from './threaded-reads'
 
 /** Ends a read on the main thread, which a reader thread then repeats. */
@@ -18,16 +18,19 @@ class BecameCostly extends Error {}
 class FairReads {
   readonly db: Db
   #leaveQueue: (() => void) | undefined
-  #wasCostly = false
+  #wasCostly: boolean
+  #isInCluster: boolean
   #hasEnded = false
   #threadMs = 0
+  /** The thread time of a read that takes turns. */
+  #chargedMs = 0
   #waitedMs = 0
   /** The number of running statements, and since when the results of all of them are being processed. */
   #pending = 0
   #busySince: number | undefined
 
   constructor(
-    db: Db,
+    { db, place }: Pick<PublicCtx, 'db' | 'place'>,
     private payer: WorkOwner,
     /** Has the signal of the client's disconnection. A request makes its own when it is first asked for it. */
     private caller: { signal?: AbortSignal },
@@ -36,7 +39,9 @@ class FairReads {
     /** Whether the read is costly from its first statement on. */
     isKnownCostly = false,
   ) {
-    this.#wasCostly = isKnownCostly
+    this.#isInCluster = !!place?.cluster
+    // A thread has few connections to PostgreSQL, so all reads there take turns with them.
+    this.#wasCostly = isKnownCostly || (this.#isInCluster && !Bun.isMainThread)
     this.db = {
       ...createDb((sql, params) => this.#query(db, sql, params)),
       vectorSearch: db.vectorSearch,
@@ -63,7 +68,8 @@ class FairReads {
   async #query(db: Db, sql: string, params?: unknown[]): Promise<unknown[][]> {
     return this.#measure(async () => {
       if (this.#wasCostly || this.isCostly) {
-        if (this.canUseThread) throw new BecameCostly()
+        // A read that has taken turns so far goes on with them.
+        if (!this.#wasCostly && this.shouldUseThread) throw new BecameCostly()
         return this.#runInTurn(() => db.query(sql, params))
       }
       const began = performance.now()
@@ -77,7 +83,9 @@ class FairReads {
 
   #pause = (db: Db) =>
     this.#measure(() =>
-      !this.canUseThread && (this.#wasCostly || this.isCostly) ? this.#runInTurn(async () => {}) : db.yieldToOthers(),
+      this.#wasCostly || (this.isCostly && !this.shouldUseThread)
+        ? this.#runInTurn(async () => {})
+        : db.yieldToOthers(),
     )
 
   async #measure<T>(work: () => Promise<T>): Promise<T> {
@@ -102,12 +110,24 @@ class FairReads {
     return isCostlyRead(this.payer.tenant, this.#threadMs, this.#waitedMs)
   }
 
+  /**
+   * Tells whether a reader thread should answer such a read. PostgreSQL runs its statements in processes of its own, so
+   * only what the read does with their rows counts there.
+   */
+  get shouldUseThread() {
+    if (!this.canUseThread) return false
+    return this.#isInCluster ? this.#threadMs + this.#chargedMs > clusterReadMs.thread : this.isCostly
+  }
+
   #spend() {
     if (this.#busySince === undefined) return
     const ms = performance.now() - this.#busySince
     this.#busySince = undefined
-    if (this.#wasCostly) costlyWork.chargeThreadTime(ms)
-    else this.#threadMs += ms
+    if (!this.#wasCostly) this.#threadMs += ms
+    else {
+      costlyWork.chargeThreadTime(ms)
+      this.#chargedMs += ms
+    }
   }
 }
 
@@ -122,14 +142,14 @@ export async function readFairly<T>(
   read: (db: Db) => Promise<T>,
   threaded?: ThreadedRead<T>,
 ): Promise<T> {
-  const canUseThread = !!threaded && hasReaderThreads(ctx.place)
+  const canUseThread = !!threaded && hasReaderThreads(ctx.place) && (!ctx.place.cluster || isPopulated(request))
   const isCostly = canUseThread && isKnownCostly(ctx, request, threaded)
-  const reads = new FairReads(ctx.db, toWorkOwner(ctx, request), request, canUseThread)
+  const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, canUseThread)
   try {
     const result = await read(isCostly ? createCostlyDb(reads.db) : reads.db)
     reads.end()
     // Most of it may have been done after the last statement.
-    if (canUseThread && reads.isCostly) markCostly(ctx, request, threaded)
+    if (canUseThread && reads.shouldUseThread) markCostly(ctx, request, threaded)
     return result
   } catch (error) {
     if (!(error instanceof BecameCostly)) throw error
@@ -145,9 +165,12 @@ export async function readFairly<T>(
   }
 }
 
+// Other reads of PostgreSQL mostly wait for its processes, which a thread would not shorten.
+const isPopulated = ({ url }: Request) => /populate=/i.test(url)
+
 /** Calls `read` with a database all of whose statements take turns with other costly work, on the main thread. */
 export async function readInTurns<T>(ctx: PublicCtx, signal: AbortSignal | undefined, read: (db: Db) => Promise<T>) {
-  const reads = new FairReads(ctx.db, toWorkOwner(ctx), { signal }, false, true)
+  const reads = new FairReads(ctx, toWorkOwner(ctx), { signal }, false, true)
   return read(reads.db).finally(() => reads.end())
 }
 
@@ -166,7 +189,7 @@ export async function* streamFairly(
   request: Request,
   read: (db: Db) => AsyncGenerator<string>,
 ): AsyncGenerator<string> {
-  const reads = new FairReads(ctx.db, toWorkOwner(ctx, request), request, false)
+  const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, false)
   try {
     for await (const text of read(reads.db)) {
       reads.suspend()

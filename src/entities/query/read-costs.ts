@@ -6,6 +6,9 @@ import { ThreadBudget } from '../../tenancy/thread-budget'
  */
 export const freeReadMs = { thread: 2.5, threadBeyondBudget: 0.75, waiting: 200 }
 
+/** How many ms a read of PostgreSQL may take on the main thread, in turns, before others of its shape go to a reader thread. */
+export const clusterReadMs = { thread: 10 }
+
 /** Many reads below the threshold would keep other tenants waiting like a few costly ones. */
 const readBudget = new ThreadBudget(100)
 

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import type { CommitCounters } from '../../commit-counters'
 import { Busy, DatabaseDamaged } from '../../errors'
 import type { Database, DatabaseLocation, Engine, Migrations, NameClaim, TenantCopyConnection } from '../../port'
 import { AutoAnalyze } from './auto-analyze'
@@ -16,6 +17,10 @@ export type PostgresOptions = {
   deadline: number
   /** The most connections of the pool. */
   connections: number
+  /** Counts the commits, and what other processes report, for reader threads. */
+  commitCounters?: CommitCounters
+  /** Whether this is a reader thread: the main thread counts for it what others write. */
+  isReaderThread?: boolean
 }
 
 for (const bigintOrNumeric of [20, 1700]) pg.types.setTypeParser(bigintOrNumeric, Number)
@@ -42,8 +47,8 @@ export class Postgres implements Engine {
   #hasCitus = false
 
   constructor(private options: PostgresOptions) {
-    const { url, deadline, connections } = options
-    this.#listener = new NotifyListener(url)
+    const { url, deadline, connections, commitCounters } = options
+    this.#listener = new NotifyListener(url, (tenant) => commitCounters?.add(tenant))
     this.#pool = new pg.Pool({
       connectionString: url,
       max: connections,
@@ -86,6 +91,7 @@ export class Postgres implements Engine {
       query: reads.query,
       transaction: async (work) => {
         const written = await this.#transactions.runWithRetries(startExclusive, work)
+        this.options.commitCounters?.add(tenant)
         this.#autoAnalyze.recordRows(bucket, tenant, written)
         return {}
       },
@@ -98,7 +104,11 @@ export class Postgres implements Engine {
   }
 
   remoteVersion(place: DatabaseLocation) {
-    return this.#listener.remoteVersion(tenantIdOf(place))
+    const { commitCounters, isReaderThread } = this.options
+    const tenant = tenantIdOf(place)
+    return isReaderThread && commitCounters
+      ? commitCounters.countOfOthers(tenant)
+      : this.#listener.remoteVersion(tenant)
   }
 
   /** Counts the connections that run statements, those that are idle, and the work that waits for one. */

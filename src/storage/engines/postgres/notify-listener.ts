@@ -13,7 +13,11 @@ export class NotifyListener {
   #client?: pg.Client
   #isClosed = false
 
-  constructor(private url: string) {}
+  /** @param onChange is called with the tenant of each notification */
+  constructor(
+    private url: string,
+    private onChange: (tenant: string) => void,
+  ) {}
 
   /** Returns a number that differs from an earlier one when another process may have changed the tenant. */
   remoteVersion(tenant: string) {
@@ -44,9 +48,10 @@ export class NotifyListener {
         this.#client = undefined
       }, RECONNECT_DELAY_MS).unref()
     }
-    client.on('notification', ({ payload = '' }) =>
-      this.#countByTenant.set(payload, (this.#countByTenant.get(payload) ?? 0) + 1),
-    )
+    client.on('notification', ({ payload = '' }) => {
+      this.#countByTenant.set(payload, (this.#countByTenant.get(payload) ?? 0) + 1)
+      this.onChange(payload)
+    })
     client.on('error', onLost).on('end', onLost)
     const connect = async () => {
       await client.connect()

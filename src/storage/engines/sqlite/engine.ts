@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { sha256 } from '../../../core/crypto'
 import { fsyncDirectory } from '../../../core/fsync'
 import { notFound } from '../../../core/problem'
+import type { CommitCounters } from '../../commit-counters'
 import { DatabaseDamaged, toStorageError } from '../../errors'
 import {
   type Database,
@@ -15,7 +16,6 @@ import {
   type VectorSearch,
 } from '../../port'
 import { CheckpointScheduler } from './checkpoint-scheduler'
-import type { CommitCounters } from './commit-counters'
 import { CachedConnection } from './connection'
 import { closeAndTruncateLog, closeConnections, ignoreBusyOrFull } from './connection-close'
 import { migrateDatabase, openReader, openWriter, PRAGMAS } from './connections'

@@ -1,14 +1,14 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, realpathSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigError } from '../../../core/config-error'
-import { sha256 } from '../../../core/crypto'
+import { ConfigError } from '../core/config-error'
+import { sha256 } from '../core/crypto'
 
-const COUNTER_COUNT = 4_096 // files that share a counter only cause needless checks
+const COUNTER_COUNT = 4_096 // names that share a counter only cause needless checks
 const MEMORY_BYTES = COUNTER_COUNT * Uint32Array.BYTES_PER_ELEMENT
 
 /**
- * Counts commits by file, in memory that threads or processes share. A client may send its next request to another
- * process, so each commit is counted before it is acknowledged.
+ * Counts commits by what is written to, a file or the data of a tenant in PostgreSQL, in memory that threads or processes
+ * share. A client may send its next request to another process, so each commit is counted before it is acknowledged.
  */
 export class CommitCounters {
   #shared?: Uint32Array
@@ -28,15 +28,15 @@ export class CommitCounters {
   }
 
   /** Counts a commit of this thread. */
-  add(file: string) {
-    const counter = counterOf(file)
+  add(name: string) {
+    const counter = counterOf(name)
     this.#own[counter]!++
     Atomics.add(this.#counters, counter, 1)
   }
 
   /** Returns a number that changes with the commits of others, and not with those of this thread. */
-  countOfOthers(file: string): number {
-    const counter = counterOf(file)
+  countOfOthers(name: string): number {
+    const counter = counterOf(name)
     return (Atomics.load(this.#counters, counter) - this.#own[counter]!) >>> 0
   }
 
@@ -46,7 +46,7 @@ export class CommitCounters {
   }
 }
 
-const counterOf = (file: string) => Bun.hash.crc32(file) % COUNTER_COUNT
+const counterOf = (name: string) => Bun.hash.crc32(name) % COUNTER_COUNT
 
 const SHARED_MEMORY = '/dev/shm'
 
