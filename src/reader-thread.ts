@@ -9,6 +9,7 @@ import { SpanRecorder } from './core/span-recorder'
 import { recordSpans, runInTrace, type Trace } from './core/trace'
 import { type EntityReadName, entityReads } from './entities/entity-reads'
 import { takeReadStatistics } from './storage/database-statistics'
+import { TenantMoved } from './storage/errors'
 import type { DatabaseLocation } from './storage/port'
 import { dropCache } from './tenancy/cache'
 import { commitCounters, databases } from './tenancy/databases'
@@ -98,7 +99,8 @@ function cancel(id: number) {
 function reportFailure(id: number, error: unknown) {
   if (!running.delete(id)) return
   reportWork()
-  if (!(error instanceof Problem)) {
+  // The main thread learns where a moved tenant is, and repeats the read there.
+  if (!(error instanceof Problem) || error instanceof TenantMoved) {
     const cause = getErrorChain(error).at(-1)
     return report({ id, failure: cause instanceof Error ? `${cause.stack}` : `${cause}` })
   }

@@ -53,7 +53,13 @@ async function createLimitedTools() {
       await tool('asks', { kind: 'ai', sourceId: at.source, model: 'expert' }),
     ],
     countEntities: async () =>
-      Number((await at.tenant.db.query(`select count(*) from entities e join blueprints b on b.number = e.blueprint where b.key = 'limited'`))[0]![0]),
+      Number(
+        (
+          await at.tenant.db.query(
+            `select count(*) from entities e join blueprints b on b.number = e.blueprint where b.key = 'limited'`,
+          )
+        )[0]![0],
+      ),
   }
 }
 

@@ -20,17 +20,20 @@ async function createActiveThings(indexed: boolean) {
   return { ...own, admin }
 }
 
-test.each([true, false])('booleans (indexed: %p) are stored once, in the document, and found by it', async (indexed) => {
-  const own = await createActiveThings(indexed)
-  expect(await own.tenant.db.query('select distinct keys from entities')).toEqual([['{}']])
-  const find = async (query: string) => identifiersOf(await own.admin.get(`${own.path}?${query}`))
-  expect(await find('active=true')).toEqual(['yes'])
-  expect(await find('active=false')).toEqual(['no'])
-  expect(await find('active[$ne]=true')).toEqual(['no', 'unknown'])
-  expect(await find('active[$exists]=false')).toEqual(['unknown'])
-  const sorted = await own.admin.get(`${own.path}?$sort=active&active[$exists]=true`)
-  expect(sorted.body.map(({ identifier }: { identifier: string }) => identifier)).toEqual(['no', 'yes'])
-})
+test.each([true, false])(
+  'a boolean (indexed: %p) is stored once, in the document, and its entity is found by it',
+  async (indexed) => {
+    const own = await createActiveThings(indexed)
+    expect(await own.tenant.db.query('select distinct keys from entities')).toEqual([['{}']])
+    const find = async (query: string) => identifiersOf(await own.admin.get(`${own.path}?${query}`))
+    expect(await find('active=true')).toEqual(['yes'])
+    expect(await find('active=false')).toEqual(['no'])
+    expect(await find('active[$ne]=true')).toEqual(['no', 'unknown'])
+    expect(await find('active[$exists]=false')).toEqual(['unknown'])
+    const sorted = await own.admin.get(`${own.path}?$sort=active&active[$exists]=true`)
+    expect(sorted.body.map(({ identifier }: { identifier: string }) => identifier)).toEqual(['no', 'yes'])
+  },
+)
 
 test('a changed or removed boolean leaves no row in the index', async () => {
   const own = await createActiveThings(true)
