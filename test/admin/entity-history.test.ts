@@ -68,11 +68,10 @@ describe.skipIf(!hasBrowser)('the history of an entity on the admin page', () =>
     await change({ title: null, price: 1_000 })
     await open('#history')
     await version(4).getByText('the present one').waitFor()
-    expect(
-      await version(4)
-        .getByText(/Changed by Ada Admin/)
-        .count(),
-    ).toBe(1)
+    // The name of the user comes later than the version.
+    await version(4)
+      .getByText(/Changed by Ada Admin/)
+      .waitFor()
     const readChange = async (number: number, name: string) => {
       const row = version(number)
         .locator('dl > div')
