@@ -44,7 +44,7 @@ import picturesPg from './postgres/0053_pictures.sql' with { type: 'text' }
 import sitesPg from './postgres/0054_sites.sql' with { type: 'text' }
 import entityVersionsPg from './postgres/0055_entity_versions.sql' with { type: 'text' }
 import versionChainsPg from './postgres/0059_version_chains.sql' with { type: 'text' }
-import blueprintNumbersPg from './postgres/0060_blueprint_numbers.sql' with { type: 'text' }
+import blueprintCodesPg from './postgres/0060_blueprint_codes.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -107,7 +107,7 @@ import sites from './sqlite/0054_sites.sql' with { type: 'text' }
 import entityVersions from './sqlite/0055_entity_versions.sql' with { type: 'text' }
 import tokensWithoutRowids from './sqlite/0058_tokens_without_rowids.sql' with { type: 'text' }
 import versionChains from './sqlite/0059_version_chains.sql' with { type: 'text' }
-import blueprintNumbers from './sqlite/0060_blueprint_numbers.sql' with { type: 'text' }
+import blueprintCodes from './sqlite/0060_blueprint_codes.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -177,7 +177,7 @@ export const tenantMigrations: Migrations = {
     entityVersions,
     tokensWithoutRowids,
     versionChains,
-    blueprintNumbers,
+    blueprintCodes,
   ],
   postgres: [
     accountsPg,
@@ -225,7 +225,7 @@ export const tenantMigrations: Migrations = {
     sitesPg,
     entityVersionsPg,
     versionChainsPg,
-    blueprintNumbersPg,
+    blueprintCodesPg,
   ],
   schema: readSchema(schema),
   rewriting: [48],

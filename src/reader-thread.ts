@@ -13,8 +13,8 @@ import { TenantMoved } from './storage/errors'
 import type { DatabaseLocation } from './storage/port'
 import { dropCache } from './tenancy/cache'
 import { commitCounters, databases } from './tenancy/databases'
-import type { ThreadCommand, ThreadMessage, ThreadRead } from './tenancy/reader-threads'
 import type { Tenant } from './tenancy/tenants'
+import type { ThreadCommand, ThreadMessage, ThreadRead } from './tenancy/thread-messages'
 
 declare const self: Worker
 

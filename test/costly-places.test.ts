@@ -26,6 +26,7 @@ const COSTLY: Record<string, { call: RegExp; files: Record<string, string> }> = 
       'lambdas/sandbox/process-main.ts': 'a part of the sandbox process',
       'storage/engines/sqlite/checkpoint-scheduler.ts': 'one thread for all tenants, a step of each in turn',
       'storage/engines/sqlite/file-check.ts': 'housekeeping, one tenant after the other',
+      'storage/engines/sqlite/migration.ts': 'once for each tenant and version, a thread for each',
     },
   },
   processes: {

@@ -73,7 +73,7 @@ CREATE TABLE blueprints (
   version integer not null,
   created integer not null,
   updated integer not null
-, form integer not null default 0, indexing integer not null default 0, history_number integer, history_fields text, number integer not null default 0) strict;
+, form integer not null default 0, indexing integer not null default 0, history_number integer, history_fields text, code text not null default '') strict;
 
 CREATE TABLE fields (
   number integer not null primary key,
@@ -956,7 +956,7 @@ CREATE INDEX entity_removals on entity_versions (history, identifier, seq, at) w
 CREATE TABLE "entities" (
   seq integer not null primary key,
   _id text unique,
-  blueprint integer not null,
+  blueprint text not null,
   identifier text not null,
   user text,
   workspace text,

@@ -91,8 +91,8 @@ export async function create(ctx: Ctx, input: NewBlueprint, answer: HttpContext)
   }
   const created = writeInvalidating(ctx, 'blueprints', async (tx) => {
     await assertTargetsExist(tx, key, definition)
-    const number = await takeNumber(tx, 'blueprint numbers')
-    await tx.insert(blueprints).values({ ...row, number, ...(await nextHistory(tx, undefined, definition)) })
+    const code = `${await takeNumber(tx, 'blueprint codes')}`
+    await tx.insert(blueprints).values({ ...row, code, ...(await nextHistory(tx, undefined, definition)) })
     await recordCreatedPath(tx, `/api/blueprints/${key}`)
     await assignFieldNumbers(tx, key, definition)
   })

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../storage/port'
 import { bumpVersion } from '../tenancy/cache'
 import { applyFieldNumbers, deleteRetiredFields } from './field-numbers'
 import { nextHistory } from './history'
-import { BLUEPRINT_NUMBER } from './number-sequence'
+import { BLUEPRINT_CODE } from './number-sequence'
 import { type ChangeError, diffDefinitions } from './schema-diff'
 import { alterations, blueprints } from './tables'
 
@@ -12,7 +12,7 @@ import { alterations, blueprints } from './tables'
  * Returns the progress at the start. Entities after `upto` (a `seq`) are written by processes that know the alteration.
  */
 export async function initialProgress(db: Db, key: string) {
-  const countQuery = `select count(*), coalesce(max(seq), 0) from entities where blueprint = ${BLUEPRINT_NUMBER}`
+  const countQuery = `select count(*), coalesce(max(seq), 0) from entities where blueprint = ${BLUEPRINT_CODE}`
   const [row] = (await db.query(countQuery, [key])) as number[][]
   return { created: -1, entity: -1, done: 0, total: Number(row![0]), upto: Number(row![1]) }
 }

@@ -4,7 +4,7 @@ import type { Tx } from '../storage/port'
 import { type FieldTypeName, fieldTypes } from './fields'
 import type { FieldType } from './fields/field-type'
 import { namesFiles } from './file-fields'
-import { BLUEPRINT_NUMBER } from './number-sequence'
+import { BLUEPRINT_CODE } from './number-sequence'
 import type { Definition, Field, IndexReason } from './shapes'
 import { fieldIndexes } from './tables'
 
@@ -44,7 +44,7 @@ export async function addFieldIndexes(
   const time = toIsoString(now())
   const upto = Number(
     (
-      await tx.query(`select coalesce(max(seq), 0) from entities where blueprint = ${BLUEPRINT_NUMBER}`, [blueprint])
+      await tx.query(`select coalesce(max(seq), 0) from entities where blueprint = ${BLUEPRINT_CODE}`, [blueprint])
     )[0]![0],
   )
   for (const [number, reason] of reasons)
@@ -83,7 +83,7 @@ export async function addRequiredIndexes(
         ),
       ),
     )
-  const [hasEntities] = await tx.query(`select 1 from entities where blueprint = ${BLUEPRINT_NUMBER} limit 1`, [
+  const [hasEntities] = await tx.query(`select 1 from entities where blueprint = ${BLUEPRINT_CODE} limit 1`, [
     blueprint,
   ])
   await addFieldIndexes(tx, blueprint, reasons, hasEntities ? 'building' : 'ready')

@@ -42,7 +42,7 @@ export type Model = Omit<Definition, 'fields'> & {
   /** Whether a field has readRoles. */
   guarded: boolean
   /** What its entities have in the place of its key. */
-  number: number
+  code: string
   /** The number of the alteration that is in force. */
   form: number
   /** Counts the changes of the fields' indexes. */

@@ -18,8 +18,11 @@ export const blueprints = sqliteTable('blueprints', {
   /** The number of the history of its entities, if it has one. */
   historyNumber: integer('history_number'),
   historyFields: text('history_fields', { mode: 'json' }).$type<HistoryFields>(),
-  /** What its entities have in the place of its key. No other blueprint of the tenant has had it. */
-  number: integer().notNull(),
+  /**
+   * What its entities have in the place of its key: a number that no other blueprint of the tenant has had, or the key
+   * itself. Keys begin with a letter.
+   */
+  code: text().notNull(),
   created: timestamp().notNull(),
   updated: timestamp().notNull(),
 })

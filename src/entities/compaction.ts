@@ -38,29 +38,29 @@ export async function compactEntities(tenant: Tenant & Lease) {
   }
 }
 
-/** Returns the models of blueprints by their numbers. */
-async function readModels(tenant: Tenant, numbers: Set<number>): Promise<Map<number, Model>> {
-  const models = new Map<number, Model>()
-  for (const [number, key] of (await tenant.db.query('select number, key from blueprints')) as [number, string][])
-    if (numbers.has(number)) models.set(number, await getModel(tenant, key))
+/** Returns the models of blueprints by their codes. */
+async function readModels(tenant: Tenant, codes: Set<string>): Promise<Map<string, Model>> {
+  const models = new Map<string, Model>()
+  for (const [code, key] of (await tenant.db.query('select code, key from blueprints')) as [string, string][])
+    if (codes.has(code)) models.set(code, await getModel(tenant, key))
   return models
 }
 
 /** The entities after the last compacted one, and the number of the last of them; without a number at the end. */
-type Slice = { entities: { seq: number; blueprint: number }[]; end?: number }
+type Slice = { entities: { seq: number; blueprint: string }[]; end?: number }
 
 async function readNextSlice(db: Db): Promise<Slice | undefined> {
   const [state] = (await db.query("select done, upto from entity_compaction where name = 'entities'")) as number[][]
   if (!state) return
   const next = `select seq, blueprint, octet_length(shown), substr(shown, 1, 1) from entities
     where seq > ? and seq <= ? order by seq limit ?`
-  const rows = (await db.query(next, [...state, ENTITIES_PER_WRITE])) as [number, number, number, string][]
+  const rows = (await db.query(next, [...state, ENTITIES_PER_WRITE])) as [number, string, number, string][]
   const read = takeWithinSize(rows, MAX_BYTES_PER_WRITE, ([, , size]) => size)
   const earlier = read.filter(([, , , first]) => first !== '{')
   return { entities: earlier.map(([seq, blueprint]) => ({ seq: Number(seq), blueprint })), end: read.at(-1)?.[0] }
 }
 
-async function compactSlice(tx: Tx, { entities, end }: Slice, models: Map<number, Model>) {
+async function compactSlice(tx: Tx, { entities, end }: Slice, models: Map<string, Model>) {
   if (end === undefined) return tx.query("delete from entity_compaction where name = 'entities'")
   for (const model of models.values()) await requireFreshBlueprint(tx, model)
   if (entities.length) {
@@ -69,7 +69,7 @@ async function compactSlice(tx: Tx, { entities, end }: Slice, models: Map<number
       entities.map(({ seq }) => seq),
     )
     const rows = await tx.query(`select seq, blueprint, shown from entities where ${sql}`, params)
-    const compacted = (rows as [number, number, string][]).flatMap(([seq, blueprint, shown]) => {
+    const compacted = (rows as [number, string, string][]).flatMap(([seq, blueprint, shown]) => {
       const model = models.get(blueprint)
       const text = extractDocumentJson(shown)
       const doc = JSON.parse(text) as Doc

@@ -2,7 +2,7 @@ import type { PublicCtx } from '../accounts/context'
 import { getModel } from '../blueprints/blueprints'
 import { historyOf } from '../blueprints/history'
 import type { Model } from '../blueprints/model'
-import { BLUEPRINT_NUMBER } from '../blueprints/number-sequence'
+import { BLUEPRINT_CODE } from '../blueprints/number-sequence'
 import { isInScope, type RowScope, requireRowScope, rowScopeOf } from '../blueprints/permissions'
 import { assertIfMatch, etagOf, isNotModified } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
@@ -228,13 +228,13 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
 
 /** Returns whether a blueprint has entities. */
 export const hasEntities = async (db: Db, blueprint: string) =>
-  (await db.query(`select 1 from entities where blueprint = ${BLUEPRINT_NUMBER} limit 1`, [blueprint])).length > 0
+  (await db.query(`select 1 from entities where blueprint = ${BLUEPRINT_CODE} limit 1`, [blueprint])).length > 0
 
 /** Removes all entities of a blueprint, a batch at a time. References from other entities do not prevent it. */
-export async function removeAll(ctx: PublicCtx, { key, number }: Model) {
+export async function removeAll(ctx: PublicCtx, { key, code }: Model) {
   await deleteInBatches(ctx, async (tx, references, limit) => {
     const slice = `select ${DELETE_COLUMNS.join(', ')} from entities e where e.blueprint = ? limit ?`
-    const batch = (await tx.query(slice, [number, limit])) as DeletedEntityRow[]
+    const batch = (await tx.query(slice, [code, limit])) as DeletedEntityRow[]
     return (
       await deleteEntities(tx, takeBatch(batch.map((row) => toDeletedEntity(key, row))), {
         ...{ references, by: ctx, forced: key },

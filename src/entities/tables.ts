@@ -10,8 +10,8 @@ export const entities = sqliteTable(
     seq: integer().primaryKey(),
     /** Null when it is the identifier. Entities of earlier versions have it in both columns. */
     _id: text().unique(),
-    /** The number of its blueprint. It has no foreign key: every write checks the version of the blueprint. */
-    blueprint: integer().notNull(),
+    /** The code of its blueprint. It has no foreign key: every write checks the version of the blueprint. */
+    blueprint: text().notNull(),
     identifier: text().notNull(),
     user: text(),
     workspace: text(),

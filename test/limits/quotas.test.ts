@@ -141,7 +141,7 @@ describe('the quota of entities', () => {
     const { create, tenant } = await createQuotaFixture({ entities: 3 })
     expect((await create('here')).status).toBe(201)
     const insert = `insert into entities (_id, blueprint, identifier, shown, keys, version, created, updated)
-      values (?, (select number from blueprints where key = 'tasks'), ?, '', '{}', 1, 0, 0)`
+      values (?, (select code from blueprints where key = 'tasks'), ?, '', '{}', 1, 0, 0)`
     await tenant.write((tx) =>
       tx.executeMany(
         insert,

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { tenantMigrations } from '../../migrations'
+import { getErrorChain } from '../../src/core/log'
 import { drivers, type OpenFile } from '../../src/storage/engines/sqlite/drivers'
 import { toRunnable } from '../../src/storage/engines/sqlite/runnable-migrations'
 import type { RunQuery } from '../../src/storage/port'
@@ -206,6 +207,36 @@ test.each(fileEngines)('%s: a database is copied before a migration that rewrite
   copy.close()
   const { query, close } = await make({ folder }).open(location, rewriting)
   expect(await query('select x from a')).toEqual([[2]])
+  await close()
+})
+
+test.each(fileEngines)('%s: a migration that rewrites data leaves the thread to other tenants', async (_, make) => {
+  const folder = freshFolder()
+  const first = ['create table a (x integer) strict']
+  await (await make({ folder }).open(location, { sqlite: first, postgres: [] })).close()
+  const fill = `insert into a with recursive n (x) as (select 1 union all select x + 1 from n where x < 1000000) select x from n`
+  let ticks = 0
+  const timer = setInterval(() => ticks++, 1)
+  const { query, close } = await make({ folder }).open(location, {
+    ...{ sqlite: [...first, fill], postgres: [], rewriting: [2] },
+  })
+  clearInterval(timer)
+  expect(await query('select count(*) from a')).toEqual([[1_000_000]])
+  expect(ticks).toBeGreaterThan(20)
+  await close()
+})
+
+test.each(fileEngines)('%s: a failed migration that rewrites data leaves the database as it was', async (_, make) => {
+  const folder = freshFolder()
+  const first = ['create table a (x integer not null) strict; insert into a values (1)']
+  await (await make({ folder }).open(location, { sqlite: first, postgres: [] })).close()
+  const failing = { sqlite: [...first, 'update a set x = 2; update a set x = null'], postgres: [], rewriting: [2] }
+  const error = await make({ folder })
+    .open(location, failing)
+    .catch((error) => error)
+  expect(getErrorChain(error).at(-1)).toMatchObject({ message: 'NOT NULL constraint failed: a.x' })
+  const { query, close } = await make({ folder }).open(location, { sqlite: first, postgres: [] })
+  expect(await query('select x from a')).toEqual([[1]])
   await close()
 })
 

@@ -22,18 +22,18 @@ export async function readNextEntities(
   { from, upto }: ScanRange,
   limit = ENTITIES_PER_READ,
 ): Promise<{ entities: MarkedEntity[]; end?: TimePosition }> {
-  const slice = await readNextSlice(db, [fragment('e.blueprint = ? and e.seq <= ?', model.number, upto)], from, limit)
+  const slice = await readNextSlice(db, [fragment('e.blueprint = ? and e.seq <= ?', model.code, upto)], from, limit)
   if (!slice) return { entities: [] }
   const end = slice.to
   const between = 'blueprint = ? and seq <= ? and (created, seq) > (?, ?) and (created, seq) <= (?, ?)'
   const sql = `select ${entityColumns(model)} from entities where ${between} order by created asc, seq asc`
-  return { entities: (await db.query(sql, [model.number, upto, ...from, ...end])).map(toMarkedEntity), end }
+  return { entities: (await db.query(sql, [model.code, upto, ...from, ...end])).map(toMarkedEntity), end }
 }
 
 /** Returns entities that were written during the preparation and have to be prepared again. */
 export async function readDirtyEntities(db: Db, model: Model, limit: number): Promise<MarkedEntity[]> {
   const sql = `select ${entityColumns(model)} from entities where blueprint = ? and form = -1 order by seq limit ?`
-  return (await db.query(sql, [model.number, limit])).map(toMarkedEntity)
+  return (await db.query(sql, [model.code, limit])).map(toMarkedEntity)
 }
 
 /** Returns those of the given entities that have changed, in their current state; undefined for a removed entity. */

@@ -88,11 +88,11 @@ async function* searchStates(db: Db, model: Model, candidates: Candidate[], link
 async function readNextEntities(db: Db, model: Model, after: string): Promise<Map<string, PresentEntity>> {
   const from = 'from entities where blueprint = ? and identifier > ?'
   const sizes = `select identifier, octet_length(shown) ${from} order by identifier limit ?`
-  const listed = (await db.query(sizes, [model.number, after, ENTITIES_PER_READ])) as [string, number][]
+  const listed = (await db.query(sizes, [model.code, after, ENTITIES_PER_READ])) as [string, number][]
   const last = takeWithinSize(listed, MAX_BYTES_PER_READ, ([, size]) => Number(size)).at(-1)
   if (!last) return new Map()
   const select = `select ${presentColumns(model)} ${from} and identifier <= ? order by identifier`
-  const rows = (await db.query(select, [model.number, after, last[0]])).map((row) => toPresent(model, row))
+  const rows = (await db.query(select, [model.code, after, last[0]])).map((row) => toPresent(model, row))
   return new Map(rows.map((entity) => [entity.header.identifier, entity]))
 }
 

@@ -64,7 +64,7 @@ async function buildNext(tx: Tx, model: Model, field: ModelField): Promise<boole
        select ${value.sql} as value, e.created, e.seq from entities e
        where e.seq > ? and e.seq <= ? and e.blueprint = ?
      ) as s where s.value is not null order by 3 on conflict do nothing`,
-    [...value.params, done, end, model.number],
+    [...value.params, done, end, model.code],
   )
   await tx.query('update field_indexes set done = ? where blueprint = ? and number = ?', [end, model.key, field.number])
   return false

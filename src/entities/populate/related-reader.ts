@@ -1,4 +1,4 @@
-import { BLUEPRINT_NUMBER } from '../../blueprints/number-sequence'
+import { BLUEPRINT_CODE } from '../../blueprints/number-sequence'
 import type { Db } from '../../storage/port'
 import { scopeSql } from '../query/sql-conditions'
 import { shownColumnSql } from '../store/serializer'
@@ -23,7 +23,7 @@ export async function readRelated<Key extends string | number>(
   let remaining = allowed
   for (const chunk of toChunks(names)) {
     if (remaining <= 0) return { texts, complete: false }
-    const own = fragment('e.blueprint = ?', model.number)
+    const own = fragment('e.blueprint = ?', model.code)
     const { sql, params } = and([own, oneOf(by, chunk), ...scopeSql(rowScope), ...conditions])
     const sized = `select e.seq, octet_length(e.shown) as size, sum(octet_length(e.shown)) over (order by e.seq desc) as upto,
       count(*) over () as entities from entities e where ${sql}`
@@ -61,7 +61,7 @@ export async function findReferencing(
   for (const chunk of toChunks(identifiers)) {
     const { sql, params } = oneOf('t.identifier', chunk)
     const rows = await db.query(
-      `select t.identifier, ${lists.map((list) => list.sql).join(', ')} from entities t where t.blueprint = ${BLUEPRINT_NUMBER} and ${sql}`,
+      `select t.identifier, ${lists.map((list) => list.sql).join(', ')} from entities t where t.blueprint = ${BLUEPRINT_CODE} and ${sql}`,
       [...lists.flatMap((list) => list.params), target, ...params],
     )
     for (const [identifier, ...places] of rows as string[][]) pointing.set(identifier!, newestIds(places))

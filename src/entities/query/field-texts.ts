@@ -145,7 +145,7 @@ async function addChanged(db: Db, model: Model, target: FieldTarget, texts: Trac
   const value = valueSql(target)
   for await (const entities of readChangedEntities(db, model.key, texts.upto, upto)) {
     for (const chunk of toChunks([...new Set(entities)])) {
-      const { sql, params } = and([fragment('e.blueprint = ?', model.number), oneOf('e.seq', chunk)])
+      const { sql, params } = and([fragment('e.blueprint = ?', model.code), oneOf('e.seq', chunk)])
       const rows = await db.query(`select ${value.sql} from entities e where ${sql}`, [...value.params, ...params])
       const keys = rows.flatMap(([key]) => (key === null ? [] : [key as string]))
       texts.add(target.single ? keys : keys.flatMap((list) => JSON.parse(list) as string[]))

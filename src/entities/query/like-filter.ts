@@ -82,7 +82,7 @@ type TextSource = { of: string; from: string; where: SqlFragment; start: string;
 function getTextSource(model: Model, target: Target): TextSource {
   if (target.at === 'column') {
     const of = valueSql(target).sql
-    const source = { of, from: 'entities e', where: fragment('e.blueprint = ?', model.number), start: '' }
+    const source = { of, from: 'entities e', where: fragment('e.blueprint = ?', model.code), start: '' }
     return target.column === 'e._id' ? { ...source, unsorted: true } : source
   }
   const where = fragment('i.field = ? and i.path = ?', target.field.number, target.path)

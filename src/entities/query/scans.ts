@@ -25,7 +25,7 @@ export type Driver = 'time' | 'value' | 'values' | 'order' | 'words'
 export const fullScan = (model: Model): Scan => ({
   by: 'time',
   from: 'entities e',
-  where: fragment('e.blueprint = ?', model.number),
+  where: fragment('e.blueprint = ?', model.code),
   covered: [],
   time: ['e.created', 'e.seq'],
 })

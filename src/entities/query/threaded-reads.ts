@@ -3,7 +3,8 @@ import { toWorkOwner } from '../../accounts/work-owner'
 import { toBodyStream } from '../../core/body-stream'
 import { BoundedMap } from '../../core/bounded-map'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
-import { hasReaderThreads, readInThread, ThreadFailed, type ThreadRead } from '../../tenancy/reader-threads'
+import { hasReaderThreads, readInThread, ThreadFailed } from '../../tenancy/reader-threads'
+import type { ThreadRead } from '../../tenancy/thread-messages'
 import { COSTLY_READ_LIMITS } from './read-costs'
 
 /** A read that a reader thread can answer, by its name, and how its answer becomes the result. */

@@ -45,7 +45,7 @@ async function buildIndex(tenant: Tenant, model: Model) {
       `insert into search_progress (blueprint, done, upto)
        select key, 0, coalesce((select max(seq) from entities where blueprint = ?), 0) from blueprints where _id = ?
        on conflict ("blueprint") do nothing returning upto`,
-      [model.number, model._id],
+      [model.code, model._id],
     )
     // Entities that were already prepared for an alteration have no words yet.
     if (inserted.length) await restartBackfill(tx, model.key)
@@ -64,11 +64,11 @@ async function indexNextEntities(tx: Tx, model: Model): Promise<boolean> {
   // Entities of all blueprints, because SQLite would sort all entities of one blueprint again for each slice.
   const next =
     'select seq, blueprint, octet_length(shown) from entities where seq > ? and seq <= ? order by seq limit ?'
-  const rows = (await tx.query(next, [state[0], state[1], ENTITIES_PER_WRITE])) as [number, number, number][]
+  const rows = (await tx.query(next, [state[0], state[1], ENTITIES_PER_WRITE])) as [number, string, number][]
   const batch = takeWithinSize(rows, MAX_BYTES_PER_WRITE, ([, blueprint, size]) =>
-    blueprint === model.number ? size : 0,
+    blueprint === model.code ? size : 0,
   )
-  const ownIds = batch.filter(([, blueprint]) => blueprint === model.number).map(([seq]) => seq)
+  const ownIds = batch.filter(([, blueprint]) => blueprint === model.code).map(([seq]) => seq)
   if (ownIds.length) await indexEntities(tx, model, ownIds)
   const done = rows.length === ENTITIES_PER_WRITE || batch.length < rows.length ? batch.at(-1)![0] : state[1]
   await tx.query('update search_progress set done = ? where blueprint = ?', [done, model.key])

@@ -40,17 +40,17 @@ function getStatements(model: Model) {
 
 /** Reads the columns to show an entity, by identifier or else by `_id`. */
 export const readShown = (db: Db, model: Model, name: string) =>
-  readByName<ShownRow>(db, getStatements(model).shown, model.number, name)
+  readByName<ShownRow>(db, getStatements(model).shown, model.code, name)
 
 /** Reads an entity in order to change it, by identifier or else by `_id`. */
 export async function readStored(tx: Db, model: Model, name: string): Promise<StoredEntity | undefined> {
-  const row = await readByName<unknown[]>(tx, getStatements(model).stored, model.number, name)
+  const row = await readByName<unknown[]>(tx, getStatements(model).stored, model.code, name)
   return row && toStored(row)
 }
 
 /** Reads some columns of an entity, by identifier or else by `_id`. */
-export const readColumns = (db: Db, { number }: Model, name: string, columns: string) =>
-  readByName<unknown[]>(db, selectByName(columns), number, name)
+export const readColumns = (db: Db, { code }: Model, name: string, columns: string) =>
+  readByName<unknown[]>(db, selectByName(columns), code, name)
 
 /** Returns the entity of a row that begins with `storedColumns`. */
 export function toStored(row: unknown[]): StoredEntity {
@@ -62,10 +62,10 @@ export function toStored(row: unknown[]): StoredEntity {
   } as StoredEntity
 }
 
-async function readByName<Row>(db: Db, sql: Statements, blueprint: number, name: string): Promise<Row | undefined> {
+async function readByName<Row>(db: Db, sql: Statements, code: string, name: string): Promise<Row | undefined> {
   if (name.includes('\0')) return
-  const [row] = await db.query(sql.byIdentifier, [blueprint, name])
-  return (row ?? (await db.query(sql.byId, [blueprint, name]))[0]) as Row | undefined
+  const [row] = await db.query(sql.byIdentifier, [code, name])
+  return (row ?? (await db.query(sql.byId, [code, name]))[0]) as Row | undefined
 }
 
 /** Inserts a row of the index with its entity's time and number. */

@@ -114,7 +114,7 @@ export const shownInForceSql = (row = '') =>
   packSql(
     row,
     `case when ${row}form is null then ${row}shown
-      when ${row}form = (select b.form from blueprints b where b.number = ${row}blueprint) then ${row}altered else ${row}shown end`,
+      when ${row}form = (select b.form from blueprints b where b.code = ${row}blueprint) then ${row}altered else ${row}shown end`,
   )
 
 /**

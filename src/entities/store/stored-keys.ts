@@ -3,6 +3,7 @@ import type { Db } from '../../storage/port'
 import type { Doc } from './doc'
 import { fieldLabel, type IndexKeys, isSingleValued } from './index-keys'
 import { extractDocumentJson } from './serializer'
+import { oneOf, toChunks } from './sql-fragments'
 
 /** The names of the fields whose index key may be left to the document, by the labels of the keys. */
 export type DerivableFields = ReadonlyMap<string, string>
@@ -67,3 +68,41 @@ function addDerivedKeys(keys: IndexKeys, doc: Doc, fields: DerivableFields): Ind
   }
   return keys
 }
+
+/** Returns the index keys that are left to the documents of entities, of all fields with an index, by the entities' `seq`. */
+export async function readDerivedKeys(db: Pick<Db, 'query'>, blueprint: string, entities: number[]) {
+  const fields = (await db.query(
+    `select f.number, f.key from field_indexes i join fields f on f.number = i.number
+     where i.blueprint = ? and i.state <> 'removing' and i.reason <> 'list or object'`,
+    [blueprint],
+  )) as [number, string][]
+  const found = new Map<number, IndexKeys>()
+  if (!fields.length) return found
+  const labels = fields.map(([number]) => fieldLabel({ number }))
+  const columns = fields.map(() => `case when substr(e.shown, 1, 1) = '{' then e.shown ->> ? end`).join(', ')
+  for (const chunk of toChunks(entities)) {
+    const { sql, params } = oneOf('e.seq', chunk)
+    const keys = fields.map(([, key]) => key)
+    for (const [seq, ...values] of await db.query(`select e.seq, ${columns} from entities e where ${sql}`, [
+      ...keys,
+      ...params,
+    ]))
+      found.set(
+        Number(seq),
+        Object.fromEntries(
+          labels.flatMap((label, at) => {
+            const key = toDerivedKey(values[at])
+            return key === undefined ? [] : [[label, key]]
+          }),
+        ),
+      )
+  }
+  return found
+}
+
+/** Returns the key of a value that was read with `->>`; SQLite reads `true` as 1. Keys of numbers are always stored. */
+const toDerivedKey = (value: unknown) => (typeof value === 'string' ? value : BOOLEAN_KEYS.get(value))
+const BOOLEAN_KEYS = new Map<unknown, string>([
+  [0, 'false'],
+  [1, 'true'],
+])

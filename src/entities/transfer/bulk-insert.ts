@@ -110,16 +110,16 @@ async function readByNames<Row extends { _id: string; identifier: string }>(
   return entitiesByName
 }
 
-const selectByIdentifier = (tx: Tx, { number }: Model, columns: string, names: string[]) =>
-  selectIn(tx, `select ${columns} from entities where blueprint = ? and identifier in`, [number], names)
+const selectByIdentifier = (tx: Tx, { code }: Model, columns: string, names: string[]) =>
+  selectIn(tx, `select ${columns} from entities where blueprint = ? and identifier in`, [code], names)
 
 /**
  * Filters by blueprint in memory: SQLite would scan the whole blueprint instead of looking up the
  * ids.
  */
-const selectById = async (tx: Tx, { number }: Model, columns: string, ids: string[]) =>
+const selectById = async (tx: Tx, { code }: Model, columns: string, ids: string[]) =>
   (await selectIn(tx, `select ${columns}, blueprint from entities where _id in`, [], ids)).filter(
-    (row) => row.at(-1) === number,
+    (row) => row.at(-1) === code,
   )
 
 const VALUES_PER_STATEMENT = 200 // values per statement; shorter lists are padded to the same statement

@@ -19,7 +19,7 @@ import { and, fragment } from '../store/sql-fragments'
 export async function* scanMatching(db: Db, model: Model, rowScope: RowScope, query: Query): AsyncGenerator<string[]> {
   const { conditions, likes, search } = query
   const tested = conditions.filter(isTestedHere)
-  const scopeParts = [fragment('e.blueprint = ?', model.number), ...scopeSql(rowScope)]
+  const scopeParts = [fragment('e.blueprint = ?', model.code), ...scopeSql(rowScope)]
   const filters = conditions.filter((one) => !tested.includes(one)).map(conditionSql)
   for (let from: TimePosition = [-1, -1]; ; ) {
     const slice = await readNextSlice(db, scopeParts, from)

@@ -1,7 +1,7 @@
 import type { PublicCtx } from '../../accounts/context'
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { BLUEPRINT_NUMBER } from '../../blueprints/number-sequence'
+import { BLUEPRINT_CODE } from '../../blueprints/number-sequence'
 import { type Caller, isInScope, mayReadField, type RowScope, rowScopeOf } from '../../blueprints/permissions'
 import { config } from '../../config'
 import { badRequest, Problem } from '../../core/problem'
@@ -91,9 +91,9 @@ export async function assertUnique(tx: Tx, model: Model, keys: IndexKeys, by: Ca
 }
 
 /** An entity can also be addressed by its `_id`, so no other entity may have it as its identifier. @throws Conflict */
-export async function assertIdentifierFree(tx: Tx, { number }: Model, { _id, identifier }: EntityIdentity) {
+export async function assertIdentifierFree(tx: Tx, { code }: Model, { _id, identifier }: EntityIdentity) {
   if (identifier === _id) return
-  const rows = await tx.query('select 1 from entities where _id = ? and blueprint = ?', [identifier, number])
+  const rows = await tx.query('select 1 from entities where _id = ? and blueprint = ?', [identifier, code])
   if (rows.length) throw new Conflict()
 }
 
@@ -127,7 +127,7 @@ export async function findReadable(
   if (!rowScope) return readable
   for (const chunk of toChunks([...new Set(identifiers)])) {
     const { sql, params } = oneOf('identifier', chunk)
-    const select = `select identifier, "user", workspace from entities where blueprint = ${BLUEPRINT_NUMBER} and ${sql}`
+    const select = `select identifier, "user", workspace from entities where blueprint = ${BLUEPRINT_CODE} and ${sql}`
     const rows = (await tx.query(select, [blueprint, ...params])) as [string, string | null, string | null][]
     for (const [identifier, user, workspace] of rows)
       if (isInScope(rowScope, { user, workspace })) readable.add(identifier)

@@ -16,9 +16,10 @@ import { appendRemovals } from '../changes/change-log'
 import { noteTrackedChanges } from '../changes/tracked-changes'
 import * as versionLog from '../history/version-log'
 import { removeTerms } from '../search/search-index'
-import { fieldLabel, type IndexKeys, toIndexRows } from '../store/index-keys'
+import { type IndexKeys, toIndexRows } from '../store/index-keys'
 import { DELETE_INDEX_ROW, type StoredEntity } from '../store/rows'
 import { oneOf, takeWithinSize, toChunks } from '../store/sql-fragments'
+import { readDerivedKeys } from '../store/stored-keys'
 import { StaleBlueprint } from './constraints'
 import { type EventAuthor, emitDeleteEvents, emitUpdateEvents } from './entity-events'
 import { NotPrecomputed, Recomputation, type ReferenceGraph } from './recomputation'
@@ -226,44 +227,6 @@ export const toDeletedEntity = (
 export const takeBatch = <Row extends Pick<StoredEntity, 'keys'>>(entities: Row[]): Row[] =>
   takeWithinSize(entities, MAX_STATEMENTS_PER_WRITE, ({ keys }) => 1 + toIndexRows(undefined, JSON.parse(keys)).length)
 
-/** Returns the index keys that are left to the documents of entities, by their numbers. */
-async function readDerivedKeys(tx: Tx, blueprint: string, entities: Pick<DeletedEntity, 'seq'>[]) {
-  const fields = (await tx.query(
-    `select f.number, f.key from field_indexes i join fields f on f.number = i.number
-     where i.blueprint = ? and i.state <> 'removing' and i.reason <> 'list or object'`,
-    [blueprint],
-  )) as [number, string][]
-  const found = new Map<number, IndexKeys>()
-  if (!fields.length) return found
-  const labels = fields.map(([number]) => fieldLabel({ number }))
-  const columns = fields.map(() => `case when substr(e.shown, 1, 1) = '{' then e.shown ->> ? end`).join(', ')
-  for (const chunk of toChunks(entities.map(({ seq }) => seq))) {
-    const { sql, params } = oneOf('e.seq', chunk)
-    const keys = fields.map(([, key]) => key)
-    for (const [seq, ...values] of await tx.query(`select e.seq, ${columns} from entities e where ${sql}`, [
-      ...keys,
-      ...params,
-    ]))
-      found.set(
-        Number(seq),
-        Object.fromEntries(
-          labels.flatMap((label, at) => {
-            const key = toDerivedKey(values[at])
-            return key === undefined ? [] : [[label, key]]
-          }),
-        ),
-      )
-  }
-  return found
-}
-
-/** Returns the key of a value that was read with `->>`; SQLite reads `true` as 1. Keys of numbers are always stored. */
-const toDerivedKey = (value: unknown) => (typeof value === 'string' ? value : BOOLEAN_KEYS.get(value))
-const BOOLEAN_KEYS = new Map<unknown, string>([
-  [0, 'false'],
-  [1, 'true'],
-])
-
 /** Removes entities with all rows of the index that they may have, regardless of the current model. */
 export async function deleteRows(
   tx: Tx,
@@ -281,7 +244,11 @@ export async function deleteRows(
   const rows: unknown[][] = []
   for (const [blueprint, group] of Map.groupBy(entities, (one) => one.blueprint)) {
     const maintained = await readMaintainedIndexes(tx, blueprint)
-    const derived = await readDerivedKeys(tx, blueprint, group)
+    const derived = await readDerivedKeys(
+      tx,
+      blueprint,
+      group.map(({ seq }) => seq),
+    )
     for (const { seq, keys, created } of group) {
       const all = { ...derived.get(seq), ...(JSON.parse(keys) as IndexKeys) }
       rows.push(...toIndexRows(maintained, all).map((row) => [...row, created, seq]))

@@ -33,7 +33,7 @@ import { assertWithinLimits } from './limitations'
 const insertSql = (more = '', values = '') => {
   const columns = `_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated, form${more}`
   return {
-    one: `insert into entities (${columns}) select ?, number, ?, ?, ?, ?, ?, 1, ?, ?, ?${values} from blueprints
+    one: `insert into entities (${columns}) select ?, code, ?, ?, ?, ?, ?, 1, ?, ?, ?${values} from blueprints
       where key = ? and _id = ? and version = ? and indexing = ? returning seq, ${FEATURES}`,
     many: `insert into entities (${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?${values})`,
   }
@@ -172,7 +172,7 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
       const { identifier, user, workspace, doc, keys } = draft
       const texts = [
         toStoredId(draft),
-        model.number,
+        model.code,
         identifier,
         user,
         workspace,
@@ -186,7 +186,7 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
   for (const chunk of toChunks(prepared.map(({ draft }) => draft.identifier))) {
     const { sql, params } = oneOf('identifier', chunk)
     const rows = await tx.query(`select identifier, seq from entities where blueprint = ? and ${sql}`, [
-      model.number,
+      model.code,
       ...params,
     ])
     for (const [identifier, seq] of rows) numbers.set(identifier, seq as number)

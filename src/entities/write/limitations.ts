@@ -36,7 +36,7 @@ export async function assertWithinLimits(
     if (maximum === undefined) continue
     const remaining =
       maximum - (limitation.countEarlier?.(toGroupKey(model, limitation, { user, workspace }, keys)) ?? 0)
-    const group = [fragment('e.blueprint = ?', model.number), ...ownerSql(limitation, { user, workspace })]
+    const group = [fragment('e.blueprint = ?', model.code), ...ownerSql(limitation, { user, workspace })]
     const count =
       remaining > 0 ? await countUpTo(tx, remaining, limitation, group, equalityConditions(model, fields, keys)) : 0
     if (count >= remaining) throw limitReached(model, limitation, maximum, fields, actor)

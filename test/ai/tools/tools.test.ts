@@ -56,7 +56,7 @@ async function createLimitedTools() {
       Number(
         (
           await at.tenant.db.query(
-            `select count(*) from entities e join blueprints b on b.number = e.blueprint where b.key = 'limited'`,
+            `select count(*) from entities e join blueprints b on b.code = e.blueprint where b.key = 'limited'`,
           )
         )[0]![0],
       ),

@@ -57,7 +57,7 @@ test.each(engines)('%s: versions of earlier releases become chains that their en
   )
   expect(
     await query(`select b.key, e.identifier, e.history, e.version_number, v.number, v.identifier, e.creator
-      from entities e join blueprints b on b.number = e.blueprint left join entity_versions v on v.seq = e.version_row
+      from entities e join blueprints b on b.code = e.blueprint left join entity_versions v on v.seq = e.version_row
       order by b.key, e.identifier`),
   ).toEqual([
     ['others', 'a', null, null, null, null, null],

@@ -75,7 +75,7 @@ test('matchesQuery finds the same entities as a list for random queries, on ever
             }
           })
           const select = `select identifier, ${shownInForceSql()}, keys from entities where blueprint = ?`
-          const rows = (await tenant.db.query(select, [model.number])) as [string, string, string][]
+          const rows = (await tenant.db.query(select, [model.code])) as [string, string, string][]
           for (const [{ filters }, words] of questions) {
             const query = toQueryString(filters, [], {
               $limit: 1_000,

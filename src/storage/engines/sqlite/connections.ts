@@ -1,9 +1,7 @@
 import { dirname } from 'node:path'
-import { listPendingMigrations, type Migrations } from '../../port'
 import { CachedConnection } from './connection'
 import { type DatabaseFiles, toOpenError } from './database-files'
 import type { OpenFile } from './drivers'
-import { copyBeforeRewriting } from './earlier-copy'
 import type { WriteAccess } from './lazy-writer'
 import { WalSync } from './wal-sync'
 
@@ -45,21 +43,8 @@ export async function openWriter(
   }
 }
 
-/** Runs the pending migrations of a database, once, even when several processes try at the same time. */
-export async function migrateDatabase(
-  connection: CachedConnection,
-  path: string,
-  mark: number,
-  { sqlite: migrations, rewriting }: Migrations,
-) {
-  connection.execute('pragma synchronous = full')
-  await copyBeforeRewriting(connection, path, rewriting)
-  await connection.migrate((version) => listPendingMigrations(version, migrations), mark)
-  await connection.assertMark(mark)
-  connection.execute('pragma synchronous = normal')
-}
-
-async function connect(path: string, { openFile, lockTimeout }: ConnectionOptions, pragmas: string) {
+/** Returns a connection to an existing file, after running `pragmas`. @throws 503 BUSY when descriptors are used up */
+export async function connect(path: string, { openFile, lockTimeout }: ConnectionOptions, pragmas: string) {
   let connection: CachedConnection | undefined
   try {
     connection = new CachedConnection(openFile(path, true), lockTimeout)

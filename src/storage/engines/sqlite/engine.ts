@@ -18,7 +18,7 @@ import {
 import { CheckpointScheduler } from './checkpoint-scheduler'
 import { CachedConnection } from './connection'
 import { closeAndTruncateLog, closeConnections, ignoreBusyOrFull } from './connection-close'
-import { migrateDatabase, openReader, openWriter, PRAGMAS } from './connections'
+import { openReader, openWriter, PRAGMAS } from './connections'
 import { assertFile, DatabaseFiles, toOpenError } from './database-files'
 import { DatabaseTemplate } from './database-template'
 import { drivers, type OpenFile, type SqliteConnection, withExtension } from './drivers'
@@ -29,6 +29,7 @@ import { queryFile } from './file-query'
 import { lockFolder } from './folder-lock'
 import { LazyWriter, type WriteAccess } from './lazy-writer'
 import { type LogListener, type LogObserver, LogObservers } from './log-observer'
+import { migrateDatabase } from './migration'
 import { ReadSnapshot } from './read-snapshot'
 import { toRunnable } from './runnable-migrations'
 import { readTables, SqliteTenantCopy } from './tenant-copy'
@@ -97,8 +98,12 @@ export class Sqlite implements Engine {
       else if (exists) throw new DatabaseDamaged(undefined, `${path} is not an Atoll database.`)
       const files = new DatabaseFiles(path)
       writer = new LazyWriter(() => openWriter(files, options, synchronous === 'full' ? folder : undefined))
-      if (listPendingMigrations(version, migrations.sqlite).length)
-        await migrateDatabase((await writer.open()).connection, path, mark, migrations)
+      if (listPendingMigrations(version, migrations.sqlite).length) {
+        const { sqlite, rewriting } = migrations
+        const request = { path, mark, migrations: sqlite, rewriting, driver: this.options.driver, lockTimeout }
+        const opened = writer
+        await migrateDatabase(version, request, async () => (await opened.open()).connection)
+      }
       // After a failed write the system may take pages in memory for written, so the log is copied again before it is
       // trusted.
       if (this.#failedPaths.has(path)) await (await writer.open()).connection.truncateLog()

@@ -1,15 +1,14 @@
--- The rows and indexes of entities have the number of their blueprint in the place of its key, which takes less room.
--- There is no foreign key to it: every write of entities checks the version of their blueprint.
-alter table blueprints add column number integer not null default 0;
-update blueprints set number = n.number
+-- Entities have the code of their blueprint in the place of its key, which takes less room: a number. There is no foreign
+-- key to it: every write of entities checks the version of their blueprint. SQLite drops one only with its table.
+alter table blueprints add column code text not null default '';
+update blueprints set code = n.number
 from (select key, row_number() over (order by created, key) as number from blueprints) n
 where n.key = blueprints.key;
-insert into versions (topic, version)
-select 'blueprint numbers', max(number) from blueprints having max(number) > 0;
+insert into versions (topic, version) select 'blueprint codes', count(*) from blueprints having count(*) > 0;
 create table entities_next (
   seq integer not null primary key,
   _id text unique,
-  blueprint integer not null,
+  blueprint text not null,
   identifier text not null,
   user text,
   workspace text,
@@ -28,7 +27,7 @@ create table entities_next (
 ) strict;
 insert into entities_next (seq, _id, blueprint, identifier, user, workspace, shown, keys, version, created, updated,
   altered, form, history, version_number, version_row, creator)
-select seq, _id, (select b.number from blueprints b where b.key = e.blueprint), identifier, user, workspace, shown, keys,
+select seq, _id, (select b.code from blueprints b where b.key = e.blueprint), identifier, user, workspace, shown, keys,
   version, created, updated, altered, form, history, version_number, version_row, creator
 from entities e order by seq;
 drop table entities;
