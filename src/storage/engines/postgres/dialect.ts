@@ -18,7 +18,7 @@ export function toPostgres(sql: string): string {
 
 function translate(sql: string): string {
   let parameters = 0
-  const numbered = materializeSubselects(sql)
+  const numbered = materializeSubselects(materializeTextLists(sql))
     // SQLite has the text of a boolean only as JSON.
     .replace(/\b(e\.(?:shown|altered)) -> /g, '$1 ->> ')
     .replace(/(->> )?('(?:[^']|'')*'|"(?:[^"]|"")*"|\?)/g, (_, arrow: string | undefined, part: string) => {
@@ -85,6 +85,17 @@ function materializeSubselects(sql: string): string {
   const compared = subselect[1] ? '<> all' : '= any'
   const list = `(array(${materializeSubselects(sql.slice(start, end))})`
   return `${sql.slice(0, subselect.index)}${compared} ${list}${materializeSubselects(sql.slice(end))}`
+}
+
+/**
+ * Makes an array of each long list of texts, of which PostgreSQL looks up every one in an index. It knows the length of a
+ * list, and rather compares all rows of a tenant with it, which it believes to be few.
+ */
+function materializeTextLists(sql: string): string {
+  return sql.replace(
+    /\b((?:\w+\.)?(?:value|identifier|_id)) in \((\?(?:, \?){15,})\)/g,
+    (_, column: string, list: string) => `${column} = any (array(values (${list.replaceAll(', ', '), (')})))`,
+  )
 }
 
 /** Returns the index of the parenthesis that closes the one just before `start`. */
