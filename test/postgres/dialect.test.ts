@@ -60,10 +60,20 @@ test('toPostgres translates a search for chunks into a ranking by word frequency
   )
 })
 
+test('toPostgres makes an array of a list of 16 texts or more, and leaves shorter ones and numbers', () => {
+  const list = (length: number) => Array(length).fill('?').join(', ')
+  const values = Array.from({ length: 16 }, (_, at) => `($${at + 1})`).join(', ')
+  expect(toPostgres(`select 1 from a where i.value in (${list(16)})`)).toBe(
+    `select 1 from a where i.value = any (array(values ${values}))`,
+  )
+  expect(toPostgres(`select 1 from a where identifier in (${list(4)})`)).toContain('identifier in ($1, $2, $3, $4)')
+  expect(toPostgres(`select 1 from a where seq in (${list(16)})`)).toContain('seq in ($1, ')
+})
+
 test('toMultiRow extends simple inserts and deletes to several rows and returns undefined for others', () => {
   expect(toMultiRow('insert into a (b, c) values (?, ?)', 3)).toBe('insert into a (b, c) values (?, ?), (?, ?), (?, ?)')
   expect(toMultiRow('delete from a where b = ? and c = ?', 2)).toBe(
-    'delete from a where (b = ? and c = ?) or (b = ? and c = ?)',
+    'delete from a where ctid = any(array(select ctid from a where b = ? and c = ? union all select ctid from a where b = ? and c = ?))',
   )
   for (const other of ['delete from a where b > ?', 'insert into a (b) values (?) returning b', 'update a set b = ?'])
     expect(toMultiRow(other, 3)).toBeUndefined()

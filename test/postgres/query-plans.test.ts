@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { toMultiRow } from '../../src/storage/engines/postgres/dialect'
 import { DatabasePool } from '../../src/storage/pool'
 import type { Migrations } from '../../src/storage/port'
 import { queryDatabase } from '../fakes/postgres'
@@ -43,5 +44,14 @@ describe.skipIf(!databaseUrl)('plans of PostgreSQL', async () => {
     expect(plan).toContain('Index Scan using things_by_identifier')
     expect(plan).toContain('rows=256 loops=1')
     expect(plan).not.toContain('Rows Removed by Filter')
+  })
+
+  test('each of many rows that are deleted is looked up in an index', async () => {
+    const sql = toMultiRow('delete from things where kind = ? and identifier = ?', 50)!
+    const params = Array.from({ length: 50 }, (_, n) => ['a', `thing ${n}`]).flat()
+    const plan = (await db.query(`explain (costs off) ${sql}`, params)).map(([line]) => line).join('\n')
+    expect(plan.match(/Index Scan using things_by_identifier/g)?.length).toBe(50)
+    expect(plan).toContain('Tid Scan')
+    expect(plan).not.toContain('Seq Scan')
   })
 })

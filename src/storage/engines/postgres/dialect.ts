@@ -113,8 +113,11 @@ function findClosingParenthesis(sql: string, start: number): number {
  * statements.
  */
 export function toMultiRow(sql: string, rows: number): string | undefined {
-  const [, from, where] = /^(delete from \w+) where (\w+ = \?(?: and \w+ = \?)*)$/.exec(sql) ?? []
-  if (where) return `${from} where ${Array(rows).fill(`(${where})`).join(' or ')}`
+  const [, from, where] = /^delete from (\w+) where (\w+ = \?(?: and \w+ = \?)*)$/.exec(sql) ?? []
+  if (where) {
+    const selectRow = `select ctid from ${from} where ${where}`
+    return `delete from ${from} where ctid = any(array(${Array(rows).fill(selectRow).join(' union all ')}))`
+  }
   const [, table, keys] = /^delete from ("\w+") where (.*)$/.exec(sql) ?? []
   if (table && keys) {
     const parts = keys.split(' and ').map((part) => part.split(' = ') as [string, string])
