@@ -60,14 +60,14 @@ test('toPostgres translates a search for chunks into a ranking by word frequency
   )
 })
 
-test('toPostgres makes an array of a list of 16 texts or more, and leaves shorter ones and numbers', () => {
+test('toPostgres makes an array of a list of 256 texts or more, and leaves shorter ones and numbers', () => {
   const list = (length: number) => Array(length).fill('?').join(', ')
-  const values = Array.from({ length: 16 }, (_, at) => `($${at + 1})`).join(', ')
-  expect(toPostgres(`select 1 from a where i.value in (${list(16)})`)).toBe(
+  const values = Array.from({ length: 256 }, (_, at) => `($${at + 1})`).join(', ')
+  expect(toPostgres(`select 1 from a where i.value in (${list(256)})`)).toBe(
     `select 1 from a where i.value = any (array(values ${values}))`,
   )
-  expect(toPostgres(`select 1 from a where identifier in (${list(4)})`)).toContain('identifier in ($1, $2, $3, $4)')
-  expect(toPostgres(`select 1 from a where seq in (${list(16)})`)).toContain('seq in ($1, ')
+  expect(toPostgres(`select 1 from a where identifier in (${list(64)})`)).toContain('identifier in ($1, ')
+  expect(toPostgres(`select 1 from a where seq in (${list(256)})`)).toContain('seq in ($1, ')
 })
 
 test('toMultiRow extends simple inserts and deletes to several rows and returns undefined for others', () => {

@@ -88,12 +88,13 @@ function materializeSubselects(sql: string): string {
 }
 
 /**
- * Makes an array of each long list of texts, of which PostgreSQL looks up every one in an index. It knows the length of a
- * list, and rather compares all rows of a tenant with it, which it believes to be few.
+ * Makes an array of each list of 256 texts or more, of which PostgreSQL looks up every one in an index. It knows the
+ * length of a list, and rather compares all rows of a tenant with it, which it believes to be few. Shorter lists are
+ * looked up where the rows are many, and compared faster than arrays where they are few.
  */
 function materializeTextLists(sql: string): string {
   return sql.replace(
-    /\b((?:\w+\.)?(?:value|identifier|_id)) in \((\?(?:, \?){15,})\)/g,
+    /\b((?:\w+\.)?(?:value|identifier|_id)) in \((\?(?:, \?){255,})\)/g,
     (_, column: string, list: string) => `${column} = any (array(values (${list.replaceAll(', ', '), (')})))`,
   )
 }
