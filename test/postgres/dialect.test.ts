@@ -60,7 +60,7 @@ test('toPostgres translates a search for chunks into a ranking by word frequency
   )
 })
 
-test('toPostgres makes an array of a list of 256 texts or more, and leaves shorter ones and numbers', () => {
+test('toPostgres turns a list of 256 texts or more into an array, and leaves shorter lists and numbers as they are', () => {
   const list = (length: number) => Array(length).fill('?').join(', ')
   const values = Array.from({ length: 256 }, (_, at) => `($${at + 1})`).join(', ')
   expect(toPostgres(`select 1 from a where i.value in (${list(256)})`)).toBe(

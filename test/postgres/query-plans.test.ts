@@ -16,7 +16,7 @@ const migrations: Migrations = {
   ],
 }
 
-describe.skipIf(!databaseUrl)('plans of PostgreSQL', async () => {
+describe.skipIf(!databaseUrl)('query plans', async () => {
   const storage = new DatabasePool(postgres(), { openCount: 100, deadline: 5_000 })
   const location = { tenant: 'large', file: '', identity: Bun.randomUUIDv7() as string, bucket: 'plans' }
   const { db, write } = storage.getStore(location, migrations)
@@ -30,14 +30,14 @@ describe.skipIf(!databaseUrl)('plans of PostgreSQL', async () => {
   const explain = async (sql: string, params?: string[]) =>
     (await db.query(`explain (analyze, timing off, summary off) ${sql}`, params)).map(([line]) => line).join('\n')
 
-  test('a page of a large tenant is read in the order of an index, and no other rows are', async () => {
+  test('PostgreSQL reads a page of a large tenant from an index in order, without reading other rows', async () => {
     const plan = await explain(`select identifier from things where kind = 'a' order by identifier limit ${PAGE_SIZE}`)
     expect(plan).toMatch(/Index (Only )?Scan using things_by_identifier/)
     expect(plan).not.toMatch(/Sort|Bitmap/)
     expect(plan).toContain(`rows=${PAGE_SIZE} loops=1`)
   })
 
-  test('a long list of identifiers of a large tenant is looked up in an index one by one', async () => {
+  test('PostgreSQL looks up each of 256 identifiers of a large tenant in an index', async () => {
     const names = Array.from({ length: 256 }, (_, n) => `thing ${n}`)
     const list = names.map(() => '?').join(', ')
     const plan = await explain(`select id from things where kind = 'a' and identifier in (${list})`, names)
@@ -46,7 +46,7 @@ describe.skipIf(!databaseUrl)('plans of PostgreSQL', async () => {
     expect(plan).not.toContain('Rows Removed by Filter')
   })
 
-  test('each of many rows that are deleted is looked up in an index', async () => {
+  test('PostgreSQL looks up each row of a deletion of 50 rows in an index', async () => {
     const sql = toMultiRow('delete from things where kind = ? and identifier = ?', 50)!
     const params = Array.from({ length: 50 }, (_, n) => ['a', `thing ${n}`]).flat()
     const plan = (await db.query(`explain (costs off) ${sql}`, params)).map(([line]) => line).join('\n')

@@ -1,4 +1,4 @@
-// A process that opens a database, which a migration rewrites. The test kills it meanwhile.
+// Opens a database that a pending migration rewrites, in a process that the test kills during the migration.
 import { sqlite } from './engines'
 
 const { folder, location, migrations } = JSON.parse(process.env.MIGRATION ?? '')

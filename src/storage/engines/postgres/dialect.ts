@@ -88,9 +88,9 @@ function materializeSubselects(sql: string): string {
 }
 
 /**
- * Makes an array of each list of 256 texts or more, of which PostgreSQL looks up every one in an index. It knows the
- * length of a list, and rather compares all rows of a tenant with it, which it believes to be few. Shorter lists are
- * looked up where the rows are many, and compared faster than arrays where they are few.
+ * Turns each list of 256 texts or more into an array, so that PostgreSQL looks up each text in an index. It knows how long
+ * a list is, and prefers to compare a long one with all rows of the tenant, which it expects to be few. Shorter lists stay:
+ * they are looked up where there are many rows, and compared faster than arrays where there are few.
  */
 function materializeTextLists(sql: string): string {
   return sql.replace(

@@ -27,9 +27,9 @@ for (const bigintOrNumeric of [20, 1700]) pg.types.setTypeParser(bigintOrNumeric
 for (const json of [114, 3802]) pg.types.setTypeParser(json, String) // JSON is written as text, and read as text
 
 const CONNECT_TIMEOUT_MS = 1_500 // a longer wait for a connection is 503 BUSY
-// The planner expects few rows of a tenant (`isolate.sql`), and would rather read and sort all of them than walk an index
-// for the first thousand.
-const WALK_INDEXES_SQL = 'set local enable_bitmapscan to off'
+// The planner expects few rows of a tenant (`isolate.sql`). With bitmap scans, it would read and sort all of them where an
+// index has the first thousand in order.
+const DISABLE_BITMAP_SCANS_SQL = 'set local enable_bitmapscan to off'
 const NO_TENANT_ID = '00000000-0000-0000-0000-000000000000'
 
 /** Returns the id of the tenant that owns the rows in a bucket. */
@@ -191,7 +191,7 @@ export class Postgres implements Engine {
   #startStatements(bucket: string, tenant: string) {
     const { deadline } = this.options
     return `${this.#hasCitus ? PROPAGATE_LOCAL_SQL : ''}set local role ${TENANT_ROLE}; set local search_path to ${pg.escapeIdentifier(bucket)};
-      set local app.tenant to ${pg.escapeLiteral(tenant)}; set local statement_timeout to ${deadline}; ${WALK_INDEXES_SQL}`
+      set local app.tenant to ${pg.escapeLiteral(tenant)}; set local statement_timeout to ${deadline}; ${DISABLE_BITMAP_SCANS_SQL}`
   }
 
   async #migrate(bucket: string, migrations: string[]) {

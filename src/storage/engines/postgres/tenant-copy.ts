@@ -18,9 +18,7 @@ const LOCK_TIMEOUT_MS = 5_000 // for other writers to finish
 
 // Rows are read in the order of the key, page by page. As long as the planner expects few rows of the tenant, it would
 // read and sort all of them each time.
-const READ_BY_KEY_SETTINGS = ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin'].map(
-  (way) => `set local enable_${way} to off`,
-)
+const READ_BY_KEY_SETTINGS = ['seqscan', 'sort', 'hashjoin', 'mergejoin'].map((way) => `set local enable_${way} to off`)
 const CHANGES_PER_DELETE = 10_000
 const CAPTURE_EXPIRY_SQL = "clock_timestamp() + interval '1 minute'"
 
