@@ -104,6 +104,8 @@ function BlueprintDeletion({ blueprint: { key, name } }: { blueprint: Blueprint 
     onSuccess: async () => {
       removeDraft(`design:${key}`)
       showNotice(`The blueprint “${name}” is deleted.`)
+      // The next page counts the entities of each blueprint that it knows.
+      queryClient.setQueryData(blueprintsQuery.queryKey, (known) => known?.filter((one) => one.key !== key))
       await navigate({ to: '/data' })
       // What is still on the page until the next one is drawn would ask for it again.
       queryClient.removeQueries({ queryKey: ['blueprints', key], type: 'inactive' })
