@@ -193,7 +193,7 @@ test('the first searches of a blueprint find all earlier entities while others a
 
 test('other requests get their turns while the first search reads all earlier entities', async () => {
   const fixture = await createThingsFixture([{ key: 'title', type: 'string' }])
-  const SLICES = 12 // of 100 entities each
+  const SLICES = 24 // of 100 entities each
   await importThings(
     fixture,
     Array.from({ length: SLICES * 100 }, (_, n) => ({ title: `number ${n}` })),
@@ -208,7 +208,8 @@ test('other requests get their turns while the first search reads all earlier en
   expect(await searchIdentifiers(fixture.as('user'), '$q=number&$limit=1')).toHaveLength(1)
   isOver = true
   await watching
-  expect(progress.size).toBeGreaterThan(SLICES / 2)
+  // A few slices may follow each other, but without turns almost nothing would be seen in between.
+  expect(progress.size).toBeGreaterThan(SLICES / 4)
 })
 
 test('an entity of 90,000 words is stored, and found by one of its first words', async () => {
