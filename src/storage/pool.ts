@@ -26,8 +26,14 @@ type PoolEntry = {
   onIdle?: () => void
 }
 
-type TranslateError = (error: unknown) => Promise<unknown>
-const keepError: TranslateError = async (error) => error
+/** What the owner of some data knows about them. */
+export type StoreOptions = {
+  /** Returns the error to throw for a failed use, which may add what is known about the tenant. */
+  translate?(error: unknown): Promise<unknown>
+  /** Returns the reads of another place if the data were moved there. Receives a translated error of a read. */
+  findMovedReads?(error: unknown): Promise<Db | undefined>
+}
+type Recover<T> = (error: unknown) => Promise<T>
 
 const IDLE_CHECK_INTERVAL_MS = 10_000
 
@@ -55,19 +61,28 @@ export class DatabasePool {
   }
 
   /**
-   * Returns a store that opens its database on first use, and again after it was closed. Errors pass through
-   * `translate`, which may add what the caller knows about the tenant.
+   * Returns a store that opens its database on first use, and again after it was closed. Reads of data that were moved
+   * are repeated where the data are now.
    */
-  getStore(place: DatabaseLocation, migrations: Migrations, translate: TranslateError = keepError): Store {
+  getStore(place: DatabaseLocation, migrations: Migrations, options: StoreOptions = {}): Store {
+    const { translate = async (error) => error, findMovedReads } = options
     const key = toPoolKey(place)
-    const use = <T>(work: (opened: OpenDatabase) => Promise<T>) =>
-      this.#use(this.#entries.get(key) ?? this.#addEntry(key, place, migrations), translate, work)
+    const use = <T>(work: (opened: OpenDatabase) => Promise<T>, recover: Recover<T> = throwError) =>
+      this.#use(this.#entries.get(key) ?? this.#addEntry(key, place, migrations), work, async (error) =>
+        recover(await translate(error)),
+      )
     const runTraced = <T>(operation: string, sql: string | undefined, work: () => Promise<T>) =>
       runInSpan(operation, 'client', () => describeStatement(place, operation, sql), work)
+    const runRead: RunQuery = (sql, params) =>
+      use(
+        ({ read }) => read(sql, params),
+        async (error) => {
+          const moved = await findMovedReads?.(error)
+          return moved ? moved.query(sql, params) : throwError(error)
+        },
+      )
     const query: RunQuery = (sql, params) =>
-      isTraceRecorded()
-        ? runTraced(operationOf(sql), sql, () => use(({ read }) => read(sql, params)))
-        : use(({ read }) => read(sql, params))
+      isTraceRecorded() ? runTraced(operationOf(sql), sql, () => runRead(sql, params)) : runRead(sql, params)
     const read: Db = { ...createDb(query), vectorSearch: this.engine.vectorSearch?.(place) ?? 'javascript' }
     return {
       db: read,
@@ -143,7 +158,7 @@ export class DatabasePool {
   }
 
   /** Runs work with an open database, which is not closed meanwhile. */
-  async #use<T>(entry: PoolEntry, translate: TranslateError, work: (opened: OpenDatabase) => Promise<T>) {
+  async #use<T>(entry: PoolEntry, work: (opened: OpenDatabase) => Promise<T>, recover: Recover<T>): Promise<T> {
     entry.users++
     entry.lastUse = ++this.#uses
     this.#entries.delete(entry.key)
@@ -152,7 +167,7 @@ export class DatabasePool {
       return await work(entry.opened ?? (await entry.ready))
     } catch (error) {
       if (entry.opened?.database.isBroken?.()) this.#reopen(entry)
-      throw await translate(error)
+      return await recover(error)
     } finally {
       entry.users--
       if (!entry.users) entry.onIdle?.()
@@ -262,4 +277,7 @@ export class DatabasePool {
 const needsSlot = ({ pinned, cluster }: DatabaseLocation) => !pinned && !cluster
 
 const toPoolKey = ({ file, identity, cluster, bucket }: DatabaseLocation) => `${file} ${identity} ${cluster} ${bucket}`
+const throwError = async (error: unknown): Promise<never> => {
+  throw error
+}
 const logCloseFailure = (error: unknown) => logError('DATABASE_NOT_CLOSED', { cause: error })

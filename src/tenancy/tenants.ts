@@ -5,7 +5,7 @@ import { BoundedMap } from '../core/bounded-map'
 import { now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
 import { notesOf } from '../core/request-log'
-import { Conflict } from '../storage/errors'
+import { Busy, Conflict } from '../storage/errors'
 import type { DatabaseLocation, Store } from '../storage/port'
 import { pickHome } from './buckets'
 import { cached, dropCache, writeInvalidating } from './cache'
@@ -315,7 +315,16 @@ function openTenant(entry: TenantRecord): CachedTenant {
 
 function storeOf(entry: TenantRecord) {
   const place = locationOf(entry)
-  return { ...databases.getStore(place, tenantMigrations, translateStoreError(entry)), place }
+  const options = { translate: translateStoreError(entry), findMovedReads: findMovedReads(entry) }
+  return { ...databases.getStore(place, tenantMigrations, options), place }
+}
+
+/** A request that began before its tenant was moved may still read when another one has closed the old home. */
+const findMovedReads = (entry: TenantRecord) => async (error: unknown) => {
+  if (!(error instanceof Busy)) return
+  const current = await findById(entry.id)
+  const isMoved = current?.uid === entry.uid && (current.home !== entry.home || current.moved !== entry.moved)
+  return isMoved ? storeOf(current).db : undefined
 }
 
 const tenantExists = (id: string) => new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already.`)
