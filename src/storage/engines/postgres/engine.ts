@@ -7,7 +7,7 @@ import { migrateBucket, readBucketVersion, TENANT_ROLE } from './buckets'
 import { hasCitus, moveBucketSchema, PROPAGATE_LOCAL_SQL } from './citus'
 import { claimName, isNameClaimed } from './name-claim'
 import { NotifyListener } from './notify-listener'
-import { ReadBatcher } from './read-batcher'
+import { ReadBatcher, ReadShares } from './read-batcher'
 import { openTenantCopy } from './tenant-copy'
 import { assertServed, SELECT_SERVED_SQL, Transactions } from './transactions'
 
@@ -47,6 +47,7 @@ export class Postgres implements Engine {
   #migrated = new Map<string, Promise<void>>()
   #listener: NotifyListener
   #autoAnalyze: AutoAnalyze
+  #readShares: ReadShares
   #hasCitus = false
 
   constructor(private options: PostgresOptions) {
@@ -62,6 +63,7 @@ export class Postgres implements Engine {
       pipeline: true,
     })
     this.#transactions = new Transactions(this.#pool, deadline)
+    this.#readShares = new ReadShares(connections)
     this.#autoAnalyze = new AutoAnalyze(this.#pool)
     // The user of a broken connection gets its error, but without a listener the error would end the process.
     this.#pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
@@ -89,7 +91,9 @@ export class Postgres implements Engine {
       set local idle_in_transaction_session_timeout to ${this.options.deadline + CONNECT_TIMEOUT_MS};
       select set_config('app.followed', case when followed > now() then 'yes' else 'no' end, true)
         from (select followed from tenant_lock where ended is null for update) as lock`
-    const reads = new ReadBatcher((questions) => this.#transactions.runReads(start, questions))
+    const reads = new ReadBatcher(tenant, this.#readShares, (questions) =>
+      this.#transactions.runReads(start, questions),
+    )
     return {
       query: reads.query,
       transaction: async (work) => {

@@ -8,28 +8,92 @@ export type RunReads = (reads: ReadQuery[]) => Promise<PromiseSettledResult<unkn
 
 const MAX_CONCURRENT_BATCHES = 4 // transactions of one tenant at a time
 const MAX_READS_PER_BATCH = 8 // reads of one transaction; a slow read delays those behind it
+const CONNECTIONS_PER_BATCH = 10 // of the pool, for each transaction of a tenant that reads beside others
+const LONG_BATCH_MS = 50 // beside others, reads that wait for longer batches get one more
+const ACTIVE_MS = 10 // how long after its last read a tenant counts as reading, if it waits for none
+
+/** Knows whether several tenants read at the same time, and how many transactions each of them gets then. */
+export class ReadShares {
+  /** How many transactions of all tenants are running. */
+  runningBatches = 0
+  #latest = { tenant: '', readAt: Number.NEGATIVE_INFINITY }
+  #previous = this.#latest
+  #batchesBesideOthers: number
+
+  /** @param connections of the pool, which tell how much work the server can do at once */
+  constructor(connections: number) {
+    const batches = Math.floor(connections / CONNECTIONS_PER_BATCH)
+    this.#batchesBesideOthers = Math.min(Math.max(batches, 1), MAX_CONCURRENT_BATCHES)
+  }
+
+  /** Records that a tenant reads now. */
+  recordRead(tenant: string) {
+    if (this.#latest.tenant !== tenant) {
+      this.#previous = this.#latest
+      this.#latest = { tenant, readAt: 0 }
+    }
+    this.#latest.readAt = performance.now()
+  }
+
+  /** Returns how many transactions a tenant may run at once, of which it runs some. */
+  maxBatchesOf(tenant: string, running: number): number {
+    const other = this.#latest.tenant === tenant ? this.#previous : this.#latest
+    const isBesideOthers = this.runningBatches > running || performance.now() - other.readAt < ACTIVE_MS
+    return isBesideOthers ? this.#batchesBesideOthers : MAX_CONCURRENT_BATCHES
+  }
+}
 
 /**
  * Runs a tenant's reads. Reads that arrive while all batches are running share the next transaction, which spreads the
- * cost of beginning it and of setting the tenant.
+ * cost of beginning it and of setting the tenant. While others read, too, a tenant has fewer transactions, because each
+ * occupies a processor of the server; but its quick reads do not wait for a slow one.
  */
 export class ReadBatcher {
   #waiting: WaitingRead[] = []
   #batches = 0
+  #lastStartedAt = 0
+  #longBatchTimer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(private runReads: RunReads) {}
+  constructor(
+    private tenant: string,
+    private shares: ReadShares,
+    private runReads: RunReads,
+  ) {}
 
   query: RunQuery = (sql, params) => {
     const read = { ...Promise.withResolvers<unknown[][]>(), sql, params }
+    this.shares.recordRead(this.tenant)
     this.#waiting.push(read)
-    if (this.#batches < MAX_CONCURRENT_BATCHES) this.#run()
+    if (this.#batches < this.#maxBatches) this.#run()
+    else this.#watchForLongBatch()
     return read.promise
+  }
+
+  get #maxBatches() {
+    return this.shares.maxBatchesOf(this.tenant, this.#batches)
   }
 
   async #run() {
     this.#batches++
-    while (this.#waiting.length) await this.#runBatch(this.#waiting.splice(0, MAX_READS_PER_BATCH))
+    this.shares.runningBatches++
+    do {
+      this.#lastStartedAt = performance.now()
+      await this.#runBatch(this.#waiting.splice(0, MAX_READS_PER_BATCH))
+    } while (this.#waiting.length && this.#batches <= this.#maxBatches)
     this.#batches--
+    this.shares.runningBatches--
+  }
+
+  /** Starts one more batch for the waiting reads if no other has begun for long. */
+  #watchForLongBatch() {
+    if (this.#longBatchTimer || this.#batches >= MAX_CONCURRENT_BATCHES) return
+    const ms = this.#lastStartedAt + LONG_BATCH_MS - performance.now()
+    this.#longBatchTimer = setTimeout(() => {
+      this.#longBatchTimer = undefined
+      if (!this.#waiting.length || this.#batches >= MAX_CONCURRENT_BATCHES) return
+      if (performance.now() >= this.#lastStartedAt + LONG_BATCH_MS) this.#run()
+      if (this.#waiting.length) this.#watchForLongBatch()
+    }, ms)
   }
 
   async #runBatch(reads: WaitingRead[]) {
