@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from './event-loop'
 import { Problem } from './problem'
 import { NestedTooDeep, parseInSlices, type RunSlice } from './sliced-json'
 
@@ -138,6 +139,19 @@ function requireContentLength({ body, headers }: Request, limit: number): number
   return length ? Number(length) : undefined
 }
 
+const BYTES_PER_TURN = 128 << 10 // a fast sender would otherwise keep the thread receiving for ten ms and more
+
+/** Returns a function that counts received bytes, and lets others have the thread after some of them. */
+function createPacer(): (bytes: number) => Promise<void> {
+  let received = 0
+  return async (bytes) => {
+    received += bytes
+    if (received < BYTES_PER_TURN) return
+    received = 0
+    await yieldToEventLoop()
+  }
+}
+
 /** Reads a large body, and copies it as it arrives: to join it at its end would hold the thread. */
 async function readAnnounced(
   body: ReadableStream<Uint8Array>,
@@ -147,12 +161,14 @@ async function readAnnounced(
   const bytes = new Uint8Array(length)
   let size = 0
   const reader = body.getReader()
+  const pace = createPacer()
   for (;;) {
     const { done, value } = await reader.read().catch(throwUnreadableBody)
     if (done) return bytes.subarray(0, size)
     onChunk?.(value.byteLength)
     if (size < length) bytes.set(value.subarray(0, length - size), size)
     size += value.byteLength
+    await pace(value.byteLength)
   }
 }
 
@@ -165,6 +181,7 @@ async function readCounted(
   const chunks: Uint8Array[] = []
   let size = 0
   const reader = body.getReader()
+  const pace = createPacer()
   for (;;) {
     const { done, value } = await reader.read().catch(throwUnreadableBody)
     if (done) return Buffer.concat(chunks)
@@ -179,6 +196,7 @@ async function readCounted(
       throw error
     }
     chunks.push(value)
+    await pace(value.byteLength)
   }
 }
 

@@ -119,3 +119,18 @@ test('readJson reports every byte of a large body, of an announced length or not
   expect([await countReported(large, true), await countReported(large, false)]).toEqual([100_002, 100_002])
   expect(await countReported('"x"', true)).toBe(0)
 })
+
+test('others have the thread after each 128 KiB of a large body that arrives at once', async () => {
+  const chunks = Array.from({ length: 128 }, () => new Uint8Array(64 << 10).fill(32))
+  const body = () => streamOfChunks(...chunks, '{}')
+  for (const headers of [json, { ...json, 'content-length': `${(8 << 20) + 2}` }]) {
+    let [turns, isOver] = [0, false]
+    const counted = (async () => {
+      for (; !isOver; turns++) await new Promise(setImmediate)
+    })()
+    expect(await readBody(body(), headers, 16 << 20)).toEqual({})
+    isOver = true
+    await counted
+    expect(turns, JSON.stringify(headers)).toBeGreaterThanOrEqual(64)
+  }
+})
