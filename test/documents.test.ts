@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { Glob } from 'bun'
 import { providerKinds } from '../src/payments/providers'
+import { AREA_RANKS } from './documents/area-ranks'
 import { API_ERRORS, COMMAND_CODES, FOREIGN_CODES, LOG_CODES, NESTED_CODES, NOT_FOUND_NAMES } from './documents/errors'
 import { EVENTS } from './documents/events'
 import { generatePages } from './documents/generate'
@@ -104,17 +105,12 @@ test('every decision is in the index', async () => {
 })
 
 test('the overview lists all areas in the order of their ranks', async () => {
-  const [, ranks = ''] = /const ranks = \[([\s\S]*?)\n\]/.exec(await read('test/structure.test.ts')) ?? []
-  const rankOf = new Map(
-    [...ranks.matchAll(/\[(.*)\]/g)].flatMap(([, areas = ''], rank) =>
-      [...areas.matchAll(/'(\w+)'/g)].map(([, area = '']) => [area, rank] as const),
-    ),
-  )
+  const rankOf = new Map(AREA_RANKS.flatMap(({ areas }, rank) => areas.map((area) => [area, rank])))
   rankOf.delete('admin')
   expect(rankOf.size).toBeGreaterThan(20)
   const overview = await read('docs/architecture/overview.md')
   const rows = overview.split('\n').filter((line) => line.startsWith('| `'))
-  const areas = rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`(\w+)`/g)].map(([, area = '']) => area))
+  const areas = rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`([\w-]+)`/g)].map(([, area = '']) => area))
   expect([...areas].sort()).toEqual([...rankOf.keys()].sort())
   const order = areas.map((area) => rankOf.get(area)!)
   expect(order).toEqual([...order].sort((a, b) => a - b))

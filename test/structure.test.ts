@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { Glob } from 'bun'
 import { app } from '../src/app'
 import { providers } from '../src/payments/providers'
+import { AREA_RANKS } from './documents/area-ranks'
 import { callApi, createTestTenant, withoutRateLimits } from './test-tenant'
 
 const filled = (path: string) => path.replace(/:\w+/g, 'x')
@@ -72,34 +73,8 @@ test('every variant of a union body allows additional properties', () => {
   for (const [route, { additionalProperties }] of bodies) expect(additionalProperties, route).toBe(true)
 })
 
-// An area may import those of the lines above it; areas of one line must not import each other.
-const ranks = [
-  ['core', 'config'],
-  ['storage'],
-  ['tenancy'],
-  ['jobs'],
-  ['platform', 'tls'],
-  ['limits'],
-  ['backups'],
-  ['http'],
-  ['accounts'],
-  ['workspaces'],
-  ['blueprints'],
-  ['entities'],
-  ['content', 'events', 'connections', 'files', 'demo'],
-  ['lambdas', 'sites'],
-  ['integrations'],
-  ['plugins'],
-  ['ai', 'payments'],
-  ['definitions'],
-  ['operations'],
-  ['app'],
-  ['gateway', 'reader-thread'],
-  ['admin', 'commands'],
-  ['main'],
-]
 const area = (path: string) => path.split(/[/.]/)[0]!
-const rank = (path: string) => ranks.findIndex((areas) => areas.includes(area(path)))
+const rank = (path: string) => AREA_RANKS.findIndex(({ areas }) => areas.includes(area(path)))
 const sources = [...new Glob('**/*.{ts,tsx}').scanSync('src')].filter((file) => !file.endsWith('.d.ts'))
 
 test.each(sources)(

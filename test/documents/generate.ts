@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { createProgram } from '../../src/commands/program'
 import { Settings } from '../../src/config'
+import { drawAreaRanks } from './area-ranks'
 import { API_ERRORS, COMMAND_CODES, LOG_CODES, NESTED_CODES, NOT_FOUND_NAMES } from './errors'
 import { EVENTS } from './events'
 
@@ -154,12 +155,13 @@ function events() {
   )
 }
 
-/** The pages of the reference that are made from the sources, by their paths. */
+/** The pages and pictures that are made from the sources, by their paths. */
 export const generatePages = (): Record<string, string> => ({
   'docs/reference/settings.md': settings(),
   'docs/reference/cli.md': cli(),
   'docs/reference/errors.md': errors(),
   'docs/reference/events.md': events(),
+  'docs/images/ranks.svg': drawAreaRanks(),
 })
 
 if (import.meta.main) {
